@@ -1,0 +1,81 @@
+import { ConfigError, show } from "../errors.js";
+import type { State } from "../state/state.js";
+import {
+  type CheckpointAt,
+  type CheckpointStore,
+  type HistoryEntry,
+  isCheckpointStore,
+  type Retention,
+  type RunFilter,
+  type RunSummary,
+  type SaveOptions,
+} from "./store.js";
+
+/** Stands in for a store whose module is loaded when it is first used. */
+export class DeferredStore implements CheckpointStore {
+  readonly #name: string;
+  readonly #create: () => Promise<CheckpointStore>;
+  #store: Promise<CheckpointStore> | undefined;
+
+  constructor(name: string, create: () => Promise<CheckpointStore>) {
+    this.#name = name;
+    this.#create = create;
+  }
+
+  /** The store itself; a load that failed is tried again at the next call. */
+  ready(): Promise<CheckpointStore> {
+    this.#store ??= this.#load().catch((error: unknown) => {
+      this.#store = undefined;
+      throw error;
+    });
+    return this.#store;
+  }
+
+  async #load(): Promise<CheckpointStore> {
+    const store = await this.#create();
+    if (isCheckpointStore(store)) return store;
+    throw new ConfigError(
+      `store ${show(this.#name)}`,
+      `wants a factory that makes a CheckpointStore, got ${show(store)}`,
+    );
+  }
+
+  async save<D extends object>(state: State<D>, options?: SaveOptions): Promise<State<D>> {
+    return (await this.ready()).save(state, options);
+  }
+
+  async load<D extends object>(runId: string, at?: CheckpointAt): Promise<State<D>> {
+    return (await this.ready()).load(runId, at);
+  }
+
+  async delete(runId: string): Promise<void> {
+    return (await this.ready()).delete(runId);
+  }
+
+  async list(): Promise<string[]> {
+    return (await this.ready()).list();
+  }
+
+  async history(runId: string): Promise<HistoryEntry[]> {
+    const store = await this.ready();
+    return store.history?.(runId) ?? this.#lacks("history");
+  }
+
+  async runs(filter?: RunFilter): Promise<RunSummary[]> {
+    const store = await this.ready();
+    return store.runs?.(filter) ?? this.#lacks("runs");
+  }
+
+  async prune(retention: Retention): Promise<string[]> {
+    const store = await this.ready();
+    return store.prune?.(retention) ?? this.#lacks("prune");
+  }
+
+  async close(): Promise<void> {
+    if (this.#store !== undefined) await (await this.#store).close?.();
+  }
+
+  #lacks(method: string): never {
+    throw new ConfigError(`store ${show(this.#name)}`, `has no ${method}`);
+  }
+}

@@ -1,0 +1,81 @@
+import { ConfigError, MigrationError, show } from "../errors.js";
+import { isPlainObject, own, traitsOf } from "../state/own.js";
+import { State } from "../state/state.js";
+
+/** Turns data of one schema version into data of the next. Method-style, so that it may name its own types. */
+export type Migration = { migrate(data: object): object }["migrate"];
+
+/** The migrations of a graph, by the version each starts from: `{ 0: toVersion1, 1: toVersion2 }`. */
+export type Migrations = Readonly<Record<number, Migration>>;
+
+/** Refuses what is not a table of migrations. */
+export function checkMigrations(name: string, value: unknown): void {
+  if (typeof value !== "object" || value === null) {
+    throw new ConfigError(name, `wants an object of functions by version, got ${show(value)}`);
+  }
+  for (const [version, migration] of Object.entries(value)) {
+    if (!/^\d+$/.test(version) || typeof migration !== "function") {
+      throw new ConfigError(
+        `${name}.${version}`,
+        `wants a whole number with a function, got ${show(migration)}`,
+      );
+    }
+  }
+}
+
+/**
+ * A State whose data has the version wanted. It carries that version from its next save on.
+ *
+ * @throws MigrationError when the State is newer, a link is missing, or a migration fails.
+ */
+export function migrate<D extends object>(
+  state: State<D>,
+  version: number,
+  migrations: Migrations,
+): State<D> {
+  const fields = State.fields(state);
+  const { graph } = fields.identity;
+  if (graph === undefined || graph.version === version) return state;
+  if (graph.version > version) {
+    throw new MigrationError(
+      graph.version,
+      version,
+      "the checkpoint is newer than this graph: run it with the newer code",
+    );
+  }
+  let data: object = fields.data;
+  for (let from = graph.version; from < version; from++) {
+    data = step(data, from, version, migrations);
+  }
+  const kept = own(data);
+  const identity = { ...fields.identity, graph: { ...graph, version } };
+  return State.fromFields<D>(
+    { ...fields, data: kept, traits: traitsOf(kept), identity },
+    State.sinkOf(state),
+  );
+}
+
+function step(data: object, from: number, to: number, migrations: Migrations): object {
+  const migration = migrations[from];
+  if (migration === undefined) {
+    throw new MigrationError(
+      from,
+      to,
+      `there is no migration from ${from} to ${from + 1}: add migrations[${from}]`,
+    );
+  }
+  let result: unknown;
+  try {
+    result = migration(data);
+  } catch (cause) {
+    throw new MigrationError(from, to, `migrations[${from}] failed: ${String(cause)}`, { cause });
+  }
+  if (typeof result !== "object" || result === null || !isPlainObject(result)) {
+    throw new MigrationError(
+      from,
+      to,
+      `migrations[${from}] wants to return a plain object, got ${show(result)}`,
+    );
+  }
+  return result;
+}

@@ -1,0 +1,190 @@
+import { CheckpointNotFoundError, ConfigError, show } from "../errors.js";
+import type { RunStatus } from "../state/record.js";
+import type { State } from "../state/state.js";
+
+/** Which checkpoint of a run: the newest of a step, or one by its id. Neither means the newest of all. */
+export interface CheckpointAt {
+  /** The newest checkpoint with this many completed nodes. */
+  readonly step?: number | undefined;
+  /** This very checkpoint. */
+  readonly checkpointId?: string | undefined;
+}
+
+/** What a graph tells the store about a save. */
+export interface SaveOptions {
+  /** How many checkpoints of the run to keep, the newest; at least 2. The store's own setting by default. */
+  readonly keep?: number | undefined;
+}
+
+/** One checkpoint of a run, without its data. */
+export interface HistoryEntry {
+  /** Its place in the run's history, from 1 up. */
+  readonly sequence: number;
+  /** How many nodes had completed. */
+  readonly step: number;
+  /** The last of them; `""` before the first. */
+  readonly node: string;
+  /** What the run was doing. */
+  readonly status: RunStatus;
+  /** When that node completed, ISO 8601. */
+  readonly timestamp: string;
+  /** Its id. */
+  readonly checkpointId: string;
+  /** The checkpoint it was made from; `""` for the first of a run that was not forked. */
+  readonly parentId: string;
+  /** Why it was saved. */
+  readonly reason: string;
+  /** How large it is, where the store knows. */
+  readonly bytes?: number;
+}
+
+/** A run, as its newest checkpoint tells of it. */
+export interface RunSummary {
+  /** Names the run. */
+  readonly runId: string;
+  /** The graph's name; `""` for a State that no graph has run. */
+  readonly graph: string;
+  /** What the run is doing, or how it ended. */
+  readonly status: RunStatus;
+  /** The last node that completed. */
+  readonly node: string;
+  /** How many nodes have completed. */
+  readonly step: number;
+  /** When the last of them completed, ISO 8601. */
+  readonly timestamp: string;
+}
+
+/** Which runs to list. */
+export interface RunFilter {
+  /** Only runs of this status, or of one of these. */
+  readonly status?: RunStatus | readonly RunStatus[];
+  /** Only runs of the graph with this name. */
+  readonly graph?: string;
+  /** At most so many, the most recent first. */
+  readonly limit?: number;
+}
+
+/** Which runs to remove. A run that is not finished is never removed. */
+export interface Retention {
+  /** Remove runs whose last node completed more than so many days ago. */
+  readonly maxAgeDays?: number;
+  /** Keep at most so many finished runs, the most recent. */
+  readonly maxRuns?: number;
+  /** Only say what would be removed. */
+  readonly dryRun?: boolean;
+}
+
+/**
+ * Keeps States. Each save is a record of its own, with its own id and a sequence that grows by one;
+ * nothing rewrites a record. `testCheckpointStore` of `waymark/testing` checks all that is said here.
+ */
+export interface CheckpointStore {
+  /**
+   * Keeps a State; it is safe when the promise resolves. The State that comes back carries its
+   * `checkpointId` and `sequence` (see {@link State.savedAs}).
+   *
+   * @throws CheckpointConflictError when the run is not at the sequence that the State carries.
+   * @throws SerializationError when the data can't be kept exactly.
+   */
+  save<D extends object>(state: State<D>, options?: SaveOptions): Promise<State<D>>;
+  /**
+   * The newest State of a run, or the one asked for.
+   *
+   * @throws CheckpointNotFoundError when there is none.
+   * @throws CheckpointCorruptionError when it is there but not as it was saved.
+   */
+  load<D extends object>(runId: string, at?: CheckpointAt): Promise<State<D>>;
+  /** Removes a run and its history; an absent run is fine. */
+  delete(runId: string): Promise<void>;
+  /** The ids of all runs. */
+  list(): Promise<string[]>;
+  /** The checkpoints of a run, newest first; none for an unknown run. */
+  history?(runId: string): Promise<HistoryEntry[]>;
+  /** The runs that fit a filter, most recent first. */
+  runs?(filter?: RunFilter): Promise<RunSummary[]>;
+  /** Removes old runs; returns the ids of those it removed, or would. */
+  prune?(retention: Retention): Promise<string[]>;
+  /** Lets go of files and connections. */
+  close?(): Promise<void>;
+}
+
+/** Whether a value has the four methods every store has. */
+export function isCheckpointStore(value: unknown): value is CheckpointStore {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    ["save", "load", "delete", "list"].every(
+      (method) => typeof Reflect.get(value, method) === "function",
+    )
+  );
+}
+
+/** Refuses what is not a step or a checkpoint id. */
+export function checkAt(at: CheckpointAt): void {
+  const { step, checkpointId } = at;
+  if (step !== undefined && !(Number.isSafeInteger(step) && step >= 0)) {
+    throw new ConfigError("step", `wants a whole number from 0 up, got ${show(step)}`);
+  }
+  if (checkpointId !== undefined && typeof checkpointId !== "string") {
+    throw new ConfigError("checkpointId", `wants a string, got ${show(checkpointId)}`);
+  }
+}
+
+/** Whether a checkpoint is the one that was asked for. */
+export function isAt(at: CheckpointAt, entry: { step: number; checkpointId: string }): boolean {
+  return (
+    (at.step === undefined || at.step === entry.step) &&
+    (at.checkpointId === undefined || at.checkpointId === entry.checkpointId)
+  );
+}
+
+/** The error for a checkpoint that is not there. */
+export function notFound(runId: string, at: CheckpointAt = {}): CheckpointNotFoundError {
+  const parts = [
+    at.step === undefined ? "" : `at step ${at.step}`,
+    at.checkpointId === undefined ? "" : `with the id ${show(at.checkpointId)}`,
+  ];
+  return new CheckpointNotFoundError(runId, parts.filter((part) => part !== "").join(" "));
+}
+
+/** What a State says of itself, whatever its data. */
+export type Checkpoint = Pick<
+  State<object>,
+  | "runId"
+  | "graph"
+  | "status"
+  | "checkpointNode"
+  | "step"
+  | "timestamp"
+  | "sequence"
+  | "checkpointId"
+  | "reason"
+  | "bytes"
+>;
+
+/** A run's summary out of its newest State. */
+export function summarize(state: Checkpoint): RunSummary {
+  return {
+    runId: state.runId,
+    graph: state.graph?.name ?? "",
+    status: state.status,
+    node: state.checkpointNode,
+    step: state.step,
+    timestamp: state.timestamp,
+  };
+}
+
+/** A history entry out of a saved State. */
+export function entryOf(state: Checkpoint, parentId: string): HistoryEntry {
+  return {
+    sequence: state.sequence,
+    step: state.step,
+    node: state.checkpointNode,
+    status: state.status,
+    timestamp: state.timestamp,
+    checkpointId: state.checkpointId,
+    parentId,
+    reason: state.reason,
+    ...(state.bytes !== undefined && { bytes: state.bytes }),
+  };
+}

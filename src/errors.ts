@@ -1,0 +1,282 @@
+const graphCodes = [
+  "GRAPH_NODE_NAME",
+  "GRAPH_NODE_DUPLICATE",
+  "GRAPH_NODE_FUNCTION",
+  "GRAPH_NODE_UNKNOWN",
+  "GRAPH_NODE_UNREACHABLE",
+  "GRAPH_NODE_DEAD_END",
+  "GRAPH_PREDICATE",
+  "GRAPH_ENTRY_DUPLICATE",
+  "GRAPH_NO_NODES",
+  "GRAPH_NO_ENTRY",
+  "GRAPH_NO_EXIT",
+  "GRAPH_STATE",
+  "GRAPH_MISMATCH",
+] as const;
+
+const executionCodes = [
+  "NODE_FAILED",
+  "NODE_RESULT",
+  "PREDICATE_FAILED",
+  "NO_MATCHING_EDGE",
+  "MAX_ITERATIONS",
+  "ABORTED",
+  "CHECKPOINT_SAVE",
+] as const;
+
+const otherCodes = [
+  "CHECKPOINT_NOT_FOUND",
+  "CHECKPOINT_CORRUPT",
+  "CHECKPOINT_CONFLICT",
+  "SERIALIZATION",
+  "MIGRATION",
+  "CONFIG",
+] as const;
+
+const codes: ReadonlySet<unknown> = new Set([...graphCodes, ...executionCodes, ...otherCodes]);
+
+/** What a {@link GraphError} says is wrong with a graph, or with how it was used. */
+export type GraphErrorCode = (typeof graphCodes)[number];
+
+/** Why an {@link ExecutionError} ended a run. */
+export type ExecutionErrorCode = (typeof executionCodes)[number];
+
+/** Every code an error of waymark can carry. Codes are stable: match on them, not on messages. */
+export type ErrorCode = GraphErrorCode | ExecutionErrorCode | (typeof otherCodes)[number];
+
+/** The part of a State that an error carries; it is the whole State, typed loosely. */
+export interface ErrorState {
+  readonly runId: string;
+  readonly checkpointNode: string;
+  readonly step: number;
+  readonly data: object;
+}
+
+/**
+ * The base of every error waymark throws on purpose.
+ *
+ * @example
+ * ```ts
+ * import { WaymarkError, getCheckpointStore } from "waymark";
+ *
+ * try {
+ *   getCheckpointStore("tape");
+ * } catch (error) {
+ *   if (error instanceof WaymarkError) console.log(error.code); // CONFIG
+ * }
+ * ```
+ */
+export class WaymarkError extends Error {
+  /** A stable string that names the kind of mistake. */
+  readonly code: ErrorCode;
+
+  /** @param code - what went wrong; `options.cause` is the error behind this one. */
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = new.target.name;
+    this.code = code;
+  }
+}
+
+/** A graph is built wrongly, or is not the graph that a checkpoint was made with. */
+export class GraphError extends WaymarkError {
+  declare readonly code: GraphErrorCode;
+
+  /** @param code - which rule of graph building was broken. */
+  constructor(code: GraphErrorCode, message: string) {
+    super(code, message);
+  }
+}
+
+/** Where a run stood when an {@link ExecutionError} ended it. */
+export interface ExecutionErrorOptions {
+  /** The node that was running, or the last that did. */
+  readonly nodeName: string;
+  /** The State that the node was given, as it was left in the store. */
+  readonly state: ErrorState;
+  /** The names of the nodes this call ran, oldest first; long runs keep the last 100. */
+  readonly path: readonly string[];
+  /** The error of the node, the predicate or the store; never wrapped. */
+  readonly cause?: unknown;
+}
+
+/** A run ended before an exit point. `cause` is the node's own error. */
+export class ExecutionError extends WaymarkError {
+  declare readonly code: ExecutionErrorCode;
+  /** The node that was running, or the last that did. */
+  readonly nodeName: string;
+  /** The State that the node was given. */
+  readonly state: ErrorState;
+  /** The names of the nodes this call ran, oldest first; long runs keep the last 100. */
+  readonly path: readonly string[];
+
+  /** @param code - why the run ended. */
+  constructor(code: ExecutionErrorCode, message: string, options: ExecutionErrorOptions) {
+    super(code, message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.nodeName = options.nodeName;
+    this.state = options.state;
+    this.path = options.path;
+  }
+}
+
+/** A checkpoint could not be saved. `state` is the State that is not in the store; `cause` is the store's error. */
+export class CheckpointSaveError extends ExecutionError {
+  /** @param message - what failed and what to do. */
+  constructor(message: string, options: ExecutionErrorOptions) {
+    super("CHECKPOINT_SAVE", message, options);
+  }
+}
+
+/** The store has no such run, or the run has no such checkpoint. */
+export class CheckpointNotFoundError extends WaymarkError {
+  /** The run that was asked for. */
+  readonly runId: string;
+
+  /** @param detail - what of the run was asked for, such as `at step 3`; nothing for the run itself. */
+  constructor(runId: string, detail = "") {
+    const what = detail === "" ? "has no checkpoint" : `has no checkpoint ${detail}`;
+    super("CHECKPOINT_NOT_FOUND", `run ${JSON.stringify(runId)} ${what} in this store`);
+    this.runId = runId;
+  }
+}
+
+/** A checkpoint is not what was written: its bytes, its hash or its shape are wrong. */
+export class CheckpointCorruptionError extends WaymarkError {
+  /** What was to be there, such as a hash. */
+  readonly expected: string;
+  /** What was there. */
+  readonly actual: string;
+
+  /** @param message - which checkpoint it is and where it lies. */
+  constructor(message: string, options: { expected: string; actual: string; cause?: unknown }) {
+    super("CHECKPOINT_CORRUPT", message, "cause" in options ? { cause: options.cause } : undefined);
+    this.expected = options.expected;
+    this.actual = options.actual;
+  }
+}
+
+/** Another writer saved this run first. The State that lost is not in the store. */
+export class CheckpointConflictError extends WaymarkError {
+  /** The run that two writers wanted. */
+  readonly runId: string;
+  /** The sequence that the loser built on. */
+  readonly expected: number;
+  /** The sequence that the store is at. */
+  readonly actual: number;
+
+  /** @param expected - the sequence the State was built on; `actual` is where the store is. */
+  constructor(runId: string, expected: number, actual: number) {
+    super(
+      "CHECKPOINT_CONFLICT",
+      expected === 0
+        ? `run ${JSON.stringify(runId)} is already in this store: resume it, delete it, or use another runId`
+        : `run ${JSON.stringify(runId)} was saved by another writer: this State builds on sequence ${expected}, the store is at ${actual}`,
+    );
+    this.runId = runId;
+    this.expected = expected;
+    this.actual = actual;
+  }
+}
+
+/** A value can't be saved exactly, or a saved one can't be read. */
+export class SerializationError extends WaymarkError {
+  /** Where the value is, such as `data.order.amount`. */
+  readonly path: string;
+
+  /** @param path - where the value is; it starts the message. */
+  constructor(path: string, problem: string, options?: { cause?: unknown }) {
+    super("SERIALIZATION", `${path} ${problem}`, options);
+    this.path = path;
+  }
+}
+
+/** A checkpoint's schema version can't be brought to the graph's. */
+export class MigrationError extends WaymarkError {
+  /** The version the checkpoint, or the failed migration, starts from. */
+  readonly from: number;
+  /** The version the graph wants. */
+  readonly to: number;
+
+  /** @param from - the version found; `to` the version wanted. */
+  constructor(from: number, to: number, problem: string, options?: { cause?: unknown }) {
+    super("MIGRATION", `schema version ${from} of a graph at version ${to}: ${problem}`, options);
+    this.from = from;
+    this.to = to;
+  }
+}
+
+/** An option or argument is not what it must be. The message names it, what it got and what it wants. */
+export class ConfigError extends WaymarkError {
+  /** The option or argument, such as `checkpoint.interval`. */
+  readonly option: string;
+
+  /** @param option - its name; `problem` goes on from there. */
+  constructor(option: string, problem: string) {
+    super("CONFIG", `${option} ${problem}`);
+    this.option = option;
+  }
+}
+
+interface ErrorOfCode {
+  CHECKPOINT_NOT_FOUND: CheckpointNotFoundError;
+  CHECKPOINT_CORRUPT: CheckpointCorruptionError;
+  CHECKPOINT_CONFLICT: CheckpointConflictError;
+  CHECKPOINT_SAVE: CheckpointSaveError;
+  SERIALIZATION: SerializationError;
+  MIGRATION: MigrationError;
+  CONFIG: ConfigError;
+}
+
+/** The error class that carries the code `C`. */
+export type ErrorWithCode<C extends ErrorCode> = C extends keyof ErrorOfCode
+  ? ErrorOfCode[C]
+  : C extends GraphErrorCode
+    ? GraphError
+    : C extends ExecutionErrorCode
+      ? ExecutionError
+      : WaymarkError;
+
+/**
+ * Whether a value is an error of waymark, of one code if given. It looks at the code, not the
+ * class, so it also knows errors of a second copy of the package.
+ *
+ * @example
+ * ```ts
+ * import { isWaymarkError, MemoryStore } from "waymark";
+ *
+ * const run = await new MemoryStore().load("gone").catch((error: unknown) => {
+ *   if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return error.runId;
+ *   throw error;
+ * });
+ * console.log(run); // gone
+ * ```
+ */
+export function isWaymarkError<C extends ErrorCode>(
+  value: unknown,
+  code?: C,
+): value is ErrorWithCode<C> {
+  return (
+    value instanceof Error &&
+    "code" in value &&
+    (code === undefined ? codes.has(value.code) : value.code === code)
+  );
+}
+
+/** A value as an error message shows it: short, and never a secret's whole text. */
+export function show(value: unknown): string {
+  if (typeof value === "string") {
+    return value.length > 40
+      ? `${JSON.stringify(value.slice(0, 40))}… (a string)`
+      : JSON.stringify(value);
+  }
+  if (typeof value === "function") return `the function ${value.name || "(anonymous)"}`;
+  if (typeof value === "object" && value !== null) {
+    const name: unknown = Object.getPrototypeOf(value)?.constructor?.name;
+    return Array.isArray(value)
+      ? "an array"
+      : name === "Object"
+        ? "an object"
+        : `a ${String(name ?? "null-prototype object")}`;
+  }
+  return typeof value === "bigint" ? `${value}n` : String(value);
+}

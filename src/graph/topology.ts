@@ -1,0 +1,107 @@
+import { GraphError, show } from "../errors.js";
+import type { Predicate } from "../state/predicates.js";
+import { fingerprint } from "./fingerprint.js";
+import type { GraphNode, NodeFunction } from "./node.js";
+import { validate } from "./validation.js";
+
+/** The nodes and edges of a graph. It runs nothing. */
+export class Topology<D extends object> {
+  readonly #nodes = new Map<string, GraphNode<D>>();
+  #entry: GraphNode<D> | undefined;
+  #valid = false;
+  #fingerprint: string | undefined;
+
+  get nodes(): readonly GraphNode<D>[] {
+    return [...this.#nodes.values()];
+  }
+
+  get entry(): GraphNode<D> | undefined {
+    return this.#entry;
+  }
+
+  get fingerprint(): string {
+    this.#fingerprint ??= fingerprint(this);
+    return this.#fingerprint;
+  }
+
+  addNode(name: string, run: NodeFunction<D>): void {
+    if (typeof name !== "string" || name === "") {
+      throw new GraphError(
+        "GRAPH_NODE_NAME",
+        `a node's name wants to be a string that is not empty, got ${show(name)}`,
+      );
+    }
+    if (this.#nodes.has(name)) {
+      throw new GraphError("GRAPH_NODE_DUPLICATE", `there is a node ${show(name)} already`);
+    }
+    if (typeof run !== "function") {
+      throw new GraphError(
+        "GRAPH_NODE_FUNCTION",
+        `node ${show(name)} wants a function, got ${show(run)}`,
+      );
+    }
+    this.#changed();
+    this.#nodes.set(name, { name, index: this.#nodes.size, run, edges: [], exit: false });
+  }
+
+  addEdge(from: string, to: string, predicate?: Predicate<D>, name?: string): void {
+    const source = this.node(from, "addEdge");
+    const target = this.node(to, "addEdge");
+    if (predicate !== undefined && typeof predicate !== "function") {
+      throw new GraphError(
+        "GRAPH_PREDICATE",
+        `the edge from ${show(from)} to ${show(to)} wants a function as predicate, got ${show(predicate)}`,
+      );
+    }
+    if (name !== undefined && typeof name !== "string") {
+      throw new GraphError(
+        "GRAPH_PREDICATE",
+        `the edge from ${show(from)} to ${show(to)} wants a string as name, got ${show(name)}`,
+      );
+    }
+    this.#changed();
+    source.edges.push({ from, to: target, predicate, name });
+  }
+
+  setEntryPoint(name: string): void {
+    const node = this.node(name, "setEntryPoint");
+    if (this.#entry !== undefined) {
+      throw new GraphError(
+        "GRAPH_ENTRY_DUPLICATE",
+        `the entry point is ${show(this.#entry.name)} already; a graph has one`,
+      );
+    }
+    this.#changed();
+    this.#entry = node;
+  }
+
+  setExitPoint(name: string): void {
+    const node = this.node(name, "setExitPoint");
+    this.#changed();
+    node.exit = true;
+  }
+
+  /** The entry point of a graph that is whole. */
+  validate(): GraphNode<D> {
+    if (!this.#valid) validate(this);
+    this.#valid = true;
+    return this.#entry as GraphNode<D>;
+  }
+
+  node(name: string, asker: string): GraphNode<D> {
+    if (name === "")
+      throw new GraphError("GRAPH_NODE_NAME", `${asker} wants a node's name, got an empty one`);
+    const node = this.#nodes.get(name);
+    if (node !== undefined) return node;
+    const names = [...this.#nodes.keys()].map(show).join(", ") || "none yet";
+    throw new GraphError(
+      "GRAPH_NODE_UNKNOWN",
+      `${asker}: there is no node ${show(name)}; the nodes are: ${names}`,
+    );
+  }
+
+  #changed(): void {
+    this.#valid = false;
+    this.#fingerprint = undefined;
+  }
+}

@@ -1,0 +1,58 @@
+import type { AnyEvent, Observer } from "../events.js";
+import { checkOptions, flag } from "../options.js";
+
+/** Options of {@link consoleObserver}. */
+export interface ConsoleObserverOptions {
+  /** Prints each event as one line of JSON instead of text; `false` by default. */
+  readonly json?: boolean;
+}
+
+type Level = "debug" | "info" | "warn" | "error";
+
+const levels: readonly (readonly [prefix: string, level: Level])[] = [
+  ["graph.fail", "error"],
+  ["checkpoint.error", "error"],
+  ["graph.mismatch", "warn"],
+  ["state.", "debug"],
+  ["edge.", "debug"],
+];
+
+/**
+ * Prints one line for each event: level, event, run, and the event's own fields.
+ *
+ * @throws ConfigError when an option is not what it must be.
+ *
+ * @example
+ * ```ts
+ * import { consoleObserver, StateGraph } from "waymark";
+ *
+ * const graph = new StateGraph({ name: "article", observer: consoleObserver({ json: true }) });
+ * console.log(graph.name); // article
+ * ```
+ */
+export function consoleObserver(options: ConsoleObserverOptions = {}): Observer {
+  checkOptions("consoleObserver", options, { json: flag });
+  const format = options.json === true ? asJson : asText;
+  return (event) => {
+    const level = levels.find(([prefix]) => event.type.startsWith(prefix))?.[1] ?? "info";
+    console[level](format(level, event));
+  };
+}
+
+function asJson(level: Level, { type, timestamp, source, runId, data }: AnyEvent): string {
+  return JSON.stringify({ level, event: type, run: runId, timestamp, source, ...data });
+}
+
+function asText(level: Level, { type, timestamp, source, runId, data }: AnyEvent): string {
+  const fields = Object.entries({ run: runId, source, ...data }).map(
+    ([name, value]) => `${name}=${inLine(value)}`,
+  );
+  return `${timestamp} ${level.toUpperCase().padEnd(5)} ${type.padEnd(17)} ${fields.join(" ")}`;
+}
+
+/** A value without line breaks; quoted only where a reader would not see where it ends. */
+function inLine(value: unknown): string {
+  return typeof value === "string" && /^[\w.:/-]+$/.test(value)
+    ? value
+    : (JSON.stringify(value) ?? "undefined");
+}

@@ -1,0 +1,51 @@
+import { ConfigError, show } from "../errors.js";
+import type { Observer } from "../events.js";
+import { text } from "../options.js";
+import { consoleObserver } from "./console.js";
+
+/** Listens to nothing. */
+export const noopObserver: Observer = () => {};
+
+const registered = new Map<string, Observer>([["noop", noopObserver]]);
+
+/** Whether a value can observe: a function, or an object with `onEvent`. */
+export function isObserver(value: unknown): value is Observer {
+  return (
+    typeof value === "function" ||
+    (typeof value === "object" &&
+      value !== null &&
+      "onEvent" in value &&
+      typeof value.onEvent === "function")
+  );
+}
+
+/**
+ * Gives an observer a name that graphs can use. `noop` and `console` are there from the start.
+ *
+ * @throws ConfigError when the name is empty or the observer is none.
+ */
+export function registerObserver(name: string, observer: Observer): void {
+  text("name", name);
+  if (!isObserver(observer)) {
+    throw new ConfigError(
+      "observer",
+      `wants a function or an object with onEvent, got ${show(observer)}`,
+    );
+  }
+  registered.set(name, observer);
+}
+
+/**
+ * The observer of this name.
+ *
+ * @throws ConfigError when no observer has this name.
+ */
+export function getObserver(name: string): Observer {
+  if (name === "console" && !registered.has(name)) registered.set(name, consoleObserver());
+  const found = registered.get(name);
+  if (found === undefined) {
+    const names = [...new Set(["console", ...registered.keys()])].sort().join(", ");
+    throw new ConfigError("observer", `${show(name)} is not registered; there are ${names}`);
+  }
+  return found;
+}

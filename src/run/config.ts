@@ -1,0 +1,124 @@
+import { checkMigrations, type Migrations } from "../checkpoint/migration.js";
+import { checkKeep } from "../checkpoint/retention.js";
+import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
+import { ConfigError, show } from "../errors.js";
+import { EventBus, type Observer, observe } from "../events.js";
+import { getObserver, isObserver, noopObserver } from "../observers/registry.js";
+import { checkOptions, flag, integer, oneOf, text } from "../options.js";
+import { getCheckpointStore } from "../stores/registry.js";
+
+/** When a graph saves its State, and where. */
+export interface CheckpointConfig {
+  /** A store, or the name of a registered one; `"memory"` by default. */
+  readonly store?: string | CheckpointStore;
+  /** Save after every so many nodes; 0, the default, saves nothing. */
+  readonly interval?: number;
+  /** Keep the checkpoints of a run that completed; `false` by default. */
+  readonly preserve?: boolean;
+  /** How many checkpoints of a run to keep, the newest; at least 2. By default what the store does: 5. */
+  readonly keep?: number;
+  /** What a save that fails does to the run: `"fail"`, the default, stops it; `"continue"` only tells listeners. */
+  readonly onSaveError?: "fail" | "continue";
+}
+
+/** An observer, the name of a registered one, or several. */
+export type ObserverConfig = string | Observer | readonly (string | Observer | undefined)[];
+
+/** How a graph runs. All of it, but for functions and stores, can come out of a JSON file. */
+export interface GraphConfig {
+  /** Names the graph in events and checkpoints; `"graph"` by default. */
+  readonly name?: string;
+  /** Who is told every event; `"noop"` by default. */
+  readonly observer?: ObserverConfig;
+  /** How many nodes a run may complete, over all its resumes; 1000 by default. */
+  readonly maxIterations?: number;
+  /** The schema version of the data; 0 by default. Raise it when the data changes, and add a migration. */
+  readonly version?: number;
+  /** How data of an older version becomes data of the next, by the version each starts from. */
+  readonly migrations?: Migrations;
+  /** What to do when a checkpoint was made by a graph of another shape: `"warn"` by an event, or `"error"`. */
+  readonly onMismatch?: "warn" | "error";
+  /** When to save, and where. */
+  readonly checkpoint?: CheckpointConfig;
+}
+
+/** A config that was checked, with its defaults, names replaced by what they stand for. */
+export interface Settings {
+  readonly name: string;
+  readonly maxIterations: number;
+  readonly version: number;
+  readonly migrations: Migrations;
+  readonly onMismatch: "warn" | "error";
+  /** `undefined` when nothing is saved. */
+  readonly store: CheckpointStore | undefined;
+  readonly interval: number;
+  readonly preserve: boolean;
+  readonly keep: number | undefined;
+  readonly onSaveError: "fail" | "continue";
+  readonly bus: EventBus;
+}
+
+/**
+ * Checks a config and fills in the defaults.
+ *
+ * @throws ConfigError that names the field.
+ */
+export function resolveConfig(config: GraphConfig): Settings {
+  checkOptions("config", config, {
+    name: text,
+    observer: () => {},
+    maxIterations: integer(1, true),
+    version: integer(0),
+    migrations: checkMigrations,
+    onMismatch: oneOf("warn", "error"),
+    checkpoint: (name, value) =>
+      checkOptions(name, value, {
+        store: () => {},
+        interval: integer(0),
+        preserve: flag,
+        keep: checkKeep,
+        onSaveError: oneOf("fail", "continue"),
+      }),
+  });
+  const { name = "graph", observer = "noop", checkpoint = {} } = config;
+  const { interval = 0, preserve = false, keep, onSaveError = "fail" } = checkpoint;
+  const store = resolveStore(checkpoint.store ?? "memory");
+  return {
+    name,
+    maxIterations: config.maxIterations ?? 1000,
+    version: config.version ?? 0,
+    migrations: config.migrations ?? {},
+    onMismatch: config.onMismatch ?? "warn",
+    store: interval > 0 ? store : undefined,
+    interval,
+    preserve,
+    keep,
+    onSaveError,
+    bus: resolveObservers(observer),
+  };
+}
+
+function resolveStore(store: string | CheckpointStore): CheckpointStore {
+  if (typeof store === "string") return getCheckpointStore(store);
+  if (isCheckpointStore(store)) return store;
+  throw new ConfigError(
+    "config.checkpoint.store",
+    `wants a name or a CheckpointStore, got ${show(store)}`,
+  );
+}
+
+function resolveObservers(config: ObserverConfig): EventBus {
+  const bus = new EventBus();
+  for (const one of Array.isArray(config) ? config : [config]) {
+    if (one === undefined) continue;
+    const observer: unknown = typeof one === "string" ? getObserver(one) : one;
+    if (!isObserver(observer)) {
+      throw new ConfigError(
+        "config.observer",
+        `wants a name, a function or an object with onEvent, got ${show(observer)}`,
+      );
+    }
+    if (observer !== noopObserver) observe(bus, observer);
+  }
+  return bus;
+}

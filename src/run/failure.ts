@@ -1,0 +1,72 @@
+import { type ExecutionErrorCode, show } from "../errors.js";
+import type { State } from "../state/state.js";
+
+/** What ends a run early. Thrown inside the loop only; whoever runs the loop saves it and makes an error of it. */
+export class Failure<D extends object> {
+  readonly code: ExecutionErrorCode;
+  /** The node that was running, or was to. */
+  readonly node: string;
+  /** What the run knew before that node; resume goes on from here. */
+  readonly state: State<D>;
+  readonly message: string;
+  readonly cause: unknown;
+
+  constructor(
+    code: ExecutionErrorCode,
+    node: string,
+    state: State<D>,
+    message: string,
+    cause?: unknown,
+  ) {
+    this.code = code;
+    this.node = node;
+    this.state = state;
+    this.message = message;
+    this.cause = cause;
+  }
+}
+
+/** A node threw; if it did so because the run was cancelled, it did not fail. */
+export function nodeFailed<D extends object>(
+  state: State<D>,
+  node: string,
+  error: unknown,
+  signal: AbortSignal,
+): Failure<D> {
+  if (error instanceof Failure) return error as Failure<D>;
+  const isAbort = error instanceof Error && error.name === "AbortError";
+  if (signal.aborted && (error === signal.reason || isAbort)) return aborted(state, node, error);
+  return new Failure(
+    "NODE_FAILED",
+    node,
+    state,
+    `node ${show(node)} failed: ${messageOf(error)}`,
+    error,
+  );
+}
+
+/** The run was cancelled. */
+export function aborted<D extends object>(
+  state: State<D>,
+  node: string,
+  reason: unknown,
+): Failure<D> {
+  return new Failure(
+    "ABORTED",
+    node,
+    state,
+    `the run was cancelled before ${show(node)} completed`,
+    reason,
+  );
+}
+
+/** The run has used up its iterations. */
+export function tooLong<D extends object>(state: State<D>, node: string): Failure<D> {
+  const message = `the run has completed ${state.step} nodes, as many as config.maxIterations allows: raise it, or end the cycle`;
+  return new Failure("MAX_ITERATIONS", node, state, message);
+}
+
+/** An error's message, or what was thrown in place of one. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

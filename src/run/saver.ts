@@ -1,0 +1,82 @@
+import type { CheckpointStore, SaveOptions } from "../checkpoint/store.js";
+import { now } from "../clock.js";
+import { CheckpointConflictError, CheckpointSaveError, show } from "../errors.js";
+import { State } from "../state/state.js";
+import type { Settings } from "./config.js";
+import { Failure, messageOf } from "./failure.js";
+
+/** Puts the States of one run into its store. */
+export class Saver<D extends object> {
+  readonly #store: CheckpointStore;
+  readonly #settings: Settings;
+  readonly #options: SaveOptions;
+  #latest: State<D> | undefined;
+
+  constructor(store: CheckpointStore, settings: Settings, latest: State<D> | undefined) {
+    this.#store = store;
+    this.#settings = settings;
+    this.#options = { keep: settings.keep };
+    this.#latest = latest;
+  }
+
+  /** The State that is in the store. */
+  get latest(): State<D> | undefined {
+    return this.#latest;
+  }
+
+  /**
+   * The State as it was saved. A conflict always ends the run; another error does what
+   * `onSaveError` says.
+   */
+  async save(state: State<D>): Promise<State<D>> {
+    const { bus } = this.#settings;
+    const told = bus.listens("checkpoint.save");
+    const started = told ? now() : 0;
+    let saved: State<D>;
+    try {
+      const record = await this.#store.save(state, this.#options);
+      if (!(record instanceof State)) {
+        throw new TypeError(`save wants to return a State, got ${show(record)}`);
+      }
+      saved = state.savedAs(record);
+    } catch (error) {
+      return this.#refused(state, error);
+    }
+    this.#latest = saved;
+    if (told) this.#tell(saved, now() - started);
+    return saved;
+  }
+
+  /** Removes the checkpoints of a finished run, which must not cost anybody the result. */
+  async clean({ runId, checkpointNode: node, step }: State<D>): Promise<void> {
+    const { bus, name } = this.#settings;
+    try {
+      await this.#store.delete(runId);
+      bus.emit("checkpoint.delete", name, runId, { node, step });
+    } catch (error) {
+      bus.emit("checkpoint.error", name, runId, {
+        action: "delete",
+        node,
+        error: messageOf(error),
+      });
+    }
+  }
+
+  #tell(saved: State<D>, durationMs: number): void {
+    const { checkpointNode: node, step, sequence, checkpointId, reason, bytes } = saved;
+    const data = { node, step, sequence, checkpointId, reason, durationMs };
+    const { bus, name } = this.#settings;
+    bus.emit("checkpoint.save", name, saved.runId, bytes === undefined ? data : { ...data, bytes });
+  }
+
+  #refused(state: State<D>, error: unknown): State<D> {
+    if (error instanceof CheckpointConflictError) throw error;
+    const { runId, checkpointNode: node } = state;
+    const { bus, name, onSaveError } = this.#settings;
+    bus.emit("checkpoint.error", name, runId, { action: "save", node, error: messageOf(error) });
+    if (onSaveError === "continue") return state;
+    const message = `the checkpoint after ${show(node)} could not be saved: ${messageOf(error)}`;
+    const cause = error instanceof CheckpointSaveError ? error.cause : error;
+    throw new Failure("CHECKPOINT_SAVE", node, state, message, cause);
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * Exact values in JSON. What JSON has, stays as it is; what it lacks becomes an object with one key
+ * that starts with `$`, and an object of the user's that looks like that is wrapped in `$object`.
+ * The set of tags is closed: nothing in a checkpoint can name a class or a function to call.
+ *
+ * Written here and not taken from devalue, seroval, superjson or msgpackr: those rewrite or wrap all
+ * data, or revive by name. Here a State that needs no tag is handed to `JSON.stringify` untouched,
+ * because `own` has seen its values when they came in.
+ */
+import { show } from "../errors.js";
+import {
+  isPlainObject,
+  isTypedArray,
+  looksTagged,
+  MAX_DEPTH,
+  PLAIN,
+  setKey,
+  traitsOf,
+} from "./own.js";
+import { below, named, Refusal, tooDeep } from "./refusal.js";
+import { typedArrays } from "./typed-arrays.js";
+
+/**
+ * A value as a tree that `JSON.stringify` writes exactly.
+ *
+ * @throws SerializationError that names the path of what can't be saved.
+ */
+export function encode(value: unknown, root: string): unknown {
+  return named(root, () => encodeAt(value, new Set()));
+}
+
+function encodeAt(value: unknown, above: Set<object>): unknown {
+  if (traitsOf(value) === PLAIN) return value;
+  if (value === undefined) return { $undefined: true };
+  if (typeof value === "bigint") return { $bigint: value.toString() };
+  if (typeof value === "number") return { $number: Object.is(value, -0) ? "-0" : String(value) };
+  if (typeof value !== "object" || value === null) {
+    throw new Refusal(`is ${show(value)}, which a checkpoint can't hold: keep it out of the State`);
+  }
+  if (above.has(value)) throw new Refusal("contains itself: a checkpoint can't hold a cycle");
+  if (above.size > MAX_DEPTH) throw new Refusal(tooDeep);
+  above.add(value);
+  const encoded = encodeObject(value, above);
+  above.delete(value);
+  return encoded;
+}
+
+function encodeObject(value: object, above: Set<object>): unknown {
+  if (Array.isArray(value)) return encodeArray(value, above);
+  if (isPlainObject(value)) {
+    const symbol = Object.getOwnPropertySymbols(value)[0];
+    if (symbol !== undefined)
+      throw new Refusal(`has the key ${String(symbol)}: keys must be strings`);
+    const keys = Object.keys(value);
+    const fields = encodeFields(value, keys, above);
+    return looksTagged(keys) ? { $object: fields } : fields;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Date.prototype) {
+    const date = value as Date;
+    return { $date: Number.isNaN(date.getTime()) ? null : date.toISOString() };
+  }
+  if (prototype === Map.prototype) {
+    return { $map: encodeItems([...(value as Map<unknown, unknown>)], above) };
+  }
+  if (prototype === Set.prototype)
+    return { $set: encodeItems([...(value as Set<unknown>)], above) };
+  if (prototype === RegExp.prototype) {
+    const { source, flags, lastIndex } = value as RegExp;
+    return { $regexp: [source, flags, lastIndex] };
+  }
+  if (prototype === URL.prototype) return { $url: (value as URL).href };
+  if (value instanceof Error) return encodeError(value, above);
+  if (prototype === ArrayBuffer.prototype) {
+    return { $bytes: ["ArrayBuffer", toBase64(new Uint8Array(value as ArrayBuffer))] };
+  }
+  if (isTypedArray(value) && typedArrays.has(value.constructor.name)) {
+    const bytes = new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+    return { $bytes: [value.constructor.name, toBase64(bytes)] };
+  }
+  throw new Refusal(
+    `is ${show(value)}, which a checkpoint can't hold: put plain data into the State`,
+  );
+}
+
+function encodeItems(items: readonly unknown[], above: Set<object>): unknown[] {
+  let at = 0;
+  try {
+    return items.map((item, index) => {
+      at = index;
+      return encodeAt(item, above);
+    });
+  } catch (error) {
+    throw below(error, at);
+  }
+}
+
+function encodeArray(value: readonly unknown[], above: Set<object>): unknown {
+  const keys = Object.keys(value);
+  const name = keys.find((key) => !/^\d+$/.test(key));
+  if (name !== undefined) {
+    throw new Refusal(`is an array with the key ${show(name)}: copy it into a plain array`);
+  }
+  if (keys.length === value.length) return encodeItems(value, above);
+  return { $sparse: [value.length, keys.map(Number), encodeItems(Object.values(value), above)] };
+}
+
+function encodeFields(
+  value: object,
+  keys: readonly string[],
+  above: Set<object>,
+): Record<string, unknown> {
+  const fields: Record<string, unknown> = {};
+  let at = "";
+  try {
+    for (const key of keys) {
+      at = key;
+      setKey(fields, key, encodeAt(Reflect.get(value, key), above));
+    }
+  } catch (error) {
+    throw below(error, at);
+  }
+  return fields;
+}
+
+function encodeError(value: Error, above: Set<object>): unknown {
+  const keys = Object.keys(value).filter(
+    (key) => key !== "name" && key !== "message" && key !== "stack",
+  );
+  for (const hidden of ["cause", "errors"]) {
+    if (Object.hasOwn(value, hidden) && !keys.includes(hidden)) keys.push(hidden);
+  }
+  const { name, message, stack } = value;
+  return { $error: [name, message, stack ?? null, encodeFields(value, keys, above)] };
+}
+
+function toBase64(bytes: Uint8Array): string {
+  let binary = "";
+  // In pieces, because a call takes only so many arguments.
+  for (let at = 0; at < bytes.length; at += 8192)
+    binary += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  return btoa(binary);
+}

@@ -1,0 +1,191 @@
+import { SerializationError, show } from "../errors.js";
+import { decode } from "./decode.js";
+import { encode } from "./encode.js";
+import { isPlainObject, looksTagged, PLAIN } from "./own.js";
+import {
+  type GraphIdentity,
+  type ParentLink,
+  type RunError,
+  type RunStatus,
+  type StateFields,
+  statuses,
+  VisitCounts,
+  type Visits,
+} from "./record.js";
+import { checkRunId } from "./run-id.js";
+
+/** The format that this version writes. A checkpoint of a higher one is refused. */
+const FORMAT = 1;
+
+/** A State as JSON: all of it, and nothing that `JSON.stringify` would change. */
+export interface StateJSON {
+  /** The version of this format. */
+  readonly waymark: number;
+  /** See {@link State.runId}. */
+  readonly runId: string;
+  /** See {@link State.checkpointId}. */
+  readonly checkpointId: string;
+  /** See {@link State.sequence}. */
+  readonly sequence: number;
+  /** See {@link State.checkpointNode}. */
+  readonly checkpointNode: string;
+  /** See {@link State.timestamp}. */
+  readonly timestamp: string;
+  /** See {@link State.step}. */
+  readonly step: number;
+  /** See {@link State.status}. */
+  readonly status: RunStatus;
+  /** See {@link State.reason}. */
+  readonly reason: string;
+  /** See {@link State.error}. */
+  readonly error?: RunError;
+  /** See {@link State.parent}. */
+  readonly parent?: ParentLink;
+  /** See {@link State.graph}. */
+  readonly graph?: GraphIdentity;
+  /** See {@link State.visits}. */
+  readonly visits: Visits;
+  /** The data, with tags where JSON has no type for a value. */
+  readonly data: unknown;
+}
+
+/** A State's fields as JSON. */
+export function encodeState({ data, traits, identity, progress, saved }: StateFields): StateJSON {
+  const { runId, parent, graph } = identity;
+  const { checkpointNode, timestamp, step, status, reason, error, visits } = progress;
+  return {
+    waymark: FORMAT,
+    runId,
+    checkpointId: saved.checkpointId,
+    sequence: saved.sequence,
+    checkpointNode,
+    timestamp,
+    step,
+    status,
+    reason,
+    ...(error && { error }),
+    ...(parent && { parent }),
+    ...(graph && { graph }),
+    visits: visits.byName(),
+    data: traits === PLAIN && !looksTagged(Object.keys(data)) ? data : encode(data, "data"),
+  };
+}
+
+/**
+ * A State's fields out of JSON; every one is checked. It takes the tree over.
+ *
+ * @throws SerializationError that names what is missing or wrong.
+ */
+export function decodeState(json: unknown): StateFields {
+  const fields = new Fields(json, "state");
+  const format = fields.integer("waymark", 1);
+  if (format > FORMAT) {
+    throw new SerializationError(
+      "state.waymark",
+      `is ${format}: a newer waymark wrote it, this one reads up to ${FORMAT}`,
+    );
+  }
+  const data = fields.object("data");
+  const { value, traits } = decode(data, "data");
+  if (typeof value !== "object" || value === null || !isPlainObject(value)) {
+    throw new SerializationError("data", `wants an object, got ${show(value)}`);
+  }
+  const error = fields.optional("error", (inner) => ({
+    name: inner.text("name"),
+    message: inner.text("message"),
+    node: inner.text("node"),
+  }));
+  const parent = fields.optional("parent", (inner) => ({
+    runId: checkRunId(inner.text("runId")),
+    checkpointId: inner.text("checkpointId"),
+  }));
+  const graph = fields.optional("graph", (inner) => ({
+    name: inner.text("name"),
+    version: inner.integer("version", 0),
+    fingerprint: inner.text("fingerprint"),
+  }));
+  const status = statuses.find((known) => known === fields.text("status"));
+  if (status === undefined) {
+    throw new SerializationError(
+      "state.status",
+      `wants one of ${statuses.join(", ")}, got ${show(fields.text("status"))}`,
+    );
+  }
+  return {
+    data: value,
+    traits,
+    identity: { runId: checkRunId(fields.text("runId")), parent, graph },
+    progress: {
+      checkpointNode: fields.text("checkpointNode"),
+      timestamp: fields.text("timestamp"),
+      step: fields.integer("step", 0),
+      status,
+      error,
+      reason: fields.text("reason"),
+      visits: fields.counts("visits"),
+    },
+    saved: {
+      checkpointId: fields.text("checkpointId"),
+      sequence: fields.integer("sequence", 0),
+      bytes: undefined,
+    },
+  };
+}
+
+/** Reads the fields of an untrusted object one by one. */
+class Fields {
+  readonly #object: Readonly<Record<string, unknown>>;
+  readonly #path: string;
+
+  constructor(value: unknown, path: string) {
+    if (typeof value !== "object" || value === null || !isPlainObject(value)) {
+      throw new SerializationError(path, `wants an object, got ${show(value)}`);
+    }
+    this.#object = value;
+    this.#path = path;
+  }
+
+  text(key: string): string {
+    const value = this.#get(key);
+    return typeof value === "string" ? value : this.#refuse(key, "a string");
+  }
+
+  integer(key: string, min: number): number {
+    const value = this.#get(key);
+    return typeof value === "number" && Number.isSafeInteger(value) && value >= min
+      ? value
+      : this.#refuse(key, `a whole number from ${min} up`);
+  }
+
+  object(key: string): object {
+    const value = this.#get(key);
+    return typeof value === "object" && value !== null ? value : this.#refuse(key, "an object");
+  }
+
+  optional<T>(key: string, read: (inner: Fields) => T): T | undefined {
+    const value = this.#get(key);
+    return value === undefined
+      ? undefined
+      : Object.freeze(read(new Fields(value, `${this.#path}.${key}`)));
+  }
+
+  counts(key: string): VisitCounts {
+    const inner = new Fields(this.object(key), `${this.#path}.${key}`);
+    const names = Object.keys(inner.#object);
+    return new VisitCounts(
+      names,
+      names.map((name) => inner.integer(name, 0)),
+    );
+  }
+
+  #get(key: string): unknown {
+    return Object.hasOwn(this.#object, key) ? this.#object[key] : undefined;
+  }
+
+  #refuse(key: string, wants: string): never {
+    throw new SerializationError(
+      `${this.#path}.${key}`,
+      `wants ${wants}, got ${show(this.#get(key))}`,
+    );
+  }
+}

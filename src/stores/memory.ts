@@ -1,0 +1,136 @@
+import { v7 } from "uuid";
+import { checkKeep, DEFAULT_KEEP, filterRuns, prunable } from "../checkpoint/retention.js";
+import {
+  type Checkpoint,
+  type CheckpointAt,
+  type CheckpointStore,
+  checkAt,
+  entryOf,
+  type HistoryEntry,
+  isAt,
+  notFound,
+  type Retention,
+  type RunFilter,
+  type RunSummary,
+  type SaveOptions,
+  summarize,
+} from "../checkpoint/store.js";
+import { CheckpointConflictError, ConfigError, show } from "../errors.js";
+import { checkOptions } from "../options.js";
+import { checkRunId } from "../state/run-id.js";
+import { State } from "../state/state.js";
+
+/** Options of {@link MemoryStore}. */
+export interface MemoryStoreOptions {
+  /** How many checkpoints of each run to keep, the newest; at least 2, 5 by default, `Infinity` for all. */
+  readonly keep?: number;
+}
+
+interface KeptState {
+  readonly state: Checkpoint;
+  readonly parentId: string;
+}
+
+interface KeptRun {
+  sequence: number;
+  readonly kept: KeptState[];
+}
+
+/**
+ * Keeps checkpoints in memory, for tests and for runs that need not outlive their process. A State
+ * can't change, so keeping one is keeping a reference, whatever its size.
+ *
+ * @example
+ * ```ts
+ * import { MemoryStore, State } from "waymark";
+ *
+ * const store = new MemoryStore({ keep: 10 });
+ * const saved = await State.create({ topic: "cairns" }).checkpoint(store);
+ * const loaded = await store.load(saved.runId);
+ * console.log(loaded.sequence); // 1
+ * ```
+ */
+export class MemoryStore implements CheckpointStore {
+  readonly #runs = new Map<string, KeptRun>();
+  readonly #keep: number;
+  // Ids are derived: a uuid for each save would cost more than the save.
+  readonly #prefix = v7();
+  #saves = 0;
+
+  /** @throws ConfigError when an option is not what it must be. */
+  constructor(options: MemoryStoreOptions = {}) {
+    checkOptions("MemoryStore", options, { keep: checkKeep });
+    this.#keep = options.keep ?? DEFAULT_KEEP;
+  }
+
+  async save<D extends object>(state: State<D>, options?: SaveOptions): Promise<State<D>> {
+    if (!(state instanceof State))
+      throw new ConfigError("state", `wants a State, got ${show(state)}`);
+    const { runId, sequence, checkpointId: parentId } = state;
+    const run = this.#runs.get(runId);
+    const actual = run?.sequence ?? 0;
+    if (actual !== sequence) throw new CheckpointConflictError(runId, sequence, actual);
+    const saved = state.savedAs({
+      checkpointId: `${this.#prefix}.${++this.#saves}`,
+      sequence: sequence + 1,
+    });
+    const kept: KeptState = { state: State.isOpaque(saved) ? detached(saved) : saved, parentId };
+    if (run === undefined) {
+      this.#runs.set(runId, { sequence: 1, kept: [kept] });
+    } else {
+      run.sequence = sequence + 1;
+      run.kept.push(kept);
+      const keep = options?.keep ?? this.#keep;
+      while (run.kept.length > keep) run.kept.shift();
+    }
+    return saved;
+  }
+
+  async load<D extends object>(runId: string, at: CheckpointAt = {}): Promise<State<D>> {
+    checkRunId(runId);
+    checkAt(at);
+    const found = this.#runs.get(runId)?.kept.findLast(({ state }) => isAt(at, state));
+    if (found === undefined) throw notFound(runId, at);
+    // What a run keeps is what its caller says it is: nobody else can know.
+    return detached(found.state as unknown as State<D>);
+  }
+
+  async delete(runId: string): Promise<void> {
+    this.#runs.delete(checkRunId(runId));
+  }
+
+  async list(): Promise<string[]> {
+    return [...this.#runs.keys()];
+  }
+
+  async history(runId: string): Promise<HistoryEntry[]> {
+    const kept = this.#runs.get(checkRunId(runId))?.kept ?? [];
+    return kept.map(({ state, parentId }) => entryOf(state, parentId)).reverse();
+  }
+
+  async runs(filter?: RunFilter): Promise<RunSummary[]> {
+    return filterRuns(this.#summaries(), filter);
+  }
+
+  async prune(retention: Retention): Promise<string[]> {
+    const runIds = prunable(this.#summaries(), retention).map((run) => run.runId);
+    if (retention.dryRun !== true) for (const runId of runIds) this.#runs.delete(runId);
+    return runIds;
+  }
+
+  #summaries(): RunSummary[] {
+    return [...this.#runs.values()].flatMap(({ kept }) => {
+      const newest = kept.at(-1);
+      return newest === undefined ? [] : [summarize(newest.state)];
+    });
+  }
+}
+
+/**
+ * A State that shares nothing anybody could write to, nor tells events to anybody. A frozen one is
+ * shared; one with a buffer in it, say, is copied as a file would be, which also refuses what no
+ * checkpoint can hold.
+ */
+function detached<D extends object>(state: State<D>): State<D> {
+  return State.isOpaque(state) ? State.fromJSON<D>(state.toJSON()) : State.tellTo(state, undefined);
+}
