@@ -67,6 +67,12 @@ export interface EventMap {
   };
   /** The checkpoints of a finished run were removed. */
   "checkpoint.delete": { readonly node: string; readonly step: number };
+  /** A checkpoint that is not what was written was set aside. */
+  "checkpoint.quarantine": {
+    readonly file: string;
+    readonly expected: string;
+    readonly actual: string;
+  };
   /** A save, a removal or a load failed and the run goes on without it. */
   "checkpoint.error": {
     readonly action: "save" | "delete" | "load";

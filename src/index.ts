@@ -12,6 +12,7 @@ export type {
   RunFilter,
   RunSummary,
   SaveOptions,
+  StoreContext,
 } from "./checkpoint/store.js";
 export {
   CheckpointConflictError,

@@ -9,6 +9,7 @@ import {
   type RunFilter,
   type RunSummary,
   type SaveOptions,
+  type StoreContext,
 } from "./store.js";
 
 /** Stands in for a store whose module is loaded when it is first used. */
@@ -44,8 +45,12 @@ export class DeferredStore implements CheckpointStore {
     return (await this.ready()).save(state, options);
   }
 
-  async load<D extends object>(runId: string, at?: CheckpointAt): Promise<State<D>> {
-    return (await this.ready()).load(runId, at);
+  async load<D extends object>(
+    runId: string,
+    at?: CheckpointAt,
+    context?: StoreContext,
+  ): Promise<State<D>> {
+    return (await this.ready()).load(runId, at, context);
   }
 
   async delete(runId: string): Promise<void> {

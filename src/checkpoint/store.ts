@@ -1,4 +1,5 @@
 import { CheckpointNotFoundError, ConfigError, show } from "../errors.js";
+import type { EventMap, EventType } from "../events.js";
 import type { RunStatus } from "../state/record.js";
 import type { State } from "../state/state.js";
 
@@ -10,8 +11,14 @@ export interface CheckpointAt {
   readonly checkpointId?: string | undefined;
 }
 
+/** What a graph gives its store with each call. */
+export interface StoreContext {
+  /** Tells those who listen to the graph, of a corrupt file for example. */
+  readonly emit?: (<T extends EventType>(type: T, data: EventMap[T]) => void) | undefined;
+}
+
 /** What a graph tells the store about a save. */
-export interface SaveOptions {
+export interface SaveOptions extends StoreContext {
   /** How many checkpoints of the run to keep, the newest; at least 2. The store's own setting by default. */
   readonly keep?: number | undefined;
 }
@@ -93,7 +100,11 @@ export interface CheckpointStore {
    * @throws CheckpointNotFoundError when there is none.
    * @throws CheckpointCorruptionError when it is there but not as it was saved.
    */
-  load<D extends object>(runId: string, at?: CheckpointAt): Promise<State<D>>;
+  load<D extends object>(
+    runId: string,
+    at?: CheckpointAt,
+    context?: StoreContext,
+  ): Promise<State<D>>;
   /** Removes a run and its history; an absent run is fine. */
   delete(runId: string): Promise<void>;
   /** The ids of all runs. */

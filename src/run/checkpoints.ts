@@ -8,6 +8,7 @@ import {
   type HistoryEntry,
   isAt,
   notFound,
+  type StoreContext,
 } from "../checkpoint/store.js";
 import { ConfigError, GraphError, show } from "../errors.js";
 import type { EventMap, EventType } from "../events.js";
@@ -89,16 +90,16 @@ export class Checkpoints<D extends object> {
     const node = this.nodeAfter(state);
     const status = node === undefined ? "pending" : node.exit ? "completed" : "in_progress";
     const store = await this.store();
-    return store.save(State.progressed(state, { status, error: undefined, reason }), {
-      keep: this.#settings.keep,
-    });
+    const { keep } = this.#settings;
+    return store.save(State.progressed(state, { status, error: undefined, reason }), { keep });
   }
 
   /** Loads, then migrates, then looks whether the graph is still the same. */
   async #read(store: CheckpointStore, runId: string, at: CheckpointAt): Promise<State<D>> {
     checkRunId(runId);
     checkAt(at);
-    const loaded = await store.load<D>(runId, at);
+    const emit: StoreContext["emit"] = (type, data) => this.emit(type, runId, data);
+    const loaded = await store.load<D>(runId, at, { emit });
     if (!isAt(at, loaded)) throw notFound(runId, at);
     const { checkpointNode: node, step, checkpointId } = loaded;
     this.emit("checkpoint.load", runId, { node, step, checkpointId });

@@ -12,10 +12,11 @@ export class Saver<D extends object> {
   readonly #options: SaveOptions;
   #latest: State<D> | undefined;
 
-  constructor(store: CheckpointStore, settings: Settings, latest: State<D> | undefined) {
+  constructor(store: CheckpointStore, settings: Settings, runId: string, latest?: State<D>) {
     this.#store = store;
     this.#settings = settings;
-    this.#options = { keep: settings.keep };
+    const { keep, bus, name } = settings;
+    this.#options = { keep, emit: (type, data) => bus.emit(type, name, runId, data) };
     this.#latest = latest;
   }
 

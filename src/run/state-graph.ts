@@ -139,7 +139,7 @@ export class StateGraph<D extends object, N extends string = never> {
     this.#topology.validate();
     const first = State.restarted(state, this.#checkpoints.identity);
     const store = await this.#checkpoints.storeIfAny();
-    const saver = store && new Saver<D>(store, this.#settings, undefined);
+    const saver = store && new Saver<D>(store, this.#settings, state.runId);
     return this.#run(first, saver, undefined).go(first, false, options.signal);
   }
 
@@ -236,7 +236,8 @@ export class StateGraph<D extends object, N extends string = never> {
   async #goOn(loaded: State<D>, signal: AbortSignal | undefined): Promise<State<D>> {
     const after = this.#checkpoints.nodeAfter(loaded);
     if (after?.exit) return State.progressed(loaded, { status: "completed" });
-    const saver = new Saver<D>(await this.#checkpoints.store(), this.#settings, loaded);
+    const store = await this.#checkpoints.store();
+    const saver = new Saver<D>(store, this.#settings, loaded.runId, loaded);
     return this.#run(loaded, saver, after).go(loaded, true, signal);
   }
 

@@ -287,10 +287,16 @@ export class State<D extends object> {
     return store.save(this);
   }
 
-  /** For stores: this State as the checkpoint it was just saved as. */
-  savedAs({ checkpointId, sequence, bytes }: Saved): State<D> {
-    const saved = { checkpointId, sequence, bytes };
-    return new State(this.#data, this.#traits, this.#identity, this.#progress, saved, this.#sink);
+  /** For stores: this State as the checkpoint it was just saved as. The record must not change any more. */
+  savedAs(record: Saved): State<D> {
+    return new State(
+      this.#data,
+      this.#traits,
+      this.#identity,
+      this.#progress,
+      record instanceof State ? State.recordOf(record) : record,
+      this.#sink,
+    );
   }
 
   /**
@@ -375,6 +381,11 @@ export class State<D extends object> {
   /** @internal Who is told this State's events. */
   static sinkOf<D extends object>(state: State<D>): EventSink | undefined {
     return state.#sink;
+  }
+
+  /** @internal The record this State was last saved as. */
+  static recordOf<D extends object>(state: State<D>): Saved {
+    return state.#saved;
   }
 
   /** @internal Whether a save must walk the data, because it may hold what can't be frozen or saved. */

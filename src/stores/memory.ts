@@ -17,6 +17,7 @@ import {
 } from "../checkpoint/store.js";
 import { CheckpointConflictError, ConfigError, show } from "../errors.js";
 import { checkOptions } from "../options.js";
+import type { Saved } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
 import { State } from "../state/state.js";
 
@@ -28,12 +29,31 @@ export interface MemoryStoreOptions {
 
 interface KeptState {
   readonly state: Checkpoint;
-  readonly parentId: string;
+  readonly parent: Saved;
 }
 
+/** A run's newest checkpoints are the last `keep` of `kept`; older ones are cut off now and then. */
 interface KeptRun {
   sequence: number;
-  readonly kept: KeptState[];
+  keep: number;
+  kept: KeptState[];
+}
+
+/** The record of one save. Its id is put together when it is asked for: that costs more than the save. */
+class MemoryRecord implements Saved {
+  readonly sequence: number;
+  readonly #store: string;
+  readonly #save: number;
+
+  constructor(sequence: number, store: string, save: number) {
+    this.sequence = sequence;
+    this.#store = store;
+    this.#save = save;
+  }
+
+  get checkpointId(): string {
+    return `${this.#store}.${this.#save}`;
+  }
 }
 
 /**
@@ -53,8 +73,8 @@ interface KeptRun {
 export class MemoryStore implements CheckpointStore {
   readonly #runs = new Map<string, KeptRun>();
   readonly #keep: number;
-  // Ids are derived: a uuid for each save would cost more than the save.
-  readonly #prefix = v7();
+  /** Makes the ids of this store's checkpoints different from any other's. */
+  readonly #id = v7();
   #saves = 0;
 
   /** @throws ConfigError when an option is not what it must be. */
@@ -66,30 +86,25 @@ export class MemoryStore implements CheckpointStore {
   async save<D extends object>(state: State<D>, options?: SaveOptions): Promise<State<D>> {
     if (!(state instanceof State))
       throw new ConfigError("state", `wants a State, got ${show(state)}`);
-    const { runId, sequence, checkpointId: parentId } = state;
-    const run = this.#runs.get(runId);
-    const actual = run?.sequence ?? 0;
-    if (actual !== sequence) throw new CheckpointConflictError(runId, sequence, actual);
-    const saved = state.savedAs({
-      checkpointId: `${this.#prefix}.${++this.#saves}`,
-      sequence: sequence + 1,
-    });
-    const kept: KeptState = { state: State.isOpaque(saved) ? detached(saved) : saved, parentId };
-    if (run === undefined) {
-      this.#runs.set(runId, { sequence: 1, kept: [kept] });
-    } else {
-      run.sequence = sequence + 1;
-      run.kept.push(kept);
-      const keep = options?.keep ?? this.#keep;
-      while (run.kept.length > keep) run.kept.shift();
+    const { runId, sequence } = state;
+    const run = this.#runs.get(runId) ?? { sequence: 0, keep: this.#keep, kept: [] };
+    if (run.sequence !== sequence) {
+      throw new CheckpointConflictError(runId, sequence, run.sequence);
     }
+    const saved = state.savedAs(new MemoryRecord(sequence + 1, this.#id, ++this.#saves));
+    const kept = State.isOpaque(saved) ? detached(saved) : saved;
+    if (sequence === 0) this.#runs.set(runId, run);
+    run.sequence = sequence + 1;
+    run.keep = options?.keep ?? this.#keep;
+    run.kept.push({ state: kept, parent: State.recordOf(state) });
+    if (run.kept.length > 2 * run.keep) run.kept = run.kept.slice(-run.keep);
     return saved;
   }
 
   async load<D extends object>(runId: string, at: CheckpointAt = {}): Promise<State<D>> {
     checkRunId(runId);
     checkAt(at);
-    const found = this.#runs.get(runId)?.kept.findLast(({ state }) => isAt(at, state));
+    const found = this.#kept(runId).findLast(({ state }) => isAt(at, state));
     if (found === undefined) throw notFound(runId, at);
     // What a run keeps is what its caller says it is: nobody else can know.
     return detached(found.state as unknown as State<D>);
@@ -104,8 +119,8 @@ export class MemoryStore implements CheckpointStore {
   }
 
   async history(runId: string): Promise<HistoryEntry[]> {
-    const kept = this.#runs.get(checkRunId(runId))?.kept ?? [];
-    return kept.map(({ state, parentId }) => entryOf(state, parentId)).reverse();
+    const kept = this.#kept(checkRunId(runId));
+    return kept.map(({ state, parent }) => entryOf(state, parent.checkpointId)).reverse();
   }
 
   async runs(filter?: RunFilter): Promise<RunSummary[]> {
@@ -116,6 +131,11 @@ export class MemoryStore implements CheckpointStore {
     const runIds = prunable(this.#summaries(), retention).map((run) => run.runId);
     if (retention.dryRun !== true) for (const runId of runIds) this.#runs.delete(runId);
     return runIds;
+  }
+
+  #kept(runId: string): readonly KeptState[] {
+    const run = this.#runs.get(runId);
+    return run === undefined ? [] : run.kept.slice(-run.keep);
   }
 
   #summaries(): RunSummary[] {

@@ -1,0 +1,107 @@
+// The floors of the house. Each part of src/ names what it may import beside itself; all else is
+// refused, so a new folder has to be put on a floor here before anything can use it.
+const ground = ["errors", "events", "clock", "options"];
+const core = [...ground, "state", "graph", "checkpoint", "stores", "observers", "run"];
+
+const floors = {
+  errors: ground,
+  events: ground,
+  clock: ground,
+  options: ground,
+  state: ground,
+  graph: [...ground, "state"],
+  checkpoint: [...ground, "state"],
+  codecs: [...ground, "state"],
+  stores: [...ground, "state", "checkpoint", "codecs"],
+  // They see events and nothing of the engine.
+  observers: ["errors", "events", "options"],
+  run: [...ground, "state", "graph", "checkpoint", "stores", "observers"],
+  // Built on the public API only, so a user could have written them.
+  nodes: [...ground, "state", "graph", "checkpoint", "run"],
+  recovery: core,
+  worker: [...core, "codecs", "nodes", "recovery"],
+  cli: [...core, "codecs", "nodes", "recovery", "worker"],
+  testing: [...core, "codecs", "nodes", "recovery", "worker", "index"],
+  index: [...core, "codecs", "nodes", "recovery"],
+};
+
+/** A part is a folder of src/ or, on the ground floor, one file. */
+const inParts = (parts) => `^src/(${parts.join("|")})(/|\\.ts$)`;
+
+// What may use Node. The rest is the core, which must also run in a browser.
+const nodeOnly = [
+  "^src/(cli|codecs|recovery|testing|worker)/",
+  "^src/stores/(?!(memory|registry)\\.ts$)",
+  "^src/observers/(?!(console|registry)\\.ts$)",
+];
+
+module.exports = {
+  forbidden: [
+    ...Object.entries(floors).map(([part, below]) => ({
+      name: `floor-${part}`,
+      comment: `src/${part} imports only: ${below.join(", ")}.`,
+      severity: "error",
+      from: { path: inParts([part]) },
+      to: { path: "^src/", pathNot: inParts([part, ...below]) },
+    })),
+    {
+      name: "no-unknown-part",
+      comment: "A new part of src/ needs its floor in .dependency-cruiser.cjs.",
+      severity: "error",
+      from: { path: "^src/", pathNot: inParts(Object.keys(floors)) },
+      to: {},
+    },
+    {
+      name: "no-cycle",
+      comment: "No cycles, of types either.",
+      severity: "error",
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: "core-without-node",
+      comment: "What src/index.ts reaches by static import runs in a browser: no module of Node.",
+      severity: "error",
+      from: { path: "^src/", pathNot: nodeOnly },
+      to: { dependencyTypes: ["core"] },
+    },
+    {
+      name: "core-loads-node-parts-lazily",
+      comment: "The core reaches a part that may use Node only by a dynamic import().",
+      severity: "error",
+      from: { path: "^src/", pathNot: nodeOnly },
+      to: { path: nodeOnly, dynamic: false },
+    },
+    {
+      name: "declared-packages-only",
+      comment: "What ships imports only what package.json lists for the user.",
+      severity: "error",
+      from: { path: "^src/" },
+      to: { dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"] },
+    },
+    {
+      name: "source-only",
+      comment:
+        "src/ imports itself by path, never by the package's name, and nothing beside itself.",
+      severity: "error",
+      from: { path: "^src/" },
+      to: { path: "^(dist|test|examples|bench)/" },
+    },
+    {
+      name: "resolvable",
+      severity: "error",
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    // Types count as imports, for layers and for cycles.
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.build.json" },
+    doNotFollow: { path: "node_modules" },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["import", "types", "default"],
+    },
+  },
+};
