@@ -1,0 +1,82 @@
+import type { CheckpointStore } from "../checkpoint/store.js";
+import { isCheckpointStore } from "../checkpoint/store.js";
+import { ConfigError, show } from "../errors.js";
+import type { Case } from "./cases/case.js";
+import { contract } from "./cases/contract.js";
+import { forks, history, keep, runs } from "./cases/history.js";
+import { badIds, ids, similarIds } from "./cases/ids.js";
+import { roundTrip } from "./cases/values.js";
+import { concurrency, conflict, durable, isolation } from "./cases/writers.js";
+
+const cases: readonly Case[] = [
+  ...contract,
+  ...ids,
+  ...badIds,
+  ...similarIds,
+  ...history,
+  ...forks,
+  ...keep,
+  ...runs,
+  ...conflict,
+  ...concurrency,
+  ...isolation,
+  ...roundTrip,
+  ...durable,
+];
+
+/** Options of {@link testCheckpointStore}. */
+export interface StoreSuiteOptions {
+  /** What the tests are called after: the store's name. */
+  readonly name: string;
+  /** Makes a new, empty store; called for each test. */
+  readonly create: () => CheckpointStore | Promise<CheckpointStore>;
+  /** Opens what a store has kept with another instance, as a new process would. Left out by stores that keep nothing. */
+  readonly reopen?: (store: CheckpointStore) => CheckpointStore | Promise<CheckpointStore>;
+  /** `test` or `it` of vitest, jest, mocha or `node:test`; the global one by default. */
+  readonly test?: (name: string, run: () => Promise<void>) => unknown;
+}
+
+/**
+ * Registers the tests that every store must pass: contract, ids, history, fork, keep, conflict,
+ * concurrency, isolation and exact round trip, and, with `reopen`, that what was saved outlives the
+ * store. Tests of optional methods are registered too, and pass at once where a store does not have them.
+ *
+ * @throws ConfigError when there is no `test` function.
+ *
+ * @example
+ * ```ts
+ * import { MemoryStore } from "waymark";
+ * import { testCheckpointStore } from "waymark/testing";
+ *
+ * const names: string[] = [];
+ * testCheckpointStore({
+ *   name: "MemoryStore",
+ *   create: () => new MemoryStore(),
+ *   test: (name) => names.push(name), // in a test file: test
+ * });
+ * console.log(names.length > 30); // true
+ * ```
+ */
+export function testCheckpointStore(options: StoreSuiteOptions): void {
+  const test = options.test ?? globalTest();
+  for (const [name, run] of cases) {
+    test(`${options.name}: ${name}`, async () => {
+      const store = await options.create();
+      if (!isCheckpointStore(store)) {
+        throw new ConfigError("create", `wants to return a CheckpointStore, got ${show(store)}`);
+      }
+      try {
+        await run(store, options.reopen);
+      } finally {
+        await store.close?.();
+      }
+    });
+  }
+}
+
+function globalTest(): NonNullable<StoreSuiteOptions["test"]> {
+  const { test, it } = globalThis as { test?: unknown; it?: unknown };
+  const found = test ?? it;
+  if (typeof found === "function") return found as NonNullable<StoreSuiteOptions["test"]>;
+  throw new ConfigError("test", "is missing: pass test or it of your test runner");
+}
