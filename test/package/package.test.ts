@@ -1,0 +1,88 @@
+import { execFileSync } from "node:child_process";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
+
+const root = join(import.meta.dirname, "../..");
+const folder = mkdtempSync(join(tmpdir(), "waymark-package-"));
+const app = join(folder, "app");
+
+/** Builds, packs and unpacks the package into an app's node_modules, beside its dependencies. */
+beforeAll(() => {
+  const source = join(folder, "source");
+  mkdirSync(source);
+  for (const file of ["package.json", "README.md", "CHANGELOG.md", "LICENSE"]) {
+    cpSync(join(root, file), join(source, file));
+  }
+  run(process.execPath, [
+    join(root, "node_modules/typescript/bin/tsc"),
+    "-p",
+    join(root, "tsconfig.build.json"),
+    "--outDir",
+    join(source, "dist"),
+  ]);
+  run("npm", ["pack", "--silent", "--pack-destination", folder], source);
+  const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz")) ?? "";
+  const installed = join(app, "node_modules/waymark");
+  mkdirSync(installed, { recursive: true });
+  run("tar", ["-xzf", join(folder, tarball), "-C", installed, "--strip-components=1"]);
+  for (const name of Object.keys(manifest.dependencies)) {
+    symlinkSync(join(root, "node_modules", name), join(dirname(installed), name));
+  }
+}, 120_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function run(command: string, args: readonly string[], cwd = folder): string {
+  return execFileSync(command, args, { cwd, encoding: "utf8" });
+}
+
+describe("the packed package", () => {
+  test("ships what it says and no source", () => {
+    const files = readdirSync(join(app, "node_modules/waymark")).sort();
+    expect(files).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "dist", "package.json"]);
+  });
+
+  test("exports every entry point", () => {
+    const entries = Object.keys(manifest.exports)
+      .filter((name) => name !== "./package.json")
+      .map((name) => `waymark${name.slice(1)}`);
+    const script = `for (const name of ${JSON.stringify(entries)}) console.log(name, Object.keys(await import(name)).length > 0);`;
+    writeFileSync(join(app, "entries.mjs"), script);
+    expect(run(process.execPath, ["entries.mjs"], app).trim().split("\n")).toEqual(
+      entries.map((name) => `${name} true`),
+    );
+  });
+
+  test("runs, checkpoints and resumes", () => {
+    writeFileSync(
+      join(app, "run.mjs"),
+      `import { MemoryStore, State, StateGraph } from "waymark";
+      let broken = true;
+      const graph = new StateGraph({ checkpoint: { store: new MemoryStore(), interval: 1 } })
+        .addNode("one", () => ({ a: 1n }))
+        .addNode("two", (state) => {
+          if (broken) throw new Error("broken");
+          return { b: state.data.a + 1n };
+        })
+        .addEdge("one", "two")
+        .setEntryPoint("one")
+        .setExitPoint("two");
+      const state = State.create({});
+      await graph.execute(state).catch((error) => console.log(error.code));
+      broken = false;
+      console.log((await graph.resume(state.runId)).data.b);`,
+    );
+    expect(run(process.execPath, ["run.mjs"], app)).toBe("NODE_FAILED\n2n\n");
+  });
+});

@@ -1,0 +1,112 @@
+import { describe, expect, test } from "vitest";
+import {
+  type CheckpointAt,
+  type CheckpointStore,
+  MemoryStore,
+  type SaveOptions,
+  State,
+} from "waymark";
+import { testCheckpointStore } from "waymark/testing";
+
+/** The names of the suite's tests that a store fails. */
+async function failures(create: () => CheckpointStore): Promise<string[]> {
+  const failed: string[] = [];
+  const running: Promise<void>[] = [];
+  testCheckpointStore({
+    name: "store",
+    create,
+    test: (name, run) => running.push(run().catch(() => void failed.push(name))),
+  });
+  await Promise.all(running);
+  return failed;
+}
+
+class Forgetful extends MemoryStore {
+  override async load<D extends object>(runId: string): Promise<State<D>> {
+    return super.load(runId);
+  }
+}
+
+class LastWriterWins extends MemoryStore {
+  override async save<D extends object>(state: State<D>, options?: SaveOptions): Promise<State<D>> {
+    const current = await super.load(state.runId).catch(() => undefined);
+    const { checkpointId } = state;
+    return super.save(state.savedAs({ checkpointId, sequence: current?.sequence ?? 0 }), options);
+  }
+}
+
+class PlainJson extends MemoryStore {
+  override async load<D extends object>(runId: string, at?: CheckpointAt): Promise<State<D>> {
+    const { data, ...rest } = (await super.load<D>(runId, at)).toJSON();
+    return State.fromJSON<D>({ ...rest, data: JSON.parse(JSON.stringify(data, dropTags)) });
+  }
+}
+
+const dropTags = (_key: string, value: unknown): unknown =>
+  typeof value === "object" && value !== null && "$date" in value ? value.$date : value;
+
+class KeepsAll extends MemoryStore {
+  override async save<D extends object>(state: State<D>): Promise<State<D>> {
+    return super.save(state, { keep: Number.POSITIVE_INFINITY });
+  }
+}
+
+class DeletesNothing extends MemoryStore {
+  override async delete(): Promise<void> {}
+}
+
+class MergesSimilarIds extends MemoryStore {
+  override async list(): Promise<string[]> {
+    return [...new Set((await super.list()).map((runId) => runId.toLowerCase()))];
+  }
+}
+
+class PrunesEverything extends MemoryStore {
+  override async prune(): Promise<string[]> {
+    const runIds = await this.list();
+    for (const runId of runIds) await this.delete(runId);
+    return runIds;
+  }
+}
+
+describe("testCheckpointStore", () => {
+  test("passes a store that keeps the contract", async () => {
+    expect(await failures(() => new MemoryStore())).toEqual([]);
+  });
+
+  test.each([
+    ["ignores the step and id it is asked for", Forgetful, /by step and by id/],
+    ["lets the last writer win", LastWriterWins, /conflict/],
+    ["loses types", PlainJson, /keeps exactly: date/],
+    ["keeps every checkpoint", KeepsAll, /only the newest/],
+    ["deletes nothing", DeletesNothing, /delete removes/],
+    ["takes similar ids for one", MergesSimilarIds, /look alike/],
+    ["prunes runs that go on", PrunesEverything, /prune/],
+  ])("fails a store that %s", async (_name, Store, failing) => {
+    expect((await failures(() => new Store())).join("\n")).toMatch(failing);
+  });
+
+  test("passes a store that has the four methods only", async () => {
+    const create = (): CheckpointStore => {
+      const store = new MemoryStore();
+      return {
+        save: (state, options) => store.save(state, options),
+        load: (runId, at) => store.load(runId, at),
+        delete: (runId) => store.delete(runId),
+        list: () => store.list(),
+      };
+    };
+    expect(await failures(create)).toEqual([]);
+  });
+
+  test("says that it needs a test function, and a factory that makes a store", async () => {
+    expect(() => testCheckpointStore({ name: "store", create: () => new MemoryStore() })).toThrow(
+      /pass test or it/,
+    );
+    const running: Promise<void>[] = [];
+    const test = (_name: string, run: () => Promise<void>) => running.push(run());
+    testCheckpointStore({ name: "store", create: () => ({}) as CheckpointStore, test });
+    await expect(running[0]).rejects.toThrow(/create wants to return a CheckpointStore/);
+    await Promise.allSettled(running);
+  });
+});
