@@ -2,9 +2,19 @@
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
+  /** Calls back once after so many milliseconds; returns the way to call it off. */
+  after(ms: number, callback: () => void): () => void;
 }
 
-let current: Clock = Date;
+const systemClock: Clock = {
+  now: Date.now,
+  after: (ms, callback) => {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+let current = systemClock;
 let lastMs = Number.NaN;
 let lastIso = "";
 
@@ -21,6 +31,32 @@ export function isoNow(): string {
     lastIso = new Date(ms).toISOString();
   }
   return lastIso;
+}
+
+/** The time that `isoNow` gave last, in milliseconds: asking the clock again costs as much as an event. */
+export function lastNow(): number {
+  return lastMs;
+}
+
+/** Calls back once after so many milliseconds; returns the way to call it off. */
+export function after(ms: number, callback: () => void): () => void {
+  return current.after(ms, callback);
+}
+
+/** Waits; rejects with the signal's reason as soon as it aborts. */
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const abort = (): void => {
+      cancel();
+      reject(signal.reason);
+    };
+    const cancel = current.after(ms, () => {
+      signal.removeEventListener("abort", abort);
+      resolve();
+    });
+    signal.addEventListener("abort", abort, { once: true });
+  });
 }
 
 /** Puts another clock in place; returns the way back. */

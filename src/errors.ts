@@ -217,6 +217,24 @@ export class ConfigError extends WaymarkError {
   }
 }
 
+/** Thrown by a node, says that trying again is of no use. */
+export class FatalError extends Error {
+  override readonly name = "FatalError";
+}
+
+/** Thrown by a node, says that trying again is worth it, and when. */
+export class RetryableError extends Error {
+  override readonly name = "RetryableError";
+  /** Milliseconds to wait, in place of what the retry policy says. */
+  readonly retryAfter: number | undefined;
+
+  /** @param options - `retryAfter` in milliseconds, and the `cause`. */
+  constructor(message: string, options: { retryAfter?: number; cause?: unknown } = {}) {
+    super(message, options);
+    this.retryAfter = options.retryAfter;
+  }
+}
+
 interface ErrorOfCode {
   CHECKPOINT_NOT_FOUND: CheckpointNotFoundError;
   CHECKPOINT_CORRUPT: CheckpointCorruptionError;
@@ -271,12 +289,12 @@ export function show(value: unknown): string {
   }
   if (typeof value === "function") return `the function ${value.name || "(anonymous)"}`;
   if (typeof value === "object" && value !== null) {
-    const name: unknown = Object.getPrototypeOf(value)?.constructor?.name;
-    return Array.isArray(value)
-      ? "an array"
-      : name === "Object"
-        ? "an object"
-        : `a ${String(name ?? "null-prototype object")}`;
+    if (Array.isArray(value)) return "an array";
+    const prototype: object | null = Object.getPrototypeOf(value);
+    if (prototype === null) return "a null-prototype object";
+    const name: unknown = prototype.constructor?.name;
+    if (name === "Object") return "an object";
+    return typeof name === "string" && name !== "" ? `a ${name}` : "an object of an unnamed class";
   }
   return typeof value === "bigint" ? `${value}n` : String(value);
 }

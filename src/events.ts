@@ -1,5 +1,6 @@
 import mitt, { type Emitter, type Handler, type WildcardHandler } from "mitt";
 import { isoNow } from "./clock.js";
+import { callable } from "./options.js";
 
 /** What each event carries in `data`. Packages that emit their own events add to this interface. */
 export interface EventMap {
@@ -23,13 +24,29 @@ export interface EventMap {
     readonly code: string;
     readonly error: string;
   };
+  /** A run waits for input, or at a breakpoint. */
+  "graph.pause": { readonly node: string; readonly step: number; readonly reason: string };
   /** A checkpoint was made by a graph of another name or topology. */
   "graph.mismatch": { readonly expected: string; readonly actual: string };
 
   /** A node is about to run. */
   "node.start": { readonly node: string; readonly step: number };
-  /** A node returned, or threw: then `error` is its message. */
-  "node.complete": { readonly node: string; readonly step: number; readonly error?: string };
+  /** A node returned, or threw: then `error` is its message. `usage` is what it wrote into the ledger. */
+  "node.complete": {
+    readonly node: string;
+    readonly step: number;
+    readonly durationMs: number;
+    readonly error?: string;
+    readonly usage?: Readonly<Record<string, number | undefined>>;
+  };
+  /** An attempt of a node failed; the next comes after `delayMs`. */
+  "node.retry": {
+    readonly node: string;
+    readonly step: number;
+    readonly attempt: number;
+    readonly error: string;
+    readonly delayMs: number;
+  };
 
   /** A predicate was asked. */
   "edge.evaluate": {
@@ -73,6 +90,24 @@ export interface EventMap {
     readonly expected: string;
     readonly actual: string;
   };
+  /** A node wrote a decision into the ledger. */
+  decision: {
+    readonly node: string;
+    readonly step: number;
+    readonly description: string;
+    readonly rationale?: string;
+    readonly confidence?: number;
+    readonly alternatives?: readonly string[];
+  };
+  /** A node finished a part of what the run makes. */
+  progress: {
+    readonly node: string;
+    readonly step: number;
+    readonly title: string;
+    readonly summary: string;
+    readonly sources: readonly string[];
+  };
+
   /** A save, a removal or a load failed and the run goes on without it. */
   "checkpoint.error": {
     readonly action: "save" | "delete" | "load";
@@ -114,7 +149,13 @@ export interface EventSink {
   /** Whether anybody wants events of this type; nothing is built when nobody does. */
   listens(type: EventType): boolean;
   /** Tells everybody who wants it. */
-  emit<T extends EventType>(type: T, source: string, runId: string, data: EventMap[T]): void;
+  emit<T extends EventType>(
+    type: T,
+    source: string,
+    runId: string,
+    data: EventMap[T],
+    timestamp?: string,
+  ): void;
 }
 
 type Bus = { [T in EventType]: AnyEvent };
@@ -129,8 +170,13 @@ export class EventBus implements EventSink {
   #all = false;
   #any = false;
 
-  /** Adds a listener; the same listener twice on one type counts once. */
+  /**
+   * Adds a listener; the same listener twice on one type counts once.
+   *
+   * @throws ConfigError when the listener is not a function.
+   */
   on<T extends EventType | "*">(type: T, handler: EventHandler<T>): void {
+    callable("handler", handler);
     const known = this.#guards.get(handler) ?? new Map<string, (...args: never[]) => void>();
     if (known.has(type)) return;
     this.#guards.set(handler, known);
@@ -158,13 +204,24 @@ export class EventBus implements EventSink {
     this.#count();
   }
 
+  /** Whether anybody listens to anything. */
+  get active(): boolean {
+    return this.#any;
+  }
+
   listens(type: EventType): boolean {
     return this.#any && (this.#all || Boolean(this.#bus.all.get(type)?.length));
   }
 
-  emit<T extends EventType>(type: T, source: string, runId: string, data: EventMap[T]): void {
+  emit<T extends EventType>(
+    type: T,
+    source: string,
+    runId: string,
+    data: EventMap[T],
+    timestamp?: string,
+  ): void {
     if (!this.listens(type)) return;
-    const event: WaymarkEvent<T> = { type, timestamp: isoNow(), source, runId, data };
+    const event: WaymarkEvent<T> = { type, timestamp: timestamp ?? isoNow(), source, runId, data };
     // A WaymarkEvent<T> is one member of the union, which TypeScript can't see for an open T.
     this.#bus.emit(type, event as unknown as AnyEvent);
   }
@@ -193,7 +250,18 @@ function guard(type: string, handler: (event: AnyEvent) => unknown): (event: Any
   };
 }
 
-/** Adds an observer, or each of several, to a bus; missing ones are passed over. */
+/** Whether a value can observe: a function, or an object with `onEvent`. */
+export function isObserver(value: unknown): value is Observer {
+  return (
+    typeof value === "function" ||
+    (typeof value === "object" &&
+      value !== null &&
+      "onEvent" in value &&
+      typeof value.onEvent === "function")
+  );
+}
+
+/** Adds an observer to a bus. */
 export function observe(bus: EventBus, observer: Observer): void {
   bus.on("*", typeof observer === "function" ? observer : (event) => observer.onEvent(event));
 }
@@ -202,9 +270,9 @@ export function observe(bus: EventBus, observer: Observer): void {
 export function both(first: EventSink, second: EventSink): EventSink {
   return {
     listens: (type) => first.listens(type) || second.listens(type),
-    emit: (type, source, runId, data) => {
-      first.emit(type, source, runId, data);
-      second.emit(type, source, runId, data);
+    emit: (type, source, runId, data, timestamp) => {
+      first.emit(type, source, runId, data, timestamp);
+      second.emit(type, source, runId, data, timestamp);
     },
   };
 }

@@ -5,6 +5,7 @@
  */
 export type { Migration, Migrations } from "./checkpoint/migration.js";
 export type {
+  Checkpoint,
   CheckpointAt,
   CheckpointStore,
   HistoryEntry,
@@ -26,10 +27,12 @@ export {
   ExecutionError,
   type ExecutionErrorCode,
   type ExecutionErrorOptions,
+  FatalError,
   GraphError,
   type GraphErrorCode,
   isWaymarkError,
   MigrationError,
+  RetryableError,
   SerializationError,
   WaymarkError,
 } from "./errors.js";
@@ -41,16 +44,46 @@ export type {
   Observer,
   WaymarkEvent,
 } from "./events.js";
-export type { NodeContext, NodeFunction, NodeResult } from "./graph/node.js";
+export type {
+  LedgerWriter,
+  NodeContext,
+  NodeFunction,
+  NodeResult,
+  ProgressPart,
+} from "./graph/node.js";
+export { type Pause, type PauseAfterOptions, type PauseOptions, pause } from "./graph/pause.js";
 export { type ConsoleObserverOptions, consoleObserver } from "./observers/console.js";
 export { getObserver, noopObserver, registerObserver } from "./observers/registry.js";
-export type { CheckpointConfig, GraphConfig, ObserverConfig } from "./run/config.js";
+export type { NodeOptions, RetryPolicy } from "./run/attempts.js";
+export type { Breakpoints, CheckpointConfig, GraphConfig, ObserverConfig } from "./run/config.js";
+export type { SchemaIssue, SchemaResult, StandardSchema } from "./run/schema.js";
 export { type ExecuteOptions, type ResumeOptions, StateGraph } from "./run/state-graph.js";
+export {
+  afterNodes,
+  everyMs,
+  onError,
+  onMemoryPressure,
+  type Trigger,
+  type TriggerInput,
+  type TriggerState,
+  when,
+  whenConfidenceBelow,
+  whenConfidenceCrosses,
+} from "./run/triggers.js";
 export type { StateJSON } from "./state/json.js";
+export type { Agent, Decision, Origin, Output } from "./state/ledger/entries.js";
+export type { Usage, UsageTotals } from "./state/ledger/usage.js";
+export {
+  Ledger,
+  type LedgerDropped,
+  type LedgerJSON,
+  type LedgerLimits,
+} from "./state/ledger.js";
 export { always, and, keyEquals, keyExists, not, or, type Predicate } from "./state/predicates.js";
 export type {
   GraphIdentity,
   ParentLink,
+  PauseRequest,
   RunError,
   RunStatus,
   Saved,

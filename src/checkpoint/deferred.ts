@@ -15,25 +15,37 @@ import {
 /** Stands in for a store whose module is loaded when it is first used. */
 export class DeferredStore implements CheckpointStore {
   readonly #name: string;
-  readonly #create: () => Promise<CheckpointStore>;
+  readonly #create: () => CheckpointStore | Promise<CheckpointStore>;
   #store: Promise<CheckpointStore> | undefined;
 
-  constructor(name: string, create: () => Promise<CheckpointStore>) {
+  /** @param first - what `create` gave when it was called already. */
+  constructor(
+    name: string,
+    create: () => CheckpointStore | Promise<CheckpointStore>,
+    first?: Promise<CheckpointStore>,
+  ) {
     this.#name = name;
     this.#create = create;
+    // If it fails, that is nobody's concern until somebody uses the store, which tries again.
+    if (first !== undefined) this.#load(() => first).catch(() => {});
   }
 
   /** The store itself; a load that failed is tried again at the next call. */
   ready(): Promise<CheckpointStore> {
-    this.#store ??= this.#load().catch((error: unknown) => {
+    return this.#store ?? this.#load(this.#create);
+  }
+
+  #load(create: () => CheckpointStore | Promise<CheckpointStore>): Promise<CheckpointStore> {
+    const store = this.#make(create).catch((error: unknown) => {
       this.#store = undefined;
       throw error;
     });
-    return this.#store;
+    this.#store = store;
+    return store;
   }
 
-  async #load(): Promise<CheckpointStore> {
-    const store = await this.#create();
+  async #make(create: () => CheckpointStore | Promise<CheckpointStore>): Promise<CheckpointStore> {
+    const store = await create();
     if (isCheckpointStore(store)) return store;
     throw new ConfigError(
       `store ${show(this.#name)}`,

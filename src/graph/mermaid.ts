@@ -44,5 +44,5 @@ export function toMermaid<D extends object>(
 
 /** Any text as a quoted label: what Mermaid could read as syntax is written as entities. */
 function label(text: string): string {
-  return `"${text.replace(/[#"<>&|\\\n\r[\](){}`]/g, (char) => `#${char.charCodeAt(0)};`)}"`;
+  return `"${text.replace(/[#"<>&|\\[\](){}`\p{Cc}\u2028\u2029]/gu, (char) => `#${char.charCodeAt(0)};`)}"`;
 }

@@ -60,7 +60,11 @@ export class Topology<D extends object> {
       );
     }
     this.#changed();
-    source.edges.push({ from, to: target, predicate, name });
+    const transition = Object.freeze({ from, to, ...(name !== undefined && { name }) });
+    const taken = Object.freeze({ ...transition, result: true });
+    const refused = Object.freeze({ ...transition, result: false });
+    const events = { transition, taken, refused };
+    source.edges.push({ from, to: target, predicate, name, events });
   }
 
   setEntryPoint(name: string): void {

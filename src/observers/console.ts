@@ -35,7 +35,7 @@ export function consoleObserver(options: ConsoleObserverOptions = {}): Observer 
   const format = options.json === true ? asJson : asText;
   return (event) => {
     const level = levels.find(([prefix]) => event.type.startsWith(prefix))?.[1] ?? "info";
-    console[level](format(level, event));
+    console[level](oneLine(format(level, event)));
   };
 }
 
@@ -45,9 +45,9 @@ function asJson(level: Level, { type, timestamp, source, runId, data }: AnyEvent
 
 function asText(level: Level, { type, timestamp, source, runId, data }: AnyEvent): string {
   const fields = Object.entries({ run: runId, source, ...data }).map(
-    ([name, value]) => `${name}=${inLine(value)}`,
+    ([name, value]) => `${inLine(name)}=${inLine(value)}`,
   );
-  return `${timestamp} ${level.toUpperCase().padEnd(5)} ${type.padEnd(17)} ${fields.join(" ")}`;
+  return `${timestamp} ${level.toUpperCase().padEnd(5)} ${inLine(type).padEnd(17)} ${fields.join(" ")}`;
 }
 
 /** A value without line breaks; quoted only where a reader would not see where it ends. */
@@ -55,4 +55,12 @@ function inLine(value: unknown): string {
   return typeof value === "string" && /^[\w.:/-]+$/.test(value)
     ? value
     : (JSON.stringify(value) ?? "undefined");
+}
+
+/** Escapes the line breaks and terminal controls that JSON lets through. */
+function oneLine(line: string): string {
+  return line.replace(
+    /[\u007f-\u009f\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }

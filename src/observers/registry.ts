@@ -1,5 +1,5 @@
 import { ConfigError, show } from "../errors.js";
-import type { Observer } from "../events.js";
+import { isObserver, type Observer } from "../events.js";
 import { text } from "../options.js";
 import { consoleObserver } from "./console.js";
 
@@ -8,16 +8,7 @@ export const noopObserver: Observer = () => {};
 
 const registered = new Map<string, Observer>([["noop", noopObserver]]);
 
-/** Whether a value can observe: a function, or an object with `onEvent`. */
-export function isObserver(value: unknown): value is Observer {
-  return (
-    typeof value === "function" ||
-    (typeof value === "object" &&
-      value !== null &&
-      "onEvent" in value &&
-      typeof value.onEvent === "function")
-  );
-}
+export { isObserver };
 
 /**
  * Gives an observer a name that graphs can use. `noop` and `console` are there from the start.

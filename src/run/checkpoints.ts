@@ -10,7 +10,13 @@ import {
   notFound,
   type StoreContext,
 } from "../checkpoint/store.js";
-import { ConfigError, GraphError, show } from "../errors.js";
+import {
+  CheckpointCorruptionError,
+  ConfigError,
+  GraphError,
+  isWaymarkError,
+  show,
+} from "../errors.js";
 import type { EventMap, EventType } from "../events.js";
 import type { GraphNode } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
@@ -18,6 +24,8 @@ import type { GraphIdentity } from "../state/record.js";
 import { checkRunId, newRunId } from "../state/run-id.js";
 import { type Patch, State } from "../state/state.js";
 import type { Settings } from "./config.js";
+import { Failure } from "./failure.js";
+import { Saver } from "./saver.js";
 
 /** The checkpoints of a graph's runs: what is read and written between runs, never during one. */
 export class Checkpoints<D extends object> {
@@ -55,7 +63,7 @@ export class Checkpoints<D extends object> {
     const store = await this.store();
     const state = await this.#read(store, runId, at);
     if (at.step === undefined && at.checkpointId === undefined) return state;
-    const { sequence } = await store.load(runId);
+    const { sequence } = await this.#fetch(store, runId, {});
     return state.savedAs({ checkpointId: state.checkpointId, sequence });
   }
 
@@ -70,15 +78,21 @@ export class Checkpoints<D extends object> {
     checkRunId(runId);
     const store = await this.store();
     if (store.history !== undefined) return store.history(runId);
-    return [entryOf(await store.load<object>(runId), "")];
+    try {
+      return [entryOf(await this.#fetch(store, runId, {}), "")];
+    } catch (error) {
+      if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return [];
+      throw error;
+    }
   }
 
   async fork(runId: string, at: CheckpointAt, changes: Patch<D>): Promise<State<D>> {
     const source = await this.#read(await this.store(), runId, at);
+    this.nodeAfter(source);
     const fields = State.fields(source.merge(changes));
     const parent = { runId, checkpointId: source.checkpointId };
     const identity = { runId: newRunId(), parent, graph: this.identity };
-    const saved = { ...fields.saved, sequence: 0 };
+    const saved = { checkpointId: source.checkpointId, sequence: 0 };
     return this.#append(State.fromFields<D>({ ...fields, identity, saved }), "fork");
   }
 
@@ -89,23 +103,53 @@ export class Checkpoints<D extends object> {
   async #append(state: State<D>, reason: string): Promise<State<D>> {
     const node = this.nodeAfter(state);
     const status = node === undefined ? "pending" : node.exit ? "completed" : "in_progress";
-    const store = await this.store();
-    const { keep } = this.#settings;
-    return store.save(State.progressed(state, { status, error: undefined, reason }), { keep });
+    const { pauses } = state;
+    const settings: Settings = { ...this.#settings, onSaveError: "fail" };
+    const saver = new Saver<D>(await this.store(), settings, state.runId);
+    try {
+      return await saver.save(
+        State.progressed(state, {
+          status: pauses.length > 0 ? "paused" : status,
+          error: undefined,
+          reason,
+        }),
+      );
+    } catch (error) {
+      throw error instanceof Failure ? error.toError(error.state, []) : error;
+    }
   }
 
   /** Loads, then migrates, then looks whether the graph is still the same. */
   async #read(store: CheckpointStore, runId: string, at: CheckpointAt): Promise<State<D>> {
     checkRunId(runId);
     checkAt(at);
-    const emit: StoreContext["emit"] = (type, data) => this.emit(type, runId, data);
-    const loaded = await store.load<D>(runId, at, { emit });
-    if (!isAt(at, loaded)) throw notFound(runId, at);
+    const loaded = await this.#fetch(store, runId, at);
     const { checkpointNode: node, step, checkpointId } = loaded;
     this.emit("checkpoint.load", runId, { node, step, checkpointId });
     const state = migrate(loaded, this.#settings.version, this.#settings.migrations);
     this.#compare(state);
-    return State.identified(state, { ...State.fields(state).identity, graph: this.identity });
+    const known = State.identified(state, {
+      ...State.fields(state).identity,
+      graph: this.identity,
+    });
+    return State.progressed(known, { ledger: state.ledger.withLimits(this.#settings.ledger) });
+  }
+
+  /** What the store gives, if it is what it was asked for. */
+  async #fetch(store: CheckpointStore, runId: string, at: CheckpointAt): Promise<State<D>> {
+    const emit: StoreContext["emit"] = (type, data) => this.emit(type, runId, data);
+    const loaded = await store.load<D>(runId, at, { emit });
+    if (!(loaded instanceof State)) {
+      throw new TypeError(`load wants to return a State, got ${show(loaded)}`);
+    }
+    if (loaded.runId !== runId) {
+      throw new CheckpointCorruptionError(
+        `the store gave a checkpoint of run ${show(loaded.runId)} for run ${show(runId)}`,
+        { expected: runId, actual: loaded.runId },
+      );
+    }
+    if (!isAt(at, loaded)) throw notFound(runId, at);
+    return loaded;
   }
 
   #compare({ graph, runId }: State<D>): void {

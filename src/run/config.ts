@@ -4,8 +4,10 @@ import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js"
 import { ConfigError, show } from "../errors.js";
 import { EventBus, type Observer, observe } from "../events.js";
 import { getObserver, isObserver, noopObserver } from "../observers/registry.js";
-import { checkOptions, flag, integer, oneOf, text } from "../options.js";
+import { type Check, check, checkOptions, flag, integer, oneOf, text } from "../options.js";
+import { checkLedgerLimits, type LedgerLimits } from "../state/ledger.js";
 import { getCheckpointStore } from "../stores/registry.js";
+import { checkTriggers, type Trigger } from "./triggers.js";
 
 /** When a graph saves its State, and where. */
 export interface CheckpointConfig {
@@ -17,6 +19,8 @@ export interface CheckpointConfig {
   readonly preserve?: boolean;
   /** How many checkpoints of a run to keep, the newest; at least 2. By default what the store does: 5. */
   readonly keep?: number;
+  /** When else to save: `afterNodes`, `onError`, `whenConfidenceBelow`, `everyMs`, `when` and others. */
+  readonly triggers?: readonly Trigger[];
   /** What a save that fails does to the run: `"fail"`, the default, stops it; `"continue"` only tells listeners. */
   readonly onSaveError?: "fail" | "continue";
 }
@@ -38,8 +42,20 @@ export interface GraphConfig {
   readonly migrations?: Migrations;
   /** What to do when a checkpoint was made by a graph of another shape: `"warn"` by an event, or `"error"`. */
   readonly onMismatch?: "warn" | "error";
+  /** Nodes to pause the run before or after, for a look at its State. */
+  readonly breakpoints?: Breakpoints;
+  /** How much of the ledger a run keeps. */
+  readonly ledger?: LedgerLimits;
   /** When to save, and where. */
   readonly checkpoint?: CheckpointConfig;
+}
+
+/** Nodes at which a run pauses; `resume` without input goes on. */
+export interface Breakpoints {
+  /** Pause before these nodes run. */
+  readonly before?: readonly string[];
+  /** Pause after these nodes have completed. */
+  readonly after?: readonly string[];
 }
 
 /** A config that was checked, with its defaults, names replaced by what they stand for. */
@@ -55,8 +71,16 @@ export interface Settings {
   readonly preserve: boolean;
   readonly keep: number | undefined;
   readonly onSaveError: "fail" | "continue";
+  readonly triggers: readonly Trigger[];
+  readonly breakpoints: Breakpoints | undefined;
+  readonly ledger: LedgerLimits;
   readonly bus: EventBus;
 }
+
+const names: Check = check(
+  "an array of node names",
+  (value) => Array.isArray(value) && value.every((name) => typeof name === "string"),
+);
 
 /**
  * Checks a config and fills in the defaults.
@@ -71,29 +95,35 @@ export function resolveConfig(config: GraphConfig): Settings {
     version: integer(0),
     migrations: checkMigrations,
     onMismatch: oneOf("warn", "error"),
+    breakpoints: (name, value) => checkOptions(name, value, { before: names, after: names }),
+    ledger: checkLedgerLimits,
     checkpoint: (name, value) =>
       checkOptions(name, value, {
         store: () => {},
         interval: integer(0),
         preserve: flag,
         keep: checkKeep,
+        triggers: checkTriggers,
         onSaveError: oneOf("fail", "continue"),
       }),
   });
   const { name = "graph", observer = "noop", checkpoint = {} } = config;
-  const { interval = 0, preserve = false, keep, onSaveError = "fail" } = checkpoint;
-  const store = resolveStore(checkpoint.store ?? "memory");
+  const { store = "memory", interval = 0, preserve = false, keep, triggers = [] } = checkpoint;
+  const resolved = resolveStore(store);
   return {
     name,
     maxIterations: config.maxIterations ?? 1000,
     version: config.version ?? 0,
     migrations: config.migrations ?? {},
     onMismatch: config.onMismatch ?? "warn",
-    store: interval > 0 ? store : undefined,
-    interval,
+    store: interval > 0 || triggers.length > 0 ? resolved : undefined,
+    interval: interval > 0 ? interval : Number.POSITIVE_INFINITY,
     preserve,
     keep,
-    onSaveError,
+    onSaveError: checkpoint.onSaveError ?? "fail",
+    triggers,
+    breakpoints: config.breakpoints,
+    ledger: config.ledger ?? {},
     bus: resolveObservers(observer),
   };
 }

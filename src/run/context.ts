@@ -1,36 +1,92 @@
-import type { EventMap, EventSink, EventType } from "../events.js";
-import type { NodeContext } from "../graph/node.js";
+import type { EventMap, EventType } from "../events.js";
+import type { LedgerWriter, NodeContext, ProgressPart } from "../graph/node.js";
+import { type PauseOptions, pauseRequest } from "../graph/pause.js";
+import { check, checkOptions, text } from "../options.js";
+import type { State } from "../state/state.js";
+import { answerKey, PauseSignal } from "./pauses.js";
+import type { Visit } from "./visit.js";
 
-/** What one visit of one node gets. Made for every step, so it holds little and computes late. */
-export class RunContext implements NodeContext {
+const listOfText = check(
+  "an array of strings",
+  (value) => Array.isArray(value) && value.every((item) => typeof item === "string"),
+);
+
+/** What one attempt of one visit of a node gets. Made for every step, so it holds little and computes late. */
+export class RunContext<D extends object> implements NodeContext<D> {
   readonly signal: AbortSignal;
-  readonly runId: string;
   readonly node: string;
   readonly step: number;
-  readonly #sink: EventSink;
-  readonly #source: string;
+  readonly attempt: number;
+  readonly #visit: Visit<D>;
 
-  constructor(
-    signal: AbortSignal,
-    runId: string,
-    node: string,
-    step: number,
-    sink: EventSink,
-    source: string,
-  ) {
+  constructor(visit: Visit<D>, signal: AbortSignal, node: string, step: number, attempt: number) {
+    this.#visit = visit;
     this.signal = signal;
-    this.runId = runId;
     this.node = node;
     this.step = step;
-    this.#sink = sink;
-    this.#source = source;
+    this.attempt = attempt;
+  }
+
+  get runId(): string {
+    return this.#visit.runId;
   }
 
   get idempotencyKey(): string {
     return `${this.runId}:${this.step}:${this.node}`;
   }
 
+  async once<T>(key: string, action: () => T | Promise<T>): Promise<T> {
+    text("key", key);
+    const work = this.#visit.work(this.step);
+    if (!work.has(key)) await work.remember(key, await action());
+    return work.recall(key) as T;
+  }
+
+  recall(key: string): unknown {
+    return this.#visit.work(this.step).recall(key);
+  }
+
+  async remember(key: string, value: unknown): Promise<void> {
+    text("key", key);
+    await this.#visit.work(this.step).remember(key, value);
+  }
+
+  async checkpoint(state: State<D>, reason: string): Promise<State<D>> {
+    text("reason", reason);
+    return this.#visit.work(this.step).milestone(state, reason);
+  }
+
+  async pause(name: string, options: PauseOptions): Promise<unknown> {
+    text("name", name);
+    const request = pauseRequest(name, options);
+    const work = this.#visit.work(this.step);
+    if (work.has(answerKey(name))) return work.recall(answerKey(name));
+    throw new PauseSignal([request]);
+  }
+
+  get ledger(): LedgerWriter {
+    return this.#visit.ledgerWriter(this.step);
+  }
+
+  progress(part: ProgressPart): void {
+    checkOptions("progress", part, { title: text, summary: text, sources: listOfText });
+    const { title, summary, sources = [] } = part;
+    text("progress.title", title);
+    text("progress.summary", summary);
+    this.emit("progress", { node: this.node, step: this.step, title, summary, sources });
+  }
+
   emit<T extends EventType>(type: T, data: EventMap[T]): void {
-    this.#sink.emit(type, this.#source, this.runId, data);
+    this.#visit.emit(type, data);
+  }
+
+  /** The same visit, at another attempt. */
+  attempted(attempt: number, signal: AbortSignal): RunContext<D> {
+    return new RunContext(this.#visit, signal, this.node, this.step, attempt);
+  }
+
+  /** Where the next attempt starts: at the last milestone, if there was one. */
+  stateSoFar(): Promise<State<D>> {
+    return this.#visit.soFar();
   }
 }

@@ -1,4 +1,10 @@
-import { type ExecutionErrorCode, show } from "../errors.js";
+import {
+  CheckpointSaveError,
+  ExecutionError,
+  type ExecutionErrorCode,
+  isWaymarkError,
+  show,
+} from "../errors.js";
 import type { State } from "../state/state.js";
 
 /** What ends a run early. Thrown inside the loop only; whoever runs the loop saves it and makes an error of it. */
@@ -24,6 +30,14 @@ export class Failure<D extends object> {
     this.message = message;
     this.cause = cause;
   }
+
+  /** The error that a caller sees; `state` is what was left of the run. */
+  toError(state: State<D>, path: readonly string[]): ExecutionError {
+    const options = { nodeName: this.node, state, path, cause: this.cause };
+    return this.code === "CHECKPOINT_SAVE"
+      ? new CheckpointSaveError(this.message, options)
+      : new ExecutionError(this.code, this.message, options);
+  }
 }
 
 /** A node threw; if it did so because the run was cancelled, it did not fail. */
@@ -34,7 +48,9 @@ export function nodeFailed<D extends object>(
   signal: AbortSignal,
 ): Failure<D> {
   if (error instanceof Failure) return error as Failure<D>;
-  const isAbort = error instanceof Error && error.name === "AbortError";
+  // A node may have been running another graph, which was cancelled with it.
+  const isAbort =
+    isWaymarkError(error, "ABORTED") || (error instanceof Error && error.name === "AbortError");
   if (signal.aborted && (error === signal.reason || isAbort)) return aborted(state, node, error);
   return new Failure(
     "NODE_FAILED",
@@ -66,7 +82,16 @@ export function tooLong<D extends object>(state: State<D>, node: string): Failur
   return new Failure("MAX_ITERATIONS", node, state, message);
 }
 
-/** An error's message, or what was thrown in place of one. */
+/** An error's message, or what was thrown in place of one; a string whatever that was. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  try {
+    return String(error instanceof Error ? error.message : error);
+  } catch {
+    return show(error);
+  }
+}
+
+/** An error's name; a string whatever the error says it is. */
+export function nameOf(error: unknown): string {
+  return error instanceof Error && typeof error.name === "string" ? error.name : "Error";
 }

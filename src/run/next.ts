@@ -10,11 +10,12 @@ export function nextNode<D extends object>(
   node: GraphNode<D>,
   source: string,
   sink?: EventSink,
+  time?: string,
 ): GraphNode<D> {
   for (const edge of node.edges) {
-    if (!takes(state, edge, source, sink)) continue;
+    if (!takes(state, edge, source, sink, time)) continue;
     if (sink?.listens("edge.transition"))
-      sink.emit("edge.transition", source, state.runId, ends(edge));
+      sink.emit("edge.transition", source, state.runId, edge.events.transition, time);
     return edge.to;
   }
   const targets = node.edges.map((edge) => show(edge.to.name)).join(", ") || "there is none";
@@ -31,8 +32,9 @@ function takes<D extends object>(
   edge: Edge<D>,
   source: string,
   sink: EventSink | undefined,
+  time: string | undefined,
 ): boolean {
-  const { predicate } = edge;
+  const { predicate, events } = edge;
   let result: unknown = true;
   try {
     if (predicate !== undefined) result = predicate(state);
@@ -54,15 +56,10 @@ function takes<D extends object>(
     );
   }
   if (sink?.listens("edge.evaluate"))
-    sink.emit("edge.evaluate", source, state.runId, { ...ends(edge), result });
+    sink.emit("edge.evaluate", source, state.runId, result ? events.taken : events.refused, time);
   return result;
 }
 
 function way<D extends object>(edge: Edge<D>): string {
   return `the predicate from ${show(edge.from)} to ${show(edge.to.name)}`;
-}
-
-function ends<D extends object>(edge: Edge<D>): { from: string; to: string; name?: string } {
-  const { from, to, name } = edge;
-  return name === undefined ? { from, to: to.name } : { from, to: to.name, name };
 }

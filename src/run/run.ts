@@ -1,16 +1,20 @@
-import { isoNow } from "../clock.js";
-import { CheckpointConflictError, CheckpointSaveError, ExecutionError, show } from "../errors.js";
+import { isoNow, lastNow, now } from "../clock.js";
+import { CheckpointConflictError, ConfigError, show } from "../errors.js";
 import { both, type EventMap, type EventType } from "../events.js";
 import type { GraphNode, NodeResult } from "../graph/node.js";
+import { Pause } from "../graph/pause.js";
+import type { Ledger } from "../state/ledger.js";
 import { isPlainObject } from "../state/own.js";
-import { VisitCounts } from "../state/record.js";
+import { noPauses, type PauseRequest, VisitCounts } from "../state/record.js";
 import { State } from "../state/state.js";
 import type { Settings } from "./config.js";
 import { RunContext } from "./context.js";
-import { aborted, Failure, messageOf, nodeFailed, tooLong } from "./failure.js";
+import { aborted, Failure, messageOf, nameOf, nodeFailed, tooLong } from "./failure.js";
 import { nextNode } from "./next.js";
 import { Path } from "./path.js";
+import { PauseSignal } from "./pauses.js";
 import type { Saver } from "./saver.js";
+import { Visit } from "./visit.js";
 
 /** What a run needs of its graph. */
 export interface Plan<D extends object> {
@@ -19,6 +23,12 @@ export interface Plan<D extends object> {
   readonly entry: GraphNode<D>;
   /** The node that the State says has completed; `undefined` starts at the entry point. */
   readonly after: GraphNode<D> | undefined;
+  /** The node that a resumed run was in the middle of. */
+  readonly unfinished?: GraphNode<D> | undefined;
+  /** Whether the run was paused, so that it does not stop at the same breakpoint again. */
+  readonly paused?: boolean;
+  /** Is awaited before each node, by a reader of events who is slower than the run. */
+  readonly gate?: (() => Promise<void> | undefined) | undefined;
   /** `undefined` when nothing is saved. */
   readonly saver: Saver<D> | undefined;
 }
@@ -33,8 +43,19 @@ export class Run<D extends object> {
   readonly #names: readonly string[];
   /** How often each node completed, in the order of the names. */
   readonly #completed: number[];
+  readonly #visit: Visit<D>;
+  readonly #before: ReadonlySet<string> | undefined;
+  readonly #after: ReadonlySet<string> | undefined;
+  #draining = false;
 
-  constructor(plan: Plan<D>, { runId, visits }: State<D>) {
+  constructor(plan: Plan<D>, state: State<D>) {
+    const { runId, visits } = state;
+    const { before, after } = plan.settings.breakpoints ?? {};
+    this.#before = before && new Set(before);
+    this.#after = after && new Set(after);
+    this.#visit = new Visit(plan.settings, plan.saver, state, (error) =>
+      this.#controller.abort(error),
+    );
     this.#plan = plan;
     this.#settings = plan.settings;
     this.#runId = runId;
@@ -61,6 +82,11 @@ export class Run<D extends object> {
     }
   }
 
+  /** Lets the running node finish, saves, and stops so that the run can be resumed. */
+  drain(): void {
+    this.#draining = true;
+  }
+
   async #begin(state: State<D>, resumed: boolean): Promise<State<D>> {
     this.#emit("graph.start", { entryPoint: this.#plan.entry.name, step: state.step, resumed });
     const reason = resumed ? state.reason : "start";
@@ -70,57 +96,159 @@ export class Run<D extends object> {
 
   /** The one loop: whatever happens at each step, happens here. */
   async #walk(start: State<D>, resumed: boolean): Promise<State<D>> {
-    const { bus, name: source, interval, preserve, maxIterations } = this.#settings;
-    const { entry, after, saver } = this.#plan;
+    const { bus, name: source, interval, preserve, maxIterations, triggers } = this.#settings;
+    const { saver, gate } = this.#plan;
     const { signal } = this.#controller;
     const completed = this.#completed;
+    const visit = this.#visit;
     let state = start;
-    let node = after === undefined ? entry : nextNode(state, after, source, bus);
+    let time = isoNow();
+    let started = lastNow();
+    let node = this.#firstNode(state);
+    if (node === undefined) return this.#finish(state);
     if (resumed) {
       const { checkpointNode, step } = state;
       this.#emit("checkpoint.resume", { node: checkpointNode, step, resumeNode: node.name });
     }
+    let skipBreakpoint = this.#plan.paused;
     for (;;) {
       const { name, index, exit } = node;
+      if (gate !== undefined) await gate();
       if (signal.aborted) throw aborted(state, name, signal.reason);
+      if (this.#draining) throw aborted(state, name, "the graph drains");
       if (state.step >= maxIterations) throw tooLong(state, name);
+      if (this.#before?.has(name) && !skipBreakpoint) {
+        return this.#pause(state, [breakpoint("before", name)]);
+      }
+      skipBreakpoint = false;
       this.#path.add(name);
       const visits = completed[index] ?? 0;
       if (visits > 0 && bus.listens("cycle.detected")) {
-        this.#emit("cycle.detected", { node: name, visitCount: visits + 1, step: state.step });
+        const data = { node: name, visitCount: visits + 1, step: state.step };
+        bus.emit("cycle.detected", source, this.#runId, data, time);
       }
-      if (bus.listens("node.start")) this.#emit("node.start", { node: name, step: state.step });
+      if (bus.listens("node.start")) {
+        bus.emit("node.start", source, this.#runId, { node: name, step: state.step }, time);
+      }
 
+      const timed = bus.listens("node.complete");
+      const { ledger } = visit;
       let result: State<D>;
+      let pauses = noPauses;
+      visit.begin(name, state);
       try {
-        const context = new RunContext(signal, this.#runId, name, state.step, bus, source);
-        const returned = node.run(state, context);
-        result = accept(state, name, isPromise(returned) ? await returned : returned);
+        const returned = node.run(state, new RunContext(visit, signal, name, state.step, 1));
+        let settled = isPromise(returned) ? await returned : returned;
+        if (settled instanceof Pause) {
+          pauses = [this.#wantSaver(settled.request)];
+          settled = settled.state;
+        }
+        result = accept(state, name, settled);
         // What can't be saved must not count as done; all else was settled when it came in.
         if (saver !== undefined && State.isOpaque(result)) result.toJSON();
+        const base = visit.end(state);
+        state = isPromise(base) ? await base : base;
       } catch (error) {
-        const failure = nodeFailed(state, name, error, signal);
-        this.#emit("node.complete", { node: name, step: state.step, error: failure.message });
+        const left = await visit.soFar();
+        if (visit.failure !== undefined) throw visit.failure;
+        if (error instanceof PauseSignal && saver !== undefined)
+          return this.#pause(left, error.requests);
+        const failure = nodeFailed(left, name, error, signal);
+        const data = {
+          node: name,
+          step: state.step,
+          durationMs: now() - started,
+          error: failure.message,
+        };
+        this.#emit("node.complete", withUsage(data, ledger, visit.ledger));
         throw failure;
       }
 
+      const before = state;
       const step = state.step + 1;
-      const due = saver !== undefined && (step % interval === 0 || (exit && preserve));
+      time = isoNow();
+      const durationMs = lastNow() - started;
+      started = lastNow();
       completed[index] = visits + 1;
+      if (this.#after?.has(name)) pauses = [...pauses, breakpoint("after", name)];
+      const paused = pauses.length > 0;
+      let due = saver !== undefined && (step % interval === 0 || (exit && preserve) || paused);
       state = State.advance(state, result, {
         checkpointNode: name,
-        timestamp: isoNow(),
+        timestamp: time,
         step,
-        status: exit ? "completed" : "in_progress",
+        status: paused ? "paused" : exit ? "completed" : "in_progress",
         error: undefined,
-        reason: exit ? "complete" : "interval",
+        reason: paused ? "pause" : exit ? "complete" : "interval",
         visits: due || exit ? this.#visits() : state.visitCounts,
+        pauses,
+        unfinished: undefined,
+        ledger: visit.ledger,
       });
-      if (bus.listens("node.complete")) this.#emit("node.complete", { node: name, step });
-      if (due) state = await saver.save(state);
+      if (timed) {
+        const data = { node: name, step, durationMs };
+        bus.emit("node.complete", source, this.#runId, withUsage(data, ledger, visit.ledger), time);
+      }
+      if (!due && triggers.length > 0) {
+        const reason = this.#triggered(state, before);
+        due = reason !== undefined;
+        if (reason !== undefined) {
+          state = State.progressed(state, { reason, visits: this.#visits() });
+        }
+      }
+      if (due && saver !== undefined) {
+        state = await saver.save(state);
+        if (bus.active) time = isoNow();
+        started = lastNow();
+      }
+      if (paused) return this.#paused(state);
       if (exit) return this.#complete(state);
-      node = nextNode(state, node, source, bus);
+      node = nextNode(state, node, source, bus, time);
     }
+  }
+
+  /** The reason of the first trigger that wants a State saved. */
+  #triggered(state: State<D>, before: State<D>): string | undefined {
+    const sinceSave = this.#plan.saver?.age ?? 0;
+    const { triggers } = this.#settings;
+    return triggers.find((trigger) => trigger.due(state, { before, sinceSave }))?.reason;
+  }
+
+  /** The node to run first; none when a run that was paused at an exit point has got its input. */
+  #firstNode(state: State<D>): GraphNode<D> | undefined {
+    const { entry, after, unfinished } = this.#plan;
+    if (unfinished !== undefined) return unfinished;
+    if (after?.exit) return undefined;
+    return after === undefined
+      ? entry
+      : nextNode(state, after, this.#settings.name, this.#settings.bus);
+  }
+
+  /** Pauses before the current node completes. */
+  async #pause(state: State<D>, pauses: readonly PauseRequest[]): Promise<State<D>> {
+    for (const pause of pauses) this.#wantSaver(pause);
+    const visits = this.#visits();
+    const paused = State.progressed(state, { status: "paused", reason: "pause", pauses, visits });
+    return this.#paused((await this.#plan.saver?.save(paused)) ?? paused);
+  }
+
+  #paused(state: State<D>): State<D> {
+    const node = state.unfinished?.node ?? state.checkpointNode;
+    const reason = state.pauses.map((pause) => pause.reason).join(", ");
+    this.#emit("graph.pause", { node, step: state.step, reason });
+    return state;
+  }
+
+  #wantSaver(pause: PauseRequest): PauseRequest {
+    if (this.#plan.saver !== undefined) return pause;
+    const problem = `is 0, so a run that pauses (${pause.reason}) could never go on: set it to 1 or more`;
+    throw new ConfigError("config.checkpoint.interval", problem);
+  }
+
+  async #finish(state: State<D>): Promise<State<D>> {
+    const done = State.progressed(state, { status: "completed", reason: "complete" });
+    const { preserve } = this.#settings;
+    return this.#complete(preserve ? ((await this.#plan.saver?.save(done)) ?? done) : done);
   }
 
   async #complete(state: State<D>): Promise<State<D>> {
@@ -132,19 +260,16 @@ export class Run<D extends object> {
   /** The run ended early: leaves a checkpoint to resume from, and gives the error to throw. */
   async #end(error: unknown): Promise<unknown> {
     if (!(error instanceof Failure)) {
-      if (error instanceof CheckpointConflictError) this.#controller.abort(error);
+      this.#controller.abort(error);
       const { checkpointNode = "", step = 0 } = this.#plan.saver?.latest ?? {};
       const code = error instanceof CheckpointConflictError ? error.code : "NODE_FAILED";
       this.#emit("graph.fail", { node: checkpointNode, step, code, error: messageOf(error) });
       return error;
     }
-    const { code, node, message, cause } = error;
+    const { code, node, message } = error;
     const state = await this.#leave(error as Failure<D>);
-    const options = { nodeName: node, state, path: this.#path.list(), cause };
     this.#emit("graph.fail", { node, step: state.step, code, error: message });
-    return code === "CHECKPOINT_SAVE"
-      ? new CheckpointSaveError(message, options)
-      : new ExecutionError(code, message, options);
+    return error.toError(state, this.#path.list());
   }
 
   /** Saves what a failed run knew: as failed, or, if it was only cancelled, as still going on. */
@@ -152,8 +277,10 @@ export class Run<D extends object> {
     const { saver } = this.#plan;
     const cancelled = code === "ABORTED";
     if (code === "CHECKPOINT_SAVE" || (cancelled && state === saver?.latest)) return state;
-    const name = cause instanceof Error ? cause.name : "ExecutionError";
-    const error = { name, message: cause === undefined ? message : messageOf(cause), node };
+    const error =
+      cause === undefined
+        ? { name: "ExecutionError", message, node }
+        : { name: nameOf(cause), message: messageOf(cause), node };
     const left = State.progressed(state, {
       status: cancelled ? "in_progress" : "failed",
       error: cancelled ? undefined : Object.freeze(error),
@@ -161,7 +288,11 @@ export class Run<D extends object> {
       visits: this.#visits(),
     });
     // The run's own error is what the caller must see; an event tells that this save failed too.
-    return saver?.save(left).catch(() => left) ?? left;
+    const unsaved = (error: unknown): State<D> => {
+      if (error instanceof CheckpointConflictError) this.#controller.abort(error);
+      return left;
+    };
+    return saver?.save(left).catch(unsaved) ?? left;
   }
 
   #visits(): VisitCounts {
@@ -171,6 +302,15 @@ export class Run<D extends object> {
   #emit<T extends EventType>(type: T, data: EventMap[T]): void {
     this.#settings.bus.emit(type, this.#settings.name, this.#runId, data);
   }
+}
+
+function breakpoint(where: "before" | "after", node: string): PauseRequest {
+  return { name: "", reason: `breakpoint ${where} ${show(node)}` };
+}
+
+function withUsage<T extends object>(data: T, before: Ledger, after: Ledger): T {
+  const usage = after.usageSince(before);
+  return usage === undefined ? data : { ...data, usage };
 }
 
 function isPromise<T>(value: T | Promise<T>): value is Promise<T> {

@@ -10,14 +10,22 @@ export class Saver<D extends object> {
   readonly #store: CheckpointStore;
   readonly #settings: Settings;
   readonly #options: SaveOptions;
+  readonly #timed: boolean;
   #latest: State<D> | undefined;
+  #savedAt = now();
 
   constructor(store: CheckpointStore, settings: Settings, runId: string, latest?: State<D>) {
     this.#store = store;
     this.#settings = settings;
     const { keep, bus, name } = settings;
     this.#options = { keep, emit: (type, data) => bus.emit(type, name, runId, data) };
+    this.#timed = settings.triggers.length > 0;
     this.#latest = latest;
+  }
+
+  /** Milliseconds since the last save. */
+  get age(): number {
+    return now() - this.#savedAt;
   }
 
   /** The State that is in the store. */
@@ -44,6 +52,7 @@ export class Saver<D extends object> {
       return this.#refused(state, error);
     }
     this.#latest = saved;
+    if (this.#timed) this.#savedAt = now();
     if (told) this.#tell(saved, now() - started);
     return saved;
   }
@@ -71,12 +80,13 @@ export class Saver<D extends object> {
   }
 
   #refused(state: State<D>, error: unknown): State<D> {
-    if (error instanceof CheckpointConflictError) throw error;
     const { runId, checkpointNode: node } = state;
     const { bus, name, onSaveError } = this.#settings;
     bus.emit("checkpoint.error", name, runId, { action: "save", node, error: messageOf(error) });
+    if (error instanceof CheckpointConflictError) throw error;
     if (onSaveError === "continue") return state;
-    const message = `the checkpoint after ${show(node)} could not be saved: ${messageOf(error)}`;
+    const which = node === "" ? "the first checkpoint" : `the checkpoint after ${show(node)}`;
+    const message = `${which} could not be saved: ${messageOf(error)}`;
     const cause = error instanceof CheckpointSaveError ? error.cause : error;
     throw new Failure("CHECKPOINT_SAVE", node, state, message, cause);
   }

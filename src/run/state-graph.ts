@@ -1,18 +1,22 @@
 import type { CheckpointAt, HistoryEntry } from "../checkpoint/store.js";
 import { ConfigError, GraphError, isWaymarkError, show } from "../errors.js";
-import type { EventHandler, EventType } from "../events.js";
+import type { AnyEvent, EventHandler, EventType } from "../events.js";
 import { toMermaid } from "../graph/mermaid.js";
-import type { GraphNode, NodeFunction } from "../graph/node.js";
+import type { NodeFunction } from "../graph/node.js";
 import { Topology } from "../graph/topology.js";
-import { check, checkOptions } from "../options.js";
+import { type Check, check, checkOptions } from "../options.js";
 import type { Predicate } from "../state/predicates.js";
+import { checkRunId } from "../state/run-id.js";
 import { type Patch, State } from "../state/state.js";
+import { checkNodeOptions, type NodeOptions, withOptions } from "./attempts.js";
 import { Checkpoints } from "./checkpoints.js";
 import { type GraphConfig, resolveConfig, type Settings } from "./config.js";
 import { Failure } from "./failure.js";
 import { nextNode } from "./next.js";
-import { Run } from "./run.js";
+import { answered } from "./pauses.js";
+import { type Plan, Run } from "./run.js";
 import { Saver } from "./saver.js";
+import { streamEvents } from "./stream.js";
 
 /** Options of {@link StateGraph.execute}. */
 export interface ExecuteOptions {
@@ -21,7 +25,10 @@ export interface ExecuteOptions {
 }
 
 /** Options of {@link StateGraph.resume}. */
-export interface ResumeOptions extends ExecuteOptions, CheckpointAt {}
+export interface ResumeOptions extends ExecuteOptions, CheckpointAt {
+  /** The answer to what a paused run waits for; for several pauses, an object with a value for each name. */
+  readonly input?: unknown;
+}
 
 /**
  * A graph of nodes that a State is walked through. Node names gather in its type, so that a misspelt
@@ -47,6 +54,9 @@ export class StateGraph<D extends object, N extends string = never> {
   readonly #settings: Settings;
   readonly #topology = new Topology<D>();
   readonly #checkpoints: Checkpoints<D>;
+  /** What checks the input of each node's pauses. */
+  readonly #inputs = new Map<string, NonNullable<NodeOptions<D>["input"]>>();
+  readonly #active = new Map<Run<D>, Promise<unknown>>();
 
   /** @throws ConfigError that names the field, what it got and what it wants. */
   constructor(config: GraphConfig = {}) {
@@ -68,9 +78,16 @@ export class StateGraph<D extends object, N extends string = never> {
    * Adds a node.
    *
    * @throws GraphError when the name is empty or taken, or the node is no function.
+   * @throws ConfigError when an option is not what it must be.
    */
-  addNode<K extends string>(name: K, node: NodeFunction<D>): StateGraph<D, N | K> {
-    this.#topology.addNode(name, node);
+  addNode<K extends string>(
+    name: K,
+    node: NodeFunction<D>,
+    options: NodeOptions<D> = {},
+  ): StateGraph<D, N | K> {
+    checkNodeOptions(name, options);
+    this.#topology.addNode(name, typeof node === "function" ? withOptions(node, options) : node);
+    if (options.input !== undefined) this.#inputs.set(name, options.input);
     return this as unknown as StateGraph<D, N | K>;
   }
 
@@ -135,26 +152,23 @@ export class StateGraph<D extends object, N extends string = never> {
    */
   async execute(state: State<D>, options: ExecuteOptions = {}): Promise<State<D>> {
     checkState(state);
-    checkRunOptions(options);
+    checkOptions("options", options, executeOptions);
     this.#topology.validate();
-    const first = State.restarted(state, this.#checkpoints.identity);
-    const store = await this.#checkpoints.storeIfAny();
-    const saver = store && new Saver<D>(store, this.#settings, state.runId);
-    return this.#run(first, saver, undefined).go(first, false, options.signal);
+    return this.#start(state, options.signal);
   }
 
   /**
    * Goes on with a run after its newest checkpoint, or after an older one. A run that is at an exit
-   * point is returned as it is.
+   * point is returned as it is. A paused run takes its `input` first.
    *
    * @throws CheckpointNotFoundError when the store has no such run or checkpoint.
    * @throws MigrationError when the checkpoint's version can't be brought to this graph's.
    * @throws GraphError when this graph has no node of that name any more.
    */
   async resume(runId: string, options: ResumeOptions = {}): Promise<State<D>> {
-    checkRunOptions(options);
+    checkOptions("options", options, resumeOptions);
     this.#topology.validate();
-    return this.#goOn(await this.#checkpoints.load(runId, toAt(options)), options.signal);
+    return this.#goOn(await this.#checkpoints.load(runId, toAt(options)), options);
   }
 
   /**
@@ -163,7 +177,7 @@ export class StateGraph<D extends object, N extends string = never> {
    */
   async resumeOrStart(state: State<D>, options: ExecuteOptions = {}): Promise<State<D>> {
     checkState(state);
-    checkRunOptions(options);
+    checkOptions("options", options, executeOptions);
     this.#topology.validate();
     let loaded: State<D>;
     try {
@@ -177,7 +191,53 @@ export class StateGraph<D extends object, N extends string = never> {
       }
       return this.execute(state, options);
     }
-    return this.#goOn(loaded, options.signal);
+    return this.#goOn(loaded, options);
+  }
+
+  /**
+   * Starts a State's run, or goes on with the run of an id, and hands out its events one by one. The
+   * run waits for a reader who is slow, and a reader who leaves cancels it; it can be resumed. What
+   * the stream returns at its end is the State that `execute` or `resume` would have returned.
+   *
+   * @example
+   * ```ts
+   * import { State, StateGraph } from "waymark";
+   *
+   * const graph = new StateGraph<{ n: number }>()
+   *   .addNode("one", () => ({ n: 1 }))
+   *   .setEntryPoint("one")
+   *   .setExitPoint("one");
+   * const types: string[] = [];
+   * for await (const event of graph.stream(State.create({ n: 0 }))) types.push(event.type);
+   * console.log(types.join(" ")); // graph.start node.start state.merge node.complete graph.complete
+   * ```
+   */
+  stream(
+    run: State<D> | string,
+    options: ResumeOptions = {},
+  ): AsyncGenerator<AnyEvent, State<D>, undefined> {
+    checkOptions("options", options, resumeOptions);
+    this.#topology.validate();
+    const runId = run instanceof State ? run.runId : checkRunId(run);
+    return streamEvents(this.#settings.bus, runId, options.signal, async (signal, gate) =>
+      run instanceof State
+        ? this.#start(run, signal, gate)
+        : this.#goOn(
+            await this.#checkpoints.load(runId, toAt(options)),
+            { ...options, signal },
+            gate,
+          ),
+    );
+  }
+
+  /**
+   * Stops the graph's runs in this process so that they can be resumed: the nodes that are running
+   * finish and are saved, no other starts. Each run ends with an ExecutionError of the code
+   * `ABORTED`. Resolves when all have stopped.
+   */
+  async drain(): Promise<void> {
+    for (const run of this.#active.keys()) run.drain();
+    await Promise.allSettled(this.#active.values());
   }
 
   /** The checkpoints of a run, newest first. */
@@ -233,18 +293,64 @@ export class StateGraph<D extends object, N extends string = never> {
     }
   }
 
-  async #goOn(loaded: State<D>, signal: AbortSignal | undefined): Promise<State<D>> {
-    const after = this.#checkpoints.nodeAfter(loaded);
-    if (after?.exit) return State.progressed(loaded, { status: "completed" });
-    const store = await this.#checkpoints.store();
-    const saver = new Saver<D>(store, this.#settings, loaded.runId, loaded);
-    return this.#run(loaded, saver, after).go(loaded, true, signal);
+  async #start(
+    state: State<D>,
+    signal: AbortSignal | undefined,
+    gate?: Plan<D>["gate"],
+  ): Promise<State<D>> {
+    const { identity } = this.#checkpoints;
+    const first = State.restarted(state, identity, this.#settings.ledger);
+    const store = await this.#checkpoints.storeIfAny();
+    const saver = store && new Saver<D>(store, this.#settings, state.runId);
+    return this.#go(first, false, signal, { after: undefined, saver, gate });
   }
 
-  #run(state: State<D>, saver: Saver<D> | undefined, after: GraphNode<D> | undefined): Run<D> {
+  async #goOn(loaded: State<D>, options: ResumeOptions, gate?: Plan<D>["gate"]): Promise<State<D>> {
+    const after = this.#checkpoints.nodeAfter(loaded);
+    const { unfinished: middle, status } = loaded;
+    const paused = status === "paused";
+    if (!paused && options.input !== undefined) {
+      const problem = `was given, but run ${show(loaded.runId)} is not paused: it is ${status}`;
+      throw new ConfigError("input", problem);
+    }
+    if (after?.exit && !paused && middle === undefined) {
+      return State.progressed(loaded, { status: "completed", error: undefined });
+    }
+    const unfinished = middle && this.#topology.node(middle.node, `run ${show(loaded.runId)}`);
+    const saver = new Saver<D>(
+      await this.#checkpoints.store(),
+      this.#settings,
+      loaded.runId,
+      loaded,
+    );
+    const state = paused ? await this.#answer(loaded, options, saver) : loaded;
+    return this.#go(state, true, options.signal, { after, unfinished, paused, saver, gate });
+  }
+
+  /** Takes a paused run's input, and saves it before anything is done with it. */
+  async #answer(state: State<D>, options: ResumeOptions, saver: Saver<D>): Promise<State<D>> {
+    const node = state.unfinished?.node ?? state.checkpointNode;
+    const next = await answered(state, options, this.#inputs.get(node));
+    if (options.input === undefined) return next;
+    return saver.save(State.progressed(next, { status: "in_progress", reason: "input" }));
+  }
+
+  async #go(
+    state: State<D>,
+    resumed: boolean,
+    signal: AbortSignal | undefined,
+    plan: Omit<Plan<D>, "settings" | "nodes" | "entry">,
+  ): Promise<State<D>> {
     const { nodes } = this.#topology;
     const entry = this.#topology.validate();
-    return new Run({ settings: this.#settings, nodes, entry, after, saver }, state);
+    const run = new Run({ settings: this.#settings, nodes, entry, ...plan }, state);
+    const going = run.go(state, resumed, signal);
+    this.#active.set(run, going);
+    try {
+      return await going;
+    } finally {
+      this.#active.delete(run);
+    }
   }
 }
 
@@ -254,11 +360,16 @@ function checkState(state: unknown): void {
   throw new GraphError("GRAPH_STATE", problem);
 }
 
-const isSignal = check("an AbortSignal", (value) => value instanceof AbortSignal);
-
-function checkRunOptions(options: ExecuteOptions): void {
-  checkOptions("options", options, { signal: isSignal, step: () => {}, checkpointId: () => {} });
-}
+const executeOptions: Readonly<Record<string, Check>> = {
+  signal: check("an AbortSignal", (value) => value instanceof AbortSignal),
+};
+// `checkAt` looks at these two.
+const resumeOptions = {
+  ...executeOptions,
+  step: () => {},
+  checkpointId: () => {},
+  input: () => {},
+};
 
 function toAt({ step, checkpointId }: CheckpointAt): CheckpointAt {
   return { step, checkpointId };

@@ -1,4 +1,5 @@
 import { show } from "../errors.js";
+import { makeError, setErrorField } from "./error-value.js";
 import {
   freezeDate,
   freezeMap,
@@ -11,6 +12,7 @@ import {
   TAGGED,
 } from "./own.js";
 import { below, named, Refusal, tooDeep } from "./refusal.js";
+import { registeredInstance } from "./registered-types.js";
 import { typedArrays } from "./typed-arrays.js";
 
 /** A value out of a checkpoint, with what is known of it. */
@@ -36,15 +38,14 @@ interface Seen {
   traits: number;
 }
 
+type Tree = Record<string, unknown>;
+
 function decodeAt(tree: unknown, depth: number, seen: Seen): unknown {
   if (typeof tree !== "object" || tree === null) return tree;
   if (depth > MAX_DEPTH) throw new Refusal(tooDeep);
-  if (Array.isArray(tree)) return Object.freeze(decodeItems(tree, depth + 1, seen));
-  const keys = Object.keys(tree);
-  const first = keys[0];
-  if (first !== undefined && looksTagged(keys))
-    return decodeTag(first, Reflect.get(tree, first), depth, seen);
-  return Object.freeze(decodeFields(tree, keys, depth + 1, seen));
+  return Array.isArray(tree)
+    ? Object.freeze(decodeItems(tree, depth + 1, seen))
+    : decodeObject(tree as Tree, depth, seen);
 }
 
 function decodeItems(items: unknown[], depth: number, seen: Seen): unknown[] {
@@ -60,21 +61,33 @@ function decodeItems(items: unknown[], depth: number, seen: Seen): unknown[] {
   return items;
 }
 
-function decodeFields<T extends object>(
-  fields: T,
-  keys: readonly string[],
-  depth: number,
-  seen: Seen,
-): T {
+/**
+ * An object that is a tag, or else its fields. One walk does both: the first key nearly always tells
+ * that it is no tag, and `for in` is faster than the keys as an array.
+ */
+function decodeObject(tree: Tree, depth: number, seen: Seen): unknown {
+  let at: string | undefined;
+  try {
+    for (const key in tree) {
+      if (at === undefined && key.charCodeAt(0) === 36 && looksTagged(Object.keys(tree)))
+        return decodeTag(key, tree[key], depth, seen);
+      at = key;
+      const item = tree[key];
+      // `for in` also gives what somebody may have added to Object.prototype.
+      if (typeof item !== "object" || item === null || !Object.hasOwn(tree, key)) continue;
+      const value = decodeAt(item, depth + 1, seen);
+      if (value !== item) setKey(tree, key, value);
+    }
+  } catch (error) {
+    throw at === undefined ? error : below(error, at);
+  }
+  return Object.freeze(tree);
+}
+
+function decodeFields(fields: Tree, depth: number, seen: Seen): Tree {
   let at = "";
   try {
-    for (const key of keys) {
-      at = key;
-      const item: unknown = Reflect.get(fields, key);
-      if (typeof item !== "object") continue;
-      const value = decodeAt(item, depth, seen);
-      if (value !== item) setKey(fields, key, value);
-    }
+    for (at of Object.keys(fields)) setKey(fields, at, decodeAt(fields[at], depth, seen));
   } catch (error) {
     throw below(error, at);
   }
@@ -95,16 +108,14 @@ function decodeTag(tag: string, content: unknown, depth: number, seen: Seen): un
 
 type DecodeTag = (content: unknown, depth: number, seen: Seen) => unknown;
 
-const opaqueTags: ReadonlySet<string> = new Set(["$regexp", "$url", "$error", "$bytes"]);
+const opaqueTags: ReadonlySet<string> = new Set(["$regexp", "$url", "$bytes", "$type"]);
 
 /** Each gives `undefined` for content that it did not write. */
 const tags: ReadonlyMap<string, DecodeTag> = new Map<string, DecodeTag>([
   [
     "$object",
     (content, depth, seen) =>
-      isFields(content)
-        ? Object.freeze(decodeFields(content, Object.keys(content), depth, seen))
-        : undefined,
+      isFields(content) ? Object.freeze(decodeFields(content, depth, seen)) : undefined,
   ],
   [
     "$date",
@@ -148,17 +159,27 @@ const tags: ReadonlyMap<string, DecodeTag> = new Map<string, DecodeTag>([
     "$regexp",
     (content) =>
       attempt(() => {
-        const [source, flags, lastIndex] = content as [string, string, number];
+        const [source, flags, lastIndex] = content as unknown[];
+        if (!isText(source) || !isText(flags) || !Number.isInteger(lastIndex)) return undefined;
         return Object.assign(new RegExp(source, flags), { lastIndex });
       }),
   ],
-  ["$url", (content) => attempt(() => new URL(content as string))],
+  ["$url", (content) => (isText(content) ? attempt(() => new URL(content)) : undefined)],
   ["$error", decodeError],
+  [
+    "$type",
+    (content, depth, seen) => {
+      if (!Array.isArray(content) || content.length !== 2) return undefined;
+      const [name, data] = content as unknown[];
+      return isText(name) ? registeredInstance(name, decodeAt(data, depth, seen)) : undefined;
+    },
+  ],
   [
     "$bytes",
     (content) =>
       attempt(() => {
-        const [type, base64] = content as [string, string];
+        const [type, base64] = content as unknown[];
+        if (!isText(type) || !isText(base64)) return undefined;
         const bytes = fromBase64(base64);
         return type === "ArrayBuffer" ? bytes.buffer : typedArrays.get(type)?.(bytes.buffer);
       }),
@@ -167,6 +188,10 @@ const tags: ReadonlyMap<string, DecodeTag> = new Map<string, DecodeTag>([
 
 function isFields(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
 }
 
 function attempt<T>(action: () => T): T | undefined {
@@ -195,33 +220,15 @@ function decodeSparse(content: unknown, depth: number, seen: Seen): unknown {
   return Object.freeze(array);
 }
 
-const errorTypes: ReadonlyMap<string, ErrorConstructor> = new Map<string, ErrorConstructor>([
-  ["EvalError", EvalError],
-  ["RangeError", RangeError],
-  ["ReferenceError", ReferenceError],
-  ["SyntaxError", SyntaxError],
-  ["TypeError", TypeError],
-  ["URIError", URIError],
-]);
-
 function decodeError(content: unknown, depth: number, seen: Seen): unknown {
   if (!Array.isArray(content)) return undefined;
-  const [name, message, stack, fields] = content as unknown[];
-  if (typeof name !== "string" || typeof message !== "string" || !isFields(fields))
-    return undefined;
-  const error =
-    name === "AggregateError"
-      ? new AggregateError([], message)
-      : new (errorTypes.get(name) ?? Error)(message);
-  const set = (key: string, value: unknown, enumerable: boolean): void => {
-    Object.defineProperty(error, key, { value, enumerable, configurable: true, writable: true });
-  };
-  if (error.name !== name) set("name", name, false);
-  set("stack", typeof stack === "string" ? stack : undefined, false);
-  const keys = Object.keys(fields);
-  decodeFields(fields, keys, depth, seen);
-  for (const key of keys) set(key, Reflect.get(fields, key), key !== "cause" && key !== "errors");
-  return error;
+  const [type, name, message, stack, fields] = content as unknown[];
+  if (!isText(type) || !isText(name) || !isText(message) || !isFields(fields)) return undefined;
+  const error = makeError(type, name, message, stack);
+  if (error === undefined) return undefined;
+  decodeFields(fields, depth, seen);
+  for (const key of Object.keys(fields)) setErrorField(error, key, fields[key]);
+  return Object.freeze(error);
 }
 
 function fromBase64(text: string): { buffer: ArrayBuffer } {

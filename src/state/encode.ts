@@ -1,24 +1,19 @@
 /**
  * Exact values in JSON. What JSON has, stays as it is; what it lacks becomes an object with one key
  * that starts with `$`, and an object of the user's that looks like that is wrapped in `$object`.
- * The set of tags is closed: nothing in a checkpoint can name a class or a function to call.
+ * The set of tags is closed, and a class can be named only by what `registerType` called it: nothing in
+ * a checkpoint can reach another class or function.
  *
  * Written here and not taken from devalue, seroval, superjson or msgpackr: those rewrite or wrap all
  * data, or revive by name. Here a State that needs no tag is handed to `JSON.stringify` untouched,
  * because `own` has seen its values when they came in.
  */
 import { show } from "../errors.js";
-import {
-  isPlainObject,
-  isTypedArray,
-  looksTagged,
-  MAX_DEPTH,
-  PLAIN,
-  setKey,
-  traitsOf,
-} from "./own.js";
+import { errorFields, errorType } from "./error-value.js";
+import { isPlain, isPlainObject, looksTagged, MAX_DEPTH, setKey } from "./own.js";
 import { below, named, Refusal, tooDeep } from "./refusal.js";
-import { typedArrays } from "./typed-arrays.js";
+import { registeredData } from "./registered-types.js";
+import { typedArrayName } from "./typed-arrays.js";
 
 /**
  * A value as a tree that `JSON.stringify` writes exactly.
@@ -30,7 +25,7 @@ export function encode(value: unknown, root: string): unknown {
 }
 
 function encodeAt(value: unknown, above: Set<object>): unknown {
-  if (traitsOf(value) === PLAIN) return value;
+  if (isPlain(value, above.size)) return value;
   if (value === undefined) return { $undefined: true };
   if (typeof value === "bigint") return { $bigint: value.toString() };
   if (typeof value === "number") return { $number: Object.is(value, -0) ? "-0" : String(value) };
@@ -46,7 +41,11 @@ function encodeAt(value: unknown, above: Set<object>): unknown {
 }
 
 function encodeObject(value: object, above: Set<object>): unknown {
-  if (Array.isArray(value)) return encodeArray(value, above);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (Array.isArray(value)) {
+    if (prototype === Array.prototype) return encodeArray(value, above);
+    throw new Refusal("is an array of a class of its own: copy it into a plain array");
+  }
   if (isPlainObject(value)) {
     const symbol = Object.getOwnPropertySymbols(value)[0];
     if (symbol !== undefined)
@@ -55,7 +54,10 @@ function encodeObject(value: object, above: Set<object>): unknown {
     const fields = encodeFields(value, keys, above);
     return looksTagged(keys) ? { $object: fields } : fields;
   }
-  const prototype: unknown = Object.getPrototypeOf(value);
+  const registered = registeredData(value, prototype);
+  if (registered !== undefined) {
+    return { $type: [registered[0], encodeAt(registered[1], above)] };
+  }
   if (prototype === Date.prototype) {
     const date = value as Date;
     return { $date: Number.isNaN(date.getTime()) ? null : date.toISOString() };
@@ -74,16 +76,21 @@ function encodeObject(value: object, above: Set<object>): unknown {
   if (prototype === ArrayBuffer.prototype) {
     return { $bytes: ["ArrayBuffer", toBase64(new Uint8Array(value as ArrayBuffer))] };
   }
-  if (isTypedArray(value) && typedArrays.has(value.constructor.name)) {
-    const bytes = new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
-    return { $bytes: [value.constructor.name, toBase64(bytes)] };
+  const name = typedArrayName(value);
+  if (name !== undefined) {
+    const { buffer, byteOffset, byteLength } = value as Uint8Array;
+    return { $bytes: [name, toBase64(new Uint8Array(buffer, byteOffset, byteLength))] };
   }
   throw new Refusal(
-    `is ${show(value)}, which a checkpoint can't hold: put plain data into the State`,
+    `is ${show(value)}, which a checkpoint can't hold: put plain data into the State, or register its class`,
   );
 }
 
-function encodeItems(items: readonly unknown[], above: Set<object>): unknown[] {
+function encodeItems(
+  items: readonly unknown[],
+  above: Set<object>,
+  indexes?: readonly number[],
+): unknown[] {
   let at = 0;
   try {
     return items.map((item, index) => {
@@ -91,18 +98,19 @@ function encodeItems(items: readonly unknown[], above: Set<object>): unknown[] {
       return encodeAt(item, above);
     });
   } catch (error) {
-    throw below(error, at);
+    throw below(error, indexes?.[at] ?? at);
   }
 }
 
 function encodeArray(value: readonly unknown[], above: Set<object>): unknown {
   const keys = Object.keys(value);
-  const name = keys.find((key) => !/^\d+$/.test(key));
+  const name = keys.find((key) => String(Number(key)) !== key || Number(key) >= value.length);
   if (name !== undefined) {
     throw new Refusal(`is an array with the key ${show(name)}: copy it into a plain array`);
   }
   if (keys.length === value.length) return encodeItems(value, above);
-  return { $sparse: [value.length, keys.map(Number), encodeItems(Object.values(value), above)] };
+  const indexes = keys.map(Number);
+  return { $sparse: [value.length, indexes, encodeItems(Object.values(value), above, indexes)] };
 }
 
 function encodeFields(
@@ -124,14 +132,14 @@ function encodeFields(
 }
 
 function encodeError(value: Error, above: Set<object>): unknown {
-  const keys = Object.keys(value).filter(
-    (key) => key !== "name" && key !== "message" && key !== "stack",
-  );
-  for (const hidden of ["cause", "errors"]) {
-    if (Object.hasOwn(value, hidden) && !keys.includes(hidden)) keys.push(hidden);
-  }
   const { name, message, stack } = value;
-  return { $error: [name, message, stack ?? null, encodeFields(value, keys, above)] };
+  for (const [key, part] of Object.entries<unknown>({ name, message })) {
+    if (typeof part === "string") continue;
+    throw below(new Refusal(`is ${show(part)}: that of an Error must be a string`), key);
+  }
+  const fields = encodeFields(value, errorFields(value), above);
+  const trace = typeof stack === "string" ? stack : null;
+  return { $error: [errorType(value), name, message, trace, fields] };
 }
 
 function toBase64(bytes: Uint8Array): string {

@@ -1,14 +1,17 @@
-import { SerializationError, show } from "../errors.js";
+import { ConfigError, SerializationError, show } from "../errors.js";
 import { decode } from "./decode.js";
 import { encode } from "./encode.js";
-import { isPlainObject, looksTagged, PLAIN } from "./own.js";
+import { Ledger, type LedgerJSON } from "./ledger.js";
+import { isPlainObject, looksTagged, OPAQUE, PLAIN } from "./own.js";
 import {
   type GraphIdentity,
   type ParentLink,
+  type PauseRequest,
   type RunError,
   type RunStatus,
   type StateFields,
   statuses,
+  type Unfinished,
   VisitCounts,
   type Visits,
 } from "./record.js";
@@ -45,6 +48,12 @@ export interface StateJSON {
   readonly graph?: GraphIdentity;
   /** See {@link State.visits}. */
   readonly visits: Visits;
+  /** See {@link State.ledger}. */
+  readonly ledger?: LedgerJSON;
+  /** See {@link State.pauses}. */
+  readonly pauses?: readonly unknown[];
+  /** What a node that has not completed has done so far. */
+  readonly unfinished?: { readonly node: string; readonly results: unknown };
   /** The data, with tags where JSON has no type for a value. */
   readonly data: unknown;
 }
@@ -53,6 +62,7 @@ export interface StateJSON {
 export function encodeState({ data, traits, identity, progress, saved }: StateFields): StateJSON {
   const { runId, parent, graph } = identity;
   const { checkpointNode, timestamp, step, status, reason, error, visits } = progress;
+  const { pauses, unfinished, ledger } = progress;
   return {
     waymark: FORMAT,
     runId,
@@ -67,8 +77,17 @@ export function encodeState({ data, traits, identity, progress, saved }: StateFi
     ...(parent && { parent }),
     ...(graph && { graph }),
     visits: visits.byName(),
+    ...(!ledger.isEmpty && { ledger: ledger.toJSON() }),
+    ...(pauses.length > 0 && { pauses: pauses.map(encodePause) }),
+    ...(unfinished && {
+      unfinished: { node: unfinished.node, results: encode(unfinished.results, "results") },
+    }),
     data: traits === PLAIN && !looksTagged(Object.keys(data)) ? data : encode(data, "data"),
   };
+}
+
+function encodePause(pause: PauseRequest): unknown {
+  return "ask" in pause ? { ...pause, ask: encode(pause.ask, "ask") } : pause;
 }
 
 /**
@@ -96,7 +115,7 @@ export function decodeState(json: unknown): StateFields {
     node: inner.text("node"),
   }));
   const parent = fields.optional("parent", (inner) => ({
-    runId: checkRunId(inner.text("runId")),
+    runId: inner.runId("runId"),
     checkpointId: inner.text("checkpointId"),
   }));
   const graph = fields.optional("graph", (inner) => ({
@@ -114,15 +133,18 @@ export function decodeState(json: unknown): StateFields {
   return {
     data: value,
     traits,
-    identity: { runId: checkRunId(fields.text("runId")), parent, graph },
+    identity: { runId: fields.runId("runId"), parent, graph },
     progress: {
       checkpointNode: fields.text("checkpointNode"),
-      timestamp: fields.text("timestamp"),
+      timestamp: fields.time("timestamp"),
       step: fields.integer("step", 0),
       status,
       error,
       reason: fields.text("reason"),
       visits: fields.counts("visits"),
+      pauses: fields.list("pauses", decodePause),
+      unfinished: fields.optional("unfinished", decodeUnfinished),
+      ledger: fields.has("ledger") ? Ledger.fromTree(fields.any("ledger")) : Ledger.empty,
     },
     saved: {
       checkpointId: fields.text("checkpointId"),
@@ -130,6 +152,22 @@ export function decodeState(json: unknown): StateFields {
       bytes: undefined,
     },
   };
+}
+
+function decodePause(fields: Fields): PauseRequest {
+  const [name, reason] = [fields.text("name"), fields.text("reason")];
+  return {
+    name,
+    reason,
+    ...(fields.has("ask") && { ask: decode(fields.any("ask"), "ask").value }),
+    ...(fields.has("into") && { into: fields.text("into") }),
+  };
+}
+
+function decodeUnfinished(fields: Fields): Unfinished {
+  const { value, traits } = decode(fields.object("results"), "results");
+  const results = value as Readonly<Record<string, unknown>>;
+  return { node: fields.text("node"), results, opaque: (traits & OPAQUE) !== 0 };
 }
 
 /** Reads the fields of an untrusted object one by one. */
@@ -150,6 +188,22 @@ class Fields {
     return typeof value === "string" ? value : this.#refuse(key, "a string");
   }
 
+  runId(key: string): string {
+    try {
+      return checkRunId(this.text(key));
+    } catch (cause) {
+      if (!(cause instanceof ConfigError)) throw cause;
+      throw new SerializationError(`${this.#path}.${key}`, `can't be one: ${cause.message}`, {
+        cause,
+      });
+    }
+  }
+
+  time(key: string): string {
+    const value = this.text(key);
+    return Number.isNaN(Date.parse(value)) ? this.#refuse(key, "a time in ISO 8601") : value;
+  }
+
   integer(key: string, min: number): number {
     const value = this.#get(key);
     return typeof value === "number" && Number.isSafeInteger(value) && value >= min
@@ -167,6 +221,24 @@ class Fields {
     return value === undefined
       ? undefined
       : Object.freeze(read(new Fields(value, `${this.#path}.${key}`)));
+  }
+
+  has(key: string): boolean {
+    return Object.hasOwn(this.#object, key);
+  }
+
+  any(key: string): unknown {
+    return this.#get(key);
+  }
+
+  list<T>(key: string, read: (inner: Fields) => T): readonly T[] {
+    const value = this.#get(key) ?? [];
+    if (!Array.isArray(value)) return this.#refuse(key, "an array");
+    return Object.freeze(
+      value.map((item, index) =>
+        Object.freeze(read(new Fields(item, `${this.#path}.${key}[${index}]`))),
+      ),
+    );
   }
 
   counts(key: string): VisitCounts {

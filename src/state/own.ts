@@ -1,4 +1,6 @@
 import type { Immutable } from "immer";
+import { errorFields, errorType, isPlainError, makeError, setErrorField } from "./error-value.js";
+import { typedArrayName } from "./typed-arrays.js";
 
 /**
  * A State never shares memory with its callers: what enters is copied once, frozen and remembered
@@ -11,20 +13,38 @@ const owned = new WeakMap<object, number>();
 export const PLAIN = 0;
 /** It is frozen, but JSON needs a tag for something in it. */
 export const TAGGED = 1;
-/** Something in it can't be frozen, or perhaps not saved: a buffer, an Error, a function, a class instance. */
+/** Something in it can't be frozen, or perhaps not saved: a buffer, a function, a class instance, too deep a nest. */
 export const OPAQUE = 2;
+
+const TRAITS = TAGGED | OPAQUE;
+
+/** What is remembered of a value: its traits, and above those bits how many levels it has. */
+const LEVEL = 4;
 
 /** Nesting past this depth is kept as it is, and refused when it is to be saved. */
 export const MAX_DEPTH = 1000;
 
-/** Past this depth a cycle is likely enough to pay for looking out for one. */
+/** Past this depth a cycle is likely enough to pay for looking out for one, from the top again. */
 const CYCLE_DEPTH = 64;
+
+/** Thrown inside when that depth is reached. */
+const perhapsCycle = Symbol("perhaps a cycle");
 
 /** Longer arrays are not searched for named properties: it costs more than copying them. */
 const SEARCHED_LENGTH = 100;
 
 /** What is known of a value: PLAIN, or TAGGED and OPAQUE or'ed together. */
 export function traitsOf(value: unknown): number {
+  return knownOf(value) & TRAITS;
+}
+
+/** Whether JSON text holds a value exactly, also when it is this deep in other values. */
+export function isPlain(value: unknown, depth: number): boolean {
+  const known = knownOf(value);
+  return (known & TRAITS) === PLAIN && depth + known / LEVEL <= MAX_DEPTH + 1;
+}
+
+function knownOf(value: unknown): number {
   switch (typeof value) {
     case "string":
     case "boolean":
@@ -43,14 +63,20 @@ export function traitsOf(value: unknown): number {
 
 /** The traits of an object's values taken together. */
 export function traitsOfValues(object: object): number {
-  let traits = PLAIN;
+  let traits = Object.getOwnPropertySymbols(object).length > 0 ? OPAQUE : PLAIN;
   for (const value of Object.values(object)) traits |= traitsOf(value);
   return traits;
 }
 
-/** Remembers a value that is frozen to the bottom. */
-export function remember<T extends object>(value: T, traits: number): T {
-  owned.set(value, traits);
+/** What is known of two values together. */
+function join(one: number, other: number): number {
+  return ((one | other) & TRAITS) | (Math.max(one, other) & ~TRAITS);
+}
+
+/** Remembers a value that is frozen to the bottom, and what is known of its parts. */
+function remember<T extends object>(value: T, parts: number): T {
+  const known = parts + LEVEL;
+  owned.set(value, known > MAX_DEPTH * LEVEL + TRAITS ? known | OPAQUE : known);
   return value;
 }
 
@@ -84,19 +110,24 @@ export function setKey(target: object, key: string, value: unknown): void {
   }
 }
 
-/** A frozen copy of a value; parts that a State owns already are shared. */
+/** A frozen copy of a value; parts that a State owns already, or that can't change, are shared. */
 export function own<T>(value: T): Immutable<T> {
-  return ownAt(value, 0, undefined) as Immutable<T>;
+  try {
+    return ownAt(value, 0, undefined) as Immutable<T>;
+  } catch (error) {
+    if (error !== perhapsCycle) throw error;
+    return ownAt(value, 0, new Map()) as Immutable<T>;
+  }
 }
 
 type Copies = Map<object, object>;
 
-function ownAt(value: unknown, depth: number, above: Copies | undefined): unknown {
+function ownAt(value: unknown, depth: number, copies: Copies | undefined): unknown {
   if (typeof value !== "object" || value === null || owned.has(value)) return value;
-  const known = above?.get(value);
-  if (known !== undefined) return known;
+  const copied = copies?.get(value);
+  if (copied !== undefined) return copied;
+  if (depth > CYCLE_DEPTH && copies === undefined) throw perhapsCycle;
   if (depth > MAX_DEPTH) return value;
-  const copies = above ?? (depth > CYCLE_DEPTH ? new Map<object, object>() : undefined);
   if (Array.isArray(value)) return ownArray(value, depth, copies);
   if (isPlainObject(value)) return ownObject(value, depth, copies);
   return ownExotic(value, depth, copies);
@@ -106,23 +137,32 @@ function ownArray(value: readonly unknown[], depth: number, copies: Copies | und
   if (Object.getPrototypeOf(value) !== Array.prototype) return value;
   const copy = value.slice();
   copies?.set(value, copy);
-  let traits = PLAIN;
+  let known = PLAIN;
+  let items = copy.length;
+  let same = Object.isFrozen(value);
   for (let index = 0; index < copy.length; index++) {
     const item = copy[index];
     if (item === undefined && !(index in copy)) {
-      traits |= TAGGED;
+      known |= TAGGED;
+      items--;
       continue;
     }
     const kept = ownAt(item, depth + 1, copies);
-    if (kept !== item) copy[index] = kept;
-    traits |= traitsOf(kept);
+    if (!Object.is(kept, item)) {
+      copy[index] = kept;
+      same = false;
+    }
+    known = join(known, knownOf(kept));
   }
   // A regular expression's match has named properties; they are copied so that a save can refuse them.
-  if (value.length <= SEARCHED_LENGTH && Object.keys(value).length > value.length) {
-    Object.assign(copy, value);
-    traits |= OPAQUE;
+  if (value.length <= SEARCHED_LENGTH && Object.keys(value).length > items) {
+    for (const name of Object.keys(value).slice(items)) {
+      setKey(copy, name, ownAt(Reflect.get(value, name), depth + 1, copies));
+    }
+    known |= OPAQUE;
+    same = false;
   }
-  return remember(Object.freeze(copy), traits);
+  return keep(value, copy, same, known, copies);
 }
 
 function ownObject(
@@ -133,43 +173,74 @@ function ownObject(
   const copy = { ...value };
   copies?.set(value, copy);
   const keys = Object.keys(copy);
-  let traits = looksTagged(keys) ? TAGGED : PLAIN;
+  let known = looksTagged(keys) ? TAGGED : PLAIN;
+  let same = Object.getPrototypeOf(value) === Object.prototype && cannotChange(value);
   for (const key of keys) {
     const item = copy[key];
     const kept = ownAt(item, depth + 1, copies);
-    if (kept !== item) setKey(copy, key, kept);
-    traits |= traitsOf(kept);
+    if (!Object.is(kept, item)) {
+      setKey(copy, key, kept);
+      same = false;
+    }
+    known = join(known, knownOf(kept));
   }
-  if (Object.getOwnPropertySymbols(copy).length > 0) traits |= OPAQUE;
-  return remember(Object.freeze(copy), traits);
+  if (Object.getOwnPropertySymbols(copy).length > 0) known |= OPAQUE;
+  return keep(value, copy, same, known, copies);
+}
+
+/** What cannot change, such as what `decode` made, is shared as it is; all else is copied. */
+function keep(
+  value: object,
+  copy: object,
+  same: boolean,
+  known: number,
+  copies: Copies | undefined,
+): object {
+  if (same) copies?.set(value, value);
+  return remember(same ? value : Object.freeze(copy), known);
+}
+
+/** Whether an object's fields are frozen; a getter of a frozen object can still tell another story each time. */
+function cannotChange(value: object): boolean {
+  return (
+    Object.isFrozen(value) &&
+    Object.values(Object.getOwnPropertyDescriptors(value)).every((field) => "value" in field)
+  );
 }
 
 function ownExotic(value: object, depth: number, copies: Copies | undefined): unknown {
   switch (Object.getPrototypeOf(value)) {
-    case Date.prototype:
-      return remember(freezeDate(new Date((value as Date).getTime())), TAGGED);
+    case Date.prototype: {
+      const date = value as Date;
+      return remember(isGuarded(date, "setTime") ? date : freezeDate(new Date(date)), TAGGED);
+    }
     case Map.prototype: {
       const copy = new Map<unknown, unknown>();
       copies?.set(value, copy);
-      let traits = TAGGED;
+      let known = TAGGED;
+      let same = isGuarded(value, "set");
       for (const [key, item] of value as Map<unknown, unknown>) {
-        const keptKey = ownAt(key, depth + 1, copies);
-        const kept = ownAt(item, depth + 1, copies);
+        const keptKey = ownAt(key, depth + 2, copies);
+        const kept = ownAt(item, depth + 2, copies);
         copy.set(keptKey, kept);
-        traits |= traitsOf(keptKey) | traitsOf(kept);
+        same &&= Object.is(keptKey, key) && Object.is(kept, item);
+        known = join(known, join(knownOf(keptKey), knownOf(kept)));
       }
-      return remember(freezeMap(copy), traits);
+      // In JSON the entries are a level of their own.
+      return keep(value, freezeMap(copy), same, known + LEVEL, copies);
     }
     case Set.prototype: {
       const copy = new Set<unknown>();
       copies?.set(value, copy);
-      let traits = TAGGED;
+      let known = TAGGED;
+      let same = isGuarded(value, "add");
       for (const item of value as Set<unknown>) {
         const kept = ownAt(item, depth + 1, copies);
         copy.add(kept);
-        traits |= traitsOf(kept);
+        same &&= Object.is(kept, item);
+        known = join(known, knownOf(kept));
       }
-      return remember(freezeSet(copy), traits);
+      return keep(value, freezeSet(copy), same, known, copies);
     }
     case RegExp.prototype: {
       const pattern = value as RegExp;
@@ -182,21 +253,32 @@ function ownExotic(value: object, depth: number, copies: Copies | undefined): un
     case ArrayBuffer.prototype:
       return remember((value as ArrayBuffer).slice(0), OPAQUE);
     default:
+      if (value instanceof Error) return ownError(value, depth, copies);
       // Buffers can't be frozen, so at least the caller's own copy is another one.
-      return isTypedArray(value) ? remember(value.slice(), OPAQUE) : value;
+      return typedArrayName(value) === undefined ? value : remember(sliceBytes.call(value), OPAQUE);
   }
 }
 
-/** Any of the typed arrays, and Node's Buffer. */
-export type TypedArray = Uint8Array & { slice(): TypedArray };
-
-// The constructor that all typed arrays inherit from has no name of its own.
-const TypedArrayConstructor = Object.getPrototypeOf(Uint8Array) as Uint8ArrayConstructor;
-
-/** Whether a value is a typed array of any element type. */
-export function isTypedArray(value: object): value is TypedArray {
-  return value instanceof TypedArrayConstructor;
+/** An error of the user's own class stays as it is, so that a node can still tell which it is. */
+function ownError(value: Error, depth: number, copies: Copies | undefined): unknown {
+  if (!isPlainError(value)) return value;
+  const { name, message, stack } = value;
+  const copy = makeError(errorType(value), name, message, stack) as Error;
+  copies?.set(value, copy);
+  let known = TAGGED;
+  let same = cannotChange(value);
+  for (const key of errorFields(value)) {
+    const item: unknown = Reflect.get(value, key);
+    const kept = ownAt(item, depth + 1, copies);
+    setErrorField(copy, key, kept);
+    same &&= Object.is(kept, item);
+    known = join(known, knownOf(kept));
+  }
+  return keep(value, copy, same, known, copies);
 }
+
+// Not its own `slice`: that of Node's Buffer copies nothing.
+const sliceBytes: () => object = Uint8Array.prototype.slice;
 
 function refuse(): never {
   throw new TypeError(
@@ -212,6 +294,11 @@ const dateGuard = guardOf(
 
 function guardOf(...methods: readonly string[]): PropertyDescriptorMap {
   return Object.fromEntries(methods.map((method) => [method, { value: refuse }]));
+}
+
+/** Whether a value is one that was frozen here. */
+function isGuarded(value: object, method: string): boolean {
+  return Object.isFrozen(value) && Reflect.get(value, method) === refuse;
 }
 
 /** Freezes a Date and takes its setters away. */

@@ -1,3 +1,4 @@
+import type { Ledger } from "./ledger.js";
 import { setKey } from "./own.js";
 
 /** What a run is doing, or how it ended. */
@@ -40,6 +41,27 @@ export interface ParentLink {
   readonly checkpointId: string;
 }
 
+/** Something that a paused run waits for. */
+export interface PauseRequest {
+  /** Tells several apart; `""` for a node's only one. */
+  readonly name: string;
+  /** Why the run waits. */
+  readonly reason: string;
+  /** What is asked of a person. Where it is given, the run can't go on without input. */
+  readonly ask?: unknown;
+  /** The key of the data that the input becomes; without it the input is merged into the data. */
+  readonly into?: string;
+}
+
+/** What a node that has not completed has done so far. */
+export interface Unfinished {
+  readonly node: string;
+  /** What it must not do again, by key. */
+  readonly results: Readonly<Record<string, unknown>>;
+  /** Whether a save must walk the results; see `own.ts`. */
+  readonly opaque: boolean;
+}
+
 /** What stays the same for a whole run. */
 export interface Identity {
   readonly runId: string;
@@ -56,6 +78,9 @@ export interface Progress {
   readonly error: RunError | undefined;
   readonly reason: string;
   readonly visits: VisitCounts;
+  readonly pauses: readonly PauseRequest[];
+  readonly unfinished: Unfinished | undefined;
+  readonly ledger: Ledger;
 }
 
 /** How often each node completed, by node name. */
@@ -83,6 +108,9 @@ export interface StateFields {
 
 /** Nothing saved yet. */
 export const unsaved: Saved = Object.freeze({ checkpointId: "", sequence: 0, bytes: undefined });
+
+/** Waiting for nothing. */
+export const noPauses: readonly PauseRequest[] = Object.freeze([]);
 
 /** The counts behind {@link Visits}. Taken at every save, so taking them is cheap and naming them comes later. */
 export class VisitCounts {

@@ -1,18 +1,30 @@
 import { type Draft, enableMapSet, Immer, type Immutable } from "immer";
 import { isoNow, now } from "../clock.js";
 import { ConfigError, SerializationError, show } from "../errors.js";
-import { EventBus, type EventMap, type EventSink, type Observer, observe } from "../events.js";
+import {
+  EventBus,
+  type EventMap,
+  type EventSink,
+  isObserver,
+  type Observer,
+  observe,
+} from "../events.js";
+import { type Check, check, checkOptions } from "../options.js";
 import { decodeState, encodeState, type StateJSON } from "./json.js";
+import { Ledger, type LedgerLimits } from "./ledger.js";
 import { isPlainObject, OPAQUE, own, setKey, traitsOf, traitsOfValues } from "./own.js";
 import {
   type GraphIdentity,
   type Identity,
+  noPauses,
   type ParentLink,
+  type PauseRequest,
   type Progress,
   type RunError,
   type RunStatus,
   type Saved,
   type StateFields,
+  type Unfinished,
   unsaved,
   VisitCounts,
   type Visits,
@@ -76,17 +88,18 @@ export class State<D extends object> {
   /**
    * Starts a new run's State. The data is copied: what happens to the original later is not seen.
    *
-   * @throws ConfigError when `data` is not a plain object, or the run id can't be one.
+   * @throws ConfigError when `data` is not a plain object, or an option is not what it must be.
    */
   static create<D extends object>(data: D, options: StateOptions = {}): State<D> {
     checkData(data);
+    checkOptions("options", options, optionChecks);
     let sink: EventSink | undefined;
     if (options.observer !== undefined) {
       const bus = new EventBus();
       observe(bus, options.observer);
       sink = bus;
     }
-    const runId = options.runId === undefined ? newRunId() : checkRunId(options.runId);
+    const { runId = newRunId() } = options;
     const kept = own(data);
     const identity = { runId, parent: undefined, graph: undefined };
     const state = new State<D>(kept, traitsOf(kept), identity, newProgress(), unsaved, sink);
@@ -154,6 +167,21 @@ export class State<D extends object> {
     return this.#progress.visits.byName();
   }
 
+  /** What the run has used, decided and made. */
+  get ledger(): Ledger {
+    return this.#progress.ledger;
+  }
+
+  /** What a paused run waits for. */
+  get pauses(): readonly PauseRequest[] {
+    return this.#progress.pauses;
+  }
+
+  /** @internal What a node that has not completed has done so far. */
+  get unfinished(): Unfinished | undefined {
+    return this.#progress.unfinished;
+  }
+
   /** @internal The same, before names are put to them. */
   get visitCounts(): VisitCounts {
     return this.#progress.visits;
@@ -185,10 +213,9 @@ export class State<D extends object> {
   }
 
   /** The value of a key, `undefined` where there is none; {@link State.has} tells the two apart. */
-  get<K extends keyof D>(key: K): Immutable<D>[K & keyof Immutable<D>] {
-    return (
-      Object.hasOwn(this.#data, key) ? this.#data[key as K & keyof Immutable<D>] : undefined
-    ) as Immutable<D>[K & keyof Immutable<D>];
+  get<K extends keyof D>(key: K): Immutable<D[K]> {
+    const data: object = this.#data;
+    return (Object.hasOwn(data, key) ? Reflect.get(data, key) : undefined) as Immutable<D[K]>;
   }
 
   /** Whether a key is there, also when its value is `undefined`. */
@@ -196,8 +223,13 @@ export class State<D extends object> {
     return Object.hasOwn(this.#data, key);
   }
 
-  /** A State with one key set. */
+  /**
+   * A State with one key set.
+   *
+   * @throws ConfigError when the key is not a string.
+   */
   set<K extends keyof D & string>(key: K, value: D[K] | Immutable<D[K]>): State<D> {
+    if (typeof key !== "string") throw new ConfigError("key", `wants a string, got ${show(key)}`);
     const kept: unknown = own(value);
     const data = Object.freeze({ ...this.#data, [key]: kept }) as Immutable<D>;
     const next = this.#with(data, this.#traits | traitsOf(kept));
@@ -229,7 +261,8 @@ export class State<D extends object> {
   /**
    * A State changed by an immer recipe, which may write to its draft as it likes.
    *
-   * @throws ConfigError when the recipe is asynchronous or returns something that can't be data.
+   * @throws ConfigError when the recipe is asynchronous, or returns something that can't be data,
+   * or returns something besides changing its draft.
    *
    * @example
    * ```ts
@@ -244,10 +277,7 @@ export class State<D extends object> {
   update(recipe: (draft: Draft<D>) => unknown): State<D> {
     if (typeof recipe !== "function")
       throw new ConfigError("recipe", `wants a function, got ${show(recipe)}`);
-    const changed: unknown = immer.produce(
-      this.#data as object,
-      recipe as unknown as (draft: object) => object,
-    );
+    const changed = produce(this.#data as object, recipe as (draft: object) => unknown);
     if (changed === this.#data) return this;
     checkData(changed);
     const kept = own(changed) as Immutable<D>;
@@ -280,7 +310,7 @@ export class State<D extends object> {
    *
    * @throws CheckpointConflictError when another State of this run was saved since.
    */
-  checkpoint(store: { save(state: State<D>): Promise<State<D>> }): Promise<State<D>> {
+  async checkpoint(store: { save(state: State<D>): Promise<State<D>> }): Promise<State<D>> {
     if (typeof store?.save !== "function") {
       throw new ConfigError("store", `wants a CheckpointStore, got ${show(store)}`);
     }
@@ -359,11 +389,17 @@ export class State<D extends object> {
   }
 
   /** @internal A State at the beginning of a run of this graph; one that has run before starts over. */
-  static restarted<D extends object>(state: State<D>, graph: GraphIdentity): State<D> {
-    const identity = { ...state.#identity, graph };
-    const first = State.identified(state, identity);
-    if (state.status === "pending" && state.step === 0) return first;
-    return State.advance(first, first, newProgress()).savedAs(unsaved);
+  static restarted<D extends object>(
+    state: State<D>,
+    graph: GraphIdentity,
+    limits: LedgerLimits,
+  ): State<D> {
+    const fresh = state.status === "pending" && state.step === 0;
+    const first = State.identified(state, { ...state.#identity, graph });
+    const progress = fresh ? state.#progress : newProgress();
+    const ledger = progress.ledger.withLimits(limits);
+    const next = State.advance(first, first, { ...progress, ledger });
+    return fresh ? next : next.savedAs(unsaved);
   }
 
   /** @internal The same State, telling its events to another sink. */
@@ -390,7 +426,7 @@ export class State<D extends object> {
 
   /** @internal Whether a save must walk the data, because it may hold what can't be frozen or saved. */
   static isOpaque<D extends object>(state: State<D>): boolean {
-    return (state.#traits & OPAQUE) !== 0;
+    return (state.#traits & OPAQUE) !== 0 || state.#progress.unfinished?.opaque === true;
   }
 
   #with(data: Immutable<D>, traits: number): State<D> {
@@ -415,7 +451,50 @@ function newProgress(): Progress {
     error: undefined,
     reason: "",
     visits: new VisitCounts([], []),
+    pauses: noPauses,
+    unfinished: undefined,
+    ledger: Ledger.empty,
   };
+}
+
+const optionChecks: Readonly<Record<keyof StateOptions, Check>> = {
+  runId: (_name, value) => {
+    checkRunId(value);
+  },
+  observer: check("a function or an object with onEvent", isObserver),
+};
+
+/** What immer makes of the data. What it would refuse with an error of its own, is refused with ours. */
+function produce(data: object, recipe: (draft: object) => unknown): unknown {
+  let done = false;
+  try {
+    return immer.produce(data, (draft) => {
+      const result = recipe(draft);
+      checkResult(result);
+      done = true;
+      return result;
+    });
+  } catch (error) {
+    if (!done) throw error;
+    throw new ConfigError(
+      "recipe",
+      "wants to change its draft or to return new data, not both: write (draft) => { … }",
+    );
+  }
+}
+
+function checkResult(result: unknown): asserts result is object | undefined {
+  if (result === undefined) return;
+  if (result instanceof Promise) {
+    // It fails once it writes to a draft that is gone; this error says so already.
+    result.catch(() => {});
+    throw new ConfigError("recipe", "wants to be synchronous, got a Promise: await before update");
+  }
+  if (typeof result === "object" && result !== null) return;
+  throw new ConfigError(
+    "recipe",
+    `wants to change its draft or to return new data, got ${show(result)}: write (draft) => { … }`,
+  );
 }
 
 function checkData(data: unknown): asserts data is object {

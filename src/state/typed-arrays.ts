@@ -1,3 +1,13 @@
+// The constructor that all typed arrays inherit from has no name of its own.
+const TypedArray = Object.getPrototypeOf(Uint8Array) as Uint8ArrayConstructor;
+
+/** The name of a typed array's type, if it is one that a checkpoint can hold. */
+export function typedArrayName(value: object): string | undefined {
+  if (!(value instanceof TypedArray)) return undefined;
+  const { name } = value.constructor;
+  return typedArrays.has(name) ? name : undefined;
+}
+
 /** The typed arrays that a checkpoint can hold, and how each is made from its bytes. */
 export const typedArrays: ReadonlyMap<string, (buffer: ArrayBuffer) => object> = new Map<
   string,

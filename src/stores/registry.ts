@@ -52,7 +52,7 @@ export function getCheckpointStore(name: string): CheckpointStore {
   }
   if (typeof found !== "function") return found;
   const made = found();
-  const store = made instanceof Promise ? new DeferredStore(name, () => made) : made;
+  const store = made instanceof Promise ? new DeferredStore(name, found, made) : made;
   if (!isCheckpointStore(store)) {
     throw new ConfigError(
       `store ${show(name)}`,

@@ -2,10 +2,17 @@ import { useClock } from "../clock.js";
 
 /** A clock that moves only when it is told to. */
 export interface FakeClock {
-  /** Moves it forward. */
-  advance(ms: number): void;
+  /** How many callbacks wait for their time. */
+  readonly waiting: number;
+  /** Moves it forward, and calls back what was to happen in that time, in order, letting each one's consequences settle. */
+  advance(ms: number): Promise<void>;
   /** Puts the real clock back. */
   restore(): void;
+}
+
+interface Timer {
+  readonly at: number;
+  readonly callback: () => void;
 }
 
 /**
@@ -17,18 +24,44 @@ export interface FakeClock {
  * import { useFakeClock } from "waymark/testing";
  *
  * const clock = useFakeClock(Date.parse("2030-01-01T00:00:00Z"));
- * clock.advance(1500);
+ * await clock.advance(1500);
  * console.log(State.create({}).timestamp); // 2030-01-01T00:00:01.500Z
  * clock.restore();
  * ```
  */
 export function useFakeClock(start = 0): FakeClock {
   let time = start;
-  const restore = useClock({ now: () => time });
+  const timers = new Set<Timer>();
+  const restore = useClock({
+    now: () => time,
+    after: (ms, callback) => {
+      const timer = { at: time + ms, callback };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+  });
   return {
-    advance: (ms) => {
-      time += ms;
+    get waiting() {
+      return timers.size;
+    },
+    async advance(ms) {
+      const end = time + ms;
+      await settle();
+      for (;;) {
+        const due = [...timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
+        if (due === undefined) break;
+        timers.delete(due);
+        time = due.at;
+        due.callback();
+        await settle();
+      }
+      time = end;
     },
     restore,
   };
+}
+
+/** Lets everything happen that needs no more time. */
+function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

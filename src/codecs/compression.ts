@@ -1,0 +1,149 @@
+import { promisify } from "node:util";
+import {
+  type BrotliOptions,
+  brotliCompress,
+  brotliCompressSync,
+  brotliDecompress,
+  brotliDecompressSync,
+  constants,
+  gunzip,
+  gunzipSync,
+  gzip,
+  gzipSync,
+  type ZlibOptions,
+} from "node:zlib";
+import { CheckpointCorruptionError, ConfigError, SerializationError, show } from "../errors.js";
+import { checkOptions, integer, oneOf } from "../options.js";
+
+/** How a checkpoint is compressed. */
+export type Compression = "gzip" | "brotli";
+
+/** Options of `codec.compress`. */
+export interface CompressOptions {
+  /** `gzip` or `brotli`. */
+  readonly algorithm: Compression;
+  /** How hard to try: gzip 1 to 9, brotli 0 to 11; 1 by default, which is fast and nearly as small. */
+  readonly level?: number;
+  /** Smaller states are left as they are, in bytes; 1024 by default. */
+  readonly threshold?: number;
+}
+
+/** What is large enough to be worth a trip to another thread, in bytes. */
+const OFF_THREAD = 16 * 1024;
+
+const levels = { gzip: [1, 9], brotli: [0, 11] } as const;
+
+const algorithms = {
+  gzip: {
+    compress: promisify<Uint8Array, ZlibOptions, Buffer>(gzip),
+    compressSync: gzipSync,
+    decompress: promisify<Uint8Array, ZlibOptions, Buffer>(gunzip),
+    decompressSync: gunzipSync,
+    settings: (level: number) => ({ level }),
+  },
+  brotli: {
+    compress: promisify<Uint8Array, BrotliOptions, Buffer>(brotliCompress),
+    compressSync: brotliCompressSync,
+    decompress: promisify<Uint8Array, BrotliOptions, Buffer>(brotliDecompress),
+    decompressSync: brotliDecompressSync,
+    settings: (level: number, bytes: number) => ({
+      params: {
+        [constants.BROTLI_PARAM_QUALITY]: level,
+        [constants.BROTLI_PARAM_SIZE_HINT]: bytes,
+      },
+    }),
+  },
+};
+
+const isAlgorithm = oneOf("gzip", "brotli");
+
+/** Refuses what `codec.compress` can't be. */
+export function checkCompress(name: string, value: unknown): void {
+  if (typeof value === "string") {
+    isAlgorithm(name, value);
+    return;
+  }
+  checkOptions(name, value, {
+    algorithm: isAlgorithm,
+    level: integer(0),
+    threshold: integer(0),
+  });
+  const { algorithm, level } = value as Partial<CompressOptions>;
+  isAlgorithm(`${name}.algorithm`, algorithm);
+  if (algorithm === undefined || level === undefined) return;
+  const [min, max] = levels[algorithm];
+  if (level < min || level > max) {
+    throw new ConfigError(
+      `${name}.level`,
+      `wants ${min} to ${max} for ${algorithm}, got ${show(level)}`,
+    );
+  }
+}
+
+/** Compresses as its options say. */
+export class Compressor {
+  readonly algorithm: Compression;
+  readonly threshold: number;
+  readonly #level: number;
+
+  constructor(options: Compression | CompressOptions) {
+    const {
+      algorithm,
+      level = 1,
+      threshold = 1024,
+    } = typeof options === "string" ? { algorithm: options } : options;
+    this.algorithm = algorithm;
+    this.threshold = threshold;
+    this.#level = level;
+  }
+
+  /** The bytes, compressed; large ones by another thread. */
+  async compress(bytes: Uint8Array): Promise<Uint8Array> {
+    const { compress, compressSync, settings } = algorithms[this.algorithm];
+    const options = settings(this.#level, bytes.length);
+    return bytes.length < OFF_THREAD ? compressSync(bytes, options) : compress(bytes, options);
+  }
+}
+
+/**
+ * What was compressed, back. Never more than `size` bytes are made, whatever the input wants.
+ *
+ * @throws SerializationError when `size` is over `maxBytes`.
+ * @throws CheckpointCorruptionError when the input is not what its size says, or not compressed at all.
+ */
+export async function decompress(
+  algorithm: Compression,
+  bytes: Uint8Array,
+  size: number,
+  maxBytes: number,
+  where: string,
+): Promise<Uint8Array> {
+  if (size > maxBytes) {
+    throw new SerializationError(
+      where,
+      `is ${size} bytes once decompressed, more than codec.maxBytes (${maxBytes}) allows`,
+    );
+  }
+  const { decompress, decompressSync } = algorithms[algorithm];
+  const options = {
+    maxOutputLength: Math.max(size, 1),
+    chunkSize: Math.min(Math.max(size, 64), 1024 * 1024),
+  };
+  let found: string;
+  try {
+    const whole =
+      size < OFF_THREAD ? decompressSync(bytes, options) : await decompress(bytes, options);
+    if (whole.length === size) return whole;
+    found = `${whole.length} bytes`;
+  } catch (error) {
+    found = isTooLarge(error) ? "more" : String(error);
+  }
+  throw new CheckpointCorruptionError(
+    `${where} is corrupt: its ${algorithm} data is not what was written`,
+    { expected: `${size} bytes`, actual: found },
+  );
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof RangeError && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE";
+}

@@ -1,0 +1,162 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  type KeyObject,
+} from "node:crypto";
+import { ConfigError, SerializationError, show } from "../errors.js";
+import { checkOptions, text } from "../options.js";
+
+/** A key of 32 bytes: the bytes, or base64 of them. */
+export type EncryptionKey = Uint8Array | string;
+
+/** A key, or a function that gets it from where it is kept, such as a KMS. It is called when the key is first needed. */
+export type KeySource = EncryptionKey | (() => EncryptionKey | Promise<EncryptionKey>);
+
+/** Options of `codec.encrypt`: a ring of keys, so that keys can change and old checkpoints still load. */
+export interface EncryptOptions {
+  /** The id of the key that new checkpoints are encrypted with. */
+  readonly current: string;
+  /** The keys by their ids. The ids stand in the checkpoints, the keys nowhere. */
+  readonly keys: Readonly<Record<string, KeySource>>;
+}
+
+const CIPHER = "aes-256-gcm";
+const KEY_BYTES = 32;
+const TAG_BYTES = 16;
+
+/** How long a nonce is. Random ones are safe for 2^32 checkpoints per key. */
+export const NONCE_BYTES = 12;
+
+/** Refuses what `codec.encrypt` can't be. No message shows anything of a key. */
+export function checkEncrypt(name: string, value: unknown): void {
+  checkOptions(name, value, { current: text, keys: checkKeys });
+  const { current, keys } = value as Partial<EncryptOptions>;
+  text(`${name}.current`, current);
+  checkKeys(`${name}.keys`, keys);
+  if (current !== undefined && keys !== undefined && !Object.hasOwn(keys, current)) {
+    throw new ConfigError(`${name}.current`, `is ${show(current)}, which is not in ${name}.keys`);
+  }
+}
+
+function checkKeys(name: string, value: unknown): void {
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) {
+    throw new ConfigError(name, "wants an object of keys by their ids");
+  }
+  for (const [id, source] of Object.entries(value)) {
+    if (id === "") throw new ConfigError(name, "wants ids that are not empty");
+    if (typeof source !== "function") toKey(`${name}.${id}`, source);
+  }
+}
+
+/** The only place where keys are held: in private fields, which no log shows. */
+export class KeyRing {
+  readonly current: string;
+  readonly #sources: ReadonlyMap<string, KeySource | KeyObject>;
+  readonly #fetched = new Map<string, Promise<KeyObject>>();
+
+  /** The options must have been checked. */
+  constructor({ current, keys }: EncryptOptions) {
+    this.current = current;
+    this.#sources = new Map(
+      Object.entries(keys).map(([id, source]) => [
+        id,
+        typeof source === "function" ? source : toKey(pathOf(id), source),
+      ]),
+    );
+  }
+
+  /**
+   * The key of this id.
+   *
+   * @throws ConfigError when there is none of this id, or it is no key.
+   * @throws SerializationError when it could not be fetched; the next call tries again.
+   */
+  async key(id: string, where: string): Promise<KeyObject> {
+    const source = this.#sources.get(id);
+    if (source === undefined) {
+      throw new ConfigError(
+        "codec.encrypt.keys",
+        `has no key ${show(id)}, which ${where} is encrypted with`,
+      );
+    }
+    if (typeof source !== "function") return source as KeyObject;
+    const known = this.#fetched.get(id);
+    if (known !== undefined) return known;
+    const fetched = fetchKey(id, source);
+    this.#fetched.set(id, fetched);
+    fetched.catch(() => this.#fetched.delete(id));
+    return fetched;
+  }
+}
+
+async function fetchKey(id: string, source: () => unknown): Promise<KeyObject> {
+  let found: unknown;
+  try {
+    found = await source();
+  } catch (cause) {
+    throw new SerializationError(pathOf(id), "could not be fetched: see the cause", { cause });
+  }
+  return toKey(pathOf(id), found);
+}
+
+function pathOf(id: string): string {
+  return `codec.encrypt.keys.${id}`;
+}
+
+function toKey(name: string, source: unknown): KeyObject {
+  const bytes =
+    source instanceof Uint8Array
+      ? source
+      : typeof source === "string" && /^[\w+/-]*={0,2}$/.test(source)
+        ? Buffer.from(source, "base64")
+        : undefined;
+  const wants = `wants ${KEY_BYTES} bytes, or base64 of them`;
+  if (bytes === undefined) {
+    // The value is not shown: it may be a key that was put in wrongly.
+    const got = typeof source === "string" ? "a string that is not base64" : typeof source;
+    throw new ConfigError(name, `${wants}, got ${got}`);
+  }
+  if (bytes.length !== KEY_BYTES) throw new ConfigError(name, `${wants}, got ${bytes.length}`);
+  return createSecretKey(bytes);
+}
+
+/**
+ * Eight bytes that are the same for the same key, and tell nothing about it. They stand beside the
+ * key's id, so that a wrong key is told from a tampered checkpoint.
+ */
+export function keyCheck(key: KeyObject): string {
+  return createHmac("sha256", key).update("waymark key check").digest("hex").slice(0, 16);
+}
+
+/** The bytes encrypted, their tag behind them. A nonce must never be used twice with one key. */
+export function encrypt(
+  key: KeyObject,
+  nonce: Uint8Array,
+  associated: Uint8Array,
+  bytes: Uint8Array,
+): Uint8Array {
+  const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+  cipher.setAAD(associated);
+  return Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
+}
+
+/** What was encrypted, back; `undefined` when a byte of it, or of the associated data, is another. */
+export function decrypt(
+  key: KeyObject,
+  nonce: Uint8Array,
+  associated: Uint8Array,
+  bytes: Uint8Array,
+): Uint8Array | undefined {
+  if (bytes.length < TAG_BYTES || nonce.length !== NONCE_BYTES) return undefined;
+  const end = bytes.length - TAG_BYTES;
+  const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+  decipher.setAAD(associated);
+  decipher.setAuthTag(bytes.subarray(end));
+  try {
+    return Buffer.concat([decipher.update(bytes.subarray(0, end)), decipher.final()]);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,96 @@
+import { ConfigError, show } from "../errors.js";
+
+/** One step of a pattern: any run of keys, or keys that fit. */
+interface Segment {
+  readonly any: boolean;
+  readonly fits: (key: string) => boolean;
+  readonly last: boolean;
+}
+
+/** Where in its patterns a walk is: the segments that the next key may fit. */
+export type Positions = readonly number[];
+
+/** What one key leads to. */
+export interface Advance {
+  /** Whether a pattern ends here. */
+  readonly hit: boolean;
+  /** Where the walk is below this key. */
+  readonly next: Positions;
+}
+
+/**
+ * Patterns of keys, followed one key at a time as a value is walked: no path is ever put together,
+ * and no pattern can make matching slow.
+ */
+export class Patterns {
+  /** Where a walk begins. */
+  readonly start: Positions;
+  readonly #segments: readonly Segment[];
+
+  /** @throws ConfigError when it is not a list of patterns. */
+  constructor(patterns: readonly string[], name = "patterns") {
+    checkPatterns(name, patterns);
+    const segments: Segment[] = [];
+    const start: number[] = [];
+    for (const pattern of patterns) {
+      const parts = pattern.toLowerCase().split(".");
+      start.push(segments.length);
+      // A first `*` may also stand for no key at all.
+      if (isAny(parts[0]) && parts.length > 1) start.push(segments.length + 1);
+      parts.forEach((part, index) => {
+        segments.push({ any: isAny(part), fits: glob(part), last: index === parts.length - 1 });
+      });
+    }
+    this.start = start;
+    this.#segments = segments;
+  }
+
+  /** One key further. */
+  advance(positions: Positions, key: string): Advance {
+    const name = key.toLowerCase();
+    const next: number[] = [];
+    let hit = false;
+    for (const position of positions) {
+      const segment = this.#segments[position];
+      if (segment === undefined || !(segment.any || segment.fits(name))) continue;
+      if (segment.any && !next.includes(position)) next.push(position);
+      if (segment.last) hit = true;
+      else if (!next.includes(position + 1)) next.push(position + 1);
+    }
+    return { hit, next };
+  }
+}
+
+/** Refuses what is not a list of patterns. */
+export function checkPatterns(name: string, value: unknown): void {
+  if (!Array.isArray(value)) {
+    throw new ConfigError(name, `wants an array of patterns, got ${show(value)}`);
+  }
+  value.forEach((pattern: unknown, index) => {
+    if (typeof pattern === "string" && !pattern.split(".").includes("")) return;
+    throw new ConfigError(
+      `${name}[${index}]`,
+      `wants keys joined by dots, such as "data.apiKey" or "*.token", got ${show(pattern)}`,
+    );
+  });
+}
+
+function isAny(part: string | undefined): boolean {
+  return part !== undefined && /^\*+$/.test(part);
+}
+
+function glob(part: string): (key: string) => boolean {
+  const [first = "", ...rest] = part.split("*");
+  const last = rest.pop();
+  if (last === undefined) return (key) => key === first;
+  return (key) => {
+    if (!key.startsWith(first)) return false;
+    let at = first.length;
+    for (const middle of rest) {
+      const found = key.indexOf(middle, at);
+      if (found < 0) return false;
+      at = found + middle.length;
+    }
+    return key.length - last.length >= at && key.endsWith(last);
+  };
+}

@@ -1,0 +1,210 @@
+import { randomBytes } from "node:crypto";
+import { CheckpointCorruptionError, ConfigError, SerializationError, show } from "../errors.js";
+import { checkOptions, flag, integer } from "../options.js";
+import {
+  type Compression,
+  type CompressOptions,
+  Compressor,
+  checkCompress,
+  decompress,
+} from "./compression.js";
+import {
+  checkEncrypt,
+  decrypt,
+  type EncryptOptions,
+  encrypt,
+  KeyRing,
+  keyCheck,
+  NONCE_BYTES,
+} from "./encryption.js";
+import { checkPatterns } from "./patterns.js";
+
+/** What a store does to a checkpoint on its way in. Any configuration reads what any other wrote, given the keys. */
+export interface CodecOptions {
+  /** Makes checkpoints smaller; off by default. A name alone takes that algorithm's defaults. */
+  readonly compress?: Compression | CompressOptions;
+  /** Encrypts what is in a checkpoint with AES-256-GCM; off by default. */
+  readonly encrypt?: EncryptOptions;
+  /** With `encrypt`: whether to read checkpoints that are not encrypted, while you migrate; false by default. */
+  readonly allowPlaintext?: boolean;
+  /** Values that are not to be saved, as {@link redact} takes them: `data.apiKey`, `*.token`. They load as `[redacted]`. */
+  readonly redact?: readonly string[];
+  /** The largest state, as JSON, to compress or to decompress, in bytes; 100 MB by default. */
+  readonly maxBytes?: number;
+}
+
+/** What was done to one checkpoint. It stands in the header; all of it is needed to read it back. */
+export interface CodecRecord {
+  /** How it was compressed. */
+  readonly compress?: Compression;
+  /** Its size before that, in bytes. */
+  readonly bytes?: number;
+  /** How it was encrypted. */
+  readonly encrypt?: "aes-256-gcm";
+  /** The id of the key. */
+  readonly key?: string;
+  /** Tells this key from another of the same id. */
+  readonly check?: string;
+  /** Used once, base64. */
+  readonly nonce?: string;
+  /** Whether values were left out by `redact`. */
+  readonly redacted?: true;
+}
+
+/** What `seal` made: the record and the bytes. Without bytes the text is to be kept as it is. */
+export interface Sealed {
+  readonly record: CodecRecord | undefined;
+  readonly bytes: Uint8Array | undefined;
+}
+
+const DEFAULT_MAX_BYTES = 100 * 1024 * 1024;
+
+/**
+ * Compresses, then encrypts; and back. Text in, bytes out, whatever the text is: a document's
+ * state, or what a journal writes of one.
+ */
+export class Pipeline {
+  readonly #compressor: Compressor | undefined;
+  readonly #keys: KeyRing | undefined;
+  readonly #allowPlaintext: boolean;
+  readonly #maxBytes: number;
+
+  /** @throws ConfigError when an option is not what it must be. */
+  constructor(options: CodecOptions = {}) {
+    checkOptions("codec", options, {
+      compress: checkCompress,
+      encrypt: checkEncrypt,
+      allowPlaintext: flag,
+      redact: checkPatterns,
+      maxBytes: integer(1),
+    });
+    const { compress, encrypt } = options;
+    this.#compressor = compress === undefined ? undefined : new Compressor(compress);
+    this.#keys = encrypt === undefined ? undefined : new KeyRing(encrypt);
+    this.#allowPlaintext = options.allowPlaintext ?? false;
+    this.#maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
+  }
+
+  /**
+   * What to keep instead of a text. `associate` is given the record and returns what else is bound to
+   * the encrypted bytes: whoever opens them must give the same again.
+   *
+   * @throws SerializationError when the text is over `maxBytes`, or the key could not be fetched.
+   */
+  async seal(
+    text: string,
+    redacted: boolean,
+    associate: (record: CodecRecord) => Uint8Array,
+  ): Promise<Sealed> {
+    const mark: CodecRecord = redacted ? { redacted } : {};
+    if (this.#compressor === undefined && this.#keys === undefined) {
+      return { record: redacted ? mark : undefined, bytes: undefined };
+    }
+    const plain = Buffer.from(text);
+    const smaller = await this.#compress(plain);
+    const bytes = smaller?.bytes ?? plain;
+    const record = { ...mark, ...smaller?.record };
+    if (this.#keys !== undefined) return this.#encrypt(this.#keys, bytes, record, associate);
+    if (smaller !== undefined) return { record, bytes };
+    return { record: redacted ? mark : undefined, bytes: undefined };
+  }
+
+  async #compress(
+    plain: Uint8Array,
+  ): Promise<{ record: CodecRecord; bytes: Uint8Array } | undefined> {
+    const compressor = this.#compressor;
+    if (compressor === undefined || plain.length < compressor.threshold) return undefined;
+    if (plain.length > this.#maxBytes) {
+      throw new SerializationError(
+        "state",
+        `is ${plain.length} bytes, more than codec.maxBytes (${this.#maxBytes}) allows: it could not be read back`,
+      );
+    }
+    const bytes = await compressor.compress(plain);
+    // Bytes become base64, which takes four thirds; what is encrypted does so anyway.
+    const gain = this.#keys === undefined ? (plain.length * 3) / 4 : plain.length;
+    if (bytes.length >= gain) return undefined;
+    return { record: { compress: compressor.algorithm, bytes: plain.length }, bytes };
+  }
+
+  async #encrypt(
+    keys: KeyRing,
+    bytes: Uint8Array,
+    before: CodecRecord,
+    associate: (record: CodecRecord) => Uint8Array,
+  ): Promise<Sealed> {
+    const key = await keys.key(keys.current, "the next checkpoint");
+    const nonce = randomBytes(NONCE_BYTES);
+    const record: CodecRecord = {
+      ...before,
+      encrypt: "aes-256-gcm",
+      key: keys.current,
+      check: keyCheck(key),
+      nonce: nonce.toString("base64"),
+    };
+    return { record, bytes: encrypt(key, nonce, associate(record), bytes) };
+  }
+
+  /**
+   * Whether something with this record may be read.
+   *
+   * @throws SerializationError when it is not encrypted and has to be.
+   */
+  admit(record: CodecRecord | undefined, where: string): void {
+    if (this.#keys === undefined || this.#allowPlaintext || record?.encrypt !== undefined) return;
+    throw new SerializationError(
+      where,
+      "is not encrypted, and codec.encrypt is on: set codec.allowPlaintext to read it while you migrate",
+    );
+  }
+
+  /**
+   * The text out of what `seal` made.
+   *
+   * @throws ConfigError when the key is missing, or is another than it was encrypted with.
+   * @throws CheckpointCorruptionError when a byte was changed.
+   * @throws SerializationError when it would be larger than `maxBytes`, or the key could not be fetched.
+   */
+  async open(
+    bytes: Uint8Array,
+    record: CodecRecord,
+    associated: Uint8Array,
+    where: string,
+  ): Promise<string> {
+    this.admit(record, where);
+    const opened =
+      record.encrypt === undefined ? bytes : await this.#decrypt(bytes, record, associated, where);
+    const plain =
+      record.compress === undefined
+        ? opened
+        : await decompress(record.compress, opened, record.bytes ?? 0, this.#maxBytes, where);
+    return Buffer.from(plain.buffer, plain.byteOffset, plain.byteLength).toString();
+  }
+
+  async #decrypt(
+    bytes: Uint8Array,
+    { key: id = "", check, nonce = "" }: CodecRecord,
+    associated: Uint8Array,
+    where: string,
+  ): Promise<Uint8Array> {
+    if (this.#keys === undefined) {
+      throw new ConfigError(
+        "codec.encrypt",
+        `is not set, and ${where} is encrypted with the key ${show(id)}`,
+      );
+    }
+    const key = await this.#keys.key(id, where);
+    if (keyCheck(key) !== check) {
+      throw new ConfigError(
+        `codec.encrypt.keys.${id}`,
+        `is another key than the one ${where} was encrypted with`,
+      );
+    }
+    const opened = decrypt(key, Buffer.from(nonce, "base64"), associated, bytes);
+    if (opened !== undefined) return opened;
+    throw new CheckpointCorruptionError(
+      `${where} was tampered with, or moved from another run or place: its authentication tag does not fit`,
+      { expected: `a tag made with the key ${show(id)}`, actual: "another tag" },
+    );
+  }
+}

@@ -1,0 +1,134 @@
+import type { StateJSON } from "../state/json.js";
+import { looksTagged, setKey } from "../state/own.js";
+import { Patterns, type Positions } from "./patterns.js";
+import { REDACTED } from "./redact.js";
+
+/** What of a State is the user's own. The rest has a shape that a load relies on, and stays. */
+const free = new Patterns([
+  "data.*",
+  "error.message",
+  "unfinished.results.*",
+  "pauses.*.reason",
+  "pauses.*.ask",
+  "pauses.*.ask.*",
+  "ledger.decisions.*.description",
+  "ledger.decisions.*.rationale",
+  "ledger.decisions.*.alternatives.*",
+  "ledger.agents.*.type",
+  "ledger.agents.*.status",
+  "ledger.agents.*.blockers.*",
+  "ledger.agents.*.state",
+  "ledger.agents.*.state.*",
+  "ledger.outputs.*.ref",
+  "ledger.outputs.*.ref.*",
+]);
+
+/** A place in the walk: where both lists of patterns are, and whether a pattern has ended above. */
+interface Place {
+  readonly wanted: Positions;
+  readonly free: Positions;
+  readonly hot: boolean;
+}
+
+/** The same State without what the patterns name; the very same when they name nothing in it. */
+export function redactState(json: StateJSON, patterns: Patterns): StateJSON {
+  const top: Place = { wanted: patterns.start, free: free.start, hot: false };
+  return fields(json as unknown as Tree, top) as unknown as StateJSON;
+
+  /** A value of the State's JSON. What `encode` wrapped is seen as what it was. */
+  function walk(tree: unknown, place: Place): unknown {
+    if (typeof tree !== "object" || tree === null) return tree;
+    if (!place.hot && place.wanted.length === 0) return tree;
+    if (Array.isArray(tree)) return items(tree, place);
+    const keys = Object.keys(tree);
+    const tag = looksTagged(keys) ? keys[0] : undefined;
+    return tag === undefined ? fields(tree as Tree, place) : tagged(tree as Tree, tag, place);
+  }
+
+  function at(tree: unknown, key: string, place: Place): unknown {
+    const wanted = patterns.advance(place.wanted, key);
+    const allowed = free.advance(place.free, key);
+    const hot = place.hot || wanted.hit;
+    if (hot && allowed.hit) return REDACTED;
+    return walk(tree, { wanted: wanted.next, free: allowed.next, hot });
+  }
+
+  function fields(tree: Tree, place: Place): Tree {
+    let copy: Tree | undefined;
+    for (const key of Object.keys(tree)) {
+      const kept = at(tree[key], key, place);
+      if (kept === tree[key]) continue;
+      copy ??= { ...tree };
+      setKey(copy, key, kept);
+    }
+    return copy ?? tree;
+  }
+
+  function items(tree: readonly unknown[], place: Place, indexes?: readonly unknown[]): unknown {
+    let copy: unknown[] | undefined;
+    tree.forEach((item, index) => {
+      const kept = at(item, String(indexes?.[index] ?? index), place);
+      if (kept === item) return;
+      copy ??= [...tree];
+      copy[index] = kept;
+    });
+    return copy ?? tree;
+  }
+
+  function tagged(tree: Tree, tag: string, place: Place): unknown {
+    const content = contentOf(tree[tag], tag, place);
+    if (content === tree[tag]) return tree;
+    // Half an instance might not load.
+    return tag === "$type" ? REDACTED : { [tag]: content };
+  }
+
+  function contentOf(content: unknown, tag: string, place: Place): unknown {
+    if (tag === "$object") return fields(content as Tree, place);
+    if (!Array.isArray(content)) return content;
+    const parts: readonly unknown[] = content;
+    switch (tag) {
+      case "$set":
+        return items(parts, place);
+      case "$map":
+        return same(
+          parts,
+          parts.map((entry, index) => entryOf(entry as Entry, index, place)),
+        );
+      case "$sparse":
+        return same(parts, [
+          parts[0],
+          parts[1],
+          items(parts[2] as unknown[], place, parts[1] as unknown[]),
+        ]);
+      case "$type":
+        return same(parts, [parts[0], walk(parts[1], place)]);
+      case "$error":
+        return same(parts, errorOf(parts, place));
+      default:
+        return content;
+    }
+  }
+
+  function entryOf(entry: Entry, index: number, place: Place): Entry {
+    const [key, value] = entry;
+    const name = typeof key === "object" ? String(index) : String(key);
+    const below = { ...place, wanted: patterns.advance(place.wanted, name).next };
+    return same(entry, [walk(key, below), at(value, name, place)]) as Entry;
+  }
+
+  function errorOf(parts: readonly unknown[], place: Place): readonly unknown[] {
+    const [type, name, message, stack, own] = parts;
+    const kept = at(message, "message", place);
+    // A stack begins with the message.
+    const trace = kept === message && at(stack, "stack", place) === stack ? stack : null;
+    return [type, name, kept, trace, fields(own as Tree, place)];
+  }
+}
+
+type Tree = Record<string, unknown>;
+type Entry = readonly [unknown, unknown];
+
+/** The old list when the new one has nothing new. */
+function same(before: readonly unknown[], after: readonly unknown[]): readonly unknown[] {
+  return after.every((item, index) => item === before[index]) ? before : after;
+}

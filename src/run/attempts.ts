@@ -1,0 +1,147 @@
+import { after, sleep } from "../clock.js";
+import { FatalError, RetryableError, show } from "../errors.js";
+import type { NodeContext, NodeFunction, NodeResult } from "../graph/node.js";
+import { type Check, callable, check, checkOptions, integer } from "../options.js";
+import type { State } from "../state/state.js";
+import type { RunContext } from "./context.js";
+import { messageOf } from "./failure.js";
+import { PauseSignal } from "./pauses.js";
+import { isSchema, type StandardSchema } from "./schema.js";
+
+/** When and how often a node that failed is tried again. */
+export interface RetryPolicy {
+  /** How many attempts in all; 3 by default, `Infinity` allowed. */
+  readonly maxAttempts?: number;
+  /** Milliseconds before the second attempt; 1000 by default. Each wait is cut by up to half at random. */
+  readonly initialInterval?: number;
+  /** What each wait is multiplied by for the next; 2 by default, at least 1. */
+  readonly backoff?: number;
+  /** The longest wait in milliseconds; 60,000 by default. */
+  readonly maxInterval?: number;
+  /** Whether an error is worth another attempt; by default every one but a FatalError. */
+  readonly retryIf?: (error: unknown, attempt: number) => boolean;
+}
+
+/** Options of a node. */
+export interface NodeOptions<D extends object> {
+  /** Tries again when the node fails; once only by default. */
+  readonly retry?: RetryPolicy;
+  /** Milliseconds an attempt may take; then `context.signal` aborts and the attempt has failed. No limit by default. */
+  readonly timeout?: number;
+  /** Is called after the last attempt failed. What it returns is the node's result; what it throws is the node's error. */
+  readonly errorHandler?: (
+    error: unknown,
+    state: State<D>,
+    context: NodeContext<D>,
+  ) => NodeResult<D> | Promise<NodeResult<D>>;
+  /** Checks the input that answers a pause of this node: any Standard Schema, of zod or valibot for example; by name for several pauses. */
+  readonly input?: StandardSchema | Readonly<Record<string, StandardSchema>>;
+}
+
+const duration: Check = check(
+  "a number of milliseconds from 0 up",
+  (value) => typeof value === "number" && value >= 0,
+);
+
+/** Refuses what can't be a node's options. */
+export function checkNodeOptions(node: string, options: unknown): void {
+  checkOptions(`node ${show(node)}`, options, {
+    retry: (name, value) =>
+      checkOptions(name, value, {
+        maxAttempts: integer(1, true),
+        initialInterval: duration,
+        backoff: check("a number from 1 up", (value) => typeof value === "number" && value >= 1),
+        maxInterval: duration,
+        retryIf: callable,
+      }),
+    timeout: check(
+      "a number of milliseconds above 0",
+      (value) => typeof value === "number" && value > 0,
+    ),
+    errorHandler: callable,
+    input: check(
+      "a Standard Schema, or several by name",
+      (value) =>
+        isSchema(value) ||
+        (typeof value === "object" && value !== null && Object.values(value).every(isSchema)),
+    ),
+  });
+}
+
+/** A node that is tried, timed and handled as its options say. */
+export function withOptions<D extends object>(
+  node: NodeFunction<D>,
+  options: NodeOptions<D>,
+): NodeFunction<D> {
+  const { retry, timeout, errorHandler } = options;
+  if (retry === undefined && timeout === undefined && errorHandler === undefined) return node;
+  const { maxAttempts = 3, retryIf = () => true } = retry ?? { maxAttempts: 1 };
+  return async (given, context) => {
+    const visit = context as RunContext<D>;
+    let state = given;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await attemptOnce(node, state, visit, attempt, timeout);
+      } catch (error) {
+        if (error instanceof PauseSignal || visit.signal.aborted) throw error;
+        const last =
+          attempt >= maxAttempts || error instanceof FatalError || !retryIf(error, attempt);
+        state = await visit.stateSoFar();
+        if (!last) {
+          const delayMs = waitBefore(error, attempt, retry ?? {});
+          visit.emit("node.retry", {
+            node: visit.node,
+            step: visit.step,
+            attempt,
+            error: messageOf(error),
+            delayMs,
+          });
+          await sleep(delayMs, visit.signal);
+        } else if (errorHandler === undefined) {
+          throw error;
+        } else {
+          return errorHandler(error, state, visit);
+        }
+      }
+    }
+  };
+}
+
+async function attemptOnce<D extends object>(
+  node: NodeFunction<D>,
+  state: State<D>,
+  visit: RunContext<D>,
+  attempt: number,
+  timeout: number | undefined,
+): Promise<NodeResult<D>> {
+  if (timeout === undefined) return node(state, visit.attempted(attempt, visit.signal));
+  const controller = new AbortController();
+  const abort = (): void => controller.abort(visit.signal.reason);
+  visit.signal.addEventListener("abort", abort, { once: true });
+  let cancel = (): void => {};
+  // A node that ignores its signal is left alone: its result, if it ever comes, is not looked at.
+  const late = new Promise<never>((_resolve, reject) => {
+    cancel = after(timeout, () => {
+      const error = new Error(
+        `node ${show(visit.node)} took longer than its timeout of ${timeout} ms`,
+      );
+      error.name = "TimeoutError";
+      controller.abort(error);
+      reject(error);
+    });
+  });
+  try {
+    return await Promise.race([node(state, visit.attempted(attempt, controller.signal)), late]);
+  } finally {
+    cancel();
+    visit.signal.removeEventListener("abort", abort);
+  }
+}
+
+/** Exponential, with up to half of it taken off at random, so that many runs don't come back at once. */
+function waitBefore(error: unknown, attempt: number, policy: RetryPolicy): number {
+  if (error instanceof RetryableError && error.retryAfter !== undefined) return error.retryAfter;
+  const { initialInterval = 1000, backoff = 2, maxInterval = 60_000 } = policy;
+  const full = Math.min(initialInterval * backoff ** (attempt - 1), maxInterval);
+  return full * (1 - Math.random() / 2);
+}

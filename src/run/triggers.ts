@@ -1,0 +1,136 @@
+import type { Checkpoint } from "../checkpoint/store.js";
+import { ConfigError, show } from "../errors.js";
+import { callable, check, text } from "../options.js";
+import type { Ledger } from "../state/ledger.js";
+
+/** A State as triggers see it, whatever its data. */
+export interface TriggerState extends Checkpoint {
+  /** The data. */
+  readonly data: object;
+  /** The ledger. */
+  readonly ledger: Ledger;
+}
+
+/** What a trigger can look at. */
+export interface TriggerInput {
+  /** The State before the node. */
+  readonly before: TriggerState;
+  /** Milliseconds since this process saved the run last. */
+  readonly sinceSave: number;
+}
+
+/** Says that a State is worth a checkpoint, besides those of the interval. */
+export interface Trigger {
+  /** Is recorded with the checkpoint. */
+  readonly reason: string;
+  /** Whether to save this State, which a node has just come to. */
+  due(state: TriggerState, input: TriggerInput): boolean;
+}
+
+/**
+ * Saves when a predicate says so.
+ *
+ * @example
+ * ```ts
+ * import { MemoryStore, State, StateGraph, when } from "waymark";
+ *
+ * const store = new MemoryStore();
+ * const graph = new StateGraph<{ spent: number }>({
+ *   checkpoint: { store, preserve: true, triggers: [when((state) => state.step === 1, "phase")] },
+ * })
+ *   .addNode("a", () => ({ spent: 1 }))
+ *   .addNode("b", () => ({ spent: 2 }))
+ *   .addEdge("a", "b")
+ *   .setEntryPoint("a")
+ *   .setExitPoint("b");
+ * const { runId } = await graph.execute(State.create({ spent: 0 }));
+ * console.log((await graph.history(runId)).map((entry) => entry.reason).join()); // complete,phase,start
+ * ```
+ */
+export function when(
+  predicate: (state: TriggerState, input: TriggerInput) => boolean,
+  reason: string,
+): Trigger {
+  callable("predicate", predicate);
+  text("reason", reason);
+  return { reason, due: predicate };
+}
+
+/** Saves after these nodes: a phase, a specialist, an evaluation. */
+export function afterNodes(...nodes: readonly string[]): Trigger {
+  for (const node of nodes) text("node", node);
+  return { reason: "node", due: (state) => nodes.includes(state.checkpointNode) };
+}
+
+/**
+ * Saves when a node fails. A graph that saves at all does that; with an interval of 0 this is how
+ * to save then, and not after each node.
+ */
+export function onError(): Trigger {
+  return { reason: "failure", due: () => false };
+}
+
+/** Saves while the ledger's confidence is below a threshold. */
+export function whenConfidenceBelow(threshold: number): Trigger {
+  checkThreshold(threshold);
+  return { reason: "confidence", due: ({ ledger }) => (ledger.confidence ?? 1) < threshold };
+}
+
+/** Saves when the ledger's confidence comes to the other side of a threshold. */
+export function whenConfidenceCrosses(threshold: number): Trigger {
+  checkThreshold(threshold);
+  const below = ({ ledger }: TriggerState): boolean | undefined =>
+    ledger.confidence === undefined ? undefined : ledger.confidence < threshold;
+  return {
+    reason: "confidence",
+    due: (state, { before }) => {
+      const [was, is] = [below(before), below(state)];
+      return was !== undefined && is !== undefined && was !== is;
+    },
+  };
+}
+
+/** Saves after a node when the last save was so many milliseconds ago, or more. */
+export function everyMs(ms: number): Trigger {
+  check("a number of milliseconds from 0 up", (value) => typeof value === "number" && value >= 0)(
+    "ms",
+    ms,
+  );
+  return { reason: "time", due: (_state, { sinceSave }) => sinceSave >= ms };
+}
+
+/** Saves after a node while the process uses more heap than so many megabytes. Where the heap can't be measured it never does. */
+export function onMemoryPressure(megabytes: number): Trigger {
+  check("a number above 0", (value) => typeof value === "number" && value > 0)(
+    "megabytes",
+    megabytes,
+  );
+  return { reason: "memory", due: () => heapUsed() > megabytes * 1024 * 1024 };
+}
+
+function heapUsed(): number {
+  // Not Node's `process` itself: the core runs in a browser too.
+  const host = globalThis as { process?: { memoryUsage?(): { heapUsed: number } } };
+  return host.process?.memoryUsage?.().heapUsed ?? 0;
+}
+
+function checkThreshold(threshold: number): void {
+  check("a number from 0 to 1", (value) => typeof value === "number" && value >= 0 && value <= 1)(
+    "threshold",
+    threshold,
+  );
+}
+
+/** Refuses what is not a list of triggers. */
+export function checkTriggers(name: string, value: unknown): void {
+  if (!Array.isArray(value))
+    throw new ConfigError(name, `wants an array of triggers, got ${show(value)}`);
+  value.forEach((one: unknown, index) => {
+    const { reason, due } = (one ?? {}) as Partial<Trigger>;
+    if (typeof reason === "string" && typeof due === "function") return;
+    throw new ConfigError(
+      `${name}[${index}]`,
+      `wants a trigger such as afterNodes("draft"), got ${show(one)}`,
+    );
+  });
+}

@@ -1,0 +1,149 @@
+import { checkOptions, integer } from "../../options.js";
+import { setKey } from "../own.js";
+import type { Agent, Decision, Origin, Output } from "./entries.js";
+import { plus, type Tally } from "./usage.js";
+
+/** How much a ledger keeps. Usage is always kept: it grows with the graph, not with the run. */
+export interface LedgerLimits {
+  /** How many decisions, the newest; a whole number from 0 up, 1000 by default. */
+  readonly maxDecisions?: number | undefined;
+  /** How many agents, those that were set last; a whole number from 0 up, 1000 by default. */
+  readonly maxAgents?: number | undefined;
+  /** How many outputs, those that were set last; a whole number from 0 up, 1000 by default. */
+  readonly maxOutputs?: number | undefined;
+}
+
+/** How many entries a ledger has let go of because of its {@link LedgerLimits}. */
+export interface LedgerDropped {
+  /** Decisions. */
+  readonly decisions: number;
+  /** Agents. */
+  readonly agents: number;
+  /** Outputs. */
+  readonly outputs: number;
+}
+
+/** All that a ledger is made of. */
+export interface Contents {
+  readonly tallies: ReadonlyMap<string, Tally>;
+  readonly decisions: readonly Decision[];
+  readonly agents: Readonly<Record<string, Agent>>;
+  readonly outputs: Readonly<Record<string, Output>>;
+  readonly dropped: LedgerDropped;
+  readonly limits: Limits;
+}
+
+/** Every limit, checked. */
+export type Limits = Readonly<Record<keyof LedgerLimits, number>>;
+
+/** What an empty ledger is made of. */
+export const blank: Contents = {
+  tallies: new Map(),
+  decisions: Object.freeze([]),
+  agents: Object.freeze({}),
+  outputs: Object.freeze({}),
+  dropped: Object.freeze({ decisions: 0, agents: 0, outputs: 0 }),
+  limits: Object.freeze({ maxDecisions: 1000, maxAgents: 1000, maxOutputs: 1000 }),
+};
+
+const whole = integer(0);
+
+/** Refuses what is not an object of {@link LedgerLimits}. */
+export function checkLedgerLimits(name: string, value: unknown): void {
+  checkOptions(name, value, { maxDecisions: whole, maxAgents: whole, maxOutputs: whole });
+}
+
+/** Refuses what does not count entries. */
+export function checkDropped(name: string, value: unknown): void {
+  checkOptions(name, value, { decisions: whole, agents: whole, outputs: whole });
+}
+
+/** All limits; those that are not given are the defaults. */
+export function fullLimits(limits: LedgerLimits): Limits {
+  const { maxDecisions = 1000, maxAgents = 1000, maxOutputs = 1000 } = limits;
+  return Object.freeze({ maxDecisions, maxAgents, maxOutputs });
+}
+
+/** Whether two sets of limits are the same. */
+export function sameLimits(one: Limits, other: Limits): boolean {
+  return (
+    one.maxDecisions === other.maxDecisions &&
+    one.maxAgents === other.maxAgents &&
+    one.maxOutputs === other.maxOutputs
+  );
+}
+
+/** The same contents, cut down to their limits and frozen. */
+export function bounded(contents: Contents): Contents {
+  const { limits, dropped } = contents;
+  const excess = Math.max(0, contents.decisions.length - limits.maxDecisions);
+  const decisions = excess === 0 ? contents.decisions : contents.decisions.slice(excess);
+  const agents = newest(contents.agents, limits.maxAgents);
+  const outputs = newest(contents.outputs, limits.maxOutputs);
+  const lost = {
+    decisions: dropped.decisions + excess,
+    agents: dropped.agents + sizeOf(contents.agents) - sizeOf(agents),
+    outputs: dropped.outputs + sizeOf(contents.outputs) - sizeOf(outputs),
+  };
+  return {
+    tallies: contents.tallies,
+    decisions: Object.freeze(decisions),
+    agents: Object.freeze(agents),
+    outputs: Object.freeze(outputs),
+    dropped: Object.freeze(lost),
+    limits,
+  };
+}
+
+/** How many entries a record has. */
+export function sizeOf(record: object): number {
+  return Object.keys(record).length;
+}
+
+/** A record with one key set. */
+export function put<T>(record: Readonly<Record<string, T>>, key: string, value: T) {
+  const copy = { ...record };
+  setKey(copy, key, value);
+  return copy;
+}
+
+/** What `other` set since it was `base`, set in `record`. */
+export function changed<T>(
+  record: Readonly<Record<string, T>>,
+  base: Readonly<Record<string, T>>,
+  other: Readonly<Record<string, T>>,
+): Readonly<Record<string, T>> {
+  const copy = { ...record };
+  for (const [key, value] of Object.entries(other)) {
+    if (!Object.hasOwn(base, key) || base[key] !== value) setKey(copy, key, value);
+  }
+  return copy;
+}
+
+/** A map as a record. */
+export function recordOf<T, R>(
+  map: ReadonlyMap<string, T>,
+  make: (value: T) => R,
+): Readonly<Record<string, R>> {
+  const record: Record<string, R> = {};
+  for (const [key, value] of map) setKey(record, key, make(value));
+  return Object.freeze(record);
+}
+
+/** All tallies together. */
+export function sumOf(tallies: ReadonlyMap<string, Tally>): Tally {
+  let sum: Tally = new Map();
+  for (const tally of tallies.values()) sum = plus(sum, tally);
+  return sum;
+}
+
+/** The entries of the latest timestamps. By name where those are the same, so that JSON's order of keys is no matter. */
+function newest<T extends Origin>(
+  record: Readonly<Record<string, T>>,
+  max: number,
+): Readonly<Record<string, T>> {
+  if (sizeOf(record) <= max) return record;
+  const age = ([key, { timestamp }]: readonly [string, T]): string => `${timestamp} ${key}`;
+  const entries = Object.entries(record).sort((a, b) => (age(a) < age(b) ? 1 : -1));
+  return Object.fromEntries(entries.slice(0, max));
+}

@@ -1,0 +1,117 @@
+import { ConfigError } from "../../errors.js";
+import { type Check, check, checkOptions, integer, text } from "../../options.js";
+import { encode } from "../encode.js";
+import { OPAQUE, own, traitsOf } from "../own.js";
+
+/** Where and when something was written into the ledger. */
+export interface Origin {
+  /** The node that wrote it. */
+  readonly node: string;
+  /** How many nodes had completed before that one. */
+  readonly step: number;
+  /** When, ISO 8601. */
+  readonly timestamp: string;
+}
+
+/** A choice that a node made, and why. */
+export interface Decision extends Origin {
+  /** What was decided; not empty. */
+  readonly description: string;
+  /** Why. */
+  readonly rationale?: string;
+  /** How sure it is, from 0 to 1. */
+  readonly confidence?: number;
+  /** What else was thought of. */
+  readonly alternatives?: readonly string[];
+  /** The id of the agent that decided. */
+  readonly agent?: string;
+}
+
+/** What is known of an agent. */
+export interface Agent extends Origin {
+  /** What kind of agent it is. */
+  readonly type?: string;
+  /** What it is doing, in its own words. */
+  readonly status?: string;
+  /** How sure it is, from 0 to 1. */
+  readonly confidence?: number;
+  /** What keeps it from going on. */
+  readonly blockers?: readonly string[];
+  /** What it needs to go on: anything that `data` may hold. */
+  readonly state?: unknown;
+}
+
+/** Something that a run made. */
+export interface Output extends Origin {
+  /** Where it is, or what it is if it is small: anything that `data` may hold. */
+  readonly ref: unknown;
+}
+
+const string = check("a string", (value) => typeof value === "string");
+const strings = check(
+  "an array of strings",
+  (value) => Array.isArray(value) && value.every((item) => typeof item === "string"),
+);
+const confidence = check(
+  "a number from 0 to 1",
+  (value) => typeof value === "number" && value >= 0 && value <= 1,
+);
+
+/** What can't be saved is refused here, where the node that gave it can still fail. */
+const saveable: Check = (name, value) => {
+  if ((traitsOf(value) & OPAQUE) !== 0) encode(value, name);
+};
+
+const origin: Readonly<Record<string, Check>> = { node: string, step: integer(0), timestamp: text };
+const decision = {
+  ...origin,
+  description: text,
+  rationale: string,
+  confidence,
+  alternatives: strings,
+  agent: text,
+};
+const agent = {
+  ...origin,
+  type: string,
+  status: string,
+  confidence,
+  blockers: strings,
+  state: saveable,
+};
+const output = { ...origin, ref: saveable };
+
+/** A frozen copy of a decision that was checked. */
+export function toDecision(name: string, value: unknown): Decision {
+  return entry(name, value, decision, ["description"]) as Decision;
+}
+
+/** A frozen copy of an agent that was checked. */
+export function toAgent(name: string, value: unknown): Agent {
+  return entry(name, value, agent, []) as Agent;
+}
+
+/** A frozen copy of an output that was checked. */
+export function toOutput(name: string, value: unknown): Output {
+  return entry(name, value, output, ["ref"]) as Output;
+}
+
+function entry(
+  name: string,
+  value: unknown,
+  checks: Readonly<Record<string, Check>>,
+  required: readonly string[],
+): object {
+  // A field that is undefined counts as absent, so that a ledger reads back the same.
+  const kept =
+    typeof value === "object" && value !== null
+      ? own(Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)))
+      : value;
+  checkOptions(name, kept, checks);
+  for (const key of [...Object.keys(origin), ...required]) {
+    if (!Object.hasOwn(kept as object, key)) {
+      throw new ConfigError(`${name}.${key}`, "wants a value, got undefined");
+    }
+  }
+  return kept as object;
+}

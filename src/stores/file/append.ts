@@ -1,0 +1,165 @@
+import { join } from "node:path";
+import type { FileSystem } from "./file-system.js";
+import { codeOf, together, unless } from "./file-system.js";
+import { checkpointName, QUARANTINE, temporaryName } from "./layout.js";
+import { list } from "./listing.js";
+import { reserve } from "./reserve.js";
+import { syncNames } from "./sync.js";
+
+/*
+ * Two processes on one run: exactly one wins, and there is no lock, so none can be left behind by
+ * a dead process, nor be mistaken for another's after its process id was used again.
+ *
+ * A name is what is fought for. To save sequence n+1 on top of n a writer
+ *   1. writes a temporary file, and syncs it;
+ *   2. looks whether the very file that it builds on, n, is still there;
+ *   3. links the temporary file to the name of n+1, which fails when that is taken;
+ *   4. looks once more whether n is there and n+1 is not in quarantine; if so, the save counts,
+ *      else it takes its own file away and has lost.
+ * What makes this enough: files lose their names in the order of their sequence only (rotation and
+ * delete both go oldest first and stop at the first failure). If n is there after n+1 was linked, no
+ * n+1 can have been there before and be gone again, but by quarantine, where it would be seen. So a
+ * writer that knows an old state of the run, however old, either meets the name or misses its n.
+ * Delete also takes temporary files away, and looks again until it finds nothing: a writer that has
+ * passed step 2 before can't get past step 3 after it, so a deleted run does not come back.
+ * n is held open, so its number can't be given to another file meanwhile.
+ */
+
+/** The newest file of a run, as this process knows it. */
+export interface Newest {
+  readonly sequence: number;
+  /** See {@link FileInfo.id}. */
+  readonly id: string;
+  readonly checkpointId: string;
+  /** Open, so that no other file can have this id; closed by whoever holds this. */
+  readonly file: number | undefined;
+}
+
+/** What is known of a run. */
+export interface Base {
+  /** The highest sequence that was ever taken. */
+  readonly sequence: number;
+  readonly newest: Newest | undefined;
+  /** The folder, open, once it was synced. */
+  readonly folder: number | undefined;
+}
+
+/** Appends files to one run's folder. */
+export class Appender {
+  readonly #fs: FileSystem;
+  readonly #path: string;
+  readonly #durable: boolean;
+
+  constructor(fs: FileSystem, path: string, durable: boolean) {
+    this.#fs = fs;
+    this.#path = path;
+    this.#durable = durable;
+  }
+
+  /**
+   * Writes the file that comes after `base`; it is safe when the promise resolves.
+   *
+   * @returns the base of the next one; `undefined` when this one does not hold any more.
+   */
+  async append(base: Base, bytes: Uint8Array, checkpointId: string): Promise<Base | undefined> {
+    const fs = this.#fs;
+    const sequence = base.sequence + 1;
+    const temporary = join(this.#path, temporaryName(sequence, fs.owner));
+    const file = await unless(["ENOENT"], fs.create(temporary), undefined);
+    if (file === undefined) return undefined;
+    let folder = base.folder;
+    let won = false;
+    try {
+      await fs.write(file, bytes);
+      const openFolder = async (): Promise<void> => {
+        folder ??= await fs.openFolder(this.#path);
+      };
+      const [{ id }, holds] = await together([
+        fs.stat(file),
+        this.#isThere(base.newest),
+        this.#durable ? fs.sync(file) : undefined,
+        this.#durable ? openFolder() : undefined,
+      ]);
+      if (!holds || !(await this.#claim(temporary, sequence))) return undefined;
+      won = await this.#confirm(base, sequence, id, folder);
+      return won ? { sequence, newest: { sequence, id, checkpointId, file }, folder } : undefined;
+    } finally {
+      if (!won) await this.#giveUp(temporary, file, folder === base.folder ? undefined : folder);
+    }
+  }
+
+  /** Whether the file that is built on has its name still. */
+  async #isThere(newest: Newest | undefined): Promise<boolean> {
+    if (newest === undefined) return true;
+    const path = join(this.#path, checkpointName(newest.sequence));
+    const found = await unless(["ENOENT"], this.#fs.lstat(path), undefined);
+    return found?.id === newest.id;
+  }
+
+  /** Gives the file its name. */
+  async #claim(temporary: string, sequence: number): Promise<boolean> {
+    const fs = this.#fs;
+    const path = join(this.#path, checkpointName(sequence));
+    const how = await reserve(fs, temporary, path);
+    // If this fails, a file that nobody needs is left for the next sweep.
+    if (how === "linked") await fs.unlink(temporary).catch(() => {});
+    if (how !== "reserved") return how === "linked";
+    try {
+      await fs.rename(temporary, path);
+      return true;
+    } catch (error) {
+      await fs.unlink(path).catch(() => {});
+      if (codeOf(error) === "ENOENT") return false;
+      throw error;
+    }
+  }
+
+  /** Whether the name was rightly taken; if not, or if that can't be made to last, it is given back. */
+  async #confirm(
+    base: Base,
+    sequence: number,
+    id: string,
+    folder: number | undefined,
+  ): Promise<boolean> {
+    const fs = this.#fs;
+    let won = false;
+    try {
+      const [isNext] = await together([
+        this.#isNext(base.newest, sequence),
+        folder === undefined ? undefined : syncNames(fs, folder),
+      ]);
+      won = isNext;
+    } finally {
+      if (!won) await this.#takeBack(sequence, id);
+    }
+    return won;
+  }
+
+  /** Whether no other file of this sequence was there before. */
+  async #isNext(newest: Newest | undefined, sequence: number): Promise<boolean> {
+    if (newest === undefined) {
+      const { checkpoints = [], quarantined = [] } = (await list(this.#fs, this.#path)) ?? {};
+      const alone = checkpoints.length === 1 && checkpoints[0] === sequence;
+      return alone && !quarantined.includes(checkpointName(sequence));
+    }
+    const aside = join(this.#path, QUARANTINE, checkpointName(sequence));
+    const [holds, quarantined] = await together([
+      this.#isThere(newest),
+      unless(["ENOENT"], this.#fs.lstat(aside), undefined),
+    ]);
+    return holds && quarantined === undefined;
+  }
+
+  async #takeBack(sequence: number, id: string): Promise<void> {
+    const path = join(this.#path, checkpointName(sequence));
+    const found = await this.#fs.lstat(path).catch(() => undefined);
+    if (found?.id === id) await this.#fs.unlink(path).catch(() => {});
+  }
+
+  /** Leaves nothing behind but, at the worst, a file that the next sweep takes. */
+  async #giveUp(temporary: string, file: number, folder: number | undefined): Promise<void> {
+    await this.#fs.close(file).catch(() => {});
+    if (folder !== undefined) await this.#fs.close(folder).catch(() => {});
+    await this.#fs.unlink(temporary).catch(() => {});
+  }
+}

@@ -1,0 +1,210 @@
+import { dirname, join } from "node:path";
+import { v7 } from "uuid";
+import { DocumentCodec } from "../../codecs/document.js";
+import { CheckpointConflictError } from "../../errors.js";
+import type { State } from "../../state/state.js";
+import { Appender, type Base, type Newest } from "./append.js";
+import { codeOf, type FileSystem, unless } from "./file-system.js";
+import { checkpointName } from "./layout.js";
+import { type Listing, list } from "./listing.js";
+import { discard } from "./removal.js";
+import { syncFolder } from "./sync.js";
+
+/** How often a save looks again when what it built on was not there any more, and yet nobody else had saved. */
+const ATTEMPTS = 5;
+/** Enough for the header of a document. */
+const HEAD = 64 * 1024;
+
+/** What a writer needs of its store. */
+export interface WriterSettings {
+  readonly fs: FileSystem;
+  readonly durable: boolean;
+  /** A State as the bytes to write; refuses what is too large. */
+  readonly encode: (state: State<object>, parentId: string) => Promise<Uint8Array>;
+  /** Is told what is in the folder whenever it was looked at. */
+  readonly onListing: (listing: Listing) => void;
+}
+
+/** What a writer knows of its run's folder. */
+interface Known extends Base {
+  /** The sequences that have a file, oldest first. */
+  readonly files: number[];
+  /** Those up to here were found; those above are this writer's own. */
+  readonly found: number;
+}
+
+/** Writes one run's checkpoints, one after the other. */
+export class RunWriter {
+  readonly #settings: WriterSettings;
+  readonly #folder: string;
+  readonly #runId: string;
+  readonly #appender: Appender;
+  #known: Known | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+  #keep = Number.POSITIVE_INFINITY;
+  #rotating = false;
+
+  constructor(folder: string, runId: string, settings: WriterSettings) {
+    this.#folder = folder;
+    this.#runId = runId;
+    this.#settings = settings;
+    this.#appender = new Appender(settings.fs, folder, settings.durable);
+  }
+
+  /** Whether nothing is under way. */
+  get idle(): boolean {
+    return this.#waiting === 0 && !this.#rotating;
+  }
+
+  /** Runs one action at a time, in the order they came. */
+  async inTurn<T>(action: () => Promise<T>): Promise<T> {
+    this.#waiting++;
+    const result = this.#last.then(action);
+    this.#last = result.catch(() => {});
+    try {
+      return await result;
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  /**
+   * Saves a State as the next of its run. Only in turn.
+   *
+   * @throws CheckpointConflictError when the run is not where the State thinks.
+   */
+  async save<D extends object>(state: State<D>): Promise<State<D>> {
+    if (this.#known?.sequence !== state.sequence) await this.forget();
+    let before: Known | undefined;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const known: Known = this.#known ?? (await this.#look());
+      this.#known = known;
+      this.#compare(state, known, before);
+      const saved = await this.#append(state, known);
+      if (saved !== undefined) return saved;
+      before = known;
+      await this.forget();
+    }
+    throw new Error(`${this.#folder} changed ${ATTEMPTS} times while it was written to`);
+  }
+
+  /**
+   * Removes the oldest files until `keep` are left; one that is not this run's goes to quarantine.
+   * Oldest first, and not past a failure: see `append.ts` for what rests on that.
+   */
+  async rotate(keep: number): Promise<void> {
+    this.#keep = keep;
+    if (this.#rotating) return;
+    const { files = [], found = 0 } = this.#known ?? {};
+    this.#rotating = true;
+    try {
+      while (files.length > this.#keep) {
+        await this.#remove(files[0] ?? 0, found);
+        files.shift();
+      }
+    } finally {
+      this.#rotating = false;
+    }
+  }
+
+  /** Lets go of what is known and of the files that are open for it. */
+  async forget(): Promise<void> {
+    const known = this.#known;
+    this.#known = undefined;
+    const { fs } = this.#settings;
+    for (const file of [known?.newest?.file, known?.folder]) {
+      if (file !== undefined) await fs.close(file).catch(() => {});
+    }
+  }
+
+  async #append<D extends object>(state: State<D>, known: Known): Promise<State<D> | undefined> {
+    const { encode, fs } = this.#settings;
+    const record = { checkpointId: v7(), sequence: known.sequence + 1 };
+    const bytes = await encode(state.savedAs(record) as State<object>, state.checkpointId);
+    if (known.newest === undefined) await this.#makeFolder();
+    const next = await this.#appender.append(known, bytes, record.checkpointId);
+    if (next === undefined) return undefined;
+    known.files.push(next.sequence);
+    this.#known = { ...next, files: known.files, found: known.found };
+    if (known.newest?.file !== undefined) fs.close(known.newest.file).catch(() => {});
+    return state.savedAs({ ...record, bytes: bytes.length });
+  }
+
+  #compare<D extends object>(state: State<D>, known: Known, before: Known | undefined): void {
+    // A run of which all files are in quarantine may start afresh.
+    const startsAfresh = state.sequence === 0 && known.files.length === 0;
+    const isThere = known.sequence === state.sequence || startsAfresh;
+    // The run may have been deleted and have come to the same sequence again.
+    const [was, is] = [before?.newest, known.newest];
+    const another = was?.sequence === is?.sequence && was?.checkpointId !== is?.checkpointId;
+    if (isThere && !(before && another)) return;
+    throw new CheckpointConflictError(this.#runId, state.sequence, known.sequence);
+  }
+
+  /** Looks what is in the folder. */
+  async #look(): Promise<Known> {
+    const { fs, onListing } = this.#settings;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const listing = await list(fs, this.#folder);
+      if (listing !== undefined) onListing(listing);
+      const { newest: sequence = 0, checkpoints = [] } = listing ?? {};
+      const found = checkpoints.at(-1);
+      const newest = found === undefined ? undefined : await this.#open(found);
+      if (found !== undefined && newest === undefined) continue;
+      const files = [...checkpoints];
+      return { sequence, newest, folder: undefined, files, found: sequence };
+    }
+    throw new Error(`${this.#folder} changed ${ATTEMPTS} times while it was read`);
+  }
+
+  /** Opens the newest file, to know it again; `undefined` when it is gone. */
+  async #open(sequence: number): Promise<Newest | undefined> {
+    const { fs } = this.#settings;
+    const path = join(this.#folder, checkpointName(sequence));
+    let file: number | undefined;
+    try {
+      file = await fs.open(path);
+      const { id } = await fs.stat(file);
+      const header = DocumentCodec.header(await fs.read(file, HEAD));
+      return { sequence, id, checkpointId: header?.checkpointId ?? "", file };
+    } catch (error) {
+      if (file !== undefined) await fs.close(file).catch(() => {});
+      if (codeOf(error) === "ENOENT") return undefined;
+      // What is no file, or can't be read, has its name all the same.
+      const found = await unless(["ENOENT"], fs.lstat(path), undefined);
+      return found && { sequence, id: found.id, checkpointId: "", file: undefined };
+    }
+  }
+
+  /** Sees to it that the folder is there for good, also when it was made by one who died at it. */
+  async #makeFolder(): Promise<void> {
+    const { fs, durable } = this.#settings;
+    const root = dirname(this.#folder);
+    const created = await missing(fs, root);
+    for (const folder of [...created, this.#folder]) {
+      await unless(["EEXIST"], fs.mkdir(folder), undefined);
+      if (durable) await syncFolder(fs, dirname(folder));
+    }
+    // Whoever may not read what is around the root did not make it.
+    if (durable && created.length === 0) {
+      await unless(["EACCES", "EPERM"], syncFolder(fs, dirname(root)), undefined);
+    }
+    // Refuses a link that was put in its place.
+    await list(fs, this.#folder);
+  }
+
+  async #remove(sequence: number, found: number): Promise<void> {
+    const { fs, durable } = this.#settings;
+    const path = join(this.#folder, checkpointName(sequence));
+    if (sequence > found) await unless(["ENOENT"], fs.unlink(path), undefined);
+    else await discard(fs, this.#folder, this.#runId, sequence, durable);
+  }
+}
+
+/** The folders on the way to this one that are not there yet, from the top down. */
+async function missing(fs: FileSystem, folder: string): Promise<string[]> {
+  const found = await unless(["ENOENT"], fs.lstat(folder), undefined);
+  if (found !== undefined || dirname(folder) === folder) return [];
+  return [...(await missing(fs, dirname(folder))), folder];
+}

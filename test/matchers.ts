@@ -1,0 +1,21 @@
+import { expect } from "vitest";
+
+/** Matches a ConfigError for this option, whose message says this. */
+export function configError(option: string, message: string | RegExp = ""): unknown {
+  return expect.objectContaining({
+    name: "ConfigError",
+    code: "CONFIG",
+    option,
+    message: expect.stringMatching(message),
+  });
+}
+
+/** Matches a SerializationError at this path, whose message says this. */
+export function serializationError(path: string, message: string | RegExp = ""): unknown {
+  return expect.objectContaining({
+    name: "SerializationError",
+    code: "SERIALIZATION",
+    path,
+    message: expect.stringMatching(message),
+  });
+}

@@ -1,0 +1,195 @@
+import { describe, expect, test } from "vitest";
+import {
+  ExecutionError,
+  type NodeFunction,
+  type Predicate,
+  SerializationError,
+  State,
+  StateGraph,
+} from "waymark";
+import { linear, RecordingStore, rejection, start, type Trail } from "../graphs.js";
+
+interface Loose {
+  readonly kept?: unknown;
+  readonly value?: unknown;
+}
+
+/** A graph of `make` and `end`; `make` is what is tried. */
+function around(
+  make: NodeFunction<Loose>,
+  store: RecordingStore | undefined = undefined,
+  interval = 1,
+): StateGraph<Loose> {
+  return new StateGraph<Loose>(store && { checkpoint: { store, interval } })
+    .addNode("make", make)
+    .addNode("end", (state) => state)
+    .addEdge("make", "end")
+    .setEntryPoint("make")
+    .setExitPoint("end");
+}
+
+class Money {
+  readonly amount = 1;
+}
+
+describe("a node may return", () => {
+  test.each<[what: string, node: NodeFunction<Loose>]>([
+    ["a State", (state) => state.set("value", 1)],
+    ["a promise of a State", async (state) => state.set("value", 1)],
+    ["an object to merge", () => ({ value: 1 })],
+    ["a promise of an object", async () => ({ value: 1 })],
+    ["an object without prototype", () => Object.assign(Object.create(null), { value: 1 })],
+    [
+      "a promise of another library",
+      (() => ({
+        then: (done: (value: object) => void) => done({ value: 1 }),
+      })) as unknown as NodeFunction<Loose>,
+    ],
+  ])("%s", async (_what, node) => {
+    const final = await around(node).execute(State.create<Loose>({ kept: true }));
+    expect(final.data).toEqual({ kept: true, value: 1 });
+  });
+
+  test("the State it was given, and nothing changes", async () => {
+    const final = await around((state) => state).execute(State.create<Loose>({ kept: 1 }));
+    expect(final.data).toEqual({ kept: 1 });
+    expect(final.step).toBe(2);
+  });
+});
+
+test.each<[what: string, value: unknown, says: string]>([
+  ["nothing", undefined, "got undefined"],
+  ["null", null, "got null"],
+  ["a number", 7, "got 7"],
+  ["a string", "done", 'got "done"'],
+  ["an array", [1], "got an array"],
+  ["a function", () => {}, "got the function"],
+  ["an instance of a class", new Money(), "got a Money"],
+  ["a Map", new Map(), "got a Map"],
+  ["the State of another run", State.create<Loose>({}, { runId: "other" }), 'run "other"'],
+])("a node that returns %s is an error that says so", async (_what, value, says) => {
+  for (const result of [value, Promise.resolve(value)]) {
+    const node = (() => result) as unknown as NodeFunction<Loose>;
+    const error = await rejection(around(node).execute(State.create({})), ExecutionError);
+    expect(error.code).toBe("NODE_RESULT");
+    expect(error.nodeName).toBe("make");
+    expect(error.message).toContain('"make"');
+    expect(error.message).toContain(says);
+  }
+});
+
+test("a node can't change the State it was given", async () => {
+  const graph = linear(
+    ["a", "b"],
+    {},
+    {
+      a: (state) => {
+        (state.data.trail as string[]).push("smuggled");
+        return state;
+      },
+    },
+  );
+  const initial = start();
+  const error = await rejection(graph.execute(initial), ExecutionError);
+  expect(error.cause).toBeInstanceOf(TypeError);
+  expect(initial.data.trail).toEqual([]);
+});
+
+test("a node that returns an older State takes the data back, not the run", async () => {
+  let first: State<Trail> | undefined;
+  const graph = linear(
+    ["a", "b", "c"],
+    {},
+    {
+      a: (state) => {
+        first = state;
+        return { trail: ["a"] };
+      },
+      b: (state) => first ?? state,
+    },
+  );
+  const final = await graph.execute(start());
+  expect(final).toMatchObject({ step: 3, checkpointNode: "c", visits: { a: 1, b: 1, c: 1 } });
+  expect(final.data.trail).toEqual(["c"]);
+});
+
+function cyclic(): object {
+  const self: { self?: object } = {};
+  self.self = self;
+  return self;
+}
+
+const unsavable: [what: string, value: unknown, path: string][] = [
+  ["a function", { deep: [() => {}] }, "data.value.deep[0]"],
+  ["a symbol", Symbol("s"), "data.value"],
+  ["an instance of a class", { price: new Money() }, "data.value.price"],
+  ["a cycle", cyclic(), "data.value.self"],
+  ["a WeakMap", new Map([["k", new WeakMap()]]), "data.value[0][1]"],
+];
+
+test.each(unsavable)(
+  "%s in the data fails the node before it counts as done",
+  async (_, value, path) => {
+    for (const interval of [1, 5]) {
+      const store = new RecordingStore();
+      const graph = around(() => ({ value }), store, interval);
+      const error = await rejection(
+        graph.execute(State.create<Loose>({ kept: 1 })),
+        ExecutionError,
+      );
+      expect(error.code).toBe("NODE_FAILED");
+      expect(error.nodeName).toBe("make");
+      expect(error.cause).toBeInstanceOf(SerializationError);
+      expect((error.cause as SerializationError).path).toContain(path);
+      expect(store.log).toEqual(["start:@0", "failure:@0"]);
+      expect(store.saved.at(-1)?.data).toEqual({ kept: 1 });
+    }
+  },
+);
+
+test("while nothing is saved, data may hold anything", async () => {
+  const final = await around(() => ({ value: new Money() })).execute(State.create<Loose>({}));
+  expect(final.data.value).toBeInstanceOf(Money);
+});
+
+test("what was opaque and is taken out again no longer stands in the way", async () => {
+  const store = new RecordingStore();
+  const graph = around((state) => state.set("value", () => {}).set("value", "gone"), store);
+  const final = await graph.execute(State.create<Loose>({}));
+  expect(final.data).toEqual({ value: "gone" });
+});
+
+describe("a predicate", () => {
+  function asking(predicate: () => unknown): Promise<ExecutionError> {
+    const graph = new StateGraph<Trail>()
+      .addNode("a", (state) => state)
+      .addNode("b", (state) => state)
+      .addEdge("a", "b", predicate as Predicate<Trail>)
+      .setEntryPoint("a")
+      .setExitPoint("b");
+    return rejection(graph.execute(start()), ExecutionError);
+  }
+
+  test.each<[what: string, value: unknown, says: string]>([
+    ["a promise", Promise.resolve(true), "got a Promise"],
+    ["nothing", undefined, "got undefined"],
+    ["a truthy string", "yes", 'got "yes"'],
+  ])("that returns %s is an error", async (_what, value, says) => {
+    const error = await asking(() => value);
+    expect(error.code).toBe("PREDICATE_FAILED");
+    expect(error.nodeName).toBe("a");
+    expect(error.message).toContain('from "a" to "b"');
+    expect(error.message).toContain(says);
+  });
+
+  test("that throws is an error whose cause is the predicate's own", async () => {
+    const own = new RangeError("out of range");
+    const error = await asking(() => {
+      throw own;
+    });
+    expect(error.code).toBe("PREDICATE_FAILED");
+    expect(error.cause).toBe(own);
+    expect(error.message).toContain("out of range");
+    expect(error.state.step).toBe(1);
+  });
+});

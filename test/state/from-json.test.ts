@@ -1,0 +1,141 @@
+import { describe, expect, test } from "vitest";
+import { State, type StateJSON } from "waymark";
+import { serializationError } from "../matchers.js";
+
+/** A State as JSON in which every field that a run can fill is filled. */
+const full: StateJSON = {
+  waymark: 1,
+  runId: "run-1",
+  checkpointId: "cp-3",
+  sequence: 3,
+  checkpointNode: "review",
+  timestamp: "2024-05-06T07:08:09.010Z",
+  step: 2,
+  status: "failed",
+  reason: "failure",
+  error: { name: "TypeError", message: "no", node: "publish" },
+  parent: { runId: "run-0", checkpointId: "cp-1" },
+  graph: { name: "article", version: 4, fingerprint: "0123abcd" },
+  visits: { draft: 1, review: 1, ["__proto__"]: 2 },
+  data: { topic: "cairns" },
+};
+
+function without(key: keyof StateJSON): unknown {
+  const { [key]: _, ...rest } = full;
+  return rest;
+}
+
+function load(json: unknown): State<object> {
+  return State.fromJSON(json as StateJSON);
+}
+
+describe("metadata", () => {
+  test("is read back, every field of it", () => {
+    const state = load(full);
+    expect(state).toMatchObject({
+      runId: "run-1",
+      checkpointId: "cp-3",
+      sequence: 3,
+      checkpointNode: "review",
+      timestamp: "2024-05-06T07:08:09.010Z",
+      step: 2,
+      status: "failed",
+      reason: "failure",
+      error: full.error,
+      parent: full.parent,
+      graph: full.graph,
+      bytes: undefined,
+    });
+    expect(state.visits).toEqual(full.visits);
+    expect(state.toJSON()).toEqual(full);
+  });
+
+  test("is the same out of an object, a text and a State", () => {
+    const text = JSON.stringify(full);
+    for (const json of [full, text, load(full)]) expect(JSON.stringify(load(json))).toBe(text);
+  });
+
+  test("is frozen", () => {
+    const { error, parent, graph, visits, data } = load(full);
+    for (const part of [error, parent, graph, visits, data]) {
+      expect(Object.isFrozen(part)).toBe(true);
+    }
+  });
+
+  test.each(["error", "parent", "graph"] as const)("%s may be missing", (key) => {
+    expect(load(without(key))[key]).toBeUndefined();
+    expect(load(without(key)).toJSON()).toEqual(without(key));
+  });
+
+  test("fields that this version does not know are passed over", () => {
+    expect(load({ ...full, later: 1 }).toJSON()).toEqual(full);
+  });
+
+  test.each<[keyof StateJSON, unknown[]]>([
+    ["waymark", [undefined, "1", 0, 1.5, null]],
+    ["runId", [undefined, 5, "", "a\0b", "x".repeat(201), null]],
+    ["checkpointId", [undefined, 5]],
+    ["sequence", [undefined, -1, 0.5, "3"]],
+    ["checkpointNode", [undefined, null]],
+    ["timestamp", [undefined, 1_715_000_000_000, "yesterday", ""]],
+    ["step", [undefined, -1, "2", 2 ** 60]],
+    ["status", [undefined, "done", 5]],
+    ["reason", [undefined, false]],
+    ["error", [null, "no", []]],
+    ["parent", [null, "run-0", []]],
+    ["graph", [null, "article", []]],
+    ["visits", [undefined, null, 5, []]],
+  ])("%s that is missing or wrong is refused by name", (key, values) => {
+    for (const value of values) {
+      expect(() => load({ ...full, [key]: value })).toThrow(serializationError(`state.${key}`));
+    }
+  });
+
+  test.each<[string, object]>([
+    ["state.error.name", { error: { ...full.error, name: 1 } }],
+    ["state.error.message", { error: { name: "x", node: "y" } }],
+    ["state.error.node", { error: { ...full.error, node: null } }],
+    ["state.parent.runId", { parent: { ...full.parent, runId: "" } }],
+    ["state.parent.checkpointId", { parent: { runId: "run-0" } }],
+    ["state.graph.name", { graph: { ...full.graph, name: 1 } }],
+    ["state.graph.version", { graph: { ...full.graph, version: -1 } }],
+    ["state.graph.fingerprint", { graph: { ...full.graph, fingerprint: undefined } }],
+    ["state.visits.draft", { visits: { draft: "1" } }],
+  ])("%s that is wrong is refused by name", (path, change) => {
+    expect(() => load({ ...full, ...change })).toThrow(serializationError(path, /wants|can't/));
+  });
+
+  test("says what it wants and what it got", () => {
+    expect(() => load({ ...full, step: "2" })).toThrow(
+      'state.step wants a whole number from 0 up, got "2"',
+    );
+    expect(() => load({ ...full, status: "done" })).toThrow(
+      'state.status wants one of pending, in_progress, paused, completed, failed, got "done"',
+    );
+  });
+
+  test("of a newer format is refused", () => {
+    expect(() => load({ ...full, waymark: 2 })).toThrow(
+      serializationError("state.waymark", "is 2: a newer waymark wrote it, this one reads up to 1"),
+    );
+  });
+
+  test.each<[string, unknown]>([
+    ["half a text", '{"waymark":1,'],
+    ["nothing", undefined],
+    ["an empty text", ""],
+    ["a bigint", 1n],
+  ])("%s is not JSON, and the cause is kept", (_, json) => {
+    expect(() => load(json)).toThrow(
+      expect.objectContaining({ path: "state", cause: expect.any(Error) }),
+    );
+    expect(() => load(json)).toThrow(/^state is not JSON: /);
+  });
+
+  test.each<[unknown]>([[null], [5], ["null"], ["[]"], ["true"], [[]]])(
+    "%j is no State",
+    (json) => {
+      expect(() => load(json)).toThrow(serializationError("state", "wants an object, got"));
+    },
+  );
+});
