@@ -1,6 +1,6 @@
 // The floors of the house. Each part of src/ names what it may import beside itself; all else is
 // refused, so a new folder has to be put on a floor here before anything can use it.
-const ground = ["errors", "events", "clock", "options"];
+const ground = ["errors", "event-map", "events", "clock", "options"];
 const core = [...ground, "state", "graph", "checkpoint", "stores", "observers", "run"];
 
 const floors = {
@@ -13,14 +13,15 @@ const floors = {
   checkpoint: [...ground, "state"],
   codecs: [...ground, "state"],
   stores: [...ground, "state", "checkpoint", "codecs"],
-  // They see events and nothing of the engine.
-  observers: ["errors", "events", "options"],
+  // They see events and nothing of the engine; a log lies beside the checkpoints of its run.
+  observers: [...ground, "state/ledger", "codecs/redact", "stores/file/layout"],
+  report: [...ground, "state", "checkpoint", "observers"],
   run: [...ground, "state", "graph", "checkpoint", "stores", "observers"],
   // Built on the public API only, so a user could have written them.
   nodes: [...ground, "state", "graph", "checkpoint", "run"],
   recovery: core,
   worker: [...core, "codecs", "nodes", "recovery"],
-  cli: [...core, "codecs", "nodes", "recovery", "worker"],
+  cli: [...core, "codecs", "nodes", "recovery", "report", "worker"],
   testing: [...core, "codecs", "nodes", "recovery", "worker", "index"],
   index: [...core, "codecs", "nodes", "recovery"],
 };
@@ -30,7 +31,7 @@ const inParts = (parts) => `^src/(${parts.join("|")})(/|\\.ts$)`;
 
 // What may use Node. The rest is the core, which must also run in a browser.
 const nodeOnly = [
-  "^src/(cli|codecs|recovery|testing|worker)/",
+  "^src/(cli|codecs|recovery|report|testing|worker)/",
   "^src/stores/(?!(memory|registry)\\.ts$)",
   "^src/observers/(?!(console|registry)\\.ts$)",
 ];

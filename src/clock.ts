@@ -6,10 +6,18 @@ export interface Clock {
   after(ms: number, callback: () => void): () => void;
 }
 
+/** A timer that is set for longer goes off at once. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
 const systemClock: Clock = {
   now: Date.now,
   after: (ms, callback) => {
-    const timer = setTimeout(callback, ms);
+    let timer: ReturnType<typeof setTimeout>;
+    const wait = (left: number): void => {
+      const then = left > LONGEST_TIMER ? () => wait(left - LONGEST_TIMER) : callback;
+      timer = setTimeout(then, Math.min(left, LONGEST_TIMER));
+    };
+    wait(ms);
     return () => clearTimeout(timer);
   },
 };

@@ -1,54 +1,52 @@
-const graphCodes = [
-  "GRAPH_NODE_NAME",
-  "GRAPH_NODE_DUPLICATE",
-  "GRAPH_NODE_FUNCTION",
-  "GRAPH_NODE_UNKNOWN",
-  "GRAPH_NODE_UNREACHABLE",
-  "GRAPH_NODE_DEAD_END",
-  "GRAPH_PREDICATE",
-  "GRAPH_ENTRY_DUPLICATE",
-  "GRAPH_NO_NODES",
-  "GRAPH_NO_ENTRY",
-  "GRAPH_NO_EXIT",
-  "GRAPH_STATE",
-  "GRAPH_MISMATCH",
-] as const;
-
-const executionCodes = [
-  "NODE_FAILED",
-  "NODE_RESULT",
-  "PREDICATE_FAILED",
-  "NO_MATCHING_EDGE",
-  "MAX_ITERATIONS",
-  "ABORTED",
-  "CHECKPOINT_SAVE",
-] as const;
-
-const otherCodes = [
-  "CHECKPOINT_NOT_FOUND",
-  "CHECKPOINT_CORRUPT",
-  "CHECKPOINT_CONFLICT",
-  "SERIALIZATION",
-  "MIGRATION",
-  "CONFIG",
-] as const;
-
-const codes: ReadonlySet<unknown> = new Set([...graphCodes, ...executionCodes, ...otherCodes]);
-
 /** What a {@link GraphError} says is wrong with a graph, or with how it was used. */
-export type GraphErrorCode = (typeof graphCodes)[number];
+export type GraphErrorCode =
+  | "GRAPH_NODE_NAME"
+  | "GRAPH_NODE_DUPLICATE"
+  | "GRAPH_NODE_FUNCTION"
+  | "GRAPH_NODE_UNKNOWN"
+  | "GRAPH_NODE_UNREACHABLE"
+  | "GRAPH_NODE_DEAD_END"
+  | "GRAPH_PREDICATE"
+  | "GRAPH_ENTRY_DUPLICATE"
+  | "GRAPH_NO_NODES"
+  | "GRAPH_NO_ENTRY"
+  | "GRAPH_NO_EXIT"
+  | "GRAPH_STATE"
+  | "GRAPH_MISMATCH";
 
 /** Why an {@link ExecutionError} ended a run. */
-export type ExecutionErrorCode = (typeof executionCodes)[number];
+export type ExecutionErrorCode =
+  | "NODE_FAILED"
+  | "NODE_RESULT"
+  | "PREDICATE_FAILED"
+  | "NO_MATCHING_EDGE"
+  | "MAX_ITERATIONS"
+  | "ABORTED"
+  | "CHECKPOINT_SAVE";
 
 /** Every code an error of waymark can carry. Codes are stable: match on them, not on messages. */
-export type ErrorCode = GraphErrorCode | ExecutionErrorCode | (typeof otherCodes)[number];
+export type ErrorCode =
+  | GraphErrorCode
+  | ExecutionErrorCode
+  | "CHECKPOINT_NOT_FOUND"
+  | "CHECKPOINT_CORRUPT"
+  | "CHECKPOINT_CONFLICT"
+  | "SERIALIZATION"
+  | "MIGRATION"
+  | "CONFIG";
+
+/** Marks the errors of every copy of this package. */
+const brand = Symbol.for("waymark.error");
 
 /** The part of a State that an error carries; it is the whole State, typed loosely. */
 export interface ErrorState {
+  /** The run. */
   readonly runId: string;
+  /** The last node that completed. */
   readonly checkpointNode: string;
+  /** How many nodes have completed. */
   readonly step: number;
+  /** The data. */
   readonly data: object;
 }
 
@@ -67,6 +65,8 @@ export interface ErrorState {
  * ```
  */
 export class WaymarkError extends Error {
+  /** @internal */
+  readonly [brand] = true;
   /** A stable string that names the kind of mistake. */
   readonly code: ErrorCode;
 
@@ -219,40 +219,44 @@ export class ConfigError extends WaymarkError {
 
 /** Thrown by a node, says that trying again is of no use. */
 export class FatalError extends Error {
-  override readonly name = "FatalError";
+  /** @param message - what is wrong; `options.cause` is the error behind this one. */
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = "FatalError";
+  }
 }
 
 /** Thrown by a node, says that trying again is worth it, and when. */
 export class RetryableError extends Error {
-  override readonly name = "RetryableError";
   /** Milliseconds to wait, in place of what the retry policy says. */
   readonly retryAfter: number | undefined;
 
   /** @param options - `retryAfter` in milliseconds, and the `cause`. */
   constructor(message: string, options: { retryAfter?: number; cause?: unknown } = {}) {
     super(message, options);
+    this.name = "RetryableError";
     this.retryAfter = options.retryAfter;
   }
 }
 
-interface ErrorOfCode {
-  CHECKPOINT_NOT_FOUND: CheckpointNotFoundError;
-  CHECKPOINT_CORRUPT: CheckpointCorruptionError;
-  CHECKPOINT_CONFLICT: CheckpointConflictError;
-  CHECKPOINT_SAVE: CheckpointSaveError;
-  SERIALIZATION: SerializationError;
-  MIGRATION: MigrationError;
-  CONFIG: ConfigError;
-}
-
 /** The error class that carries the code `C`. */
-export type ErrorWithCode<C extends ErrorCode> = C extends keyof ErrorOfCode
-  ? ErrorOfCode[C]
-  : C extends GraphErrorCode
-    ? GraphError
-    : C extends ExecutionErrorCode
-      ? ExecutionError
-      : WaymarkError;
+export type ErrorWithCode<C extends ErrorCode> = C extends "CHECKPOINT_SAVE"
+  ? CheckpointSaveError
+  : C extends "CHECKPOINT_NOT_FOUND"
+    ? CheckpointNotFoundError
+    : C extends "CHECKPOINT_CORRUPT"
+      ? CheckpointCorruptionError
+      : C extends "CHECKPOINT_CONFLICT"
+        ? CheckpointConflictError
+        : C extends "SERIALIZATION"
+          ? SerializationError
+          : C extends "MIGRATION"
+            ? MigrationError
+            : C extends "CONFIG"
+              ? ConfigError
+              : C extends GraphErrorCode
+                ? GraphError
+                : ExecutionError;
 
 /**
  * Whether a value is an error of waymark, of one code if given. It looks at the code, not the
@@ -273,11 +277,8 @@ export function isWaymarkError<C extends ErrorCode>(
   value: unknown,
   code?: C,
 ): value is ErrorWithCode<C> {
-  return (
-    value instanceof Error &&
-    "code" in value &&
-    (code === undefined ? codes.has(value.code) : value.code === code)
-  );
+  if (!(value instanceof Error) || !(brand in value)) return false;
+  return code === undefined || (value as WaymarkError).code === code;
 }
 
 /** A value as an error message shows it: short, and never a secret's whole text. */

@@ -1,120 +1,7 @@
 import mitt, { type Emitter, type Handler, type WildcardHandler } from "mitt";
 import { isoNow } from "./clock.js";
+import type { EventMap } from "./event-map.js";
 import { callable } from "./options.js";
-
-/** What each event carries in `data`. Packages that emit their own events add to this interface. */
-export interface EventMap {
-  /** A State was made. */
-  "state.create": { readonly keys: number };
-  /** A State was cloned. */
-  "state.clone": { readonly keys: number };
-  /** One key was set. The value is not in the event. */
-  "state.set": { readonly key: string };
-  /** Several keys were set, by `merge`, `update` or a node that returned an object. */
-  "state.merge": { readonly keys: number };
-
-  /** A run starts, or goes on after a resume. */
-  "graph.start": { readonly entryPoint: string; readonly step: number; readonly resumed: boolean };
-  /** A run reached an exit point. */
-  "graph.complete": { readonly exitPoint: string; readonly step: number };
-  /** A run ended with an error, or was cancelled. */
-  "graph.fail": {
-    readonly node: string;
-    readonly step: number;
-    readonly code: string;
-    readonly error: string;
-  };
-  /** A run waits for input, or at a breakpoint. */
-  "graph.pause": { readonly node: string; readonly step: number; readonly reason: string };
-  /** A checkpoint was made by a graph of another name or topology. */
-  "graph.mismatch": { readonly expected: string; readonly actual: string };
-
-  /** A node is about to run. */
-  "node.start": { readonly node: string; readonly step: number };
-  /** A node returned, or threw: then `error` is its message. `usage` is what it wrote into the ledger. */
-  "node.complete": {
-    readonly node: string;
-    readonly step: number;
-    readonly durationMs: number;
-    readonly error?: string;
-    readonly usage?: Readonly<Record<string, number | undefined>>;
-  };
-  /** An attempt of a node failed; the next comes after `delayMs`. */
-  "node.retry": {
-    readonly node: string;
-    readonly step: number;
-    readonly attempt: number;
-    readonly error: string;
-    readonly delayMs: number;
-  };
-
-  /** A predicate was asked. */
-  "edge.evaluate": {
-    readonly from: string;
-    readonly to: string;
-    readonly name?: string;
-    readonly result: boolean;
-  };
-  /** The run goes along this edge. */
-  "edge.transition": { readonly from: string; readonly to: string; readonly name?: string };
-  /** A node is about to run again. */
-  "cycle.detected": { readonly node: string; readonly visitCount: number; readonly step: number };
-
-  /** A checkpoint is in the store. */
-  "checkpoint.save": {
-    readonly node: string;
-    readonly step: number;
-    readonly sequence: number;
-    readonly checkpointId: string;
-    readonly reason: string;
-    readonly bytes?: number;
-    readonly durationMs: number;
-  };
-  /** A checkpoint was read. */
-  "checkpoint.load": {
-    readonly node: string;
-    readonly step: number;
-    readonly checkpointId: string;
-  };
-  /** A run goes on at `resumeNode`. */
-  "checkpoint.resume": {
-    readonly node: string;
-    readonly step: number;
-    readonly resumeNode: string;
-  };
-  /** The checkpoints of a finished run were removed. */
-  "checkpoint.delete": { readonly node: string; readonly step: number };
-  /** A checkpoint that is not what was written was set aside. */
-  "checkpoint.quarantine": {
-    readonly file: string;
-    readonly expected: string;
-    readonly actual: string;
-  };
-  /** A node wrote a decision into the ledger. */
-  decision: {
-    readonly node: string;
-    readonly step: number;
-    readonly description: string;
-    readonly rationale?: string;
-    readonly confidence?: number;
-    readonly alternatives?: readonly string[];
-  };
-  /** A node finished a part of what the run makes. */
-  progress: {
-    readonly node: string;
-    readonly step: number;
-    readonly title: string;
-    readonly summary: string;
-    readonly sources: readonly string[];
-  };
-
-  /** A save, a removal or a load failed and the run goes on without it. */
-  "checkpoint.error": {
-    readonly action: "save" | "delete" | "load";
-    readonly node: string;
-    readonly error: string;
-  };
-}
 
 /** The name of an event. */
 export type EventType = keyof EventMap;
@@ -141,8 +28,14 @@ export type EventHandler<T extends EventType | "*"> = (
   event: T extends EventType ? WaymarkEvent<T> : AnyEvent,
 ) => unknown;
 
+/** Is told every event, as an object. */
+export interface EventObserver {
+  /** Is called with each event. What it returns is ignored; a rejected promise is reported. */
+  onEvent(event: AnyEvent): unknown;
+}
+
 /** Is told every event: a function, or an object with `onEvent`. */
-export type Observer = ((event: AnyEvent) => unknown) | { onEvent(event: AnyEvent): unknown };
+export type Observer = ((event: AnyEvent) => unknown) | EventObserver;
 
 /** Where a State or a run sends its events. */
 export interface EventSink {

@@ -3,7 +3,7 @@
  *
  * @packageDocumentation
  */
-export type { Migration, Migrations } from "./checkpoint/migration.js";
+export type { Migration, MigrationMethod, Migrations } from "./checkpoint/migration.js";
 export type {
   Checkpoint,
   CheckpointAt,
@@ -37,9 +37,32 @@ export {
   WaymarkError,
 } from "./errors.js";
 export type {
+  AtNode,
+  CheckpointErrorData,
+  CheckpointLoadData,
+  CheckpointResumeData,
+  CheckpointSaveData,
+  CycleData,
+  DecisionData,
+  EdgeData,
+  EdgeEvaluateData,
+  EventMap,
+  GraphCompleteData,
+  GraphFailData,
+  GraphPauseData,
+  GraphStartData,
+  KeyData,
+  KeysData,
+  MismatchData,
+  NodeCompleteData,
+  NodeRetryData,
+  ProgressData,
+  QuarantineData,
+} from "./event-map.js";
+export type {
   AnyEvent,
   EventHandler,
-  EventMap,
+  EventObserver,
   EventType,
   Observer,
   WaymarkEvent,
@@ -56,7 +79,7 @@ export { type ConsoleObserverOptions, consoleObserver } from "./observers/consol
 export { getObserver, noopObserver, registerObserver } from "./observers/registry.js";
 export type { NodeOptions, RetryPolicy } from "./run/attempts.js";
 export type { Breakpoints, CheckpointConfig, GraphConfig, ObserverConfig } from "./run/config.js";
-export type { SchemaIssue, SchemaResult, StandardSchema } from "./run/schema.js";
+export type { SchemaIssue, SchemaPathSegment, SchemaResult, StandardSchema } from "./run/schema.js";
 export { type ExecuteOptions, type ResumeOptions, StateGraph } from "./run/state-graph.js";
 export {
   afterNodes,
@@ -70,7 +93,7 @@ export {
   whenConfidenceBelow,
   whenConfidenceCrosses,
 } from "./run/triggers.js";
-export type { StateJSON } from "./state/json.js";
+export type { StateJSON, UnfinishedJSON } from "./state/json.js";
 export type { Agent, Decision, Origin, Output } from "./state/ledger/entries.js";
 export type { Usage, UsageTotals } from "./state/ledger/usage.js";
 export {

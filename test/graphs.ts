@@ -2,6 +2,7 @@ import {
   type AnyEvent,
   type CheckpointStore,
   type EventType,
+  ExecutionError,
   type GraphConfig,
   MemoryStore,
   type NodeFunction,
@@ -76,6 +77,30 @@ export class RecordingStore extends MemoryStore {
       ({ reason, checkpointNode, step }) => `${reason}:${checkpointNode}@${step}`,
     );
   }
+}
+
+/** A store in which run `r` of a linear graph stopped in this node, which did not complete. */
+export async function stoppedRun(
+  names: readonly string[],
+  node: string,
+  config: GraphConfig = {},
+): Promise<RecordingStore> {
+  const store = new RecordingStore();
+  const fails: NodeFunction<Trail> = () => {
+    throw new Error("stop");
+  };
+  const graph = linear(names, { ...config, checkpoint: { store, interval: 1 } }, { [node]: fails });
+  await rejection(graph.execute(start("r")), ExecutionError);
+  return store;
+}
+
+/** A linear graph whose run `r` is done and kept, and the ids of its checkpoints, oldest first. */
+export async function finishedRun(names: readonly string[]) {
+  const store = new RecordingStore();
+  const graph = linear(names, { checkpoint: { store, interval: 1, preserve: true } });
+  const final = await graph.execute(start("r"));
+  const ids = store.saved.map(({ checkpointId }) => checkpointId);
+  return { store, graph, final, ids };
 }
 
 /** Only what every store has, none of the optional methods. */

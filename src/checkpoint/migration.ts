@@ -2,8 +2,14 @@ import { ConfigError, MigrationError, show } from "../errors.js";
 import { isPlainObject, own, traitsOf } from "../state/own.js";
 import { State } from "../state/state.js";
 
-/** Turns data of one schema version into data of the next. Method-style, so that it may name its own types. */
-export type Migration = { migrate(data: object): object }["migrate"];
+/** Turns data of one schema version into data of the next. It may name its own types for both. */
+export type Migration = MigrationMethod["migrate"];
+
+/** Holds {@link Migration} as a method: only of methods may the parameter be narrower than `object`. */
+export interface MigrationMethod {
+  /** Gets the data of the older version, frozen, and returns that of the next. */
+  migrate(data: object): object;
+}
 
 /** The migrations of a graph, by the version each starts from: `{ 0: toVersion1, 1: toVersion2 }`. */
 export type Migrations = Readonly<Record<number, Migration>>;

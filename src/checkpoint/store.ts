@@ -1,6 +1,7 @@
 import { CheckpointNotFoundError, ConfigError, show } from "../errors.js";
-import type { EventMap, EventType } from "../events.js";
-import type { RunStatus } from "../state/record.js";
+import type { EventMap } from "../event-map.js";
+import type { EventType } from "../events.js";
+import type { GraphIdentity, RunStatus, Saved } from "../state/record.js";
 import type { State } from "../state/state.js";
 
 /** Which checkpoint of a run: the newest of a step, or one by its id. Neither means the newest of all. */
@@ -158,20 +159,23 @@ export function notFound(runId: string, at: CheckpointAt = {}): CheckpointNotFou
   return new CheckpointNotFoundError(runId, parts.filter((part) => part !== "").join(" "));
 }
 
-/** What a State says of itself, whatever its data. */
-export type Checkpoint = Pick<
-  State<object>,
-  | "runId"
-  | "graph"
-  | "status"
-  | "checkpointNode"
-  | "step"
-  | "timestamp"
-  | "sequence"
-  | "checkpointId"
-  | "reason"
-  | "bytes"
->;
+/** What a State says of itself, whatever its data; see {@link State} for each. */
+export interface Checkpoint extends Saved {
+  /** Names the run. */
+  readonly runId: string;
+  /** The graph that ran it last. */
+  readonly graph: GraphIdentity | undefined;
+  /** What the run is doing, or how it ended. */
+  readonly status: RunStatus;
+  /** The last node that completed. */
+  readonly checkpointNode: string;
+  /** How many nodes have completed. */
+  readonly step: number;
+  /** When the last of them completed, ISO 8601. */
+  readonly timestamp: string;
+  /** Why it was saved. */
+  readonly reason: string;
+}
 
 /** A run's summary out of its newest State. */
 export function summarize(state: Checkpoint): RunSummary {

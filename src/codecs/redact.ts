@@ -20,9 +20,8 @@ export const REDACTED = "[redacted]";
  * ```ts
  * import { redact } from "waymark/codecs";
  *
- * const event = { node: "login", data: { user: "ada", token: "t0p" } };
- * console.log(JSON.stringify(redact(event, ["*.token"])));
- * // {"node":"login","data":{"user":"ada","token":"[redacted]"}}
+ * const shown = redact({ user: "ada", login: { token: "t0p" } }, ["*.token"]);
+ * console.log(JSON.stringify(shown)); // {"user":"ada","login":{"token":"[redacted]"}}
  * ```
  */
 export function redact(value: unknown, patterns: readonly string[]): unknown {

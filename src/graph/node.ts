@@ -1,4 +1,5 @@
-import type { EventMap, EventType } from "../events.js";
+import type { EventMap } from "../event-map.js";
+import type { EventType } from "../events.js";
 import type { Agent, Decision, Origin } from "../state/ledger/entries.js";
 import type { Usage } from "../state/ledger/usage.js";
 import type { Predicate } from "../state/predicates.js";

@@ -17,14 +17,15 @@ import {
   isWaymarkError,
   show,
 } from "../errors.js";
-import type { EventMap, EventType } from "../events.js";
+import type { EventMap } from "../event-map.js";
+import type { EventType } from "../events.js";
 import type { GraphNode } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
 import type { GraphIdentity } from "../state/record.js";
 import { checkRunId, newRunId } from "../state/run-id.js";
 import { type Patch, State } from "../state/state.js";
 import type { Settings } from "./config.js";
-import { Failure } from "./failure.js";
+import { outsideRun } from "./failure.js";
 import { Saver } from "./saver.js";
 
 /** The checkpoints of a graph's runs: what is read and written between runs, never during one. */
@@ -115,7 +116,7 @@ export class Checkpoints<D extends object> {
         }),
       );
     } catch (error) {
-      throw error instanceof Failure ? error.toError(error.state, []) : error;
+      throw outsideRun(error);
     }
   }
 

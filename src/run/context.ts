@@ -1,4 +1,5 @@
-import type { EventMap, EventType } from "../events.js";
+import type { EventMap } from "../event-map.js";
+import type { EventType } from "../events.js";
 import type { LedgerWriter, NodeContext, ProgressPart } from "../graph/node.js";
 import { type PauseOptions, pauseRequest } from "../graph/pause.js";
 import { check, checkOptions, text } from "../options.js";

@@ -47,7 +47,7 @@ export function nodeFailed<D extends object>(
   error: unknown,
   signal: AbortSignal,
 ): Failure<D> {
-  if (error instanceof Failure) return error as Failure<D>;
+  if (error instanceof Failure) return new Failure(error.code, node, state, error.message);
   // A node may have been running another graph, which was cancelled with it.
   const isAbort =
     isWaymarkError(error, "ABORTED") || (error instanceof Error && error.name === "AbortError");
@@ -59,6 +59,11 @@ export function nodeFailed<D extends object>(
     `node ${show(node)} failed: ${messageOf(error)}`,
     error,
   );
+}
+
+/** What a caller sees of an error that came up while no run was going on. */
+export function outsideRun(error: unknown): unknown {
+  return error instanceof Failure ? error.toError(error.state, []) : error;
 }
 
 /** The run was cancelled. */

@@ -1,6 +1,7 @@
 import { isoNow, lastNow, now } from "../clock.js";
 import { CheckpointConflictError, ConfigError, show } from "../errors.js";
-import { both, type EventMap, type EventType } from "../events.js";
+import type { EventMap } from "../event-map.js";
+import { both, type EventType } from "../events.js";
 import type { GraphNode, NodeResult } from "../graph/node.js";
 import { Pause } from "../graph/pause.js";
 import type { Ledger } from "../state/ledger.js";

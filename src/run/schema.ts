@@ -9,17 +9,26 @@ export interface StandardSchema {
   };
 }
 
-/** What a schema says of a value. */
-export type SchemaResult =
-  | { readonly value: unknown; readonly issues?: undefined }
-  | { readonly issues: readonly SchemaIssue[] };
+/** What a schema says of a value: the value, or what is wrong with it. */
+export interface SchemaResult {
+  /** The value as the schema made it. */
+  readonly value?: unknown;
+  /** What is wrong; `undefined` when nothing is. */
+  readonly issues?: readonly SchemaIssue[] | undefined;
+}
 
 /** One thing that is wrong with a value. */
 export interface SchemaIssue {
   /** What is wrong. */
   readonly message: string;
   /** Where. */
-  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+  readonly path?: readonly (PropertyKey | SchemaPathSegment)[] | undefined;
+}
+
+/** One part of where something is wrong. */
+export interface SchemaPathSegment {
+  /** The key or index. */
+  readonly key: PropertyKey;
 }
 
 /** Whether a value is a schema. */

@@ -11,7 +11,7 @@ import { type Patch, State } from "../state/state.js";
 import { checkNodeOptions, type NodeOptions, withOptions } from "./attempts.js";
 import { Checkpoints } from "./checkpoints.js";
 import { type GraphConfig, resolveConfig, type Settings } from "./config.js";
-import { Failure } from "./failure.js";
+import { Failure, outsideRun } from "./failure.js";
 import { nextNode } from "./next.js";
 import { answered } from "./pauses.js";
 import { type Plan, Run } from "./run.js";
@@ -332,7 +332,11 @@ export class StateGraph<D extends object, N extends string = never> {
     const node = state.unfinished?.node ?? state.checkpointNode;
     const next = await answered(state, options, this.#inputs.get(node));
     if (options.input === undefined) return next;
-    return saver.save(State.progressed(next, { status: "in_progress", reason: "input" }));
+    try {
+      return await saver.save(State.progressed(next, { status: "in_progress", reason: "input" }));
+    } catch (error) {
+      throw outsideRun(error);
+    }
   }
 
   async #go(

@@ -1,6 +1,7 @@
 import { isoNow } from "../clock.js";
 import { ConfigError } from "../errors.js";
-import type { EventMap, EventType } from "../events.js";
+import type { EventMap } from "../event-map.js";
+import type { EventType } from "../events.js";
 import type { LedgerWriter } from "../graph/node.js";
 import type { Ledger } from "../state/ledger.js";
 import type { State } from "../state/state.js";

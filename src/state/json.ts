@@ -53,9 +53,17 @@ export interface StateJSON {
   /** See {@link State.pauses}. */
   readonly pauses?: readonly unknown[];
   /** What a node that has not completed has done so far. */
-  readonly unfinished?: { readonly node: string; readonly results: unknown };
+  readonly unfinished?: UnfinishedJSON;
   /** The data, with tags where JSON has no type for a value. */
   readonly data: unknown;
+}
+
+/** What a node that has not completed has done so far, as JSON. */
+export interface UnfinishedJSON {
+  /** The node. */
+  readonly node: string;
+  /** What it must not do again, by key, with tags where JSON has no type for a value. */
+  readonly results: unknown;
 }
 
 /** A State's fields as JSON. */

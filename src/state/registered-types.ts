@@ -1,4 +1,3 @@
-import type { Immutable } from "immer";
 import { ConfigError, show } from "../errors.js";
 import { callable, checkOptions, text } from "../options.js";
 import { Refusal } from "./refusal.js";
@@ -11,8 +10,8 @@ export interface TypeDefinition<T extends object, Data> {
   ) => T;
   /** What of an instance is to be kept: anything that a State can hold, other registered types too. */
   readonly toData: (value: T) => Data;
-  /** A new instance out of that, which is frozen. */
-  readonly fromData: (data: Immutable<Data>) => T;
+  /** A new instance out of that. What it is given is frozen. */
+  readonly fromData: (data: Data) => T;
 }
 
 interface Registered {

@@ -1,14 +1,8 @@
 import { type Draft, enableMapSet, Immer, type Immutable } from "immer";
 import { isoNow, now } from "../clock.js";
 import { ConfigError, SerializationError, show } from "../errors.js";
-import {
-  EventBus,
-  type EventMap,
-  type EventSink,
-  isObserver,
-  type Observer,
-  observe,
-} from "../events.js";
+import type { EventMap } from "../event-map.js";
+import { EventBus, type EventSink, isObserver, type Observer, observe } from "../events.js";
 import { type Check, check, checkOptions } from "../options.js";
 import { decodeState, encodeState, type StateJSON } from "./json.js";
 import { Ledger, type LedgerLimits } from "./ledger.js";

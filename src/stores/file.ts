@@ -102,8 +102,219 @@ export class FileStore implements CheckpointStore {
   #prunedAt = Number.NEGATIVE_INFINITY;
 
   /** @throws ConfigError when an option is not what it must be. */
-  constructor(options: FileStoreOptions = {}) {
-    this.root = resolve(check(options).root ?? ".waymark");
-    this.#fs = fileSystems.get(options) ?? new NodeFileSystem();
+  constructor(options?: FileStoreOptions);
+  /** @internal */
+  constructor(options: FileStoreOptions, fileSystem: FileSystem);
+  constructor(options: FileStoreOptions = {}, fileSystem: FileSystem = nodeFileSystem) {
+    checkOptions("FileStore", options, {
+      root: text,
+      durability: oneOf("fsync", "os"),
+      keep: checkKeep,
+      retention: (_, value) => prunable([], value as Retention),
+      maxBytes: integer(1),
+      warnBytes: integer(1, true),
+      codec: () => {},
+    });
+    this.root = resolve(options.root ?? ".waymark");
+    this.#fs = fileSystem;
+    this.#codec = new DocumentCodec(options.codec);
+    this.#durable = options.durability !== "os";
+    this.#keep = options.keep ?? DEFAULT_KEEP;
+    this.#retention = options.retention;
+    this.#maxBytes = options.maxBytes ?? 100 * KB * KB;
+    this.#warnBytes = options.warnBytes ?? 500 * KB;
   }
+
+  /**
+   * Writes a State to a file of its own.
+   *
+   * @throws CheckpointConflictError when the run is not at the sequence that the State carries.
+   * @throws CheckpointSaveError when it is larger than `maxBytes`, or the file system fails; the
+   *   checkpoints before it are as they were.
+   * @throws SerializationError when the data can't be kept exactly.
+   */
+  async save<D extends object>(state: State<D>, options: SaveOptions = {}): Promise<State<D>> {
+    if (!(state instanceof State))
+      throw new ConfigError("state", `wants a State, got ${show(state)}`);
+    if (options.keep !== undefined) checkKeep("keep", options.keep);
+    const writer = this.#writer(state.runId);
+    try {
+      const saved = await writer.inTurn(() => writer.save(state));
+      this.#afterSave(writer, saved, options);
+      return saved;
+    } catch (error) {
+      throw isMeant(error) ? error : this.#unsaved(state, messageOf(error), error);
+    }
+  }
+
+  /**
+   * The newest State of a run that is whole, or the one asked for. A corrupt file is moved to
+   * quarantine, told by a `checkpoint.quarantine` event, and the next older is taken.
+   *
+   * @throws CheckpointNotFoundError when there is none.
+   * @throws CheckpointCorruptionError that lists them when all are corrupt, or names what is no file.
+   * @throws the file system's own error, which names the file, when it can't be read.
+   */
+  async load<D extends object>(
+    runId: string,
+    at: CheckpointAt = {},
+    context: StoreContext = {},
+  ): Promise<State<D>> {
+    checkAt(at);
+    return this.#reader(checkRunId(runId)).load(at, context.emit);
+  }
+
+  /** Removes a run's checkpoints, for good when the promise resolves. What is in its quarantine stays. */
+  async delete(runId: string): Promise<void> {
+    await this.#remove(checkRunId(runId));
+  }
+
+  async list(): Promise<string[]> {
+    return (await findRuns(this.#fs, this.root)).flatMap(({ runId }) => runId ?? []);
+  }
+
+  /** The checkpoints of a run, newest first. Only the beginning of each file is read, and nothing is verified. */
+  async history(runId: string): Promise<HistoryEntry[]> {
+    return this.#reader(checkRunId(runId)).history();
+  }
+
+  async runs(filter?: RunFilter): Promise<RunSummary[]> {
+    return filterRuns([...(await this.#summaries()).keys()], filter);
+  }
+
+  /** Removes old runs that are finished; a run that was saved to meanwhile is left alone. */
+  async prune(retention: Retention): Promise<string[]> {
+    const sequences = await this.#summaries();
+    const removed: string[] = [];
+    for (const run of prunable([...sequences.keys()], retention)) {
+      const isGone =
+        retention.dryRun === true || (await this.#remove(run.runId, sequences.get(run)));
+      if (isGone) removed.push(run.runId);
+    }
+    return removed;
+  }
+
+  /** Waits for what is done in the background and closes all files. The store may be used again. */
+  async close(): Promise<void> {
+    await this.#background.settled();
+    const writers = [...this.#writers.values()];
+    this.#writers.clear();
+    await Promise.all(writers.map((writer) => writer.inTurn(() => writer.forget())));
+  }
+
+  #folder(runId: string): string {
+    return join(this.root, folderName(runId));
+  }
+
+  #reader(runId: string): RunReader {
+    return new RunReader(this.#folder(runId), runId, {
+      fs: this.#fs,
+      durable: this.#durable,
+      codec: this.#codec,
+      onListing: (folder, listing) => this.#sweep(folder, listing),
+    });
+  }
+
+  /** The one writer of a run; the one that was not used for longest makes room. */
+  #writer(runId: string): RunWriter {
+    const writer = this.#writers.get(runId) ?? this.#newWriter(runId);
+    this.#writers.delete(runId);
+    this.#writers.set(runId, writer);
+    if (this.#writers.size > REMEMBERED_RUNS) {
+      const idle = [...this.#writers].find(([, one]) => one !== writer && one.idle);
+      if (idle !== undefined) this.#drop(...idle);
+    }
+    return writer;
+  }
+
+  #newWriter(runId: string): RunWriter {
+    const folder = this.#folder(runId);
+    return new RunWriter(folder, runId, {
+      fs: this.#fs,
+      durable: this.#durable,
+      encode: async (state, parentId) => {
+        const bytes = await this.#codec.encode(state, parentId);
+        if (bytes.length <= this.#maxBytes) return bytes;
+        const problem = `the checkpoint has ${bytes.length} bytes, more than maxBytes (${this.#maxBytes})`;
+        throw this.#unsaved(state, `${problem}: keep less in the State, or raise it`);
+      },
+      onListing: (listing) => this.#sweep(folder, listing),
+    });
+  }
+
+  #drop(runId: string, writer: RunWriter): void {
+    this.#writers.delete(runId);
+    this.#background.start(
+      () => writer.inTurn(() => writer.forget()),
+      () => {},
+    );
+  }
+
+  #afterSave<D extends object>(writer: RunWriter, saved: State<D>, options: SaveOptions): void {
+    const { runId, checkpointNode: node, bytes = 0, status } = saved;
+    if (bytes > this.#warnBytes) {
+      const error = `the checkpoint has ${bytes} bytes, more than warnBytes (${this.#warnBytes})`;
+      options.emit?.("checkpoint.error", { action: "size", node, error });
+    }
+    const tell = (error: unknown): void =>
+      options.emit?.("checkpoint.error", { action: "delete", node, error: messageOf(error) });
+    this.#background.start(() => writer.rotate(options.keep ?? this.#keep), tell);
+    // Nothing more is to come, so its files need not stay open.
+    if (status === "completed" || status === "failed") this.#drop(runId, writer);
+    const retention = this.#retention;
+    if (retention !== undefined && now() - this.#prunedAt > HOUR) {
+      this.#prunedAt = now();
+      this.#background.start(() => this.prune(retention), tell);
+    }
+  }
+
+  #sweep(folder: string, { temporaries }: Listing): void {
+    const foreign = temporaries.flatMap((name) => {
+      const owner = ownerOf(name);
+      return owner === undefined || owner === this.#fs.owner ? [] : [{ name, owner }];
+    });
+    if (foreign.length === 0) return;
+    this.#background.start(
+      () => sweep(this.#fs, folder, foreign, now()),
+      () => {},
+    );
+  }
+
+  async #remove(runId: string, expected?: number): Promise<boolean> {
+    const writer = this.#writer(runId);
+    return writer.inTurn(async () => {
+      await writer.forget();
+      return removeRun(this.#fs, this.#folder(runId), runId, this.#durable, expected);
+    });
+  }
+
+  /** All runs, each with the sequence it is at. */
+  async #summaries(): Promise<Map<RunSummary, number>> {
+    const found = await findRuns(this.#fs, this.root);
+    const summaries = await inParallel(found, (run) => summarizeRun(this.#fs, run));
+    return new Map(summaries.flatMap((one) => (one ? [[one.summary, one.sequence]] : [])));
+  }
+
+  #unsaved<D extends object>(
+    state: State<D>,
+    problem: string,
+    cause?: unknown,
+  ): CheckpointSaveError {
+    const { runId, checkpointNode: nodeName } = state;
+    const message = `nothing was saved in ${this.#folder(runId)}: ${problem}`;
+    return new CheckpointSaveError(message, { nodeName, state, path: [], cause });
+  }
+}
+
+const nodeFileSystem = new NodeFileSystem();
+
+/** Whether a save failed for a reason of its own, not of the file system's. */
+function isMeant(error: unknown): boolean {
+  return [CheckpointConflictError, CheckpointSaveError, ConfigError, SerializationError].some(
+    (kind) => error instanceof kind,
+  );
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

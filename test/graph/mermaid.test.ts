@@ -106,6 +106,8 @@ test("when no edge matches, nothing is next", async () => {
     .setExitPoint("b");
   const state = start().setCheckpointNode("a");
   expect(classes(graph.toMermaid({ state }))).toEqual({});
+  const deadEnd = new StateGraph<Trail>().addNode("a", mark).setEntryPoint("a");
+  expect(classes(deadEnd.toMermaid({ state }))).toEqual({});
 });
 
 test("refuses a State of a node that is not there, and what is no State", () => {

@@ -15,7 +15,7 @@ function breaking(store: RecordingStore | undefined, toThrow: () => unknown, int
   return { ran, graph: linear(["a", "b", "c"], config, { a: tell, b: tell, c: tell }) };
 }
 
-describe("a node that fails", () => {
+describe("rule 3: a node that fails", () => {
   test("ends the run with its name, the State it was given, the path, and its own error", async () => {
     const own = new TypeError("boom");
     const { graph } = breaking(undefined, () => own);
@@ -110,7 +110,7 @@ test("a node that throws undefined has failed all the same", async () => {
   expect(store.saved.at(-1)?.status).toBe("failed");
 });
 
-test("when the failure can't be saved either, the node's error is still what is thrown", async () => {
+test("rule 3: when the failure can't be saved either, the node's error is still what is thrown", async () => {
   const store = new RecordingStore();
   const own = new Error("boom");
   const { graph } = breaking(store, () => own);

@@ -39,15 +39,16 @@ describe("a node may return", () => {
     ["an object to merge", () => ({ value: 1 })],
     ["a promise of an object", async () => ({ value: 1 })],
     ["an object without prototype", () => Object.assign(Object.create(null), { value: 1 })],
-    [
-      "a promise of another library",
-      (() => ({
-        then: (done: (value: object) => void) => done({ value: 1 }),
-      })) as unknown as NodeFunction<Loose>,
-    ],
   ])("%s", async (_what, node) => {
     const final = await around(node).execute(State.create<Loose>({ kept: true }));
     expect(final.data).toEqual({ kept: true, value: 1 });
+  });
+
+  test("what is no Promise but can be awaited", async () => {
+    // biome-ignore lint/suspicious/noThenProperty: that is what is tried
+    const thenable = { then: (done: (value: object) => void) => done({ value: 1 }) };
+    const final = await around(() => thenable as object).execute(State.create<Loose>({}));
+    expect(final.data).toEqual({ value: 1 });
   });
 
   test("the State it was given, and nothing changes", async () => {
@@ -76,6 +77,23 @@ test.each<[what: string, value: unknown, says: string]>([
     expect(error.message).toContain('"make"');
     expect(error.message).toContain(says);
   }
+});
+
+test("a node that did something once and then returns nonsense has failed, and keeps what it did", async () => {
+  const store = new RecordingStore();
+  let paid = 0;
+  let broken = true;
+  const node: NodeFunction<Loose> = async (_state, ctx) => {
+    const value = await ctx.once("pay", () => ++paid);
+    return broken ? (undefined as never) : { value };
+  };
+  const graph = around(node, store);
+  const error = await rejection(graph.execute(State.create({}, { runId: "r" })), ExecutionError);
+  expect(error.code).toBe("NODE_RESULT");
+  expect(await store.load("r")).toMatchObject({ status: "failed", error: { node: "make" } });
+  broken = false;
+  expect((await graph.resume("r")).data).toEqual({ value: 1 });
+  expect(paid).toBe(1);
 });
 
 test("a node can't change the State it was given", async () => {

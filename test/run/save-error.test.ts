@@ -3,6 +3,8 @@ import {
   CheckpointSaveError,
   type CheckpointStore,
   type GraphConfig,
+  type NodeFunction,
+  pause,
   SerializationError,
   State,
 } from "waymark";
@@ -132,12 +134,27 @@ describe('onSaveError: "continue"', () => {
     store.beforeSave = () => {
       throw full;
     };
-    for (const saving of [graph.fork(runId, 1), graph.rollback(runId, 1)]) {
-      const error = await rejection(saving, CheckpointSaveError);
+    for (const save of [() => graph.fork(runId, 1), () => graph.rollback(runId, 1)]) {
+      const error = await rejection(save(), CheckpointSaveError);
       expect(error.cause).toBe(full);
       expect(error.state.step).toBe(1);
     }
   });
+});
+
+test("an input that can't be saved is not taken: the run stays paused", async () => {
+  const store = new RecordingStore();
+  const a: NodeFunction<Trail> = (state) => pause(state, { reason: "look", into: "trail" });
+  const graph = linear(["a", "b"], { checkpoint: { store, interval: 1, preserve: true } }, { a });
+  await graph.execute(start("r"));
+  store.beforeSave = () => {
+    throw full;
+  };
+  const error = await rejection(graph.resume("r", { input: ["x"] }), CheckpointSaveError);
+  expect(error.cause).toBe(full);
+  expect(await store.load("r")).toMatchObject({ status: "paused", checkpointNode: "a" });
+  store.beforeSave = () => {};
+  expect((await graph.resume("r", { input: ["x"] })).data.trail).toEqual(["x", "b"]);
 });
 
 describe("cleaning up after a run", () => {

@@ -1,10 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  CheckpointNotFoundError,
-  type CheckpointStore,
-  type NodeFunction,
-  type State,
-} from "waymark";
+import { CheckpointNotFoundError, type NodeFunction, type SaveOptions, type State } from "waymark";
 import { gate, linear, mark, RecordingStore, rejection, start, type Trail } from "../graphs.js";
 
 const five = ["a", "b", "c", "d", "e"];
@@ -166,19 +161,19 @@ test("the result is returned once the final save is acknowledged", async () => {
 });
 
 test("a store gets what the config keeps, and a way to tell events", async () => {
-  const store = new RecordingStore();
-  const graph = linear(["a"], { name: "g", checkpoint: { store, interval: 1, keep: 3 } });
-  const seen: unknown[] = [];
-  graph.on("checkpoint.quarantine", ({ source, runId, data }) =>
-    seen.push({ source, runId, data }),
-  );
   const data = { file: "f", expected: "1", actual: "2" };
-  const telling: CheckpointStore["save"] = (state, options) => {
-    expect(options?.keep).toBe(3);
-    options?.emit?.("checkpoint.quarantine", data);
-    return RecordingStore.prototype.save.call(store, state, options) as Promise<typeof state>;
-  };
-  store.save = telling;
+  class TellingStore extends RecordingStore {
+    override save<D extends object>(state: State<D>, options?: SaveOptions): Promise<State<D>> {
+      expect(options?.keep).toBe(3);
+      options?.emit?.("checkpoint.quarantine", data);
+      return super.save(state, options);
+    }
+  }
+  const checkpoint = { store: new TellingStore(), interval: 1, keep: 3 };
+  const graph = linear(["a"], { name: "g", checkpoint });
+  const seen: object[] = [];
+  graph.on("checkpoint.quarantine", (event) => seen.push(event));
   const { runId } = await graph.execute(start());
-  expect(seen).toEqual(Array.from({ length: 2 }, () => ({ source: "g", runId, data })));
+  expect(seen).toHaveLength(2);
+  expect(seen[0]).toMatchObject({ source: "g", runId, data });
 });

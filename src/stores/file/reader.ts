@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import type { DocumentCodec } from "../../codecs/document.js";
 import {
   type CheckpointAt,
   type HistoryEntry,
@@ -7,6 +6,7 @@ import {
   notFound,
   type StoreContext,
 } from "../../checkpoint/store.js";
+import type { DocumentCodec } from "../../codecs/document.js";
 import { CheckpointCorruptionError } from "../../errors.js";
 import type { State } from "../../state/state.js";
 import type { FileSystem } from "./file-system.js";
@@ -156,11 +156,7 @@ export class RunReader {
     }
   }
 
-  #nothingLeft(
-    listing: Listing | undefined,
-    at: CheckpointAt,
-    corrupt: readonly Corrupt[],
-  ): Error {
+  #nothingLeft(listing: Listing | undefined, at: CheckpointAt, corrupt: readonly Corrupt[]): Error {
     const aside = join(this.#folder, QUARANTINE);
     const [first] = corrupt;
     if (first !== undefined) {

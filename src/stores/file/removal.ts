@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path";
 import { type FileSystem, unless } from "./file-system.js";
-import { checkpointName } from "./layout.js";
+import { checkpointName, QUARANTINE } from "./layout.js";
 import { list, refused } from "./listing.js";
 import { quarantine } from "./quarantine.js";
 import { headersOf } from "./record.js";
@@ -62,7 +62,8 @@ export async function removeRun(
 }
 
 async function removeIfEmpty(fs: FileSystem, folder: string, durable: boolean): Promise<void> {
-  const stays = ["ENOENT", "ENOTEMPTY", "EEXIST"];
+  const stays = ["ENOENT", "ENOTEMPTY", "EEXIST", "ENOTDIR"];
+  await unless(stays, fs.rmdir(join(folder, QUARANTINE)), undefined);
   const gone = await unless(
     stays,
     fs.rmdir(folder).then(() => true),

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { RunSummary } from "../../checkpoint/store.js";
 import type { DocumentHeader } from "../../codecs/document.js";
-import type { FileSystem } from "./file-system.js";
+import { type FileSystem, unless } from "./file-system.js";
 import { runOf } from "./layout.js";
 import { list, namesIn } from "./listing.js";
 import { headersOf } from "./record.js";
@@ -31,9 +31,9 @@ async function findRun(
   folder: string,
   name: string,
 ): Promise<FoundRun | undefined> {
-  const { kind } = await fs.lstat(folder);
+  const found = await unless(["ENOENT"], fs.lstat(folder), undefined);
   // A file, or a link that leads elsewhere, is nobody's run.
-  const listing = kind === "folder" ? await list(fs, folder) : undefined;
+  const listing = found?.kind === "folder" ? await list(fs, folder) : undefined;
   const { checkpoints = [] } = listing ?? {};
   if (checkpoints.length === 0) return undefined;
   const run = runOf(name);

@@ -20,7 +20,7 @@ export interface WriterSettings {
   readonly fs: FileSystem;
   readonly durable: boolean;
   /** A State as the bytes to write; refuses what is too large. */
-  readonly encode: (state: State<object>, parentId: string) => Promise<Uint8Array>;
+  readonly encode: <D extends object>(state: State<D>, parentId: string) => Promise<Uint8Array>;
   /** Is told what is in the folder whenever it was looked at. */
   readonly onListing: (listing: Listing) => void;
 }
@@ -121,7 +121,7 @@ export class RunWriter {
   async #append<D extends object>(state: State<D>, known: Known): Promise<State<D> | undefined> {
     const { encode, fs } = this.#settings;
     const record = { checkpointId: v7(), sequence: known.sequence + 1 };
-    const bytes = await encode(state.savedAs(record) as State<object>, state.checkpointId);
+    const bytes = await encode(state.savedAs(record), state.checkpointId);
     if (known.newest === undefined) await this.#makeFolder();
     const next = await this.#appender.append(known, bytes, record.checkpointId);
     if (next === undefined) return undefined;

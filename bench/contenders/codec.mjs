@@ -1,0 +1,83 @@
+import { randomBytes } from "node:crypto";
+import v8 from "node:v8";
+import { conversation } from "../messages.mjs";
+
+const kinds = { json, v8: structured, langgraph, waymark, document: documented };
+const made = new Map();
+
+/**
+ * Encodes or decodes a conversation `steps` times.
+ * @param {number} steps
+ * @param {object} options
+ * @param {"encode" | "decode"} options.way
+ * @param {"json" | "v8" | "langgraph" | "waymark" | "document"} options.kind
+ * @param {number} options.kilobytes
+ * @param {object} [options.codec] of a document; `encrypt: true` makes a key
+ */
+export async function run(steps, { way, kind, kilobytes, codec = {} }) {
+  if (!made.has(way)) made.set(way, (await kinds[kind](conversation(kilobytes), codec))[way]);
+  const once = made.get(way);
+  for (let step = 0; step < steps; step++) {
+    const result = once();
+    if (result instanceof Promise) await result;
+  }
+  return steps;
+}
+
+/** What a State becomes, as a tree that nothing was done to: the same text for all who write JSON. */
+async function tree(data) {
+  const { State } = await import("../../dist/index.js");
+  return JSON.parse(JSON.stringify(saved(State, data)));
+}
+
+function saved(State, data) {
+  return State.create(data, { runId: "bench" }).savedAs({
+    checkpointId: "01939ce8-0000-7000-8000-000000000000",
+    sequence: 1,
+  });
+}
+
+async function json(data) {
+  const state = await tree(data);
+  const text = JSON.stringify(state);
+  return { encode: () => JSON.stringify(state), decode: () => JSON.parse(text) };
+}
+
+async function structured(data) {
+  const state = await tree(data);
+  const bytes = v8.serialize(state);
+  return { encode: () => v8.serialize(state), decode: () => v8.deserialize(bytes) };
+}
+
+async function langgraph(data) {
+  const { MemorySaver } = await import("@langchain/langgraph");
+  const { serde } = new MemorySaver();
+  const state = await tree(data);
+  const [type, bytes] = await serde.dumpsTyped(state);
+  return { encode: () => serde.dumpsTyped(state), decode: () => serde.loadsTyped(type, bytes) };
+}
+
+async function waymark(data) {
+  const { State } = await import("../../dist/index.js");
+  const { decodeState } = await import("../../dist/state/json.js");
+  const state = saved(State, data);
+  const text = JSON.stringify(state);
+  return {
+    encode: () => JSON.stringify(state.toJSON()),
+    decode: () => State.fromFields(decodeState(JSON.parse(text))),
+  };
+}
+
+async function documented(data, { encrypt = false, ...rest }) {
+  const { State } = await import("../../dist/index.js");
+  const { DocumentCodec } = await import("../../dist/codecs/index.js");
+  const keys = encrypt ? { encrypt: { current: "k", keys: { k: randomBytes(32) } } } : {};
+  const codec = new DocumentCodec({ ...rest, ...keys });
+  const state = saved(State, data);
+  const bytes = await codec.encode(state, "");
+  const expected = { runId: "bench", sequence: 1 };
+  return {
+    encode: () => codec.encode(state, ""),
+    decode: () => codec.decode(bytes, "bench", expected),
+  };
+}

@@ -1,0 +1,151 @@
+import {
+  closeSync,
+  fstatSync,
+  futimesSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { basename, dirname, extname, join } from "node:path";
+
+/** Where a log is: a folder with one for each run, or one file for all. */
+export type LogPlace =
+  | {
+      /** Each run's log is `{root}/{runId}/events.jsonl`, beside its checkpoints if a FileStore has the same root. */
+      readonly root: string;
+      readonly path?: undefined;
+    }
+  | {
+      /** One file for all runs. */
+      readonly path: string;
+      readonly root?: undefined;
+    };
+
+const NEWLINE = 10;
+const SPACE = 32;
+const CHUNK = 64 * 1024;
+const TORN = '{"event":"log.torn"}';
+
+/**
+ * Blanks out a last line that has no end: whoever wrote it was killed. The file does not get shorter,
+ * since somebody else may be appending to it right now; what was torn becomes a whole line that says so.
+ */
+export function repairLines(path: string, file: number): void {
+  const torn = tornTail(file);
+  if (torn === undefined) return;
+  const { start, end } = torn;
+  const filler = Buffer.alloc(end - start, SPACE);
+  filler.write(filler.length > TORN.length ? TORN : filler.length > 2 ? "{}" : "");
+  filler[filler.length - 1] = NEWLINE;
+  // A file that is open to append writes nowhere but at its end.
+  const writable = openSync(path, "r+");
+  try {
+    writeSync(writable, filler, 0, filler.length, start);
+  } finally {
+    closeSync(writable);
+  }
+}
+
+/** The last line, if it has no end and never will. */
+function tornTail(file: number): { start: number; end: number } | undefined {
+  const last = Buffer.alloc(1);
+  for (let end = fstatSync(file).size; ; ) {
+    if (end === 0) return undefined;
+    if (readSync(file, last, 0, 1, end - 1) === 1 && last[0] === NEWLINE) return undefined;
+    // Somebody may be half-way through writing it. Setting a time waits until they are done.
+    const now = new Date();
+    futimesSync(file, now, now);
+    const { size } = fstatSync(file);
+    if (size === end) return { start: endOfLines(file, end), end };
+    end = size;
+  }
+}
+
+/** Where the last line that has an end, ends. */
+function endOfLines(file: number, size: number): number {
+  const chunk = Buffer.alloc(CHUNK);
+  for (let end = size; end > 0; ) {
+    const start = Math.max(0, end - CHUNK);
+    const count = readSync(file, chunk, 0, end - start, start);
+    const at = chunk.subarray(0, count).lastIndexOf(NEWLINE);
+    if (at >= 0) return start + at + 1;
+    end = start;
+  }
+  return 0;
+}
+
+/** Moves a file that is large enough out of the way, under the next free number: `events.0001.jsonl`. */
+export class Rotation {
+  readonly #maxBytes: number;
+  readonly #maxFiles: number;
+
+  constructor(maxBytes: number, maxFiles: number) {
+    this.#maxBytes = maxBytes;
+    this.#maxFiles = maxFiles;
+  }
+
+  /** Whether the next piece belongs into a new file; then the old one has moved. */
+  isFull(path: string, size: number, more: number, inode: number): boolean {
+    if (size === 0 || size + more <= this.#maxBytes) return false;
+    // Another process may have moved it; what we hold open is then no longer at its place.
+    if (statSync(path, { throwIfNoEntry: false })?.ino === inode) this.#move(path);
+    return true;
+  }
+
+  #move(path: string): void {
+    move(path, partPath(path, (rotated(path).at(-1)?.number ?? 0) + 1));
+    const parts = rotated(path);
+    const kept = this.#maxFiles - 1;
+    for (const part of parts.slice(0, Math.max(0, parts.length - kept))) unlinkSync(part.path);
+  }
+}
+
+/** A link refuses a name that is taken, a renaming does not. */
+function move(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+    unlinkSync(from);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : "";
+    // EEXIST: another process has just moved it there; ENOENT: or elsewhere. Else: there may be no links here.
+    if (code !== "EEXIST" && code !== "ENOENT") renameSync(from, to);
+  }
+}
+
+/** All files of a log, oldest first. */
+export function logFiles(path: string): string[] {
+  return [...rotated(path).map((part) => part.path), path];
+}
+
+function rotated(path: string): { path: string; number: number }[] {
+  const folder = dirname(path);
+  const ending = extname(path);
+  const stem = basename(path, ending);
+  const numberOf = (name: string): number =>
+    name.startsWith(`${stem}.`) && name.endsWith(ending)
+      ? Number(/^\.(\d{4,9})$/.exec(name.slice(stem.length, name.length - ending.length))?.[1] ?? 0)
+      : 0;
+  return list(folder)
+    .map((name) => ({ path: join(folder, name), number: numberOf(name) }))
+    .filter(({ number }) => number > 0)
+    .sort((a, b) => a.number - b.number);
+}
+
+function list(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function partPath(path: string, number: number): string {
+  const ending = extname(path);
+  const digits = String(number).padStart(4, "0");
+  return join(dirname(path), `${basename(path, ending)}.${digits}${ending}`);
+}

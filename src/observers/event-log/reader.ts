@@ -1,0 +1,71 @@
+import { createReadStream } from "node:fs";
+import { join } from "node:path";
+import { folderName } from "../../stores/file/layout.js";
+import { type LogPlace, logFiles } from "./files.js";
+
+/** One line of a log, as {@link readEventLog} gives it. */
+export interface LogLine {
+  /** When it happened, ISO 8601. */
+  readonly ts: string;
+  /** The name of the event. */
+  readonly event: string;
+  /** The run. */
+  readonly run: string;
+  /** The step it belongs to. */
+  readonly step_id: string;
+  /** The step that led to that one. */
+  readonly parent_id: string;
+  /** The node of that step. */
+  readonly node: string;
+  /** The event's own fields. */
+  readonly [field: string]: unknown;
+}
+
+/**
+ * The lines of one run in a log, oldest first, rotated files among them. A line that is not whole
+ * is passed over. A log that is not there has none.
+ */
+export async function* readEventLog(place: LogPlace, runId: string): AsyncGenerator<LogLine> {
+  const path = place.path ?? join(place.root, folderName(runId), "events.jsonl");
+  for (const file of logFiles(path)) {
+    for await (const text of linesOf(file)) {
+      // Most lines of a log that many runs share are not worth parsing.
+      if (place.path !== undefined && !text.includes(JSON.stringify(runId))) continue;
+      const line = parse(text);
+      if (line?.run === runId) yield line;
+    }
+  }
+}
+
+async function* linesOf(file: string): AsyncGenerator<string> {
+  let rest = "";
+  try {
+    for await (const chunk of createReadStream(file, "utf8")) {
+      const lines = (rest + String(chunk)).split("\n");
+      rest = lines.pop() ?? "";
+      yield* lines;
+    }
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
+  }
+  yield rest;
+}
+
+function parse(text: string): LogLine | undefined {
+  try {
+    const line: unknown = JSON.parse(text);
+    return isLine(line) ? line : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isLine(value: unknown): value is LogLine {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    ["ts", "event", "run", "step_id", "parent_id", "node"].every(
+      (key) => typeof Reflect.get(value, key) === "string",
+    )
+  );
+}

@@ -1,0 +1,85 @@
+import type { AnyEvent } from "../../events.js";
+
+/** Where in its run an event happened. */
+export interface Place {
+  /** The step it belongs to, such as `search-001`; `""` before the first. */
+  readonly step_id: string;
+  /** The step that led to that one; `""` for the first. */
+  readonly parent_id: string;
+  /** The node of that step. */
+  readonly node: string;
+}
+
+interface Trail {
+  /** The step that is running, or was the last to. */
+  current: Place;
+  /** The last step that completed. */
+  completed: string;
+}
+
+const nowhere: Place = { step_id: "", parent_id: "", node: "" };
+
+/** Trails of runs that never end must not gather. */
+const MAX_RUNS = 10_000;
+
+/**
+ * Says which step each event belongs to, and which step came before. An id is made of the node and
+ * its place in the run, so it is the same in every process and over every resume.
+ */
+export class Trace {
+  readonly #trails = new Map<string, Trail>();
+
+  /** The place of an event; events of a run come in their order. */
+  place(event: AnyEvent): Place {
+    const trail = this.#trail(event.runId);
+    move(trail, event);
+    if (isEnd(event)) this.#trails.delete(event.runId);
+    return trail.current;
+  }
+
+  #trail(runId: string): Trail {
+    const known = this.#trails.get(runId);
+    if (known !== undefined) return known;
+    const oldest = this.#trails.size >= MAX_RUNS ? this.#trails.keys().next().value : undefined;
+    if (oldest !== undefined) this.#trails.delete(oldest);
+    const trail = { current: nowhere, completed: "" };
+    this.#trails.set(runId, trail);
+    return trail;
+  }
+}
+
+/** Whether an event is the last of a run, until it is resumed. */
+export function isEnd({ type }: AnyEvent): boolean {
+  return type === "graph.complete" || type === "graph.fail" || type === "graph.pause";
+}
+
+/** A step's id: its node, and how many completed before it. */
+export function stepId(node: string, step: number): string {
+  return `${node}-${String(step).padStart(3, "0")}`;
+}
+
+function move(trail: Trail, event: AnyEvent): void {
+  switch (event.type) {
+    case "graph.start":
+      if (!event.data.resumed) Object.assign(trail, { current: nowhere, completed: "" });
+      return;
+    case "checkpoint.load":
+    case "checkpoint.resume": {
+      const { node, step } = event.data;
+      trail.completed = node === "" ? "" : stepId(node, step - 1);
+      // Which step led to that one is in the log of the process that ran it.
+      if (trail.current.step_id !== trail.completed)
+        trail.current = { step_id: trail.completed, parent_id: "", node };
+      return;
+    }
+    case "node.start": {
+      const { node, step } = event.data;
+      trail.current = { step_id: stepId(node, step), parent_id: trail.completed, node };
+      return;
+    }
+    case "node.complete":
+      if (event.data.error === undefined) trail.completed = trail.current.step_id;
+      return;
+    default:
+  }
+}

@@ -1,0 +1,166 @@
+import { type FolderNode, type Node, newFolder } from "./disk.js";
+
+/** One change of a disk, or a note between changes. */
+export type Change =
+  /** Names of a folder that were set, or removed (`undefined`), in one piece. */
+  | {
+      readonly type: "names";
+      readonly folder: number;
+      readonly set: readonly (readonly [string, Node | undefined])[];
+    }
+  /** What a file now holds. */
+  | {
+      readonly type: "write";
+      readonly node: number;
+      readonly bytes: Uint8Array;
+      readonly synced: boolean;
+    }
+  /** All changes of a file, or of the names of a folder, so far outlive a power cut. */
+  | { readonly type: "sync"; readonly node: number }
+  | { readonly type: "mark"; readonly label: string };
+
+/** What one power cut leaves behind. */
+export interface Crash {
+  /** The change after which the power went, counted from 0. */
+  readonly at: number;
+  /** The notes made before. */
+  readonly marks: readonly string[];
+  /** What is on the disk. */
+  readonly root: FolderNode;
+}
+
+type NamesChange = Extract<Change, { type: "names" }>;
+
+/** How an unsynced write may come out: not at all, in part, as a hole, or whole. */
+const tears: readonly ((bytes: Uint8Array, synced: Uint8Array) => Uint8Array)[] = [
+  (_, synced) => synced,
+  (bytes) => bytes.slice(0, bytes.length >> 1),
+  (bytes) => new Uint8Array(bytes.length),
+  (bytes) => bytes,
+];
+
+/**
+ * All that a power cut can leave, after each change. What was synced is there. Of the rest, each
+ * change of a folder's names is there or not, whatever came before or after it, and each file's
+ * content is missing, torn, a hole or whole. Where that makes more than `most` combinations, as
+ * many are drawn at random.
+ */
+export function* crashesOf(
+  before: FolderNode,
+  changes: readonly Change[],
+  random: () => number,
+  most = 128,
+): Generator<Crash> {
+  for (let at = 0; at <= changes.length; at++) {
+    const done = changes.slice(0, at);
+    // A note changes nothing, but from it on something is promised.
+    const marks = done.flatMap((change) => (change.type === "mark" ? [change.label] : []));
+    const open = unsynced(done);
+    const combinations = 2 ** open.names.length * tears.length ** open.writes.length;
+    for (let count = 0; count < Math.min(combinations, most); count++) {
+      const choice = combinations <= most ? count : Math.floor(random() * combinations);
+      yield { at, marks, root: leave(before, done, open, choice) };
+    }
+  }
+}
+
+interface Unsynced {
+  readonly names: readonly NamesChange[];
+  readonly writes: readonly number[];
+}
+
+/** The changes that no sync came after. */
+function unsynced(done: readonly Change[]): Unsynced {
+  const synced = new Set<number>();
+  const names: NamesChange[] = [];
+  const writes = new Set<number>();
+  for (const change of done.toReversed()) {
+    if (change.type === "sync") synced.add(change.node);
+    if (change.type === "names" && !synced.has(change.folder)) names.push(change);
+    if (change.type === "write" && !synced.has(change.node)) {
+      if (change.synced) synced.add(change.node);
+      else writes.add(change.node);
+    }
+  }
+  return { names, writes: [...writes] };
+}
+
+/** The disk, of what was not synced with what `choice` says: a bit for each name, two for each write. */
+function leave(
+  before: FolderNode,
+  done: readonly Change[],
+  { names, writes }: Unsynced,
+  choice: number,
+): FolderNode {
+  const lost = new Set(names.filter((_, index) => Math.floor(choice / 2 ** index) % 2 === 0));
+  let rest = Math.floor(choice / 2 ** names.length);
+  const torn = new Map<number, (typeof tears)[number]>();
+  for (const node of writes) {
+    torn.set(node, tears[rest % tears.length] ?? ((bytes) => bytes));
+    rest = Math.floor(rest / tears.length);
+  }
+  const contents = contentsOf(before, done, torn);
+  const folders = new Map<number, FolderNode>();
+  const restore = (node: Node): Node => {
+    const known = folders.get(node.number);
+    if (known !== undefined) return known;
+    if (node.kind === "file") {
+      const bytes = contents.get(node.number) ?? new Uint8Array();
+      return { kind: "file", number: node.number, bytes };
+    }
+    const folder = newFolder(node.number);
+    folders.set(node.number, folder);
+    return folder;
+  };
+  const root = newFolder(before.number);
+  folders.set(before.number, root);
+  const fill = (from: FolderNode, to: FolderNode): void => {
+    for (const [name, node] of from.entries) {
+      const restored = restore(node);
+      to.entries.set(name, restored);
+      if (node.kind === "folder" && restored.kind === "folder") fill(node, restored);
+    }
+  };
+  fill(before, root);
+  for (const change of done) {
+    if (change.type !== "names" || lost.has(change)) continue;
+    for (const [name, node] of change.set) {
+      // A folder whose own name was lost is not there to have names in it; it may be later.
+      const folder = folders.get(change.folder) ?? newFolder(change.folder);
+      folders.set(change.folder, folder);
+      if (node === undefined) folder.entries.delete(name);
+      else folder.entries.set(name, restore(node));
+    }
+  }
+  return root;
+}
+
+/** What the files hold. */
+function contentsOf(
+  before: FolderNode,
+  done: readonly Change[],
+  torn: ReadonlyMap<number, (typeof tears)[number]>,
+): Map<number, Uint8Array> {
+  const contents = new Map<number, Uint8Array>();
+  const collect = (folder: FolderNode): void => {
+    for (const node of folder.entries.values()) {
+      if (node.kind === "folder") collect(node);
+      else contents.set(node.number, node.bytes);
+    }
+  };
+  collect(before);
+  const written = new Map<number, Uint8Array>();
+  const synced = new Map(contents);
+  for (const change of done) {
+    if (change.type === "write") written.set(change.node, change.bytes);
+    const isSynced = change.type === "sync" || (change.type === "write" && change.synced);
+    const last = isSynced ? written.get(change.node) : undefined;
+    if (isSynced && last !== undefined) synced.set(change.node, last);
+  }
+  for (const [node, bytes] of written) {
+    const tear = torn.get(node);
+    const was = synced.get(node) ?? new Uint8Array();
+    contents.set(node, tear === undefined ? bytes : tear(bytes, was));
+  }
+  return contents;
+}

@@ -1,0 +1,89 @@
+import { describe, expect, test } from "vitest";
+import { MemoryStore } from "waymark";
+import {
+  entryOf,
+  isAt,
+  isCheckpointStore,
+  notFound,
+  summarize,
+} from "../../src/checkpoint/store.js";
+import { bare, linear, start } from "../graphs.js";
+
+describe("what is a store", () => {
+  test.each<[what: string, value: unknown, answer: boolean]>([
+    ["a MemoryStore", new MemoryStore(), true],
+    ["any object with the four methods", bare(new MemoryStore()), true],
+    ["one that inherits them", Object.create(new MemoryStore()), true],
+    ["one without list", { ...bare(new MemoryStore()), list: undefined }, false],
+    ["one whose save is text", { ...bare(new MemoryStore()), save: "yes" }, false],
+    ["an empty object", {}, false],
+    ["null", null, false],
+    ["a name", "memory", false],
+    ["a class", MemoryStore, false],
+  ])("%s", (_what, value, answer) => {
+    expect(isCheckpointStore(value)).toBe(answer);
+  });
+});
+
+test.each([
+  [{}, true],
+  [{ step: 2 }, true],
+  [{ step: 1 }, false],
+  [{ checkpointId: "x" }, true],
+  [{ checkpointId: "y" }, false],
+  [{ step: 2, checkpointId: "x" }, true],
+  [{ step: 2, checkpointId: "y" }, false],
+  [{ step: 1, checkpointId: "x" }, false],
+])("a checkpoint x of step 2 is asked for by %j: %s", (at, answer) => {
+  expect(isAt(at, { step: 2, checkpointId: "x" })).toBe(answer);
+});
+
+test.each([
+  [undefined, 'run "r" has no checkpoint in this store'],
+  [{}, 'run "r" has no checkpoint in this store'],
+  [{ step: 0 }, 'run "r" has no checkpoint at step 0 in this store'],
+  [{ checkpointId: "x" }, 'run "r" has no checkpoint with the id "x" in this store'],
+  [
+    { step: 3, checkpointId: "x" },
+    'run "r" has no checkpoint at step 3 with the id "x" in this store',
+  ],
+])("what is not found at %j is said as it was asked", (at, message) => {
+  expect(notFound("r", at).message).toBe(message);
+});
+
+test("a run's summary says whose it is, how far, and since when", async () => {
+  expect(summarize(start("r"))).toMatchObject({
+    runId: "r",
+    graph: "",
+    status: "pending",
+    node: "",
+    step: 0,
+  });
+  const final = await linear(["a", "b"], { name: "g" }).execute(start("r"));
+  const { timestamp } = final;
+  expect(summarize(final)).toEqual({
+    runId: "r",
+    graph: "g",
+    status: "completed",
+    node: "b",
+    step: 2,
+    timestamp,
+  });
+});
+
+test("a history entry has a size only where the store gave one", () => {
+  const state = start("r").savedAs({ checkpointId: "x", sequence: 3 });
+  const entry = {
+    sequence: 3,
+    step: 0,
+    node: "",
+    status: "pending",
+    timestamp: state.timestamp,
+    checkpointId: "x",
+    parentId: "w",
+    reason: "",
+  };
+  expect(entryOf(state, "w")).toStrictEqual(entry);
+  const sized = state.savedAs({ checkpointId: "x", sequence: 3, bytes: 0 });
+  expect(entryOf(sized, "w")).toStrictEqual({ ...entry, bytes: 0 });
+});

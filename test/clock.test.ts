@@ -1,0 +1,85 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { after as callAfter, isoNow, lastNow, now, sleep, useClock } from "../src/clock.js";
+
+const stopped = { after: () => () => {} };
+
+describe("time", () => {
+  test("is that of the system", () => {
+    const before = Date.now();
+    expect(now()).toBeGreaterThanOrEqual(before);
+    expect(Date.parse(isoNow())).toBeGreaterThanOrEqual(before);
+  });
+
+  test("is that of another clock while one is in use", () => {
+    const restoreFirst = useClock({ now: () => 1000, ...stopped });
+    const restoreSecond = useClock({ now: () => 2000, ...stopped });
+    expect([now(), isoNow(), lastNow()]).toEqual([2000, "1970-01-01T00:00:02.000Z", 2000]);
+    restoreSecond();
+    expect([now(), isoNow(), lastNow()]).toEqual([1000, "1970-01-01T00:00:01.000Z", 1000]);
+    restoreFirst();
+    expect(now()).toBeGreaterThan(2000);
+  });
+
+  test("is formatted once for each millisecond", () => {
+    let time = 5;
+    const restore = useClock({ now: () => time, ...stopped });
+    const format = vi.spyOn(Date.prototype, "toISOString");
+    expect([isoNow(), isoNow()]).toEqual(["1970-01-01T00:00:00.005Z", "1970-01-01T00:00:00.005Z"]);
+    time = 6;
+    expect(isoNow()).toBe("1970-01-01T00:00:00.006Z");
+    expect(format).toHaveBeenCalledTimes(2);
+    restore();
+    format.mockRestore();
+  });
+});
+
+describe("waiting", () => {
+  const day = 24 * 60 * 60 * 1000;
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test.each([1, day, 30 * day, 100 * day])("%d ms is neither shorter nor longer", (ms) => {
+    const callback = vi.fn();
+    callAfter(ms, callback);
+    vi.advanceTimersByTime(ms - 1);
+    expect(callback).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(1);
+    expect(callback).toHaveBeenCalledTimes(1);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test.each([10, 30 * day])("%d ms can be called off", (ms) => {
+    const callback = vi.fn();
+    const cancel = callAfter(ms, callback);
+    vi.advanceTimersByTime(ms - 1);
+    cancel();
+    expect(vi.getTimerCount()).toBe(0);
+    vi.advanceTimersByTime(day);
+    expect(callback).not.toHaveBeenCalled();
+  });
+
+  test("sleep resolves in its time, and leaves nothing on the signal", async () => {
+    const { signal } = new AbortController();
+    const remove = vi.spyOn(signal, "removeEventListener");
+    const slept = sleep(10, signal);
+    vi.advanceTimersByTime(10);
+    await expect(slept).resolves.toBeUndefined();
+    expect(remove).toHaveBeenCalledTimes(1);
+  });
+
+  test("sleep rejects with the reason as soon as the signal aborts, before or during", async () => {
+    const controller = new AbortController();
+    const slept = sleep(10, controller.signal);
+    controller.abort("stop");
+    await expect(slept).rejects.toBe("stop");
+    expect(vi.getTimerCount()).toBe(0);
+    await expect(sleep(10, controller.signal)).rejects.toBe("stop");
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

@@ -1,0 +1,101 @@
+import { describe, expect, test } from "vitest";
+import { isWaymarkError } from "waymark";
+import { serializationError } from "../matchers.js";
+import { decode, encode, forge, saved } from "./documents.js";
+
+/** A document whose hash fits and whose data is this JSON. */
+async function holding(json: string): Promise<Uint8Array> {
+  return forge(await encode({}, saved({ here: 1 })), (body) => body.replace('{"here":1}', json));
+}
+
+describe("a document made to do harm", () => {
+  test("can't pollute a prototype", async () => {
+    const json = '{"__proto__":{"bad":1},"a":{"constructor":{"prototype":{"bad":1}}}}';
+    const { data } = await decode({}, await holding(json));
+    expect(Object.keys(data)).toEqual(["__proto__", "a"]);
+    expect(Object.getPrototypeOf(data)).toBe(Object.prototype);
+    expect(data.bad).toBeUndefined();
+    expect(Reflect.get({}, "bad")).toBeUndefined();
+  });
+
+  test.each([
+    '{"$type":["Object",{}]}',
+    '{"$type":["constructor",{}]}',
+    '{"$type":["__proto__",{}]}',
+    '{"$type":["Function","return process"]}',
+    '{"$bytes":["Function","AAAA"]}',
+    '{"$bytes":["toString","AAAA"]}',
+    '{"$error":["Function","x","x",null,{}]}',
+    '{"$constructor":1}',
+  ])("can't reach a class or a function by %s", async (tag) => {
+    await expect(decode({}, await holding(`{"a":[${tag}]}`))).rejects.toThrow(
+      serializationError("data.a[0]"),
+    );
+  });
+
+  test.each([
+    ["arrays", "[", "]", ""],
+    ["objects", '{"a":', "}", "1"],
+    ["maps", '{"$map":[[1,', "]]}", "1"],
+    ["sets", '{"$set":[', "]}", ""],
+    ["wrapped objects", '{"$object":{"a":', "}}", "1"],
+    ["types", '{"$type":["none",', "]}", "1"],
+    ["errors", '{"$error":["Error","","",null,{"cause":', "}]}", "1"],
+  ])("that nests %s 100,000 deep is refused", async (_what, open, close, middle) => {
+    const json = `{"a":${open.repeat(100_000)}${middle}${close.repeat(100_000)}}`;
+    const started = performance.now();
+    await expect(decode({}, await holding(json))).rejects.toThrow(
+      serializationError(expect.stringMatching(/^data\.a/) as unknown as string, "levels deep"),
+    );
+    expect(performance.now() - started).toBeLessThan(5000);
+  });
+
+  test.each([
+    '{"a":{"$sparse":[4294967295,[],[]]}}',
+    '{"a":{"$sparse":[4294967295,[4294967294],[1]]}}',
+  ])("that claims a huge length takes neither time nor memory: %s", async (json) => {
+    const started = performance.now();
+    const before = process.memoryUsage().heapUsed;
+    const { data } = await decode<{ a: unknown[] }>({}, await holding(json));
+    expect(data.a).toHaveLength(4294967295);
+    expect(performance.now() - started).toBeLessThan(1000);
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(64 * 1024 * 1024);
+  });
+
+  test.each([
+    '{"a":{"$sparse":[4294967296,[],[]]}}',
+    '{"a":{"$sparse":[1e300,[],[]]}}',
+    '{"a":{"$bytes":["Float64Array","AAAA"]}}',
+    '{"a":{"$bytes":["Uint8Array",1e9]}}',
+    '{"a":{"$regexp":["(","g",0]}}',
+  ])("that claims what can't be is refused: %s", async (json) => {
+    await expect(decode({}, await holding(json))).rejects.toThrow(
+      serializationError("data.a", "holds a malformed"),
+    );
+  });
+
+  test("with a header that nests 100,000 deep is refused", async () => {
+    const deep = `"graph":${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+    const forged = forge(await encode({}, saved({})), (body) => body.replace('"graph":""', deep));
+    await expect(decode({}, forged)).rejects.toMatchObject({ code: "CHECKPOINT_CORRUPT" });
+  });
+
+  test("whose state lacks a field, or has another's type, is refused by a typed error", async () => {
+    const bytes = await encode({}, saved({ here: 1 }));
+    const state = JSON.parse(Buffer.from(bytes).toString()).state as Record<string, unknown>;
+    for (const field of Object.keys(state)) {
+      for (const value of [undefined, null, -1, 1.5, [], {}, "\u0000", { $date: "x" }]) {
+        const forged = forge(bytes, (body) => {
+          const at = body.indexOf('"state":');
+          return `${body.slice(0, at)}"state":${JSON.stringify({ ...state, [field]: value })}}\n`;
+        });
+        const error = await decode({}, forged).then(
+          () => undefined,
+          (thrown: unknown) => thrown,
+        );
+        if (error !== undefined && !isWaymarkError(error))
+          expect.fail(`${field}: ${String(error)}`);
+      }
+    }
+  });
+});

@@ -1,0 +1,78 @@
+import { describe, expect, test } from "vitest";
+import { State } from "waymark";
+import { useFakeClock } from "waymark/testing";
+import { configError } from "../matchers.js";
+
+const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+describe("create", () => {
+  test("starts a run that nothing has happened to", () => {
+    const clock = useFakeClock(Date.parse("2030-01-02T03:04:05.678Z"));
+    const state = State.create({ topic: "cairns" });
+    clock.restore();
+    expect(state).toMatchObject({
+      checkpointNode: "",
+      timestamp: "2030-01-02T03:04:05.678Z",
+      step: 0,
+      status: "pending",
+      reason: "",
+      checkpointId: "",
+      sequence: 0,
+      bytes: undefined,
+      error: undefined,
+      parent: undefined,
+      graph: undefined,
+      visits: {},
+    });
+    expect(state.data).toEqual({ topic: "cairns" });
+  });
+
+  test("makes a new uuid v7 for each run, or takes the caller's id", () => {
+    const ids = [State.create({}).runId, State.create({}).runId];
+    expect(ids).toEqual([expect.stringMatching(uuid7), expect.stringMatching(uuid7)]);
+    expect(new Set(ids).size).toBe(2);
+    expect(State.create({}, { runId: "../x" }).runId).toBe("../x");
+    expect(State.create({}, { runId: undefined as never }).runId).toMatch(uuid7);
+  });
+
+  test.each<[unknown]>([
+    [undefined],
+    [null],
+    ["text"],
+    [5],
+    [[]],
+    [() => {}],
+    [new Date()],
+    [new Map()],
+    [new (class Order {})()],
+    [State.create({})],
+  ])("refuses %o as data", (data) => {
+    expect(() => State.create(data as object)).toThrow(
+      configError("data", "^data wants a plain object, got "),
+    );
+  });
+
+  test.each<[unknown, string, RegExp]>([
+    [null, "options", /wants an object of options, got null/],
+    ["run-1", "options", /got "run-1"/],
+    [{ runID: "x" }, "options.runID", /is not an option; the options are runId, observer/],
+    [{ observer: {} }, "options.observer", /wants a function or an object with onEvent/],
+    [{ observer: null }, "options.observer", /got null/],
+    [{ runId: "" }, "runId", /wants a string of 1 to 200 characters, got an empty one/],
+    [{ runId: 5 }, "runId", /got 5/],
+    [{ runId: "x".repeat(201) }, "runId", /got 201 characters/],
+    [{ runId: "a\0" }, "runId", /got a control character in "a\\u0000"/],
+    [{ runId: "a\n" }, "runId", /control character/],
+    [{ runId: "a\u007f" }, "runId", /control character/],
+    [{ runId: "\ud800" }, "runId", /got half a surrogate pair/],
+  ])("refuses %j as options", (options, option, message) => {
+    expect(() => State.create({}, options as never)).toThrow(configError(option, message));
+  });
+
+  test.each(["x", "x".repeat(200), "CON", "..", "a b", "läufer-😀", "."])(
+    "takes %s as an id",
+    (runId) => {
+      expect(State.create({}, { runId }).runId).toBe(runId);
+    },
+  );
+});

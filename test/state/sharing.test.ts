@@ -1,0 +1,132 @@
+import { describe, expect, test } from "vitest";
+import { State } from "waymark";
+
+interface Item {
+  id: number;
+  tags: string[];
+}
+
+interface Data {
+  items: Item[];
+  index: Map<string, Item>;
+  seen: Set<Item>;
+  when: Date;
+  last: Error;
+  bytes?: Uint8Array;
+  options: { deep: { on: boolean } };
+}
+
+function data(): Data {
+  return {
+    items: [
+      { id: 1, tags: ["a"] },
+      { id: 2, tags: ["b"] },
+    ],
+    index: new Map([["one", { id: 1, tags: [] }]]),
+    seen: new Set([{ id: 3, tags: [] }]),
+    when: new Date(0),
+    last: new Error("no", { cause: { code: 1 } }),
+    options: { deep: { on: true } },
+  };
+}
+
+const keys = ["items", "index", "seen", "when", "last", "options"] as const;
+
+// What was loaded is shared like what was made here.
+describe.each<[string, () => State<Data>]>([
+  ["created", () => State.create(data())],
+  ["loaded", () => State.fromJSON(JSON.stringify(State.create(data())))],
+])("of a State that was %s, what did not change is the same object", (_, make) => {
+  test("after set", () => {
+    const state = make();
+    const next = state.set("bytes", new Uint8Array(1));
+    for (const key of keys) expect(next.data[key]).toBe(state.data[key]);
+  });
+
+  test("after a change beside it, at every level", () => {
+    const state = make();
+    const next = state.update((draft) => {
+      draft.items[0]?.tags.push("c");
+    });
+    expect(next.data.items).not.toBe(state.data.items);
+    expect(next.data.items[0]).not.toBe(state.data.items[0]);
+    expect(next.data.items[1]).toBe(state.data.items[1]);
+    for (const key of keys.slice(1)) expect(next.data[key]).toBe(state.data[key]);
+  });
+
+  test("when it is put into a new object by hand", () => {
+    const state = make();
+    const { items, index, seen, when, last } = state.data;
+    const next = state.merge({ items: [...items, { id: 3, tags: [] }] });
+    expect([next.data.items[0], next.data.items[1]]).toEqual([items[0], items[1]]);
+    expect(next.data.items[0]).toBe(items[0]);
+    const other = State.create({ all: [{ index, seen, when, last }] }).data.all[0];
+    expect(other?.index).toBe(index);
+    expect(other?.seen).toBe(seen);
+    expect(other?.when).toBe(when);
+    expect(other?.last).toBe(last);
+  });
+
+  test("after clone, setCheckpointNode, savedAs: all of it", () => {
+    const state = make();
+    const record = { checkpointId: "x", sequence: 1 };
+    for (const next of [state.clone(), state.setCheckpointNode("x"), state.savedAs(record)]) {
+      expect(next.data).toBe(state.data);
+    }
+  });
+
+  test("after a merge of another State", () => {
+    const state = make();
+    expect(State.create<Partial<Data>>({}).merge(state).data.items).toBe(state.data.items);
+  });
+
+  test("of a Map and a Set, whose other entries stay", () => {
+    const state = make();
+    const next = state.update((draft) => {
+      draft.index.set("two", { id: 2, tags: [] });
+      draft.seen.add({ id: 4, tags: [] });
+    });
+    expect(next.data.index.get("one")).toBe(state.data.index.get("one"));
+    expect([...next.data.seen][0]).toBe([...state.data.seen][0]);
+  });
+});
+
+describe("what came in frozen to the bottom is not copied", () => {
+  test("plain objects and arrays", () => {
+    const inner = Object.freeze({ list: Object.freeze([1, Number.NaN]) });
+    expect(State.create({ inner }).data.inner).toBe(inner);
+  });
+
+  test.each<[string, object]>([
+    ["soft insides", Object.freeze({ list: [1] })],
+    [
+      "a getter",
+      Object.freeze({
+        get now() {
+          return Date.now();
+        },
+      }),
+    ],
+    ["no prototype", Object.freeze(Object.create(null))],
+    ["a name on an array", Object.freeze(Object.assign([1], { name: "x" }))],
+  ])("but it is with %s", (_, inner) => {
+    expect(State.create({ inner }).data.inner).not.toBe(inner);
+  });
+
+  test("shared and deep at once, it is shared", () => {
+    let deep: object = Object.freeze({ leaf: true });
+    for (let level = 0; level < 100; level++) deep = Object.freeze({ deep });
+    const { first, second } = State.create({ first: deep, second: [deep] }).data;
+    expect(first).toBe(deep);
+    expect(second[0]).toBe(deep);
+  });
+});
+
+test("a value that is in deep data twice is copied once", () => {
+  const shared = { a: [1] };
+  let deep: object = { shared };
+  for (let level = 0; level < 100; level++) deep = { deep, shared };
+  const state = State.create({ deep, shared });
+  expect(JSON.stringify(state.toJSON().data)).toBe(JSON.stringify({ deep, shared }));
+  expect(Object.isFrozen(state.data.shared.a)).toBe(true);
+});

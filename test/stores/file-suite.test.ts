@@ -1,0 +1,30 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, test } from "vitest";
+import type { CheckpointStore } from "waymark";
+import { FileStore, type FileStoreOptions } from "waymark/stores/file";
+import { testCheckpointStore } from "waymark/testing";
+
+const folder = mkdtempSync(join(tmpdir(), "waymark-file-suite-"));
+let stores = 0;
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function suite(name: string, options: FileStoreOptions): void {
+  testCheckpointStore({
+    name,
+    create: () => new FileStore({ ...options, root: join(folder, String(++stores)) }),
+    reopen: (store: CheckpointStore) =>
+      new FileStore({ ...options, root: store instanceof FileStore ? store.root : "" }),
+    test,
+  });
+}
+
+suite("FileStore", {});
+suite("FileStore, os", { durability: "os" });
+suite("FileStore, compressed", { codec: { compress: "brotli" }, durability: "os" });
+suite("FileStore, encrypted", {
+  codec: { encrypt: { keys: { k1: new Uint8Array(32) }, current: "k1" } },
+  durability: "os",
+});

@@ -1,0 +1,138 @@
+import { describe, expect, test } from "vitest";
+import { ConfigError, MemoryStore, SerializationError, State } from "waymark";
+import { linear, rejection, start, type Trail, thrown } from "../graphs.js";
+
+/** Saves a State so many times, each building on the one before. */
+async function saveTimes(store: MemoryStore, runId: string, times: number): Promise<State<Trail>> {
+  let state = start(runId);
+  for (let n = 0; n < times; n++) state = await store.save(state.set("trail", [String(n)]));
+  return state;
+}
+
+test("keeps a reference, not a copy, of data that nobody can change", async () => {
+  const store = new MemoryStore();
+  const saved = await start("r").set("trail", ["a"]).checkpoint(store);
+  expect((await store.load<Trail>("r")).data).toBe(saved.data);
+});
+
+test("copies data that can't be frozen, going in and coming out", async () => {
+  const store = new MemoryStore();
+  const saved = await State.create({ bytes: new Uint8Array([1, 2]) }, { runId: "r" }).checkpoint(
+    store,
+  );
+  (saved.data.bytes as Uint8Array)[0] = 99;
+  const loaded = await store.load<{ bytes: Uint8Array }>("r");
+  expect(loaded.data.bytes).toEqual(new Uint8Array([1, 2]));
+  (loaded.data.bytes as Uint8Array)[1] = 99;
+  const again = await store.load<{ bytes: Uint8Array }>("r");
+  expect(again.data.bytes).toEqual(new Uint8Array([1, 2]));
+  expect(again.checkpointId).toBe(saved.checkpointId);
+});
+
+test("refuses what no checkpoint can hold, though it could keep it, and stays as it was", async () => {
+  const store = new MemoryStore();
+  const saved = await State.create<{ value: unknown }>({ value: 1 }, { runId: "r" }).checkpoint(
+    store,
+  );
+  const bad = saved.set("value", () => {});
+  expect((await rejection(bad.checkpoint(store), SerializationError)).path).toBe("data.value");
+  expect(await store.history("r")).toHaveLength(1);
+  expect((await saved.set("value", 2).checkpoint(store)).sequence).toBe(2);
+});
+
+test("a refused first save leaves no run behind", async () => {
+  const store = new MemoryStore();
+  const bad = State.create<{ value: unknown }>({ value: Symbol("s") }, { runId: "r" });
+  await rejection(bad.checkpoint(store), SerializationError);
+  expect(await store.list()).toEqual([]);
+});
+
+test("a loaded State tells nobody what happens to it", async () => {
+  const store = new MemoryStore();
+  const told: string[] = [];
+  const observed = State.create<Trail>(
+    { trail: [] },
+    { runId: "r", observer: ({ type }) => told.push(type) },
+  );
+  await observed.checkpoint(store);
+  (await store.load<Trail>("r")).set("trail", ["x"]);
+  expect(told).toEqual(["state.create"]);
+});
+
+test("checkpoint ids of two stores never meet", async () => {
+  const ids = new Set<string>();
+  for (let n = 0; n < 3; n++) {
+    const store = new MemoryStore({ keep: Number.POSITIVE_INFINITY });
+    await saveTimes(store, "r", 3);
+    for (const { checkpointId } of await store.history("r")) ids.add(checkpointId);
+  }
+  expect(ids.size).toBe(9);
+});
+
+describe("keep", () => {
+  test.each([
+    [undefined, 5],
+    [2, 2],
+    [7, 7],
+    [Number.POSITIVE_INFINITY, 40],
+  ])("%s of 40 checkpoints: the newest %i are there at any time", async (keep, kept) => {
+    const store = new MemoryStore(keep === undefined ? {} : { keep });
+    let state = start("r");
+    for (let n = 1; n <= 40; n++) {
+      state = await store.save(state);
+      const sequences = (await store.history("r")).map(({ sequence }) => sequence);
+      expect(sequences).toEqual(Array.from({ length: Math.min(n, kept) }, (_, at) => n - at));
+    }
+    await expect(store.load("r", { checkpointId: state.checkpointId })).resolves.toBeDefined();
+  });
+
+  test("what is no longer kept can't be loaded, though it may still be in memory", async () => {
+    const store = new MemoryStore({ keep: 2 });
+    const first = await store.save(start("r"));
+    await store.save(await store.save(first));
+    await expect(store.load("r", { checkpointId: first.checkpointId })).rejects.toMatchObject({
+      code: "CHECKPOINT_NOT_FOUND",
+    });
+  });
+
+  test("of a save goes before that of the store", async () => {
+    const store = new MemoryStore({ keep: 2 });
+    let state = start("r");
+    for (let n = 0; n < 9; n++) state = await store.save(state, { keep: 4 });
+    expect(await store.history("r")).toHaveLength(4);
+  });
+
+  test.each([0, 1, -1, 1.5, Number.NaN, "2", null])("refuses %o", (keep) => {
+    const error = thrown(() => new MemoryStore({ keep: keep as number }), ConfigError);
+    expect(error.option).toBe("MemoryStore.keep");
+  });
+});
+
+test("refuses options it does not have", () => {
+  const options = { max: 3 } as object;
+  expect(thrown(() => new MemoryStore(options), ConfigError).option).toBe("MemoryStore.max");
+});
+
+test.each([undefined, null, {}, { runId: "r", sequence: 0 }])(
+  "refuses to save %o",
+  async (value) => {
+    expect((await rejection(new MemoryStore().save(value as never), ConfigError)).option).toBe(
+      "state",
+    );
+  },
+);
+
+test("lists its runs and removes old ones", async () => {
+  const store = new MemoryStore();
+  const graph = linear(["a"], { name: "g", checkpoint: { store, interval: 1, preserve: true } });
+  await graph.execute(start("done"));
+  await store.save(start("waiting"));
+  expect((await store.runs()).map(({ runId }) => runId).sort()).toEqual(["done", "waiting"]);
+  expect(await store.runs({ graph: "g" })).toMatchObject([
+    { runId: "done", status: "completed", node: "a" },
+  ]);
+  expect(await store.prune({ maxRuns: 0, dryRun: true })).toEqual(["done"]);
+  expect(await store.list()).toHaveLength(2);
+  expect(await store.prune({ maxRuns: 0 })).toEqual(["done"]);
+  expect(await store.list()).toEqual(["waiting"]);
+});

@@ -1,0 +1,114 @@
+import { afterEach, expect, test, vi } from "vitest";
+import {
+  type CheckpointStore,
+  ConfigError,
+  getCheckpointStore,
+  MemoryStore,
+  registerCheckpointStore,
+} from "waymark";
+import { linear, RecordingStore, rejection, start, thrown } from "../graphs.js";
+
+let names = 0;
+
+/** A name that no other test has used: the registry is the process's. */
+const fresh = (): string => `store-${names++}`;
+
+const unhandled: unknown[] = [];
+const note = (error: unknown): number => unhandled.push(error);
+process.on("unhandledRejection", note);
+afterEach(() => expect(unhandled).toEqual([]));
+
+test("memory is there, one store for the whole process", () => {
+  expect(getCheckpointStore("memory")).toBeInstanceOf(MemoryStore);
+  expect(getCheckpointStore("memory")).toBe(getCheckpointStore("memory"));
+});
+
+test("an unknown name is an error that lists those there are", () => {
+  const name = fresh();
+  registerCheckpointStore(name, new MemoryStore());
+  const error = thrown(() => getCheckpointStore("tape"), ConfigError);
+  expect(error.message).toContain('"tape" is not registered');
+  expect(error.message).toContain("memory");
+  expect(error.message).toContain(name);
+  for (const odd of ["", "toString", "__proto__"]) {
+    thrown(() => getCheckpointStore(odd), ConfigError);
+  }
+});
+
+test("a registered store is returned as itself; the last one registered wins", () => {
+  const name = fresh();
+  const [first, second] = [new MemoryStore(), new MemoryStore()];
+  registerCheckpointStore(name, first);
+  expect(getCheckpointStore(name)).toBe(first);
+  registerCheckpointStore(name, second);
+  expect(getCheckpointStore(name)).toBe(second);
+});
+
+test("a factory is called once, and not before its store is asked for", () => {
+  const name = fresh();
+  const store = new MemoryStore();
+  const factory = vi.fn(() => store);
+  registerCheckpointStore(name, factory);
+  expect(factory).not.toHaveBeenCalled();
+  expect(getCheckpointStore(name)).toBe(store);
+  expect(getCheckpointStore(name)).toBe(store);
+  expect(factory).toHaveBeenCalledTimes(1);
+});
+
+test("a factory that throws is called again the next time", () => {
+  const name = fresh();
+  const store = new MemoryStore();
+  const factory = vi
+    .fn(() => store)
+    .mockImplementationOnce(() => {
+      throw new RangeError("not yet");
+    });
+  registerCheckpointStore(name, factory);
+  thrown(() => getCheckpointStore(name), RangeError);
+  expect(getCheckpointStore(name)).toBe(store);
+});
+
+test.each([undefined, null, 7, {}, { save() {}, load() {} }])("refuses %o as a store", (value) => {
+  const error = thrown(() => registerCheckpointStore(fresh(), value as never), ConfigError);
+  expect(error.option).toBe("store");
+  const name = fresh();
+  registerCheckpointStore(name, () => value as never);
+  expect(thrown(() => getCheckpointStore(name), ConfigError).option).toBe(`store "${name}"`);
+});
+
+test.each(["", 7, undefined])("refuses %o as a name", (name) => {
+  const error = thrown(
+    () => registerCheckpointStore(name as string, new MemoryStore()),
+    ConfigError,
+  );
+  expect(error.option).toBe("name");
+});
+
+test("a graph runs, saves and resumes on a store that is still being loaded", async () => {
+  const name = fresh();
+  const store = new RecordingStore();
+  registerCheckpointStore(name, async () => store);
+  const checkpoint = { store: name, interval: 1, preserve: true };
+  const graph = linear(["a", "b"], { checkpoint });
+  const { runId } = await graph.execute(start());
+  expect(store.log).toEqual(["start:@0", "interval:a@1", "complete:b@2"]);
+  expect((await graph.resume(runId)).status).toBe("completed");
+  expect(await graph.history(runId)).toHaveLength(3);
+});
+
+test("a store that could not be loaded disturbs nobody until it is used, and is tried again then", async () => {
+  const name = fresh();
+  const store = new RecordingStore();
+  const down = new RangeError("no such module");
+  const factory = vi
+    .fn(async (): Promise<CheckpointStore> => store)
+    .mockRejectedValueOnce(down)
+    .mockRejectedValueOnce(down);
+  registerCheckpointStore(name, factory);
+  const graph = linear(["a"], { checkpoint: { store: name, interval: 1, preserve: true } });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(await rejection(graph.execute(start("r")), RangeError)).toBe(down);
+  await graph.execute(start("r"));
+  expect(factory).toHaveBeenCalledTimes(3);
+  expect(store.saved).toHaveLength(2);
+});
