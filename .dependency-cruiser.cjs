@@ -98,7 +98,7 @@ module.exports = {
   options: {
     // Types count as imports, for layers and for cycles.
     tsPreCompilationDeps: true,
-    tsConfig: { fileName: "tsconfig.build.json" },
+    tsConfig: { fileName: "tsconfig.json" },
     doNotFollow: { path: "node_modules" },
     enhancedResolveOptions: {
       exportsFields: ["exports"],

@@ -2,17 +2,20 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import manifest from "./package.json" with { type: "json" };
 
-/** Each entry point of the package, by its public name, at its source file. */
-const alias = Object.entries(manifest.exports).flatMap(([name, target]) => {
-  if (typeof target === "string") return [];
-  const source = target.default.replace("./dist/", "./src/").replace(/\.js$/, ".ts");
-  return [
-    {
-      find: new RegExp(`^waymark${name.slice(1)}$`),
-      replacement: fileURLToPath(new URL(source, import.meta.url)),
-    },
-  ];
+const toSource = (name: string, target: string) => ({
+  find: new RegExp(`^${name}$`),
+  replacement: fileURLToPath(
+    new URL(target.replace("./dist/", "./src/").replace(/\.js$/, ".ts"), import.meta.url),
+  ),
 });
+
+/** Each entry point of the package, and what it imports by condition, at its source file. */
+const alias = [
+  ...Object.entries(manifest.exports).flatMap(([name, target]) =>
+    typeof target === "string" ? [] : [toSource(`waymark${name.slice(1)}`, target.default)],
+  ),
+  ...Object.entries(manifest.imports).map(([name, target]) => toSource(name, target.node)),
+];
 
 export default defineConfig({
   resolve: { alias },

@@ -11,6 +11,7 @@ export type GraphErrorCode =
   | "GRAPH_NO_NODES"
   | "GRAPH_NO_ENTRY"
   | "GRAPH_NO_EXIT"
+  | "GRAPH_CYCLE"
   | "GRAPH_STATE"
   | "GRAPH_MISMATCH";
 
@@ -24,10 +25,19 @@ export type ExecutionErrorCode =
   | "ABORTED"
   | "CHECKPOINT_SAVE";
 
+/** Why a node that `chain`, `parallel` or `route` made has failed. */
+export type NodeErrorCode =
+  | "CHAIN_FAILED"
+  | "PARALLEL_FAILED"
+  | "ROUTE_CHOICE"
+  | "ROUTE_UNKNOWN"
+  | "ROUTE_FAILED";
+
 /** Every code an error of waymark can carry. Codes are stable: match on them, not on messages. */
 export type ErrorCode =
   | GraphErrorCode
   | ExecutionErrorCode
+  | NodeErrorCode
   | "CHECKPOINT_NOT_FOUND"
   | "CHECKPOINT_CORRUPT"
   | "CHECKPOINT_CONFLICT"
@@ -256,7 +266,9 @@ export type ErrorWithCode<C extends ErrorCode> = C extends "CHECKPOINT_SAVE"
               ? ConfigError
               : C extends GraphErrorCode
                 ? GraphError
-                : ExecutionError;
+                : C extends ExecutionErrorCode
+                  ? ExecutionError
+                  : WaymarkError;
 
 /**
  * Whether a value is an error of waymark, of one code if given. It looks at the code, not the

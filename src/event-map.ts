@@ -164,6 +164,60 @@ export interface ProgressData extends AtNode {
   readonly sources: readonly string[];
 }
 
+/** How far a list of items is. */
+export interface ItemsData extends AtNode {
+  /** How many items there are. */
+  readonly total: number;
+  /** How many are done, those of an earlier attempt or process too. */
+  readonly completed: number;
+}
+
+/** How a list of items starts in parallel. */
+export interface ParallelStartData extends ItemsData {
+  /** How many run at once. */
+  readonly concurrency: number;
+}
+
+/** How a list of items ended. */
+export interface ItemsCompleteData extends ItemsData {
+  /** The message of the error it ended with. */
+  readonly error?: string;
+}
+
+/** How a list of items ended in parallel. */
+export interface ParallelCompleteData extends ItemsCompleteData {
+  /** How many failed. */
+  readonly failed: number;
+}
+
+/** One of a list of items. */
+export interface ItemData extends AtNode {
+  /** Its place in the list, from 0 up. */
+  readonly index: number;
+  /** How many items there are. */
+  readonly total: number;
+}
+
+/** How one of a list of items ended. */
+export interface ItemCompleteData extends ItemData {
+  /** The message of the error it ended with. */
+  readonly error?: string;
+}
+
+/** The route that was chosen. */
+export interface RouteSelectData extends AtNode {
+  /** Its name. */
+  readonly route: string;
+  /** Whether the fallback runs, because there is no such route. */
+  readonly fallback: boolean;
+}
+
+/** How the handler of a route ended. */
+export interface RouteExecuteData extends RouteSelectData {
+  /** The message of the error it ended with. */
+  readonly error?: string;
+}
+
 /** What each event carries in `data`. Packages that emit their own events add to this interface. */
 export interface EventMap {
   /** A State was made. */
@@ -212,6 +266,29 @@ export interface EventMap {
   "checkpoint.quarantine": QuarantineData;
   /** A save, a removal or a load failed and the run goes on without it, or a checkpoint is large. */
   "checkpoint.error": CheckpointErrorData;
+
+  /** A chain starts, or goes on. */
+  "chain.start": ItemsData;
+  /** A chain ended, or failed. */
+  "chain.complete": ItemsCompleteData;
+  /** A step of a chain is about to run. */
+  "step.start": ItemData;
+  /** A step of a chain returned, or threw. */
+  "step.complete": ItemCompleteData;
+  /** A parallel node starts, or goes on. */
+  "parallel.start": ParallelStartData;
+  /** A parallel node ended, or failed. */
+  "parallel.complete": ParallelCompleteData;
+  /** A worker of a parallel node begins an item. */
+  "worker.start": ItemData;
+  /** A worker returned, or threw. */
+  "worker.complete": ItemCompleteData;
+  /** A route is about to be chosen. */
+  "route.evaluate": AtNode;
+  /** A route was chosen. */
+  "route.select": RouteSelectData;
+  /** The handler of a route returned, or threw. */
+  "route.execute": RouteExecuteData;
 
   /** A node wrote a decision into the ledger. */
   decision: DecisionData;

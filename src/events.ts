@@ -126,16 +126,19 @@ export class EventBus implements EventSink {
 }
 
 /** A listener that never throws: its first failure is printed, the rest are dropped. */
-function guard(type: string, handler: (event: AnyEvent) => unknown): (event: AnyEvent) => void {
+export function guard<A extends readonly unknown[]>(
+  type: string,
+  handler: (...args: A) => unknown,
+): (...args: A) => void {
   let reported = false;
   const report = (error: unknown): void => {
     if (reported) return;
     reported = true;
     console.error(`waymark: a listener for "${type}" failed; later failures are not shown.`, error);
   };
-  return (event) => {
+  return (...args) => {
     try {
-      const result = handler(event);
+      const result = handler(...args);
       if (result instanceof Promise) result.catch(report);
     } catch (error) {
       report(error);

@@ -15,12 +15,16 @@ export function fingerprint<D extends object>(shape: {
       node.edges.map((edge) => [edge.to.name, edge.name ?? "", edge.predicate !== undefined]),
     ])
     .sort(([a], [b]) => (String(a) < String(b) ? -1 : 1));
-  const text = JSON.stringify([shape.entry?.name ?? "", nodes]);
-  return hash(text, 0x811c9dc5) + hash(text, 0x1000193);
+  return hash(JSON.stringify([shape.entry?.name ?? "", nodes]));
 }
 
-/** 32 bits of FNV-1a; it finds changes, it keeps nobody out. */
-function hash(text: string, seed: number): string {
+/** A hash of a text, as 16 hexadecimal digits; it finds changes, it keeps nobody out. */
+export function hash(text: string): string {
+  return fnv(text, 0x811c9dc5) + fnv(text, 0x1000193);
+}
+
+/** 32 bits of FNV-1a. */
+function fnv(text: string, seed: number): string {
   let value = seed;
   for (let at = 0; at < text.length; at++)
     value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);

@@ -2,6 +2,7 @@ import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import type { Agent, Decision, Origin } from "../state/ledger/entries.js";
 import type { Usage } from "../state/ledger/usage.js";
+import type { Ledger } from "../state/ledger.js";
 import type { Predicate } from "../state/predicates.js";
 import type { Patch, State } from "../state/state.js";
 import type { Pause, PauseOptions } from "./pause.js";
@@ -10,6 +11,8 @@ import type { Pause, PauseOptions } from "./pause.js";
 export interface NodeContext<D extends object = object> {
   /** Aborts when the run is cancelled, the attempt takes too long, or another writer takes the run. Pass it on to what you call. */
   readonly signal: AbortSignal;
+  /** Aborts when the graph drains: a long node may stop at a good place, save and throw its reason. */
+  readonly draining: AbortSignal;
   /** The run. */
   readonly runId: string;
   /** This node's name. */
@@ -29,6 +32,8 @@ export interface NodeContext<D extends object = object> {
   recall(key: string): unknown;
   /** Saves a value that a retry or a resume of this visit can recall. Values that come in while a save is under way are saved together. */
   remember(key: string, value: unknown): Promise<void>;
+  /** Lets go of what was remembered under a key; the next save is without it. */
+  forget(key: string): void;
   /** Saves a milestone inside the node: a retry or a resume runs the node again from this State. */
   checkpoint(state: State<D>, reason: string): Promise<State<D>>;
   /**
@@ -64,6 +69,8 @@ export interface LedgerWriter {
   agent(id: string, agent: Omit<Agent, keyof Origin>): void;
   /** Says where something is that the run made. */
   output(name: string, ref: unknown): void;
+  /** Adds what another ledger got since it was `base`: that of a run inside this node. */
+  merge(base: Ledger, other: Ledger): void;
 }
 
 /** What a node returns: a State made from the one it was given, an object to merge into it, or a {@link pause}. */

@@ -3,6 +3,7 @@ import {
   closeSync,
   constants,
   fstatSync,
+  futimesSync,
   mkdirSync,
   open,
   openSync,
@@ -29,9 +30,9 @@ export interface AppendFileOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** A write that takes longer, in milliseconds, sends the following ones to the background. */
-const SLOW = 20;
-/** For how long, in milliseconds; after an error nothing is tried for as long. */
+/** What takes longer, in milliseconds, is the disk's fault and not the scheduler's. */
+const SLOW = 100;
+/** After an error nothing is tried for so many milliseconds. */
 const PAUSE = 1000;
 /** One write of the background is about so large at most. */
 const BATCH = 1 << 20;
@@ -64,7 +65,7 @@ export class AppendFile {
   /** How many of them are in a notice. */
   #noticed = 0;
   #retryAt = 0;
-  #directAt = 0;
+  #slow = false;
 
   constructor(options: AppendFileOptions) {
     this.#options = options;
@@ -75,12 +76,24 @@ export class AppendFile {
     return this.#dropped;
   }
 
-  /** Writes a piece, or keeps it for later; never throws. */
-  append(piece: string): void {
+  /** Writes a piece, or keeps it for later; `false` when it was dropped. Never throws. */
+  append(piece: string): boolean {
+    const { dropped } = this;
     const started = performance.now();
-    if (this.#draining !== undefined || started < this.#directAt) this.#wait(piece);
+    if (this.#draining !== undefined || this.#slow) this.#wait(piece);
     else if (started < this.#retryAt) this.#dropped++;
     else this.#try(piece, started);
+    return this.#dropped === dropped;
+  }
+
+  /** Opens the file, so that it is mended and known before anything is written; never throws. */
+  open(): void {
+    if (performance.now() < this.#retryAt) return;
+    try {
+      this.#open();
+    } catch (error) {
+      this.#failed(error, 0);
+    }
   }
 
   /** Resolves when nothing waits any more. */
@@ -184,10 +197,9 @@ export class AppendFile {
     }
   }
 
-  /** While the disk is slow, nothing is written at once. */
+  /** After a slow write the next ones go to the background, until one of those was quick. */
   #observe(started: number): void {
-    const ended = performance.now();
-    if (ended - started > SLOW) this.#directAt = ended + PAUSE;
+    this.#slow = performance.now() - started > SLOW;
   }
 
   #nextBatch(): string[] {
@@ -221,6 +233,34 @@ export class AppendFile {
     } catch {
       // What was written is written; there is nothing left to do about the rest.
     }
+  }
+}
+
+/**
+ * The size of a file whose end is torn: not whole, and nobody is writing it. `undefined` for any other.
+ *
+ * A size can be seen while somebody is half-way through a write. Setting a time waits until they are
+ * done; if the file has not grown by then, its end stays as it is for ever.
+ */
+export function tornSize(file: number, isWhole: (size: number) => boolean): number | undefined {
+  for (let { size } = fstatSync(file); !isWhole(size); ) {
+    const now = new Date();
+    futimesSync(file, now, now);
+    const later = fstatSync(file).size;
+    if (later === size) return size;
+    size = later;
+  }
+  return undefined;
+}
+
+/** Writes over a part of a file that nobody will write to any more; the file does not get shorter. */
+export function overwrite(path: string, bytes: Uint8Array, at: number): void {
+  // A file that is open to append writes nowhere but at its end.
+  const file = openSync(path, "r+");
+  try {
+    writeSync(file, bytes, 0, bytes.length, at);
+  } finally {
+    closeSync(file);
   }
 }
 

@@ -3,36 +3,40 @@
  *
  * @packageDocumentation
  */
-import { join } from "node:path";
 import { isoNow } from "../clock.js";
-import { ConfigError } from "../errors.js";
 import type { AnyEvent } from "../events.js";
-import { callable, checkOptions, integer, text } from "../options.js";
-import { folderName } from "../stores/file/layout.js";
+import { callable, checkOptions, integer } from "../options.js";
 import { AppendFile } from "./append-file.js";
-import { type LogPlace, Rotation, repairLines } from "./event-log/files.js";
+import { Rotation, repairLines } from "./event-log/files.js";
 import { checkRedaction, Lines, type LogRedaction } from "./event-log/lines.js";
+import { LOG_FILE } from "./event-log/reader.js";
 import { isEnd } from "./event-log/trace.js";
+import {
+  checkPlace,
+  type FileObserverOptions,
+  fileObserverChecks,
+  type LogPlace,
+  RunFiles,
+} from "./run-files.js";
 
-export type { LogPlace } from "./event-log/files.js";
 export type { LogRedaction } from "./event-log/lines.js";
 export { type LogLine, readEventLog } from "./event-log/reader.js";
+export type { FileObserverOptions, LogPlace } from "./run-files.js";
 
-/** Options of {@link eventLog}: where to write, and how. */
-export type EventLogOptions = LogPlace & {
+/** How {@link eventLog} writes. */
+export interface EventLogSettings extends FileObserverOptions {
   /** A file that grows larger, in bytes, is renamed to `events.0001.jsonl` and so on; at least 1024, 64 MB by default. */
   readonly maxBytes?: number;
   /** How many files of a log to keep, the newest; at least 2, all by default. */
   readonly maxFiles?: number;
-  /** How much may wait in memory while the disk is slow, in bytes; at least 0, 8 MB by default. What is more is dropped and counted. */
-  readonly maxPendingBytes?: number;
   /** What must not be in the log; nothing is taken out by default. */
   readonly redact?: LogRedaction;
   /** Which events to write; all by default. */
   readonly filter?: (event: AnyEvent) => boolean;
-  /** Is told what kept a line from being written; the first such error is printed by default. */
-  readonly onError?: (error: unknown) => void;
-};
+}
+
+/** Options of {@link eventLog}: a `path` for all runs, or a `root` with `{runId}/events.jsonl` for each; and how to write. */
+export type EventLogOptions = LogPlace & EventLogSettings;
 
 /** An observer that writes a log. */
 export interface EventLog {
@@ -46,9 +50,7 @@ export interface EventLog {
   close(): Promise<void>;
 }
 
-const MB = 1024 * 1024;
-/** Of so many runs at once the files are held open; the others' are opened for each event. */
-const OPEN_RUNS = 100;
+const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * An observer that writes each event as one line of JSON: `ts, step_id, parent_id, event, node, run,
@@ -82,103 +84,50 @@ const OPEN_RUNS = 100;
  */
 export function eventLog(options: EventLogOptions): EventLog {
   checkOptions("eventLog", options, {
-    root: text,
-    path: text,
+    ...fileObserverChecks,
     maxBytes: integer(1024, true),
     maxFiles: integer(2, true),
-    maxPendingBytes: integer(0),
     redact: checkRedaction,
     filter: callable,
-    onError: callable,
   });
-  if ((options.root === undefined) === (options.path === undefined)) {
-    throw new ConfigError("eventLog", "wants either a root or a path");
-  }
+  checkPlace("eventLog", options);
   return new JsonLog(options);
 }
 
 class JsonLog implements EventLog {
-  readonly #options: EventLogOptions;
+  readonly #filter: ((event: AnyEvent) => boolean) | undefined;
   readonly #lines: Lines;
-  readonly #rotation: Rotation;
-  readonly #files = new Map<string, AppendFile>();
-  /** Files that were let go while something was still to be written. */
-  readonly #closing = new Set<Promise<void>>();
-  #dropped = 0;
-  #failed = false;
+  readonly #files: RunFiles<AppendFile>;
 
   constructor(options: EventLogOptions) {
-    const { redact = [], maxBytes = 64 * MB, maxFiles = Number.POSITIVE_INFINITY } = options;
-    this.#options = options;
-    this.#lines = new Lines(redact);
-    this.#rotation = new Rotation(maxBytes, maxFiles);
+    const { redact = [], maxBytes = MAX_BYTES, maxFiles = Number.POSITIVE_INFINITY } = options;
+    const lines = new Lines(redact);
+    const rotation = new Rotation(maxBytes, maxFiles);
+    this.#filter = options.filter;
+    this.#lines = lines;
+    this.#files = new RunFiles(options, LOG_FILE, ({ run, ...setting }) => {
+      const notice = (count: number): string => lines.dropped(isoNow(), run, count);
+      const isFull: Rotation["isFull"] = (...file) => rotation.isFull(...file);
+      return new AppendFile({ ...setting, repair: repairLines, isFull, notice });
+    });
   }
 
   get dropped(): number {
-    let dropped = this.#dropped;
-    for (const file of this.#files.values()) dropped += file.dropped;
-    return dropped;
+    return this.#files.dropped;
   }
 
   onEvent(event: AnyEvent): void {
+    // The trace of a run needs all of its events, also those that are not written.
     const line = this.#lines.line(event);
-    if (this.#options.filter?.(event) === false) return;
-    this.#file(event.runId).append(line);
-    if (isEnd(event) && this.#options.root !== undefined) this.#release(event.runId);
+    if (this.#filter?.(event) !== false) this.#files.of(event.runId).append(line);
+    if (isEnd(event)) this.#files.ended(event.runId);
   }
 
-  async flush(): Promise<void> {
-    await Promise.all([...this.#closing, ...[...this.#files.values()].map((file) => file.flush())]);
+  flush(): Promise<void> {
+    return this.#files.flush();
   }
 
-  async close(): Promise<void> {
-    for (const key of [...this.#files.keys()]) this.#release(key);
-    await this.flush();
-  }
-
-  #file(runId: string): AppendFile {
-    const key = this.#options.root === undefined ? "" : runId;
-    const known = this.#files.get(key);
-    if (known !== undefined) return known;
-    const oldest = this.#files.size >= OPEN_RUNS ? this.#files.keys().next().value : undefined;
-    if (oldest !== undefined) this.#release(oldest);
-    const file = this.#create(key);
-    this.#files.set(key, file);
-    return file;
-  }
-
-  #create(run: string): AppendFile {
-    const { root, path, maxPendingBytes = 8 * MB } = this.#options;
-    return new AppendFile({
-      path: root === undefined ? path : join(root, folderName(run), "events.jsonl"),
-      maxPendingBytes,
-      repair: repairLines,
-      isFull: (...file) => this.#rotation.isFull(...file),
-      notice: (count) => this.#lines.dropped(isoNow(), run, count),
-      onError: (error) => this.#report(error),
-    });
-  }
-
-  /** Closes a file; what it dropped stays counted. */
-  #release(key: string): void {
-    const file = this.#files.get(key);
-    if (file === undefined) return;
-    this.#files.delete(key);
-    const closed = file.close().finally(() => {
-      this.#dropped += file.dropped;
-      this.#closing.delete(closed);
-    });
-    this.#closing.add(closed);
-  }
-
-  #report(error: unknown): void {
-    const first = !this.#failed;
-    this.#failed = true;
-    try {
-      if (this.#options.onError !== undefined) this.#options.onError(error);
-      else if (first) console.error("waymark: the event log can't be written.", error);
-    } catch (thrown) {
-      if (first) console.error("waymark: onError of the event log failed.", thrown);
-    }
+  close(): Promise<void> {
+    return this.#files.close();
   }
 }

@@ -1,12 +1,13 @@
-import { after, sleep } from "../clock.js";
-import { FatalError, RetryableError, show } from "../errors.js";
+import { sleep } from "../clock.js";
+import { FatalError, isWaymarkError, RetryableError, show } from "../errors.js";
 import type { NodeContext, NodeFunction, NodeResult } from "../graph/node.js";
 import { type Check, callable, check, checkOptions, integer } from "../options.js";
 import type { State } from "../state/state.js";
 import type { RunContext } from "./context.js";
-import { messageOf } from "./failure.js";
+import { isStop, messageOf } from "./failure.js";
 import { PauseSignal } from "./pauses.js";
 import { isSchema, type StandardSchema } from "./schema.js";
+import { within } from "./timeout.js";
 
 /** When and how often a node that failed is tried again. */
 export interface RetryPolicy {
@@ -83,12 +84,14 @@ export function withOptions<D extends object>(
       try {
         return await attemptOnce(node, state, visit, attempt, timeout);
       } catch (error) {
-        if (error instanceof PauseSignal || visit.signal.aborted) throw error;
+        const stopped = visit.signal.aborted || isStop(error, visit);
+        if (error instanceof PauseSignal || stopped) throw error;
+        const inner = innermost(error);
         const last =
-          attempt >= maxAttempts || error instanceof FatalError || !retryIf(error, attempt);
+          attempt >= maxAttempts || inner instanceof FatalError || !retryIf(error, attempt);
         state = await visit.stateSoFar();
         if (!last) {
-          const delayMs = waitBefore(error, attempt, retry ?? {});
+          const delayMs = waitBefore(inner, attempt, retry ?? {});
           visit.emit("node.retry", {
             node: visit.node,
             step: visit.step,
@@ -115,27 +118,16 @@ async function attemptOnce<D extends object>(
   timeout: number | undefined,
 ): Promise<NodeResult<D>> {
   if (timeout === undefined) return node(state, visit.attempted(attempt, visit.signal));
-  const controller = new AbortController();
-  const abort = (): void => controller.abort(visit.signal.reason);
-  visit.signal.addEventListener("abort", abort, { once: true });
-  let cancel = (): void => {};
-  // A node that ignores its signal is left alone: its result, if it ever comes, is not looked at.
-  const late = new Promise<never>((_resolve, reject) => {
-    cancel = after(timeout, () => {
-      const error = new Error(
-        `node ${show(visit.node)} took longer than its timeout of ${timeout} ms`,
-      );
-      error.name = "TimeoutError";
-      controller.abort(error);
-      reject(error);
-    });
-  });
-  try {
-    return await Promise.race([node(state, visit.attempted(attempt, controller.signal)), late]);
-  } finally {
-    cancel();
-    visit.signal.removeEventListener("abort", abort);
-  }
+  return within(timeout, `node ${show(visit.node)}`, visit.signal, (signal) =>
+    node(state, visit.attempted(attempt, signal)),
+  );
+}
+
+/** What went wrong, out of the errors that chain, parallel, route and subgraph put around it. */
+function innermost(error: unknown): unknown {
+  let inner = error;
+  while (isWaymarkError(inner) && inner.cause !== undefined) inner = inner.cause;
+  return inner;
 }
 
 /** Exponential, with up to half of it taken off at random, so that many runs don't come back at once. */

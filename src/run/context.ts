@@ -4,7 +4,6 @@ import type { LedgerWriter, NodeContext, ProgressPart } from "../graph/node.js";
 import { type PauseOptions, pauseRequest } from "../graph/pause.js";
 import { check, checkOptions, text } from "../options.js";
 import type { State } from "../state/state.js";
-import { answerKey, PauseSignal } from "./pauses.js";
 import type { Visit } from "./visit.js";
 
 const listOfText = check(
@@ -32,18 +31,21 @@ export class RunContext<D extends object> implements NodeContext<D> {
     return this.#visit.runId;
   }
 
+  get draining(): AbortSignal {
+    return this.#visit.draining;
+  }
+
   get idempotencyKey(): string {
     return `${this.runId}:${this.step}:${this.node}`;
   }
 
   async once<T>(key: string, action: () => T | Promise<T>): Promise<T> {
     text("key", key);
-    const work = this.#visit.work(this.step);
-    if (!work.has(key)) await work.remember(key, await action());
-    return work.recall(key) as T;
+    return (await this.#visit.work(this.step).once(key, this.attempt, action)) as T;
   }
 
   recall(key: string): unknown {
+    text("key", key);
     return this.#visit.work(this.step).recall(key);
   }
 
@@ -52,17 +54,20 @@ export class RunContext<D extends object> implements NodeContext<D> {
     await this.#visit.work(this.step).remember(key, value);
   }
 
+  forget(key: string): void {
+    text("key", key);
+    this.#visit.work(this.step).forget(key);
+  }
+
   async checkpoint(state: State<D>, reason: string): Promise<State<D>> {
     text("reason", reason);
-    return this.#visit.work(this.step).milestone(state, reason);
+    return this.#visit.workOf(this.step, this.attempt).milestone(state, reason);
   }
 
   async pause(name: string, options: PauseOptions): Promise<unknown> {
     text("name", name);
     const request = pauseRequest(name, options);
-    const work = this.#visit.work(this.step);
-    if (work.has(answerKey(name))) return work.recall(answerKey(name));
-    throw new PauseSignal([request]);
+    return this.#visit.workOf(this.step, this.attempt).answer(request);
   }
 
   get ledger(): LedgerWriter {
@@ -83,7 +88,13 @@ export class RunContext<D extends object> implements NodeContext<D> {
 
   /** The same visit, at another attempt. */
   attempted(attempt: number, signal: AbortSignal): RunContext<D> {
+    this.#visit.attempt(attempt);
     return new RunContext(this.#visit, signal, this.node, this.step, attempt);
+  }
+
+  /** Whether another attempt is of no use: the run pauses, or can't save. */
+  get isOver(): boolean {
+    return this.#visit.failure !== undefined || this.#visit.asked.length > 0;
   }
 
   /** Where the next attempt starts: at the last milestone, if there was one. */

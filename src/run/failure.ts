@@ -40,18 +40,32 @@ export class Failure<D extends object> {
   }
 }
 
-/** A node threw; if it did so because the run was cancelled, it did not fail. */
+/** Why a run that drains has ended. */
+export const DRAINS = "the graph drains";
+
+/** What can stop a node before it is done. */
+export interface Stop {
+  readonly signal: AbortSignal;
+  readonly draining: AbortSignal;
+}
+
+/** Whether an error says that a node was stopped, and not that it failed. */
+export function isStop(error: unknown, { signal, draining }: Stop): boolean {
+  // A node may have been running another graph, which was stopped with it.
+  const isAbort =
+    isWaymarkError(error, "ABORTED") || (error instanceof Error && error.name === "AbortError");
+  return [signal, draining].some((one) => one.aborted && (error === one.reason || isAbort));
+}
+
+/** A node threw; if it did so because the run was stopped, it did not fail. */
 export function nodeFailed<D extends object>(
   state: State<D>,
   node: string,
   error: unknown,
-  signal: AbortSignal,
+  stop: Stop,
 ): Failure<D> {
   if (error instanceof Failure) return new Failure(error.code, node, state, error.message);
-  // A node may have been running another graph, which was cancelled with it.
-  const isAbort =
-    isWaymarkError(error, "ABORTED") || (error instanceof Error && error.name === "AbortError");
-  if (signal.aborted && (error === signal.reason || isAbort)) return aborted(state, node, error);
+  if (isStop(error, stop)) return aborted(state, node, error);
   return new Failure(
     "NODE_FAILED",
     node,

@@ -1,7 +1,7 @@
 import { ConfigError, show } from "../errors.js";
+import { encode } from "../state/encode.js";
 import { isPlainObject, own } from "../state/own.js";
-import type { PauseRequest } from "../state/record.js";
-import { noPauses } from "../state/record.js";
+import { noPauses, type PauseRequest } from "../state/record.js";
 import { State } from "../state/state.js";
 import { isSchema, type StandardSchema, validated } from "./schema.js";
 
@@ -17,32 +17,44 @@ export class PauseSignal extends Error {
   }
 }
 
-/** The key under which a visit remembers the answer to one of its pauses. */
-export function answerKey(name: string): string {
-  return `pause ${name}`;
-}
+/** The answers to the pauses of a visit, by name. */
+export type Answers = Readonly<Record<string, unknown>>;
+
+/** The key under which a visit keeps them. No node can use it, because it is empty. */
+export const ANSWERS = "";
+
+/** What checks the input of a node's pauses: all of them, or each by its name. */
+export type InputSchemas = StandardSchema | Readonly<Record<string, StandardSchema>>;
 
 /**
  * A paused State with its input taken in: as answers, if the node waits inside, and else in its data.
  *
- * @throws ConfigError when there is no input and one is needed, or it is not what the schema wants.
+ * @throws ConfigError when an input is needed and missing, or given and not needed, or not what the
+ * schema wants.
+ * @throws SerializationError when a checkpoint can't hold it.
  */
 export async function answered<D extends object>(
   state: State<D>,
-  given: { readonly input?: unknown },
-  schemas: StandardSchema | Readonly<Record<string, StandardSchema>> | undefined,
+  input: unknown,
+  schemas: InputSchemas | undefined,
 ): Promise<State<D>> {
   const { pauses, unfinished } = state;
-  const answers = await collect(pauses, given, schemas);
-  if (unfinished !== undefined) {
-    const keys = [...answers].map(([{ name }, value]) => [answerKey(name), own(value)] as const);
-    const results = Object.freeze({ ...unfinished.results, ...Object.fromEntries(keys) });
-    const next = { ...unfinished, results, opaque: true };
-    return State.progressed(state, { unfinished: Object.freeze(next), pauses: noPauses });
+  refuseNeedless(pauses, input);
+  const answers = await collect(pauses, input, schemas);
+  if (unfinished === undefined) {
+    let next = state;
+    for (const [{ into }, value] of answers) {
+      if (value !== undefined) next = next.merge(toPatch(into, value));
+    }
+    return State.progressed(next, { pauses: noPauses });
   }
-  let next = state;
-  for (const [{ into }, value] of answers) next = next.merge(toPatch(into, value) as object);
-  return State.progressed(next, { pauses: noPauses });
+  const before = unfinished.results.byKey().get(ANSWERS) as Answers | undefined;
+  const named = [...answers].map(([{ name }, value]) => [name, value] as const);
+  const all = own({ ...before, ...Object.fromEntries(named) });
+  const results = unfinished.results.with(ANSWERS, all);
+  // Whether an answer can be frozen is not looked at: a pause is rare.
+  const next = Object.freeze({ ...unfinished, results, opaque: true });
+  return State.progressed(state, { unfinished: next, pauses: noPauses });
 }
 
 function toPatch(into: string | undefined, value: unknown): object {
@@ -54,38 +66,68 @@ function toPatch(into: string | undefined, value: unknown): object {
   );
 }
 
-/** The answer to each pause that got one. Several take an object with a value for each name. */
+function refuseNeedless(pauses: readonly PauseRequest[], input: unknown): void {
+  const stop = pauses.find(({ breakpoint }) => breakpoint !== undefined);
+  if (input === undefined || stop === undefined) return;
+  const problem = `was given, but the run only stopped at a ${stop.reason}: resume it without input`;
+  throw new ConfigError("input", problem);
+}
+
+/** The answer to each pause that has one. One that asks for nothing has its answer as soon as the run is resumed. */
 async function collect(
   pauses: readonly PauseRequest[],
-  given: { readonly input?: unknown },
-  schemas: StandardSchema | Readonly<Record<string, StandardSchema>> | undefined,
+  input: unknown,
+  schemas: InputSchemas | undefined,
 ): Promise<Map<PauseRequest, unknown>> {
+  const isOnly = pauses.length === 1;
+  const given = isOnly ? undefined : byName(pauses, input);
   const answers = new Map<PauseRequest, unknown>();
-  const several = pauses.length > 1;
+  const missing: PauseRequest[] = [];
   for (const pause of pauses) {
-    const has = several ? hasKey(given.input, pause.name) : given.input !== undefined;
-    const label = several ? `input.${pause.name}` : "input";
-    if (has) {
-      const value = several ? Reflect.get(given.input as object, pause.name) : given.input;
-      const schema = isSchema(schemas) ? schemas : schemas?.[pause.name];
-      answers.set(pause, schema === undefined ? value : await validated(label, value, schema));
-    } else if (!several && pause.ask !== undefined) {
-      throw new ConfigError(
-        "input",
-        `is missing: the run is paused (${pause.reason}) and asks ${show(pause.ask)}`,
-      );
+    const has = given === undefined ? input !== undefined : Object.hasOwn(given, pause.name);
+    if (!has && pause.ask !== undefined) {
+      missing.push(pause);
+      continue;
     }
+    const label = isOnly ? "input" : `input.${pause.name}`;
+    const value = given === undefined ? input : has ? given[pause.name] : undefined;
+    const schema = schemaOf(schemas, pause.name);
+    const answer: unknown = schema === undefined ? value : await validated(label, value, schema);
+    encode(own(answer), label);
+    answers.set(pause, answer);
   }
-  if (several && answers.size === 0) {
-    const names = pauses.map(({ name }) => show(name)).join(", ");
-    throw new ConfigError(
-      "input",
-      `wants an object with a value for one or more of ${names}, got ${show(given.input)}`,
-    );
-  }
+  // Several may be answered one after the other, each as it comes.
+  const isNone = given === undefined || Object.keys(given).length === 0;
+  if (missing.length > 0 && isNone) throw unanswered(missing, isOnly);
   return answers;
 }
 
-function hasKey(value: unknown, key: string): boolean {
-  return typeof value === "object" && value !== null && Object.hasOwn(value, key);
+/** The input for several pauses, by their names. */
+function byName(pauses: readonly PauseRequest[], input: unknown): Answers {
+  const names = pauses.map(({ name }) => show(name)).join(", ");
+  if (input === undefined) return {};
+  if (typeof input !== "object" || input === null || !isPlainObject(input)) {
+    const problem = `wants an object with a value for one or more of ${names}, got ${show(input)}`;
+    throw new ConfigError("input", problem);
+  }
+  const unknown = Object.keys(input).find((key) => !pauses.some(({ name }) => name === key));
+  if (unknown === undefined) return input;
+  throw new ConfigError(`input.${unknown}`, `answers nothing: the run waits for ${names}`);
+}
+
+function unanswered(missing: readonly PauseRequest[], isOnly: boolean): ConfigError {
+  const asked = missing.map(({ name, reason, ask }) => {
+    const label = isOnly ? "" : `${show(name)}: `;
+    return `${label}${reason} (${typeof ask === "string" ? show(ask) : "see state.pauses"})`;
+  });
+  const how = isOnly ? "{ input }" : "{ input } with a value for each name";
+  return new ConfigError(
+    "input",
+    `is missing: the run is paused for ${asked.join("; ")}. Call resume(runId, ${how})`,
+  );
+}
+
+function schemaOf(schemas: InputSchemas | undefined, name: string): StandardSchema | undefined {
+  if (schemas === undefined || isSchema(schemas)) return schemas;
+  return Object.hasOwn(schemas, name) ? schemas[name] : undefined;
 }

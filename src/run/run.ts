@@ -10,7 +10,7 @@ import { noPauses, type PauseRequest, VisitCounts } from "../state/record.js";
 import { State } from "../state/state.js";
 import type { Settings } from "./config.js";
 import { RunContext } from "./context.js";
-import { aborted, Failure, messageOf, nameOf, nodeFailed, tooLong } from "./failure.js";
+import { aborted, DRAINS, Failure, messageOf, nameOf, nodeFailed, tooLong } from "./failure.js";
 import { nextNode } from "./next.js";
 import { Path } from "./path.js";
 import { PauseSignal } from "./pauses.js";
@@ -86,6 +86,7 @@ export class Run<D extends object> {
   /** Lets the running node finish, saves, and stops so that the run can be resumed. */
   drain(): void {
     this.#draining = true;
+    this.#visit.drain();
   }
 
   async #begin(state: State<D>, resumed: boolean): Promise<State<D>> {
@@ -116,7 +117,7 @@ export class Run<D extends object> {
       const { name, index, exit } = node;
       if (gate !== undefined) await gate();
       if (signal.aborted) throw aborted(state, name, signal.reason);
-      if (this.#draining) throw aborted(state, name, "the graph drains");
+      if (this.#draining) throw aborted(state, name, DRAINS);
       if (state.step >= maxIterations) throw tooLong(state, name);
       if (this.#before?.has(name) && !skipBreakpoint) {
         return this.#pause(state, [breakpoint("before", name)]);
@@ -154,7 +155,7 @@ export class Run<D extends object> {
         if (visit.failure !== undefined) throw visit.failure;
         if (error instanceof PauseSignal && saver !== undefined)
           return this.#pause(left, error.requests);
-        const failure = nodeFailed(left, name, error, signal);
+        const failure = nodeFailed(left, name, error, { signal, draining: visit.draining });
         const data = {
           node: name,
           step: state.step,

@@ -1,4 +1,4 @@
-import type { CheckpointAt, HistoryEntry } from "../checkpoint/store.js";
+import type { CheckpointAt, CheckpointStore, HistoryEntry } from "../checkpoint/store.js";
 import { ConfigError, GraphError, isWaymarkError, show } from "../errors.js";
 import type { AnyEvent, EventHandler, EventType } from "../events.js";
 import { toMermaid } from "../graph/mermaid.js";
@@ -51,17 +51,37 @@ export interface ResumeOptions extends ExecuteOptions, CheckpointAt {
  * ```
  */
 export class StateGraph<D extends object, N extends string = never> {
-  readonly #settings: Settings;
-  readonly #topology = new Topology<D>();
-  readonly #checkpoints: Checkpoints<D>;
+  #settings: Settings;
+  #topology = new Topology<D>();
+  #checkpoints: Checkpoints<D>;
   /** What checks the input of each node's pauses. */
-  readonly #inputs = new Map<string, NonNullable<NodeOptions<D>["input"]>>();
+  #inputs = new Map<string, NonNullable<NodeOptions<D>["input"]>>();
   readonly #active = new Map<Run<D>, Promise<unknown>>();
 
   /** @throws ConfigError that names the field, what it got and what it wants. */
   constructor(config: GraphConfig = {}) {
     this.#settings = resolveConfig(config);
     this.#checkpoints = new Checkpoints(this.#settings, this.#topology);
+  }
+
+  /** @internal The same graph, saving each step in another store and keeping it: how it runs inside a node. */
+  static inside<D extends object, N extends string>(
+    graph: StateGraph<D, N>,
+    store: CheckpointStore,
+  ): StateGraph<D, N> {
+    const inner = new StateGraph<D, N>();
+    const { interval } = graph.#settings;
+    inner.#settings = {
+      ...graph.#settings,
+      store,
+      interval: Number.isFinite(interval) ? interval : 1,
+      preserve: true,
+      onSaveError: "fail",
+    };
+    inner.#topology = graph.#topology;
+    inner.#inputs = graph.#inputs;
+    inner.#checkpoints = new Checkpoints(inner.#settings, inner.#topology);
+    return inner;
   }
 
   /** The graph's name. */

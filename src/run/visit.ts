@@ -4,10 +4,12 @@ import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import type { LedgerWriter } from "../graph/node.js";
 import type { Ledger } from "../state/ledger.js";
-import type { State } from "../state/state.js";
+import { noPauses, type PauseRequest } from "../state/record.js";
+import { State } from "../state/state.js";
 import type { Settings } from "./config.js";
+import { DRAINS } from "./failure.js";
 import type { Saver } from "./saver.js";
-import { Work } from "./work.js";
+import { ended, Work } from "./work.js";
 
 /** The node that is running, as its contexts see it. A run has one, and turns it to each node. */
 export class Visit<D extends object> {
@@ -17,8 +19,12 @@ export class Visit<D extends object> {
   readonly #lost: (error: unknown) => void;
   #state: State<D>;
   #node = "";
+  #attempt = 1;
+  #open = false;
   #work: Work<D> | undefined;
   #ledger: Ledger;
+  #drain: AbortController | undefined;
+  #drained = false;
 
   /** @param lost - is told when another writer has taken the run. */
   constructor(
@@ -40,25 +46,68 @@ export class Visit<D extends object> {
     return this.#ledger;
   }
 
+  /** Aborts when the run drains. Made when it is asked for: few nodes do. */
+  get draining(): AbortSignal {
+    this.#drain ??= new AbortController();
+    if (this.#drained) this.#drain.abort(DRAINS);
+    return this.#drain.signal;
+  }
+
+  drain(): void {
+    this.#drained = true;
+    this.#drain?.abort(DRAINS);
+  }
+
   begin(node: string, state: State<D>): void {
     this.#state = state;
-    this.#node = node;
+    this.#attempt = 1;
+    this.#open = true;
     this.#work = undefined;
   }
 
-  /** The node is done: the State that its result goes on from. */
+  /** The node has returned: the State that its result goes on from. Nobody can write through its contexts any more. */
   end(state: State<D>): State<D> | Promise<State<D>> {
+    this.#open = false;
     return this.#work === undefined ? state : this.#work.end();
   }
 
-  /** The node is not done: what it leaves to its next attempt, in this process or another. */
+  /** The node has failed: what it leaves to a resume. Nobody can write through its contexts any more. */
+  async fail(): Promise<State<D>> {
+    this.#open = false;
+    return this.#work?.left(true) ?? this.#left();
+  }
+
+  /** An attempt has failed: what it leaves to the next one. */
   async soFar(): Promise<State<D>> {
-    return this.#work === undefined ? this.#state : this.#work.left();
+    return this.#work?.left(false) ?? this.#left();
+  }
+
+  #left(): State<D> {
+    return State.progressed(this.#state, { ledger: this.#ledger });
+  }
+
+  /** Only the newest attempt may set milestones and pause; one that was given up may still be running. */
+  attempt(attempt: number): void {
+    this.#attempt = attempt;
   }
 
   /** What ended the visit's saves, if anything did. */
   get failure(): unknown {
     return this.#work?.failure;
+  }
+
+  /** The pauses that the node asked for and that nobody has answered. */
+  get asked(): readonly PauseRequest[] {
+    return this.#work?.asked ?? noPauses;
+  }
+
+  /** What the running node must not lose, as one attempt of it sees it. */
+  workOf(step: number, attempt: number): Work<D> {
+    if (attempt === this.#attempt) return this.work(step);
+    throw new ConfigError(
+      "context",
+      `belongs to attempt ${attempt} of step ${step}, which has ended: stop when its signal aborts`,
+    );
   }
 
   /** What the running node must not lose. */
@@ -94,6 +143,8 @@ export class Visit<D extends object> {
         write(this.#ledger.setAgent(id, { ...agent, ...origin, timestamp: isoNow() })),
       output: (name, ref) =>
         write(this.#ledger.setOutput(name, { ref, ...origin, timestamp: isoNow() })),
+      merge: (base, other) =>
+        write(this.#ledger.merge(base, other).withLimits(this.#settings.ledger)),
     };
   }
 
@@ -103,10 +154,6 @@ export class Visit<D extends object> {
 
   /** A node that has ended must not write into the next one's work. */
   #check(step: number): void {
-    if (step === this.#state.step) return;
-    throw new ConfigError(
-      "context",
-      `belongs to step ${step}, which has ended: await all you start in a node`,
-    );
+    if (!this.#open || step !== this.#state.step) throw ended(step);
   }
 }

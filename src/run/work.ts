@@ -2,24 +2,39 @@ import { CheckpointConflictError, ConfigError, show } from "../errors.js";
 import { encode } from "../state/encode.js";
 import type { Ledger } from "../state/ledger.js";
 import { OPAQUE, own, traitsOf } from "../state/own.js";
+import { type PauseRequest, Results } from "../state/record.js";
 import { State } from "../state/state.js";
+import { outsideRun } from "./failure.js";
+import { ANSWERS, type Answers, PauseSignal } from "./pauses.js";
 import type { Saver } from "./saver.js";
 
+/** Entries that were replaced are dropped when there are so many of them. */
+const MOST_REPLACED = 100;
+
 /**
- * What one visit of a node does before it completes: results it must not lose, milestones. The
- * State in here has the node before it as `checkpointNode`, and a resume runs this node again.
+ * What one visit of a node does before it completes: results it must not lose, milestones, pauses.
+ * The State in here has the node before it as `checkpointNode`, and a resume runs this node again.
  */
 export class Work<D extends object> {
   readonly #node: string;
   readonly #saver: Saver<D> | undefined;
   readonly #ledger: () => Ledger;
   readonly #lost: (error: unknown) => void;
-  readonly #results: Map<string, unknown>;
+  readonly #known: Map<string, unknown>;
+  /** What is being done once, by attempt and key, for those who ask for the same at the same time. */
+  readonly #running = new Map<string, Promise<unknown>>();
+  /** The saves of results that are not in the store yet. */
+  readonly #unsaved = new Map<string, Promise<void>>();
+  readonly #asked = new Map<string, PauseRequest>();
+  /** The milestones since the last save. */
+  #reasons: string[] = [];
+  #results: Results;
   #state: State<D>;
   #opaque: boolean;
   #saving: Promise<void> = Promise.resolve();
   #waiting: Promise<void> | undefined;
   #failure: unknown;
+  #ended = false;
 
   constructor(
     node: string,
@@ -33,7 +48,8 @@ export class Work<D extends object> {
     this.#saver = saver;
     this.#ledger = ledger;
     this.#lost = lost;
-    this.#results = new Map(Object.entries(before?.results ?? {}));
+    this.#results = before?.results ?? Results.of([]);
+    this.#known = this.#results.byKey();
     this.#opaque = before?.opaque ?? false;
     this.#state = state;
   }
@@ -43,46 +59,107 @@ export class Work<D extends object> {
     return this.#failure;
   }
 
-  has(key: string): boolean {
-    return this.#results.has(key);
+  /** The pauses that the node asked for and that nobody has answered. */
+  get asked(): readonly PauseRequest[] {
+    return [...this.#asked.values()];
   }
 
   recall(key: string): unknown {
-    return this.#results.get(key);
+    return this.#known.get(key);
+  }
+
+  /** What an action gave, now or before; it is saved when the promise resolves. */
+  once<T>(key: string, attempt: number, action: () => T | Promise<T>): Promise<unknown> {
+    // Not shared between attempts: the one that was given up may be waiting for ever.
+    const id = `${attempt} ${key}`;
+    const running = this.#running.get(id);
+    if (running !== undefined) return running;
+    const result = this.#doOnce(key, action).finally(() => this.#running.delete(id));
+    this.#running.set(id, result);
+    return result;
+  }
+
+  async #doOnce<T>(key: string, action: () => T | Promise<T>): Promise<unknown> {
+    if (!this.#known.has(key)) {
+      const value = await action();
+      // An attempt that was given up may have come to its end meanwhile: the first result counts.
+      if (!this.#known.has(key)) await this.remember(key, value);
+    }
+    await this.#unsaved.get(key);
+    return this.#known.get(key);
   }
 
   /** Keeps a value; it is saved when the promise resolves. */
-  remember(key: string, value: unknown): Promise<void> {
+  async remember(key: string, value: unknown): Promise<void> {
+    this.#checkOpen();
     const kept: unknown = own(value);
     if (traitsOf(kept) & OPAQUE) {
       // Refused here, by its own name, and not by the save that happens to come next.
-      encode(kept, key);
+      if (this.#saver !== undefined) encode(kept, key);
       this.#opaque = true;
     }
-    this.#results.set(key, kept);
-    return this.#save("once");
+    this.#known.set(key, kept);
+    this.#results =
+      this.#results.length > this.#known.size + MOST_REPLACED
+        ? Results.of(this.#known)
+        : this.#results.with(key, kept);
+    const saved = this.#save();
+    this.#unsaved.set(key, saved);
+    try {
+      await saved;
+    } finally {
+      if (this.#unsaved.get(key) === saved) this.#unsaved.delete(key);
+    }
+  }
+
+  forget(key: string): void {
+    this.#checkOpen();
+    if (this.#known.delete(key)) this.#results = this.#results.without(key);
   }
 
   /** Goes on from another State; it is saved when the promise resolves. */
   async milestone(state: State<D>, reason: string): Promise<State<D>> {
+    this.#checkOpen();
     if (!(state instanceof State))
       throw new ConfigError("state", `wants a State, got ${show(state)}`);
+    if (state.runId !== this.#state.runId) {
+      const problem = `is the State of run ${show(state.runId)}: build on the State that the node is given`;
+      throw new ConfigError("state", problem);
+    }
+    // As with results: the node is told, and can still do something about it.
+    if (this.#saver !== undefined && State.isOpaque(state)) state.toJSON();
     this.#state = State.advance(this.#state, state, State.fields(this.#state).progress);
-    await this.#save(reason);
+    this.#reasons.push(reason);
+    await this.#save();
     return this.#snapshot();
   }
 
-  /** All is saved and the node is done: the State that its result goes on from. */
+  /** The answer to a pause. Without one the run pauses, whatever the node makes of what is thrown here. */
+  answer(request: PauseRequest): unknown {
+    const answers = this.#known.get(ANSWERS) as Answers | undefined;
+    if (answers !== undefined && Object.hasOwn(answers, request.name)) return answers[request.name];
+    if (!this.#asked.has(request.name)) this.#asked.set(request.name, request);
+    throw new PauseSignal(this.asked);
+  }
+
+  /** The node has returned, and all is saved: the State that its result goes on from. */
   async end(): Promise<State<D>> {
+    this.#ended = true;
     await this.#settle();
     if (this.#failure !== undefined) throw this.#failure;
+    if (this.#asked.size > 0) throw new PauseSignal(this.asked);
     return this.#state;
   }
 
-  /** The node is not done: the State that its next attempt starts from. */
-  async left(): Promise<State<D>> {
+  /** The node is not done: the State that its next attempt starts from, in this process or in another. */
+  async left(isLast: boolean): Promise<State<D>> {
+    this.#ended ||= isLast;
     await this.#settle();
     return this.#snapshot();
+  }
+
+  #checkOpen(): void {
+    if (this.#ended) throw ended(this.#state.step);
   }
 
   async #settle(): Promise<void> {
@@ -91,26 +168,28 @@ export class Work<D extends object> {
   }
 
   #snapshot(): State<D> {
-    const results = Object.freeze(Object.fromEntries(this.#results));
-    const unfinished = Object.freeze({ node: this.#node, results, opaque: this.#opaque });
+    const [node, results, opaque] = [this.#node, this.#results, this.#opaque];
+    const unfinished = Object.freeze({ node, results, opaque });
     return State.progressed(this.#state, { unfinished, ledger: this.#ledger() });
   }
 
   /** Those who come while a save is under way share the next one. */
-  async #save(reason: string): Promise<void> {
+  async #save(): Promise<void> {
     if (this.#saver === undefined) return;
     this.#waiting ??= this.#saving.then(() => {
       this.#waiting = undefined;
-      this.#saving = this.#saveNow(reason);
+      this.#saving = this.#saveNow();
       return this.#saving;
     });
     await this.#waiting;
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#failure !== undefined) throw outsideRun(this.#failure);
   }
 
   /** Never rejects; what went wrong is kept. */
-  async #saveNow(reason: string): Promise<void> {
+  async #saveNow(): Promise<void> {
     if (this.#saver === undefined || this.#failure !== undefined) return;
+    const reason = this.#reasons.length > 0 ? this.#reasons.join(", ") : "once";
+    this.#reasons = [];
     try {
       const saved = await this.#saver.save(State.progressed(this.#snapshot(), { reason }));
       // A milestone may have come meanwhile, so only the record is taken.
@@ -120,4 +199,12 @@ export class Work<D extends object> {
       if (error instanceof CheckpointConflictError) this.#lost(error);
     }
   }
+}
+
+/** The error for a node that writes when it is over. */
+export function ended(step: number): ConfigError {
+  return new ConfigError(
+    "context",
+    `belongs to step ${step}, which has ended: await all you start in a node`,
+  );
 }

@@ -9,6 +9,8 @@ import {
   type PauseRequest,
   type RunError,
   type RunStatus,
+  type Recovery,
+  Results,
   type StateFields,
   statuses,
   type Unfinished,
@@ -16,6 +18,8 @@ import {
   type Visits,
 } from "./record.js";
 import { checkRunId } from "./run-id.js";
+
+const breakpoints = ["before", "after"] as const;
 
 /** The format that this version writes. A checkpoint of a higher one is refused. */
 const FORMAT = 1;
@@ -54,6 +58,8 @@ export interface StateJSON {
   readonly pauses?: readonly unknown[];
   /** What a node that has not completed has done so far. */
   readonly unfinished?: UnfinishedJSON;
+  /** How often the run was recovered at startup and got no further. */
+  readonly recovery?: RecoveryJSON;
   /** The data, with tags where JSON has no type for a value. */
   readonly data: unknown;
 }
@@ -66,11 +72,21 @@ export interface UnfinishedJSON {
   readonly results: unknown;
 }
 
+/** How often a run was recovered at startup and got no further, as JSON. */
+export interface RecoveryJSON {
+  /** How often. */
+  readonly attempts: number;
+  /** How many nodes had completed. */
+  readonly step: number;
+  /** How many results its unfinished node had. */
+  readonly results: number;
+}
+
 /** A State's fields as JSON. */
 export function encodeState({ data, traits, identity, progress, saved }: StateFields): StateJSON {
   const { runId, parent, graph } = identity;
   const { checkpointNode, timestamp, step, status, reason, error, visits } = progress;
-  const { pauses, unfinished, ledger } = progress;
+  const { pauses, unfinished, ledger, recovery } = progress;
   return {
     waymark: FORMAT,
     runId,
@@ -87,11 +103,14 @@ export function encodeState({ data, traits, identity, progress, saved }: StateFi
     visits: visits.byName(),
     ...(!ledger.isEmpty && { ledger: ledger.toJSON() }),
     ...(pauses.length > 0 && { pauses: pauses.map(encodePause) }),
-    ...(unfinished && {
-      unfinished: { node: unfinished.node, results: encode(unfinished.results, "results") },
-    }),
+    ...(unfinished && { unfinished: encodeUnfinished(unfinished) }),
+    ...(recovery && { recovery }),
     data: traits === PLAIN && !looksTagged(Object.keys(data)) ? data : encode(data, "data"),
   };
+}
+
+function encodeUnfinished({ node, results }: Unfinished): UnfinishedJSON {
+  return { node, results: encode(Object.fromEntries(results.byKey()), "results") };
 }
 
 function encodePause(pause: PauseRequest): unknown {
@@ -131,13 +150,7 @@ export function decodeState(json: unknown): StateFields {
     version: inner.integer("version", 0),
     fingerprint: inner.text("fingerprint"),
   }));
-  const status = statuses.find((known) => known === fields.text("status"));
-  if (status === undefined) {
-    throw new SerializationError(
-      "state.status",
-      `wants one of ${statuses.join(", ")}, got ${show(fields.text("status"))}`,
-    );
-  }
+  const status = fields.oneOf("status", statuses);
   return {
     data: value,
     traits,
@@ -152,6 +165,7 @@ export function decodeState(json: unknown): StateFields {
       visits: fields.counts("visits"),
       pauses: fields.list("pauses", decodePause),
       unfinished: fields.optional("unfinished", decodeUnfinished),
+      recovery: fields.optional("recovery", decodeRecovery),
       ledger: fields.has("ledger") ? Ledger.fromTree(fields.any("ledger")) : Ledger.empty,
     },
     saved: {
@@ -169,13 +183,22 @@ function decodePause(fields: Fields): PauseRequest {
     reason,
     ...(fields.has("ask") && { ask: decode(fields.any("ask"), "ask").value }),
     ...(fields.has("into") && { into: fields.text("into") }),
+    ...(fields.has("breakpoint") && { breakpoint: fields.oneOf("breakpoint", breakpoints) }),
   };
 }
 
 function decodeUnfinished(fields: Fields): Unfinished {
   const { value, traits } = decode(fields.object("results"), "results");
-  const results = value as Readonly<Record<string, unknown>>;
+  const results = Results.of(Object.entries(value as object));
   return { node: fields.text("node"), results, opaque: (traits & OPAQUE) !== 0 };
+}
+
+function decodeRecovery(fields: Fields): Recovery {
+  return {
+    attempts: fields.integer("attempts", 0),
+    step: fields.integer("step", 0),
+    results: fields.integer("results", 0),
+  };
 }
 
 /** Reads the fields of an untrusted object one by one. */
@@ -194,6 +217,12 @@ class Fields {
   text(key: string): string {
     const value = this.#get(key);
     return typeof value === "string" ? value : this.#refuse(key, "a string");
+  }
+
+  oneOf<T extends string>(key: string, choices: readonly T[]): T {
+    const value = this.text(key);
+    const found = choices.find((choice) => choice === value);
+    return found ?? this.#refuse(key, `one of ${choices.join(", ")}`);
   }
 
   runId(key: string): string {

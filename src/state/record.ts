@@ -51,13 +51,23 @@ export interface PauseRequest {
   readonly ask?: unknown;
   /** The key of the data that the input becomes; without it the input is merged into the data. */
   readonly into?: string;
+  /** Where it is a breakpoint of the config, that takes no input: before the node or after it. */
+  readonly breakpoint?: "before" | "after";
+}
+
+/** How often a run was recovered at startup and got no further. */
+export interface Recovery {
+  readonly attempts: number;
+  /** How far it had come: the step, and how many results its unfinished node had. */
+  readonly step: number;
+  readonly results: number;
 }
 
 /** What a node that has not completed has done so far. */
 export interface Unfinished {
   readonly node: string;
   /** What it must not do again, by key. */
-  readonly results: Readonly<Record<string, unknown>>;
+  readonly results: Results;
   /** Whether a save must walk the results; see `own.ts`. */
   readonly opaque: boolean;
 }
@@ -81,6 +91,7 @@ export interface Progress {
   readonly pauses: readonly PauseRequest[];
   readonly unfinished: Unfinished | undefined;
   readonly ledger: Ledger;
+  readonly recovery: Recovery | undefined;
 }
 
 /** How often each node completed, by node name. */
@@ -129,5 +140,48 @@ export class VisitCounts {
       if (count > 0) setKey(visits, name, count);
     });
     return Object.freeze(visits);
+  }
+}
+
+type Result = readonly [key: string, value: unknown];
+
+/** Stands in the log for a result that was let go of. */
+const gone = Symbol("gone");
+
+/** What a node has done, by key. Taken at every save of a node that may do a hundred thousand things, so taking it costs nothing. */
+export class Results {
+  /** Only grows, so that those who know a part of it can share it. A later entry replaces an earlier one of its key. */
+  readonly #log: Result[];
+  readonly #length: number;
+
+  private constructor(log: Result[]) {
+    this.#log = log;
+    this.#length = log.length;
+  }
+
+  static of(results: Iterable<Result>): Results {
+    return new Results([...results]);
+  }
+
+  /** How many entries there are, with those that were replaced. */
+  get length(): number {
+    return this.#length;
+  }
+
+  with(key: string, value: unknown): Results {
+    const isNewest = this.#log.length === this.#length;
+    const log = isNewest ? this.#log : this.#log.slice(0, this.#length);
+    log.push([key, value]);
+    return new Results(log);
+  }
+
+  without(key: string): Results {
+    return this.with(key, gone);
+  }
+
+  byKey(): Map<string, unknown> {
+    const known = new Map(this.#log.slice(0, this.#length));
+    for (const [key, value] of known) if (value === gone) known.delete(key);
+    return known;
   }
 }

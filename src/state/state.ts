@@ -14,6 +14,7 @@ import {
   type ParentLink,
   type PauseRequest,
   type Progress,
+  type Recovery,
   type RunError,
   type RunStatus,
   type Saved,
@@ -151,7 +152,10 @@ export class State<D extends object> {
     return this.#progress.error;
   }
 
-  /** Why this State was last to be saved: `start`, `interval`, `complete`, `failure`, `abort`, `fork` or `rollback`. */
+  /**
+   * Why this State was last to be saved: `start`, `interval`, `complete`, `failure`, `abort`, `pause`,
+   * `input`, `resume`, `once`, `fork`, `rollback`, `recovery`, or what a trigger or a milestone says.
+   */
   get reason(): string {
     return this.#progress.reason;
   }
@@ -176,7 +180,12 @@ export class State<D extends object> {
     return this.#progress.unfinished;
   }
 
-  /** @internal The same, before names are put to them. */
+  /** @internal How often the run was recovered and got no further. */
+  get recovery(): Recovery | undefined {
+    return this.#progress.recovery;
+  }
+
+  /** @internal How often each node completed, before names are put to it. */
   get visitCounts(): VisitCounts {
     return this.#progress.visits;
   }
@@ -448,6 +457,7 @@ function newProgress(): Progress {
     pauses: noPauses,
     unfinished: undefined,
     ledger: Ledger.empty,
+    recovery: undefined,
   };
 }
 

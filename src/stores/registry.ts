@@ -9,7 +9,7 @@ export type CheckpointStoreFactory = () => CheckpointStore | Promise<CheckpointS
 
 const registered = new Map<string, CheckpointStore | CheckpointStoreFactory>([
   ["memory", () => new MemoryStore()],
-  ["file", new DeferredStore("file", async () => new (await import("./file.js")).FileStore())],
+  ["file", new DeferredStore("file", async () => new (await import("#stores/file")).FileStore())],
 ]);
 
 /**

@@ -345,6 +345,10 @@ describe("many writers", () => {
       }),
     );
     expect(written.every((count) => count >= 300)).toBe(true);
+    // Whoever writes next mends what the last one left.
+    const next = eventLog({ path });
+    next.onEvent(start("next"));
+    await next.close();
     const lines = linesOf(path);
     expect(lines.every((line) => line.event === "node.start" || line.event === "log.torn")).toBe(
       true,

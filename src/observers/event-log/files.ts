@@ -1,30 +1,6 @@
-import {
-  closeSync,
-  fstatSync,
-  futimesSync,
-  linkSync,
-  openSync,
-  readdirSync,
-  readSync,
-  renameSync,
-  statSync,
-  unlinkSync,
-  writeSync,
-} from "node:fs";
+import { linkSync, readdirSync, readSync, renameSync, statSync, unlinkSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
-
-/** Where a log is: a folder with one for each run, or one file for all. */
-export type LogPlace =
-  | {
-      /** Each run's log is `{root}/{runId}/events.jsonl`, beside its checkpoints if a FileStore has the same root. */
-      readonly root: string;
-      readonly path?: undefined;
-    }
-  | {
-      /** One file for all runs. */
-      readonly path: string;
-      readonly root?: undefined;
-    };
+import { overwrite, tornSize } from "../append-file.js";
 
 const NEWLINE = 10;
 const SPACE = 32;
@@ -36,34 +12,18 @@ const TORN = '{"event":"log.torn"}';
  * since somebody else may be appending to it right now; what was torn becomes a whole line that says so.
  */
 export function repairLines(path: string, file: number): void {
-  const torn = tornTail(file);
-  if (torn === undefined) return;
-  const { start, end } = torn;
-  const filler = Buffer.alloc(end - start, SPACE);
+  const size = tornSize(file, (end) => end === 0 || byteAt(file, end - 1) === NEWLINE);
+  if (size === undefined) return;
+  const start = endOfLines(file, size);
+  const filler = Buffer.alloc(size - start, SPACE);
   filler.write(filler.length > TORN.length ? TORN : filler.length > 2 ? "{}" : "");
   filler[filler.length - 1] = NEWLINE;
-  // A file that is open to append writes nowhere but at its end.
-  const writable = openSync(path, "r+");
-  try {
-    writeSync(writable, filler, 0, filler.length, start);
-  } finally {
-    closeSync(writable);
-  }
+  overwrite(path, filler, start);
 }
 
-/** The last line, if it has no end and never will. */
-function tornTail(file: number): { start: number; end: number } | undefined {
-  const last = Buffer.alloc(1);
-  for (let end = fstatSync(file).size; ; ) {
-    if (end === 0) return undefined;
-    if (readSync(file, last, 0, 1, end - 1) === 1 && last[0] === NEWLINE) return undefined;
-    // Somebody may be half-way through writing it. Setting a time waits until they are done.
-    const now = new Date();
-    futimesSync(file, now, now);
-    const { size } = fstatSync(file);
-    if (size === end) return { start: endOfLines(file, end), end };
-    end = size;
-  }
+function byteAt(file: number, position: number): number | undefined {
+  const byte = Buffer.alloc(1);
+  return readSync(file, byte, 0, 1, position) === 1 ? byte[0] : undefined;
 }
 
 /** Where the last line that has an end, ends. */

@@ -1,7 +1,9 @@
 import { createReadStream } from "node:fs";
-import { join } from "node:path";
-import { folderName } from "../../stores/file/layout.js";
-import { type LogPlace, logFiles } from "./files.js";
+import { type LogPlace, runPath } from "../run-files.js";
+import { logFiles } from "./files.js";
+
+/** The name of a run's log. */
+export const LOG_FILE = "events.jsonl";
 
 /** One line of a log, as {@link readEventLog} gives it. */
 export interface LogLine {
@@ -26,8 +28,7 @@ export interface LogLine {
  * is passed over. A log that is not there has none.
  */
 export async function* readEventLog(place: LogPlace, runId: string): AsyncGenerator<LogLine> {
-  const path = place.path ?? join(place.root, folderName(runId), "events.jsonl");
-  for (const file of logFiles(path)) {
+  for (const file of logFiles(runPath(place, runId, LOG_FILE))) {
     for await (const text of linesOf(file)) {
       // Most lines of a log that many runs share are not worth parsing.
       if (place.path !== undefined && !text.includes(JSON.stringify(runId))) continue;

@@ -7,6 +7,7 @@ import { Appender, type Base, type Newest } from "./append.js";
 import { codeOf, type FileSystem, unless } from "./file-system.js";
 import { checkpointName } from "./layout.js";
 import { type Listing, list } from "./listing.js";
+import { headersOf } from "./record.js";
 import { discard } from "./removal.js";
 import { syncFolder } from "./sync.js";
 
@@ -76,14 +77,12 @@ export class RunWriter {
    */
   async save<D extends object>(state: State<D>): Promise<State<D>> {
     if (this.#known?.sequence !== state.sequence) await this.forget();
-    let before: Known | undefined;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const known: Known = this.#known ?? (await this.#look());
       this.#known = known;
-      this.#compare(state, known, before);
+      await this.#compare(state, known);
       const saved = await this.#append(state, known);
       if (saved !== undefined) return saved;
-      before = known;
       await this.forget();
     }
     throw new Error(`${this.#folder} changed ${ATTEMPTS} times while it was written to`);
@@ -131,15 +130,26 @@ export class RunWriter {
     return state.savedAs({ ...record, bytes: bytes.length });
   }
 
-  #compare<D extends object>(state: State<D>, known: Known, before: Known | undefined): void {
+  /** Refuses a State that was not built on what is in the folder. */
+  async #compare<D extends object>(state: State<D>, known: Known): Promise<void> {
     // A run of which all files are in quarantine may start afresh.
     const startsAfresh = state.sequence === 0 && known.files.length === 0;
-    const isThere = known.sequence === state.sequence || startsAfresh;
-    // The run may have been deleted and have come to the same sequence again.
-    const [was, is] = [before?.newest, known.newest];
-    const another = was?.sequence === is?.sequence && was?.checkpointId !== is?.checkpointId;
-    if (isThere && !(before && another)) return;
+    if (startsAfresh) return;
+    if (known.sequence === state.sequence && (await this.#isBuiltOn(state, known))) return;
     throw new CheckpointConflictError(this.#runId, state.sequence, known.sequence);
+  }
+
+  /**
+   * Whether a State comes from this very run, and not from one of the same name that was deleted
+   * and whose successor has come to the same sequence. It may build on any checkpoint, not only the newest.
+   */
+  async #isBuiltOn<D extends object>({ checkpointId }: State<D>, known: Known): Promise<boolean> {
+    const { newest, sequence, files } = known;
+    if (newest === undefined || newest.checkpointId === checkpointId) return true;
+    // What is in quarantine, or can't be read, may be what it was built on.
+    if (newest.sequence < sequence || newest.checkpointId === "") return true;
+    const headers = await headersOf(this.#settings.fs, this.#folder, this.#runId, files);
+    return headers.some((found) => found?.header.checkpointId === checkpointId);
   }
 
   /** Looks what is in the folder. */

@@ -1,0 +1,73 @@
+import { type ErrorState, show, WaymarkError } from "../errors.js";
+import { messageOf } from "../run/failure.js";
+
+/** How many of its items an error names in its message. */
+const NAMED = 5;
+
+/** An item that failed. */
+export interface ItemError {
+  /** Its place in the list, from 0 up. */
+  readonly index: number;
+  /** The item. */
+  readonly item: unknown;
+  /** What the worker threw. */
+  readonly cause: unknown;
+}
+
+/** A step of a chain failed. `cause` is what it threw. */
+export class ChainError extends WaymarkError {
+  /** The place of its item in the list, from 0 up. */
+  readonly index: number;
+  /** The item. */
+  readonly item: unknown;
+  /** What the steps before it had come to. */
+  readonly state: ErrorState;
+
+  /** @param failure - the item and what its step threw; `state` is what the step was given. */
+  constructor(failure: ItemError, state: ErrorState) {
+    const { index, item, cause } = failure;
+    super("CHAIN_FAILED", `step ${index} (${show(item)}) failed: ${messageOf(cause)}`, { cause });
+    this.index = index;
+    this.item = item;
+    this.state = state;
+  }
+}
+
+/** Items of a parallel node failed. `cause` is what the first of them threw. */
+export class ParallelError extends WaymarkError {
+  /** Each item that failed, in the order of the list. */
+  readonly errors: readonly ItemError[];
+  /** What the items that succeeded gave, in the order of the list. */
+  readonly results: readonly unknown[];
+
+  /** @param total - how many items there are; `results` is what those that succeeded gave. */
+  constructor(errors: readonly ItemError[], results: readonly unknown[], total: number) {
+    const named = errors
+      .slice(0, NAMED)
+      .map(({ index, item, cause }) => `item ${index} (${show(item)}) failed: ${messageOf(cause)}`);
+    if (errors.length > NAMED) named.push("…");
+    const count = errors.length > 1 ? `${errors.length} of ${total} items failed: ` : "";
+    super("PARALLEL_FAILED", count + named.join("; "), { cause: errors[0]?.cause });
+    this.errors = errors;
+    this.results = results;
+  }
+}
+
+/**
+ * A route could not be taken: choosing it failed (`ROUTE_CHOICE`), there is none of that name
+ * (`ROUTE_UNKNOWN`), or its handler failed (`ROUTE_FAILED`). `cause` is what was thrown.
+ */
+export class RouteError extends WaymarkError {
+  /** The route that was chosen; `undefined` when none was. */
+  readonly route: string | undefined;
+
+  /** @param code - which part failed; `route` is the one that was chosen. */
+  constructor(
+    code: "ROUTE_CHOICE" | "ROUTE_UNKNOWN" | "ROUTE_FAILED",
+    message: string,
+    options: { route?: string; cause?: unknown } = {},
+  ) {
+    super(code, message, "cause" in options ? { cause: options.cause } : undefined);
+    this.route = options.route;
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * A readable report that grows while a run goes on.
+ *
+ * @packageDocumentation
+ */
+import type { AnyEvent, WaymarkEvent } from "../events.js";
+import { checkOptions } from "../options.js";
+import { AppendFile } from "./append-file.js";
+import { isEnd } from "./event-log/trace.js";
+import { readSections, section, sectionKey } from "./markdown/sections.js";
+import {
+  checkPlace,
+  type FileObserverOptions,
+  type FileSetting,
+  fileObserverChecks,
+  type LogPlace,
+  RunFiles,
+} from "./run-files.js";
+
+export type { FileObserverOptions, LogPlace } from "./run-files.js";
+
+/** Options of {@link markdownProgress}: a `path` for all runs, or a `root` with `{runId}/progress.md` for each. */
+export type MarkdownProgressOptions = LogPlace & FileObserverOptions;
+
+/** An observer that writes a report. */
+export interface MarkdownProgress {
+  /** Writes a section for a `progress` event; never throws and never waits. */
+  onEvent(event: AnyEvent): void;
+  /** How many sections were not written: the disk was too slow, or refused them. */
+  readonly dropped: number;
+  /** Resolves when nothing waits in memory any more. */
+  flush(): Promise<void>;
+  /** Flushes and lets go of all files. Another event opens them again. */
+  close(): Promise<void>;
+}
+
+/**
+ * An observer that appends a section for each `context.progress({ title, summary, sources })` to a
+ * Markdown file. A run that is resumed goes on in the same file; a node that runs again and tells the
+ * same title does not write it twice, and what it wrote first stays. Text from nodes can't break the
+ * document: HTML in it is shown and not run, and what would reach beyond its section is quoted.
+ *
+ * @throws ConfigError when an option is not what it must be.
+ *
+ * @example
+ * ```ts
+ * import { mkdtemp, readFile, rm } from "node:fs/promises";
+ * import { tmpdir } from "node:os";
+ * import { join } from "node:path";
+ * import { State, StateGraph } from "waymark";
+ * import { markdownProgress } from "waymark/observers/markdown";
+ *
+ * const folder = await mkdtemp(join(tmpdir(), "progress-"));
+ * const path = join(folder, "progress.md");
+ * const graph = new StateGraph({ observer: markdownProgress({ path }) })
+ *   .addNode("read", (state, context) => {
+ *     context.progress({ title: "Cairns", summary: "They mark a way.", sources: ["a book"] });
+ *     return state;
+ *   })
+ *   .setEntryPoint("read")
+ *   .setExitPoint("read");
+ * await graph.execute(State.create({}));
+ *
+ * const report = await readFile(path, "utf8");
+ * console.log(report.includes("## Cairns\n\nThey mark a way.")); // true
+ * await rm(folder, { recursive: true });
+ * ```
+ */
+export function markdownProgress(options: MarkdownProgressOptions): MarkdownProgress {
+  checkOptions("markdownProgress", options, fileObserverChecks);
+  checkPlace("markdownProgress", options);
+  return new Progress(options);
+}
+
+class Progress implements MarkdownProgress {
+  readonly #files: RunFiles<Document>;
+  /** How often the node that is running has told each title, by run. */
+  readonly #told = new Map<string, Map<string, number>>();
+
+  constructor(options: MarkdownProgressOptions) {
+    this.#files = new RunFiles(options, "progress.md", (setting) => new Document(setting));
+  }
+
+  get dropped(): number {
+    return this.#files.dropped;
+  }
+
+  onEvent(event: AnyEvent): void {
+    const { type, runId } = event;
+    if (type === "progress") {
+      this.#files.of(runId).add(event, this.#count(runId, event.data.title));
+    } else if (isEnd(event)) {
+      this.#told.delete(runId);
+      this.#files.ended(runId);
+    } else if (type === "node.start" || type === "node.retry") {
+      // A node that starts again tells its parts again, from the first.
+      this.#told.delete(runId);
+    }
+  }
+
+  flush(): Promise<void> {
+    return this.#files.flush();
+  }
+
+  close(): Promise<void> {
+    return this.#files.close();
+  }
+
+  #count(runId: string, title: string): number {
+    const counts = this.#told.get(runId) ?? new Map<string, number>();
+    const count = counts.get(title) ?? 0;
+    this.#told.set(runId, counts.set(title, count + 1));
+    return count;
+  }
+}
+
+/** One file, and the keys of the sections in it. */
+class Document {
+  readonly #file: AppendFile;
+  readonly #keys = new Set<string>();
+
+  constructor({ path, maxPendingBytes, onError }: FileSetting) {
+    const repair = (at: string, file: number): void => {
+      for (const key of readSections(at, file)) this.#keys.add(key);
+    };
+    this.#file = new AppendFile({ path, maxPendingBytes, onError, repair });
+  }
+
+  get dropped(): number {
+    return this.#file.dropped;
+  }
+
+  add(event: WaymarkEvent<"progress">, count: number): void {
+    const key = sectionKey(event, count);
+    this.#file.open();
+    if (this.#keys.has(key)) return;
+    if (this.#file.append(section(key, event.data))) this.#keys.add(key);
+  }
+
+  flush(): Promise<void> {
+    return this.#file.flush();
+  }
+
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+}

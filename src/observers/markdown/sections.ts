@@ -1,0 +1,71 @@
+import { createHash } from "node:crypto";
+import { readSync } from "node:fs";
+import type { WaymarkEvent } from "../../events.js";
+import { overwrite, tornSize } from "../append-file.js";
+import { block, inline, source } from "./text.js";
+
+// Text from nodes never holds these: in it, what opens a comment is escaped.
+const OPEN = "<!-- waymark:";
+const CLOSE = "<!-- /waymark:";
+const KEY_LENGTH = 24;
+
+/** Names a section: the same when a node tells the same part again, in another process too. */
+export function sectionKey({ runId, data }: WaymarkEvent<"progress">, count: number): string {
+  const { step, node, title } = data;
+  const names = JSON.stringify([runId, step, node, title, count]);
+  return createHash("sha256").update(names).digest("hex").slice(0, KEY_LENGTH);
+}
+
+/** A section of the document, between two comments that hold its key. */
+export function section(
+  key: string,
+  { title, summary, sources }: WaymarkEvent<"progress">["data"],
+) {
+  const list = sources.map((one) => `- ${source(one)}`).join("\n");
+  const parts = [
+    `${OPEN}${key} -->\n## ${inline(title)}`,
+    block(summary),
+    ...(sources.length === 0 ? [] : [`**Sources:**\n\n${list}`]),
+    `${CLOSE}${key} -->`,
+  ];
+  return `\n${parts.join("\n\n")}\n`;
+}
+
+/** The keys of the sections that are whole; one that is torn is blanked out, to be written again. */
+export function readSections(path: string, file: number): Set<string> {
+  const size = tornSize(file, (end) => tornAt(readAll(file, end)) < 0);
+  if (size !== undefined) {
+    const start = tornAt(readAll(file, size));
+    const filler = Buffer.alloc(size - start, " ");
+    filler[filler.length - 1] = 10;
+    overwrite(path, filler, start);
+  }
+  const whole = readAll(file).toString("latin1");
+  const keys = whole.matchAll(/^<!-- \/waymark:([\da-f]{24}) -->$/gm);
+  return new Set([...keys].map((match) => match[1] ?? ""));
+}
+
+/** Where a section starts that has no end; -1 when there is none. */
+function tornAt(bytes: Buffer): number {
+  const last = bytes.lastIndexOf(CLOSE);
+  const ended = last < 0 ? 0 : bytes.indexOf("-->", last);
+  // The end itself may be torn; then its section starts before it.
+  if (ended < 0) return bytes.lastIndexOf(OPEN, last);
+  const open = bytes.indexOf(OPEN, ended);
+  if (open >= 0) return open;
+  const start = bytes.lastIndexOf("<");
+  const rest = bytes.subarray(Math.max(0, start)).toString("latin1");
+  return start >= ended && OPEN.startsWith(rest) ? start : -1;
+}
+
+function readAll(file: number, size?: number): Buffer {
+  const chunks: Buffer[] = [];
+  for (let at = 0; size === undefined || at < size; ) {
+    const chunk = Buffer.alloc(Math.min(1 << 16, (size ?? Number.POSITIVE_INFINITY) - at));
+    const count = readSync(file, chunk, 0, chunk.length, at);
+    if (count === 0) break;
+    chunks.push(chunk.subarray(0, count));
+    at += count;
+  }
+  return Buffer.concat(chunks);
+}

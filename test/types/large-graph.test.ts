@@ -1,0 +1,68 @@
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+import { expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const { config } = ts.readConfigFile(`${root}tsconfig.json`, ts.sys.readFile);
+const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
+
+interface Checked {
+  readonly problems: readonly string[];
+  readonly instantiations: number;
+  readonly seconds: number;
+}
+
+/** Type-checks a program that is in no file, with this project's own settings. */
+function typeCheck(text: string): Checked {
+  const path = `${root}test/types/generated.ts`;
+  const host = ts.createCompilerHost(options);
+  const { fileExists, getSourceFile } = host;
+  const source = ts.createSourceFile(path, text, {
+    languageVersion: ts.ScriptTarget.ES2022,
+    impliedNodeFormat: ts.ModuleKind.ESNext,
+  });
+  host.fileExists = (name) => name === path || fileExists(name);
+  host.getSourceFile = (name, ...rest) => (name === path ? source : getSourceFile(name, ...rest));
+  const program = ts.createProgram([path], options, host);
+  const started = performance.now();
+  const problems = [
+    ...program.getSyntacticDiagnostics(source),
+    ...program.getSemanticDiagnostics(source),
+  ];
+  return {
+    problems: problems.map((one) => ts.flattenDiagnosticMessageText(one.messageText, "\n")),
+    instantiations: program.getInstantiationCount(),
+    seconds: (performance.now() - started) / 1000,
+  };
+}
+
+/** A graph in one chain of calls, with an edge from each node to the next. */
+function chain(nodes: number, exit = `node${nodes - 1}`): string {
+  const calls = Array.from({ length: nodes }, (_, at) => [
+    `.addNode("node${at}", (state) => ({ count: state.data.count + 1 }))`,
+    at > 0 ? `.addEdge("node${at - 1}", "node${at}", (state) => state.data.count > ${at})` : "",
+  ]);
+  return `
+    import { State, StateGraph } from "waymark";
+    const graph = new StateGraph<{ count: number }>()
+      ${calls.flat().join("\n")}
+      .setEntryPoint("node0")
+      .setExitPoint("${exit}");
+    export const final = await graph.execute(State.create({ count: 0 }));
+  `;
+}
+
+test("a chained graph of 200 nodes type-checks fast", { timeout: 120_000 }, () => {
+  const small = typeCheck(chain(2));
+  const large = typeCheck(chain(200));
+  expect(large.problems).toEqual([]);
+  expect(large.seconds).toBeLessThan(20);
+  // Each node costs the same few, however many there are.
+  expect((large.instantiations - small.instantiations) / 198).toBeLessThan(100);
+});
+
+test("and still knows its nodes", { timeout: 120_000 }, () => {
+  expect(typeCheck(chain(200, "node200")).problems).toEqual([
+    expect.stringMatching(/^Argument of type '"node200"' is not assignable/),
+  ]);
+});
