@@ -51,19 +51,23 @@ export function after(ms: number, callback: () => void): () => void {
   return current.after(ms, callback);
 }
 
-/** Waits; rejects with the signal's reason as soon as it aborts. */
-export function sleep(ms: number, signal: AbortSignal): Promise<void> {
+/** Waits; rejects with a signal's reason as soon as one aborts. */
+export function sleep(ms: number, ...signals: readonly AbortSignal[]): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    const abort = (): void => {
+    const stop = (): void => {
+      for (const signal of signals) signal.removeEventListener("abort", abort);
       cancel();
-      reject(signal.reason);
+    };
+    const abort = (): void => {
+      stop();
+      reject(signals.find((signal) => signal.aborted)?.reason);
     };
     const cancel = current.after(ms, () => {
-      signal.removeEventListener("abort", abort);
+      stop();
       resolve();
     });
-    signal.addEventListener("abort", abort, { once: true });
+    for (const signal of signals) signal.addEventListener("abort", abort);
+    if (signals.some((signal) => signal.aborted)) abort();
   });
 }
 

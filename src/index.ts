@@ -8,6 +8,7 @@ export type {
   Checkpoint,
   CheckpointAt,
   CheckpointStore,
+  Claim,
   HistoryEntry,
   Retention,
   RunFilter,
@@ -32,6 +33,7 @@ export {
   type GraphErrorCode,
   isWaymarkError,
   MigrationError,
+  type NodeErrorCode,
   RetryableError,
   SerializationError,
   WaymarkError,
@@ -51,13 +53,21 @@ export type {
   GraphFailData,
   GraphPauseData,
   GraphStartData,
+  ItemCompleteData,
+  ItemData,
+  ItemsCompleteData,
+  ItemsData,
   KeyData,
   KeysData,
   MismatchData,
   NodeCompleteData,
   NodeRetryData,
+  ParallelCompleteData,
+  ParallelStartData,
   ProgressData,
   QuarantineData,
+  RouteExecuteData,
+  RouteSelectData,
 } from "./event-map.js";
 export type {
   AnyEvent,
@@ -75,6 +85,17 @@ export type {
   ProgressPart,
 } from "./graph/node.js";
 export { type Pause, type PauseAfterOptions, type PauseOptions, pause } from "./graph/pause.js";
+export {
+  type ChainOptions,
+  type ChainStep,
+  chain,
+} from "./nodes/chain.js";
+export { type DagOptions, type DagTask, type DagTasks, dag } from "./nodes/dag.js";
+export { ChainError, type ItemError, ParallelError, RouteError } from "./nodes/errors.js";
+export { type ParallelOptions, type ParallelWorker, parallel } from "./nodes/parallel.js";
+export { type RouteHandler, route } from "./nodes/route.js";
+export type { Change, ItemContext, Items } from "./nodes/scope.js";
+export { type SubgraphOptions, subgraph } from "./nodes/subgraph.js";
 export { type ConsoleObserverOptions, consoleObserver } from "./observers/console.js";
 export { getObserver, noopObserver, registerObserver } from "./observers/registry.js";
 export type { NodeOptions, RetryPolicy } from "./run/attempts.js";
@@ -93,7 +114,7 @@ export {
   whenConfidenceBelow,
   whenConfidenceCrosses,
 } from "./run/triggers.js";
-export type { StateJSON, UnfinishedJSON } from "./state/json.js";
+export type { RecoveryJSON, StateJSON, UnfinishedJSON } from "./state/json.js";
 export type { Agent, Decision, Origin, Output } from "./state/ledger/entries.js";
 export type { Usage, UsageTotals } from "./state/ledger/usage.js";
 export {

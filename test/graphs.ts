@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import {
   type AnyEvent,
   type CheckpointStore,
@@ -162,4 +164,12 @@ export function listen(graph: StateGraph<Trail, string>): AnyEvent[] {
 /** The types of events, those of States left out. */
 export function typesOf(events: readonly AnyEvent[]): EventType[] {
   return events.map(({ type }) => type).filter((type) => !type.startsWith("state."));
+}
+
+/** Lets go of all that nobody holds any more. */
+export async function collectGarbage(): Promise<void> {
+  setFlagsFromString("--expose-gc");
+  // What a WeakRef was made of or asked for lives until the current job is over.
+  await new Promise((resolve) => setImmediate(resolve));
+  (runInNewContext("gc") as () => void)();
 }

@@ -3,6 +3,7 @@ import type { State } from "../state/state.js";
 import {
   type CheckpointAt,
   type CheckpointStore,
+  type Claim,
   type HistoryEntry,
   isCheckpointStore,
   type Retention,
@@ -86,6 +87,12 @@ export class DeferredStore implements CheckpointStore {
   async prune(retention: Retention): Promise<string[]> {
     const store = await this.ready();
     return store.prune?.(retention) ?? this.#lacks("prune");
+  }
+
+  async claim(runId: string): Promise<Claim | undefined> {
+    const store = await this.ready();
+    // Where nobody can claim, everybody may work.
+    return store.claim === undefined ? { release: async () => {} } : store.claim(runId);
   }
 
   async close(): Promise<void> {

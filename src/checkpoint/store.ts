@@ -82,6 +82,12 @@ export interface Retention {
   readonly dryRun?: boolean;
 }
 
+/** Says that a process works on a run; see {@link CheckpointStore.claim}. */
+export interface Claim {
+  /** Lets others claim the run. Calling it again does nothing. */
+  release(): Promise<void>;
+}
+
 /**
  * Keeps States. Each save is a record of its own, with its own id and a sequence that grows by one;
  * nothing rewrites a record. `testCheckpointStore` of `waymark/testing` checks all that is said here.
@@ -116,6 +122,12 @@ export interface CheckpointStore {
   runs?(filter?: RunFilter): Promise<RunSummary[]>;
   /** Removes old runs; returns the ids of those it removed, or would. */
   prune?(retention: Retention): Promise<string[]>;
+  /**
+   * Says that this process works on a run; `undefined` when a living one, this or another, has said so
+   * already. Ends when it is released or the process dies. It keeps nobody from saving: what makes a
+   * second writer lose is the conflict.
+   */
+  claim?(runId: string): Promise<Claim | undefined>;
   /** Lets go of files and connections. */
   close?(): Promise<void>;
 }

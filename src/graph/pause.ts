@@ -1,5 +1,6 @@
 import { ConfigError, show } from "../errors.js";
 import { checkOptions, text } from "../options.js";
+import { encode } from "../state/encode.js";
 import { own } from "../state/own.js";
 import type { PauseRequest } from "../state/record.js";
 import { State } from "../state/state.js";
@@ -61,18 +62,25 @@ export class Pause<D extends object> {
 export function pause<D extends object>(state: State<D>, options: PauseAfterOptions): Pause<D> {
   if (!(state instanceof State))
     throw new ConfigError("state", `wants a State, got ${show(state)}`);
-  return new Pause(state, pauseRequest("", options));
+  checkOptions("pause", options, { ...checks, into: text });
+  const { into, ...rest } = options;
+  const request = pauseRequest("", rest);
+  return new Pause(state, into === undefined ? request : Object.freeze({ ...request, into }));
 }
 
-/** A request out of a pause's options. */
-export function pauseRequest(name: string, options: PauseAfterOptions): PauseRequest {
-  checkOptions("pause", options, { reason: text, ask: () => {}, into: text });
-  text("pause.reason", options.reason);
-  const { reason, ask, into } = options;
-  return Object.freeze({
-    name,
-    reason,
-    ...(ask !== undefined && { ask: own(ask) }),
-    ...(into !== undefined && { into }),
-  });
+const checks = { reason: text, ask: () => {} };
+
+/**
+ * A request out of a pause's options.
+ *
+ * @throws SerializationError when a checkpoint can't hold what is asked.
+ */
+export function pauseRequest(name: string, options: PauseOptions): PauseRequest {
+  checkOptions("pause", options, checks);
+  const { reason, ask } = options;
+  text("pause.reason", reason);
+  if (ask === undefined) return Object.freeze({ name, reason });
+  const kept: unknown = own(ask);
+  encode(kept, "pause.ask");
+  return Object.freeze({ name, reason, ask: kept });
 }

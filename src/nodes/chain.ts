@@ -1,29 +1,30 @@
 import type { Immutable } from "immer";
+import type { ItemsCompleteData } from "../event-map.js";
 import { guard } from "../events.js";
-import type { NodeContext, NodeFunction } from "../graph/node.js";
+import type { NodeFunction } from "../graph/node.js";
 import { callable, checkOptions } from "../options.js";
 import { isStop, messageOf } from "../run/failure.js";
 import { PauseSignal } from "../run/pauses.js";
-import { type Patch, State } from "../state/state.js";
+import { State } from "../state/state.js";
 import { ChainError } from "./errors.js";
-import { type ItemContext, ItemScope, type Items, itemsOf } from "./scope.js";
+import { type Change, type ItemContext, ItemScope, type Items, itemsOf } from "./scope.js";
 
 /** A step of a chain: from a State and an item to the next State, or to what changes in it. */
 export type ChainStep<D extends object, I> = (
   state: State<D>,
   item: I,
   context: ItemContext<D>,
-) => State<D> | Patch<D> | Promise<State<D> | Patch<D>>;
+) => Change<NoInfer<D>> | Promise<Change<NoInfer<D>>>;
 
 /** Options of {@link chain}. */
 export interface ChainOptions<D extends object> {
   /** Is told after each step how many are done, how many there are, and the State. It can't disturb the chain. */
   readonly onProgress?: (completed: number, total: number, state: State<D>) => unknown;
   /**
-   * Makes the node's result of the State before the chain and those after each step. They are all in
-   * the checkpoint then. By default the last is the result.
+   * Is given the last State, and all of them: the first before the chain, the others after each step.
+   * What it returns is the node's result. All are in the checkpoint then.
    */
-  readonly intermediate?: (states: readonly State<D>[]) => State<D> | Patch<D>;
+  readonly intermediate?: (state: State<D>, states: readonly State<D>[]) => Change<NoInfer<D>>;
 }
 
 /** What a chain remembers: how many steps are done, and what they came to. */
@@ -58,39 +59,74 @@ export function chain<D extends object, I>(
 ): NodeFunction<D> {
   callable("step", step);
   checkOptions("chain", options, { onProgress: callable, intermediate: callable });
-  const { intermediate } = options;
-  const progress = options.onProgress && guard("onProgress", options.onProgress);
+  const { onProgress, intermediate } = options;
+  const progress = onProgress && guard("onProgress", onProgress);
 
   return async (given, context) => {
     const list = itemsOf(items, given);
+    const { node, step: at } = context;
     const total = list.length;
     const link = context.recall("chain") as Link<D> | undefined;
     let completed = link?.completed ?? 0;
     let state = link === undefined ? given : withData(given, link.data);
-    const states = [given, ...before(given, context, completed)];
-    const at = { node: context.node, step: context.step, total };
-    context.emit("chain.start", { ...at, completed });
+    const told = (error?: unknown): ItemsCompleteData => ({
+      ...{ node, step: at, total, completed },
+      ...(error !== undefined && { error: messageOf(error) }),
+    });
+    context.emit("chain.start", told());
     try {
-      for (const [index, item] of list.slice(completed).entries()) {
+      for (const item of list.slice(completed)) {
         context.signal.throwIfAborted();
         context.draining.throwIfAborted();
         const scope = new ItemScope(context, completed, context.signal);
-        state = await take(state, item, scope, at.total, step);
+        state = await take(step, state, item, scope, total);
         completed++;
         const saved = [context.remember("chain", { completed, data: state.data })];
-        if (intermediate !== undefined) {
-          saved.push(context.remember(`state ${completed}`, state.data));
-          states.push(state);
-        }
+        if (intermediate) saved.push(context.remember(`state ${completed}`, state.data));
         for (const key of scope.keys ?? []) context.forget(key);
         await Promise.all(saved);
         progress?.(completed, total, state);
       }
     } catch (error) {
-      context.emit("chain.complete", { ...at, completed, error: messageOf(error) });
+      if (!(error instanceof PauseSignal)) context.emit("chain.complete", told(error));
       throw error;
     }
-    context.emit("chain.complete", { ...at, completed });
-    return intermediate === undefined ? state : intermediate(states);
+    context.emit("chain.complete", told());
+    if (intermediate === undefined) return state;
+    const later = Array.from({ length: completed }, (_, index) =>
+      withData(given, context.recall(`state ${index + 1}`) as Immutable<D>),
+    );
+    return changed(state, intermediate(state, [given, ...later]));
   };
+}
+
+/** One step, and the events around it. */
+async function take<D extends object, I>(
+  step: ChainStep<D, I>,
+  state: State<D>,
+  item: I,
+  scope: ItemScope<D>,
+  total: number,
+): Promise<State<D>> {
+  const { index } = scope;
+  const told = { node: scope.node, step: scope.step, index, total };
+  scope.emit("step.start", told);
+  let next: State<D>;
+  try {
+    next = changed(state, await step(state, item, scope));
+  } catch (cause) {
+    if (cause instanceof PauseSignal) throw cause;
+    scope.emit("step.complete", { ...told, error: messageOf(cause) });
+    throw isStop(cause, scope) ? cause : new ChainError({ index, item, cause }, state);
+  }
+  scope.emit("step.complete", told);
+  return next;
+}
+
+function withData<D extends object>(state: State<D>, data: Immutable<D>): State<D> {
+  return state.update(() => data);
+}
+
+function changed<D extends object>(state: State<D>, change: Change<D>): State<D> {
+  return change instanceof State ? change : state.merge(change);
 }

@@ -3,7 +3,10 @@ import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import type { LedgerWriter, NodeContext, ProgressPart } from "../graph/node.js";
 import type { PauseOptions } from "../graph/pause.js";
-import type { State } from "../state/state.js";
+import type { Patch, State } from "../state/state.js";
+
+/** A State made from the one that was given, or an object to merge into it. */
+export type Change<D extends object> = State<D> | Patch<D>;
 
 /** Items to work on, or how to get them from the State: the same ones each time, as a node may run again. */
 export type Items<D extends object, I> = readonly I[] | ((state: State<D>) => readonly I[]);
@@ -43,12 +46,12 @@ export class Scope<D extends object> implements NodeContext<D> {
     this.signal = signal;
   }
 
-  /** The context of the node itself. */
+  /** See {@link rootOf}. */
   get root(): NodeContext<D> {
-    return this.#outer instanceof Scope ? this.#outer.root : this.#outer;
+    return rootOf(this.#outer);
   }
 
-  /** Tells the items apart that this is in: `[3]`, `[3][0]`; `""` in none. */
+  /** See {@link placeOf}. */
   get place(): string {
     return placeOf(this.#outer);
   }
@@ -148,7 +151,12 @@ export class ItemScope<D extends object> extends Scope<D> implements ItemContext
   }
 }
 
-/** See {@link Scope.place}. */
+/** The context of the node itself. */
+export function rootOf<D extends object>(context: NodeContext<D>): NodeContext<D> {
+  return context instanceof Scope ? context.root : context;
+}
+
+/** Tells the items apart that a context is in: `[3]`, `[3][0]`; `""` in none. */
 export function placeOf<D extends object>(context: NodeContext<D>): string {
   return context instanceof Scope ? context.place : "";
 }

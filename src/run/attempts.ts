@@ -84,13 +84,13 @@ export function withOptions<D extends object>(
       try {
         return await attemptOnce(node, state, visit, attempt, timeout);
       } catch (error) {
-        const stopped = visit.signal.aborted || isStop(error, visit);
-        if (error instanceof PauseSignal || stopped) throw error;
+        const isOver = error instanceof PauseSignal || visit.isOver || visit.signal.aborted;
+        if (isOver || isStop(error, visit)) throw error;
         const inner = innermost(error);
-        const last =
-          attempt >= maxAttempts || inner instanceof FatalError || !retryIf(error, attempt);
+        const isLast = attempt >= maxAttempts || inner instanceof FatalError;
+        const isWorth = !isLast && asks(retryIf, error, attempt);
         state = await visit.stateSoFar();
-        if (!last) {
+        if (isWorth) {
           const delayMs = waitBefore(inner, attempt, retry ?? {});
           visit.emit("node.retry", {
             node: visit.node,
@@ -99,11 +99,11 @@ export function withOptions<D extends object>(
             error: messageOf(error),
             delayMs,
           });
-          await sleep(delayMs, visit.signal);
+          await sleep(delayMs, visit.signal, visit.draining);
         } else if (errorHandler === undefined) {
           throw error;
         } else {
-          return errorHandler(error, state, visit);
+          return errorHandler(error, state, visit.attempted(attempt, visit.signal));
         }
       }
     }
@@ -130,10 +130,26 @@ function innermost(error: unknown): unknown {
   return inner;
 }
 
+/** What `retryIf` says. One that fails itself says no: the node's own error is what the caller must see. */
+function asks(
+  retryIf: NonNullable<RetryPolicy["retryIf"]>,
+  error: unknown,
+  attempt: number,
+): boolean {
+  try {
+    return retryIf(error, attempt);
+  } catch {
+    return false;
+  }
+}
+
 /** Exponential, with up to half of it taken off at random, so that many runs don't come back at once. */
 function waitBefore(error: unknown, attempt: number, policy: RetryPolicy): number {
-  if (error instanceof RetryableError && error.retryAfter !== undefined) return error.retryAfter;
+  const { retryAfter = -1 } = error instanceof RetryableError ? error : {};
+  // What is no time to wait, such as a header that could not be read, leaves it to the policy.
+  if (retryAfter >= 0) return retryAfter;
   const { initialInterval = 1000, backoff = 2, maxInterval = 60_000 } = policy;
-  const full = Math.min(initialInterval * backoff ** (attempt - 1), maxInterval);
+  const factor = Math.min(backoff ** (attempt - 1), Number.MAX_VALUE);
+  const full = Math.min(initialInterval * factor, maxInterval);
   return full * (1 - Math.random() / 2);
 }

@@ -4,6 +4,7 @@ import type { LedgerWriter, NodeContext, ProgressPart } from "../graph/node.js";
 import { type PauseOptions, pauseRequest } from "../graph/pause.js";
 import { check, checkOptions, text } from "../options.js";
 import type { State } from "../state/state.js";
+import { workKey } from "./pauses.js";
 import type { Visit } from "./visit.js";
 
 const listOfText = check(
@@ -40,17 +41,16 @@ export class RunContext<D extends object> implements NodeContext<D> {
   }
 
   async once<T>(key: string, action: () => T | Promise<T>): Promise<T> {
-    text("key", key);
+    workKey("key", key);
     return (await this.#visit.work(this.step).once(key, this.attempt, action)) as T;
   }
 
   recall(key: string): unknown {
-    text("key", key);
     return this.#visit.work(this.step).recall(key);
   }
 
   async remember(key: string, value: unknown): Promise<void> {
-    text("key", key);
+    workKey("key", key);
     await this.#visit.work(this.step).remember(key, value);
   }
 

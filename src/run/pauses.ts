@@ -1,4 +1,5 @@
 import { ConfigError, show } from "../errors.js";
+import { type Check, text } from "../options.js";
 import { encode } from "../state/encode.js";
 import { isPlainObject, own } from "../state/own.js";
 import { noPauses, type PauseRequest } from "../state/record.js";
@@ -17,11 +18,26 @@ export class PauseSignal extends Error {
   }
 }
 
-/** The answers to the pauses of a visit, by name. */
-export type Answers = Readonly<Record<string, unknown>>;
+/** What a node waits for: what it asked for itself, and what it threw. */
+export function pausesOf(error: unknown, asked: readonly PauseRequest[]): readonly PauseRequest[] {
+  if (!(error instanceof PauseSignal)) return asked;
+  const names = new Set(asked.map(({ name }) => name));
+  return [...asked, ...error.requests.filter(({ name }) => !names.has(name))];
+}
 
-/** The key under which a visit keeps them. No node can use it, because it is empty. */
-export const ANSWERS = "";
+const ANSWER = "pause: ";
+
+/** The key under which a visit remembers the answer to one of its pauses. */
+export function answerKey(name: string): string {
+  return ANSWER + name;
+}
+
+/** A key of a node's own, which is not that of an answer. */
+export const workKey: Check = (name, value) => {
+  text(name, value);
+  if (!String(value).startsWith(ANSWER)) return;
+  throw new ConfigError(name, `can't begin with "${ANSWER}", which the answers to pauses do`);
+};
 
 /** What checks the input of a node's pauses: all of them, or each by its name. */
 export type InputSchemas = StandardSchema | Readonly<Record<string, StandardSchema>>;
@@ -48,10 +64,8 @@ export async function answered<D extends object>(
     }
     return State.progressed(next, { pauses: noPauses });
   }
-  const before = unfinished.results.byKey().get(ANSWERS) as Answers | undefined;
-  const named = [...answers].map(([{ name }, value]) => [name, value] as const);
-  const all = own({ ...before, ...Object.fromEntries(named) });
-  const results = unfinished.results.with(ANSWERS, all);
+  let { results } = unfinished;
+  for (const [{ name }, value] of answers) results = results.with(answerKey(name), own(value));
   // Whether an answer can be frozen is not looked at: a pause is rare.
   const next = Object.freeze({ ...unfinished, results, opaque: true });
   return State.progressed(state, { unfinished: next, pauses: noPauses });
@@ -103,7 +117,10 @@ async function collect(
 }
 
 /** The input for several pauses, by their names. */
-function byName(pauses: readonly PauseRequest[], input: unknown): Answers {
+function byName(
+  pauses: readonly PauseRequest[],
+  input: unknown,
+): Readonly<Record<string, unknown>> {
   const names = pauses.map(({ name }) => show(name)).join(", ");
   if (input === undefined) return {};
   if (typeof input !== "object" || input === null || !isPlainObject(input)) {

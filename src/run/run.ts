@@ -6,15 +6,17 @@ import type { GraphNode, NodeResult } from "../graph/node.js";
 import { Pause } from "../graph/pause.js";
 import type { Ledger } from "../state/ledger.js";
 import { isPlainObject } from "../state/own.js";
-import { noPauses, type PauseRequest, VisitCounts } from "../state/record.js";
+import { noPauses, type PauseRequest, type Recovery, VisitCounts } from "../state/record.js";
 import { State } from "../state/state.js";
 import type { Settings } from "./config.js";
 import { RunContext } from "./context.js";
 import { aborted, DRAINS, Failure, messageOf, nameOf, nodeFailed, tooLong } from "./failure.js";
 import { nextNode } from "./next.js";
 import { Path } from "./path.js";
-import { PauseSignal } from "./pauses.js";
+import { pausesOf } from "./pauses.js";
 import type { Saver } from "./saver.js";
+import type { Gate } from "./stream.js";
+import { isDue } from "./triggers.js";
 import { Visit } from "./visit.js";
 
 /** What a run needs of its graph. */
@@ -26,10 +28,10 @@ export interface Plan<D extends object> {
   readonly after: GraphNode<D> | undefined;
   /** The node that a resumed run was in the middle of. */
   readonly unfinished?: GraphNode<D> | undefined;
-  /** Whether the run was paused, so that it does not stop at the same breakpoint again. */
-  readonly paused?: boolean;
-  /** Is awaited before each node, by a reader of events who is slower than the run. */
-  readonly gate?: (() => Promise<void> | undefined) | undefined;
+  /** Whether the run has stopped before its first node already. */
+  readonly skipBreakpoint?: boolean;
+  /** Is awaited before each node, for a reader of events who is slower than the run. */
+  readonly gate?: Gate | undefined;
   /** `undefined` when nothing is saved. */
   readonly saver: Saver<D> | undefined;
 }
@@ -70,7 +72,10 @@ export class Run<D extends object> {
   async go(state: State<D>, resumed: boolean, signal: AbortSignal | undefined): Promise<State<D>> {
     const { bus } = this.#settings;
     const own = State.sinkOf(state);
-    const abort = (): void => this.#controller.abort(signal?.reason);
+    const abort = (): void => {
+      this.#controller.abort(signal?.reason);
+      this.#plan.gate?.open();
+    };
     if (signal?.aborted) abort();
     signal?.addEventListener("abort", abort);
     try {
@@ -87,6 +92,7 @@ export class Run<D extends object> {
   drain(): void {
     this.#draining = true;
     this.#visit.drain();
+    this.#plan.gate?.open();
   }
 
   async #begin(state: State<D>, resumed: boolean): Promise<State<D>> {
@@ -112,10 +118,10 @@ export class Run<D extends object> {
       const { checkpointNode, step } = state;
       this.#emit("checkpoint.resume", { node: checkpointNode, step, resumeNode: node.name });
     }
-    let skipBreakpoint = this.#plan.paused;
+    let skipBreakpoint = this.#plan.skipBreakpoint;
     for (;;) {
       const { name, index, exit } = node;
-      if (gate !== undefined) await gate();
+      if (gate !== undefined) await gate.wait();
       if (signal.aborted) throw aborted(state, name, signal.reason);
       if (this.#draining) throw aborted(state, name, DRAINS);
       if (state.step >= maxIterations) throw tooLong(state, name);
@@ -141,21 +147,25 @@ export class Run<D extends object> {
       try {
         const returned = node.run(state, new RunContext(visit, signal, name, state.step, 1));
         let settled = isPromise(returned) ? await returned : returned;
+        const base = visit.end(state);
+        state = isPromise(base) ? await base : base;
         if (settled instanceof Pause) {
-          pauses = [this.#wantSaver(settled.request)];
+          if (saver === undefined) throw cannotPause(settled.request);
+          pauses = [settled.request];
           settled = settled.state;
         }
         result = accept(state, name, settled);
         // What can't be saved must not count as done; all else was settled when it came in.
         if (saver !== undefined && State.isOpaque(result)) result.toJSON();
-        const base = visit.end(state);
-        state = isPromise(base) ? await base : base;
       } catch (error) {
-        const left = await visit.soFar();
+        const left = await visit.fail();
         if (visit.failure !== undefined) throw visit.failure;
-        if (error instanceof PauseSignal && saver !== undefined)
-          return this.#pause(left, error.requests);
-        const failure = nodeFailed(left, name, error, { signal, draining: visit.draining });
+        // A node that asked for a pause and got no answer pauses the run, however it took that.
+        const asked = pausesOf(error, visit.asked);
+        const [pause] = asked;
+        if (pause !== undefined && saver !== undefined) return this.#pause(left, asked);
+        const cause = pause === undefined ? error : cannotPause(pause);
+        const failure = nodeFailed(left, name, cause, { signal, draining: visit.draining });
         const data = {
           node: name,
           step: state.step,
@@ -172,7 +182,7 @@ export class Run<D extends object> {
       const durationMs = lastNow() - started;
       started = lastNow();
       completed[index] = visits + 1;
-      if (this.#after?.has(name)) pauses = [...pauses, breakpoint("after", name)];
+      if (pauses.length === 0 && this.#after?.has(name)) pauses = [breakpoint("after", name)];
       const paused = pauses.length > 0;
       let due = saver !== undefined && (step % interval === 0 || (exit && preserve) || paused);
       state = State.advance(state, result, {
@@ -186,20 +196,21 @@ export class Run<D extends object> {
         pauses,
         unfinished: undefined,
         ledger: visit.ledger,
+        recovery: recoveryAfter(step, state.recovery),
       });
       if (timed) {
         const data = { node: name, step, durationMs };
         bus.emit("node.complete", source, this.#runId, withUsage(data, ledger, visit.ledger), time);
       }
-      if (!due && triggers.length > 0) {
+      if (triggers.length > 0 && !paused && !exit) {
         const reason = this.#triggered(state, before);
-        due = reason !== undefined;
         if (reason !== undefined) {
+          due = true;
           state = State.progressed(state, { reason, visits: this.#visits() });
         }
       }
       if (due && saver !== undefined) {
-        state = await saver.save(state);
+        state = await saver.save(state, paused);
         if (bus.active) time = isoNow();
         started = lastNow();
       }
@@ -213,7 +224,7 @@ export class Run<D extends object> {
   #triggered(state: State<D>, before: State<D>): string | undefined {
     const sinceSave = this.#plan.saver?.age ?? 0;
     const { triggers } = this.#settings;
-    return triggers.find((trigger) => trigger.due(state, { before, sinceSave }))?.reason;
+    return triggers.find((trigger) => isDue(trigger, state, { before, sinceSave }))?.reason;
   }
 
   /** The node to run first; none when a run that was paused at an exit point has got its input. */
@@ -228,10 +239,9 @@ export class Run<D extends object> {
 
   /** Pauses before the current node completes. */
   async #pause(state: State<D>, pauses: readonly PauseRequest[]): Promise<State<D>> {
-    for (const pause of pauses) this.#wantSaver(pause);
     const visits = this.#visits();
     const paused = State.progressed(state, { status: "paused", reason: "pause", pauses, visits });
-    return this.#paused((await this.#plan.saver?.save(paused)) ?? paused);
+    return this.#paused((await this.#plan.saver?.save(paused, true)) ?? paused);
   }
 
   #paused(state: State<D>): State<D> {
@@ -239,12 +249,6 @@ export class Run<D extends object> {
     const reason = state.pauses.map((pause) => pause.reason).join(", ");
     this.#emit("graph.pause", { node, step: state.step, reason });
     return state;
-  }
-
-  #wantSaver(pause: PauseRequest): PauseRequest {
-    if (this.#plan.saver !== undefined) return pause;
-    const problem = `is 0, so a run that pauses (${pause.reason}) could never go on: set it to 1 or more`;
-    throw new ConfigError("config.checkpoint.interval", problem);
   }
 
   async #finish(state: State<D>): Promise<State<D>> {
@@ -278,7 +282,7 @@ export class Run<D extends object> {
   async #leave({ state, code, node, cause, message }: Failure<D>): Promise<State<D>> {
     const { saver } = this.#plan;
     const cancelled = code === "ABORTED";
-    if (code === "CHECKPOINT_SAVE" || (cancelled && state === saver?.latest)) return state;
+    if (code === "CHECKPOINT_SAVE" || (cancelled && saver?.has(state))) return state;
     const error =
       cause === undefined
         ? { name: "ExecutionError", message, node }
@@ -307,7 +311,23 @@ export class Run<D extends object> {
 }
 
 function breakpoint(where: "before" | "after", node: string): PauseRequest {
-  return { name: "", reason: `breakpoint ${where} ${show(node)}` };
+  return Object.freeze({
+    name: "",
+    reason: `breakpoint ${where} ${show(node)}`,
+    breakpoint: where,
+  });
+}
+
+function cannotPause({ reason }: PauseRequest): ConfigError {
+  return new ConfigError(
+    "config.checkpoint.interval",
+    `is 0, so a run that pauses (${reason}) could never go on: set it to 1 or more`,
+  );
+}
+
+/** What a run that has come to this step still knows of its recoveries: nothing, once it is further than ever. */
+function recoveryAfter(step: number, recovery: Recovery | undefined): Recovery | undefined {
+  return recovery === undefined || step > recovery.step ? undefined : recovery;
 }
 
 function withUsage<T extends object>(data: T, before: Ledger, after: Ledger): T {

@@ -33,11 +33,22 @@ export class Saver<D extends object> {
     return this.#latest;
   }
 
+  /** Whether the store has all that a State of this run has. */
+  has(state: State<D>): boolean {
+    const latest = this.#latest;
+    return (
+      latest !== undefined &&
+      State.recordOf(latest) === State.recordOf(state) &&
+      latest.step === state.step &&
+      latest.ledger === state.ledger
+    );
+  }
+
   /**
-   * The State as it was saved. A conflict always ends the run; another error does what
-   * `onSaveError` says.
+   * The State as it was saved. A conflict always ends the run; another error does what `onSaveError`
+   * says, unless the State must be saved.
    */
-  async save(state: State<D>): Promise<State<D>> {
+  async save(state: State<D>, must = false): Promise<State<D>> {
     const { bus } = this.#settings;
     const told = bus.listens("checkpoint.save");
     const started = told ? now() : 0;
@@ -49,7 +60,7 @@ export class Saver<D extends object> {
       }
       saved = state.savedAs(record);
     } catch (error) {
-      return this.#refused(state, error);
+      return this.#refused(state, error, must);
     }
     this.#latest = saved;
     if (this.#timed) this.#savedAt = now();
@@ -79,12 +90,12 @@ export class Saver<D extends object> {
     bus.emit("checkpoint.save", name, saved.runId, bytes === undefined ? data : { ...data, bytes });
   }
 
-  #refused(state: State<D>, error: unknown): State<D> {
+  #refused(state: State<D>, error: unknown, must: boolean): State<D> {
     const { runId, checkpointNode: node } = state;
     const { bus, name, onSaveError } = this.#settings;
     bus.emit("checkpoint.error", name, runId, { action: "save", node, error: messageOf(error) });
     if (error instanceof CheckpointConflictError) throw error;
-    if (onSaveError === "continue") return state;
+    if (onSaveError === "continue" && !must) return state;
     const which = node === "" ? "the first checkpoint" : `the checkpoint after ${show(node)}`;
     const message = `${which} could not be saved: ${messageOf(error)}`;
     const cause = error instanceof CheckpointSaveError ? error.cause : error;

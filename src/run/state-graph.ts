@@ -1,5 +1,5 @@
 import type { CheckpointAt, CheckpointStore, HistoryEntry } from "../checkpoint/store.js";
-import { ConfigError, GraphError, isWaymarkError, show } from "../errors.js";
+import { ConfigError, GraphError, show } from "../errors.js";
 import type { AnyEvent, EventHandler, EventType } from "../events.js";
 import { toMermaid } from "../graph/mermaid.js";
 import type { NodeFunction } from "../graph/node.js";
@@ -11,11 +11,10 @@ import { type Patch, State } from "../state/state.js";
 import { checkNodeOptions, type NodeOptions, withOptions } from "./attempts.js";
 import { Checkpoints } from "./checkpoints.js";
 import { type GraphConfig, resolveConfig, type Settings } from "./config.js";
-import { Failure, outsideRun } from "./failure.js";
+import { Failure } from "./failure.js";
 import { nextNode } from "./next.js";
-import { answered } from "./pauses.js";
-import { type Plan, Run } from "./run.js";
-import { Saver } from "./saver.js";
+import type { InputSchemas } from "./pauses.js";
+import { type Prepare, Runner } from "./runner.js";
 import { streamEvents } from "./stream.js";
 
 /** Options of {@link StateGraph.execute}. */
@@ -54,20 +53,26 @@ export class StateGraph<D extends object, N extends string = never> {
   #settings: Settings;
   #topology = new Topology<D>();
   #checkpoints: Checkpoints<D>;
+  #runner: Runner<D>;
   /** What checks the input of each node's pauses. */
-  #inputs = new Map<string, NonNullable<NodeOptions<D>["input"]>>();
-  readonly #active = new Map<Run<D>, Promise<unknown>>();
+  #inputs = new Map<string, InputSchemas>();
 
   /** @throws ConfigError that names the field, what it got and what it wants. */
   constructor(config: GraphConfig = {}) {
     this.#settings = resolveConfig(config);
     this.#checkpoints = new Checkpoints(this.#settings, this.#topology);
+    this.#runner = this.#newRunner();
+  }
+
+  #newRunner(draining?: AbortSignal): Runner<D> {
+    return new Runner(this.#settings, this.#topology, this.#checkpoints, this.#inputs, draining);
   }
 
   /** @internal The same graph, saving each step in another store and keeping it: how it runs inside a node. */
   static inside<D extends object, N extends string>(
     graph: StateGraph<D, N>,
     store: CheckpointStore,
+    draining: AbortSignal,
   ): StateGraph<D, N> {
     const inner = new StateGraph<D, N>();
     const { interval } = graph.#settings;
@@ -81,6 +86,7 @@ export class StateGraph<D extends object, N extends string = never> {
     inner.#topology = graph.#topology;
     inner.#inputs = graph.#inputs;
     inner.#checkpoints = new Checkpoints(inner.#settings, inner.#topology);
+    inner.#runner = inner.#newRunner(draining);
     return inner;
   }
 
@@ -174,7 +180,7 @@ export class StateGraph<D extends object, N extends string = never> {
     checkState(state);
     checkOptions("options", options, executeOptions);
     this.#topology.validate();
-    return this.#start(state, options.signal);
+    return this.#runner.start(state, options);
   }
 
   /**
@@ -188,7 +194,7 @@ export class StateGraph<D extends object, N extends string = never> {
   async resume(runId: string, options: ResumeOptions = {}): Promise<State<D>> {
     checkOptions("options", options, resumeOptions);
     this.#topology.validate();
-    return this.#goOn(await this.#checkpoints.load(runId, toAt(options)), options);
+    return this.#runner.resume(runId, options);
   }
 
   /**
@@ -199,19 +205,7 @@ export class StateGraph<D extends object, N extends string = never> {
     checkState(state);
     checkOptions("options", options, executeOptions);
     this.#topology.validate();
-    let loaded: State<D>;
-    try {
-      loaded = await this.#checkpoints.load(state.runId, {});
-    } catch (error) {
-      if (isWaymarkError(error, "CHECKPOINT_CORRUPT")) {
-        const data = { action: "load", node: "", error: error.message } as const;
-        this.#checkpoints.emit("checkpoint.error", state.runId, data);
-      } else if (!isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) {
-        throw error;
-      }
-      return this.execute(state, options);
-    }
-    return this.#goOn(loaded, options);
+    return this.#runner.resumeOrStart(state, options);
   }
 
   /**
@@ -236,17 +230,14 @@ export class StateGraph<D extends object, N extends string = never> {
     run: State<D> | string,
     options: ResumeOptions = {},
   ): AsyncGenerator<AnyEvent, State<D>, undefined> {
-    checkOptions("options", options, resumeOptions);
+    const isNew = run instanceof State;
+    checkOptions("options", options, isNew ? executeOptions : resumeOptions);
     this.#topology.validate();
-    const runId = run instanceof State ? run.runId : checkRunId(run);
-    return streamEvents(this.#settings.bus, runId, options.signal, async (signal, gate) =>
-      run instanceof State
-        ? this.#start(run, signal, gate)
-        : this.#goOn(
-            await this.#checkpoints.load(runId, toAt(options)),
-            { ...options, signal },
-            gate,
-          ),
+    const runId = isNew ? run.runId : checkRunId(run);
+    return streamEvents(this.#settings.bus, runId, options.signal, (signal, gate) =>
+      isNew
+        ? this.#runner.start(run, { signal, gate })
+        : this.#runner.resume(runId, { ...options, signal, gate }),
     );
   }
 
@@ -255,9 +246,14 @@ export class StateGraph<D extends object, N extends string = never> {
    * finish and are saved, no other starts. Each run ends with an ExecutionError of the code
    * `ABORTED`. Resolves when all have stopped.
    */
-  async drain(): Promise<void> {
-    for (const run of this.#active.keys()) run.drain();
-    await Promise.allSettled(this.#active.values());
+  drain(): Promise<void> {
+    return this.#runner.drain();
+  }
+
+  /** @internal Goes on with a run from what `prepare` makes of it; `undefined` when it was left alone. */
+  recover(runId: string, signal: AbortSignal, prepare: Prepare): Promise<State<D> | undefined> {
+    this.#topology.validate();
+    return this.#runner.recover(runId, { signal }, prepare);
   }
 
   /** The checkpoints of a run, newest first. */
@@ -302,6 +298,7 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   #nextName(state: State<D>): string | undefined {
+    if (state.unfinished !== undefined) return state.unfinished.node;
     const node = this.#checkpoints.nodeAfter(state);
     if (node === undefined) return this.#topology.entry?.name;
     if (node.exit) return undefined;
@@ -310,70 +307,6 @@ export class StateGraph<D extends object, N extends string = never> {
     } catch (error) {
       if (error instanceof Failure) return undefined;
       throw error;
-    }
-  }
-
-  async #start(
-    state: State<D>,
-    signal: AbortSignal | undefined,
-    gate?: Plan<D>["gate"],
-  ): Promise<State<D>> {
-    const { identity } = this.#checkpoints;
-    const first = State.restarted(state, identity, this.#settings.ledger);
-    const store = await this.#checkpoints.storeIfAny();
-    const saver = store && new Saver<D>(store, this.#settings, state.runId);
-    return this.#go(first, false, signal, { after: undefined, saver, gate });
-  }
-
-  async #goOn(loaded: State<D>, options: ResumeOptions, gate?: Plan<D>["gate"]): Promise<State<D>> {
-    const after = this.#checkpoints.nodeAfter(loaded);
-    const { unfinished: middle, status } = loaded;
-    const paused = status === "paused";
-    if (!paused && options.input !== undefined) {
-      const problem = `was given, but run ${show(loaded.runId)} is not paused: it is ${status}`;
-      throw new ConfigError("input", problem);
-    }
-    if (after?.exit && !paused && middle === undefined) {
-      return State.progressed(loaded, { status: "completed", error: undefined });
-    }
-    const unfinished = middle && this.#topology.node(middle.node, `run ${show(loaded.runId)}`);
-    const saver = new Saver<D>(
-      await this.#checkpoints.store(),
-      this.#settings,
-      loaded.runId,
-      loaded,
-    );
-    const state = paused ? await this.#answer(loaded, options, saver) : loaded;
-    return this.#go(state, true, options.signal, { after, unfinished, paused, saver, gate });
-  }
-
-  /** Takes a paused run's input, and saves it before anything is done with it. */
-  async #answer(state: State<D>, options: ResumeOptions, saver: Saver<D>): Promise<State<D>> {
-    const node = state.unfinished?.node ?? state.checkpointNode;
-    const next = await answered(state, options, this.#inputs.get(node));
-    if (options.input === undefined) return next;
-    try {
-      return await saver.save(State.progressed(next, { status: "in_progress", reason: "input" }));
-    } catch (error) {
-      throw outsideRun(error);
-    }
-  }
-
-  async #go(
-    state: State<D>,
-    resumed: boolean,
-    signal: AbortSignal | undefined,
-    plan: Omit<Plan<D>, "settings" | "nodes" | "entry">,
-  ): Promise<State<D>> {
-    const { nodes } = this.#topology;
-    const entry = this.#topology.validate();
-    const run = new Run({ settings: this.#settings, nodes, entry, ...plan }, state);
-    const going = run.go(state, resumed, signal);
-    this.#active.set(run, going);
-    try {
-      return await going;
-    } finally {
-      this.#active.delete(run);
     }
   }
 }

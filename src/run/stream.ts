@@ -3,58 +3,112 @@ import type { AnyEvent, EventBus } from "../events.js";
 /** How many events may wait for their reader before the run waits too. */
 const HIGH_WATER = 64;
 
-/** The events of one run, as it is read. The run is started when the first is asked for. */
-export async function* streamEvents<T>(
+/** Where a run waits for a reader who is slower. */
+export interface Gate {
+  /** What to wait for; `undefined` when the reader keeps up. */
+  wait(): Promise<void> | undefined;
+  /** Lets the run through from now on, because it is to end. */
+  open(): void;
+}
+
+/** Starts a run whose events are read. */
+export type StartRun<T> = (signal: AbortSignal, gate: Gate) => Promise<T>;
+
+/**
+ * The events of one run, as it is read. The run is started when the first is asked for. A reader who
+ * leaves cancels it at once, also while the next event is still to come, and waits until it has stopped.
+ */
+export function streamEvents<T>(
   bus: EventBus,
   runId: string,
   signal: AbortSignal | undefined,
-  start: (signal: AbortSignal, gate: () => Promise<void> | undefined) => Promise<T>,
+  start: StartRun<T>,
 ): AsyncGenerator<AnyEvent, T, undefined> {
   const controller = new AbortController();
+  const events = read(bus, runId, signal, controller, start);
+  const leave = events.return.bind(events);
+  // A generator looks at this only when its reader's last `next` is answered.
+  events.return = (value) => {
+    controller.abort(new DOMException("the reader of the stream left", "AbortError"));
+    return leave(value);
+  };
+  return events;
+}
+
+async function* read<T>(
+  bus: EventBus,
+  runId: string,
+  signal: AbortSignal | undefined,
+  controller: AbortController,
+  start: StartRun<T>,
+): AsyncGenerator<AnyEvent, T, undefined> {
   const abort = (): void => controller.abort(signal?.reason);
   if (signal?.aborted) abort();
   signal?.addEventListener("abort", abort);
-
-  const waiting: AnyEvent[] = [];
-  let reader = defer();
-  let room = defer();
+  const queue = new Queue();
   const listener = (event: AnyEvent): void => {
-    if (event.runId !== runId) return;
-    waiting.push(event);
-    reader.resolve();
+    if (event.runId === runId) queue.add(event);
   };
   bus.on("*", listener);
-  let ended = false;
-  const running = start(controller.signal, () =>
-    waiting.length < HIGH_WATER ? undefined : room.promise,
-  );
-  const end = (): void => {
-    ended = true;
-    reader.resolve();
-  };
+  const running = start(controller.signal, queue);
+  const end = (): void => queue.end();
   running.then(end, end);
   try {
-    while (!ended || waiting.length > 0) {
-      const event = waiting.shift();
-      if (event !== undefined) {
-        yield event;
-      } else {
-        reader = defer();
-        room.resolve();
-        room = defer();
-        if (!ended) await reader.promise;
-      }
+    for (;;) {
+      const event = queue.take();
+      if (event !== undefined) yield event;
+      else if (queue.ended) return await running;
+      else await queue.more();
     }
-    return await running;
   } finally {
-    // A reader who leaves early cancels the run, and waits until it has stopped.
     bus.off("*", listener);
+    await running.catch(() => {});
     signal?.removeEventListener("abort", abort);
-    if (!ended) {
-      controller.abort(new DOMException("the reader of the stream left", "AbortError"));
-      room.resolve();
-      await running.catch(() => {});
-    }
+  }
+}
+
+/** The events that wait for their reader. */
+class Queue implements Gate {
+  readonly #events: AnyEvent[] = [];
+  #reader = defer();
+  #room = defer();
+  #isOpen = false;
+  #ended = false;
+
+  /** Whether no more will come. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  add(event: AnyEvent): void {
+    this.#events.push(event);
+    this.#reader.resolve();
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#reader.resolve();
+  }
+
+  take(): AnyEvent | undefined {
+    return this.#events.shift();
+  }
+
+  /** Lets the run go on, and waits for it. */
+  more(): Promise<void> {
+    this.#reader = defer();
+    this.#room.resolve();
+    this.#room = defer();
+    return this.#reader.promise;
+  }
+
+  wait(): Promise<void> | undefined {
+    return this.#isOpen || this.#events.length < HIGH_WATER ? undefined : this.#room.promise;
+  }
+
+  open(): void {
+    this.#isOpen = true;
+    this.#room.resolve();
   }
 }
 

@@ -2,6 +2,8 @@ import type { Checkpoint } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
 import { callable, check, text } from "../options.js";
 import type { Ledger } from "../state/ledger.js";
+import type { State } from "../state/state.js";
+import { Failure, messageOf } from "./failure.js";
 
 /** A State as triggers see it, whatever its data. */
 export interface TriggerState extends Checkpoint {
@@ -119,6 +121,26 @@ function checkThreshold(threshold: number): void {
     "threshold",
     threshold,
   );
+}
+
+/** Whether a trigger wants a State saved. One that fails has failed like an edge's predicate. */
+export function isDue<D extends object>(
+  trigger: Trigger,
+  state: State<D>,
+  input: TriggerInput,
+): boolean {
+  const fail = (problem: string, cause?: unknown): Failure<D> => {
+    const message = `the trigger ${show(trigger.reason)} ${problem}`;
+    return new Failure("PREDICATE_FAILED", state.checkpointNode, state, message, cause);
+  };
+  let result: unknown;
+  try {
+    result = trigger.due(state, input);
+  } catch (error) {
+    throw fail(`failed: ${messageOf(error)}`, error);
+  }
+  if (typeof result === "boolean") return result;
+  throw fail(`wants to return true or false, got ${show(result)}`);
 }
 
 /** Refuses what is not a list of triggers. */

@@ -60,6 +60,7 @@ export class Visit<D extends object> {
 
   begin(node: string, state: State<D>): void {
     this.#state = state;
+    this.#node = node;
     this.#attempt = 1;
     this.#open = true;
     this.#work = undefined;

@@ -5,7 +5,7 @@ import { OPAQUE, own, traitsOf } from "../state/own.js";
 import { type PauseRequest, Results } from "../state/record.js";
 import { State } from "../state/state.js";
 import { outsideRun } from "./failure.js";
-import { ANSWERS, type Answers, PauseSignal } from "./pauses.js";
+import { answerKey, PauseSignal } from "./pauses.js";
 import type { Saver } from "./saver.js";
 
 /** Entries that were replaced are dropped when there are so many of them. */
@@ -136,8 +136,8 @@ export class Work<D extends object> {
 
   /** The answer to a pause. Without one the run pauses, whatever the node makes of what is thrown here. */
   answer(request: PauseRequest): unknown {
-    const answers = this.#known.get(ANSWERS) as Answers | undefined;
-    if (answers !== undefined && Object.hasOwn(answers, request.name)) return answers[request.name];
+    const key = answerKey(request.name);
+    if (this.#known.has(key)) return this.#known.get(key);
     if (!this.#asked.has(request.name)) this.#asked.set(request.name, request);
     throw new PauseSignal(this.asked);
   }

@@ -10,21 +10,33 @@
  */
 import { show } from "../errors.js";
 import { errorFields, errorType } from "./error-value.js";
-import { isPlain, isPlainObject, looksTagged, MAX_DEPTH, setKey } from "./own.js";
+import { isPlain, isPlainObject, isSettled, looksTagged, MAX_DEPTH, setKey } from "./own.js";
 import { below, named, Refusal, tooDeep } from "./refusal.js";
 import { registeredData } from "./registered-types.js";
 import { typedArrayName } from "./typed-arrays.js";
 
+/** The containers around a value, and the trees that were made before. */
+class Above extends Set<object> {
+  readonly known: WeakMap<object, unknown> | undefined;
+
+  constructor(known?: WeakMap<object, unknown>) {
+    super();
+    this.known = known;
+  }
+}
+
 /**
  * A value as a tree that `JSON.stringify` writes exactly.
  *
+ * @param known - trees of values that can't change; what is in it is not made again, and the tree of
+ *   a value that stayed the same is the same tree. Nobody may write to such a tree.
  * @throws SerializationError that names the path of what can't be saved.
  */
-export function encode(value: unknown, root: string): unknown {
-  return named(root, () => encodeAt(value, new Set()));
+export function encode(value: unknown, root: string, known?: WeakMap<object, unknown>): unknown {
+  return named(root, () => encodeAt(value, new Above(known)));
 }
 
-function encodeAt(value: unknown, above: Set<object>): unknown {
+function encodeAt(value: unknown, above: Above): unknown {
   if (isPlain(value, above.size)) return value;
   if (value === undefined) return { $undefined: true };
   if (typeof value === "bigint") return { $bigint: value.toString() };
@@ -34,13 +46,17 @@ function encodeAt(value: unknown, above: Set<object>): unknown {
   }
   if (above.has(value)) throw new Refusal("contains itself: a checkpoint can't hold a cycle");
   if (above.size > MAX_DEPTH) throw new Refusal(tooDeep);
+  const known = above.known !== undefined && isSettled(value, above.size) ? above.known : undefined;
+  const before = known?.get(value);
+  if (before !== undefined) return before;
   above.add(value);
   const encoded = encodeObject(value, above);
   above.delete(value);
+  known?.set(value, encoded);
   return encoded;
 }
 
-function encodeObject(value: object, above: Set<object>): unknown {
+function encodeObject(value: object, above: Above): unknown {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (Array.isArray(value)) {
     if (prototype === Array.prototype) return encodeArray(value, above);
@@ -88,21 +104,21 @@ function encodeObject(value: object, above: Set<object>): unknown {
 
 function encodeItems(
   items: readonly unknown[],
-  above: Set<object>,
+  above: Above,
   indexes?: readonly number[],
 ): unknown[] {
+  const encoded: unknown[] = [];
   let at = 0;
   try {
-    return items.map((item, index) => {
-      at = index;
-      return encodeAt(item, above);
-    });
+    // Not `map`: its frames on the stack would halve the depth that there is room for.
+    for (; at < items.length; at++) encoded.push(encodeAt(items[at], above));
   } catch (error) {
     throw below(error, indexes?.[at] ?? at);
   }
+  return encoded;
 }
 
-function encodeArray(value: readonly unknown[], above: Set<object>): unknown {
+function encodeArray(value: readonly unknown[], above: Above): unknown {
   const keys = Object.keys(value);
   const name = keys.find((key) => String(Number(key)) !== key || Number(key) >= value.length);
   if (name !== undefined) {
@@ -116,7 +132,7 @@ function encodeArray(value: readonly unknown[], above: Set<object>): unknown {
 function encodeFields(
   value: object,
   keys: readonly string[],
-  above: Set<object>,
+  above: Above,
 ): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   let at = "";
@@ -131,7 +147,7 @@ function encodeFields(
   return fields;
 }
 
-function encodeError(value: Error, above: Set<object>): unknown {
+function encodeError(value: Error, above: Above): unknown {
   const { name, message, stack } = value;
   for (const [key, part] of Object.entries<unknown>({ name, message })) {
     if (typeof part === "string") continue;

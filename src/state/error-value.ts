@@ -2,27 +2,36 @@
  * Errors as values of the data. Of an error its fields, its name and the nearest of JavaScript's own
  * classes are kept; the user's class is not, because nothing in a checkpoint may name one.
  */
-const types: ReadonlyMap<string, ErrorConstructor> = new Map<string, ErrorConstructor>([
-  ["EvalError", EvalError],
-  ["RangeError", RangeError],
-  ["ReferenceError", ReferenceError],
-  ["SyntaxError", SyntaxError],
-  ["TypeError", TypeError],
-  ["URIError", URIError],
-  ["Error", Error],
-]);
+interface ErrorType {
+  readonly prototype: Error;
+  readonly make: (message: string) => Error;
+}
 
-/** The name of the nearest class that JavaScript itself has. */
+const general: ErrorType = { prototype: Error.prototype, make: (message) => new Error(message) };
+
+const special: readonly ErrorType[] = [
+  ...[EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map((Type) => ({
+    prototype: Type.prototype,
+    make: (message: string) => new Type(message),
+  })),
+  { prototype: AggregateError.prototype, make: (message) => new AggregateError([], message) },
+];
+
+/** The nearest class that JavaScript itself has. */
+function typeOf(error: Error): ErrorType {
+  const isAbove = Object.prototype.isPrototypeOf;
+  return special.find(({ prototype }) => isAbove.call(prototype, error)) ?? general;
+}
+
+/** Its name. */
 export function errorType(error: Error): string {
-  if (error instanceof AggregateError) return "AggregateError";
-  return [...types].find(([, type]) => error instanceof type)?.[0] ?? "Error";
+  return typeOf(error).prototype.name;
 }
 
 /** Whether an error is of one of JavaScript's own classes, with a name and a message that are text. */
 export function isPlainError(error: Error): boolean {
-  const type = errorType(error) === "AggregateError" ? AggregateError : types.get(errorType(error));
   return (
-    Object.getPrototypeOf(error) === type?.prototype &&
+    Object.getPrototypeOf(error) === typeOf(error).prototype &&
     typeof error.name === "string" &&
     typeof error.message === "string"
   );
@@ -35,9 +44,9 @@ export function makeError(
   message: string,
   stack: unknown,
 ): Error | undefined {
-  const known = types.get(type);
-  const error =
-    type === "AggregateError" ? new AggregateError([], message) : known && new known(message);
+  const error = [general, ...special]
+    .find(({ prototype }) => prototype.name === type)
+    ?.make(message);
   if (error === undefined) return undefined;
   if (error.name !== name) define(error, "name", name, false);
   define(error, "stack", typeof stack === "string" ? stack : undefined, false);

@@ -44,6 +44,12 @@ export function isPlain(value: unknown, depth: number): boolean {
   return (known & TRAITS) === PLAIN && depth + known / LEVEL <= MAX_DEPTH + 1;
 }
 
+/** Whether nothing in a value can change, and it can be saved at this depth. */
+export function isSettled(value: object, depth: number): boolean {
+  const known = knownOf(value);
+  return (known & OPAQUE) === 0 && depth + known / LEVEL <= MAX_DEPTH + 1;
+}
+
 function knownOf(value: unknown): number {
   switch (typeof value) {
     case "string":
@@ -81,7 +87,7 @@ function remember<T extends object>(value: T, parts: number): T {
 }
 
 /** Whether JSON writes a number so that it reads back the same. */
-export function isJsonNumber(value: number): boolean {
+function isJsonNumber(value: number): boolean {
   return Number.isFinite(value) && !Object.is(value, -0);
 }
 

@@ -4,6 +4,7 @@ import {
   type Checkpoint,
   type CheckpointAt,
   type CheckpointStore,
+  type Claim,
   checkAt,
   entryOf,
   type HistoryEntry,
@@ -72,6 +73,7 @@ class MemoryRecord implements Saved {
  */
 export class MemoryStore implements CheckpointStore {
   readonly #runs = new Map<string, KeptRun>();
+  readonly #claimed = new Map<string, Claim>();
   readonly #keep: number;
   /** Makes the ids of this store's checkpoints different from any other's. */
   readonly #id = v7();
@@ -131,6 +133,17 @@ export class MemoryStore implements CheckpointStore {
     const runIds = prunable(this.#summaries(), retention).map((run) => run.runId);
     if (retention.dryRun !== true) for (const runId of runIds) this.#runs.delete(runId);
     return runIds;
+  }
+
+  async claim(runId: string): Promise<Claim | undefined> {
+    if (this.#claimed.has(checkRunId(runId))) return undefined;
+    const claim: Claim = {
+      release: async () => {
+        if (this.#claimed.get(runId) === claim) this.#claimed.delete(runId);
+      },
+    };
+    this.#claimed.set(runId, claim);
+    return claim;
   }
 
   #kept(runId: string): readonly KeptState[] {

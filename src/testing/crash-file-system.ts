@@ -175,6 +175,10 @@ class MountedDisk implements FileSystem {
     return this.#opened(this.#disk.find(path));
   }
 
+  openToAppend(path: string): Promise<number> {
+    return this.open(path);
+  }
+
   async openFolder(path: string): Promise<number> {
     await this.#gate("openFolder", path);
     return this.#opened(this.#disk.find(path));
@@ -193,15 +197,23 @@ class MountedDisk implements FileSystem {
     this.#disk.write(node, bytes);
   }
 
-  async read(file: number, length: number): Promise<Uint8Array> {
+  append(file: number, bytes: Uint8Array): Promise<void> {
+    return this.write(file, bytes);
+  }
+
+  async read(file: number, length: number, from = 0): Promise<Uint8Array> {
     await this.#gate("read", "");
-    return bytesOf(this.#node(file)).slice(0, length);
+    return bytesOf(this.#node(file)).slice(from, from + length);
   }
 
   async sync(file: number): Promise<void> {
     const node = this.#node(file);
     await this.#gate("sync", "");
     this.#disk.sync(node);
+  }
+
+  syncData(file: number): Promise<void> {
+    return this.sync(file);
   }
 
   async stat(file: number): Promise<FileInfo> {

@@ -31,11 +31,11 @@ export interface Crash {
 
 type NamesChange = Extract<Change, { type: "names" }>;
 
-/** How an unsynced write may come out: not at all, in part, as a hole, or whole. */
+/** How what was written since the last sync may come out: not at all, in part, as a hole, or whole. */
 const tears: readonly ((bytes: Uint8Array, synced: Uint8Array) => Uint8Array)[] = [
   (_, synced) => synced,
-  (bytes) => bytes.slice(0, bytes.length >> 1),
-  (bytes) => new Uint8Array(bytes.length),
+  (bytes, synced) => bytes.slice(0, (synced.length + bytes.length) >> 1),
+  (bytes, synced) => Buffer.concat([synced, new Uint8Array(bytes.length - synced.length)]),
   (bytes) => bytes,
 ];
 

@@ -2,11 +2,16 @@ import { expect, test } from "vitest";
 import { always, ConfigError, GraphError, type State, StateGraph } from "waymark";
 import { cycle, linear, mark, RecordingStore, start, type Trail, thrown } from "../graphs.js";
 
-/** The classes a diagram gives its nodes, by node id. */
+/** The classes a diagram gives its nodes, by node id; no node has two. */
 function classes(diagram: string): Record<string, string> {
   const found: Record<string, string> = {};
-  for (const [, ids = "", name = ""] of diagram.matchAll(/^ {2}class (\S+) (\w+)$/gm)) {
-    for (const id of ids.split(",")) found[id] = name;
+  for (const line of diagram.split("\n").filter((line) => line.startsWith("  class "))) {
+    const [, ids, name = ""] = /^ {2}class (n\d+(?:,n\d+)*) (\w+)$/.exec(line) ?? [];
+    if (ids === undefined) throw new Error(`this is no class statement: ${line}`);
+    for (const id of ids.split(",")) {
+      expect(found).not.toHaveProperty(id);
+      found[id] = name;
+    }
   }
   return found;
 }
@@ -95,6 +100,12 @@ test("a node that comes next again is next, not done", async () => {
   await graph.execute(start());
   const state = store.saved[1];
   expect(classes(graph.toMermaid({ state }))).toEqual({ n0: "next" });
+});
+
+test("at an exit point nothing is next, even if it has edges", async () => {
+  const graph = linear(["a", "b"]).addEdge("b", "a");
+  const state = await graph.execute(start());
+  expect(classes(graph.toMermaid({ state }))).toEqual({ n0: "done", n1: "done" });
 });
 
 test("when no edge matches, nothing is next", async () => {

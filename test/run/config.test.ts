@@ -15,21 +15,24 @@ const badValues: [field: string, values: unknown[]][] = [
   ["version", [...notWhole, Number.POSITIVE_INFINITY]],
   ["migrations", [null, "x", () => {}]],
   ["onMismatch", ["ignore", true, null, ""]],
+  ["breakpoints", [null, ["a"], "a"]],
+  ["breakpoints.before", [null, "a", [7]]],
+  ["breakpoints.after", [null, "a", [7]]],
+  ["ledger", [null, [], 7]],
   ["checkpoint", [null, [], "file", 1]],
   ["checkpoint.store", [null, 7, {}, { save() {}, load() {}, delete() {} }]],
   ["checkpoint.interval", [...notWhole, Number.POSITIVE_INFINITY]],
   ["checkpoint.preserve", ["true", 0, null]],
   ["checkpoint.keep", [0, 1, ...notWhole]],
+  ["checkpoint.triggers", [null, {}, "error"]],
   ["checkpoint.onSaveError", ["stop", false, null]],
 ];
 
 test.each(badValues.flatMap(([field, values]) => values.map((value) => [field, value] as const)))(
   "refuses %s: %o and names the field",
   (field, value) => {
-    const [, inner] = field.split(".");
-    const error = refused(
-      inner === undefined ? { [field]: value } : { checkpoint: { [inner]: value } },
-    );
+    const [outer = "", inner] = field.split(".");
+    const error = refused({ [outer]: inner === undefined ? value : { [inner]: value } });
     expect(error.option).toBe(`config.${field}`);
     expect(error.message).toMatch(new RegExp(`^config\\.${field} wants .*, got `));
   },

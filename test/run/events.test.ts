@@ -13,13 +13,15 @@ import {
   typesOf,
 } from "../graphs.js";
 
+const varying = ["checkpointId", "durationMs"];
+
 /** `type` and what is special to it, but for ids and times. */
 function told(events: readonly AnyEvent[]): unknown[] {
   return events
     .filter(({ type }) => !type.startsWith("state."))
     .map(({ type, data }) => {
-      const { checkpointId, durationMs, ...rest } = data as Record<string, unknown>;
-      return [type, rest];
+      const fields = Object.entries(data).filter(([name]) => !varying.includes(name));
+      return [type, Object.fromEntries(fields)];
     });
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ExecutionError, State, StateGraph } from "waymark";
 import { Path } from "../../src/run/path.js";
-import { rejection } from "../graphs.js";
+import { collectGarbage, rejection } from "../graphs.js";
 
 function names(from: number, to: number): string[] {
   return Array.from({ length: to - from }, (_, at) => `n${from + at}`);
@@ -11,6 +11,17 @@ test.each([0, 1, 99, 100, 101, 199, 200, 201, 1000])("after %i nodes is the last
   const path = new Path();
   for (const name of names(0, count)) path.add(name);
   expect(path.list()).toEqual(names(Math.max(0, count - 100), count));
+});
+
+test("does not grow with the run", async () => {
+  const path = new Path();
+  await collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  for (let step = 0; step < 2_000_000; step++) path.add("node");
+  await collectGarbage();
+  // Two million names would take 16 MB.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(4_000_000);
+  expect(path.list()).toHaveLength(100);
 });
 
 test("a run of 200,000 steps keeps no more than that of its way", async () => {

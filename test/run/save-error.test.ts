@@ -26,15 +26,24 @@ const abc = (store: CheckpointStore, checkpoint: GraphConfig["checkpoint"] = {})
 
 describe("a save that fails stops the run", () => {
   test.each([
-    ["at the start", 0, "", [], []],
-    ["after a node", 1, "a", ["a"], ["start:@0"]],
-    ["at the end", 3, "c", ["a", "b", "c"], ["start:@0", "interval:a@1", "interval:b@2"]],
-  ])("%s", async (_when, step, nodeName, path, log) => {
-    const store = failing((state) => state.step === step);
+    ["at the start", 0, "", "the first checkpoint", [], []],
+    ["after a node", 1, "a", 'the checkpoint after "a"', ["a"], ["start:@0"]],
+    [
+      "at the end",
+      3,
+      "c",
+      'the checkpoint after "c"',
+      ["a", "b", "c"],
+      ["start:@0", "interval:a@1", "interval:b@2"],
+    ],
+  ])("%s, and nothing more is tried", async (_when, step, nodeName, which, path, log) => {
+    let asked = 0;
+    const store = failing((state) => ++asked > 0 && state.step === step);
     const error = await rejection(abc(store).execute(start("r")), CheckpointSaveError);
     expect(error.cause).toBe(full);
     expect(error).toMatchObject({ code: "CHECKPOINT_SAVE", nodeName, path });
-    expect(error.message).toContain("could not be saved: disk full");
+    expect(error.message).toBe(`${which} could not be saved: disk full`);
+    expect(asked).toBe(log.length + 1);
     expect(error.state).toMatchObject({ runId: "r", step, data: { trail: path } });
     expect(store.log).toEqual(log);
   });

@@ -81,6 +81,19 @@ describe("what a checkpoint can't hold is refused with its path", () => {
     }
   });
 
+  test("what a getter throws is passed on as it is", () => {
+    const mine = new RangeError("mine");
+    const broken = {
+      get value() {
+        throw mine;
+      },
+    };
+    class Broken extends Error {}
+    const error = Object.defineProperties(new Broken(), Object.getOwnPropertyDescriptors(broken));
+    expect(() => State.create({ broken })).toThrow(mine);
+    expect(() => State.create({ error }).toJSON()).toThrow(mine);
+  });
+
   test("what was refused no longer matters once it is gone", () => {
     const state = State.create<{ a: unknown }>({ a: () => {} }).set("a", 1);
     expect(state.toJSON().data).toEqual({ a: 1 });

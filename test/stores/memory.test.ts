@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError, MemoryStore, SerializationError, State } from "waymark";
-import { linear, rejection, start, type Trail, thrown } from "../graphs.js";
+import { collectGarbage, linear, rejection, start, type Trail, thrown } from "../graphs.js";
 
 /** Saves a State so many times, each building on the one before. */
 async function saveTimes(store: MemoryStore, runId: string, times: number): Promise<State<Trail>> {
@@ -100,6 +100,20 @@ describe("keep", () => {
     let state = start("r");
     for (let n = 0; n < 9; n++) state = await store.save(state, { keep: 4 });
     expect(await store.history("r")).toHaveLength(4);
+  });
+
+  test("does not let a long run grow the store", async () => {
+    const store = new MemoryStore({ keep: 3 });
+    const seen: WeakRef<object>[] = [];
+    let state = start("r");
+    for (let n = 0; n < 100; n++) {
+      state = await store.save(state.set("trail", [String(n)]));
+      seen.push(new WeakRef(state.data));
+    }
+    await collectGarbage();
+    const alive = seen.filter((ref) => ref.deref() !== undefined).length;
+    expect(alive).toBeGreaterThanOrEqual(3);
+    expect(alive).toBeLessThanOrEqual(6);
   });
 
   test.each([0, 1, -1, 1.5, Number.NaN, "2", null])("refuses %o", (keep) => {

@@ -8,29 +8,32 @@
 const invisible = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\ufeff]/g;
 
 /** What would reach beyond a paragraph, at the start of a line. */
-const structure = /^\s*(#{1,6}(\s|$)|`{3,}|~{3,}|[=-]+\s*$|([*_-]\s*){3,}$|\[[^\]]*\]:)/m;
+const structure = /^[ \t]*(#{1,6}([ \t]|$)|`{3,}|~{3,}|[=-]+[ \t]*$|([*_-][ \t]*){3,}$)/m;
 
 /** Text of several lines. What is no plain paragraph or list goes into a quote, which ends with it. */
 export function block(text: string): string {
-  const tame = escapeHtml(lines(text)).trim();
-  if (!structure.test(tame)) return tame;
   // A link definition would hold for the whole document, also out of a quote.
+  const tame = escapeHtml(lines(text)).replaceAll("]:", "]\\:").trim();
+  if (!structure.test(tame)) return tame;
   return tame
-    .replace(/^([\s>*+-]*)\[(?=[^\]]*\]:)/gm, "$1\\[")
     .split("\n")
     .map((line) => (line === "" ? ">" : `> ${line}`))
     .join("\n");
 }
 
+/** A longer title or source is cut. */
+const MAX_INLINE = 2000;
+
 /** Text of one line, without a meaning of its own in Markdown. */
 export function inline(text: string): string {
   return escapeHtml(
-    lines(text)
+    lines(text.slice(0, MAX_INLINE))
       .replace(/\s+/g, " ")
       .trim()
       .replace(/[\\`*[\]|~]/g, "\\$&")
       .replace(/(?<!\w)_|_(?!\w)/g, "\\_")
-      .replace(/^([#+>=-]|\d+[.)])/, "\\$1")
+      .replace(/^[#+>=-]/, "\\$&")
+      .replace(/^(\d+)([.)])/, "$1\\$2")
       .replace(/#+$/, "\\$&"),
   );
 }
@@ -45,7 +48,7 @@ function lines(text: string): string {
   return text.replace(/\r\n?|[\u0085\u2028\u2029]/g, "\n").replace(invisible, "");
 }
 
-/** A `<` stays where nobody could take it for a tag, an `&` where it starts no entity. */
+/** A `<` stays where nobody could take it for a tag. */
 function escapeHtml(text: string): string {
-  return text.replace(/&(?=#?\w+;)/g, "&amp;").replace(/<(?=[a-z/!?])/gi, "&lt;");
+  return text.replace(/<(?=[a-z/!?])/gi, "&lt;");
 }

@@ -59,14 +59,19 @@ export class Appender {
   /**
    * Writes the file that comes after `base`; it is safe when the promise resolves.
    *
-   * @returns the base of the next one; `undefined` when this one does not hold any more.
+   * @returns the base of the next one; `"stale"` when this one did not hold, so that there may be
+   *   another to look for; `"lost"` when somebody else was seen to be at it.
    */
-  async append(base: Base, bytes: Uint8Array, checkpointId: string): Promise<Base | undefined> {
+  async append(
+    base: Base,
+    bytes: Uint8Array,
+    checkpointId: string,
+  ): Promise<Base | "stale" | "lost"> {
     const fs = this.#fs;
     const sequence = base.sequence + 1;
     const temporary = join(this.#path, temporaryName(sequence, fs.owner));
     const file = await unless(["ENOENT"], fs.create(temporary), undefined);
-    if (file === undefined) return undefined;
+    if (file === undefined) return "stale";
     let folder = base.folder;
     let won = false;
     try {
@@ -80,9 +85,9 @@ export class Appender {
         this.#durable ? fs.sync(file) : undefined,
         this.#durable ? openFolder() : undefined,
       ]);
-      if (!holds || !(await this.#claim(temporary, sequence))) return undefined;
+      if (!holds || !(await this.#claim(temporary, sequence))) return "stale";
       won = await this.#confirm(base, sequence, id, folder);
-      return won ? { sequence, newest: { sequence, id, checkpointId, file }, folder } : undefined;
+      return won ? { sequence, newest: { sequence, id, checkpointId, file }, folder } : "lost";
     } finally {
       if (!won) await this.#giveUp(temporary, file, folder === base.folder ? undefined : folder);
     }
@@ -138,8 +143,12 @@ export class Appender {
   /** Whether no other file of this sequence was there before. */
   async #isNext(newest: Newest | undefined, sequence: number): Promise<boolean> {
     if (newest === undefined) {
-      const { checkpoints = [], quarantined = [] } = (await list(this.#fs, this.#path)) ?? {};
-      const alone = checkpoints.length === 1 && checkpoints[0] === sequence;
+      const {
+        checkpoints = [],
+        quarantined = [],
+        newest: highest,
+      } = (await list(this.#fs, this.#path)) ?? {};
+      const alone = checkpoints.length === 1 && highest === sequence;
       return alone && !quarantined.includes(checkpointName(sequence));
     }
     const aside = join(this.#path, QUARANTINE, checkpointName(sequence));

@@ -18,7 +18,7 @@ export interface Head {
 }
 
 /**
- * All that the file store asks of a file system, call by call, so that a test can put another in its
+ * All that the file store and the journal ask of a file system, call by call, so that a test can put another in its
  * place: one that crashes, or fails, at every single call. Errors carry the codes of Node: `ENOENT`.
  */
 export interface FileSystem {
@@ -31,14 +31,23 @@ export interface FileSystem {
   create(path: string): Promise<number>;
   /** Opens a file to read it; never through a symbolic link (`ELOOP`). */
   open(path: string): Promise<number>;
+  /** Opens a file that is there, to write at its end, wherever that is by then; never through a symbolic link. */
+  openToAppend(path: string): Promise<number>;
   /** Opens a folder to sync it; `undefined` where a system has no such thing. */
   openFolder(path: string): Promise<number | undefined>;
   /** Writes all of the bytes. */
   write(file: number, bytes: Uint8Array): Promise<void>;
-  /** At most so many bytes, from the beginning of the file. */
-  read(file: number, length: number): Promise<Uint8Array>;
+  /**
+   * Writes all of the bytes in one call at the end of a file, so that no other process can write
+   * between them. Fails if only a part could be written.
+   */
+  append(file: number, bytes: Uint8Array): Promise<void>;
+  /** At most so many bytes, from the beginning of the file or from `from` on. */
+  read(file: number, length: number, from?: number): Promise<Uint8Array>;
   /** Makes what was written, or the names in a folder, outlive a power cut. */
   sync(file: number): Promise<void>;
+  /** The same for what was written to a file, and not for its times. */
+  syncData(file: number): Promise<void>;
   stat(file: number): Promise<FileInfo>;
   close(file: number): Promise<void>;
 

@@ -44,7 +44,8 @@ export function ownerOf(name: string): string | undefined {
   return /^\.checkpoint_\d{4,16}\.([\w-]+)\.\d+\.tmp$/.exec(name)?.[1];
 }
 
-function digits(sequence: number): string {
+/** A number in a name, so that names sort like their numbers up to 9999. */
+export function digits(sequence: number): string {
   return String(sequence).padStart(4, "0");
 }
 

@@ -14,6 +14,7 @@ const mkdir = promisify(fs.mkdir);
 const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
 // Windows has neither flag. Without O_NONBLOCK a planted pipe would be waited for.
 const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+const APPEND = constants.O_WRONLY | constants.O_APPEND | (constants.O_NOFOLLOW ?? 0);
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 /** How long reading many heads may keep everybody else waiting, in milliseconds. */
@@ -46,6 +47,10 @@ export class NodeFileSystem implements FileSystem {
     return open(path, READ);
   }
 
+  openToAppend(path: string): Promise<number> {
+    return open(path, APPEND);
+  }
+
   async openFolder(path: string): Promise<number | undefined> {
     return process.platform === "win32" ? undefined : open(path, constants.O_RDONLY);
   }
@@ -54,11 +59,19 @@ export class NodeFileSystem implements FileSystem {
     for (let offset = 0; offset < bytes.length; ) offset += await write(file, bytes, offset);
   }
 
-  async read(file: number, length: number): Promise<Uint8Array> {
+  async append(file: number, bytes: Uint8Array): Promise<void> {
+    const count = await write(file, bytes, 0);
+    if (count === bytes.length) return;
+    throw Object.assign(new Error(`only ${count} of ${bytes.length} bytes could be written`), {
+      code: "ENOSPC",
+    });
+  }
+
+  async read(file: number, length: number, from = 0): Promise<Uint8Array> {
     const bytes = Buffer.allocUnsafe(length);
     let offset = 0;
     while (offset < length) {
-      const count = await read(file, bytes, offset);
+      const count = await read(file, bytes, offset, from);
       if (count === 0) break;
       offset += count;
     }
@@ -66,6 +79,7 @@ export class NodeFileSystem implements FileSystem {
   }
 
   readonly sync = promisify(fs.fsync);
+  readonly syncData = promisify(fs.fdatasync);
   readonly close = promisify(fs.close);
   readonly link = promisify(fs.link);
   readonly rename = promisify(fs.rename);
@@ -137,9 +151,9 @@ function write(file: number, bytes: Uint8Array, offset: number): Promise<number>
   });
 }
 
-function read(file: number, bytes: Uint8Array, offset: number): Promise<number> {
+function read(file: number, bytes: Uint8Array, offset: number, from: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    fs.read(file, bytes, offset, bytes.length - offset, offset, (error, count) =>
+    fs.read(file, bytes, offset, bytes.length - offset, from + offset, (error, count) =>
       error === null ? resolve(count) : reject(error),
     );
   });

@@ -2,7 +2,7 @@ import { dirname, join } from "node:path";
 import { v7 } from "uuid";
 import { DocumentCodec } from "../../codecs/document.js";
 import { CheckpointConflictError } from "../../errors.js";
-import type { State } from "../../state/state.js";
+import { State } from "../../state/state.js";
 import { Appender, type Base, type Newest } from "./append.js";
 import { codeOf, type FileSystem, unless } from "./file-system.js";
 import { checkpointName } from "./layout.js";
@@ -82,8 +82,12 @@ export class RunWriter {
       this.#known = known;
       await this.#compare(state, known);
       const saved = await this.#append(state, known);
-      if (saved !== undefined) return saved;
+      if (saved instanceof State) return saved;
       await this.forget();
+      if (saved === "lost") {
+        const { sequence } = await this.#look();
+        throw new CheckpointConflictError(this.#runId, state.sequence, sequence);
+      }
     }
     throw new Error(`${this.#folder} changed ${ATTEMPTS} times while it was written to`);
   }
@@ -117,13 +121,16 @@ export class RunWriter {
     }
   }
 
-  async #append<D extends object>(state: State<D>, known: Known): Promise<State<D> | undefined> {
+  async #append<D extends object>(
+    state: State<D>,
+    known: Known,
+  ): Promise<State<D> | "stale" | "lost"> {
     const { encode, fs } = this.#settings;
     const record = { checkpointId: v7(), sequence: known.sequence + 1 };
     const bytes = await encode(state.savedAs(record), state.checkpointId);
     if (known.newest === undefined) await this.#makeFolder();
     const next = await this.#appender.append(known, bytes, record.checkpointId);
-    if (next === undefined) return undefined;
+    if (typeof next === "string") return next;
     known.files.push(next.sequence);
     this.#known = { ...next, files: known.files, found: known.found };
     if (known.newest?.file !== undefined) fs.close(known.newest.file).catch(() => {});

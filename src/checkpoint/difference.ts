@@ -1,0 +1,237 @@
+/**
+ * What changed between two trees of JSON, as patches of immer's form. A State is structurally shared,
+ * so its JSON is too: where two trees hold the same object nothing is looked at, and finding a
+ * difference costs what changed and the containers around it, not the State.
+ *
+ * Only JSON is compared, never a Map or a Date: those are in it by their tags, see `encode.ts`. So a
+ * patch is plain JSON too, and one rule covers all types.
+ */
+import { SerializationError } from "../errors.js";
+import { setKey } from "../state/own.js";
+
+/** One change, as immer writes it: `add` in an array inserts, `remove` closes the gap. */
+export interface Change {
+  readonly op: "add" | "remove" | "replace";
+  /** Keys and indexes from the root down; an array's `length` can be replaced too, to cut it off. */
+  readonly path: readonly (string | number)[];
+  /** What is there now; absent for `remove`. */
+  readonly value?: unknown;
+}
+
+type Path = readonly (string | number)[];
+type Fields = Readonly<Record<string, unknown>>;
+
+/** About how many bytes a change takes besides its value. */
+const CHANGE_BYTES = 40;
+
+/**
+ * The changes that make `before` into `after`, in the order in which they apply. Both must be JSON:
+ * what `JSON.parse` could have given, with no object that is in itself.
+ */
+export function difference(before: unknown, after: unknown): Change[] {
+  return changesAt(before, after, []);
+}
+
+function changesAt(before: unknown, after: unknown, path: Path): Change[] {
+  if (before === after) return [];
+  const changes = containerChanges(before, after, path);
+  if (changes === undefined) return [{ op: "replace", path, value: after }];
+  const bytes = changes.length * CHANGE_BYTES;
+  // Many small changes can be more to write than the whole.
+  return changes.length > 1 && bytes > CHANGE_BYTES + weigh(after, bytes)
+    ? [{ op: "replace", path, value: after }]
+    : changes;
+}
+
+/** The changes inside a container; `undefined` when only replacing it makes it the other. */
+function containerChanges(before: unknown, after: unknown, path: Path): Change[] | undefined {
+  if (typeof before !== "object" || typeof after !== "object") return undefined;
+  if (before === null || after === null) return undefined;
+  if (Array.isArray(before) !== Array.isArray(after)) return undefined;
+  return Array.isArray(before)
+    ? itemChanges(before, after as unknown[], path)
+    : fieldChanges(before as Fields, after as Fields, path);
+}
+
+function fieldChanges(before: Fields, after: Fields, path: Path): Change[] | undefined {
+  const keys = Object.keys(after);
+  const old = Object.keys(before);
+  const stays = old.filter((key) => Object.hasOwn(after, key));
+  if (!isReachable(stays, keys)) return undefined;
+  const changes: Change[] = [];
+  if (stays.length < old.length) {
+    for (const key of old) {
+      if (!Object.hasOwn(after, key)) changes.push({ op: "remove", path: [...path, key] });
+    }
+  }
+  for (const key of keys) {
+    const value = after[key];
+    if (!Object.hasOwn(before, key)) changes.push({ op: "add", path: [...path, key], value });
+    else if (before[key] !== value) changes.push(...changesAt(before[key], value, [...path, key]));
+  }
+  return changes;
+}
+
+/** Whether adding keys gives this order: what is added comes last, but for indexes, which sort themselves. */
+function isReachable(stays: readonly string[], keys: readonly string[]): boolean {
+  if (stays.every((key, index) => keys[index] === key)) return true;
+  const named = keys.filter((key) => !isIndexKey(key));
+  return stays.filter((key) => !isIndexKey(key)).every((key, index) => named[index] === key);
+}
+
+function isIndexKey(key: string): boolean {
+  return /^(0|[1-9]\d{0,9})$/.test(key) && Number(key) < 2 ** 32 - 1;
+}
+
+/**
+ * The same for arrays: what both begin and end with stays, and what is between is gone through from
+ * left to right. An item that only one side has was added or removed; where both have one that the
+ * other lacks, one became the other.
+ */
+function itemChanges(before: readonly unknown[], after: readonly unknown[], path: Path): Change[] {
+  const shorter = Math.min(before.length, after.length);
+  let start = 0;
+  while (start < shorter && before[start] === after[start]) start++;
+  let tail = 0;
+  const isSame = (at: number): boolean =>
+    before[before.length - 1 - at] === after[after.length - 1 - at];
+  while (tail < shorter - start && isSame(tail)) tail++;
+  const [oldEnd, newEnd] = [before.length - tail, after.length - tail];
+  const changes: Change[] = [];
+  const had = start < oldEnd && start < newEnd ? new Set(before.slice(start, oldEnd)) : undefined;
+  const has = had && new Set(after.slice(start, newEnd));
+  let old = start;
+  let at = start;
+  while (old < oldEnd && at < newEnd) {
+    const [was, is] = [before[old], after[at]];
+    const isGone = was !== is && !has?.has(was);
+    const isNew = was !== is && !had?.has(is);
+    if (isNew && !isGone) {
+      changes.push({ op: "add", path: [...path, at++], value: is });
+    } else if (isGone && !isNew) {
+      changes.push({ op: "remove", path: [...path, at] });
+      old++;
+    } else {
+      // The same, or one became the other; what has only moved is written as if it were new.
+      changes.push(...changesAt(was, is, [...path, at++]));
+      old++;
+    }
+  }
+  for (; at < newEnd; at++) changes.push({ op: "add", path: [...path, at], value: after[at] });
+  const cut = oldEnd - old;
+  if (cut > 1 && tail === 0) {
+    changes.push({ op: "replace", path: [...path, "length"], value: newEnd });
+  } else {
+    for (let count = 0; count < cut; count++) changes.push({ op: "remove", path: [...path, at] });
+  }
+  return changes;
+}
+
+/** About how many bytes a value takes as JSON; more than `limit` is not counted on. */
+export function weigh(value: unknown, limit = Number.POSITIVE_INFINITY): number {
+  if (typeof value === "string") return value.length + 2;
+  if (typeof value !== "object" || value === null) return 6;
+  let bytes = 2;
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length && bytes <= limit; at++) {
+      bytes += 1 + weigh(value[at], limit - bytes);
+    }
+    return bytes;
+  }
+  for (const key in value) {
+    if (bytes > limit) break;
+    bytes += key.length + 4 + weigh((value as Fields)[key], limit - bytes);
+  }
+  return bytes;
+}
+
+/**
+ * What the changes make of a tree. It takes both over: pass trees that nobody else holds, fresh from
+ * `JSON.parse`.
+ *
+ * @throws SerializationError when a change does not fit the tree.
+ */
+export function apply(tree: unknown, changes: readonly Change[]): unknown {
+  let root = tree;
+  for (let index = 0; index < changes.length; ) {
+    const change = changes[index] ?? refuse([], "is missing");
+    const { path } = change;
+    const key = path.at(-1);
+    if (key === undefined) {
+      root = change.op === "replace" ? change.value : refuse(path, "can only replace the root");
+      index++;
+      continue;
+    }
+    const parent = containerAt(root, path);
+    const run = Array.isArray(parent) ? runOf(changes, index) : 1;
+    if (Array.isArray(parent)) applyItems(parent, key, changes.slice(index, index + run));
+    else applyField(parent, String(key), change);
+    index += run;
+  }
+  return root;
+}
+
+/** How many changes, from this one on, insert items one after the other, or remove one after the other. */
+function runOf(changes: readonly Change[], first: number): number {
+  const { op, path } = changes[first] as Change;
+  const from = path.at(-1);
+  if (op === "replace" || typeof from !== "number") return 1;
+  let count = 1;
+  for (; ; count++) {
+    const next = changes[first + count];
+    if (next?.op !== op || next.path.length !== path.length) return count;
+    if (next.path.at(-1) !== (op === "add" ? from + count : from)) return count;
+    if (next.path.some((key, at) => at < path.length - 1 && key !== path[at])) return count;
+  }
+}
+
+function applyItems(items: unknown[], key: string | number, run: readonly Change[]): void {
+  const [change] = run;
+  if (change === undefined) return;
+  const { op, path, value } = change;
+  if (key === "length" && op === "replace") {
+    if (!isIndex(value, items.length)) refuse(path, "can't make an array longer");
+    items.length = Number(value);
+    return;
+  }
+  const last = op === "add" ? items.length : items.length - (op === "remove" ? run.length : 1);
+  if (!isIndex(key, last)) refuse(path, `has no place in an array of ${items.length}`);
+  const at = Number(key);
+  if (op === "replace") items[at] = value;
+  else if (op === "remove") items.splice(at, run.length);
+  else insert(items, at, run);
+}
+
+/** In pieces, because a call takes only so many arguments. */
+function insert(items: unknown[], at: number, run: readonly Change[]): void {
+  const PIECE = 4096;
+  for (let from = 0; from < run.length; from += PIECE) {
+    items.splice(at + from, 0, ...run.slice(from, from + PIECE).map(({ value }) => value));
+  }
+}
+
+function applyField(fields: object, key: string, { op, path, value }: Change): void {
+  if (op !== "add" && !Object.hasOwn(fields, key)) refuse(path, "is not there");
+  if (op === "remove") Reflect.deleteProperty(fields, key);
+  else setKey(fields, key, value);
+}
+
+/** What holds the last key of a path. Only own keys lead anywhere, so nothing outside the tree is reached. */
+function containerAt(root: unknown, path: Path): object {
+  let node = root;
+  for (let depth = 0; ; depth++) {
+    if (typeof node !== "object" || node === null) return refuse(path, "leads nowhere");
+    if (depth === path.length - 1) return node;
+    const key = String(path[depth]);
+    if (!Object.hasOwn(node, key)) return refuse(path, "leads nowhere");
+    node = Reflect.get(node, key);
+  }
+}
+
+function isIndex(value: unknown, last: number): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= last;
+}
+
+function refuse(path: Path, problem: string): never {
+  throw new SerializationError(`patch ${path.join(".")}`, problem);
+}

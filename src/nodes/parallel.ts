@@ -1,0 +1,107 @@
+import { guard } from "../events.js";
+import type { NodeFunction } from "../graph/node.js";
+import { callable, check, checkOptions, flag, integer } from "../options.js";
+import type { State } from "../state/state.js";
+import type { ItemError } from "./errors.js";
+import { Pool } from "./pool.js";
+import { type Change, type ItemContext, type Items, itemsOf } from "./scope.js";
+
+/** Works on one item of a parallel node; its result can be saved. */
+export type ParallelWorker<D extends object, I, R> = (
+  state: State<D>,
+  item: I,
+  context: ItemContext<D>,
+) => R | Promise<R>;
+
+/** Options of {@link parallel}. */
+export interface ParallelOptions<D extends object, R> {
+  /** How many items to work on at once; at least 1. By default twice the processors, at most 16. */
+  readonly concurrency?: number | undefined;
+  /**
+   * What the first error does. `true`, the default: the node fails, and the signal of the items that
+   * are running aborts. `false`: the others go on, and the node fails only if all of them do.
+   */
+  readonly failFast?: boolean;
+  /**
+   * Makes the node's result of what the items gave, in the order of the list. With `failFast: false`
+   * it also gets the items that failed, whose results are not there. By default the State stays.
+   */
+  readonly merge?: (
+    state: State<D>,
+    results: readonly R[],
+    errors: readonly ItemError[],
+  ) => Change<NoInfer<D>>;
+  /** Milliseconds one item may take; then its signal aborts and it has failed. No limit by default. */
+  readonly timeout?: number | undefined;
+  /** Is told after each item that succeeds how many have, how many there are, and its result. It can't disturb the node. */
+  readonly onProgress?: (completed: number, total: number, result: R) => unknown;
+}
+
+/** The most that run at once unless it is said otherwise. */
+const CAP = 16;
+
+const checks = {
+  concurrency: integer(1, true),
+  failFast: flag,
+  merge: callable,
+  timeout: check(
+    "a number of milliseconds above 0",
+    (value) => typeof value === "number" && value > 0,
+  ),
+  onProgress: callable,
+};
+
+/**
+ * A node that works on many items at once, so many at a time. Results of items are saved as they come
+ * in, so a retry or a resume works on the missing ones only. An item that pauses lets the others
+ * finish; then the run pauses, once for all.
+ *
+ * @throws ParallelError, out of the node, with each item that failed and the results of the others.
+ *
+ * @example
+ * ```ts
+ * import { parallel, State, StateGraph } from "waymark";
+ *
+ * const graph = new StateGraph<{ urls: string[]; sizes: number[] }>()
+ *   .addNode(
+ *     "measure",
+ *     parallel((state) => state.data.urls, async (_state, url) => url.length, {
+ *       concurrency: 2,
+ *       merge: (_state, sizes) => ({ sizes }),
+ *     }),
+ *   )
+ *   .setEntryPoint("measure")
+ *   .setExitPoint("measure");
+ *
+ * const final = await graph.execute(State.create({ urls: ["/a", "/bc"], sizes: [] as number[] }));
+ * console.log(final.data.sizes.join()); // 2,3
+ * ```
+ */
+export function parallel<D extends object, I, R>(
+  items: Items<D, I>,
+  worker: ParallelWorker<D, I, R>,
+  options: ParallelOptions<D, R> = {},
+): NodeFunction<D> {
+  callable("worker", worker);
+  checkOptions("parallel", options, checks);
+  const { merge, onProgress, failFast = true, timeout } = options;
+  const told = onProgress && guard("onProgress", onProgress);
+  return async (state, context) => {
+    const list = itemsOf(items, state);
+    const pool = new Pool<D, I, R>(context, list, {
+      worker: (item, scope) => worker(state, item, scope),
+      concurrency: Math.min(options.concurrency ?? usual(), list.length),
+      failFast,
+      timeout,
+      onProgress: told,
+    });
+    const results = await pool.run();
+    return merge === undefined ? state : merge(state, results, pool.errors);
+  };
+}
+
+/** Twice the processors, where they can be counted. */
+function usual(): number {
+  const host = globalThis as { navigator?: { hardwareConcurrency?: number } };
+  return Math.min(2 * (host.navigator?.hardwareConcurrency ?? 4), CAP);
+}

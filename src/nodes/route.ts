@@ -1,0 +1,110 @@
+import { show } from "../errors.js";
+import type { NodeContext, NodeFunction, NodeResult } from "../graph/node.js";
+import { callable, check } from "../options.js";
+import { isStop, messageOf } from "../run/failure.js";
+import { PauseSignal } from "../run/pauses.js";
+import type { State } from "../state/state.js";
+import { RouteError } from "./errors.js";
+import { Scope } from "./scope.js";
+
+/** A node that a route leads to. */
+export type RouteHandler<D extends object> = (
+  state: State<D>,
+  context: NodeContext<D>,
+) => NodeResult<NoInfer<D>> | Promise<NodeResult<NoInfer<D>>>;
+
+const handlersByName = check(
+  "an object of nodes",
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+);
+
+/**
+ * A node that is one of several: `choose` names it. Once that one has saved anything the choice stays,
+ * also for a retry or a resume.
+ *
+ * @param fallback - the node for a name that is not among the handlers.
+ * @throws RouteError, out of the node: its code says whether choosing failed, the name is unknown and
+ * there is no fallback, or the handler failed.
+ *
+ * @example
+ * ```ts
+ * import { route, State, StateGraph } from "waymark";
+ *
+ * const graph = new StateGraph<{ kind: string; answer: string }>()
+ *   .addNode(
+ *     "reply",
+ *     route(
+ *       (state) => state.data.kind,
+ *       { bill: () => ({ answer: "paid" }), bug: () => ({ answer: "fixed" }) },
+ *       () => ({ answer: "passed on" }),
+ *     ),
+ *   )
+ *   .setEntryPoint("reply")
+ *   .setExitPoint("reply");
+ *
+ * const final = await graph.execute(State.create({ kind: "bug", answer: "" }));
+ * console.log(final.data.answer); // fixed
+ * ```
+ */
+export function route<D extends object>(
+  choose: (state: State<D>, context: NodeContext<D>) => string | Promise<string>,
+  handlers: Readonly<Record<string, RouteHandler<D>>>,
+  fallback?: RouteHandler<D>,
+): NodeFunction<D> {
+  callable("choose", choose);
+  handlersByName("handlers", handlers);
+  const known = new Map(Object.entries(handlers));
+  for (const [name, handler] of known) callable(`handlers.${name}`, handler);
+  if (fallback !== undefined) callable("fallback", fallback);
+
+  return async (state, context) => {
+    const { node, step, signal } = context;
+    const recalled = context.recall("route") as string | undefined;
+    const name = recalled ?? (await chosen(choose, state, context));
+    const handler = known.get(name) ?? fallback;
+    if (handler === undefined) {
+      const names = [...known.keys()].map(show).join(", ") || "none";
+      const message = `there is no route ${show(name)} and no fallback; the routes are: ${names}`;
+      throw new RouteError("ROUTE_UNKNOWN", message, { route: name });
+    }
+    const told = { node, step, route: name, fallback: !known.has(name) };
+    context.emit("route.select", told);
+    signal.throwIfAborted();
+    // What the handler saves belongs to this route only; a save that fails ends the run by itself.
+    const keep = (): void => {
+      if (context.recall("route") === undefined) context.remember("route", name).catch(() => {});
+    };
+    try {
+      const result = await handler(state, new Scope(context, `route ${name} `, signal, keep));
+      context.emit("route.execute", told);
+      return result;
+    } catch (cause) {
+      if (cause instanceof PauseSignal) throw cause;
+      const message = messageOf(cause);
+      context.emit("route.execute", { ...told, error: message });
+      if (isStop(cause, context)) throw cause;
+      throw new RouteError("ROUTE_FAILED", `route ${show(name)} failed: ${message}`, {
+        route: name,
+        cause,
+      });
+    }
+  };
+}
+
+async function chosen<D extends object>(
+  choose: (state: State<D>, context: NodeContext<D>) => string | Promise<string>,
+  state: State<D>,
+  context: NodeContext<D>,
+): Promise<string> {
+  context.emit("route.evaluate", { node: context.node, step: context.step });
+  let name: unknown;
+  try {
+    name = await choose(state, context);
+  } catch (cause) {
+    if (cause instanceof PauseSignal || isStop(cause, context)) throw cause;
+    const message = `choosing a route failed: ${messageOf(cause)}`;
+    throw new RouteError("ROUTE_CHOICE", message, { cause });
+  }
+  if (typeof name === "string") return name;
+  throw new RouteError("ROUTE_CHOICE", `choose wants to return a string, got ${show(name)}`);
+}

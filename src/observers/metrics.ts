@@ -1,0 +1,245 @@
+/**
+ * Numbers about runs: how long, how often, how large, how well.
+ *
+ * @packageDocumentation
+ */
+import type { AnyEvent, WaymarkEvent } from "../events.js";
+import { checkOptions, integer } from "../options.js";
+import { Ledger } from "../state/ledger.js";
+import { Histogram } from "./metrics/histogram.js";
+import { Rate } from "./metrics/rate.js";
+import { type MetricsSnapshot, type NodeMetrics, toPrometheus } from "./metrics/snapshot.js";
+import { StorageUse } from "./metrics/storage.js";
+
+export type { HistogramSnapshot } from "./metrics/histogram.js";
+export type { MetricsSnapshot, NodeMetrics } from "./metrics/snapshot.js";
+
+/** Options of {@link metrics}. Together they bound the memory it takes. */
+export interface MetricsOptions {
+  /** How many nodes to tell apart; a whole number from 1 up, 500 by default. The others are counted together. */
+  readonly maxNodes?: number;
+  /** Of how many runs to remember that they were resumed and what they stored; a whole number from 1 up, 10000 by default. */
+  readonly maxRuns?: number;
+  /** How many checkpoints of a run the store keeps; at least 1, 5 by default. */
+  readonly keep?: number;
+}
+
+/** An observer that counts. */
+export interface Metrics {
+  /** Counts one event. */
+  onEvent(event: AnyEvent): void;
+  /** All numbers, now. */
+  snapshot(): MetricsSnapshot;
+  /** The same in the text format of Prometheus, for `GET /metrics`. */
+  prometheus(): string;
+}
+
+const nodeBounds = [
+  1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 300_000,
+];
+const saveBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000];
+const sizeBounds = [0.25, 1, 4, 16, 64, 128, 256, 512, 1024, 4096, 16_384, 65_536, 102_400].map(
+  (kilobytes) => kilobytes * 1024,
+);
+/** How many counters of usage to tell apart. */
+const MAX_COUNTERS = 100;
+
+/**
+ * An observer that measures runs, nodes and checkpoints, in a memory that does not grow with them.
+ * One may observe several graphs.
+ *
+ * @throws ConfigError when an option is not what it must be.
+ *
+ * @example
+ * ```ts
+ * import { MemoryStore, State, StateGraph } from "waymark";
+ * import { metrics } from "waymark/observers/metrics";
+ *
+ * const meter = metrics();
+ * const graph = new StateGraph<{ n: number }>({
+ *   observer: meter,
+ *   checkpoint: { store: new MemoryStore(), interval: 1 },
+ * })
+ *   .addNode("count", (state) => ({ n: state.data.n + 1 }))
+ *   .setEntryPoint("count")
+ *   .setExitPoint("count");
+ * await graph.execute(State.create({ n: 0 }));
+ *
+ * const { runs, checkpoints } = meter.snapshot();
+ * console.log(runs.completed, checkpoints.saves); // 1 2
+ * console.log(meter.prometheus().includes("waymark_runs_started_total 1")); // true
+ * ```
+ */
+export function metrics(options: MetricsOptions = {}): Metrics {
+  checkOptions("metrics", options, {
+    maxNodes: integer(1),
+    maxRuns: integer(1),
+    keep: integer(1, true),
+  });
+  return new Meter(options);
+}
+
+interface NodeCounts {
+  readonly graph: string;
+  readonly node: string;
+  completed: number;
+  failed: number;
+  retries: number;
+  readonly duration: Histogram;
+}
+
+class Meter implements Metrics {
+  readonly #maxNodes: number;
+  readonly #maxRuns: number;
+  readonly #storage: StorageUse;
+  readonly #nodes = new Map<string, NodeCounts>();
+  /** Runs that were resumed and have not ended. */
+  readonly #recovering = new Set<string>();
+  readonly #saveDuration = new Histogram(saveBounds);
+  readonly #size = new Histogram(sizeBounds);
+  readonly #saveRate = new Rate();
+  #usage = Ledger.empty;
+  #runs = { started: 0, resumed: 0, completed: 0, failed: 0, paused: 0 };
+  #recovery = { attempts: 0, succeeded: 0, failed: 0 };
+  #checkpoints = { loads: 0, deletes: 0, errors: 0, quarantined: 0 };
+  #events = 0;
+
+  constructor({ maxNodes = 500, maxRuns = 10_000, keep = 5 }: MetricsOptions) {
+    this.#maxNodes = maxNodes;
+    this.#maxRuns = maxRuns;
+    this.#storage = new StorageUse(keep, maxRuns);
+  }
+
+  onEvent(event: AnyEvent): void {
+    this.#events++;
+    switch (event.type) {
+      case "graph.start":
+        this.#runs[event.data.resumed ? "resumed" : "started"]++;
+        return;
+      case "graph.complete":
+        this.#end("completed", event.runId);
+        return;
+      case "graph.fail":
+        this.#end("failed", event.runId);
+        return;
+      case "graph.pause":
+        this.#end("paused", event.runId);
+        return;
+      case "node.complete":
+        this.#nodeCompleted(event);
+        return;
+      case "node.retry":
+        this.#node(event.source, event.data.node).retries++;
+        return;
+      case "checkpoint.save":
+        this.#saved(event);
+        return;
+      case "checkpoint.resume":
+        this.#resumed(event.runId);
+        return;
+      default:
+        this.#count(event);
+    }
+  }
+
+  snapshot(): MetricsSnapshot {
+    const { started, resumed, completed, failed, paused } = this.#runs;
+    const { succeeded, failed: lost } = this.#recovery;
+    const durationMs = this.#saveDuration.snapshot();
+    return {
+      runs: {
+        ...this.#runs,
+        active: Math.max(0, started + resumed - completed - failed - paused),
+      },
+      recovery: {
+        ...this.#recovery,
+        successRate: succeeded + lost === 0 ? undefined : succeeded / (succeeded + lost),
+      },
+      nodes: [...this.#nodes.values()].map(toNodeMetrics),
+      checkpoints: {
+        ...this.#checkpoints,
+        saves: durationMs.count,
+        savesPerMinute: this.#saveRate.perMinute,
+        durationMs,
+        bytes: this.#size.snapshot(),
+      },
+      storage: { bytesWritten: this.#storage.written, bytesInUse: this.#storage.inUse },
+      usage: this.#usage.usage,
+      events: this.#events,
+    };
+  }
+
+  prometheus(): string {
+    return toPrometheus(this.snapshot());
+  }
+
+  #count(event: AnyEvent): void {
+    switch (event.type) {
+      case "checkpoint.load":
+        this.#checkpoints.loads++;
+        return;
+      case "checkpoint.delete":
+        this.#checkpoints.deletes++;
+        this.#storage.delete(event.runId);
+        return;
+      case "checkpoint.quarantine":
+        this.#checkpoints.quarantined++;
+        return;
+      case "checkpoint.error":
+        this.#checkpoints.errors++;
+        if (event.data.action !== "load") return;
+        this.#recovery.attempts++;
+        this.#recovery.failed++;
+        return;
+      default:
+    }
+  }
+
+  #nodeCompleted({ source, data }: WaymarkEvent<"node.complete">): void {
+    const node = this.#node(source, data.node);
+    node[data.error === undefined ? "completed" : "failed"]++;
+    node.duration.record(data.durationMs);
+    if (data.usage === undefined) return;
+    const counted = this.#usage.addUsage("all", data.usage);
+    if (Object.keys(counted.usage).length <= MAX_COUNTERS) this.#usage = counted;
+  }
+
+  #saved({ runId, data }: WaymarkEvent<"checkpoint.save">): void {
+    this.#saveDuration.record(data.durationMs);
+    this.#saveRate.add();
+    if (data.bytes === undefined) return;
+    this.#size.record(data.bytes);
+    this.#storage.save(runId, data.bytes);
+  }
+
+  #resumed(runId: string): void {
+    this.#recovery.attempts++;
+    const [oldest] = this.#recovering.size >= this.#maxRuns ? this.#recovering : [];
+    if (oldest !== undefined) this.#recovering.delete(oldest);
+    this.#recovering.add(runId);
+  }
+
+  #end(how: "completed" | "failed" | "paused", runId: string): void {
+    this.#runs[how]++;
+    if (this.#recovering.delete(runId)) {
+      this.#recovery[how === "failed" ? "failed" : "succeeded"]++;
+    }
+  }
+
+  #node(graph: string, node: string): NodeCounts {
+    const key = JSON.stringify([graph, node]);
+    const known = this.#nodes.get(key);
+    if (known !== undefined) return known;
+    if (this.#nodes.size >= this.#maxNodes && node !== OTHER) return this.#node("", OTHER);
+    const duration = new Histogram(nodeBounds);
+    const counts = { graph, node, completed: 0, failed: 0, retries: 0, duration };
+    this.#nodes.set(key, counts);
+    return counts;
+  }
+}
+
+const OTHER = "(other)";
+
+function toNodeMetrics({ duration, ...counts }: NodeCounts): NodeMetrics {
+  return { ...counts, durationMs: duration.snapshot() };
+}

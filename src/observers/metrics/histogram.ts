@@ -1,0 +1,78 @@
+/** What is known of many values without keeping them. */
+export interface HistogramSnapshot {
+  /** How many values there were. */
+  readonly count: number;
+  /** Their sum. */
+  readonly sum: number;
+  /** The least; 0 when there was none. */
+  readonly min: number;
+  /** The greatest; 0 when there was none. */
+  readonly max: number;
+  /** About half were at most this. */
+  readonly p50: number;
+  /** About 95 % were at most this. */
+  readonly p95: number;
+  /** About 99 % were at most this. */
+  readonly p99: number;
+  /** How many were at most `le`, for each bound; the last bound is `Infinity`. */
+  readonly buckets: readonly { readonly le: number; readonly count: number }[];
+}
+
+/** Counts values by fixed bounds; takes the same memory however many there are. */
+export class Histogram {
+  readonly #bounds: readonly number[];
+  readonly #counts: number[];
+  #sum = 0;
+  #min = Number.POSITIVE_INFINITY;
+  #max = 0;
+
+  /** @param bounds - rising. */
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.#counts = new Array<number>(bounds.length + 1).fill(0);
+  }
+
+  record(value: number): void {
+    const found = this.#bounds.findIndex((bound) => value <= bound);
+    const at = found < 0 ? this.#bounds.length : found;
+    this.#counts[at] = (this.#counts[at] ?? 0) + 1;
+    this.#sum += value;
+    this.#min = Math.min(this.#min, value);
+    this.#max = Math.max(this.#max, value);
+  }
+
+  snapshot(): HistogramSnapshot {
+    let count = 0;
+    const buckets = this.#counts.map((inBucket, at) => {
+      count += inBucket;
+      return { le: this.#bounds[at] ?? Number.POSITIVE_INFINITY, count };
+    });
+    const min = count === 0 ? 0 : this.#min;
+    return {
+      count,
+      sum: this.#sum,
+      min,
+      max: this.#max,
+      p50: this.#quantile(0.5, count),
+      p95: this.#quantile(0.95, count),
+      p99: this.#quantile(0.99, count),
+      buckets,
+    };
+  }
+
+  /** As if the values of a bucket were spread evenly; never beyond what was seen. */
+  #quantile(share: number, count: number): number {
+    if (count === 0) return 0;
+    const rank = share * count;
+    let below = 0;
+    for (const [at, inBucket] of this.#counts.entries()) {
+      if (below + inBucket >= rank && inBucket > 0) {
+        const low = Math.max(this.#min, this.#bounds[at - 1] ?? 0);
+        const high = Math.min(this.#max, this.#bounds[at] ?? this.#max);
+        return low + ((rank - below) / inBucket) * (high - low);
+      }
+      below += inBucket;
+    }
+    return this.#max;
+  }
+}

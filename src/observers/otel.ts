@@ -1,0 +1,262 @@
+/**
+ * Runs as traces of OpenTelemetry.
+ *
+ * @packageDocumentation
+ */
+import { createHash } from "node:crypto";
+import { createRequire } from "node:module";
+import type { Attributes, Link, Span, SpanContext, Tracer } from "@opentelemetry/api";
+import { ConfigError } from "../errors.js";
+import type { AnyEvent, WaymarkEvent } from "../events.js";
+import { check, checkOptions, oneOf } from "../options.js";
+import { Ledger } from "../state/ledger.js";
+
+/** Options of {@link openTelemetry}. */
+export interface OpenTelemetryOptions {
+  /** Who makes the spans; the global provider's tracer `waymark` by default. */
+  readonly tracer?: Tracer;
+  /**
+   * Which trace a run belongs to. `"run"`, the default: one of its own, whose id comes from the run's
+   * id, so that all processes that work on a run share it; it counts as sampled. `"active"`: the trace
+   * that is active when the run starts.
+   */
+  readonly parent?: "run" | "active";
+}
+
+/** An observer that makes spans. */
+export interface OpenTelemetryObserver {
+  /** Takes notice of one event. */
+  onEvent(event: AnyEvent): void;
+}
+
+/** Runs that never end must not gather. */
+const MAX_RUNS = 10_000;
+
+/**
+ * An observer that makes a span for each run and, in it, one for each node, with `waymark.run_id`,
+ * `waymark.node`, `waymark.step`, `waymark.attempt` and `gen_ai.usage.*`. Retries and saves are events
+ * of these spans. Nothing of the State, no message and no text of a node gets into a span.
+ *
+ * The span of a resumed run links to the one before: to that very span when this process made it,
+ * else to the run's place in its trace, which {@link runSpanContext} gives; nothing needs to be saved for that.
+ *
+ * @throws ConfigError when `@opentelemetry/api` is not installed, or an option is not what it must be.
+ *
+ * @example
+ * ```ts
+ * import { StateGraph } from "waymark";
+ * import { openTelemetry, runSpanContext } from "waymark/observers/otel";
+ *
+ * const graph = new StateGraph({ name: "article", observer: openTelemetry() });
+ * console.log(graph.name, runSpanContext("monday").traceId.length); // article 32
+ * ```
+ */
+export function openTelemetry(options: OpenTelemetryOptions = {}): OpenTelemetryObserver {
+  checkOptions("openTelemetry", options, {
+    tracer: check(
+      "a tracer with startSpan",
+      (value) => typeof (value as Tracer | null)?.startSpan === "function",
+    ),
+    parent: oneOf("run", "active"),
+  });
+  const api = loadApi();
+  const { tracer = api.trace.getTracer("waymark"), parent = "run" } = options;
+  return new Tracing(api, tracer, parent);
+}
+
+/**
+ * Where a run is in its own trace: the same in every process, since it comes from the run's id. The
+ * span with this id is never sent; it is what the spans of all resumes have as their parent.
+ */
+export function runSpanContext(runId: string): SpanContext {
+  const hash = createHash("sha256").update(`waymark ${runId}`).digest("hex");
+  return { traceId: hash.slice(0, 32), spanId: hash.slice(32, 48), traceFlags: 1, isRemote: true };
+}
+
+type Api = typeof import("@opentelemetry/api");
+
+function loadApi(): Api {
+  try {
+    // An import would fail where nobody can catch it, and a later one would come too late for the first events.
+    return createRequire(import.meta.url)("@opentelemetry/api") as Api;
+  } catch (error) {
+    const problem = "needs the package @opentelemetry/api: npm install @opentelemetry/api";
+    throw new ConfigError("openTelemetry", `${problem} (${String(error).split("\n")[0]})`);
+  }
+}
+
+/** The spans of a run that goes on. */
+interface OpenRun {
+  readonly span: Span;
+  node: Span | undefined;
+  ledger: Ledger;
+}
+
+class Tracing implements OpenTelemetryObserver {
+  readonly #api: Api;
+  readonly #tracer: Tracer;
+  readonly #parent: "run" | "active";
+  readonly #runs = new Map<string, OpenRun>();
+  /** The last span of each run that this process has ended. */
+  readonly #before = new Map<string, SpanContext>();
+
+  constructor(api: Api, tracer: Tracer, parent: "run" | "active") {
+    this.#api = api;
+    this.#tracer = tracer;
+    this.#parent = parent;
+  }
+
+  onEvent(event: AnyEvent): void {
+    switch (event.type) {
+      case "graph.start":
+        this.#start(event);
+        break;
+      case "node.start":
+        this.#nodeStarted(event);
+        break;
+      case "node.retry":
+        this.#nodeRetried(event);
+        break;
+      case "node.complete":
+        this.#nodeEnded(event);
+        break;
+      case "checkpoint.save":
+        this.#saved(event);
+        break;
+      case "graph.complete":
+        this.#end(event, "completed", event.data.step);
+        break;
+      case "graph.pause":
+        this.#end(event, "paused", event.data.step);
+        break;
+      case "graph.fail":
+        this.#end(event, "failed", event.data.step, event.data.code);
+        break;
+      default:
+    }
+  }
+
+  #start({ runId, source, timestamp, data }: WaymarkEvent<"graph.start">): void {
+    const { trace, context, ROOT_CONTEXT } = this.#api;
+    this.#runs.get(runId)?.span.end();
+    const active = trace.getSpanContext(context.active());
+    const inActive = this.#parent === "active";
+    const links: Link[] = [];
+    if (data.resumed) links.push(link(this.#before.get(runId) ?? runSpanContext(runId), "resumed"));
+    if (!inActive && active !== undefined) links.push(link(active, "caller"));
+    const attributes = {
+      "waymark.run_id": runId,
+      "waymark.graph": source,
+      "waymark.step": data.step,
+      "waymark.resumed": data.resumed,
+    };
+    const span = this.#tracer.startSpan(
+      `run ${source}`,
+      { attributes, links, startTime: Date.parse(timestamp) },
+      inActive ? context.active() : trace.setSpanContext(ROOT_CONTEXT, runSpanContext(runId)),
+    );
+    remember(this.#runs, runId, { span, node: undefined, ledger: Ledger.empty })?.span.end();
+  }
+
+  #nodeStarted({ runId, timestamp, data }: WaymarkEvent<"node.start">): void {
+    const run = this.#runs.get(runId);
+    if (run === undefined) return;
+    const { trace, ROOT_CONTEXT } = this.#api;
+    run.node?.end(Date.parse(timestamp));
+    const attributes = {
+      "waymark.run_id": runId,
+      "waymark.node": data.node,
+      "waymark.step": data.step,
+      "waymark.attempt": 1,
+    };
+    run.node = this.#tracer.startSpan(
+      `node ${data.node}`,
+      { attributes, startTime: Date.parse(timestamp) },
+      trace.setSpan(ROOT_CONTEXT, run.span),
+    );
+  }
+
+  #nodeRetried({ runId, timestamp, data }: WaymarkEvent<"node.retry">): void {
+    const { attempt, delayMs } = data;
+    const attributes = { "waymark.attempt": attempt, "waymark.delay_ms": delayMs };
+    this.#runs
+      .get(runId)
+      ?.node?.addEvent("waymark.retry", attributes, Date.parse(timestamp))
+      .setAttribute("waymark.attempt", attempt + 1);
+  }
+
+  #nodeEnded({ runId, timestamp, data }: WaymarkEvent<"node.complete">): void {
+    const run = this.#runs.get(runId);
+    if (run?.node === undefined) return;
+    if (data.usage !== undefined) {
+      const used = Ledger.empty.addUsage("all", data.usage);
+      run.node.setAttributes(usageAttributes(used));
+      run.ledger = run.ledger.merge(Ledger.empty, used);
+    }
+    if (data.error !== undefined) run.node.setStatus({ code: this.#api.SpanStatusCode.ERROR });
+    run.node.end(Date.parse(timestamp));
+    run.node = undefined;
+  }
+
+  #saved({ runId, timestamp, data }: WaymarkEvent<"checkpoint.save">): void {
+    const { sequence, reason, durationMs, bytes } = data;
+    const attributes: Attributes = {
+      "waymark.sequence": sequence,
+      "waymark.reason": reason,
+      "waymark.duration_ms": durationMs,
+      ...(bytes !== undefined && { "waymark.bytes": bytes }),
+    };
+    const at = Date.parse(timestamp);
+    this.#runs.get(runId)?.span.addEvent("waymark.checkpoint.save", attributes, at);
+  }
+
+  #end({ runId, timestamp }: AnyEvent, status: string, step: number, code?: string): void {
+    const run = this.#runs.get(runId);
+    if (run === undefined) return;
+    const { span, node, ledger } = run;
+    const at = Date.parse(timestamp);
+    node?.end(at);
+    span.setAttributes({ "waymark.status": status, "waymark.step": step });
+    if (!ledger.isEmpty) span.setAttributes(usageAttributes(ledger));
+    if (code !== undefined) {
+      // The message may quote what a node was given; the code never does.
+      span.setAttribute("error.type", code);
+      span.setStatus({ code: this.#api.SpanStatusCode.ERROR, message: code });
+    }
+    span.end(at);
+    this.#runs.delete(runId);
+    remember(this.#before, runId, span.spanContext());
+  }
+}
+
+function link(context: SpanContext, kind: string): Link {
+  return { context, attributes: { "waymark.link": kind } };
+}
+
+/** Sets a key; what had to go for it is returned. */
+function remember<T>(map: Map<string, T>, key: string, value: T): T | undefined {
+  const [oldest] = map.size >= MAX_RUNS && !map.has(key) ? map : [];
+  if (oldest !== undefined) map.delete(oldest[0]);
+  map.set(key, value);
+  return oldest?.[1];
+}
+
+const usageNames: Readonly<Record<string, string>> = {
+  inputTokens: "gen_ai.usage.input_tokens",
+  outputTokens: "gen_ai.usage.output_tokens",
+  costUsd: "gen_ai.usage.cost",
+};
+
+function usageAttributes({ usage }: Ledger): Attributes {
+  const used = Object.entries(usage).filter(([, value]) => value > 0);
+  return Object.fromEntries(
+    used.map(([name, value]) => [
+      Object.hasOwn(usageNames, name) ? usageNames[name] : `gen_ai.usage.${snakeCase(name)}`,
+      value,
+    ]),
+  );
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,162 @@
+/**
+ * How far a run is, on one line of a terminal.
+ *
+ * @packageDocumentation
+ */
+import { now } from "../clock.js";
+import type { AnyEvent } from "../events.js";
+import { check, checkOptions, integer } from "../options.js";
+import { Ledger } from "../state/ledger.js";
+
+/** What {@link progressBar} needs of a stream: `process.stderr` has it. */
+export interface ProgressStream {
+  /** Whether it is a terminal; nothing is written if not. */
+  readonly isTTY?: boolean | undefined;
+  /** How wide it is; 80 by default. */
+  readonly columns?: number | undefined;
+  /** Writes text. */
+  write(text: string): unknown;
+}
+
+/** Options of {@link progressBar}. */
+export interface ProgressBarOptions {
+  /** Where to draw; `process.stderr` by default. */
+  readonly stream?: ProgressStream;
+  /** How many steps a run has, if that is known: then there is a bar; a whole number from 1 up. */
+  readonly total?: number;
+}
+
+/** An observer that draws. */
+export interface ProgressBar {
+  /** Takes notice of one event. */
+  onEvent(event: AnyEvent): void;
+}
+
+/** A run that goes on. */
+interface Run {
+  readonly graph: string;
+  readonly startedAt: number;
+  node: string;
+  step: number;
+  ledger: Ledger;
+}
+
+/** Not more often than every so many milliseconds. */
+const REDRAW = 50;
+const CLEAR = "\r\u001b[2K";
+const WIDTH = 20;
+const MAX_RUNS = 1000;
+
+/**
+ * An observer that shows on one line of a terminal which node is running, how many steps are done,
+ * how long it takes and what it costs. Where there is no terminal it writes nothing.
+ *
+ * @throws ConfigError when an option is not what it must be.
+ *
+ * @example
+ * ```ts
+ * import { StateGraph } from "waymark";
+ * import { progressBar } from "waymark/observers/progress-bar";
+ *
+ * const graph = new StateGraph({ name: "article", observer: progressBar({ total: 7 }) });
+ * console.log(graph.name); // article
+ * ```
+ */
+export function progressBar(options: ProgressBarOptions = {}): ProgressBar {
+  checkOptions("progressBar", options, {
+    stream: check(
+      "a stream with write",
+      (value) => typeof (value as ProgressStream | null)?.write === "function",
+    ),
+    total: integer(1),
+  });
+  const { stream = process.stderr, total } = options;
+  return stream.isTTY === true ? new Bar(stream, total) : { onEvent: () => {} };
+}
+
+class Bar implements ProgressBar {
+  readonly #stream: ProgressStream;
+  readonly #total: number | undefined;
+  readonly #runs = new Map<string, Run>();
+  #drawnAt = Number.NEGATIVE_INFINITY;
+
+  constructor(stream: ProgressStream, total: number | undefined) {
+    this.#stream = stream;
+    this.#total = total;
+  }
+
+  onEvent(event: AnyEvent): void {
+    switch (event.type) {
+      case "graph.start":
+        this.#start(event);
+        break;
+      case "node.start":
+      case "node.complete":
+      case "node.retry":
+        this.#move(event);
+        break;
+      case "graph.complete":
+        this.#end(event.runId, "✓", "completed", event.data.step);
+        break;
+      case "graph.pause":
+        this.#end(event.runId, "⏸", `paused at ${event.data.node}`, event.data.step);
+        break;
+      case "graph.fail":
+        this.#end(event.runId, "✗", `failed at ${event.data.node}`, event.data.step);
+        break;
+      default:
+    }
+  }
+
+  #start({ runId, source: graph, data }: Extract<AnyEvent, { type: "graph.start" }>): void {
+    const [oldest] = this.#runs.size >= MAX_RUNS ? this.#runs.keys() : [];
+    if (oldest !== undefined) this.#runs.delete(oldest);
+    const { step } = data;
+    this.#runs.set(runId, { graph, startedAt: now(), node: "", step, ledger: Ledger.empty });
+  }
+
+  #move(event: Extract<AnyEvent, { type: "node.start" | "node.complete" | "node.retry" }>): void {
+    const run = this.#runs.get(event.runId);
+    if (run === undefined) return;
+    run.node = event.data.node;
+    run.step = event.data.step;
+    if (event.type === "node.complete" && event.data.usage !== undefined)
+      run.ledger = run.ledger.addUsage("all", event.data.usage);
+    if (now() - this.#drawnAt < REDRAW) return;
+    this.#drawnAt = now();
+    const others = this.#runs.size > 1 ? `(+${this.#runs.size - 1})` : "";
+    this.#write([this.#bar(run.step), run.graph, run.node, others, ...this.#facts(run, run.step)]);
+  }
+
+  #end(runId: string, sign: string, how: string, step: number): void {
+    const run = this.#runs.get(runId);
+    if (run === undefined) return;
+    this.#runs.delete(runId);
+    this.#write([sign, run.graph, how, ...this.#facts(run, step)], "\n");
+  }
+
+  #bar(step: number): string {
+    if (this.#total === undefined) return "";
+    const full = Math.min(WIDTH, Math.round((step / this.#total) * WIDTH));
+    return "█".repeat(full) + "░".repeat(WIDTH - full);
+  }
+
+  #facts({ startedAt, ledger }: Run, step: number): string[] {
+    const { inputTokens, outputTokens, costUsd } = ledger.usage;
+    const tokens = inputTokens + outputTokens;
+    return [
+      this.#total === undefined ? `step ${step}` : `${step}/${this.#total}`,
+      `${((now() - startedAt) / 1000).toFixed(1)} s`,
+      tokens === 0 ? "" : `${tokens.toLocaleString("en")} tokens`,
+      costUsd === 0 ? "" : `$${costUsd.toFixed(costUsd < 0.01 ? 4 : 2)}`,
+    ];
+  }
+
+  #write(parts: readonly string[], end = ""): void {
+    const line = parts.filter((part) => part !== "").join("  ");
+    // A name may hold anything; what moves the cursor would spoil more than this line.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+    const shown = line.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");
+    this.#stream.write(CLEAR + shown.slice(0, (this.#stream.columns ?? 80) - 1) + end);
+  }
+}

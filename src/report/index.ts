@@ -1,0 +1,209 @@
+/**
+ * What happened in a run: out of its State and its log.
+ *
+ * @packageDocumentation
+ */
+import { type CheckpointStore, type HistoryEntry, isCheckpointStore } from "../checkpoint/store.js";
+import { CheckpointNotFoundError, ConfigError, isWaymarkError } from "../errors.js";
+import { type LogLine, readEventLog } from "../observers/event-log/reader.js";
+import { checkPlace, type LogPlace } from "../observers/run-files.js";
+import { check, checkOptions, text } from "../options.js";
+import { type Decision, Ledger } from "../state/ledger.js";
+import { checkRunId } from "../state/run-id.js";
+import type { State } from "../state/state.js";
+import type { RunReport, StepReport } from "./record.js";
+import { Replay, type Visit } from "./replay.js";
+import { stepsOf, visitsUpTo } from "./steps.js";
+
+export type { LogPlace } from "../observers/run-files.js";
+export type { ReportError, RunReport, StepReport } from "./record.js";
+export { toMarkdown, toTable } from "./text.js";
+
+/** Where {@link report} looks: a store, a log, or better both. */
+export interface ReportOptions {
+  /** The store of the run. It knows what holds: the State, its ledger and its history. */
+  readonly store?: CheckpointStore;
+  /** The log of the run, as `eventLog` was given it: `{ root }` or `{ path }`. It knows how long things took, and what was in vain. */
+  readonly log?: LogPlace;
+}
+
+/**
+ * What happened in a run, over all processes that worked on it: its status, its steps with what they
+ * took and made, its totals, its error. The ledger in the store is what counts; a run whose
+ * checkpoints are gone is told of by its log alone.
+ *
+ * @throws ConfigError when there is neither a store nor a log.
+ * @throws CheckpointNotFoundError when neither knows the run.
+ *
+ * @example
+ * ```ts
+ * import { MemoryStore, State, StateGraph } from "waymark";
+ * import { report, toTable } from "waymark/report";
+ *
+ * const store = new MemoryStore();
+ * const graph = new StateGraph<{ words: number }>({
+ *   name: "article",
+ *   checkpoint: { store, interval: 1, preserve: true },
+ * })
+ *   .addNode("draft", (state, context) => {
+ *     context.ledger.usage({ inputTokens: 900, outputTokens: 100, costUsd: 0.05 });
+ *     return { words: 120 };
+ *   })
+ *   .setEntryPoint("draft")
+ *   .setExitPoint("draft");
+ * await graph.execute(State.create({ words: 0 }, { runId: "monday" }));
+ *
+ * const { status, lastStep, totals } = await report("monday", { store });
+ * console.log(status, lastStep, totals.usage.costUsd); // completed draft 0.05
+ * console.log(toTable(await report("monday", { store })).split("\n")[0]); // run      monday
+ * ```
+ */
+export async function report(runId: string, options: ReportOptions): Promise<RunReport> {
+  checkRunId(runId);
+  checkOptions("options", options, {
+    store: check("a CheckpointStore", isCheckpointStore),
+    log: (name, value) => {
+      checkOptions(name, value, { root: text, path: text });
+      checkPlace(name, value as LogPlace);
+    },
+  });
+  const { store, log } = options;
+  if (store === undefined && log === undefined) {
+    throw new ConfigError("options", "wants a store, a log, or both");
+  }
+  // The log first: what is saved meanwhile is then in the State at least.
+  const replay = log === undefined ? undefined : await replayed(log, runId);
+  const state = await stateOf(store, runId);
+  if (state !== undefined) {
+    const history = (await store?.history?.(runId)) ?? [];
+    return fromState(state, history, replay);
+  }
+  if (replay === undefined) throw new CheckpointNotFoundError(runId);
+  return fromLog(runId, replay);
+}
+
+async function replayed(log: LogPlace, runId: string): Promise<Replay | undefined> {
+  const replay = new Replay();
+  for await (const line of readEventLog(log, runId)) replay.add(line);
+  return replay.updatedAt === "" ? undefined : replay;
+}
+
+async function stateOf(
+  store: CheckpointStore | undefined,
+  runId: string,
+): Promise<State<object> | undefined> {
+  try {
+    return await store?.load(runId);
+  } catch (error) {
+    if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
+    throw error;
+  }
+}
+
+function fromState(
+  state: State<object>,
+  history: readonly HistoryEntry[],
+  replay: Replay | undefined,
+): RunReport {
+  const { runId, status, step, ledger, timestamp } = state;
+  const steps = stepsOf(visitsUpTo(replay?.last), {
+    history,
+    outputs: ledger.outputs,
+    step,
+    isSaved: savedBy(state, replay),
+  });
+  // Only the first checkpoint knows when the run began.
+  const first = history.at(-1);
+  const startedAt = replay?.startedAt ?? (first?.sequence === 1 ? first.timestamp : undefined);
+  const updatedAt =
+    replay !== undefined && replay.updatedAt > timestamp ? replay.updatedAt : timestamp;
+  return {
+    runId,
+    graph: state.graph?.name ?? replay?.graph ?? "",
+    status,
+    startedAt,
+    updatedAt,
+    elapsedMs: elapsed(startedAt, updatedAt),
+    resumes: replay?.resumes ?? 0,
+    steps,
+    completedSteps: step,
+    lastStep: state.checkpointNode === "" ? undefined : state.checkpointNode,
+    nextStep: nextOf(state, replay),
+    totals: { usage: ledger.usage, durationMs: durationOf(steps) },
+    nodes: ledger.nodes,
+    repeated: repeatedOf(replay),
+    decisions: ledger.decisions,
+    agents: ledger.agents,
+    confidence: ledger.confidence,
+    error: state.error ?? replay?.error,
+  };
+}
+
+/** The run's checkpoints are gone, as those of a completed run are unless they are preserved. */
+function fromLog(runId: string, replay: Replay): RunReport {
+  const { graph, status, startedAt, updatedAt, resumes, last, next, error } = replay;
+  const visits = visitsUpTo(last);
+  const held = new Set(visitsUpTo(replay.saved));
+  const isSaved = (visit: Visit): boolean => status === "completed" || held.has(visit);
+  const steps = stepsOf(visits, { history: [], outputs: {}, step: 0, isSaved });
+  const decided = visits.flatMap((visit) => visit.decisions);
+  const ledger = decided.reduce(withDecision, last?.ledger ?? Ledger.empty);
+  const done = steps.at(-1);
+  return {
+    runId,
+    graph,
+    status,
+    startedAt,
+    updatedAt,
+    elapsedMs: elapsed(startedAt, updatedAt),
+    resumes,
+    steps,
+    completedSteps: done?.step ?? 0,
+    lastStep: done?.node,
+    nextStep: next,
+    totals: { usage: replay.usage ?? ledger.usage, durationMs: durationOf(steps) },
+    nodes: ledger.nodes,
+    repeated: repeatedOf(replay),
+    decisions: ledger.decisions,
+    agents: {},
+    confidence: ledger.confidence,
+    error,
+  };
+}
+
+/** What the log has after the State's checkpoint was not saved, or not yet. */
+function savedBy(state: State<object>, replay: Replay | undefined): (visit: Visit) => boolean {
+  const at = replay?.at(state.checkpointId);
+  if (at === undefined) return (visit) => visit.index < state.step;
+  const held = new Set(visitsUpTo(at.last));
+  return (visit) => held.has(visit);
+}
+
+function nextOf(state: State<object>, replay: Replay | undefined): string | undefined {
+  if (state.status === "completed") return undefined;
+  return state.error?.node ?? state.unfinished?.node ?? replay?.next;
+}
+
+function repeatedOf(replay: Replay | undefined): RunReport["repeated"] {
+  const { visits, ledger } = replay?.repeated ?? { visits: 0, ledger: Ledger.empty };
+  return { visits, usage: ledger.usage };
+}
+
+function withDecision(ledger: Ledger, line: LogLine): Ledger {
+  const { ts: timestamp, node, step, description, rationale, confidence, alternatives } = line;
+  const decision = { timestamp, node, step, description, rationale, confidence, alternatives };
+  try {
+    return ledger.addDecision(decision as Decision);
+  } catch {
+    // Somebody else has written to the log.
+    return ledger;
+  }
+}
+
+function durationOf(steps: readonly StepReport[]): number {
+  return steps.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0);
+}
+
+function elapsed(from: string | undefined, to: string): number | undefined {
+  return from === undefined ? undefined : Math.max(0, Date.parse(to) - Date.parse(from));
+}

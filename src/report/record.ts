@@ -1,0 +1,84 @@
+import type { Agent, Decision, Output, UsageTotals } from "../state/ledger.js";
+import type { RunStatus } from "../state/record.js";
+
+/** One visit of a node that completed. */
+export interface StepReport {
+  /** Its place in the run, from 1 up. */
+  readonly step: number;
+  /** The node. */
+  readonly node: string;
+  /** Whether a checkpoint holds it. One that none holds runs again on resume. */
+  readonly saved: boolean;
+  /** When it started, ISO 8601; `undefined` when there is no log to tell. */
+  readonly startedAt: string | undefined;
+  /** When it completed, ISO 8601. */
+  readonly completedAt: string;
+  /** How long it took, in milliseconds; `undefined` when there is no log to tell. */
+  readonly durationMs: number | undefined;
+  /** How often it was tried, over all resumes. */
+  readonly attempts: number;
+  /** What it used, failed attempts that a checkpoint holds among it; `undefined` when there is no log to tell. */
+  readonly usage: UsageTotals | undefined;
+  /** What it made, by name. */
+  readonly outputs: Readonly<Record<string, Output>>;
+}
+
+/** What made a run end early. */
+export interface ReportError {
+  /** The name of the error, or its code when only the log knows of it. */
+  readonly name: string;
+  /** Its message. */
+  readonly message: string;
+  /** The node that was running. */
+  readonly node: string;
+}
+
+/** What happened in a run, over all processes that worked on it. All of it is JSON but for what outputs and agents hold. */
+export interface RunReport {
+  /** The run. */
+  readonly runId: string;
+  /** The name of its graph. */
+  readonly graph: string;
+  /** What it is doing, or how it ended. */
+  readonly status: RunStatus;
+  /** When it started, ISO 8601; `undefined` when nobody knows any more. */
+  readonly startedAt: string | undefined;
+  /** When something last happened, ISO 8601. */
+  readonly updatedAt: string;
+  /** From start to last event, in milliseconds, times when nobody worked on it among it. */
+  readonly elapsedMs: number | undefined;
+  /** How often it was resumed. */
+  readonly resumes: number;
+  /** The steps that completed, in their order; those that neither store nor log remember are not there. */
+  readonly steps: readonly StepReport[];
+  /** How many nodes have completed. */
+  readonly completedSteps: number;
+  /** The node that completed last; `undefined` before the first. */
+  readonly lastStep: string | undefined;
+  /** The node that runs next, or is running; `undefined` when none is, or nobody knows. */
+  readonly nextStep: string | undefined;
+  /** Sums over the run. */
+  readonly totals: {
+    /** What the ledger says was used. */
+    readonly usage: UsageTotals;
+    /** How long the steps took together, in milliseconds, as far as the log tells. */
+    readonly durationMs: number;
+  };
+  /** What was used by each node. */
+  readonly nodes: Readonly<Record<string, UsageTotals>>;
+  /** Work that was done and lost, because a process died before it was saved or the run was set back. */
+  readonly repeated: {
+    /** How many visits of nodes. */
+    readonly visits: number;
+    /** What they used, as far as the log tells. The ledger does not count it. */
+    readonly usage: UsageTotals;
+  };
+  /** What was decided, newest last. */
+  readonly decisions: readonly Decision[];
+  /** The agents, by id. */
+  readonly agents: Readonly<Record<string, Agent>>;
+  /** How sure the run is; see {@link Ledger.confidence}. */
+  readonly confidence: number | undefined;
+  /** What made it end early; `undefined` when nothing did, or it has gone on since. */
+  readonly error: ReportError | undefined;
+}

@@ -1,0 +1,211 @@
+import type { LogLine } from "../observers/event-log/reader.js";
+import { Ledger, type Usage, type UsageTotals } from "../state/ledger.js";
+import type { RunStatus } from "../state/record.js";
+import type { ReportError } from "./record.js";
+
+/** A visit of a node, as a log tells of it. */
+export interface Visit {
+  /** How many nodes had completed before it. */
+  readonly index: number;
+  readonly node: string;
+  readonly failed: boolean;
+  readonly startedAt: string | undefined;
+  readonly endedAt: string;
+  readonly durationMs: number;
+  readonly attempts: number;
+  /** Of all visits up to this one. */
+  readonly ledger: Ledger;
+  readonly used: Ledger;
+  readonly decisions: readonly LogLine[];
+  readonly before: Visit | undefined;
+}
+
+/** Of so many checkpoints it is remembered what had happened; of others it is worked out by their step. */
+const MAX_CHECKPOINTS = 10_000;
+
+/**
+ * Goes through the log of a run and finds out what of it still holds. A run that dies and is resumed
+ * goes on from a checkpoint; what came after that checkpoint was done in vain and is done again.
+ */
+export class Replay {
+  graph = "";
+  startedAt: string | undefined;
+  updatedAt = "";
+  resumes = 0;
+  /** The last visit that holds. */
+  last: Visit | undefined;
+  /** The last visit that a checkpoint has. */
+  saved: Visit | undefined;
+  /** What the whole run used, where its end says so. */
+  usage: UsageTotals | undefined;
+  status: RunStatus = "pending";
+  next: string | undefined;
+  error: ReportError | undefined;
+  readonly repeated = { visits: 0, ledger: Ledger.empty };
+
+  readonly #checkpoints = new Map<string, Visit | undefined>();
+  #loaded = "";
+  #started: LogLine | undefined;
+  #attempts = 1;
+  #decisions: LogLine[] = [];
+
+  add(line: LogLine): void {
+    if (line.ts > this.updatedAt) this.updatedAt = line.ts;
+    handlers.get(line.event)?.(this, line);
+  }
+
+  /** What had happened when a checkpoint was saved; `undefined` when the log does not know it. */
+  at(checkpointId: string): { last: Visit | undefined } | undefined {
+    return this.#checkpoints.has(checkpointId)
+      ? { last: this.#checkpoints.get(checkpointId) }
+      : undefined;
+  }
+
+  start(line: LogLine): void {
+    const resumed = line.resumed === true;
+    this.graph = text(line, "source");
+    this.status = "in_progress";
+    this.error = undefined;
+    this.#started = undefined;
+    if (resumed) {
+      this.resumes++;
+      this.startedAt ??= line.ts;
+    } else {
+      this.startedAt = line.ts;
+      this.next = text(line, "entryPoint");
+      this.#setBack(undefined);
+    }
+  }
+
+  load(line: LogLine): void {
+    this.#loaded = text(line, "checkpointId");
+  }
+
+  resume(line: LogLine): void {
+    this.#setBack(this.#holds(count(line, "step")));
+    this.next = text(line, "resumeNode");
+  }
+
+  save(line: LogLine): void {
+    if (line.reason === "rollback") {
+      this.#setBack(this.#holds(count(line, "step")));
+      this.status = "in_progress";
+      this.next = undefined;
+    }
+    const [oldest] = this.#checkpoints.size >= MAX_CHECKPOINTS ? this.#checkpoints.keys() : [];
+    if (oldest !== undefined) this.#checkpoints.delete(oldest);
+    this.#checkpoints.set(text(line, "checkpointId"), this.last);
+    this.saved = this.last;
+  }
+
+  nodeStart(line: LogLine): void {
+    this.#started = line;
+    this.#attempts = 1;
+    this.#decisions = [];
+    this.next = line.node;
+  }
+
+  decide(line: LogLine): void {
+    this.#decisions.push(line);
+  }
+
+  follow(line: LogLine): void {
+    this.next = text(line, "to");
+  }
+
+  nodeRetry(line: LogLine): void {
+    this.#attempts = count(line, "attempt") + 1;
+  }
+
+  nodeComplete(line: LogLine): void {
+    const failed = line.error !== undefined;
+    const used = ledgerOf(line.usage, line.node);
+    const step = count(line, "step");
+    this.last = {
+      index: failed ? step : step - 1,
+      node: line.node,
+      failed,
+      startedAt: this.#started?.ts,
+      endedAt: line.ts,
+      durationMs: count(line, "durationMs"),
+      attempts: this.#attempts,
+      used,
+      decisions: this.#decisions,
+      ledger: (this.last?.ledger ?? Ledger.empty).merge(Ledger.empty, used),
+      before: this.last,
+    };
+    if (!failed) this.next = undefined;
+  }
+
+  end(line: LogLine): void {
+    this.status =
+      line.event === "graph.complete"
+        ? "completed"
+        : line.event === "graph.pause"
+          ? "paused"
+          : line.code === "ABORTED"
+            ? "in_progress"
+            : "failed";
+    if (line.usage !== undefined) this.usage = ledgerOf(line.usage, "run").usage;
+    if (this.status === "completed") this.next = undefined;
+    if (line.event !== "graph.fail") return;
+    this.error = { name: text(line, "code"), message: text(line, "error"), node: line.node };
+    this.next = line.node;
+  }
+
+  /** The last visit that the checkpoint which was loaded holds. */
+  #holds(step: number): Visit | undefined {
+    if (this.#checkpoints.has(this.#loaded)) return this.#checkpoints.get(this.#loaded);
+    let visit = this.last;
+    while (visit !== undefined && visit.index >= step) visit = visit.before;
+    return visit;
+  }
+
+  /** All that came after this visit was in vain. */
+  #setBack(to: Visit | undefined): void {
+    const held = new Set<Visit>();
+    for (let visit = to; visit !== undefined; visit = visit.before) held.add(visit);
+    for (let visit = this.last; visit !== undefined; visit = visit.before) {
+      if (held.has(visit)) break;
+      this.repeated.visits++;
+      this.repeated.ledger = this.repeated.ledger.merge(Ledger.empty, visit.used);
+    }
+    this.last = to;
+  }
+}
+
+type Handler = (replay: Replay, line: LogLine) => void;
+
+const handlers: ReadonlyMap<string, Handler> = new Map<string, Handler>([
+  ["graph.start", (replay, line) => replay.start(line)],
+  ["graph.complete", (replay, line) => replay.end(line)],
+  ["graph.pause", (replay, line) => replay.end(line)],
+  ["graph.fail", (replay, line) => replay.end(line)],
+  ["decision", (replay, line) => replay.decide(line)],
+  ["edge.transition", (replay, line) => replay.follow(line)],
+  ["checkpoint.load", (replay, line) => replay.load(line)],
+  ["checkpoint.resume", (replay, line) => replay.resume(line)],
+  ["checkpoint.save", (replay, line) => replay.save(line)],
+  ["node.start", (replay, line) => replay.nodeStart(line)],
+  ["node.retry", (replay, line) => replay.nodeRetry(line)],
+  ["node.complete", (replay, line) => replay.nodeComplete(line)],
+]);
+
+/** A field of a line as text. Anybody may have written to a log, so nothing in it is taken for granted. */
+function text(line: LogLine, field: string): string {
+  const value = line[field];
+  return typeof value === "string" ? value : "";
+}
+
+function count(line: LogLine, field: string): number {
+  const value = line[field];
+  return typeof value === "number" && value >= 0 ? value : 0;
+}
+
+function ledgerOf(usage: unknown, node: string): Ledger {
+  try {
+    return usage === undefined ? Ledger.empty : Ledger.empty.addUsage(node, usage as Usage);
+  } catch {
+    return Ledger.empty;
+  }
+}

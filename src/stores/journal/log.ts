@@ -1,0 +1,376 @@
+import { join } from "node:path";
+import { CheckpointCorruptionError } from "../../errors.js";
+import { type FileSystem, unless } from "../file/file-system.js";
+import { namesIn } from "../file/listing.js";
+import { makeFolder } from "../file/make-folder.js";
+import { syncFolder } from "../file/sync.js";
+import { deletionOf } from "./deletion.js";
+import { LOG, logName, logNumber } from "./layout.js";
+import { type Damage, faultOf, type Line, runKey, scan, toLine } from "./line.js";
+import { readRecord } from "./record.js";
+import { entryAt, type Known, type LogDamage, type LogLine, RunView } from "./view.js";
+
+/*
+ * One log for all runs and all processes. A file of it is only ever appended to, with one call for
+ * each batch of lines, and the system puts such calls one after the other: so there is one order, and
+ * everybody who reads sees the same. There is no lock, so none can be left behind.
+ *
+ * A file ends by a line that seals it. What comes after the seal does not count; its writer sees the
+ * seal, because the file is longer than it expected, and writes again into the next file. The next
+ * file is there before the seal is. Whoever finds a file that is not the last and has no seal, seals
+ * it. So the last file is the one to write to, and nothing can get into another.
+ */
+
+interface Active {
+  readonly number: number;
+  readonly reader: number;
+  writer: number | undefined;
+  /** How far its lines are known; how long it was then. */
+  scanned: number;
+  size: number;
+  sealed: boolean;
+}
+
+/** How often to look again at files that come and go. */
+const ATTEMPTS = 100;
+
+/** The log, as this process knows it. */
+export class Log {
+  readonly views = new Map<string, RunView>();
+  readonly damages: LogDamage[] = [];
+  readonly folder: string;
+  readonly #fs: FileSystem;
+  readonly #durable: boolean;
+  #files: number[] = [];
+  #active: Active | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(fs: FileSystem, root: string, durable: boolean) {
+    this.#fs = fs;
+    this.folder = join(root, LOG);
+    this.#durable = durable;
+  }
+
+  /** The number of the file that is written to; 0 before the first. */
+  get number(): number {
+    return this.#active?.number ?? 0;
+  }
+
+  /** How long that file is. */
+  get size(): number {
+    return this.#active?.size ?? 0;
+  }
+
+  /** The files that are sealed, oldest first. */
+  get sealed(): readonly number[] {
+    return this.#files.filter((number) => number < this.number);
+  }
+
+  /** The path of a file of the log. */
+  path(number: number): string {
+    return join(this.folder, logName(number));
+  }
+
+  /** What is known of a run. */
+  view(runId: string): RunView {
+    return this.#view(runKey(runId));
+  }
+
+  #view(key: string): RunView {
+    const view = this.views.get(key) ?? new RunView(key);
+    this.views.set(key, view);
+    return view;
+  }
+
+  /** Does one thing at a time with the log. */
+  inTurn<T>(action: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(action);
+    this.#last = result.catch(() => {});
+    return result;
+  }
+
+  /** Takes in what others have written. Only in turn. */
+  async follow(): Promise<void> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const active = this.#active;
+      if (active === undefined) {
+        if (!(await this.#open())) return;
+        continue;
+      }
+      const { size } = await this.#fs.stat(active.reader);
+      if (size > active.size || active.scanned < active.size) await this.#scanTo(active, size);
+      if (!active.sealed) return;
+      await this.#advance(active);
+    }
+    throw new Error(`${this.folder} changed ${ATTEMPTS} times while it was read`);
+  }
+
+  /** Looks which files are still there, and forgets what was in the others. Only in turn. */
+  async refresh(): Promise<void> {
+    const numbers = await this.#numbers();
+    this.#forget(this.#files.filter((number) => !numbers.includes(number)));
+    await this.follow();
+  }
+
+  /** Makes ready to append: the file is there for good, and open. Only in turn. */
+  async ready(): Promise<void> {
+    const fs = this.#fs;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      if (this.#active === undefined) {
+        if ((await this.#numbers()).length === 0) await this.#create(1);
+        await this.follow();
+      }
+      const active = this.#active;
+      if (active === undefined) continue;
+      if (active.writer !== undefined) return;
+      if (this.#durable) {
+        await makeFolder(fs, this.folder, true);
+        await syncFolder(fs, this.folder);
+      }
+      const writer = await unless(["ENOENT"], fs.openToAppend(this.path(active.number)), undefined);
+      if (writer !== undefined) {
+        const [here, there] = [await fs.stat(active.reader), await fs.stat(writer)];
+        active.writer = writer;
+        if (here.id === there.id) return;
+      }
+      await this.#close();
+    }
+    throw new Error(`${this.folder} changed ${ATTEMPTS} times while it was written to`);
+  }
+
+  /**
+   * Appends a batch of lines and makes them durable. Only in turn, and after `ready`.
+   *
+   * @returns where each line is; `undefined` when others wrote too, and their lines and these were taken in.
+   */
+  async append(lines: readonly Buffer[], sync: boolean): Promise<number[] | undefined> {
+    const active = this.#active;
+    if (active?.writer === undefined) throw new Error("the log is not open");
+    const { writer } = active;
+    // A line that somebody left unfinished must not swallow the first of these.
+    const bytes = Buffer.concat([newline, ...lines]);
+    const expected = active.size + bytes.length;
+    await this.#fs.append(writer, bytes);
+    const [info, outcome] = await Promise.all([
+      this.#fs.stat(writer),
+      sync ? this.#fs.syncData(writer).then(() => undefined, failed) : undefined,
+    ]);
+    if (outcome !== undefined) throw outcome.error;
+    if (info.size !== expected || active.scanned !== active.size) {
+      await this.follow();
+      return undefined;
+    }
+    let at = active.size + newline.length;
+    active.size = expected;
+    active.scanned = expected;
+    return lines.map(({ length }) => {
+      at += length;
+      return at - length;
+    });
+  }
+
+  /** Takes in a line that this process has appended. */
+  note(view: RunView, line: LogLine): void {
+    view.lines.push(line);
+    view.version++;
+  }
+
+  /** Flushes what was appended without. Only in turn. */
+  async flush(): Promise<void> {
+    if (this.#active?.writer !== undefined) await this.#fs.syncData(this.#active.writer);
+  }
+
+  /** Creates the file that comes next. */
+  async prepareNext(): Promise<void> {
+    await this.#create(this.number + 1);
+  }
+
+  /** Ends the file that is written to. The next one must be there. Only in turn. */
+  async seal(): Promise<void> {
+    await this.ready();
+    const active = this.#active;
+    if (active?.writer === undefined) return;
+    await this.#fs.append(active.writer, Buffer.concat([newline, sealLine]));
+    if (this.#durable) await this.#fs.syncData(active.writer);
+    await this.follow();
+  }
+
+  /** Forgets files that were compacted. Only in turn. */
+  forget(numbers: readonly number[]): void {
+    this.#forget(numbers);
+  }
+
+  /** Closes the files; all is read again when it is used again. Only in turn. */
+  async close(): Promise<void> {
+    await this.#close();
+  }
+
+  #forget(numbers: readonly number[]): void {
+    if (numbers.length === 0) return;
+    const gone = new Set(numbers);
+    this.#files = this.#files.filter((number) => !gone.has(number));
+    this.damages.splice(
+      0,
+      this.damages.length,
+      ...this.damages.filter(({ log }) => !gone.has(log)),
+    );
+    for (const [key, view] of this.views) {
+      const lines = view.lines.filter(({ log }) => !gone.has(log));
+      if (lines.length < view.lines.length) {
+        view.lines = lines;
+        view.known = undefined;
+        view.version++;
+      }
+      if (lines.length === 0 && view.pins === 0 && view.unsure.size === 0) this.views.delete(key);
+    }
+  }
+
+  async #close(): Promise<void> {
+    const active = this.#active;
+    this.#active = undefined;
+    this.#forget(this.#files);
+    this.#files = [];
+    for (const view of this.views.values()) view.known = undefined;
+    for (const file of [active?.reader, active?.writer]) {
+      if (file !== undefined) await this.#fs.close(file).catch(() => {});
+    }
+  }
+
+  async #numbers(): Promise<number[]> {
+    const names = (await namesIn(this.#fs, this.folder)) ?? [];
+    return names.flatMap((name) => logNumber(name) ?? []).sort((a, b) => a - b);
+  }
+
+  async #create(number: number): Promise<void> {
+    const fs = this.#fs;
+    if (number === 1) await makeFolder(fs, this.folder, this.#durable);
+    const file = await unless(["EEXIST"], fs.create(this.path(number)), undefined);
+    if (file !== undefined) await fs.close(file);
+    if (this.#durable) await syncFolder(fs, this.folder);
+  }
+
+  /** Reads the whole log; `false` when there is none. */
+  async #open(): Promise<boolean> {
+    const numbers = await this.#numbers();
+    if (numbers.length === 0) return false;
+    await this.#take(numbers);
+    return true;
+  }
+
+  /** Goes on with the files that come after one that is sealed. */
+  async #advance(active: Active): Promise<void> {
+    const numbers = await this.#numbers();
+    const next = numbers.filter((number) => number > active.number);
+    if (next.length === 0) {
+      await this.#create(active.number + 1);
+      return;
+    }
+    // What was in files that came and went meanwhile is with the runs' own records by now.
+    if (next[0] !== active.number + 1) return this.#close();
+    this.#forget(this.#files.filter((number) => !numbers.includes(number)));
+    for (const file of [active.reader, active.writer]) {
+      if (file !== undefined) await this.#fs.close(file).catch(() => {});
+    }
+    this.#active = undefined;
+    await this.#take(next);
+  }
+
+  /** Reads files one after the other. All but the last must be sealed; the last is the one to write to. */
+  async #take(numbers: readonly number[]): Promise<void> {
+    const fs = this.#fs;
+    for (const number of numbers) {
+      const reader = await unless(["ENOENT"], fs.open(this.path(number)), undefined);
+      if (reader === undefined) return this.#close();
+      const active: Active = {
+        number,
+        reader,
+        writer: undefined,
+        scanned: 0,
+        size: 0,
+        sealed: false,
+      };
+      if (!this.#files.includes(number)) this.#files.push(number);
+      this.#active = active;
+      await this.#scanTo(active, (await fs.stat(reader)).size);
+      if (number === numbers.at(-1)) return;
+      if (!active.sealed) await this.#sealAbandoned(active);
+      await fs.close(reader).catch(() => {});
+    }
+  }
+
+  /** Seals a file whose writer got no further than to create the next. */
+  async #sealAbandoned(active: Active): Promise<void> {
+    const fs = this.#fs;
+    const writer = await fs.openToAppend(this.path(active.number));
+    try {
+      await fs.append(writer, Buffer.concat([newline, sealLine]));
+      if (this.#durable) await fs.syncData(writer);
+    } finally {
+      await fs.close(writer).catch(() => {});
+    }
+    await this.#scanTo(active, (await fs.stat(active.reader)).size);
+    if (!active.sealed) throw new Error(`${this.path(active.number)} could not be sealed`);
+  }
+
+  async #scanTo(active: Active, size: number): Promise<void> {
+    const from = active.scanned;
+    const bytes = Buffer.from(await this.#fs.read(active.reader, size - from, from));
+    const done = scan(bytes, from, (line) => {
+      if (!active.sealed) this.#visit(line, active, bytes, from);
+    });
+    active.scanned = from + done;
+    active.size = from + bytes.length;
+  }
+
+  #visit(line: Line | Damage, active: Active, bytes: Buffer, from: number): void {
+    const text = bytes.subarray(line.offset - from, line.offset - from + line.length);
+    if (line.kind === "damage") return this.#damaged({ ...line, log: active.number });
+    if (line.kind === "seal") {
+      if (faultOf(text) === undefined) active.sealed = true;
+      return;
+    }
+    const view = this.#view(line.run);
+    const logLine = { ...line, log: active.number };
+    this.note(view, logLine);
+    if (view.known === undefined) return;
+    try {
+      judge(view.known, view.runId, logLine, text);
+    } catch {
+      // Whoever asks for this run will be told; others need not care.
+      view.known = undefined;
+    }
+  }
+
+  #damaged(damage: LogDamage): void {
+    this.damages.push(damage);
+    for (const { known } of this.views.values()) if (known !== undefined) known.damaged = true;
+  }
+}
+
+/**
+ * Takes a line into what is known of its run.
+ *
+ * @throws SerializationError when a newer version wrote it.
+ */
+export function judge(known: Known, runId: string, line: LogLine, text: Buffer): void {
+  const where = entryAt(line);
+  try {
+    if (line.kind === "delete") {
+      const { head } = deletionOf(text);
+      if (head === undefined || head === known.head?.id) known.clear();
+    } else {
+      known.add(readRecord(text, "", runId).header, where);
+    }
+  } catch (error) {
+    if (!(error instanceof CheckpointCorruptionError)) throw error;
+    const { expected, actual } = error;
+    known.addCorrupt({ ...where, sequence: line.sequence, expected, actual });
+  }
+}
+
+const newline = Buffer.from("\n");
+const sealLine = toLine("seal", "{}");
+
+function failed(error: unknown): { error: unknown } {
+  return { error };
+}

@@ -1,0 +1,162 @@
+import { type Damage, type Line, runIdOf } from "./line.js";
+import { previousOf, type RecordHeader } from "./record.js";
+
+/*
+ * The records of a run are a chain: each names the one before it. Which records count is decided by
+ * their order in the log alone, so every process that reads it comes to the same answer: a record
+ * counts if, at its place, the one that it names is the newest. Of two that name the same one the
+ * first counts, the other is void, and whoever wrote it finds that out when it reads what lies
+ * between its last knowledge and its own record.
+ */
+
+/** A line in a file of the log. */
+export interface LogLine extends Line {
+  /** The number of the file. */
+  readonly log: number;
+}
+
+/** Where a line is. */
+export interface Spot {
+  /** The number of the log's file it is in, or of the run's file of records. */
+  readonly file: number;
+  readonly inLog: boolean;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** A line that is not what was written. */
+export interface CorruptLine extends Spot {
+  readonly sequence: number;
+  readonly expected: string;
+  readonly actual: string;
+}
+
+/** A record that counts, and where it is. */
+export interface Entry extends Spot {
+  readonly sequence: number;
+  readonly snapshot: boolean;
+  /** Whether the record that it is a patch to is lost. */
+  readonly broken?: boolean;
+  /** Its id, where it is known already. */
+  readonly id?: string;
+}
+
+/** The newest record of a run. */
+export interface Head {
+  readonly id: string;
+  readonly sequence: number;
+  readonly keep: number;
+}
+
+/** What is known of a run. */
+export class Known {
+  /** Oldest first; those in front that nothing needs any more may be left out. */
+  entries: Entry[] = [];
+  head: Head | undefined;
+  /** The highest sequence that was taken. */
+  sequence = 0;
+  /** Whether, since the newest record, something was there that can't be read. */
+  damaged = false;
+  /** Lines of this run that are not what was written. */
+  readonly corrupt: CorruptLine[] = [];
+  /** Records that were found not to be what was written. */
+  readonly #spoiled = new Set<Entry>();
+
+  /** Takes a record in, if it counts. */
+  add(header: RecordHeader, where: Omit<Entry, "sequence">): boolean {
+    const { sequence, checkpointId: id, keep = Number.POSITIVE_INFINITY } = header;
+    const follows = previousOf(header) === (this.head?.id ?? "");
+    if (!follows && !(this.damaged && sequence > this.sequence)) return false;
+    const broken = !follows && !where.snapshot;
+    this.entries.push({ ...where, sequence, id, ...(broken && { broken }) });
+    this.head = { id, sequence, keep };
+    this.sequence = Math.max(this.sequence, sequence);
+    this.damaged = false;
+    if (this.entries.length > 64 && this.entries.length > 4 * this.needed.length) this.trim();
+    return true;
+  }
+
+  /** Notes a line that is not what was written. It had the next sequence, as far as can be seen. */
+  addCorrupt(line: CorruptLine): void {
+    this.corrupt.push(line);
+    this.damaged = true;
+    if (line.sequence === this.sequence + 1) this.sequence++;
+  }
+
+  /** Notes that a record is not what was written. */
+  spoil(entry: Entry): void {
+    this.#spoiled.add(entry);
+  }
+
+  /** Ends the run. */
+  clear(): void {
+    this.entries = [];
+    this.head = undefined;
+    this.sequence = 0;
+    this.damaged = false;
+  }
+
+  /** The newest `keep` records. */
+  get kept(): readonly Entry[] {
+    const first = this.entries.findIndex(({ snapshot }) => snapshot);
+    const loadable = first > 0 ? this.entries.slice(first) : this.entries;
+    return loadable.slice(-(this.head?.keep ?? Number.POSITIVE_INFINITY));
+  }
+
+  /** Those, and the records that they are patches to. */
+  get needed(): readonly Entry[] {
+    const [oldest] = this.kept;
+    if (oldest === undefined) return [];
+    let from = this.entries.indexOf(oldest);
+    while (from > 0 && this.entries[from]?.snapshot === false) from--;
+    return this.entries.slice(from);
+  }
+
+  /** Lets go of what nothing needs. */
+  trim(): void {
+    this.entries = [...this.needed];
+  }
+
+  /** The records that make up the State of one, from a snapshot on; `undefined` when one is lost. */
+  chainOf(entry: Entry): readonly Entry[] | undefined {
+    const end = this.entries.indexOf(entry);
+    for (let from = end; from >= 0; from--) {
+      const one = this.entries[from];
+      if (one === undefined || one.broken === true || this.#spoiled.has(one)) return undefined;
+      if (one.snapshot) return this.entries.slice(from, end + 1);
+    }
+    return undefined;
+  }
+}
+
+/** A run, as this process sees it in the log. */
+export class RunView {
+  /** Names the run in lines. */
+  readonly key: string;
+  readonly runId: string;
+  /** All its lines in the log, in their order; nothing of them is verified. */
+  lines: LogLine[] = [];
+  /** What they and its files of records come to; found out when it is needed. */
+  known: Known | undefined;
+  /** Changes whenever the lines do. */
+  version = 0;
+  /** How many are using it. */
+  pins = 0;
+  /** Records that could not be written, so it seemed, each with the sequence it was built on. */
+  readonly unsure = new Map<string, number>();
+
+  constructor(key: string) {
+    this.key = key;
+    this.runId = runIdOf(key);
+  }
+}
+
+/** Where a record of the log is. */
+export function entryAt({ kind, log, offset, length }: LogLine): Omit<Entry, "sequence"> {
+  return { snapshot: kind === "snapshot", file: log, inLog: true, offset, length };
+}
+
+/** Damage in a file of the log. */
+export interface LogDamage extends Damage {
+  readonly log: number;
+}
