@@ -1,6 +1,6 @@
 import type { NodeContext } from "../graph/node.js";
 
-/** How many results are remembered together. Only the newest piece is written to again. */
+/** How many results are put together into one piece. */
 const PIECE = 256;
 
 type Piece = Readonly<Record<number, unknown>>;
@@ -8,28 +8,43 @@ type Piece = Readonly<Record<number, unknown>>;
 /**
  * The results of a list's items as a node remembers them. A result is saved as soon as the save before
  * it is done, together with all that came meanwhile: slow items are saved one by one, fast ones many
- * at a time.
+ * at a time. A result is written twice at most, so that a hundred thousand cost no more each than ten.
  */
 export class Finished<D extends object> {
   readonly #context: NodeContext<D>;
   readonly #failed: (error: unknown) => void;
   readonly #before = new Set<number>();
+  #count = 0;
+  /** How many pieces are full. */
   #pieces = 0;
+  /** What is remembered since, and under which keys. */
   #open: Record<number, unknown> = {};
   #size = 0;
-  #unsaved = 0;
-  /** What items that are done need no more. */
-  #spent: string[] = [];
+  readonly #keys: string[] = [];
+  /** What is not remembered yet, and the keys that its items need no more. */
+  #fresh: Record<number, unknown> = {};
+  #waiting = 0;
+  readonly #spent: string[] = [];
   #saving: Promise<void> | undefined;
 
   /** @param failed - is told when a save fails. */
   constructor(context: NodeContext<D>, failed: (error: unknown) => void) {
     this.#context = context;
     this.#failed = failed;
-    for (const piece of this.#all()) {
-      for (const index of Object.keys(piece)) this.#before.add(Number(index));
+    for (const piece of this.#full()) {
       this.#pieces++;
+      for (const index of Object.keys(piece)) this.#before.add(Number(index));
     }
+    for (;;) {
+      const key = this.#nextKey();
+      const batch = context.recall(key);
+      if (batch === undefined) break;
+      Object.assign(this.#open, batch);
+      this.#keys.push(key);
+    }
+    for (const index of Object.keys(this.#open)) this.#before.add(Number(index));
+    this.#size = Object.keys(this.#open).length;
+    this.#count = this.#before.size;
   }
 
   /** How many items were done before this attempt. */
@@ -42,64 +57,71 @@ export class Finished<D extends object> {
     return this.#before.has(index);
   }
 
-  /** Keeps a result. A promise says that too many wait for the store. */
-  add(
-    index: number,
-    value: unknown,
-    spent: readonly string[] | undefined,
-  ): Promise<void> | undefined {
-    this.#open[index] = value;
-    this.#size++;
-    this.#unsaved++;
-    if (spent !== undefined) this.#spent.push(...spent);
+  /** Keeps a result. A promise says that the store is too far behind. */
+  add(index: number, value: unknown, spent: readonly string[] = []): Promise<void> | undefined {
+    this.#fresh[index] = value;
+    this.#count++;
+    this.#waiting++;
+    this.#spent.push(...spent);
     this.#saving ??= this.#save();
-    return this.#unsaved < PIECE ? undefined : this.#saving;
+    // A share of all, so that what the saves write stays in proportion to what there is.
+    return this.#waiting < Math.max(PIECE, this.#count / 8) ? undefined : this.#saving;
   }
 
   /** All results, in the order of the items, once they are saved. */
   async results(total: number): Promise<unknown[]> {
     await this.#saving;
     const results = new Array<unknown>(total);
-    for (const piece of this.#all()) {
+    for (const piece of [...this.#full(), this.#open]) {
       for (const [index, value] of Object.entries(piece)) results[Number(index)] = value;
     }
     // This passes over those that are not there.
     return results.filter(() => true);
   }
 
-  *#all(): Generator<Piece> {
+  *#full(): Generator<Piece> {
     for (let index = 0; ; index++) {
-      const piece = this.#context.recall(keyOf(index));
+      const piece = this.#context.recall(`results ${index}`);
       if (piece === undefined) return;
       yield piece as Piece;
     }
   }
 
+  #nextKey(): string {
+    return `results ${this.#pieces}.${this.#keys.length}`;
+  }
+
   async #save(): Promise<void> {
     try {
-      while (this.#unsaved > 0) {
-        const key = keyOf(this.#pieces);
-        const saved = this.#context.remember(key, this.#open);
-        for (const spent of this.#spent) this.#context.forget(spent);
-        this.#spent = [];
-        this.#unsaved = 0;
-        const full = this.#size >= PIECE;
-        if (full) {
-          this.#pieces++;
-          this.#size = 0;
-        }
-        // What was remembered is frozen, and is not copied again with the next result.
-        this.#open = full ? {} : { ...(this.#context.recall(key) as Piece) };
-        await saved;
-      }
+      while (this.#waiting > 0) await this.#saveFresh();
     } catch (error) {
       this.#failed(error);
     } finally {
       this.#saving = undefined;
     }
   }
-}
 
-function keyOf(index: number): string {
-  return `results ${index}`;
+  #saveFresh(): Promise<void> {
+    const context = this.#context;
+    const spent = this.#spent;
+    let saved: Promise<void>;
+    if (this.#size + this.#waiting < PIECE) {
+      const key = this.#nextKey();
+      saved = context.remember(key, this.#fresh);
+      this.#keys.push(key);
+      // What was remembered is frozen, and is not copied again.
+      Object.assign(this.#open, context.recall(key));
+      this.#size += this.#waiting;
+    } else {
+      saved = context.remember(`results ${this.#pieces++}`, Object.assign(this.#open, this.#fresh));
+      spent.push(...this.#keys.splice(0));
+      this.#open = {};
+      this.#size = 0;
+    }
+    // In one go with that, so that no checkpoint has neither.
+    for (const key of spent.splice(0)) context.forget(key);
+    this.#fresh = {};
+    this.#waiting = 0;
+    return saved;
+  }
 }

@@ -20,8 +20,10 @@ export interface AppendFileOptions {
   readonly path: string;
   /** How much may wait in memory, in bytes, while the disk is slow. */
   readonly maxPendingBytes: number;
-  /** Mends the end of a file that a killed process may have left; may read the open file. */
+  /** Mends the end of a file that a killed process may have left, when it is opened. */
   readonly repair: (path: string, file: number) => void;
+  /** Mends what a killed process may have left right before this piece; the file has this size now. */
+  readonly mend?: (path: string, file: number, piece: Uint8Array, size: number) => void;
   /** Is asked before each write; may move the file out of the way, then says `true`. */
   readonly isFull?: (path: string, size: number, more: number, inode: number) => boolean;
   /** What to write when pieces were dropped and the disk takes more again; nothing by default. */
@@ -30,8 +32,11 @@ export interface AppendFileOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** What takes longer, in milliseconds, is the disk's fault and not the scheduler's. */
+/** A write that takes longer, in milliseconds, is slow. One may be the scheduler's fault; two in a row are the disk's. */
 const SLOW = 100;
+/** How long the disk is then left to the background, in milliseconds; twice as long for each slow write that follows. */
+const FIRST_REST = 100;
+const LONGEST_REST = 10_000;
 /** After an error nothing is tried for so many milliseconds. */
 const PAUSE = 1000;
 /** One write of the background is about so large at most. */
@@ -55,7 +60,7 @@ const closeLater = promisify(close);
 export class AppendFile {
   readonly #options: AppendFileOptions;
   #file: number | undefined;
-  /** The size after our last write; another size says that somebody else has written. */
+  /** The size after our last write. */
   #size = 0;
   #inode = 0;
   #queue: string[] = [];
@@ -65,7 +70,9 @@ export class AppendFile {
   /** How many of them are in a notice. */
   #noticed = 0;
   #retryAt = 0;
-  #slow = false;
+  #slowWrites = 0;
+  /** When to write at once again. */
+  #directAt = 0;
 
   constructor(options: AppendFileOptions) {
     this.#options = options;
@@ -80,9 +87,9 @@ export class AppendFile {
   append(piece: string): boolean {
     const { dropped } = this;
     const started = performance.now();
-    if (this.#draining !== undefined || this.#slow) this.#wait(piece);
+    if (this.#draining !== undefined || started < this.#directAt) this.#wait(piece);
     else if (started < this.#retryAt) this.#dropped++;
-    else this.#try(piece, started);
+    else this.#try(piece);
     return this.#dropped === dropped;
   }
 
@@ -107,15 +114,13 @@ export class AppendFile {
     this.#shut();
   }
 
-  #try(piece: string, started: number): void {
+  #try(piece: string): void {
     try {
-      const file = this.#open();
-      if (file === undefined) this.#wait(piece);
-      else this.#writeNow(file, piece);
+      if (this.#open() === undefined) this.#wait(piece);
+      else this.#timed(() => this.#writeNow(piece));
     } catch (error) {
       this.#failed(error, 1);
     }
-    this.#observe(started);
   }
 
   /** The file to write to at once; `undefined` if it is none that such a write can't block on. */
@@ -133,24 +138,19 @@ export class AppendFile {
     return this.#file;
   }
 
-  #writeNow(file: number, piece: string): void {
-    const { path, repair, isFull } = this.#options;
-    const { size } = fstatSync(file);
-    let target: number | undefined = file;
-    if (isFull?.(path, size, piece.length, this.#inode)) {
-      this.#shut();
-      target = this.#open();
-      if (target === undefined) throw new Error(`${path} is no file any more`);
-    } else if (size !== this.#size) {
-      // Somebody else has written, and may have been killed while doing so.
-      repair(path, file);
-      this.#size = size;
-    }
+  #writeNow(piece: string): void {
+    const { path, isFull, mend } = this.#options;
+    if (isFull?.(path, this.#size, piece.length, this.#inode)) this.#shut();
+    const target = this.#open();
+    if (target === undefined) throw new Error(`${path} is no file any more`);
     const { dropped } = this;
     const bytes = Buffer.from(this.#notice() + piece);
     for (let at = 0; at < bytes.length; ) at += writeSync(target, bytes, at);
-    this.#size += bytes.length;
     this.#noticed = dropped;
+    const expected = this.#size + bytes.length;
+    this.#size = fstatSync(target).size;
+    // Somebody else has written, and may have been killed while doing so.
+    if (this.#size !== expected) mend?.(path, target, bytes, this.#size);
   }
 
   #wait(piece: string): void {
@@ -170,7 +170,7 @@ export class AppendFile {
     });
   }
 
-  /** Writes what waits, batch by batch. */
+  /** Writes what waits, batch by batch, until the disk may be trusted again. */
   async #writeLater(): Promise<void> {
     let file: number | undefined;
     // What comes in until the next turn goes together.
@@ -178,28 +178,35 @@ export class AppendFile {
     try {
       while (this.#queue.length > 0) {
         const batch = this.#nextBatch();
-        const started = performance.now();
         try {
-          file ??= this.#file ?? (await openLater(this.#options.path, "a", FILE_MODE));
-          const { dropped } = this;
-          await writeLater(file, Buffer.from(this.#notice() + batch.join("")));
-          this.#noticed = dropped;
+          if (this.#file !== undefined && performance.now() >= this.#directAt) {
+            this.#timed(() => this.#writeNow(batch.join("")));
+          } else {
+            file ??= this.#file ?? (await openLater(this.#options.path, "a", FILE_MODE));
+            const { dropped } = this;
+            await writeLater(file, Buffer.from(this.#notice() + batch.join("")));
+            this.#noticed = dropped;
+          }
         } catch (error) {
           this.#failed(error, batch.length);
           return;
         } finally {
           for (const piece of batch) this.#pending -= piece.length;
         }
-        this.#observe(started);
       }
     } finally {
       if (file !== undefined && file !== this.#file) await closeLater(file);
     }
   }
 
-  /** After a slow write the next ones go to the background, until one of those was quick. */
-  #observe(started: number): void {
-    this.#slow = performance.now() - started > SLOW;
+  /** Writes at once; after two slow writes in a row that is left alone for a while. */
+  #timed(write: () => void): void {
+    const started = performance.now();
+    write();
+    const ended = performance.now();
+    this.#slowWrites = ended - started > SLOW ? this.#slowWrites + 1 : 0;
+    if (this.#slowWrites < 2) return;
+    this.#directAt = ended + Math.min(LONGEST_REST, FIRST_REST * 2 ** (this.#slowWrites - 2));
   }
 
   #nextBatch(): string[] {

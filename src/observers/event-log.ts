@@ -7,7 +7,7 @@ import { isoNow } from "../clock.js";
 import type { AnyEvent } from "../events.js";
 import { callable, checkOptions, integer } from "../options.js";
 import { AppendFile } from "./append-file.js";
-import { Rotation, repairLines } from "./event-log/files.js";
+import { mendBefore, Rotation, repairLines } from "./event-log/files.js";
 import { checkRedaction, Lines, type LogRedaction } from "./event-log/lines.js";
 import { LOG_FILE } from "./event-log/reader.js";
 import { isEnd } from "./event-log/trace.js";
@@ -108,7 +108,13 @@ class JsonLog implements EventLog {
     this.#files = new RunFiles(options, LOG_FILE, ({ run, ...setting }) => {
       const notice = (count: number): string => lines.dropped(isoNow(), run, count);
       const isFull: Rotation["isFull"] = (...file) => rotation.isFull(...file);
-      return new AppendFile({ ...setting, repair: repairLines, isFull, notice });
+      return new AppendFile({
+        ...setting,
+        repair: repairLines,
+        mend: mendBefore,
+        isFull,
+        notice,
+      });
     });
   }
 

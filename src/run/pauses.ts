@@ -137,10 +137,10 @@ function unanswered(missing: readonly PauseRequest[], isOnly: boolean): ConfigEr
     const label = isOnly ? "" : `${show(name)}: `;
     return `${label}${reason} (${typeof ask === "string" ? show(ask) : "see state.pauses"})`;
   });
-  const how = isOnly ? "{ input }" : "{ input } with a value for each name";
+  const how = isOnly ? "" : " with a value for each name";
   return new ConfigError(
     "input",
-    `is missing: the run is paused for ${asked.join("; ")}. Call resume(runId, ${how})`,
+    `is missing: the run is paused for ${asked.join("; ")}. Call resume(runId, { input })${how}`,
   );
 }
 

@@ -104,7 +104,7 @@ export class Run<D extends object> {
 
   /** The one loop: whatever happens at each step, happens here. */
   async #walk(start: State<D>, resumed: boolean): Promise<State<D>> {
-    const { bus, name: source, interval, preserve, maxIterations, triggers } = this.#settings;
+    const { bus, name: source, interval, maxIterations, triggers } = this.#settings;
     const { saver, gate } = this.#plan;
     const { signal } = this.#controller;
     const completed = this.#completed;
@@ -184,7 +184,8 @@ export class Run<D extends object> {
       completed[index] = visits + 1;
       if (pauses.length === 0 && this.#after?.has(name)) pauses = [breakpoint("after", name)];
       const paused = pauses.length > 0;
-      let due = saver !== undefined && (step % interval === 0 || (exit && preserve) || paused);
+      // An exit is always saved: of two writers who get here, only one may clean up.
+      let due = saver !== undefined && (step % interval === 0 || exit || paused);
       state = State.advance(state, result, {
         checkpointNode: name,
         timestamp: time,
@@ -253,14 +254,14 @@ export class Run<D extends object> {
 
   async #finish(state: State<D>): Promise<State<D>> {
     const done = State.progressed(state, { status: "completed", reason: "complete" });
-    const { preserve } = this.#settings;
-    return this.#complete(preserve ? ((await this.#plan.saver?.save(done)) ?? done) : done);
+    return this.#complete((await this.#plan.saver?.save(done)) ?? done);
   }
 
   async #complete(state: State<D>): Promise<State<D>> {
-    if (!this.#settings.preserve) await this.#plan.saver?.clean(state);
+    const { saver } = this.#plan;
+    const left = this.#settings.preserve || saver === undefined ? state : await saver.clean(state);
     this.#emit("graph.complete", { exitPoint: state.checkpointNode, step: state.step });
-    return state;
+    return left;
   }
 
   /** The run ended early: leaves a checkpoint to resume from, and gives the error to throw. */

@@ -1,6 +1,7 @@
 import type { CheckpointStore, SaveOptions } from "../checkpoint/store.js";
 import { now } from "../clock.js";
 import { CheckpointConflictError, CheckpointSaveError, show } from "../errors.js";
+import { unsaved } from "../state/record.js";
 import { State } from "../state/state.js";
 import type { Settings } from "./config.js";
 import { Failure, messageOf } from "./failure.js";
@@ -69,17 +70,21 @@ export class Saver<D extends object> {
   }
 
   /** Removes the checkpoints of a finished run, which must not cost anybody the result. */
-  async clean({ runId, checkpointNode: node, step }: State<D>): Promise<void> {
+  async clean(state: State<D>): Promise<State<D>> {
+    const { runId, checkpointNode: node, step } = state;
     const { bus, name } = this.#settings;
     try {
       await this.#store.delete(runId);
       bus.emit("checkpoint.delete", name, runId, { node, step });
+      // It is in no store any more, so that it can be put into another.
+      return state.savedAs(unsaved);
     } catch (error) {
       bus.emit("checkpoint.error", name, runId, {
         action: "delete",
         node,
         error: messageOf(error),
       });
+      return state;
     }
   }
 

@@ -201,6 +201,8 @@ function decodeRecovery(fields: Fields): Recovery {
   };
 }
 
+const none: readonly never[] = Object.freeze([]);
+
 /** Reads the fields of an untrusted object one by one. */
 class Fields {
   readonly #object: Readonly<Record<string, unknown>>;
@@ -269,7 +271,8 @@ class Fields {
   }
 
   list<T>(key: string, read: (inner: Fields) => T): readonly T[] {
-    const value = this.#get(key) ?? [];
+    const value = this.#get(key);
+    if (value === undefined) return none;
     if (!Array.isArray(value)) return this.#refuse(key, "an array");
     return Object.freeze(
       value.map((item, index) =>
@@ -288,7 +291,8 @@ class Fields {
   }
 
   #get(key: string): unknown {
-    return Object.hasOwn(this.#object, key) ? this.#object[key] : undefined;
+    const value = this.#object[key];
+    return value === undefined || Object.hasOwn(this.#object, key) ? value : undefined;
   }
 
   #refuse(key: string, wants: string): never {

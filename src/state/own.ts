@@ -168,7 +168,7 @@ function ownArray(value: readonly unknown[], depth: number, copies: Copies | und
     known |= OPAQUE;
     same = false;
   }
-  return keep(value, copy, same, known, copies);
+  return keep(value, copy, same, known);
 }
 
 function ownObject(
@@ -191,18 +191,11 @@ function ownObject(
     known = join(known, knownOf(kept));
   }
   if (Object.getOwnPropertySymbols(copy).length > 0) known |= OPAQUE;
-  return keep(value, copy, same, known, copies);
+  return keep(value, copy, same, known);
 }
 
 /** What cannot change, such as what `decode` made, is shared as it is; all else is copied. */
-function keep(
-  value: object,
-  copy: object,
-  same: boolean,
-  known: number,
-  copies: Copies | undefined,
-): object {
-  if (same) copies?.set(value, value);
+function keep(value: object, copy: object, same: boolean, known: number): object {
   return remember(same ? value : Object.freeze(copy), known);
 }
 
@@ -233,7 +226,7 @@ function ownExotic(value: object, depth: number, copies: Copies | undefined): un
         known = join(known, join(knownOf(keptKey), knownOf(kept)));
       }
       // In JSON the entries are a level of their own.
-      return keep(value, freezeMap(copy), same, known + LEVEL, copies);
+      return keep(value, freezeMap(copy), same, known + LEVEL);
     }
     case Set.prototype: {
       const copy = new Set<unknown>();
@@ -246,7 +239,7 @@ function ownExotic(value: object, depth: number, copies: Copies | undefined): un
         same &&= Object.is(kept, item);
         known = join(known, knownOf(kept));
       }
-      return keep(value, freezeSet(copy), same, known, copies);
+      return keep(value, freezeSet(copy), same, known);
     }
     case RegExp.prototype: {
       const pattern = value as RegExp;
@@ -280,7 +273,7 @@ function ownError(value: Error, depth: number, copies: Copies | undefined): unkn
     same &&= Object.is(kept, item);
     known = join(known, knownOf(kept));
   }
-  return keep(value, copy, same, known, copies);
+  return keep(value, copy, same, known);
 }
 
 // Not its own `slice`: that of Node's Buffer copies nothing.

@@ -10,6 +10,10 @@ export type CheckpointStoreFactory = () => CheckpointStore | Promise<CheckpointS
 const registered = new Map<string, CheckpointStore | CheckpointStoreFactory>([
   ["memory", () => new MemoryStore()],
   ["file", new DeferredStore("file", async () => new (await import("#stores/file")).FileStore())],
+  [
+    "journal",
+    new DeferredStore("journal", async () => new (await import("#stores/journal")).JournalStore()),
+  ],
 ]);
 
 /**

@@ -7,4 +7,4 @@ class UnavailableStore {
   }
 }
 
-export { UnavailableStore as FileStore };
+export { UnavailableStore as FileStore, UnavailableStore as JournalStore };

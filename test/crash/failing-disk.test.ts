@@ -36,7 +36,7 @@ function failAt(index: number, code: string): { gate: Gate; calls: string[] } {
 /** Does something once for each call that it makes, each time with that call failing. */
 async function failEach(
   action: (store: FileStore) => Promise<unknown>,
-  check: (outcome: unknown, disk: CrashDisk, call: string, code: string) => Promise<void>,
+  check: (outcome: unknown, disk: CrashDisk, what: string, isLinked: boolean) => Promise<void>,
 ): Promise<number> {
   const before = await savedThrice();
   const { gate, calls } = failAt(-1, "");
@@ -50,7 +50,8 @@ async function failEach(
       const tried = open(disk, failing.gate);
       const outcome = await action(tried).catch((error: unknown) => error);
       await tried.close();
-      await check(outcome, disk, failing.calls[index] ?? "", code);
+      const isLinked = failing.calls.slice(0, index).some((call) => call.startsWith("link"));
+      await check(outcome, disk, `${code} in ${failing.calls[index]}`, isLinked);
     }
   }
   return calls.length;
@@ -62,18 +63,18 @@ const goOn = async (store: FileStore): Promise<State<Count>> => {
 };
 
 test("a call that fails in a save is a clear error, and the checkpoint before it is as it was", async () => {
-  const calls = await failEach(goOn, async (outcome, disk, call, code) => {
+  const calls = await failEach(goOn, async (outcome, disk, what, isLinked) => {
     const store = open(disk);
     const { n } = (await store.load<Count>("run")).data;
-    const what = `${code} in ${call}`;
     if (outcome instanceof State) {
       expect(n, what).toBe(4);
     } else {
-      expect(n, what).toBe(3);
+      // Past the link it is there and whole, only not sure to last: the one in flight.
+      expect(isLinked ? [3, 4] : [3], what).toContain(n);
       expect(outcome, what).toBeInstanceOf(Error);
       // A load gives the file system's own error, a save wraps it.
       const cause = outcome instanceof CheckpointSaveError ? outcome.cause : outcome;
-      expect(codeOf(cause), what).toBe(code);
+      expect(what.startsWith(codeOf(cause)), what).toBe(true);
     }
     // The fault is gone, and all goes on, also the run that was told to ignore it.
     expect((await goOn(store)).data.n, what).toBe(4);
@@ -89,12 +90,11 @@ test("a run that goes on after a failed save can save again", async () => {
       const saved = await store.save(state.set("n", 4)).catch(() => state);
       return store.save(saved.set("n", 5));
     },
-    async (outcome, disk, call, code) => {
-      const what = `${code} in ${call}`;
+    async (outcome, disk, what) => {
       const { n } = (await open(disk).load<Count>("run")).data;
       expect(outcome, what).not.toBeInstanceOf(CheckpointConflictError);
       if (outcome instanceof State) expect(n, what).toBe(5);
-      else expect([3, 4], what).toContain(n);
+      else expect([3, 4, 5], what).toContain(n);
     },
   );
 });
@@ -102,11 +102,11 @@ test("a run that goes on after a failed save can save again", async () => {
 test("a call that fails in a new run's first save leaves nothing that is not whole", async () => {
   const first = (store: FileStore): Promise<State<Count>> =>
     store.save(State.create<Count>({ n: 1 }, { runId: "new" }));
-  await failEach(first, async (outcome, disk, call, code) => {
+  await failEach(first, async (outcome, disk, what, isLinked) => {
     const store = open(disk);
     const loaded = await store.load<Count>("new").catch((error: unknown) => error);
-    const what = `${code} in ${call}`;
-    if (outcome instanceof State) expect(loaded, what).toBeInstanceOf(State);
+    if (outcome instanceof State || (isLinked && loaded instanceof State))
+      expect(loaded, what).toBeInstanceOf(State);
     else expect(isWaymarkError(loaded, "CHECKPOINT_NOT_FOUND"), what).toBe(true);
     expect((await store.load<Count>("run")).data.n).toBe(3);
   });
@@ -115,10 +115,9 @@ test("a call that fails in a new run's first save leaves nothing that is not who
 test("a call that fails in a delete leaves the newest checkpoint, or nothing", async () => {
   await failEach(
     (store) => store.delete("run"),
-    async (outcome, disk, call, code) => {
+    async (outcome, disk, what) => {
       const store = open(disk);
       const loaded = await store.load<Count>("run").catch((error: unknown) => error);
-      const what = `${code} in ${call}`;
       if (loaded instanceof State) expect(loaded.data.n, what).toBe(3);
       else expect(isWaymarkError(loaded, "CHECKPOINT_NOT_FOUND"), what).toBe(true);
       if (outcome === undefined) expect(loaded, what).not.toBeInstanceOf(State);

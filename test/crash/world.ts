@@ -1,4 +1,5 @@
 import { FileStore } from "waymark/stores/file";
+import type { FileSystem } from "../../src/stores/file/file-system.js";
 import { CrashDisk } from "../../src/testing/crash-file-system.js";
 import { below, seeded } from "./random.js";
 
@@ -14,16 +15,17 @@ interface Process {
  * random, so that a seed is one of all the orders in which their calls can come.
  */
 export class World {
-  readonly disk: CrashDisk;
+  readonly disk = new CrashDisk();
   /** How many calls were made so far. */
   time = 0;
   readonly #random: () => number;
+  readonly #keep: number;
   readonly #processes: Process[] = [];
   readonly #failures: unknown[] = [];
 
-  constructor(seed: number, disk = new CrashDisk()) {
+  constructor(seed: number, keep = 2) {
     this.#random = seeded(seed);
-    this.disk = disk;
+    this.#keep = keep;
   }
 
   chance(share: number): boolean {
@@ -32,11 +34,16 @@ export class World {
 
   /** Starts a process with a store of its own. */
   start(live: (store: FileStore) => Promise<void>): void {
+    const options = { root: "/w", keep: this.#keep, durability: "os" } as const;
+    this.startOn((fileSystem) => live(new FileStore(options, fileSystem)));
+  }
+
+  /** Starts a process on the disk. */
+  startOn(live: (fileSystem: FileSystem) => Promise<void>): void {
     const process: Process = { calls: [], asleep: false, ended: false };
     const gate = (): Promise<void> => new Promise((resolve) => process.calls.push(resolve));
-    const options = { root: "/w", keep: 2, durability: "os" } as const;
     this.#processes.push(process);
-    live(new FileStore(options, this.disk.mount(gate, true)))
+    live(this.disk.mount(gate, true))
       .catch((error: unknown) => this.#failures.push(error))
       .finally(() => {
         process.ended = true;

@@ -17,15 +17,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
-import {
-  type AnyEvent,
-  type EventMap,
-  type EventType,
-  MemoryStore,
-  State,
-  StateGraph,
-} from "../../src/index.js";
+import { type AnyEvent, MemoryStore, State, StateGraph } from "../../src/index.js";
 import { eventLog, type LogLine, readEventLog } from "../../src/observers/event-log.js";
+import { event } from "./events.js";
 
 const folder = mkdtempSync(join(tmpdir(), "waymark-log-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -34,10 +28,6 @@ afterEach(() => vi.restoreAllMocks());
 let paths = 0;
 const newPath = (): string => join(folder, `${++paths}`, "log.jsonl");
 
-function event<T extends EventType>(type: T, runId: string, data: EventMap[T]): AnyEvent {
-  const timestamp = new Date().toISOString();
-  return { type, timestamp, source: "test", runId, data } as unknown as AnyEvent;
-}
 const start = (runId: string, step = 0): AnyEvent =>
   event("node.start", runId, { node: "n", step });
 

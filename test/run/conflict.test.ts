@@ -92,6 +92,25 @@ describe("rule 7: of two on one run", () => {
     expect(await store.load("r")).toMatchObject({ status: "completed" });
   });
 
+  test("the loser at an exit does not clean up what the winner needs", async () => {
+    const store = new RecordingStore();
+    const config = { checkpoint: { store, interval: 5 } };
+    const inside = gate();
+    const goOn = gate();
+    const slow: NodeFunction<Trail> = async (state, ctx) => {
+      inside.open();
+      await goOn.opened;
+      return mark(state, ctx);
+    };
+    const loser = linear(["a", "b"], config, { b: slow }).execute(start("r"));
+    await inside.opened;
+    const paused = { ...config, breakpoints: { before: ["b"] } };
+    await linear(["a", "b"], paused).resume("r");
+    goOn.open();
+    await rejection(loser, CheckpointConflictError);
+    expect((await linear(["a", "b"], config).resume("r")).status).toBe("completed");
+  });
+
   test("two that start it at once: one starts, the other is told to resume", async () => {
     const store = new RecordingStore();
     const graph = linear(names, { checkpoint: { store, interval: 1, preserve: true } });

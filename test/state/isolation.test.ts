@@ -176,6 +176,14 @@ describe("a State shares nothing with what it was given", () => {
     ],
   ];
 
+  test("a getter of a frozen Error", () => {
+    let a = 1;
+    const error = Object.defineProperty(new Error("no"), "a", { get: () => a, enumerable: true });
+    const state = State.create({ error: Object.freeze(error) });
+    a = 2;
+    expect(state.data.error).toHaveProperty("a", 1);
+  });
+
   function changing<T>(
     value: T,
     change: (value: T) => unknown,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { State } from "waymark";
+import { MemoryStore, State } from "waymark";
 import { serializationError } from "../matchers.js";
 
 class Order {
@@ -44,6 +44,7 @@ describe("what a checkpoint can't hold is refused with its path", () => {
       /is an array with the key "name"/,
     ],
     ["an array with what looks like an index", withKey([1], "01"), /with the key "01"/],
+    ["an array with a number too high for an index", withKey([1], "4294967295"), /with the key/],
     ["an object with a symbol as key", { [Symbol("id")]: 1 }, /has the key Symbol\(id\)/],
   ])("%s", (_, bad, message) => {
     const paths: readonly [object, string][] = [
@@ -97,6 +98,7 @@ describe("what a checkpoint can't hold is refused with its path", () => {
   test("what was refused no longer matters once it is gone", () => {
     const state = State.create<{ a: unknown }>({ a: () => {} }).set("a", 1);
     expect(state.toJSON().data).toEqual({ a: 1 });
+    expect(State.isOpaque(state)).toBe(false);
   });
 });
 
@@ -185,6 +187,14 @@ describe("nesting", () => {
     for (const one of [deeper, deeper.set("at", new Date(0)), deeper.merge({}), deeper.clone()]) {
       expect(() => one.toJSON()).toThrow(/is nested more than 1000 levels deep$/);
     }
+  });
+
+  test.each(wraps)("%s that grew step by step are refused by every store", async (_, wrap) => {
+    let state = State.create<{ past: unknown }>({ past: 0 });
+    for (let step = 0; step < 1001; step++) state = state.set("past", wrap(state.data.past));
+    await expect(state.checkpoint(new MemoryStore())).rejects.toMatchObject({
+      code: "SERIALIZATION",
+    });
   });
 
   test("100,000 levels out of a text or an object are refused too", () => {

@@ -117,6 +117,22 @@ describe("exact round trip", () => {
     expect(second).toStrictEqual([shared]);
   });
 
+  test("also when it is the same object, which no cycle makes", () => {
+    const state = State.create<Record<string, unknown>>({ a: { when: [new Date(0)] } });
+    const twice = state.set("b", state.get("a")).set("c", [state.get("a"), state.get("a")]);
+    expect(State.fromJSON<object>(JSON.stringify(twice)).data).toStrictEqual(twice.data);
+  });
+
+  test("only what could be taken for a tag is wrapped", () => {
+    const data = { two: { $date: 1, other: 2 }, none: {}, list: [{ a: { $: 1, $$: 2 } }], $a: 1 };
+    expect(State.create(data).toJSON().data).toEqual(data);
+    expect(State.create({ a: 1n, ...data }).toJSON().data).toEqual({
+      a: { $bigint: "1" },
+      ...data,
+    });
+    expect(State.create({ $a: 1 }).toJSON().data).toEqual({ $object: { $a: 1 } });
+  });
+
   test("a RegExp keeps where it is", () => {
     const pattern = /a/g;
     pattern.test("aa");
@@ -154,7 +170,14 @@ describe("exact round trip", () => {
   test.each([[{ $date: null }], [{ $object: {} }], [{ $undefined: true }], [{ $nonsense: 1n }]])(
     "data that is a tag's lookalike itself: %o",
     (data) => {
-      expect(State.fromJSON(JSON.stringify(State.create(data))).data).toStrictEqual(data);
+      const empty = State.create<object>({});
+      for (const state of [
+        State.create<object>(data),
+        empty.merge(data),
+        empty.update(() => data),
+      ]) {
+        expect(State.fromJSON<object>(JSON.stringify(state)).data).toStrictEqual(data);
+      }
     },
   );
 

@@ -91,6 +91,28 @@ describe.each<[string, () => State<Data>]>([
   });
 });
 
+test.each<[string, (bytes: Uint8Array) => unknown, (value: never) => Uint8Array | undefined]>([
+  ["an object", (bytes) => ({ bytes }), (value: { bytes: Uint8Array }) => value.bytes],
+  ["a list", (bytes) => [bytes], (value: Uint8Array[]) => value[0]],
+  ["a Map", (bytes) => new Map([[1, bytes]]), (value: Map<number, Uint8Array>) => value.get(1)],
+  [
+    "a Map's key",
+    (bytes) => new Map([[bytes, 1]]),
+    (value: Map<Uint8Array, 1>) => [...value.keys()][0],
+  ],
+  ["a Set", (bytes) => new Set([bytes]), (value: Set<Uint8Array>) => [...value][0]],
+  ["an Error", (cause) => new Error("no", { cause }), (value: Error) => value.cause as Uint8Array],
+])(
+  "bytes in %s that was loaded, which could be written to, are not shared with another State",
+  (_, wrap, unwrap) => {
+    const created = State.create({ value: wrap(new Uint8Array([1])) });
+    const loaded = State.fromJSON<{ value: never }>(created.toJSON());
+    const other = State.create({ value: loaded.data.value });
+    unwrap(loaded.data.value)?.fill(2);
+    expect(unwrap(other.data.value)).toEqual(new Uint8Array([1]));
+  },
+);
+
 describe("what came in frozen to the bottom is not copied", () => {
   test("plain objects and arrays", () => {
     const inner = Object.freeze({ list: Object.freeze([1, Number.NaN]) });

@@ -5,6 +5,8 @@ import { overwrite, tornSize } from "../append-file.js";
 const NEWLINE = 10;
 const SPACE = 32;
 const CHUNK = 64 * 1024;
+/** Not more than this is written by others between a piece and a look at it. */
+const NEAR = 1024 * 1024;
 const TORN = '{"event":"log.torn"}';
 
 /**
@@ -13,12 +15,29 @@ const TORN = '{"event":"log.torn"}';
  */
 export function repairLines(path: string, file: number): void {
   const size = tornSize(file, (end) => end === 0 || byteAt(file, end - 1) === NEWLINE);
-  if (size === undefined) return;
-  const start = endOfLines(file, size);
-  const filler = Buffer.alloc(size - start, SPACE);
+  if (size !== undefined) blank(path, endOfLines(file, size), size);
+}
+
+/** Blanks out a line without end that our own piece was appended to; its writer was killed just then. */
+export function mendBefore(path: string, file: number, piece: Uint8Array, size: number): void {
+  const start = find(file, piece, size);
+  if (start > 0 && byteAt(file, start - 1) !== NEWLINE) blank(path, endOfLines(file, start), start);
+}
+
+function blank(path: string, start: number, end: number): void {
+  const filler = Buffer.alloc(end - start, SPACE);
   filler.write(filler.length > TORN.length ? TORN : filler.length > 2 ? "{}" : "");
   filler[filler.length - 1] = NEWLINE;
   overwrite(path, filler, start);
+}
+
+/** Where a piece is that was written just now; -1 when it is not near the end. */
+function find(file: number, piece: Uint8Array, size: number): number {
+  const from = Math.max(0, size - piece.length - NEAR);
+  const tail = Buffer.alloc(size - from);
+  const count = readSync(file, tail, 0, tail.length, from);
+  const at = tail.subarray(0, count).lastIndexOf(piece);
+  return at < 0 ? -1 : from + at;
 }
 
 function byteAt(file: number, position: number): number | undefined {

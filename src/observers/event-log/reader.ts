@@ -52,10 +52,16 @@ async function* linesOf(file: string): AsyncGenerator<string> {
   yield rest;
 }
 
+/** A line. One that another writer's torn line got in front of starts where it says when it happened. */
 function parse(text: string): LogLine | undefined {
+  const start = text.lastIndexOf('{"ts":');
+  const line = json(text) ?? (start > 0 ? json(text.slice(start)) : undefined);
+  return isLine(line) ? line : undefined;
+}
+
+function json(text: string): unknown {
   try {
-    const line: unknown = JSON.parse(text);
-    return isLine(line) ? line : undefined;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

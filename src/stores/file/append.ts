@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { FileSystem } from "./file-system.js";
-import { codeOf, together, unless } from "./file-system.js";
+import { together, unless } from "./file-system.js";
 import { checkpointName, QUARANTINE, temporaryName } from "./layout.js";
 import { list } from "./listing.js";
 import { reserve } from "./reserve.js";
@@ -14,8 +14,8 @@ import { syncNames } from "./sync.js";
  *   1. writes a temporary file, and syncs it;
  *   2. looks whether the very file that it builds on, n, is still there;
  *   3. links the temporary file to the name of n+1, which fails when that is taken;
- *   4. looks once more whether n is there and n+1 is not in quarantine; if so, the save counts,
- *      else it takes its own file away and has lost.
+ *   4. looks once more whether n is there and n+1 is not in quarantine. If so, the save counts. If
+ *      not, it has lost; its file stays where it is, older than what the winner has written.
  * What makes this enough: files lose their names in the order of their sequence only (rotation and
  * delete both go oldest first and stop at the first failure). If n is there after n+1 was linked, no
  * n+1 can have been there before and be gone again, but by quarantine, where it would be seen. So a
@@ -23,6 +23,10 @@ import { syncNames } from "./sync.js";
  * Delete also takes temporary files away, and looks again until it finds nothing: a writer that has
  * passed step 2 before can't get past step 3 after it, so a deleted run does not come back.
  * n is held open, so its number can't be given to another file meanwhile.
+ *
+ * A writer never takes a name back: between a look and the removal it could have become another's.
+ * For the same reason there is one thing that this does not cover: a run that is deleted and started
+ * anew under the same id while another process was stopped in the middle of rotating the old one.
  */
 
 /** The newest file of a run, as this process knows it. */
@@ -86,7 +90,11 @@ export class Appender {
         this.#durable ? openFolder() : undefined,
       ]);
       if (!holds || !(await this.#claim(temporary, sequence))) return "stale";
-      won = await this.#confirm(base, sequence, id, folder);
+      const [isNext] = await together([
+        this.#isNext(base.newest, sequence),
+        folder === undefined ? undefined : syncNames(fs, folder),
+      ]);
+      won = isNext;
       return won ? { sequence, newest: { sequence, id, checkpointId, file }, folder } : "lost";
     } finally {
       if (!won) await this.#giveUp(temporary, file, folder === base.folder ? undefined : folder);
@@ -109,35 +117,11 @@ export class Appender {
     // If this fails, a file that nobody needs is left for the next sweep.
     if (how === "linked") await fs.unlink(temporary).catch(() => {});
     if (how !== "reserved") return how === "linked";
-    try {
-      await fs.rename(temporary, path);
-      return true;
-    } catch (error) {
-      await fs.unlink(path).catch(() => {});
-      if (codeOf(error) === "ENOENT") return false;
-      throw error;
-    }
-  }
-
-  /** Whether the name was rightly taken; if not, or if that can't be made to last, it is given back. */
-  async #confirm(
-    base: Base,
-    sequence: number,
-    id: string,
-    folder: number | undefined,
-  ): Promise<boolean> {
-    const fs = this.#fs;
-    let won = false;
-    try {
-      const [isNext] = await together([
-        this.#isNext(base.newest, sequence),
-        folder === undefined ? undefined : syncNames(fs, folder),
-      ]);
-      won = isNext;
-    } finally {
-      if (!won) await this.#takeBack(sequence, id);
-    }
-    return won;
+    return unless(
+      ["ENOENT"],
+      fs.rename(temporary, path).then(() => true),
+      false,
+    );
   }
 
   /** Whether no other file of this sequence was there before. */
@@ -157,12 +141,6 @@ export class Appender {
       unless(["ENOENT"], this.#fs.lstat(aside), undefined),
     ]);
     return holds && quarantined === undefined;
-  }
-
-  async #takeBack(sequence: number, id: string): Promise<void> {
-    const path = join(this.#path, checkpointName(sequence));
-    const found = await this.#fs.lstat(path).catch(() => undefined);
-    if (found?.id === id) await this.#fs.unlink(path).catch(() => {});
   }
 
   /** Leaves nothing behind but, at the worst, a file that the next sweep takes. */

@@ -41,6 +41,8 @@ export class RunWriter {
   readonly #runId: string;
   readonly #appender: Appender;
   #known: Known | undefined;
+  /** The last save that was tried. Should it fail at the very end, its file may be there all the same. */
+  #tried: { readonly on: number; readonly checkpointId: string } | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #keep = Number.POSITIVE_INFINITY;
@@ -81,12 +83,15 @@ export class RunWriter {
       const known: Known = this.#known ?? (await this.#look());
       this.#known = known;
       await this.#compare(state, known);
-      const saved = await this.#append(state, known);
+      const saved = await this.#append(state, known).catch(async (error: unknown) => {
+        await this.forget();
+        throw error;
+      });
       if (saved instanceof State) return saved;
       await this.forget();
       if (saved === "lost") {
-        const { sequence } = await this.#look();
-        throw new CheckpointConflictError(this.#runId, state.sequence, sequence);
+        this.#known = await this.#look();
+        throw new CheckpointConflictError(this.#runId, state.sequence, this.#known.sequence);
       }
     }
     throw new Error(`${this.#folder} changed ${ATTEMPTS} times while it was written to`);
@@ -128,6 +133,7 @@ export class RunWriter {
     const { encode, fs } = this.#settings;
     const record = { checkpointId: v7(), sequence: known.sequence + 1 };
     const bytes = await encode(state.savedAs(record), state.checkpointId);
+    this.#tried = { on: state.sequence, checkpointId: record.checkpointId };
     if (known.newest === undefined) await this.#makeFolder();
     const next = await this.#appender.append(known, bytes, record.checkpointId);
     if (typeof next === "string") return next;
@@ -141,7 +147,9 @@ export class RunWriter {
   async #compare<D extends object>(state: State<D>, known: Known): Promise<void> {
     // A run of which all files are in quarantine may start afresh.
     const startsAfresh = state.sequence === 0 && known.files.length === 0;
-    if (startsAfresh) return;
+    const { on, checkpointId } = this.#tried ?? {};
+    const comesAfterFailure = on === state.sequence && known.newest?.checkpointId === checkpointId;
+    if (startsAfresh || comesAfterFailure) return;
     if (known.sequence === state.sequence && (await this.#isBuiltOn(state, known))) return;
     throw new CheckpointConflictError(this.#runId, state.sequence, known.sequence);
   }

@@ -16,9 +16,12 @@ import { entryAt, type Known, type LogDamage, type LogLine, RunView } from "./vi
  * everybody who reads sees the same. There is no lock, so none can be left behind.
  *
  * A file ends by a line that seals it. What comes after the seal does not count; its writer sees the
- * seal, because the file is longer than it expected, and writes again into the next file. The next
- * file is there before the seal is. Whoever finds a file that is not the last and has no seal, seals
- * it. So the last file is the one to write to, and nothing can get into another.
+ * seal, because the file is longer than it expected, and writes again into the next file. That is
+ * created once the seal is there for good. Files go, once compacted, in the order of their numbers,
+ * and never before the next is there. So when a file still has its name after the next one was opened,
+ * that is the one that comes after it; and when it has lost its name, this process has missed
+ * something and reads all anew. A stale process can create a file of an old number again, but never
+ * writes to it, and whoever reads the log finds it empty.
  */
 
 interface Active {
@@ -180,12 +183,7 @@ export class Log {
     if (this.#active?.writer !== undefined) await this.#fs.syncData(this.#active.writer);
   }
 
-  /** Creates the file that comes next. */
-  async prepareNext(): Promise<void> {
-    await this.#create(this.number + 1);
-  }
-
-  /** Ends the file that is written to. The next one must be there. Only in turn. */
+  /** Ends the file that is written to and goes on with the next. Only in turn. */
   async seal(): Promise<void> {
     await this.ready();
     const active = this.#active;
@@ -257,22 +255,37 @@ export class Log {
     return true;
   }
 
-  /** Goes on with the files that come after one that is sealed. */
+  /** Goes on with the file that comes after one that is sealed; if that can't be told, all is read anew. */
   async #advance(active: Active): Promise<void> {
-    const numbers = await this.#numbers();
-    const next = numbers.filter((number) => number > active.number);
-    if (next.length === 0) {
-      await this.#create(active.number + 1);
-      return;
+    const fs = this.#fs;
+    const number = active.number + 1;
+    if (!(await this.#hasName(active))) return this.#close();
+    await this.#create(number);
+    const reader = await unless(["ENOENT"], fs.open(this.path(number)), undefined);
+    if (reader === undefined) return this.#close();
+    if (!(await this.#hasName(active))) {
+      await fs.close(reader).catch(() => {});
+      return this.#close();
     }
-    // What was in files that came and went meanwhile is with the runs' own records by now.
-    if (next[0] !== active.number + 1) return this.#close();
-    this.#forget(this.#files.filter((number) => !numbers.includes(number)));
     for (const file of [active.reader, active.writer]) {
-      if (file !== undefined) await this.#fs.close(file).catch(() => {});
+      if (file !== undefined) await fs.close(file).catch(() => {});
     }
-    this.#active = undefined;
-    await this.#take(next);
+    await this.#begin(number, reader);
+  }
+
+  async #hasName({ number, reader }: Active): Promise<boolean> {
+    const found = await unless(["ENOENT"], this.#fs.lstat(this.path(number)), undefined);
+    return found?.id === (await this.#fs.stat(reader)).id;
+  }
+
+  /** Makes a file the one that is written to, and reads what is in it. */
+  async #begin(number: number, reader: number): Promise<Active> {
+    const rest = { writer: undefined, scanned: 0, size: 0, sealed: false };
+    const active: Active = { number, reader, ...rest };
+    if (!this.#files.includes(number)) this.#files.push(number);
+    this.#active = active;
+    await this.#scanTo(active, (await this.#fs.stat(reader)).size);
+    return active;
   }
 
   /** Reads files one after the other. All but the last must be sealed; the last is the one to write to. */
@@ -281,24 +294,14 @@ export class Log {
     for (const number of numbers) {
       const reader = await unless(["ENOENT"], fs.open(this.path(number)), undefined);
       if (reader === undefined) return this.#close();
-      const active: Active = {
-        number,
-        reader,
-        writer: undefined,
-        scanned: 0,
-        size: 0,
-        sealed: false,
-      };
-      if (!this.#files.includes(number)) this.#files.push(number);
-      this.#active = active;
-      await this.#scanTo(active, (await fs.stat(reader)).size);
+      const active = await this.#begin(number, reader);
       if (number === numbers.at(-1)) return;
       if (!active.sealed) await this.#sealAbandoned(active);
       await fs.close(reader).catch(() => {});
     }
   }
 
-  /** Seals a file whose writer got no further than to create the next. */
+  /** Seals a file that is not the last one: its seal was lost in a power cut, or it was created too late. */
   async #sealAbandoned(active: Active): Promise<void> {
     const fs = this.#fs;
     const writer = await fs.openToAppend(this.path(active.number));
@@ -324,7 +327,10 @@ export class Log {
 
   #visit(line: Line | Damage, active: Active, bytes: Buffer, from: number): void {
     const text = bytes.subarray(line.offset - from, line.offset - from + line.length);
-    if (line.kind === "damage") return this.#damaged({ ...line, log: active.number });
+    if (line.kind === "damage") {
+      this.#damaged({ ...line, log: active.number });
+      return;
+    }
     if (line.kind === "seal") {
       if (faultOf(text) === undefined) active.sealed = true;
       return;
@@ -332,7 +338,8 @@ export class Log {
     const view = this.#view(line.run);
     const logLine = { ...line, log: active.number };
     this.note(view, logLine);
-    if (view.known === undefined) return;
+    // What was moved out of the log has taken in all that was in it up to there.
+    if (view.known === undefined || active.number <= view.known.movedUpTo) return;
     try {
       judge(view.known, view.runId, logLine, text);
     } catch {

@@ -16,6 +16,7 @@ import { judge, type Log } from "./log.js";
 import { setAside } from "./quarantine.js";
 import {
   parseRecordHeader,
+  previousOf,
   type Read,
   type RecordCodec,
   type RecordHeader,
@@ -85,12 +86,10 @@ export class JournalReader {
       if (view.known !== undefined) return view.known;
       const { version, lines } = view;
       const files = await readRecordsFiles(fs, this.folder(view.runId), view.runId);
-      const known = files && new Known();
-      if (known !== undefined) takeFiles(known, files);
-      const newest = files?.at(-1)?.number ?? 0;
+      const known = files && takeFiles(new Known(), files);
       // What is in the files has taken in all that was in the log up to there.
-      const fresh = lines.filter((line) => line.log > newest);
-      if (known === undefined || !(await this.#takeLines(known, view.runId, fresh))) {
+      const fresh = known && lines.filter((line) => line.log > known.movedUpTo);
+      if (known === undefined || fresh === undefined || !(await this.#takeLines(known, view.runId, fresh))) {
         await (inTurn ? log.refresh() : log.inTurn(() => log.refresh()));
       } else if (view.version === version) {
         view.known = known;
@@ -109,7 +108,7 @@ export class JournalReader {
     view: RunView,
     at: CheckpointAt,
     emit: StoreContext["emit"],
-  ): Promise<State<D>> {
+  ): Promise<{ state: State<D>; head: string }> {
     const { log } = this.#settings;
     const faults: CheckpointCorruptionError[] = [];
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -120,7 +119,7 @@ export class JournalReader {
         await log.inTurn(() => log.refresh());
         continue;
       }
-      if (found !== undefined) return found;
+      if (found !== undefined) return { state: found, head: known.head?.id ?? "" };
       throw this.#nothingLeft(view.runId, at, faults);
     }
     throw new Error(`${this.folder(view.runId)} changed ${ATTEMPTS} times while it was read`);
@@ -258,7 +257,7 @@ export class JournalReader {
         faults.push(await this.#setAside(view, { ...one, expected, actual }, emit));
         break;
       }
-      if (reads.length < chain.length) continue;
+      if (reads.length < chain.length || !areLinked(reads)) continue;
       const state = await this.#settings.codec.decode<D>(reads, this.#path(view.runId, entry));
       if (!isAt(at, state)) continue;
       // What comes next goes after all that was ever there, also after what is corrupt.
@@ -318,6 +317,14 @@ function takeEnds(
   known.head = { id, sequence, keep };
   known.sequence = sequence;
   return true;
+}
+
+/** Whether each record is a patch to the one before. */
+function areLinked(reads: readonly Read[]): boolean {
+  return reads.every((read, index) => {
+    const before = reads[index - 1];
+    return before === undefined || previousOf(read.header) === before.header.checkpointId;
+  });
 }
 
 /** What an action gives, or why it is corrupt. */

@@ -217,7 +217,10 @@ export function parseRecordHeader(text: string): RecordHeader | undefined {
 }
 
 /** The id of the record that comes before one; `""` for the first. */
-export function previousOf({ previous, parentId }: RecordHeader): string {
+export function previousOf({
+  previous,
+  parentId,
+}: Pick<RecordHeader, "previous" | "parentId">): string {
   return previous ?? parentId;
 }
 

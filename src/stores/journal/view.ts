@@ -41,6 +41,12 @@ export interface Entry extends Spot {
   readonly id?: string;
 }
 
+/** What a header says of a record's place in its chain. */
+export type Link = Pick<
+  RecordHeader,
+  "sequence" | "checkpointId" | "parentId" | "previous" | "keep"
+>;
+
 /** The newest record of a run. */
 export interface Head {
   readonly id: string;
@@ -55,6 +61,8 @@ export class Known {
   head: Head | undefined;
   /** The highest sequence that was taken. */
   sequence = 0;
+  /** The last file of the log that the run's files of records have taken in. */
+  movedUpTo = 0;
   /** Whether, since the newest record, something was there that can't be read. */
   damaged = false;
   /** Lines of this run that are not what was written. */
@@ -63,7 +71,7 @@ export class Known {
   readonly #spoiled = new Set<Entry>();
 
   /** Takes a record in, if it counts. */
-  add(header: RecordHeader, where: Omit<Entry, "sequence">): boolean {
+  add(header: Link, where: Omit<Entry, "sequence">): boolean {
     const { sequence, checkpointId: id, keep = Number.POSITIVE_INFINITY } = header;
     const follows = previousOf(header) === (this.head?.id ?? "");
     if (!follows && !(this.damaged && sequence > this.sequence)) return false;
@@ -145,9 +153,18 @@ export class RunView {
   /** Records that could not be written, so it seemed, each with the sequence it was built on. */
   readonly unsure = new Map<string, number>();
 
+  #last: Promise<unknown> = Promise.resolve();
+
   constructor(key: string) {
     this.key = key;
     this.runId = runIdOf(key);
+  }
+
+  /** Does one thing at a time with the run. */
+  inTurn<T>(action: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(action);
+    this.#last = result.catch(() => {});
+    return result;
   }
 }
 

@@ -1,0 +1,206 @@
+import { after } from "../../clock.js";
+import type { LineKind } from "./line.js";
+import type { Log } from "./log.js";
+import type { JournalReader } from "./reader.js";
+import type { Place } from "./record.js";
+import type { RunView } from "./view.js";
+
+/** When what was appended is made durable: before a save is acknowledged, at the latest so many milliseconds after, or never. */
+export type Flush = "each" | "never" | { readonly flushEvery: number };
+
+/** What a committer needs of its store. */
+export interface CommitterSettings {
+  readonly log: Log;
+  readonly reader: JournalReader;
+  readonly flush: Flush;
+  /** How large a file of the log gets before the next is begun. */
+  readonly logBytes: number;
+  /** Is told that a file of the log was sealed. */
+  readonly onSealed: () => void;
+  /** Runs something that nobody waits for. */
+  readonly start: (task: () => Promise<unknown>) => void;
+}
+
+/** A line that waits to be written. */
+export interface Waiting {
+  readonly view: RunView;
+  readonly kind: LineKind;
+  readonly line: Buffer;
+  /** The record that the line is; `undefined` for the end of a run. */
+  readonly place: Place | undefined;
+  /** The sequence that its State was built on. */
+  readonly builtOn: number;
+}
+
+interface Queued extends Waiting {
+  readonly settle: (outcome: "kept" | "stale") => void;
+  readonly fail: (error: unknown) => void;
+}
+
+/** How much to write at once, in bytes; what comes on top waits for the next write. */
+const BATCH = 8 * 1024 * 1024;
+
+/**
+ * Appends lines to the log. All that come while one write and its flush are under way go together
+ * into the next, so that many runs share the cost of a flush.
+ */
+export class Committer {
+  readonly #settings: CommitterSettings;
+  #queue: Queued[] = [];
+  #writing = false;
+  #rolling = false;
+  #cancelFlush: (() => void) | undefined;
+  #flushFailed: { readonly error: unknown } | undefined;
+
+  constructor(settings: CommitterSettings) {
+    this.#settings = settings;
+  }
+
+  /**
+   * Appends a line; it is as durable as `flush` says when the promise resolves.
+   *
+   * @returns `stale` when it does not count, because its run is not any more where it was thought to be.
+   */
+  append(waiting: Waiting): Promise<"kept" | "stale"> {
+    return new Promise((settle, fail) => {
+      this.#queue.push({ ...waiting, settle, fail });
+      if (!this.#writing) this.#drain();
+    });
+  }
+
+  /** Flushes what was appended and not flushed yet. */
+  async flush(): Promise<void> {
+    const { log } = this.#settings;
+    if (this.#cancelFlush === undefined) return;
+    this.#cancelFlush();
+    this.#cancelFlush = undefined;
+    await log.inTurn(() => log.flush());
+  }
+
+  /** Ends the file that is written to, so that all that was written can be compacted. */
+  async roll(): Promise<void> {
+    const { log, onSealed } = this.#settings;
+    await log.inTurn(async () => {
+      await log.follow();
+      if (log.number > 0) await log.seal();
+    });
+    onSealed();
+  }
+
+  async #drain(): Promise<void> {
+    const { log } = this.#settings;
+    this.#writing = true;
+    try {
+      while (this.#queue.length > 0) {
+        // All that can go on by now gets a chance to be in this batch.
+        await new Promise((resolve) => setImmediate(resolve));
+        await log.inTurn(() => this.#write(this.#batch()));
+      }
+    } finally {
+      this.#writing = false;
+    }
+  }
+
+  #batch(): Queued[] {
+    let bytes = 0;
+    const end = this.#queue.findIndex(({ line }) => {
+      bytes += line.length;
+      return bytes > BATCH;
+    });
+    return end < 0 ? this.#queue.splice(0) : this.#queue.splice(0, Math.max(end, 1));
+  }
+
+  async #write(batch: readonly Queued[]): Promise<void> {
+    const { log, flush } = this.#settings;
+    let items = batch;
+    try {
+      if (this.#flushFailed !== undefined) throw this.#flushFailed.error;
+      await log.ready();
+      items = batch.filter((item) => {
+        if (fits(item)) return true;
+        item.settle("stale");
+        return false;
+      });
+      if (items.length === 0) return;
+      const lines = items.map(({ line }) => line);
+      const offsets = await log.append(lines, flush === "each");
+      if (offsets === undefined) await this.#settleByLog(items);
+      else this.#settleAt(items, offsets);
+      if (typeof flush === "object") this.#flushLater(flush.flushEvery);
+      this.#rollIfLarge();
+    } catch (error) {
+      this.#flushFailed = undefined;
+      for (const { view, place, builtOn } of items) {
+        if (place !== undefined) view.unsure.set(place.checkpointId, builtOn);
+      }
+      // Some of it may be there all the same.
+      await log.follow().catch(() => {});
+      for (const item of items) item.fail(error);
+    }
+  }
+
+  #settleAt(items: readonly Queued[], offsets: readonly number[]): void {
+    const { log } = this.#settings;
+    items.forEach(({ view, kind, line, place, settle }, index) => {
+      const where = { log: log.number, offset: offsets[index] ?? 0, length: line.length };
+      const sequence = place?.sequence ?? 0;
+      log.note(view, { kind, run: view.key, sequence, ...where });
+      if (place === undefined) view.known?.clear();
+      else {
+        const { offset, length } = where;
+        const snapshot = kind === "snapshot";
+        view.known?.add(place, { snapshot, file: log.number, inLog: true, offset, length });
+      }
+      settle("kept");
+    });
+  }
+
+  /** Others wrote too: what counts is what the log says now. */
+  async #settleByLog(items: readonly Queued[]): Promise<void> {
+    for (const { view, place, settle } of items) {
+      settle(place !== undefined && (await this.#counts(view, place)) ? "kept" : "stale");
+    }
+  }
+
+  async #counts(view: RunView, { sequence, checkpointId }: Place): Promise<boolean> {
+    const { reader } = this.#settings;
+    const known = await reader.known(view, true);
+    const entry = known.entries.find((one) => one.sequence === sequence);
+    if (entry === undefined) return false;
+    if (entry.id !== undefined) return entry.id === checkpointId;
+    const [header] = (await reader.headers(view, [entry])) ?? [];
+    return header?.checkpointId === checkpointId;
+  }
+
+  #flushLater(ms: number): void {
+    if (this.#cancelFlush !== undefined) return;
+    this.#cancelFlush = after(ms, () => {
+      this.flush().catch((error: unknown) => {
+        this.#flushFailed = { error };
+      });
+    });
+  }
+
+  #rollIfLarge(): void {
+    const { log, logBytes, onSealed, start } = this.#settings;
+    if (this.#rolling || log.size < logBytes) return;
+    this.#rolling = true;
+    start(async () => {
+      try {
+        const { number } = log;
+        await log.inTurn(async () => {
+          if (log.number === number) await log.seal();
+        });
+        onSealed();
+      } finally {
+        this.#rolling = false;
+      }
+    });
+  }
+}
+
+/** Whether the run is still where the line needs it to be. */
+function fits({ view, place }: Queued): boolean {
+  if (place === undefined) return true;
+  return view.known !== undefined && (view.known.head?.id ?? "") === place.previous;
+}

@@ -1,0 +1,184 @@
+import { join } from "node:path";
+import { now } from "../../clock.js";
+import { codeOf, type FileSystem, unless } from "../file/file-system.js";
+import { QUARANTINE } from "../file/layout.js";
+import { inParallel } from "../file/runs.js";
+import { syncFolder } from "../file/sync.js";
+import { COMPACTING, recordsName } from "./layout.js";
+import { faultOf, partsOf } from "./line.js";
+import type { Log } from "./log.js";
+import { setAside } from "./quarantine.js";
+import type { JournalReader } from "./reader.js";
+import { parseRecordHeader } from "./record.js";
+import {
+  listRecords,
+  type MovedRecord,
+  type RecordsFile,
+  readRecordsFiles,
+  writeRecordsFile,
+} from "./records-file.js";
+import type { Entry, RunView } from "./view.js";
+
+/*
+ * What a run still needs is moved out of sealed files of the log into a file of the run's own; then
+ * the files of the log go. At any moment a record is in the log, or in a run's file, or in both: the
+ * one is there for good before the other goes, and having both is no different from having one.
+ *
+ * Two processes that do it at the same time do the same, so that is wasteful but not wrong. Only a
+ * run that was deleted meanwhile could come back, by one who knows of no deletion. So there is a file
+ * that says who is at it; and whoever removes a run also removes what somebody has begun to
+ * write of it, which then can't get its name any more.
+ */
+
+/** How long a compaction is believed in when its process can't be asked, in milliseconds. */
+const ABANDONED = 10 * 60 * 1000;
+
+/** What a compactor needs of its store. */
+export interface CompactorSettings {
+  readonly fs: FileSystem;
+  readonly durable: boolean;
+  readonly log: Log;
+  readonly reader: JournalReader;
+}
+
+/** Moves what is needed out of the log. */
+export class Compactor {
+  readonly #settings: CompactorSettings;
+
+  constructor(settings: CompactorSettings) {
+    this.#settings = settings;
+  }
+
+  /** Empties the sealed files of the log up to this number and removes them. */
+  async compact(upTo: number): Promise<void> {
+    const { fs, log, durable } = this.#settings;
+    const numbers = log.sealed.filter((number) => number <= upTo);
+    const last = numbers.at(-1);
+    if (last === undefined || !(await this.#begin())) return;
+    try {
+      const views = [...log.views.values()].filter(({ lines }) =>
+        lines.some((line) => line.log <= last),
+      );
+      const isDue = async (): Promise<boolean> => {
+        const oldest = fs.lstat(log.path(numbers[0] ?? 0));
+        return (await unless(["ENOENT"], oldest, undefined)) !== undefined;
+      };
+      const moved = await inParallel(views, (view) => this.#move(view, last, isDue));
+      if (moved.includes(false)) return;
+      for (const number of numbers) {
+        await unless(["ENOENT"], fs.unlink(log.path(number)), undefined);
+      }
+      if (durable) await syncFolder(fs, log.folder);
+      await log.inTurn(async () => log.forget(numbers));
+    } finally {
+      await fs.unlink(join(log.folder, COMPACTING)).catch(() => {});
+    }
+  }
+
+  /** Removes a run's files of records, oldest first; what is in quarantine stays. */
+  async remove(folder: string, most = Number.POSITIVE_INFINITY): Promise<void> {
+    const { fs, durable } = this.#settings;
+    for (;;) {
+      const { numbers, temporaries } = await listRecords(fs, folder);
+      const old = numbers.filter((number) => number <= most).map(recordsName);
+      const names = [...temporaries, ...old];
+      if (names.length === 0) break;
+      for (const name of names) await unless(["ENOENT"], fs.unlink(join(folder, name)), undefined);
+      if (durable) await syncFolder(fs, folder);
+    }
+    const stays = ["ENOENT", "ENOTEMPTY", "EEXIST", "ENOTDIR"];
+    await unless(stays, fs.rmdir(join(folder, QUARANTINE)), undefined);
+    await unless(stays, fs.rmdir(folder), undefined);
+  }
+
+  /** Whether nobody else is at it. */
+  async #begin(): Promise<boolean> {
+    const { fs, log } = this.#settings;
+    const path = join(log.folder, COMPACTING);
+    for (let attempt = 0; attempt < 2; attempt++) {
+      try {
+        const file = await fs.create(path);
+        await fs.write(file, Buffer.from(fs.owner)).finally(() => fs.close(file));
+        return true;
+      } catch (error) {
+        if (codeOf(error) !== "EEXIST") throw error;
+      }
+      const [head] = await fs.heads([path], 100);
+      const found = await unless(["ENOENT"], fs.lstat(path), undefined);
+      const owner = Buffer.from(head?.bytes ?? []).toString();
+      const recent = now() - (found?.modified ?? 0) < ABANDONED;
+      if (found !== undefined && recent && fs.isAlive(owner)) return false;
+      await unless(["ENOENT"], fs.unlink(path), undefined);
+    }
+    return false;
+  }
+
+  /** Moves what a run needs out of the log up to a file; `false` when it could not be done. */
+  async #move(view: RunView, upTo: number, isDue: () => Promise<boolean>): Promise<boolean> {
+    const { fs, reader, durable } = this.#settings;
+    const folder = reader.folder(view.runId);
+    return reader.with(view.runId, async () => {
+      const known = await reader.known(view);
+      const { needed } = known;
+      if (known.entries.length === 0) {
+        await this.remove(folder, upTo);
+        return true;
+      }
+      const files = await readRecordsFiles(fs, folder, view.runId);
+      if (files === undefined) return false;
+      const isMoved = ({ inLog, file }: Entry): boolean => inLog && file <= upTo;
+      const moved = needed.filter(isMoved);
+      const merged = moved.length === 0 ? [] : toMerge(files, moved, upTo);
+      const numbers = new Set(merged.map(({ number }) => number));
+      const entries = needed.filter((one) => isMoved(one) || (!one.inLog && numbers.has(one.file)));
+      if (entries.length > 0) {
+        const records = await this.#records(view.runId, entries);
+        if (records === undefined) return false;
+        if (!(await writeRecordsFile(fs, folder, upTo, records, durable, isDue))) return false;
+      }
+      const used = new Set(needed.flatMap(({ inLog, file }) => (inLog ? [] : [file])));
+      for (const { number, path } of files) {
+        const stays = used.has(number) && !numbers.has(number);
+        if (!stays && number < upTo) await unless(["ENOENT"], fs.unlink(path), undefined);
+      }
+      return true;
+    });
+  }
+
+  /** The lines themselves, but for those that are not what was written: these are set aside. */
+  async #records(runId: string, entries: readonly Entry[]): Promise<MovedRecord[] | undefined> {
+    const { reader } = this.#settings;
+    const lines = await reader.lines(runId, entries);
+    if (lines === undefined) return undefined;
+    const records: MovedRecord[] = [];
+    for (const [index, entry] of entries.entries()) {
+      const line = lines[index] ?? Buffer.alloc(0);
+      const fault = faultOf(line);
+      const header = fault ? undefined : parseRecordHeader(partsOf(line)?.header ?? "");
+      if (header !== undefined) {
+        records.push({ header, snapshot: entry.snapshot, line });
+      } else {
+        const { expected = "a record", actual = "something else" } = fault ?? {};
+        const corrupt = { ...entry, expected, actual };
+        await setAside(this.#settings, reader.folder(runId), corrupt, line, undefined);
+      }
+    }
+    return records;
+  }
+}
+
+/** The newest files that are small beside what comes to them: so there are few, and none is copied often. */
+function toMerge(
+  files: readonly RecordsFile[],
+  moved: readonly Entry[],
+  upTo: number,
+): RecordsFile[] {
+  let bytes = moved.reduce((sum, { length }) => sum + length, 0);
+  const merged: RecordsFile[] = [];
+  for (const file of [...files].reverse()) {
+    if (file.number < upTo && file.size > 2 * bytes) break;
+    merged.push(file);
+    bytes += file.size;
+  }
+  return merged;
+}

@@ -1,0 +1,116 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { FileStore } from "waymark/stores/file";
+import { bundle, removeBundle } from "./bundle.js";
+
+type Answer = { sequence: number } | { code: string };
+
+const conflict = { code: "CHECKPOINT_CONFLICT" };
+const children: ChildProcess[] = [];
+let built: Awaited<ReturnType<typeof bundle>>;
+let roots = 0;
+
+beforeAll(async () => {
+  built = await bundle("obey");
+});
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+});
+
+afterAll(() => removeBundle(built));
+
+/** A process that does what it is told, with a store on the root that is current. */
+class Puppet {
+  readonly #child = fork(built.script, [join(built.folder, String(roots)), "run"]);
+
+  constructor() {
+    children.push(this.#child);
+  }
+
+  async tell(order: string): Promise<Answer> {
+    this.#child.send(order);
+    const [answer] = await once(this.#child, "message");
+    return answer;
+  }
+
+  async repeat(order: string, times: number): Promise<Answer | undefined> {
+    let answer: Answer | undefined;
+    for (let count = 0; count < times; count++) answer = await this.tell(order);
+    return answer;
+  }
+}
+
+function twoPuppets(): [Puppet, Puppet] {
+  roots++;
+  return [new Puppet(), new Puppet()];
+}
+
+test("of two processes that save at the same time, one wins, a hundred times over", async () => {
+  const [first, second] = twoPuppets();
+  await first.tell("save");
+  const wins = [0, 0];
+  for (let sequence = 2; sequence <= 101; sequence++) {
+    await Promise.all([first.tell("load"), second.tell("load")]);
+    const answers = await Promise.all([first.tell("save"), second.tell("save")]);
+    const won = answers.filter((answer) => "sequence" in answer);
+    expect(won).toEqual([{ sequence }]);
+    expect(answers).toContainEqual(conflict);
+    const winner = "sequence" in (answers[0] ?? conflict) ? 0 : 1;
+    wins[winner] = (wins[winner] ?? 0) + 1;
+  }
+  const state = await new FileStore({ root: join(built.folder, String(roots)) }).load<{
+    n: number;
+  }>("run");
+  expect([state.sequence, state.data.n]).toEqual([101, 101]);
+});
+
+test("of two processes that start a run, one wins", async () => {
+  for (let count = 0; count < 10; count++) {
+    const [first, second] = twoPuppets();
+    const answers = await Promise.all([first.tell("save"), second.tell("save")]);
+    expect(answers).toContainEqual({ sequence: 1 });
+    expect(answers).toContainEqual(conflict);
+  }
+});
+
+test("one that was left far behind, its sequences long rotated away, gets a conflict", async () => {
+  const [first, second] = twoPuppets();
+  await first.repeat("save", 3);
+  await second.tell("load");
+  expect(await second.repeat("save", 10)).toEqual({ sequence: 13 });
+  expect(await first.tell("save")).toEqual(conflict);
+  await first.tell("load");
+  expect(await first.tell("save")).toEqual({ sequence: 14 });
+});
+
+test("one whose run was deleted gets a conflict and does not bring it back", async () => {
+  const [first, second] = twoPuppets();
+  await first.repeat("save", 3);
+  await second.tell("delete");
+  expect(await first.tell("save")).toEqual(conflict);
+  expect(await new FileStore({ root: join(built.folder, String(roots)) }).list()).toEqual([]);
+});
+
+test("one whose run was deleted and has come as far again gets a conflict", async () => {
+  const [first, second] = twoPuppets();
+  await first.repeat("save", 3);
+  await second.tell("delete");
+  await second.tell("start");
+  expect(await second.repeat("save", 3)).toEqual({ sequence: 3 });
+  expect(await first.tell("save")).toEqual(conflict);
+  expect(await second.tell("save")).toEqual({ sequence: 4 });
+});
+
+test("one that is killed does not hold up the other", async () => {
+  const [first, second] = twoPuppets();
+  await first.repeat("save", 3);
+  const saving = first.tell("save").catch(() => {});
+  children[0]?.kill("SIGKILL");
+  await Promise.race([saving, once(children[0] ?? process, "exit")]);
+  await second.tell("load");
+  const answer = await second.tell("save");
+  expect([{ sequence: 4 }, { sequence: 5 }]).toContainEqual(answer);
+});

@@ -1,0 +1,131 @@
+import { describe, expect, test } from "vitest";
+import {
+  ConfigError,
+  ExecutionError,
+  type NodeOptions,
+  pause,
+  type State,
+  StateGraph,
+} from "waymark";
+import { RecordingStore, rejection } from "../graphs.js";
+import { configError, serializationError } from "../matchers.js";
+import { asking, type Draft, draft, graphOf } from "./drafts.js";
+import { amount, decision } from "./schemas.js";
+
+describe("input that does not fit leaves the run paused and resumable", () => {
+  /** The error of a resume with this input; then a good one. */
+  async function refused(
+    input: unknown,
+    pausing = asking,
+    options: NodeOptions<Draft> = {},
+    good: unknown = { yes: true },
+  ): Promise<unknown> {
+    const { graph, store, ran } = graphOf(pausing, new RecordingStore(), options);
+    await graph.execute(draft());
+    const before = store.saved.length;
+    const error = await graph.resume("r", { input }).catch((thrown: unknown) => thrown);
+    expect([store.saved.length, ran]).toEqual([before, ["write"]]);
+    expect(await store.load("r")).toMatchObject({ status: "paused" });
+    expect((await graph.resume("r", { input: good })).status).toBe("completed");
+    return error;
+  }
+
+  test("none, where one is asked for", async () => {
+    expect(String(await refused(undefined))).toBe(
+      'ConfigError: input is missing: the run is paused for review ("Publish?"). Call resume(runId, { input })',
+    );
+  });
+
+  test("one that can't be merged", async () => {
+    expect(await refused("yes")).toEqual(
+      configError("input", 'wants an object to merge into the data, got "yes": or give the pause'),
+    );
+  });
+
+  test("one that a checkpoint can't hold", async () => {
+    expect(await refused({ note: { send: () => {} } })).toEqual(
+      serializationError("input.note.send"),
+    );
+  });
+
+  test("one that the schema refuses, with all that is wrong", async () => {
+    const error = await refused({ yes: "perhaps" }, asking, { input: decision });
+    expect(String(error)).toBe(
+      "ConfigError: input is not what the run waits for: " +
+        "yes: wants true or false; help.0: see the manual; all wrong",
+    );
+  });
+
+  test("none, where the schema wants one though nothing was asked", async () => {
+    const quiet = (state: State<Draft>) => pause(state, { reason: "cool down" });
+    expect(await refused(undefined, quiet, { input: decision })).toEqual(
+      configError("input", /wants true or false/),
+    );
+  });
+
+  test("what an asynchronous schema refuses", async () => {
+    const noting = (state: State<Draft>) =>
+      pause(state, { reason: "how many", ask: true, into: "note" });
+    expect(await refused("many", noting, { input: amount }, 7)).toEqual(
+      configError("input", /wants a number/),
+    );
+  });
+
+  test("a schema that throws", async () => {
+    const broken = {
+      "~standard": {
+        validate: (value: unknown) => {
+          if (value === "bad") throw new TypeError("a bug in the schema");
+          return { value };
+        },
+      },
+    };
+    expect(await refused("bad", asking, { input: broken })).toEqual(
+      new TypeError("a bug in the schema"),
+    );
+  });
+
+  test("a store that is down", async () => {
+    const { graph, store } = graphOf(asking);
+    await graph.execute(draft());
+    store.beforeSave = () => {
+      throw new Error("down");
+    };
+    const resuming = graph.resume("r", { input: { yes: true } });
+    await expect(resuming).rejects.toMatchObject({ code: "CHECKPOINT_SAVE" });
+    store.beforeSave = () => {};
+    expect((await graph.resume("r", { input: { yes: true } })).status).toBe("completed");
+  });
+});
+
+test("the schema's value is what is taken, not what was given", async () => {
+  const { graph } = graphOf(asking, new RecordingStore(), { input: decision });
+  await graph.execute(draft());
+  expect((await graph.resume("r", { input: { yes: "true", more: 1 } })).data).toEqual({
+    text: "Cairns",
+    yes: true,
+  });
+});
+
+describe("input that nobody waits for", () => {
+  test("is an error that says what the run does", async () => {
+    const store = new RecordingStore();
+    let fail = true;
+    const graph = new StateGraph<Draft>({ checkpoint: { store, interval: 1, preserve: true } })
+      .addNode("x", (state) => {
+        if (fail) throw new Error("boom");
+        return state;
+      })
+      .setEntryPoint("x")
+      .setExitPoint("x");
+    await rejection(graph.execute(draft()), ExecutionError);
+    const problem = (status: string) =>
+      `input was given, but run "r" is not paused: it is ${status}`;
+    const resuming = graph.resume("r", { input: 1 });
+    await expect(resuming).rejects.toEqual(configError("input", problem("failed")));
+    fail = false;
+    await graph.resume("r");
+    const again = await rejection(graph.resume("r", { input: 1 }), ConfigError);
+    expect(again.message).toBe(problem("completed"));
+  });
+});

@@ -1,0 +1,465 @@
+import { describe, expect, test, vi } from "vitest";
+import {
+  ExecutionError,
+  FatalError,
+  type ItemContext,
+  MemoryStore,
+  ParallelError,
+  type ParallelOptions,
+  type ParallelWorker,
+  parallel,
+  State,
+} from "waymark";
+import { FakeClock } from "waymark/testing";
+import { type Gate, gate, rejection } from "../graphs.js";
+import { configError } from "../matchers.js";
+import { brief, Counts, eventsOf, only } from "./nodes.js";
+
+interface Sum {
+  readonly out: readonly number[];
+}
+
+const start = (): State<Sum> => State.create<Sum>({ out: [] }, { runId: "r" });
+const list = (length: number): number[] => Array.from({ length }, (_, index) => index);
+const into: ParallelOptions<Sum, number> = { merge: (_state, out) => ({ out }) };
+const double = async (_state: State<Sum>, item: number): Promise<number> => item * 2;
+
+function doubling(
+  items: readonly number[],
+  worker: ParallelWorker<Sum, number, number> = double,
+  options: ParallelOptions<Sum, number> = {},
+) {
+  return parallel<Sum, number, number>(items, worker, { ...into, ...options });
+}
+
+/** Waits until the microtasks that are due have run. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function failing(
+  items: readonly number[],
+  worker: ParallelWorker<Sum, number, number>,
+  options: ParallelOptions<Sum, number> = {},
+): Promise<ParallelError> {
+  const failure = await rejection(
+    only(doubling(items, worker, options)).execute(start()),
+    ExecutionError,
+  );
+  expect(failure).toMatchObject({ code: "NODE_FAILED", nodeName: "work" });
+  expect(failure.cause).toBeInstanceOf(ParallelError);
+  return failure.cause as ParallelError;
+}
+
+describe("a parallel node", () => {
+  test.each([0, 1, 2, 100, 1000])(
+    "gives the results of %i items in their order",
+    async (length) => {
+      const final = await only(doubling(list(length))).execute(start());
+      expect(final.data.out).toEqual(list(length).map((item) => item * 2));
+      expect(final).toMatchObject({ step: 1, checkpointNode: "work" });
+    },
+  );
+
+  test("gives them in the order of the items, whichever is done first", async () => {
+    const gates = list(4).map(() => gate());
+    const run = only(
+      doubling(list(4), async (_state, item) => {
+        await gates[item]?.opened;
+        return item;
+      }),
+    ).execute(start());
+    for (const one of [2, 0, 3, 1]) {
+      gates[one]?.open();
+      await settled();
+    }
+    expect((await run).data.out).toEqual([0, 1, 2, 3]);
+  });
+
+  test("works on so many items at once and on no more", async () => {
+    let running = 0;
+    let most = 0;
+    const worker = async (_state: State<Sum>, item: number): Promise<number> => {
+      most = Math.max(most, ++running);
+      await settled();
+      running--;
+      return item;
+    };
+    await only(doubling(list(20), worker, { concurrency: 3 })).execute(start());
+    expect(most).toBe(3);
+    most = 0;
+    await only(doubling(list(2), worker, { concurrency: 3 })).execute(start());
+    expect(most).toBe(2);
+    most = 0;
+    await only(doubling(list(50), worker, { concurrency: Number.POSITIVE_INFINITY })).execute(
+      start(),
+    );
+    expect(most).toBe(50);
+  });
+
+  test.each([
+    [undefined, 8],
+    [{ hardwareConcurrency: 3 }, 6],
+    [{ hardwareConcurrency: 64 }, 16],
+  ])("works by default on twice the processors, at most 16: %o", async (navigator, concurrency) => {
+    vi.stubGlobal("navigator", navigator);
+    const graph = only(doubling(list(100)));
+    const events = eventsOf(graph, "parallel");
+    await graph.execute(start());
+    vi.unstubAllGlobals();
+    expect(events[0]?.data).toMatchObject({ concurrency });
+  });
+
+  test("gives its items from the State, and leaves the State alone unless told otherwise", async () => {
+    const seen: number[] = [];
+    const node = parallel<Sum, number, void>(
+      (state) => state.data.out,
+      (state, item, { index }) => {
+        expect(state.data.out[index]).toBe(item);
+        seen.push(item);
+      },
+    );
+    const final = await only(node).execute(State.create<Sum>({ out: [5, 6] }));
+    expect([final.data.out, seen]).toEqual([
+      [5, 6],
+      [5, 6],
+    ]);
+  });
+
+  test("tells its progress when an item succeeds, and only then", async () => {
+    const told: number[][] = [];
+    const worker = async (_state: State<Sum>, item: number): Promise<number> => {
+      if (item === 1) throw new Error("boom");
+      return item * 10;
+    };
+    const node = doubling(list(4), worker, {
+      concurrency: 2,
+      failFast: false,
+      onProgress: (...args) => told.push(args),
+    });
+    await only(node).execute(start());
+    expect(told).toEqual([
+      [1, 4, 0],
+      [2, 4, 20],
+      [3, 4, 30],
+    ]);
+  });
+
+  test("tells its events", async () => {
+    const graph = only(
+      doubling(
+        list(3),
+        (_state, item) => {
+          if (item === 1) throw new Error("boom");
+          return item;
+        },
+        { concurrency: 1, failFast: false },
+      ),
+    );
+    const events = eventsOf(graph, "parallel", "worker");
+    await graph.execute(start());
+    expect(brief(events, "index", "total", "completed", "failed", "error")).toEqual([
+      "parallel.start  3 0",
+      "worker.start 0 3",
+      "worker.complete 0 3",
+      "worker.start 1 3",
+      "worker.complete 1 3   boom",
+      "worker.start 2 3",
+      "worker.complete 2 3",
+      "parallel.complete  3 2 1",
+    ]);
+  });
+
+  test("results may be undefined, and are frozen like the State's data", async () => {
+    const node = parallel<{ out: unknown }, number, { n: number } | undefined>(
+      list(3),
+      (_state, n) => (n === 1 ? undefined : { n }),
+      {
+        merge: (_state, results) => {
+          expect(Object.isFrozen(results[0])).toBe(true);
+          return { out: results };
+        },
+      },
+    );
+    const final = await only(node).execute(State.create<{ out: unknown }>({ out: 0 }));
+    expect(final.data.out).toEqual([{ n: 0 }, undefined, { n: 2 }]);
+  });
+
+  test("refuses what it can't work with", () => {
+    expect(() => parallel([], 1 as never)).toThrow(configError("worker", "wants a function"));
+    const refused = (options: object, name: string): void =>
+      expect(() => parallel([], double, options)).toThrow(configError(`parallel.${name}`));
+    refused({ concurrency: 0 }, "concurrency");
+    refused({ concurrency: 1.5 }, "concurrency");
+    refused({ failFast: 1 }, "failFast");
+    refused({ timeout: 0 }, "timeout");
+    refused({ merge: 1 }, "merge");
+    refused({ onProgress: 1 }, "onProgress");
+    refused({ workers: 3 }, "workers");
+  });
+
+  test("what comes of no checkpoint need not fit into one", async () => {
+    const node = parallel<Sum, number, () => number>(list(2), (_state, n) => () => n, {
+      merge: (_state, results) => ({ out: results.map((result) => result()) }),
+    });
+    expect((await only(node).execute(start())).data.out).toEqual([0, 1]);
+    const config = { checkpoint: { store: new MemoryStore(), interval: 1 } };
+    const failure = await rejection(only(node, config).execute(start()), ExecutionError);
+    expect(failure.cause).toMatchObject({ code: "SERIALIZATION", path: "results 0.0.0" });
+  });
+});
+
+describe("fail-fast", () => {
+  test("stops the rest, and keeps what succeeded", async () => {
+    const counts = new Counts();
+    const boom = new TypeError("boom");
+    const error = await failing(
+      list(100),
+      async (_state, item) => {
+        counts.add(item);
+        if (item === 3) throw boom;
+        return item;
+      },
+      { concurrency: 1 },
+    );
+    expect(error).toMatchObject({ code: "PARALLEL_FAILED", message: "item 3 (3) failed: boom" });
+    expect(error.errors).toEqual([{ index: 3, item: 3, cause: boom }]);
+    expect(error.cause).toBe(boom);
+    expect(error.results).toEqual([0, 1, 2]);
+    expect(Object.keys(counts.all)).toHaveLength(4);
+  });
+
+  test("aborts the items that are running; their ends by that are no errors of their own", async () => {
+    const boom = new Error("boom");
+    const reasons: unknown[] = [];
+    const error = await failing(
+      list(4),
+      async (_state, item, { signal }) => {
+        if (item === 2) {
+          await settled();
+          throw boom;
+        }
+        return new Promise<number>((_resolve, reject) => {
+          signal.addEventListener("abort", () => {
+            reasons.push(signal.reason);
+            reject(item === 0 ? signal.reason : new DOMException("stopped", "AbortError"));
+          });
+        });
+      },
+      { concurrency: 3 },
+    );
+    expect(reasons).toEqual([boom, boom]);
+    expect(error.errors).toEqual([{ index: 2, item: 2, cause: boom }]);
+  });
+
+  test("waits for those that don't look at their signal, and counts how they end", async () => {
+    const late = gate();
+    const run = failing(
+      list(3),
+      async (_state, item) => {
+        if (item === 0) throw new Error("first");
+        await late.opened;
+        if (item === 2) throw new Error("late");
+        return item;
+      },
+      { concurrency: 3 },
+    );
+    await settled();
+    late.open();
+    const error = await run;
+    expect(error.results).toEqual([1]);
+    expect(error.errors.map(({ index }) => index)).toEqual([0, 2]);
+    expect(error.message).toBe(
+      "2 of 3 items failed: item 0 (0) failed: first; item 2 (2) failed: late",
+    );
+  });
+});
+
+describe("collect-all", () => {
+  const odd: ParallelWorker<Sum, number, number> = async (_state, item) => {
+    if (item % 2 === 0) throw new Error(`no ${item}`);
+    return item;
+  };
+
+  test("gives what succeeded, and every item that failed", async () => {
+    const merge = vi.fn((_state: State<Sum>, out: readonly number[]) => ({ out }));
+    const final = await only(doubling(list(5), odd, { failFast: false, merge })).execute(start());
+    expect(final.data.out).toEqual([1, 3]);
+    const [, results, errors] = merge.mock.calls[0] as unknown[];
+    expect(results).toEqual([1, 3]);
+    expect(errors).toEqual([
+      { index: 0, item: 0, cause: new Error("no 0") },
+      { index: 2, item: 2, cause: new Error("no 2") },
+      { index: 4, item: 4, cause: new Error("no 4") },
+    ]);
+  });
+
+  test("fails only when all have failed", async () => {
+    const error = await failing([0, 2, 4, 6, 8, 10], odd, { failFast: false });
+    expect(error.errors).toHaveLength(6);
+    expect(error.results).toEqual([]);
+    expect(error.message).toBe(
+      "6 of 6 items failed: item 0 (0) failed: no 0; item 1 (2) failed: no 2; " +
+        "item 2 (4) failed: no 4; item 3 (6) failed: no 6; item 4 (8) failed: no 8; …",
+    );
+    expect(await failing([0], odd, { failFast: false })).toMatchObject({
+      message: "item 0 (0) failed: no 0",
+    });
+  });
+
+  test("of nothing has not failed", async () => {
+    expect((await only(doubling([], odd, { failFast: false })).execute(start())).data.out).toEqual(
+      [],
+    );
+  });
+
+  test("lets nobody's failure abort the others", async () => {
+    const signals: boolean[] = [];
+    const node = doubling(
+      list(4),
+      async (state, item, context) => {
+        await settled();
+        signals.push(context.signal.aborted);
+        return odd(state, item, context);
+      },
+      { failFast: false, concurrency: 4 },
+    );
+    await only(node).execute(start());
+    expect(signals).toEqual([false, false, false, false]);
+  });
+});
+
+describe("a parallel node that is stopped", () => {
+  const config = () => ({ checkpoint: { store: new MemoryStore(), interval: 1 } });
+
+  test("by a signal aborts its items, and a resume runs only the missing ones", async () => {
+    const controller = new AbortController();
+    const counts = new Counts();
+    const worker = async (_state: State<Sum>, item: number, { signal }: ItemContext<Sum>) => {
+      counts.add(item);
+      if (item === 2) controller.abort(new Error("enough"));
+      signal.throwIfAborted();
+      return item;
+    };
+    const graph = only(doubling(list(5), worker, { concurrency: 1 }), config());
+    const failure = await rejection(
+      graph.execute(start(), { signal: controller.signal }),
+      ExecutionError,
+    );
+    expect(failure).toMatchObject({ code: "ABORTED", cause: controller.signal.reason });
+    expect((await graph.resume("r")).data.out).toEqual(list(5));
+    expect(counts.all).toEqual({ 0: 1, 1: 1, 2: 2, 3: 1, 4: 1 });
+  });
+
+  test("before it starts runs nothing", async () => {
+    const worker = vi.fn(double);
+    const node = doubling(list(3), worker);
+    const graph = only<Sum>((state, context) => {
+      controller.abort();
+      return node(state, context);
+    });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const failure = await rejection(graph.execute(start(), { signal }), ExecutionError);
+    expect(failure.code).toBe("ABORTED");
+    expect(worker).not.toHaveBeenCalled();
+  });
+
+  test("after its last item has its result all the same", async () => {
+    const controller = new AbortController();
+    const node = doubling(list(1), async () => {
+      controller.abort();
+      return 7;
+    });
+    const graph = only(node);
+    const final = await graph.execute(start(), { signal: controller.signal });
+    expect(final.data.out).toEqual([7]);
+  });
+
+  test("by a drain finishes what is running and starts nothing more", async () => {
+    const counts = new Counts();
+    const waiting: Gate[] = [];
+    const worker = async (_state: State<Sum>, item: number): Promise<number> => {
+      counts.add(item);
+      const one = gate();
+      waiting.push(one);
+      await one.opened;
+      return item;
+    };
+    const graph = only(doubling(list(6), worker, { concurrency: 2 }), config());
+    const run = rejection(graph.execute(start()), ExecutionError);
+    await settled();
+    const drained = graph.drain();
+    for (const one of waiting) one.open();
+    await drained;
+    expect(await run).toMatchObject({ code: "ABORTED", cause: "the graph drains" });
+    expect(counts.all).toEqual({ 0: 1, 1: 1 });
+    const again = graph.resume("r");
+    while (counts.of(5) === 0 || waiting.length > 0) {
+      for (const one of waiting.splice(0)) one.open();
+      await settled();
+    }
+    expect((await again).data.out).toEqual(list(6));
+    expect(counts.all).toEqual({ 0: 1, 1: 1, 2: 1, 3: 1, 4: 1, 5: 1 });
+  });
+});
+
+describe("time", () => {
+  test("an item that takes too long has failed, and its signal aborts", async () => {
+    const clock = new FakeClock();
+    try {
+      const signals: AbortSignal[] = [];
+      const worker = (_state: State<Sum>, item: number, { signal }: ItemContext<Sum>) => {
+        signals.push(signal);
+        return item === 1 ? new Promise<number>(() => {}) : item;
+      };
+      const run = failing(list(3), worker, { timeout: 50 });
+      await settled();
+      clock.advance(50);
+      const error = await run;
+      expect(error.message).toBe("item 1 (1) failed: item 1 took longer than its timeout of 50 ms");
+      expect(error.errors[0]?.cause).toMatchObject({ name: "TimeoutError" });
+      expect(error.results).toEqual([0, 2]);
+      expect(signals.map(({ aborted }) => aborted)).toEqual([false, true, false]);
+    } finally {
+      clock.uninstall();
+    }
+  });
+});
+
+test("the node's policy tries again what failed, and only that", async () => {
+  const counts = new Counts();
+  const worker = async (_state: State<Sum>, item: number, { attempt }: ItemContext<Sum>) => {
+    counts.add(item);
+    if (item % 3 === 0 && attempt < 3) throw new Error("busy");
+    return item;
+  };
+  const node = doubling(list(7), worker, { failFast: false });
+  const failFast = doubling(list(7), worker, { concurrency: 7 });
+  const retry = { maxAttempts: 3, initialInterval: 0 };
+  expect((await only(failFast, {}, { retry }).execute(start())).data.out).toEqual(list(7));
+  expect(counts.all).toEqual({ 0: 3, 1: 1, 2: 1, 3: 3, 4: 1, 5: 1, 6: 3 });
+  // Some failed, but not all: that is a result.
+  expect((await only(node, {}, { retry }).execute(start())).data.out).toEqual([1, 2, 4, 5]);
+});
+
+test("a fatal error of an item is not tried again", async () => {
+  const counts = new Counts();
+  const worker = (_state: State<Sum>, item: number): number => {
+    counts.add(item);
+    throw new FatalError("no such model");
+  };
+  const retry = { maxAttempts: 3, initialInterval: 0 };
+  await rejection(only(doubling([1], worker), {}, { retry }).execute(start()), ExecutionError);
+  expect(counts.all).toEqual({ 1: 1 });
+});
+
+test("what workers write into the ledger is all there", async () => {
+  const node = parallel<Sum, number, number>(list(50), async (_state, item, { ledger }) => {
+    await settled();
+    ledger.usage({ inputTokens: item, costUsd: 0.1 });
+    ledger.output(`part ${item}`, `/tmp/${item}`);
+    return item;
+  });
+  const { ledger } = await only(node).execute(start());
+  expect(ledger.usage).toMatchObject({ inputTokens: 1225, costUsd: 5 });
+  expect(Object.keys(ledger.outputs)).toHaveLength(50);
+});
