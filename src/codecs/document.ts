@@ -39,6 +39,14 @@ export interface ExpectedCheckpoint {
   readonly sequence?: number | undefined;
 }
 
+/** What a document holds. */
+export interface DecodedDocument<D extends object> {
+  /** What it says in clear. */
+  readonly header: DocumentHeader;
+  /** The State, as it was saved. */
+  readonly state: State<D>;
+}
+
 /**
  * The one format in which every durable store keeps a checkpoint: a JSON document that a person can
  * read, with a hash of all that is in it, compressed and encrypted as the options say.
@@ -96,7 +104,7 @@ export class DocumentCodec {
     bytes: Uint8Array,
     where: string,
     expected: ExpectedCheckpoint,
-  ): Promise<{ header: DocumentHeader; state: State<D> }> {
+  ): Promise<DecodedDocument<D>> {
     const buffer = toBuffer(bytes);
     verify(buffer, where);
     const end = buffer.indexOf(NEWLINE, FIRST_LINE);

@@ -4,10 +4,11 @@
  * @packageDocumentation
  */
 
-export { registerType, type TypeDefinition } from "../state/registered-types.js";
+export { type Class, registerType, type TypeDefinition } from "../state/registered-types.js";
 export type { Compression, CompressOptions } from "./compression.js";
 export {
   type CodecOptions,
+  type DecodedDocument,
   DocumentCodec,
   type DocumentHeader,
   type ExpectedCheckpoint,

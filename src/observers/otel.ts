@@ -138,7 +138,7 @@ class Tracing implements OpenTelemetryObserver {
 
   #start({ runId, source, timestamp, data }: WaymarkEvent<"graph.start">): void {
     const { trace, context, ROOT_CONTEXT } = this.#api;
-    this.#runs.get(runId)?.span.end();
+    close(this.#runs.get(runId));
     const active = trace.getSpanContext(context.active());
     const inActive = this.#parent === "active";
     const links: Link[] = [];
@@ -155,7 +155,7 @@ class Tracing implements OpenTelemetryObserver {
       { attributes, links, startTime: Date.parse(timestamp) },
       inActive ? context.active() : trace.setSpanContext(ROOT_CONTEXT, runSpanContext(runId)),
     );
-    remember(this.#runs, runId, { span, node: undefined, ledger: Ledger.empty })?.span.end();
+    close(remember(this.#runs, runId, { span, node: undefined, ledger: Ledger.empty }));
   }
 
   #nodeStarted({ runId, timestamp, data }: WaymarkEvent<"node.start">): void {
@@ -227,6 +227,12 @@ class Tracing implements OpenTelemetryObserver {
     this.#runs.delete(runId);
     remember(this.#before, runId, span.spanContext());
   }
+}
+
+/** Ends the spans of a run whose end was not told. */
+function close(run: OpenRun | undefined): void {
+  run?.node?.end();
+  run?.span.end();
 }
 
 function link(context: SpanContext, kind: string): Link {

@@ -29,7 +29,7 @@ export function streamEvents<T>(
   const leave = events.return.bind(events);
   // A generator looks at this only when its reader's last `next` is answered.
   events.return = (value) => {
-    controller.abort(new DOMException("the reader of the stream left", "AbortError"));
+    controller.abort(readerLeft());
     return leave(value);
   };
   return events;
@@ -62,9 +62,14 @@ async function* read<T>(
     }
   } finally {
     bus.off("*", listener);
+    if (!queue.ended) controller.abort(readerLeft());
     await running.catch(() => {});
     signal?.removeEventListener("abort", abort);
   }
+}
+
+function readerLeft(): DOMException {
+  return new DOMException("the reader of the stream left", "AbortError");
 }
 
 /** The events that wait for their reader. */

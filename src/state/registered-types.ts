@@ -2,6 +2,9 @@ import { ConfigError, show } from "../errors.js";
 import { callable, checkOptions, text } from "../options.js";
 import { Refusal } from "./refusal.js";
 
+/** A class, whatever its constructor takes. */
+export type Class<T extends object> = abstract new (...args: never) => T;
+
 /** How the instances of a class become data and come back. */
 export interface TypeDefinition<T extends object, Data> {
   /** The class itself. A subclass is another type, to be registered on its own. */

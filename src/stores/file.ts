@@ -8,6 +8,7 @@ import { checkKeep, DEFAULT_KEEP, filterRuns, prunable } from "../checkpoint/ret
 import {
   type CheckpointAt,
   type CheckpointStore,
+  type Claim,
   checkAt,
   type HistoryEntry,
   type Retention,
@@ -29,6 +30,7 @@ import { checkOptions, integer, oneOf, text } from "../options.js";
 import { checkRunId } from "../state/run-id.js";
 import { State } from "../state/state.js";
 import { Background } from "./file/background.js";
+import { Claims } from "./file/claim.js";
 import type { FileSystem } from "./file/file-system.js";
 import { folderName, ownerOf } from "./file/layout.js";
 import type { Listing } from "./file/listing.js";
@@ -99,6 +101,7 @@ export class FileStore implements CheckpointStore {
   readonly #warnBytes: number;
   readonly #writers = new Map<string, RunWriter>();
   readonly #background = new Background();
+  readonly #claims: Claims;
   #prunedAt = Number.NEGATIVE_INFINITY;
 
   /** @throws ConfigError when an option is not what it must be. */
@@ -117,6 +120,7 @@ export class FileStore implements CheckpointStore {
     });
     this.root = resolve(options.root ?? ".waymark");
     this.#fs = fileSystem;
+    this.#claims = new Claims(fileSystem, this.root);
     this.#codec = new DocumentCodec(options.codec);
     this.#durable = options.durability !== "os";
     this.#keep = options.keep ?? DEFAULT_KEEP;
@@ -192,6 +196,14 @@ export class FileStore implements CheckpointStore {
       if (isGone) removed.push(run.runId);
     }
     return removed;
+  }
+
+  /**
+   * Says that this process works on a run; `undefined` when a living process has said so already. The
+   * claim of a dead one, on this machine or another, does not count.
+   */
+  async claim(runId: string): Promise<Claim | undefined> {
+    return this.#claims.claim(checkRunId(runId));
   }
 
   /** Waits for what is done in the background and closes all files. The store may be used again. */

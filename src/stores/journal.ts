@@ -33,6 +33,7 @@ import { State } from "../state/state.js";
 import { Background } from "./file/background.js";
 import type { FileSystem } from "./file/file-system.js";
 import { NodeFileSystem } from "./file/node-file-system.js";
+import { AnchorsFile } from "./journal/anchors.js";
 import { Committer } from "./journal/committer.js";
 import { Compactor } from "./journal/compactor.js";
 import { deletionLine } from "./journal/deletion.js";
@@ -157,7 +158,8 @@ export class JournalStore implements CheckpointStore {
     this.#maxBytes = options.maxBytes ?? 100 * KB * KB;
     this.#warnBytes = options.warnBytes ?? 500 * KB;
     this.#log = new Log(fileSystem, this.root, durable);
-    const shared = { fs: fileSystem, root: this.root, durable, log: this.#log };
+    const anchors = new AnchorsFile(fileSystem, this.#log.folder, durable);
+    const shared = { fs: fileSystem, root: this.root, durable, log: this.#log, anchors };
     this.#reader = new JournalReader({ ...shared, codec: this.#codec });
     this.#compactor = new Compactor({ ...shared, reader: this.#reader });
     this.#committer = new Committer({

@@ -290,6 +290,11 @@ class MountedDisk implements FileSystem {
   }
 }
 
+/** The gate of a disk on which no file can have two names, as on exFAT. */
+export const withoutLinks: Gate = (call, path) => {
+  if (call === "link") throw systemError("EPERM", path);
+};
+
 /** An error as Node's file system gives it. */
 export function systemError(code: string, path = ""): Error {
   return Object.assign(new Error(`${code}: simulated, '${path}'`), { code, path });

@@ -2,6 +2,7 @@ import type { CheckpointStore } from "../checkpoint/store.js";
 import { isCheckpointStore } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
 import type { Case } from "./cases/case.js";
+import { claims } from "./cases/claims.js";
 import { contract } from "./cases/contract.js";
 import { forks, history, keep, runs } from "./cases/history.js";
 import { badIds, ids, similarIds } from "./cases/ids.js";
@@ -22,6 +23,7 @@ const cases: readonly Case[] = [
   ...isolation,
   ...roundTrip,
   ...durable,
+  ...claims,
 ];
 
 /** Options of {@link testCheckpointStore}. */

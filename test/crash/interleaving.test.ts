@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { isWaymarkError, State } from "waymark";
 import { FileStore } from "waymark/stores/file";
+import { withoutLinks } from "../../src/testing/crash-file-system.js";
 import { World } from "./world.js";
 
 /** Every save adds a word of its own, so a State tells all that it was built on. */
@@ -31,14 +32,21 @@ async function loadOrStart(store: FileStore): Promise<State<Words>> {
 }
 
 /** A process that goes on with the run; when another was faster, it takes the run up again once. */
-function writer(world: World, saved: Saved[], saves: number): void {
+function writer(
+  world: World,
+  saved: Saved[],
+  saves: number,
+  asks = new Map<string, number>(),
+): void {
   world.start(async (store) => {
     for (let life = 0; life < 2; life++) {
       let state = await loadOrStart(store);
       try {
         for (let count = 0; count < saves; count++) {
-          const next = state.set("words", [...state.data.words, `w${++words}`]);
+          const word = `w${++words}`;
+          const next = state.set("words", [...state.data.words, word]);
           const asked = world.time;
+          asks.set(word, asked);
           state = await store.save(next);
           const { sequence, data } = state;
           saved.push({ sequence, words: data.words, asked, told: world.time });
@@ -90,6 +98,16 @@ test("of several writers on one run, one wins each checkpoint", async () => {
   expect(conflicts).toBeGreaterThan(ORDERS);
 });
 
+test("the same where no file can have two names", async () => {
+  for (let seed = 1; seed <= ORDERS; seed++) {
+    const world = new World(seed, 2, withoutLinks);
+    const saved: Saved[] = [];
+    for (let process = 0; process < 3; process++) writer(world, saved, 6);
+    await world.run();
+    checkOneLine(saved, await afterwards(world), seed);
+  }
+});
+
 test("the same when writers are killed in the middle of a call", async () => {
   for (let seed = 1; seed <= ORDERS; seed++) {
     const world = new World(seed);
@@ -102,11 +120,16 @@ test("the same when writers are killed in the middle of a call", async () => {
 
 test("a State of before a delete is never saved into the run that comes after it", async () => {
   for (let seed = 1; seed <= ORDERS; seed++) {
+    // With rotation it might be removed from there: see append.ts.
     const world = new World(seed, Number.POSITIVE_INFINITY);
     const saved: Saved[] = [];
-    for (let process = 0; process < 3; process++) writer(world, saved, 4);
+    const asks = new Map<string, number>();
+    for (let process = 0; process < 3; process++) writer(world, saved, 4, asks);
     world.start(async (store) => {
-      for (let count = 0; count < 3; count++) await store.delete("run");
+      for (let count = 0; count < 3; count++) {
+        await loadOrStart(store);
+        await store.delete("run");
+      }
       await store.close();
     });
     await world.run();
@@ -115,20 +138,29 @@ test("a State of before a delete is never saved into the run that comes after it
       const longest = own.toSorted((a, b) => a.words.length - b.words.length).at(-1);
       checkOneLine(own, State.create<Words>({ words: longest?.words ?? [] }), seed);
     }
-    for (const late of saved) {
-      const since = saved.filter(
-        ({ words: built, told }) => built.length === 1 && told <= late.asked,
-      );
-      const newest = since.toSorted((a, b) => a.told - b.told).at(-1);
-      if (newest === undefined || late.words[0] === newest.words[0]) continue;
-      // Its own run began later than that one, or it would have come back from the dead.
-      const began = saved.find(
-        ({ words: built }) => built.length === 1 && built[0] === late.words[0],
-      );
-      expect(began === undefined || began.told > newest.asked, `seed ${seed}`).toBe(true);
+    const left = (await afterwards(world)).data.words;
+    const asked = asks.get(left.at(-1) ?? "") ?? 0;
+    for (const late of [...saved, { words: left, asked }]) {
+      expect(isFromTheDead(late, saved), `seed ${seed}: ${late.words}`).toBe(false);
     }
   }
 });
+
+/** Whether this was saved although, before it was asked for, a later run of the same name had begun. */
+function isFromTheDead(
+  { words: [own], asked }: Pick<Saved, "words" | "asked">,
+  saved: readonly Saved[],
+): boolean {
+  const firsts = saved.filter(({ words: built }) => built.length === 1);
+  const began = firsts.find(({ words: [first] }) => first === own);
+  return firsts.some(
+    (other) =>
+      other.words[0] !== own &&
+      other.told <= asked &&
+      began !== undefined &&
+      began.told < other.asked,
+  );
+}
 
 test("a sequence in quarantine is never given out again", async () => {
   for (let seed = 1; seed <= ORDERS; seed++) {

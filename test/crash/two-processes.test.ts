@@ -51,15 +51,12 @@ function twoPuppets(): [Puppet, Puppet] {
 test("of two processes that save at the same time, one wins, a hundred times over", async () => {
   const [first, second] = twoPuppets();
   await first.tell("save");
-  const wins = [0, 0];
   for (let sequence = 2; sequence <= 101; sequence++) {
     await Promise.all([first.tell("load"), second.tell("load")]);
     const answers = await Promise.all([first.tell("save"), second.tell("save")]);
     const won = answers.filter((answer) => "sequence" in answer);
     expect(won).toEqual([{ sequence }]);
     expect(answers).toContainEqual(conflict);
-    const winner = "sequence" in (answers[0] ?? conflict) ? 0 : 1;
-    wins[winner] = (wins[winner] ?? 0) + 1;
   }
   const state = await new FileStore({ root: join(built.folder, String(roots)) }).load<{
     n: number;
@@ -68,7 +65,7 @@ test("of two processes that save at the same time, one wins, a hundred times ove
 });
 
 test("of two processes that start a run, one wins", async () => {
-  for (let count = 0; count < 10; count++) {
+  for (let count = 0; count < 4; count++) {
     const [first, second] = twoPuppets();
     const answers = await Promise.all([first.tell("save"), second.tell("save")]);
     expect(answers).toContainEqual({ sequence: 1 });

@@ -1,6 +1,6 @@
 import { FileStore } from "waymark/stores/file";
 import type { FileSystem } from "../../src/stores/file/file-system.js";
-import { CrashDisk } from "../../src/testing/crash-file-system.js";
+import { CrashDisk, type Gate } from "../../src/testing/crash-file-system.js";
 import { below, seeded } from "./random.js";
 
 interface Process {
@@ -20,12 +20,14 @@ export class World {
   time = 0;
   readonly #random: () => number;
   readonly #keep: number;
+  readonly #gate: Gate;
   readonly #processes: Process[] = [];
   readonly #failures: unknown[] = [];
 
-  constructor(seed: number, keep = 2) {
+  constructor(seed: number, keep = 2, gate: Gate = () => {}) {
     this.#random = seeded(seed);
     this.#keep = keep;
+    this.#gate = gate;
   }
 
   chance(share: number): boolean {
@@ -41,7 +43,10 @@ export class World {
   /** Starts a process on the disk. */
   startOn(live: (fileSystem: FileSystem) => Promise<void>): void {
     const process: Process = { calls: [], asleep: false, ended: false };
-    const gate = (): Promise<void> => new Promise((resolve) => process.calls.push(resolve));
+    const gate: Gate = async (call, path) => {
+      await new Promise<void>((resolve) => process.calls.push(resolve));
+      await this.#gate(call, path);
+    };
     this.#processes.push(process);
     live(this.disk.mount(gate, true))
       .catch((error: unknown) => this.#failures.push(error))

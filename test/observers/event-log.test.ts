@@ -287,6 +287,41 @@ describe("when the disk does not keep up", () => {
     expect(lines.at(-1)).toMatchObject({ event: "node.start", run: "r" });
   });
 
+  test("after two slow writes lines go to the background for a while, in their order", async () => {
+    const path = newPath();
+    let time = 0;
+    let slow = true;
+    vi.spyOn(performance, "now").mockImplementation(() => {
+      time += slow ? 150 : 0;
+      return time;
+    });
+    const log = eventLog({ path });
+    const count = (): number => linesOf(path).length;
+    log.onEvent(start("r", 0));
+    log.onEvent(start("r", 1));
+    expect(count()).toBe(2);
+    slow = false;
+    log.onEvent(start("r", 2));
+    log.onEvent(start("r", 3));
+    expect(count()).toBe(2);
+    await log.flush();
+    expect(count()).toBe(4);
+    // Its rest is over.
+    time += 1000;
+    log.onEvent(start("r", 4));
+    expect(linesOf(path).map((line) => line.step)).toEqual([0, 1, 2, 3, 4]);
+    // It ends while lines wait: they are written at once.
+    slow = true;
+    log.onEvent(start("r", 5));
+    log.onEvent(start("r", 6));
+    slow = false;
+    log.onEvent(start("r", 7));
+    time += 1000;
+    await log.close();
+    expect(linesOf(path).at(-1)?.step).toBe(7);
+    expect(log.dropped).toBe(0);
+  });
+
   test("a disk that refuses costs lines, not the run, and is told once", async () => {
     const print = vi.spyOn(console, "error").mockImplementation(() => {});
     const path = join(folder, "taken");

@@ -5,6 +5,7 @@ import { afterAll, test } from "vitest";
 import type { CheckpointStore } from "waymark";
 import { FileStore, type FileStoreOptions } from "waymark/stores/file";
 import { testCheckpointStore } from "waymark/testing";
+import { CrashDisk, withoutLinks } from "../../src/testing/crash-file-system.js";
 
 const folder = mkdtempSync(join(tmpdir(), "waymark-file-suite-"));
 let stores = 0;
@@ -27,4 +28,20 @@ suite("FileStore, compressed", { codec: { compress: "brotli" }, durability: "os"
 suite("FileStore, encrypted", {
   codec: { encrypt: { keys: { k1: new Uint8Array(32) }, current: "k1" } },
   durability: "os",
+});
+
+// In memory, on a disk where a file can't have two names.
+const disks = new Map<CheckpointStore, CrashDisk>();
+
+function openWithoutLinks(disk: CrashDisk): FileStore {
+  const store = new FileStore({ root: "/w" }, disk.mount(withoutLinks));
+  disks.set(store, disk);
+  return store;
+}
+
+testCheckpointStore({
+  name: "FileStore, without links",
+  create: () => openWithoutLinks(new CrashDisk()),
+  reopen: (store) => openWithoutLinks(disks.get(store) ?? new CrashDisk()),
+  test,
 });

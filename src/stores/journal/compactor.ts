@@ -4,12 +4,13 @@ import { codeOf, type FileSystem, unless } from "../file/file-system.js";
 import { QUARANTINE } from "../file/layout.js";
 import { inParallel } from "../file/runs.js";
 import { syncFolder } from "../file/sync.js";
+import type { Anchor, AnchorsFile } from "./anchors.js";
 import { COMPACTING, recordsName } from "./layout.js";
 import { faultOf, partsOf } from "./line.js";
 import type { Log } from "./log.js";
 import { setAside } from "./quarantine.js";
 import type { JournalReader } from "./reader.js";
-import { parseRecordHeader } from "./record.js";
+import { parseRecordHeader, previousOf } from "./record.js";
 import {
   listRecords,
   type MovedRecord,
@@ -24,10 +25,10 @@ import type { Entry, RunView } from "./view.js";
  * the files of the log go. At any moment a record is in the log, or in a run's file, or in both: the
  * one is there for good before the other goes, and having both is no different from having one.
  *
- * Two processes that do it at the same time do the same, so that is wasteful but not wrong. Only a
- * run that was deleted meanwhile could come back, by one who knows of no deletion. So there is a file
- * that says who is at it; and whoever removes a run also removes what somebody has begun to
- * write of it, which then can't get its name any more.
+ * Several processes may do it at the same time: whoever writes the next file of anchors has done
+ * it, and only then removes anything. A run's file of records that one of the others has written
+ * says nothing that is wrong, and is gone with the next compaction. So that work is not done twice
+ * for nothing, there is also a file that says who is at it.
  */
 
 /** How long a compaction is believed in when its process can't be asked, in milliseconds. */
@@ -39,6 +40,19 @@ export interface CompactorSettings {
   readonly durable: boolean;
   readonly log: Log;
   readonly reader: JournalReader;
+  readonly anchors: AnchorsFile;
+}
+
+/** What is left to do for a run once all runs were moved. */
+interface Move {
+  /** The run's name in lines. */
+  readonly key: string;
+  /** Its newest record, when there is no file of records to tell. */
+  readonly anchor?: Omit<Anchor, "at">;
+  /** Files that nothing needs any more. */
+  readonly obsolete: readonly string[];
+  /** The folder of a run that has ended. */
+  readonly removed?: string;
 }
 
 /** Moves what is needed out of the log. */
@@ -51,11 +65,17 @@ export class Compactor {
 
   /** Empties the sealed files of the log up to this number and removes them. */
   async compact(upTo: number): Promise<void> {
-    const { fs, log, durable } = this.#settings;
+    const { fs, log, anchors } = this.#settings;
     const numbers = log.sealed.filter((number) => number <= upTo);
     const last = numbers.at(-1);
     if (last === undefined || !(await this.#begin())) return;
     try {
+      const before = await anchors.read();
+      if (before.upTo >= last) {
+        // Somebody else has done it.
+        await this.#removeLogs(numbers);
+        return;
+      }
       const views = [...log.views.values()].filter(({ lines }) =>
         lines.some((line) => line.log <= last),
       );
@@ -63,13 +83,20 @@ export class Compactor {
         const oldest = fs.lstat(log.path(numbers[0] ?? 0));
         return (await unless(["ENOENT"], oldest, undefined)) !== undefined;
       };
-      const moved = await inParallel(views, (view) => this.#move(view, last, isDue));
-      if (moved.includes(false)) return;
-      for (const number of numbers) {
-        await unless(["ENOENT"], fs.unlink(log.path(number)), undefined);
+      const moves = await inParallel(views, (view) => this.#move(view, last, isDue));
+      const done = moves.flatMap((move) => move ?? []);
+      if (done.length < moves.length) return;
+      const runs = new Map(before.runs);
+      for (const { key, anchor } of done) {
+        runs.delete(key);
+        if (anchor !== undefined) runs.set(key, { ...anchor, at: last });
       }
-      if (durable) await syncFolder(fs, log.folder);
-      await log.inTurn(async () => log.forget(numbers));
+      if (!(await anchors.write(before, last, runs))) return;
+      for (const { obsolete } of done) {
+        for (const path of obsolete) await unless(["ENOENT"], fs.unlink(path), undefined);
+      }
+      for (const { removed } of done) if (removed) await this.remove(removed, last);
+      await this.#removeLogs(numbers);
     } finally {
       await fs.unlink(join(log.folder, COMPACTING)).catch(() => {});
     }
@@ -89,6 +116,17 @@ export class Compactor {
     const stays = ["ENOENT", "ENOTEMPTY", "EEXIST", "ENOTDIR"];
     await unless(stays, fs.rmdir(join(folder, QUARANTINE)), undefined);
     await unless(stays, fs.rmdir(folder), undefined);
+  }
+
+  /** Removes files of the log, oldest first, and what it takes no more to read the rest. */
+  async #removeLogs(numbers: readonly number[]): Promise<void> {
+    const { fs, log, anchors, durable } = this.#settings;
+    for (const number of numbers) {
+      await unless(["ENOENT"], fs.unlink(log.path(number)), undefined);
+    }
+    await anchors.sweep();
+    if (durable) await syncFolder(fs, log.folder);
+    await log.inTurn(async () => log.forget(numbers));
   }
 
   /** Whether nobody else is at it. */
@@ -113,35 +151,42 @@ export class Compactor {
     return false;
   }
 
-  /** Moves what a run needs out of the log up to a file; `false` when it could not be done. */
-  async #move(view: RunView, upTo: number, isDue: () => Promise<boolean>): Promise<boolean> {
+  /** Moves what a run needs out of the log up to a file; `undefined` when it could not be done. */
+  async #move(
+    view: RunView,
+    upTo: number,
+    isDue: () => Promise<boolean>,
+  ): Promise<Move | undefined> {
     const { fs, reader, durable } = this.#settings;
-    const folder = reader.folder(view.runId);
-    return reader.with(view.runId, async () => {
-      const known = await reader.known(view);
-      const { needed } = known;
-      if (known.entries.length === 0) {
-        await this.remove(folder, upTo);
-        return true;
+    const { key, runId } = view;
+    const folder = reader.folder(runId);
+    return reader.with(runId, async () => {
+      const { entries, needed } = await reader.known(view);
+      if (entries.length === 0) {
+        return { key, obsolete: [], anchor: { id: "", sequence: 0 }, removed: folder };
       }
-      const files = await readRecordsFiles(fs, folder, view.runId);
-      if (files === undefined) return false;
+      const files = await readRecordsFiles(fs, folder, runId);
+      if (files === undefined) return undefined;
       const isMoved = ({ inLog, file }: Entry): boolean => inLog && file <= upTo;
       const moved = needed.filter(isMoved);
       const merged = moved.length === 0 ? [] : toMerge(files, moved, upTo);
       const numbers = new Set(merged.map(({ number }) => number));
-      const entries = needed.filter((one) => isMoved(one) || (!one.inLog && numbers.has(one.file)));
-      if (entries.length > 0) {
-        const records = await this.#records(view.runId, entries);
-        if (records === undefined) return false;
-        if (!(await writeRecordsFile(fs, folder, upTo, records, durable, isDue))) return false;
+      const used = needed.filter((one) => isMoved(one) || (!one.inLog && numbers.has(one.file)));
+      if (used.length > 0) {
+        const records = await this.#records(runId, used);
+        if (records === undefined) return undefined;
+        if (!(await writeRecordsFile(fs, folder, upTo, records, durable, isDue))) return undefined;
       }
-      const used = new Set(needed.flatMap(({ inLog, file }) => (inLog ? [] : [file])));
-      for (const { number, path } of files) {
-        const stays = used.has(number) && !numbers.has(number);
-        if (!stays && number < upTo) await unless(["ENOENT"], fs.unlink(path), undefined);
-      }
-      return true;
+      const stays = new Set(needed.flatMap(({ inLog, file }) => (inLog ? [] : [file])));
+      const obsolete = files
+        .filter(({ number }) => number < upTo && (!stays.has(number) || numbers.has(number)))
+        .map(({ path }) => path);
+      if (used.length > 0 || stays.size > 0) return { key, obsolete };
+      const first = entries.find(({ inLog, file }) => inLog && file > upTo);
+      const [header] = (first && (await reader.headers(view, [first]))) ?? [];
+      if (header === undefined) return undefined;
+      const anchor = { id: previousOf(header), sequence: header.sequence - 1 };
+      return { key, obsolete, anchor };
     });
   }
 

@@ -2,6 +2,7 @@ import { digits } from "../file/layout.js";
 
 /*
  * {root}/.log/log_NNNN.jsonl               the log of all runs; the highest number is written to
+ * {root}/.log/anchors_NNNN.jsonl           what is left to know of the files that are gone
  * {root}/.log/compacting                   says who moves records out of the log
  * {root}/{run}/records_NNNN.jsonl          one run's records out of the log, up to its file NNNN
  * {root}/{run}/.records_NNNN.{owner}.{n}.tmp   one that is being written
@@ -24,6 +25,16 @@ export function logName(number: number): string {
 /** The number of a file of the log; `undefined` for any other name. */
 export function logNumber(name: string): number | undefined {
   return numberIn(name, /^log_(\d{4,16})\.jsonl$/, logName);
+}
+
+/** The file that says which record was each run's newest when the log was compacted. */
+export function anchorsName(number: number): string {
+  return `anchors_${digits(number)}.jsonl`;
+}
+
+/** The number in such a name; `undefined` for any other name. */
+export function anchorsNumber(name: string): number | undefined {
+  return numberIn(name, /^anchors_(\d{4,16})\.jsonl$/, anchorsName);
 }
 
 /** The file of one run's records up to a file of the log. */

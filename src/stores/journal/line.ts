@@ -24,8 +24,8 @@ const NEWLINE = 10;
 /** The longest line; V8 has no longer string. */
 const MAX_LENGTH = 2 ** 29;
 
-/** What a line is: a whole State, what changed in one, a run's end, the end of a log file, what a file of records holds. */
-export type LineKind = "snapshot" | "patch" | "delete" | "seal" | "records";
+/** What a line is: a whole State, what changed in one, a run's end, the end of a file of the log, what another file holds. */
+export type LineKind = "snapshot" | "patch" | "delete" | "seal" | "records" | "anchors";
 
 const kinds: readonly LineKind[] = ["snapshot", "patch", "delete", "seal", "records"];
 const RUN = '":{"runId":"';

@@ -251,6 +251,11 @@ export class Log {
   async #open(): Promise<boolean> {
     const numbers = await this.#numbers();
     if (numbers.length === 0) return false;
+    // What was known may be from before files that have come and gone.
+    for (const view of this.views.values()) {
+      view.known = undefined;
+      view.version++;
+    }
     await this.#take(numbers);
     return true;
   }

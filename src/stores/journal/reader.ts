@@ -10,6 +10,7 @@ import { CheckpointCorruptionError } from "../../errors.js";
 import type { State } from "../../state/state.js";
 import { type FileSystem, unless } from "../file/file-system.js";
 import { folderName, QUARANTINE } from "../file/layout.js";
+import { type AnchorsFile, takeAnchor } from "./anchors.js";
 import { recordsName } from "./layout.js";
 import { partsOf } from "./line.js";
 import { judge, type Log } from "./log.js";
@@ -46,6 +47,7 @@ export interface ReaderSettings {
   readonly durable: boolean;
   readonly codec: RecordCodec;
   readonly log: Log;
+  readonly anchors: AnchorsFile;
 }
 
 /** Reads runs out of the log and their files of records. */
@@ -81,15 +83,21 @@ export class JournalReader {
    * @param inTurn - whether the log is this caller's at the moment.
    */
   async known(view: RunView, inTurn = false): Promise<Known> {
-    const { fs, log } = this.#settings;
+    const { fs, log, anchors } = this.#settings;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       if (view.known !== undefined) return view.known;
       const { version, lines } = view;
       const files = await readRecordsFiles(fs, this.folder(view.runId), view.runId);
-      const known = files && takeFiles(new Known(), files);
+      // Read after the files: what it has instead of them, it has before they go.
+      const anchored = await anchors.read();
+      const known = new Known();
+      if (files !== undefined) takeFiles(known, takeAnchor(known, view.key, files, anchored));
+      const overtaken = log.number > 0 && known.movedUpTo >= log.number;
       // What is in the files has taken in all that was in the log up to there.
-      const fresh = known && lines.filter((line) => line.log > known.movedUpTo);
-      if (known === undefined || fresh === undefined || !(await this.#takeLines(known, view.runId, fresh))) {
+      const fresh = lines.filter((line) => line.log > known.movedUpTo);
+      const changed =
+        files === undefined || overtaken || !(await this.#takeLines(known, view.runId, fresh));
+      if (changed) {
         await (inTurn ? log.refresh() : log.inTurn(() => log.refresh()));
       } else if (view.version === version) {
         view.known = known;

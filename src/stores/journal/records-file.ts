@@ -136,7 +136,7 @@ function fromLines(bytes: Buffer, number: number, runId: string | undefined): Co
 /** Takes the files' records in, oldest first. A file that does not go on where those before it end replaces them. */
 export function takeFiles(known: Known, files: readonly RecordsFile[]): Known {
   for (const { entries, newest, after, number } of files) {
-    known.movedUpTo = number;
+    known.movedUpTo = Math.max(known.movedUpTo, number);
     if (after !== (known.head?.id ?? "")) known.clear();
     known.entries.push(...entries);
     const { checkpointId: id, sequence, keep = Number.POSITIVE_INFINITY } = newest;

@@ -56,7 +56,7 @@ export interface Head {
 
 /** What is known of a run. */
 export class Known {
-  /** Oldest first; those in front that nothing needs any more may be left out. */
+  /** Oldest first; those in front that nothing needs any more may be gone. */
   entries: Entry[] = [];
   head: Head | undefined;
   /** The highest sequence that was taken. */
@@ -80,7 +80,6 @@ export class Known {
     this.head = { id, sequence, keep };
     this.sequence = Math.max(this.sequence, sequence);
     this.damaged = false;
-    if (this.entries.length > 64 && this.entries.length > 4 * this.needed.length) this.trim();
     return true;
   }
 
@@ -118,11 +117,6 @@ export class Known {
     let from = this.entries.indexOf(oldest);
     while (from > 0 && this.entries[from]?.snapshot === false) from--;
     return this.entries.slice(from);
-  }
-
-  /** Lets go of what nothing needs. */
-  trim(): void {
-    this.entries = [...this.needed];
   }
 
   /** The records that make up the State of one, from a snapshot on; `undefined` when one is lost. */

@@ -1,0 +1,205 @@
+import { describe, expect, test } from "vitest";
+import {
+  ExecutionError,
+  type GraphConfig,
+  MemoryStore,
+  type NodeFunction,
+  parallel,
+  pause,
+  State,
+  StateGraph,
+  subgraph,
+} from "waymark";
+import { rejection } from "../graphs.js";
+import { configError } from "../matchers.js";
+import { Counts, only, remembered } from "./nodes.js";
+
+interface Said {
+  readonly said: readonly unknown[];
+}
+
+const start = (): State<Said> => State.create<Said>({ said: [] }, { runId: "r" });
+const saving = (store = new MemoryStore()): GraphConfig => ({ checkpoint: { store, interval: 1 } });
+
+function inside(inner: StateGraph<Said, string>): NodeFunction<Said> {
+  return subgraph<Said, Said, string>(inner, {
+    in: () => ({ said: [] }),
+    out: (state, { data }) => ({ said: [...state.data.said, ...data.said] }),
+  });
+}
+
+/** Asks for something inside its node, under a name. */
+const ask =
+  (...names: readonly string[]): NodeFunction<Said> =>
+  async (state, context) => {
+    // All at once: what a person has to look at, they can look at together.
+    const answers = await Promise.all(
+      names.map((name) => context.pause(name, { reason: `look at ${name}`, ask: name })),
+    );
+    return { said: [...state.data.said, ...answers] };
+  };
+
+describe("a pause inside", () => {
+  test("pauses the outer run, whose input goes inside", async () => {
+    const store = new MemoryStore();
+    const counts = new Counts();
+    const graph = () => {
+      const before: NodeFunction<Said> = (state) => {
+        counts.add("before");
+        return state;
+      };
+      const inner = new StateGraph<Said, string>()
+        .addNode("before", before)
+        .addNode("ask", ask("ok"))
+        .addEdge("before", "ask")
+        .setEntryPoint("before")
+        .setExitPoint("ask");
+      return only(inside(inner), saving(store));
+    };
+    const paused = await graph().execute(start());
+    expect(paused).toMatchObject({ status: "paused", checkpointNode: "", step: 0 });
+    expect(paused.pauses).toEqual([{ name: "ok", reason: "look at ok", ask: "ok" }]);
+    expect((await store.load("r")).status).toBe("paused");
+    const final = await graph().resume("r", { input: "yes" });
+    expect(final.data.said).toEqual(["yes"]);
+    expect(counts.all).toEqual({ before: 1 });
+  });
+
+  test("wants its input", async () => {
+    const graph = only(inside(only(ask("ok"))), saving());
+    await graph.execute(start());
+    await expect(graph.resume("r")).rejects.toEqual(configError("input", /is missing/));
+  });
+
+  test("that a node ended with is named after that node, and its input goes into the data", async () => {
+    const inner = only<Said>((state) => pause(state, { reason: "look", ask: "?", into: "said" }));
+    const graph = only(inside(inner), saving());
+    expect((await graph.execute(start())).pauses).toEqual([
+      { name: "work", reason: "look", ask: "?" },
+    ]);
+    expect((await graph.resume("r", { input: ["so"] })).data.said).toEqual(["so"]);
+  });
+
+  test("that comes again is asked again, and not answered with what was said before", async () => {
+    const inner = new StateGraph<Said, string>()
+      .addNode("ask", ask("ok"))
+      .addNode("done", (state) => state)
+      .addEdge("ask", "ask", (state) => state.data.said.length < 3)
+      .addEdge("ask", "done")
+      .setEntryPoint("ask")
+      .setExitPoint("done");
+    const graph = only(inside(inner), saving());
+    await graph.execute(start());
+    expect((await graph.resume("r", { input: 1 })).status).toBe("paused");
+    expect((await graph.resume("r", { input: 2 })).status).toBe("paused");
+    expect((await graph.resume("r", { input: 3 })).data.said).toEqual([1, 2, 3]);
+  });
+
+  test("several take an object, and may be answered one after the other", async () => {
+    const graph = only(inside(only(ask("a", "b"))), saving());
+    expect((await graph.execute(start())).pauses.map(({ name }) => name)).toEqual(["a", "b"]);
+    const still = await graph.resume("r", { input: { b: 2 } });
+    expect(still.pauses.map(({ name }) => name)).toEqual(["a"]);
+    expect((await graph.resume("r", { input: 1 })).data.said).toEqual([1, 2]);
+  });
+
+  test("at a breakpoint of the inner graph goes on without input", async () => {
+    const counts = new Counts();
+    const node: NodeFunction<Said> = (state, { node }) => {
+      counts.add(node);
+      return { said: [...state.data.said, node] };
+    };
+    const inner = new StateGraph<Said, string>({ breakpoints: { before: ["b"], after: ["b"] } })
+      .addNode("a", node)
+      .addNode("b", node)
+      .addNode("c", node)
+      .addEdge("a", "b")
+      .addEdge("b", "c")
+      .setEntryPoint("a")
+      .setExitPoint("c");
+    const graph = only(inside(inner), saving());
+    expect((await graph.execute(start())).pauses).toMatchObject([
+      { reason: 'breakpoint before "b"' },
+    ]);
+    expect((await graph.resume("r")).pauses).toMatchObject([{ reason: 'breakpoint after "b"' }]);
+    expect((await graph.resume("r")).data.said).toEqual(["a", "b", "c"]);
+    expect(counts.all).toEqual({ a: 1, b: 1, c: 1 });
+  });
+
+  test("whose input is not what the inner node wants can be answered again", async () => {
+    const schema = {
+      "~standard": {
+        validate: (value: unknown) =>
+          value === "yes" ? { value } : { issues: [{ message: "say yes" }] },
+      },
+    };
+    const inner = only(ask("ok"), {}, { input: schema });
+    const store = new MemoryStore();
+    const graph = only(inside(inner), saving(store));
+    await graph.execute(start());
+    const failure = await rejection(graph.resume("r", { input: "no" }), ExecutionError);
+    expect(failure.cause).toEqual(configError("input", "say yes"));
+    expect(Object.keys(await remembered(store, "r"))).toEqual(["subgraph"]);
+    expect((await graph.resume("r")).status).toBe("paused");
+    expect((await graph.resume("r", { input: "yes" })).data.said).toEqual(["yes"]);
+  });
+
+  test("nests", async () => {
+    const graph = only(inside(only(inside(only(ask("ok"))))), saving());
+    expect((await graph.execute(start())).pauses).toMatchObject([{ name: "ok" }]);
+    expect((await graph.resume("r", { input: "yes" })).data.said).toEqual(["yes"]);
+  });
+});
+
+describe("a graph for each item of a list", () => {
+  const node = (inner: StateGraph<Said, string>) =>
+    parallel<Said, string, unknown>(
+      ["a", "b", "c"],
+      async (state, item, context) => {
+        const run = subgraph<Said, Said, string>(inner, {
+          in: () => ({ said: [item] }),
+          out: (_state, { data }) => ({ said: data.said }),
+        });
+        const result = await run(state, context);
+        return result instanceof State ? result.data.said : Reflect.get(result, "said");
+      },
+      { merge: (_state, said) => ({ said }) },
+    );
+
+  test("is a run of its own, and is gone when its item is done", async () => {
+    const ids = new Set<string>();
+    const store = new MemoryStore();
+    let online = false;
+    const inner = only<Said>(
+      (state) => {
+        if (state.data.said[0] === "b" && !online) throw new Error("offline");
+        return { said: [...state.data.said, "!"] };
+      },
+      { observer: ({ runId }) => ids.add(runId) },
+    );
+    const graph = only(node(inner), saving(store));
+    await rejection(graph.execute(start()), ExecutionError);
+    expect([...ids]).toEqual(["r:0:work[0]", "r:0:work[1]", "r:0:work[2]"]);
+    const keys = Object.keys(await remembered(store, "r"));
+    expect(keys.filter((key) => key.includes("subgraph"))).toEqual(["[1] subgraph"]);
+    online = true;
+    expect((await graph.resume("r")).data.said).toEqual([
+      ["a", "!"],
+      ["b", "!"],
+      ["c", "!"],
+    ]);
+  });
+
+  test("pauses apart from the others, though the graph gives the same name", async () => {
+    const graph = only(node(only(ask("ok"))), saving());
+    const paused = await graph.execute(start());
+    expect(paused.pauses.map(({ name }) => name)).toEqual(["ok[0]", "ok[1]", "ok[2]"]);
+    await graph.resume("r", { input: { "ok[2]": 3, "ok[0]": 1 } });
+    const final = await graph.resume("r", { input: 2 });
+    expect(final.data.said).toEqual([
+      ["a", 1],
+      ["b", 2],
+      ["c", 3],
+    ]);
+  });
+});

@@ -1,0 +1,17 @@
+import { type ChainOptions, type ChainStep, chain, State } from "waymark";
+
+/** Words to say, and what was said. */
+export interface Words {
+  readonly todo: readonly string[];
+  readonly text: string;
+}
+
+/** A State to start from. */
+export const words = (...todo: string[]): State<Words> =>
+  State.create<Words>({ todo, text: "" }, { runId: "r" });
+/** A step. */
+export const say: ChainStep<Words, string> = (state, word) =>
+  state.set("text", state.data.text + word);
+/** A chain of the words to say. */
+export const saying = (step = say, options: ChainOptions<Words> = {}) =>
+  chain<Words, string>((state) => state.data.todo, step, options);

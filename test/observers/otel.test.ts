@@ -1,0 +1,175 @@
+import { context, type Tracer, trace } from "@opentelemetry/api";
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from "@opentelemetry/sdk-trace-base";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { MemoryStore, State, StateGraph } from "../../src/index.js";
+import { openTelemetry, runSpanContext } from "../../src/observers/otel.js";
+import { event } from "./events.js";
+
+afterEach(() => {
+  vi.doUnmock("node:module");
+  vi.restoreAllMocks();
+});
+
+function tracing(): { tracer: Tracer; spans: (name: string) => ReadableSpan[] } {
+  const exporter = new InMemorySpanExporter();
+  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+  const spans = (name: string): ReadableSpan[] =>
+    exporter.getFinishedSpans().filter((span) => span.name === name);
+  return { tracer: provider.getTracer("test"), spans };
+}
+
+const store = new MemoryStore();
+let failing = 0;
+const graph = (observer: ReturnType<typeof openTelemetry>) =>
+  new StateGraph<{ secret: string }>({
+    name: "article",
+    observer,
+    checkpoint: { store, interval: 1, preserve: true },
+  })
+    .addNode("draft", (_, ctx) => {
+      ctx.ledger.usage({ inputTokens: 100, outputTokens: 20, costUsd: 0.5, apiCalls: 2 });
+      return { secret: "hunter2" };
+    })
+    .addNode(
+      "review",
+      (state) => {
+        if (failing-- > 0) throw new Error("hunter2 is wrong");
+        return state;
+      },
+      { retry: { maxAttempts: 2, initialInterval: 0 } },
+    )
+    .addEdge("draft", "review")
+    .setEntryPoint("draft")
+    .setExitPoint("review");
+
+describe("traces", () => {
+  test("a span for the run and one in it for each node", async () => {
+    const { tracer, spans } = tracing();
+    failing = 1;
+    await graph(openTelemetry({ tracer })).execute(State.create({ secret: "s" }, { runId: "r1" }));
+    const [run] = spans("run article");
+    const [draft] = spans("node draft");
+    const [review] = spans("node review");
+    expect(run?.attributes).toEqual({
+      "waymark.run_id": "r1",
+      "waymark.graph": "article",
+      "waymark.step": 2,
+      "waymark.resumed": false,
+      "waymark.status": "completed",
+      "gen_ai.usage.input_tokens": 100,
+      "gen_ai.usage.output_tokens": 20,
+      "gen_ai.usage.cost": 0.5,
+      "gen_ai.usage.api_calls": 2,
+    });
+    expect(draft?.attributes).toMatchObject({
+      "waymark.run_id": "r1",
+      "waymark.node": "draft",
+      "waymark.step": 0,
+      "waymark.attempt": 1,
+      "gen_ai.usage.input_tokens": 100,
+    });
+    expect(review?.attributes["waymark.attempt"]).toBe(2);
+    expect(review?.events.map((one) => [one.name, one.attributes])).toMatchObject([
+      ["waymark.retry", { "waymark.attempt": 1 }],
+    ]);
+    expect(draft?.parentSpanContext?.spanId).toBe(run?.spanContext().spanId);
+    expect(run?.spanContext().traceId).toBe(runSpanContext("r1").traceId);
+    expect(run?.links).toEqual([]);
+    const saves = run?.events.filter((one) => one.name === "waymark.checkpoint.save");
+    expect(saves?.length).toBe(3);
+  });
+
+  test("a resumed run links to the one before: the span itself, or its place in the trace", async () => {
+    const { tracer, spans } = tracing();
+    const observer = openTelemetry({ tracer });
+    failing = 4;
+    const first = graph(observer);
+    await first.execute(State.create({ secret: "s" }, { runId: "r2" })).catch(() => {});
+    await first.resume("r2").catch(() => {});
+    // Another process knows nothing of those spans.
+    await graph(openTelemetry({ tracer })).resume("r2");
+    const runs = spans("run article");
+    expect(runs.map((span) => span.attributes["waymark.status"])).toEqual([
+      "failed",
+      "failed",
+      "completed",
+    ]);
+    expect(runs.map((span) => span.links.map((one) => one.context.spanId))).toEqual([
+      [],
+      [runs[0]?.spanContext().spanId],
+      [runSpanContext("r2").spanId],
+    ]);
+    expect(new Set(runs.map((span) => span.spanContext().traceId)).size).toBe(1);
+    expect(runs[0]?.attributes["error.type"]).toBe("NODE_FAILED");
+    expect(runs[0]?.status).toEqual({ code: 2, message: "NODE_FAILED" });
+    expect(spans("node review")[0]?.status.code).toBe(2);
+  });
+
+  test("nothing of the State and no message gets into a span", async () => {
+    const { tracer, spans } = tracing();
+    failing = 4;
+    await graph(openTelemetry({ tracer }))
+      .execute(State.create({ secret: "hunter2" }, { runId: "r3" }))
+      .catch(() => {});
+    const all = ["run article", "node draft", "node review"].flatMap(spans);
+    const told = all.map(({ name, attributes, events, status }) => ({
+      name,
+      attributes,
+      events,
+      status,
+    }));
+    expect(JSON.stringify(told)).not.toContain("hunter2");
+  });
+
+  test("a run may be part of the trace that is active, or link to it", () => {
+    const { tracer, spans } = tracing();
+    const caller = tracer.startSpan("request");
+    vi.spyOn(context, "active").mockReturnValue(trace.setSpan(context.active(), caller));
+    for (const parent of ["active", "run"] as const) {
+      const observer = openTelemetry({ tracer, parent });
+      observer.onEvent(event("graph.start", "r", { entryPoint: "n", step: 0, resumed: false }));
+      observer.onEvent(event("graph.pause", "r", { node: "n", step: 1, reason: "x" }));
+    }
+    const [inActive, own] = spans("run test");
+    expect(inActive?.spanContext().traceId).toBe(caller.spanContext().traceId);
+    expect(inActive?.links).toEqual([]);
+    expect(own?.links.map((one) => one.context.spanId)).toEqual([caller.spanContext().spanId]);
+    expect(own?.attributes["waymark.status"]).toBe("paused");
+  });
+
+  test("spans that were not ended are, and events of unknown runs are passed over", () => {
+    const { tracer, spans } = tracing();
+    const observer = openTelemetry({ tracer });
+    const start = event("graph.start", "r", { entryPoint: "n", step: 0, resumed: false });
+    const node = event("node.start", "r", { node: "n", step: 0 });
+    for (const one of [start, node, node, start, node]) observer.onEvent(one);
+    observer.onEvent(event("graph.fail", "r", { node: "n", step: 0, code: "ABORTED", error: "" }));
+    expect(spans("run test")).toHaveLength(2);
+    expect(spans("node n")).toHaveLength(3);
+    observer.onEvent(node);
+    observer.onEvent(event("node.complete", "x", { node: "n", step: 1, durationMs: 1 }));
+    observer.onEvent(event("graph.complete", "x", { exitPoint: "n", step: 1 }));
+  });
+
+  test("without the package it says what to install", async () => {
+    vi.resetModules();
+    vi.doMock("node:module", () => ({
+      createRequire: () => () => {
+        throw new Error("Cannot find module '@opentelemetry/api'\nRequire stack");
+      },
+    }));
+    const { openTelemetry: missing } = await import("../../src/observers/otel.js");
+    expect(() => missing()).toThrow(
+      "openTelemetry needs the package @opentelemetry/api: npm install @opentelemetry/api (Error: Cannot find",
+    );
+    expect(() => openTelemetry({ tracer: {} as Tracer })).toThrow(
+      "openTelemetry.tracer wants a tracer with startSpan",
+    );
+    expect(openTelemetry()).toBeDefined();
+  });
+});

@@ -1,0 +1,58 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach } from "vitest";
+import { type AnyEvent, type EventMap, type EventType, State, type StoreContext } from "waymark";
+import type { FileStore } from "waymark/stores/file";
+
+const folders: string[] = [];
+
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+/** A new folder that is removed after the test. */
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "waymark-file-"));
+  folders.push(folder);
+  return folder;
+}
+
+/** The data of the runs of these tests. */
+export interface Count {
+  readonly n: number;
+}
+
+/** Saves a run so many times; the data of each counts up. */
+export async function saveTimes(
+  store: FileStore,
+  times: number,
+  runId = "run",
+): Promise<State<Count>> {
+  let state = State.create<Count>({ n: 0 }, { runId });
+  for (let n = 1; n <= times; n++) state = await store.save(state.set("n", n));
+  await store.close();
+  return state;
+}
+
+/** The names in the folder of a run, in order. */
+export function filesOf(root: string, run = "run"): string[] {
+  return readdirSync(join(root, run)).sort();
+}
+
+/** Changes the bytes of a file. */
+export function tamper(path: string, change: (bytes: Buffer) => Buffer | string): void {
+  writeFileSync(path, change(readFileSync(path)));
+}
+
+/** Collects what a store tells. */
+export function listen(): {
+  context: StoreContext;
+  events: { type: EventType; data: AnyEvent["data"] }[];
+} {
+  const events: { type: EventType; data: AnyEvent["data"] }[] = [];
+  const emit = <T extends EventType>(type: T, data: EventMap[T]): void => {
+    events.push({ type, data: data as AnyEvent["data"] });
+  };
+  return { context: { emit }, events };
+}
