@@ -6,6 +6,7 @@ import {
   freezeSet,
   looksTagged,
   MAX_DEPTH,
+  MAX_LENGTH,
   OPAQUE,
   PLAIN,
   setKey,
@@ -207,7 +208,7 @@ function decodeSparse(content: unknown, depth: number, seen: Seen): unknown {
   const [length, indexes, items] = content as unknown[];
   if (!Array.isArray(indexes) || !Array.isArray(items) || indexes.length !== items.length)
     return undefined;
-  if (!Number.isInteger(length) || Number(length) < 0 || Number(length) > 2 ** 32 - 1)
+  if (!Number.isInteger(length) || Number(length) < 0 || Number(length) > MAX_LENGTH)
     return undefined;
   const fits = (index: unknown): boolean =>
     Number.isInteger(index) && Number(index) >= 0 && Number(index) < Number(length);

@@ -15,7 +15,15 @@
  */
 import { show } from "../errors.js";
 import { errorFields, errorType } from "./error-value.js";
-import { isPlain, isPlainObject, isSettled, looksTagged, MAX_DEPTH, setKey } from "./own.js";
+import {
+  isPlain,
+  isPlainObject,
+  isSettled,
+  looksTagged,
+  MAX_DEPTH,
+  MAX_LENGTH,
+  setKey,
+} from "./own.js";
 import { below, named, Refusal, tooDeep } from "./refusal.js";
 import { registeredData } from "./registered-types.js";
 import { typedArrayName } from "./typed-arrays.js";
@@ -124,6 +132,11 @@ function encodeItems(
 }
 
 function encodeArray(value: readonly unknown[], above: Above): unknown {
+  if (value.length > MAX_LENGTH) {
+    throw new Refusal(
+      `is an array of ${value.length} items: a checkpoint holds up to ${MAX_LENGTH}`,
+    );
+  }
   const keys = Object.keys(value);
   const name = keys.find((key) => String(Number(key)) !== key || Number(key) >= value.length);
   if (name !== undefined) {

@@ -24,6 +24,9 @@ const LEVEL = 4;
 /** Nesting past this depth is kept as it is, and refused when it is to be saved. */
 export const MAX_DEPTH = 1000;
 
+/** An array this long is kept as it is, and refused when it is to be saved: a sparse one can be long at no cost. */
+export const MAX_LENGTH = 2 ** 24;
+
 /** Past this depth a cycle is likely enough to pay for looking out for one, from the top again. */
 const CYCLE_DEPTH = 64;
 
@@ -140,7 +143,7 @@ function ownAt(value: unknown, depth: number, copies: Copies | undefined): unkno
 }
 
 function ownArray(value: readonly unknown[], depth: number, copies: Copies | undefined): unknown {
-  if (Object.getPrototypeOf(value) !== Array.prototype) return value;
+  if (Object.getPrototypeOf(value) !== Array.prototype || value.length > MAX_LENGTH) return value;
   const copy = value.slice();
   copies?.set(value, copy);
   let known = PLAIN;

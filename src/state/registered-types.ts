@@ -2,8 +2,11 @@ import { ConfigError, show } from "../errors.js";
 import { callable, checkOptions, text } from "../options.js";
 import { Refusal } from "./refusal.js";
 
-/** A class, whatever its constructor takes. */
-export type Class<T extends object> = abstract new (...args: never) => T;
+/** A class, whatever its constructor takes, private ones too. */
+export interface Class<T extends object> {
+  /** What its instances inherit from. */
+  readonly prototype: T;
+}
 
 /** How the instances of a class become data and come back. */
 export interface TypeDefinition<T extends object, Data> {

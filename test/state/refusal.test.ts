@@ -37,6 +37,7 @@ describe("what a checkpoint can't hold is refused with its path", () => {
     ["a Map of a class", new (class Index extends Map {})(), /is a Index/],
     ["an array of a class", Stack.of(1), /is an array of a class of its own: copy it/],
     ["typed bytes of a class", new Bytes(1), /is a Bytes/],
+    ["an array of millions of holes", new Array(2 ** 32 - 1), /is an array of 4294967295 items/],
     ["a match of a RegExp", /x/.exec("x"), /is an array with the key "index": copy it/],
     [
       "a sparse array with a name",

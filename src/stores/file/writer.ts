@@ -41,7 +41,7 @@ export class RunWriter {
   readonly #runId: string;
   readonly #appender: Appender;
   #known: Known | undefined;
-  /** The last save that was tried. Should it fail at the very end, its file may be there all the same. */
+  /** A save that failed. Did it so at the very end, its file may be there all the same. */
   #tried: { readonly on: number; readonly checkpointId: string } | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
@@ -137,6 +137,7 @@ export class RunWriter {
     if (known.newest === undefined) await this.#makeFolder();
     const next = await this.#appender.append(known, bytes, record.checkpointId);
     if (typeof next === "string") return next;
+    this.#tried = undefined;
     known.files.push(next.sequence);
     this.#known = { ...next, files: known.files, found: known.found };
     if (known.newest?.file !== undefined) fs.close(known.newest.file).catch(() => {});

@@ -87,9 +87,10 @@ export class JournalReader {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       if (view.known !== undefined) return view.known;
       const { version, lines } = view;
-      const files = await readRecordsFiles(fs, this.folder(view.runId), view.runId);
-      // Read after the files: what it has instead of them, it has before they go.
       const anchored = await anchors.read();
+      const files = await readRecordsFiles(fs, this.folder(view.runId), view.runId);
+      // A compaction that ended meanwhile may have put one in place of the other.
+      if ((await anchors.read()).number !== anchored.number) continue;
       const known = new Known();
       if (files !== undefined) takeFiles(known, takeAnchor(known, view.key, files, anchored));
       const overtaken = log.number > 0 && known.movedUpTo >= log.number;

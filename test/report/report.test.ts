@@ -1,0 +1,230 @@
+import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import MarkdownIt from "markdown-it";
+import { afterAll, describe, expect, test } from "vitest";
+import { MemoryStore, State, StateGraph } from "../../src/index.js";
+import { eventLog } from "../../src/observers/event-log.js";
+import { report, toMarkdown, toTable } from "../../src/report/index.js";
+
+const folder = mkdtempSync(join(tmpdir(), "waymark-report-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Data {
+  n: number;
+}
+
+let roots = 0;
+function setting(keep = Number.POSITIVE_INFINITY, preserve = true) {
+  const root = join(folder, `${++roots}`);
+  const store = new MemoryStore({ keep });
+  const fault = { at: -1, times: 0 };
+  const graph = new StateGraph<Data>({
+    name: "count",
+    observer: eventLog({ root }),
+    checkpoint: { store, interval: 1, preserve },
+  })
+    .addNode(
+      "tick",
+      (state, context) => {
+        context.ledger.usage({ inputTokens: 10, costUsd: 0.01 });
+        if (context.step === fault.at && fault.times-- > 0) throw new TypeError("no | luck");
+        return { n: state.data.n + 1 };
+      },
+      { retry: { maxAttempts: 2, initialInterval: 0 } },
+    )
+    .addNode("end", (state, context) => {
+      context.ledger.output("result", { n: state.data.n });
+      return state;
+    })
+    .addEdge("tick", "tick", (state) => state.data.n < 4)
+    .addEdge("tick", "end")
+    .setEntryPoint("tick")
+    .setExitPoint("end");
+  const start = () => graph.execute(State.create({ n: 0 }, { runId: "r" }));
+  return { root, store, graph, fault, start, log: { root } };
+}
+
+describe("a report", () => {
+  test("of a run that failed says where and why, and what comes next", async () => {
+    const { store, fault, start, log, graph } = setting();
+    Object.assign(fault, { at: 2, times: 2 });
+    await start().catch(() => {});
+    const failed = await report("r", { store, log });
+    expect(failed).toMatchObject({
+      status: "failed",
+      completedSteps: 2,
+      lastStep: "tick",
+      nextStep: "tick",
+      resumes: 0,
+      error: { name: "TypeError", message: "no | luck", node: "tick" },
+      totals: { usage: { inputTokens: 40 } },
+    });
+    expect(await report("r", { log })).toMatchObject({
+      status: "failed",
+      error: { name: "NODE_FAILED", message: 'node "tick" failed: no | luck', node: "tick" },
+      nextStep: "tick",
+      totals: { usage: { inputTokens: 40 } },
+    });
+
+    fault.times = 1;
+    await graph.resume("r");
+    const done = await report("r", { store, log });
+    expect(done).toMatchObject({ status: "completed", resumes: 1, error: undefined });
+    // Two attempts before the resume and two after it, all of them paid for.
+    expect(done.steps[2]).toMatchObject({ attempts: 4, usage: { inputTokens: 40 }, saved: true });
+    expect(done.steps.reduce((sum, step) => sum + (step.usage?.inputTokens ?? 0), 0)).toBe(
+      done.totals.usage.inputTokens,
+    );
+    expect(done.repeated.visits).toBe(0);
+    expect(done.steps.at(-1)?.outputs).toMatchObject({ result: { ref: { n: 4 } } });
+    expect(done.nodes).toMatchObject({ tick: { inputTokens: 70, costUsd: 0.07 } });
+  });
+
+  test("of a run that was set back counts what holds, and what was in vain", async () => {
+    const { store, graph, start, log } = setting();
+    await start();
+    await graph.rollback("r", 2);
+    const back = await report("r", { store, log });
+    expect(back).toMatchObject({
+      status: "in_progress",
+      completedSteps: 2,
+      repeated: { visits: 3, usage: { inputTokens: 20 } },
+    });
+    expect(back.steps.map((step) => step.step)).toEqual([1, 2]);
+    await graph.resume("r");
+    await graph.resume("r", { step: 4 });
+    const again = await report("r", { store, log });
+    expect(again).toMatchObject({
+      status: "completed",
+      resumes: 2,
+      completedSteps: 5,
+      totals: { usage: { inputTokens: 40 } },
+      repeated: { visits: 4, usage: { inputTokens: 20 } },
+    });
+    expect(again.steps.map((step) => step.usage?.inputTokens)).toEqual([10, 10, 10, 10, 0]);
+  });
+
+  test("from a store alone tells what its checkpoints know", async () => {
+    const { store, start } = setting();
+    await start();
+    const told = await report("r", { store });
+    expect(told).toMatchObject({ status: "completed", completedSteps: 5, resumes: 0 });
+    expect(told.startedAt).toBeDefined();
+    expect(told.steps.map(({ step, node }) => [step, node])).toEqual([
+      [1, "tick"],
+      [2, "tick"],
+      [3, "tick"],
+      [4, "tick"],
+      [5, "end"],
+    ]);
+    expect(told.steps[0]).toMatchObject({ durationMs: undefined, usage: undefined, saved: true });
+
+    const few = setting(2);
+    await few.start();
+    const kept = await report("r", { store: few.store });
+    expect(kept.startedAt).toBeUndefined();
+    expect(kept.elapsedMs).toBeUndefined();
+    expect(kept.steps.map((step) => step.step)).toEqual([4, 5]);
+    expect(toTable(kept)).toContain("steps    5");
+    // With the log, nothing is missing.
+    expect((await report("r", { store: few.store, log: few.log })).steps).toHaveLength(5);
+  });
+
+  test("of a run whose checkpoints are gone comes from its log", async () => {
+    const { store, start, log } = setting(5, false);
+    await start();
+    expect(await report("r", { store, log })).toMatchObject({
+      status: "completed",
+      graph: "count",
+      completedSteps: 5,
+      lastStep: "end",
+      totals: { usage: { inputTokens: 40, costUsd: 0.04 } },
+    });
+  });
+
+  test("of a run that started over forgets the life before", async () => {
+    const { store, start, log } = setting();
+    await start();
+    await store.delete("r");
+    await start();
+    const told = await report("r", { store, log });
+    expect(told.steps).toHaveLength(5);
+    expect(told.repeated).toMatchObject({ visits: 5, usage: { inputTokens: 40 } });
+  });
+
+  test("passes over what others have written into the log", async () => {
+    const { root, store, start, log } = setting();
+    await start();
+    const line = { ts: "2020", step_id: "", parent_id: "", node: "", run: "r" };
+    for (const more of [
+      { event: "node.complete", usage: { x: "many" }, step: -1 },
+      { event: "checkpoint.save" },
+      { event: "my.event" },
+    ]) {
+      appendFileSync(join(root, "r", "events.jsonl"), `${JSON.stringify({ ...line, ...more })}\n`);
+    }
+    appendFileSync(join(root, "r", "events.jsonl"), "null\n[]\n{}\n");
+    expect((await report("r", { store, log })).totals.usage.inputTokens).toBe(40);
+    expect((await report("r", { log })).status).toBe("completed");
+  });
+
+  test("wants a run that somebody knows", async () => {
+    const { store, log } = setting();
+    await expect(report("r", { store, log })).rejects.toThrow('run "r" has no checkpoint');
+    await expect(report("r", {})).rejects.toThrow("options wants a store, a log, or both");
+    await expect(report("r", { log: {} as never })).rejects.toThrow(
+      "options.log wants either a root or a path",
+    );
+    await expect(report("", { store })).rejects.toThrow("runId wants");
+  });
+});
+
+describe("a report as text", () => {
+  test("is a table", async () => {
+    const { store, fault, start, log } = setting();
+    Object.assign(fault, { at: 1, times: 2 });
+    await start().catch(() => {});
+    const told = await report("r", { store, log });
+    const table = toTable({
+      ...told,
+      elapsedMs: 3_725_000,
+      steps: told.steps.map((step) => ({ ...step, saved: false, durationMs: 61_000 })),
+      repeated: { ...told.repeated, visits: 2 },
+    });
+    const lines = table.split("\n");
+    expect(lines).toContain("status    failed");
+    expect(lines).toContain("elapsed   1 h 2 min");
+    expect(lines).toContain("error     TypeError in tick: no | luck");
+    expect(lines).toContain("usage     30 tokens (30 in, 0 out), $0.03");
+    expect(lines).toContain("*         not saved, runs again on resume");
+    expect(lines.at(-2)).toMatch(
+      /^ # {2}node {2}completed +took +attempts +tokens in +out +cost +outputs$/,
+    );
+    expect(lines.at(-1)).toMatch(/^1\* {2}tick {2}\S+ +1 min 1 s +1 +10 +0 +\$0\.01$/);
+  });
+
+  test("is Markdown that no name or message can break", async () => {
+    const { store, start, log } = setting();
+    await start();
+    const told = await report("r", { store, log });
+    const markdown = toMarkdown({
+      ...told,
+      graph: "<script>|",
+      nextStep: "a\n# b",
+      error: { name: "E", message: "</td>\n```", node: "x" },
+      decisions: [
+        { node: "n", step: 0, timestamp: "t", description: "go <b>", rationale: "| because" },
+        { node: "n", step: 0, timestamp: "t", description: "stay" },
+      ],
+      steps: told.steps.map((step) => ({ ...step, durationMs: 1234, node: "x | y\n<i>" })),
+    });
+    const html = new MarkdownIt({ html: true }).render(markdown);
+    expect(html.match(/<h1>/g)).toHaveLength(1);
+    expect(html.match(/<tr>/g)).toHaveLength(6);
+    expect(html.match(/<td/g)).toHaveLength(5 * 9);
+    expect(html).not.toMatch(/<(script|b|i|pre)>/);
+    expect(html).toContain("<td>1.2 s</td>");
+    expect(html).toContain("go &lt;b&gt;: | because");
+  });
+});
