@@ -31,7 +31,7 @@ const inParts = (parts) => `^src/(${parts.join("|")})(/|\\.ts$)`;
 
 // What may use Node. The rest is the core, which must also run in a browser.
 const nodeOnly = [
-  "^src/(cli|codecs|recovery|report|testing|worker)/",
+  "^src/(cli|codecs|report|testing|worker)/",
   "^src/stores/(?!(memory|registry)\\.ts$)",
   "^src/observers/(?!(console|registry)\\.ts$)",
 ];

@@ -98,6 +98,8 @@ export type { Change, ItemContext, Items } from "./nodes/scope.js";
 export { type SubgraphOptions, subgraph } from "./nodes/subgraph.js";
 export { type ConsoleObserverOptions, consoleObserver } from "./observers/console.js";
 export { getObserver, noopObserver, registerObserver } from "./observers/registry.js";
+export type { RecoverableGraph, RunRecovery } from "./recovery/recover-run.js";
+export { type RecoverOptions, recoverRuns } from "./recovery/recover-runs.js";
 export type { NodeOptions, RetryPolicy } from "./run/attempts.js";
 export type { Breakpoints, CheckpointConfig, GraphConfig, ObserverConfig } from "./run/config.js";
 export type { SchemaIssue, SchemaPathSegment, SchemaResult, StandardSchema } from "./run/schema.js";

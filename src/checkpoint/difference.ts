@@ -56,6 +56,14 @@ function containerChanges(before: unknown, after: unknown, path: Path): Change[]
 function fieldChanges(before: Fields, after: Fields, path: Path): Change[] | undefined {
   const keys = Object.keys(after);
   const old = Object.keys(before);
+  if (keys.length === old.length && keys.every((key, index) => old[index] === key)) {
+    const changes: Change[] = [];
+    for (const key of keys) {
+      if (before[key] !== after[key])
+        changes.push(...changesAt(before[key], after[key], [...path, key]));
+    }
+    return changes;
+  }
   const stays = old.filter((key) => Object.hasOwn(after, key));
   if (!isReachable(stays, keys)) return undefined;
   const changes: Change[] = [];
@@ -98,6 +106,8 @@ function itemChanges(before: readonly unknown[], after: readonly unknown[], path
   while (tail < shorter - start && isSame(tail)) tail++;
   const [oldEnd, newEnd] = [before.length - tail, after.length - tail];
   const changes: Change[] = [];
+  if (oldEnd === start + 1 && newEnd === start + 1)
+    return changesAt(before[start], after[start], [...path, start]);
   const had = start < oldEnd && start < newEnd ? new Set(before.slice(start, oldEnd)) : undefined;
   const has = had && new Set(after.slice(start, newEnd));
   let old = start;

@@ -78,7 +78,7 @@ export function chain<D extends object, I>(
       for (const item of list.slice(completed)) {
         context.signal.throwIfAborted();
         context.draining.throwIfAborted();
-        const scope = new ItemScope(context, completed, context.signal);
+        const scope = new ItemScope(context, completed);
         state = await take(step, state, item, scope, total);
         completed++;
         const saved = [context.remember("chain", { completed, data: state.data })];

@@ -3,6 +3,7 @@ import { isStop, messageOf } from "../run/failure.js";
 import { PauseSignal } from "../run/pauses.js";
 import { within } from "../run/timeout.js";
 import type { PauseRequest } from "../state/record.js";
+import { Branch, Fan } from "./branch.js";
 import { type ItemError, ParallelError } from "./errors.js";
 import { Finished } from "./finished.js";
 import { ItemScope } from "./scope.js";
@@ -26,6 +27,8 @@ export class Pool<D extends object, I, R> {
   readonly #finished: Finished<D>;
   readonly #pauses = new Map<string, PauseRequest>();
   readonly #controller = new AbortController();
+  readonly #signals = new Fan(this.#controller.signal);
+  readonly #drains: Fan;
   #unsaved: { readonly error: unknown } | undefined;
   #completed: number;
   #next = 0;
@@ -34,6 +37,7 @@ export class Pool<D extends object, I, R> {
     this.#context = context;
     this.#items = items;
     this.#options = options;
+    this.#drains = new Fan(context.draining);
     this.#finished = new Finished(context, (error) => {
       this.#unsaved = { error };
       this.#controller.abort(error);
@@ -64,6 +68,7 @@ export class Pool<D extends object, I, R> {
       throw error;
     } finally {
       signal.removeEventListener("abort", abort);
+      this.#drains.end();
     }
   }
 
@@ -88,14 +93,15 @@ export class Pool<D extends object, I, R> {
     const total = this.#items.length;
     const told = { node: context.node, step: context.step, index, total };
     context.emit("worker.start", told);
-    let scope = new ItemScope(context, index, signal);
+    const branch = new Branch(this.#signals, this.#drains);
+    let scope = new ItemScope(context, index, branch);
     let result: R;
     try {
       result =
         timeout === undefined
           ? await worker(item, scope)
-          : await within(timeout, `item ${index}`, signal, (limited) => {
-              scope = new ItemScope(context, index, limited);
+          : await within(timeout, `item ${index}`, branch.signal, (limited) => {
+              scope = new ItemScope(context, index, { signal: limited, draining: branch.draining });
               return worker(item, scope);
             });
     } catch (cause) {
@@ -108,6 +114,8 @@ export class Pool<D extends object, I, R> {
       this.errors.push({ index, item, cause });
       if (failFast) this.#controller.abort(cause);
       return;
+    } finally {
+      branch.end();
     }
     context.emit("worker.complete", told);
     this.#completed++;

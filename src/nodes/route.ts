@@ -75,7 +75,7 @@ export function route<D extends object>(
       if (context.recall("route") === undefined) context.remember("route", name).catch(() => {});
     };
     try {
-      const result = await handler(state, new Scope(context, `route ${name} `, signal, keep));
+      const result = await handler(state, new Scope(context, `route ${name} `, keep));
       context.emit("route.execute", told);
       return result;
     } catch (cause) {

@@ -3,6 +3,7 @@ import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import type { LedgerWriter, NodeContext, ProgressPart } from "../graph/node.js";
 import type { PauseOptions } from "../graph/pause.js";
+import type { Stop } from "../run/failure.js";
 import type { Patch, State } from "../state/state.js";
 
 /** A State made from the one that was given, or an object to merge into it. */
@@ -26,7 +27,6 @@ export function itemsOf<D extends object, I>(items: Items<D, I>, state: State<D>
 
 /** A part of a node, as its own code sees the node's context: its keys are apart from those of the others. */
 export class Scope<D extends object> implements NodeContext<D> {
-  readonly signal: AbortSignal;
   readonly #outer: NodeContext<D>;
   readonly #prefix: string;
   readonly #touch: () => void;
@@ -34,16 +34,10 @@ export class Scope<D extends object> implements NodeContext<D> {
   keys: string[] | undefined;
 
   /** @param touch - is called before anything is saved. */
-  constructor(
-    outer: NodeContext<D>,
-    prefix: string,
-    signal: AbortSignal,
-    touch: () => void = () => {},
-  ) {
+  constructor(outer: NodeContext<D>, prefix: string, touch: () => void = () => {}) {
     this.#outer = outer;
     this.#prefix = prefix;
     this.#touch = touch;
-    this.signal = signal;
   }
 
   /** See {@link rootOf}. */
@@ -54,6 +48,10 @@ export class Scope<D extends object> implements NodeContext<D> {
   /** See {@link placeOf}. */
   get place(): string {
     return placeOf(this.#outer);
+  }
+
+  get signal(): AbortSignal {
+    return this.#outer.signal;
   }
 
   get draining(): AbortSignal {
@@ -131,10 +129,21 @@ export class Scope<D extends object> implements NodeContext<D> {
 /** One item of a list. */
 export class ItemScope<D extends object> extends Scope<D> implements ItemContext<D> {
   readonly index: number;
+  readonly #stop: Stop;
 
-  constructor(outer: NodeContext<D>, index: number, signal: AbortSignal) {
-    super(outer, `[${index}] `, signal);
+  /** @param stop - what stops this item. */
+  constructor(outer: NodeContext<D>, index: number, stop: Stop = outer) {
+    super(outer, `[${index}] `);
     this.index = index;
+    this.#stop = stop;
+  }
+
+  override get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  override get draining(): AbortSignal {
+    return this.#stop.draining;
   }
 
   override get place(): string {

@@ -11,7 +11,7 @@ import { Rate } from "./metrics/rate.js";
 import { type MetricsSnapshot, type NodeMetrics, toPrometheus } from "./metrics/snapshot.js";
 import { StorageUse } from "./metrics/storage.js";
 
-export type { HistogramSnapshot } from "./metrics/histogram.js";
+export type { HistogramBucket, HistogramSnapshot } from "./metrics/histogram.js";
 export type { MetricsSnapshot, NodeMetrics } from "./metrics/snapshot.js";
 
 /** Options of {@link metrics}. Together they bound the memory it takes. */

@@ -8,11 +8,13 @@ export type LogPlace =
   | {
       /** Each run has its own file in `{root}/{runId}/`, beside its checkpoints if a FileStore has the same root. */
       readonly root: string;
+      /** Not beside a root. */
       readonly path?: undefined;
     }
   | {
       /** One file for all runs. */
       readonly path: string;
+      /** Not beside a path. */
       readonly root?: undefined;
     };
 

@@ -45,7 +45,7 @@ export interface ReportOptions {
  *   name: "article",
  *   checkpoint: { store, interval: 1, preserve: true },
  * })
- *   .addNode("draft", (state, context) => {
+ *   .addNode("draft", (_state, context) => {
  *     context.ledger.usage({ inputTokens: 900, outputTokens: 100, costUsd: 0.05 });
  *     return { words: 120 };
  *   })

@@ -77,7 +77,7 @@ export interface RunReport {
   readonly decisions: readonly Decision[];
   /** The agents, by id. */
   readonly agents: Readonly<Record<string, Agent>>;
-  /** How sure the run is; see {@link Ledger.confidence}. */
+  /** How sure the run is; see `confidence` of the ledger. */
   readonly confidence: number | undefined;
   /** What made it end early; `undefined` when nothing did, or it has gone on since. */
   readonly error: ReportError | undefined;

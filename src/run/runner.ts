@@ -1,5 +1,6 @@
 import type { CheckpointAt, CheckpointStore, Claim } from "../checkpoint/store.js";
 import { ConfigError, isWaymarkError, show } from "../errors.js";
+import type { GraphNode } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
 import { State } from "../state/state.js";
 import type { Checkpoints } from "./checkpoints.js";
@@ -99,6 +100,8 @@ export class Runner<D extends object> {
   recover(runId: string, options: RunOptions, prepare: Prepare): Promise<State<D> | undefined> {
     return this.#track(runId, async (running) => {
       const loaded = await this.#checkpoints.load(runId, {});
+      this.#checkpoints.nodeAfter(loaded);
+      this.#unfinished(loaded);
       const load = (checkpointId: string) => this.#checkpoints.load(runId, { checkpointId });
       const prepared = await prepare(loaded, load);
       if (prepared === undefined) return undefined;
@@ -166,7 +169,7 @@ export class Runner<D extends object> {
     if (isDone && !goesOn.has(loaded.reason)) {
       return State.progressed(loaded, { status: "completed", error: undefined });
     }
-    const unfinished = middle && this.#topology.node(middle.node, `run ${show(runId)}`);
+    const unfinished = this.#unfinished(loaded);
     const saver = await this.#saver(loaded);
     const state = isPaused ? await this.#answer(loaded, input, saver) : loaded;
     const stoppedBefore = state.reason === BREAKPOINT || wasAtBreakpoint;
@@ -178,6 +181,11 @@ export class Runner<D extends object> {
       saver,
       gate,
     });
+  }
+
+  /** The node that a run was in the middle of. */
+  #unfinished({ unfinished, runId }: State<D>): GraphNode<D> | undefined {
+    return unfinished && this.#topology.node(unfinished.node, `run ${show(runId)}`);
   }
 
   /** Takes a paused run's input, and saves it before anything is done with it. */

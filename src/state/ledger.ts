@@ -18,7 +18,6 @@ import {
 import {
   type Agent,
   type Decision,
-  type Origin,
   type Output,
   toAgent,
   toDecision,
@@ -42,7 +41,6 @@ export {
   type LedgerDropped,
   type LedgerJSON,
   type LedgerLimits,
-  type Origin,
   type Output,
   type Usage,
   type UsageTotals,

@@ -11,9 +11,7 @@ export interface Class<T extends object> {
 /** How the instances of a class become data and come back. */
 export interface TypeDefinition<T extends object, Data> {
   /** The class itself. A subclass is another type, to be registered on its own. */
-  readonly class: abstract new (
-    ...args: never
-  ) => T;
+  readonly class: Class<T>;
   /** What of an instance is to be kept: anything that a State can hold, other registered types too. */
   readonly toData: (value: T) => Data;
   /** A new instance out of that. What it is given is frozen. */

@@ -276,8 +276,9 @@ export class JournalStore implements CheckpointStore {
 
   async #save<D extends object>(view: RunView, state: State<D>, keep: number): Promise<State<D>> {
     if (this.#log.number === 0) await this.#follow();
+    const record = State.recordOf(state);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const known = await this.#where(view, State.recordOf(state));
+      const known = this.#isAt(view, record) ? view.known : await this.#where(view, record);
       const place = {
         checkpointId: `${this.#id}.${++this.#saves}`,
         sequence: known.sequence + 1,
@@ -285,8 +286,9 @@ export class JournalStore implements CheckpointStore {
         parentId: state.checkpointId,
         keep,
       };
-      const base = this.#bases.get(State.recordOf(state));
-      const { kind, line, base: next } = await this.#codec.encode(state, place, base);
+      const base = this.#bases.get(record);
+      const encoding = this.#codec.encode(state, place, base);
+      const { kind, line, base: next } = encoding instanceof Promise ? await encoding : encoding;
       const bytes = line.length;
       if (bytes > this.#maxBytes) {
         const problem = `the record has ${bytes} bytes, more than maxBytes (${this.#maxBytes})`;
@@ -297,31 +299,34 @@ export class JournalStore implements CheckpointStore {
         continue;
       view.unsure.clear();
       const { checkpointId, sequence } = place;
-      const record: Saved = { checkpointId, sequence, bytes };
-      this.#bases.set(record, next);
-      this.#heads.set(record, checkpointId);
-      return state.savedAs(record);
+      const saved: Saved = { checkpointId, sequence, bytes };
+      this.#bases.set(saved, next);
+      this.#heads.set(saved, checkpointId);
+      return state.savedAs(saved);
     }
     throw new Error(`the log in ${this.root} changed ${ATTEMPTS} times while it was written to`);
   }
 
-  /** What is known of a run, if it is where a State thinks. */
-  async #where(view: RunView, record: Saved): Promise<Known> {
-    const { sequence } = record;
-    const head = this.#heads.get(record);
+  /** Whether a run is known to be where a State thinks. */
+  #isAt(view: RunView, record: Saved): view is RunView & { known: Known } {
+    const { known, unsure } = view;
+    if (known === undefined) return false;
+    const newest = known.head?.id ?? "";
     // Where the newest record is known that it was built on, a run that was deleted and has come to
     // the same sequence again is seen to be another.
-    const isThere = (known: Known): boolean => {
-      const newest = known.head?.id ?? "";
-      const same = known.sequence === sequence && newest === (head ?? newest);
-      return same || view.unsure.get(newest) === sequence;
-    };
-    const known = await this.#reader.known(view);
-    if (isThere(known)) return known;
+    const head = this.#heads.get(record) ?? newest;
+    const same = known.sequence === record.sequence && newest === head;
+    return same || unsure.get(newest) === record.sequence;
+  }
+
+  /** What is known of a run, once all was read; it must be where a State thinks. */
+  async #where(view: RunView, record: Saved): Promise<Known> {
+    await this.#reader.known(view);
+    if (this.#isAt(view, record)) return view.known;
     await this.#follow();
-    const again = await this.#reader.known(view);
-    if (isThere(again)) return again;
-    throw new CheckpointConflictError(view.runId, sequence, again.sequence);
+    const known = await this.#reader.known(view);
+    if (this.#isAt(view, record)) return view.known;
+    throw new CheckpointConflictError(view.runId, record.sequence, known.sequence);
   }
 
   /** Ends a run; only if `head` is still its newest record, where that is given. */

@@ -53,25 +53,17 @@ describe("a document made to do harm", () => {
   test.each([
     '{"a":{"$sparse":[4294967295,[],[]]}}',
     '{"a":{"$sparse":[4294967295,[4294967294],[1]]}}',
-  ])("that claims a huge length takes neither time nor memory: %s", async (json) => {
-    const started = performance.now();
-    const before = process.memoryUsage().heapUsed;
-    const { data } = await decode<{ a: unknown[] }>({}, await holding(json));
-    expect(data.a).toHaveLength(4294967295);
-    expect(performance.now() - started).toBeLessThan(1000);
-    expect(process.memoryUsage().heapUsed - before).toBeLessThan(64 * 1024 * 1024);
-  });
-
-  test.each([
     '{"a":{"$sparse":[4294967296,[],[]]}}',
     '{"a":{"$sparse":[1e300,[],[]]}}',
     '{"a":{"$bytes":["Float64Array","AAAA"]}}',
     '{"a":{"$bytes":["Uint8Array",1e9]}}',
     '{"a":{"$regexp":["(","g",0]}}',
-  ])("that claims what can't be is refused: %s", async (json) => {
+  ])("that claims a huge length, or what can't be, is refused at once: %s", async (json) => {
+    const started = performance.now();
     await expect(decode({}, await holding(json))).rejects.toThrow(
       serializationError("data.a", "holds a malformed"),
     );
+    expect(performance.now() - started).toBeLessThan(1000);
   });
 
   test("with a header that nests 100,000 deep is refused", async () => {

@@ -5,12 +5,15 @@ import { build } from "esbuild";
 const project = join(import.meta.dirname, "../..");
 
 /** A script of `fixtures/` as one file that Node starts fast, and a folder for what it writes. */
-export async function bundle(name: string): Promise<{ script: string; folder: string }> {
+export async function bundle(
+  name: string,
+  fixtures = join(import.meta.dirname, "fixtures"),
+): Promise<{ script: string; folder: string }> {
   // Inside the project, so that it finds what is not bundled.
   const folder = mkdtempSync(join(project, "node_modules/.waymark-crash-"));
   const script = join(folder, `${name}.mjs`);
   await build({
-    entryPoints: [join(import.meta.dirname, "fixtures", `${name}.ts`)],
+    entryPoints: [join(fixtures, `${name}.ts`)],
     outfile: script,
     absWorkingDir: project,
     bundle: true,

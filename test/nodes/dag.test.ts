@@ -158,9 +158,10 @@ describe("a dag that fails", () => {
   test("names the task, and its own error is the innermost cause", async () => {
     const boom = new Error("boom");
     const failure = await rejection(
-      dag({ ...tasks, links: { dependsOn: ["html"], run: () => Promise.reject(boom) } }).execute(
-        page(),
-      ),
+      dag<Page>({
+        ...tasks,
+        links: { dependsOn: ["html"], run: () => Promise.reject(boom) },
+      }).execute(page()),
       ExecutionError,
     );
     expect(failure.nodeName).toBe("2: words, links");

@@ -117,8 +117,11 @@ describe("what is saved", () => {
 
   test("the pieces of many results are put together", async () => {
     const store = new MemoryStore();
+    const counts = new Counts();
+    let online = false;
     const worker = async (_state: State<Sum>, item: number, context: ItemContext<Sum>) => {
-      if (item === 1000) throw new Error("boom");
+      counts.add(item);
+      if (item === 1000 && !online) throw new Error("boom");
       return context.once("twice", () => item * 2);
     };
     const graph = only(doubling(list(1001), worker, { concurrency: 1 }), saving(store));
@@ -128,6 +131,9 @@ describe("what is saved", () => {
     expect(keys.filter((key) => /^results \d+$/.test(key)).length).toBeGreaterThan(2);
     // What the items did once is not needed any more.
     expect(keys.filter((key) => !key.startsWith("results"))).toEqual([]);
+    online = true;
+    expect((await graph.resume("r")).data.out).toEqual(list(1001).map((item) => item * 2));
+    expect(Object.values(counts.all)).toEqual(list(1001).map((item) => (item === 1000 ? 2 : 1)));
   });
 });
 

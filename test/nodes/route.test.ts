@@ -111,6 +111,18 @@ describe("a route", () => {
     expect(bug).not.toHaveBeenCalled();
   });
 
+  test("is not chosen once the run is cancelled", async () => {
+    const controller = new AbortController();
+    const node = route<Ticket>((_state, context) => {
+      controller.abort();
+      context.signal.throwIfAborted();
+      return "bug";
+    }, handlers);
+    const { signal } = controller;
+    const failure = await rejection(only(node).execute(ticket("bug"), { signal }), ExecutionError);
+    expect(failure).toMatchObject({ code: "ABORTED", cause: signal.reason });
+  });
+
   test("whose handler ends by the signal was stopped, and has not failed", async () => {
     const controller = new AbortController();
     const node = route<Ticket>(kind, {
@@ -223,6 +235,25 @@ describe("a handler is a node like any other", () => {
     await rejection(graph.execute(ticket("bug")), ExecutionError);
     online = true;
     expect((await graph.resume("r")).data).toEqual({ kind: "bill", answer: "half fixed" });
+  });
+
+  test("its context is that of the node", async () => {
+    const seen: unknown[] = [];
+    const node = route<Ticket>(kind, {
+      bug: (state, context) => {
+        const { runId, node, step, attempt, idempotencyKey, draining } = context;
+        seen.push(runId, node, step, attempt, idempotencyKey, draining.aborted);
+        context.progress({ title: "Bug", summary: "seen" });
+        context.ledger.usage({ inputTokens: 1 });
+        return state;
+      },
+    });
+    const graph = only(node);
+    const events = eventsOf(graph, "progress");
+    const { ledger } = await graph.execute(ticket("bug"));
+    expect(seen).toEqual(["r", "work", 0, 1, "r:0:work", false]);
+    expect(brief(events, "node", "title")).toEqual(["progress work Bug"]);
+    expect(ledger.nodes).toMatchObject({ work: { inputTokens: 1 } });
   });
 
   test("when it saves nothing, nothing is saved for it", async () => {

@@ -16,9 +16,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { type AnyEvent, MemoryStore, State, StateGraph } from "../../src/index.js";
 import { eventLog, type LogLine, readEventLog } from "../../src/observers/event-log.js";
+import { bundle } from "./bundle.js";
 import { event } from "./events.js";
 
 const folder = mkdtempSync(join(tmpdir(), "waymark-log-"));
@@ -117,6 +118,27 @@ describe("lines", () => {
     await log.close();
   });
 
+  test("more runs than files may be open, and more than are remembered", async () => {
+    const root = join(folder, "many");
+    const log = eventLog({ root });
+    for (const step of [0, 1]) {
+      for (let run = 0; run < 120; run++) log.onEvent(start(`r${run}`, step));
+    }
+    await log.close();
+    expect((await all({ root }, "r0")).map((line) => line.step)).toEqual([0, 1]);
+
+    const path = newPath();
+    const one = eventLog({ path, filter: ({ type }) => type === "node.start" });
+    one.onEvent(event("checkpoint.resume", "old", { node: "a", step: 1, resumeNode: "n" }));
+    one.onEvent(start("old", 1));
+    for (let run = 0; run < 10_000; run++) one.onEvent(event("state.set", `r${run}`, { key: "k" }));
+    one.onEvent(event("checkpoint.load", "new", { node: "", step: 0, checkpointId: "c" }));
+    one.onEvent(start("new"));
+    one.onEvent(start("old", 1));
+    expect(linesOf(path).map((line) => line.parent_id)).toEqual(["a-000", "", ""]);
+    await one.close();
+  });
+
   test("a run id is never a path", async () => {
     const root = join(folder, "ids", "inner");
     const log = eventLog({ root });
@@ -204,6 +226,16 @@ describe("torn tails", () => {
     ]);
     expect((await all({ path }, "r")).map((line) => line.step)).toEqual([0, 1]);
     await log.close();
+  });
+
+  test("a line that was appended to a torn one is read all the same", async () => {
+    const path = newPath();
+    const log = eventLog({ path });
+    log.onEvent(start("r", 0));
+    await log.close();
+    writeFileSync(path, `{"ts":"2026","event":"no${readFileSync(path, "utf8")}`);
+    expect((await all({ path }, "r")).map((line) => line.step)).toEqual([0]);
+    await expect(all({ path: folder }, "r")).rejects.toThrow("EISDIR");
   });
 
   test("a file that is nothing but a torn line is mended", async () => {
@@ -343,20 +375,28 @@ describe("when the disk does not keep up", () => {
     told.onEvent(start("r"));
     await told.flush();
     expect(errors).toMatchObject([{ code: "EISDIR" }]);
+    expect(print).toHaveBeenCalledTimes(2);
+
+    const nowhere = eventLog({ root: path });
+    nowhere.onEvent(start("one"));
+    nowhere.onEvent(start("two"));
+    await nowhere.close();
+    expect(nowhere.dropped).toBe(2);
+    expect(print).toHaveBeenCalledTimes(3);
   });
 });
 
 describe("many writers", () => {
-  const script = join(import.meta.dirname, "fixtures", "log-writer.ts");
-  const writer = (...args: readonly string[]) =>
-    fork(script, args, {
-      execArgv: ["--import", "tsx"],
-      stdio: ["ignore", "pipe", "inherit", "ipc"],
-    });
+  let script = "";
+  beforeAll(async () => {
+    script = await bundle(join(import.meta.dirname, "fixtures/log-writer.ts"), folder);
+  });
 
   test("50 concurrent runs in processes that are killed leave whole lines and lose none that was written", async () => {
     const path = newPath();
-    const children = Array.from({ length: 5 }, (_, index) => writer(path, `p${index}`, "10"));
+    const children = Array.from({ length: 5 }, (_, index) =>
+      fork(script, [path, `p${index}`, "10"]),
+    );
     // What each process says it has written, before it is killed in the middle of its work.
     const written = await Promise.all(
       children.map(async (child) => {

@@ -130,9 +130,10 @@ describe("sections", () => {
     const errors: unknown[] = [];
     const observer = markdownProgress({ path, onError: (error) => errors.push(error) });
     observer.onEvent(part("A"));
+    observer.onEvent(part("B"));
     await observer.close();
     expect(errors).toMatchObject([{ code: "EISDIR" }]);
-    expect(observer.dropped).toBe(1);
+    expect(observer.dropped).toBe(2);
     expect(() => markdownProgress({} as never)).toThrow("wants either a root or a path");
   });
 });

@@ -96,6 +96,7 @@ describe("a snapshot", () => {
     meter.onEvent(save("b"));
     expect(meter.snapshot().storage).toEqual({ bytesWritten: 650, bytesInUse: 550 });
     meter.onEvent(event("checkpoint.delete", "a", { node: "n", step: 1 }));
+    meter.onEvent(event("checkpoint.delete", "unknown", { node: "n", step: 1 }));
     expect(meter.snapshot().storage).toEqual({ bytesWritten: 650, bytesInUse: 50 });
     expect(meter.snapshot().checkpoints.bytes).toMatchObject({ count: 4, min: 50, max: 300 });
   });
@@ -175,6 +176,7 @@ describe("the text for Prometheus", () => {
     const data = { node: 'a "b"\\\n', step: 1, durationMs: 1500, usage: { costUsd: 0.25 } };
     meter.onEvent(event("node.complete", "a", data));
     meter.onEvent(event("checkpoint.error", "z", { action: "load", node: "", error: "x" }));
+    expect(metrics().prometheus()).not.toContain("success_ratio");
     const lines = meter.prometheus().split("\n");
     expect(lines).toContain("waymark_runs_started_total 1");
     expect(lines).toContain("waymark_runs_active 1");

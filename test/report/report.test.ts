@@ -161,12 +161,79 @@ describe("a report", () => {
       { event: "node.complete", usage: { x: "many" }, step: -1 },
       { event: "checkpoint.save" },
       { event: "my.event" },
+      { event: "node.start" },
+      { event: "decision", description: 3 },
+      { event: "node.complete", node: "x", step: 9 },
     ]) {
       appendFileSync(join(root, "r", "events.jsonl"), `${JSON.stringify({ ...line, ...more })}\n`);
     }
     appendFileSync(join(root, "r", "events.jsonl"), "null\n[]\n{}\n");
     expect((await report("r", { store, log })).totals.usage.inputTokens).toBe(40);
     expect((await report("r", { log })).status).toBe("completed");
+  });
+
+  test("of a run that goes on, waits or was cancelled says what is next", async () => {
+    const { store, graph, log, fault } = setting();
+    const stop = new AbortController();
+    graph.on("node.complete", ({ data }) => {
+      if (data.step === 2) stop.abort();
+    });
+    const state = State.create({ n: 0 }, { runId: "r" });
+    await graph.execute(state, { signal: stop.signal }).catch(() => {});
+    const cancelled = { status: "in_progress", completedSteps: 2, nextStep: "tick" };
+    expect(await report("r", { store, log })).toMatchObject(cancelled);
+    expect(await report("r", { log })).toMatchObject(cancelled);
+    expect(fault.times).toBe(0);
+
+    const other = setting();
+    const asking = new StateGraph<Data>({
+      observer: eventLog({ root: other.root }),
+      checkpoint: { store: other.store, interval: 1, preserve: true },
+    })
+      .addNode("ask", async (_state, context) => {
+        context.ledger.agent("atlas", { status: "waits", confidence: 0.4 });
+        context.ledger.decision({ description: "ask", rationale: "unsure", confidence: 0.5 });
+        return { n: Number(await context.pause("number", { reason: "which?", ask: "a number" })) };
+      })
+      .setEntryPoint("ask")
+      .setExitPoint("ask");
+    await asking.execute(State.create({ n: 0 }, { runId: "r" }));
+    expect(await report("r", { store: other.store, log: other.log })).toMatchObject({
+      status: "paused",
+      nextStep: "ask",
+      lastStep: undefined,
+      confidence: 0.4,
+      agents: { atlas: { status: "waits" } },
+    });
+    expect(await report("r", { log: other.log })).toMatchObject({
+      status: "paused",
+      nextStep: "ask",
+    });
+  });
+
+  test("of a store that can't be read is an error", async () => {
+    const { store } = setting();
+    const broken = Object.assign(Object.create(store) as MemoryStore, {
+      load: () => Promise.reject(new Error("disk")),
+    });
+    await expect(report("r", { store: broken })).rejects.toThrow("disk");
+  });
+
+  test("a checkpoint that the log does not know counts by its step", async () => {
+    const { root, store, start, graph } = setting();
+    await start();
+    // The log began after the first half of the run.
+    const path = join(folder, `late-${roots}.jsonl`);
+    const late = eventLog({ path, filter: ({ type }) => type !== "checkpoint.save" });
+    graph.on("*", (event) => late.onEvent(event));
+    await graph.resume("r", { step: 2 });
+    await graph.resume("r", { step: 4 });
+    await late.close();
+    const told = await report("r", { store, log: { path } });
+    expect(told).toMatchObject({ status: "completed", resumes: 2, repeated: { visits: 1 } });
+    expect(told.steps.map((step) => step.step)).toEqual([1, 2, 3, 4, 5]);
+    expect(told.steps.every((step) => step.saved)).toBe(true);
+    expect(root).toBeDefined();
   });
 
   test("wants a run that somebody knows", async () => {
@@ -225,6 +292,13 @@ describe("a report as text", () => {
     expect(html.match(/<td/g)).toHaveLength(5 * 9);
     expect(html).not.toMatch(/<(script|b|i|pre)>/);
     expect(html).toContain("<td>1.2 s</td>");
+    const quiet = toMarkdown({
+      ...told,
+      decisions: [],
+      totals: { ...told.totals, usage: { ...told.totals.usage, costUsd: 0.001, calls: 3 } },
+    });
+    expect(quiet).toContain("usage: 40 tokens (40 in, 0 out), $0.001, 3 calls");
+    expect(quiet).not.toContain("Decisions");
     expect(html).toContain("go &lt;b&gt;: | because");
   });
 });

@@ -54,7 +54,7 @@ export function isEnd({ type }: AnyEvent): boolean {
 }
 
 /** A step's id: its node, and how many completed before it. */
-export function stepId(node: string, step: number): string {
+function stepId(node: string, step: number): string {
   return `${node}-${String(step).padStart(3, "0")}`;
 }
 

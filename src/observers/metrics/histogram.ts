@@ -14,8 +14,16 @@ export interface HistogramSnapshot {
   readonly p95: number;
   /** About 99 % were at most this. */
   readonly p99: number;
-  /** How many were at most `le`, for each bound; the last bound is `Infinity`. */
-  readonly buckets: readonly { readonly le: number; readonly count: number }[];
+  /** How many values there were up to each of some fixed bounds. */
+  readonly buckets: readonly HistogramBucket[];
+}
+
+/** How many values there were up to a bound. */
+export interface HistogramBucket {
+  /** The bound; `Infinity` for the last. */
+  readonly le: number;
+  /** How many values were at most that. */
+  readonly count: number;
 }
 
 /** Counts values by fixed bounds; takes the same memory however many there are. */
@@ -63,16 +71,14 @@ export class Histogram {
   /** As if the values of a bucket were spread evenly; never beyond what was seen. */
   #quantile(share: number, count: number): number {
     if (count === 0) return 0;
-    const rank = share * count;
-    let below = 0;
-    for (const [at, inBucket] of this.#counts.entries()) {
-      if (below + inBucket >= rank && inBucket > 0) {
-        const low = Math.max(this.#min, this.#bounds[at - 1] ?? 0);
-        const high = Math.min(this.#max, this.#bounds[at] ?? this.#max);
-        return low + ((rank - below) / inBucket) * (high - low);
-      }
-      below += inBucket;
-    }
-    return this.#max;
+    let rank = share * count;
+    const at = this.#counts.findIndex((inBucket) => {
+      if (rank <= inBucket) return true;
+      rank -= inBucket;
+      return false;
+    });
+    const low = Math.max(this.#min, this.#bounds[at - 1] ?? 0);
+    const high = Math.min(this.#max, this.#bounds[at] ?? this.#max);
+    return low + (rank / (this.#counts[at] ?? rank)) * (high - low);
   }
 }

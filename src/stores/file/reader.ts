@@ -92,8 +92,8 @@ export class RunReader {
       const read = await this.#read<D>(path, sequence);
       if (read === undefined) return "changed";
       if (read instanceof CheckpointCorruptionError) {
+        if (!(await this.#setAside(sequence, read, emit))) return "changed";
         corrupt.push({ file: path, error: read });
-        await this.#setAside(sequence, read, emit);
       } else if (isAt(at, read)) {
         // What comes next goes after all that was ever there, also after what is in quarantine now.
         const place = isAny ? (listing?.newest ?? sequence) : sequence;
@@ -137,12 +137,16 @@ export class RunReader {
     }
   }
 
-  /** Moves a corrupt file to quarantine. If that can't be done the next older is used all the same. */
+  /**
+   * Moves a corrupt file to quarantine. If that can't be done the next older is used all the same.
+   *
+   * @returns whether it is to be passed over; not when it is gone, or is whole by now.
+   */
   async #setAside(
     sequence: number,
     { expected, actual }: CheckpointCorruptionError,
     emit: StoreContext["emit"],
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { fs, durable } = this.#settings;
     const path = join(this.#folder, checkpointName(sequence));
     const isBad = async (): Promise<boolean> =>
@@ -150,9 +154,11 @@ export class RunReader {
     try {
       const file = await quarantine(fs, this.#folder, sequence, durable, isBad);
       if (file !== undefined) emit?.("checkpoint.quarantine", { file, expected, actual });
+      return file !== undefined;
     } catch (error) {
       const problem = `${path} is corrupt, and could not be moved to quarantine: ${String(error)}`;
       emit?.("checkpoint.error", { action: "load", node: "", error: problem });
+      return true;
     }
   }
 

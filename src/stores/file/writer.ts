@@ -12,7 +12,7 @@ import { discard } from "./removal.js";
 import { syncFolder } from "./sync.js";
 
 /** How often a save looks again when what it built on was not there any more, and yet nobody else had saved. */
-const ATTEMPTS = 5;
+const ATTEMPTS = 100;
 /** Enough for the header of a document. */
 const HEAD = 64 * 1024;
 

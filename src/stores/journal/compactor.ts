@@ -65,7 +65,7 @@ export class Compactor {
 
   /** Empties the sealed files of the log up to this number and removes them. */
   async compact(upTo: number): Promise<void> {
-    const { fs, log, anchors } = this.#settings;
+    const { fs, log, reader, anchors } = this.#settings;
     const numbers = log.sealed.filter((number) => number <= upTo);
     const last = numbers.at(-1);
     if (last === undefined || !(await this.#begin())) return;
@@ -83,6 +83,7 @@ export class Compactor {
         const oldest = fs.lstat(log.path(numbers[0] ?? 0));
         return (await unless(["ENOENT"], oldest, undefined)) !== undefined;
       };
+      await reader.setDamagesAside();
       const moves = await inParallel(views, (view) => this.#move(view, last, isDue));
       const done = moves.flatMap((move) => move ?? []);
       if (done.length < moves.length) return;
@@ -161,7 +162,8 @@ export class Compactor {
     const { key, runId } = view;
     const folder = reader.folder(runId);
     return reader.with(runId, async () => {
-      const { entries, needed } = await reader.known(view);
+      const { entries, needed, corrupt } = await reader.known(view);
+      for (const line of corrupt) await reader.setAside(view, line);
       if (entries.length === 0) {
         return { key, obsolete: [], anchor: { id: "", sequence: 0 }, removed: folder };
       }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import * as crypto from "node:crypto";
 
 /*
  * All that a journal writes are lines, each a JSON object of its own:
@@ -53,6 +53,7 @@ export interface Damage {
 
 /** The name of a run in a line: its id as it stands in JSON, byte by byte. */
 export function runKey(runId: string): string {
+  if (/^[\w.-]*$/.test(runId)) return runId;
   return Buffer.from(JSON.stringify(runId).slice(1, -1)).toString("latin1");
 }
 
@@ -82,8 +83,12 @@ export function toLine(kind: LineKind, header: string, content?: string): Buffer
   return bytes;
 }
 
+// Node 20.12 and newer hash in one call, twice as fast.
+const hashOnce: typeof crypto.hash | undefined = crypto.hash;
+
 function hashOf(line: Uint8Array): string {
-  return createHash("sha256").update(line.subarray(FRAME)).digest("hex");
+  const hashed = line.subarray(FRAME);
+  return hashOnce?.("sha256", hashed) ?? crypto.createHash("sha256").update(hashed).digest("hex");
 }
 
 /** What is wrong with a line; `undefined` when it is, byte by byte, what was written. */

@@ -242,7 +242,8 @@ export class JournalReader {
     emit: StoreContext["emit"],
   ): Promise<State<D> | "changed" | undefined> {
     const isAny = at.step === undefined && at.checkpointId === undefined;
-    for (const line of known.corrupt.splice(0)) faults.push(await this.#setAside(view, line, emit));
+    await this.setDamagesAside(emit);
+    for (const line of known.corrupt) faults.push(await this.setAside(view, line, emit));
     const kept = [...known.kept].reverse();
     const headers = isAny ? [] : await this.headers(view, kept);
     if (headers === undefined) return "changed";
@@ -263,7 +264,7 @@ export class JournalReader {
         }
         known.spoil(one);
         const { expected, actual } = read;
-        faults.push(await this.#setAside(view, { ...one, expected, actual }, emit));
+        faults.push(await this.setAside(view, { ...one, expected, actual }, emit));
         break;
       }
       if (reads.length < chain.length || !areLinked(reads)) continue;
@@ -276,10 +277,29 @@ export class JournalReader {
     return undefined;
   }
 
-  async #setAside(
+  /** Copies what is no line of any run to quarantine, unless it looks like what a crash leaves behind. */
+  async setDamagesAside(emit?: StoreContext["emit"]): Promise<void> {
+    const { log } = this.#settings;
+    for (const { log: file, offset, length, torn } of log.damages) {
+      if (torn) continue;
+      const spot = { file, inLog: true, offset, length };
+      const [text] = (await this.lines("", [spot])) ?? [];
+      if (text === undefined) continue;
+      const line = {
+        ...spot,
+        sequence: 0,
+        expected: "a line of a journal",
+        actual: "something else",
+      };
+      await setAside(this.#settings, log.folder, line, text, emit);
+    }
+  }
+
+  /** Copies a line that is not what was written to quarantine; tells of it the first time. */
+  async setAside(
     view: RunView,
     line: CorruptLine,
-    emit: StoreContext["emit"],
+    emit?: StoreContext["emit"],
   ): Promise<CheckpointCorruptionError> {
     const path = this.#path(view.runId, line);
     const { expected, actual } = line;

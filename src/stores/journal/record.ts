@@ -13,6 +13,18 @@ import { faultOf, type LineKind, partsOf, toLine } from "./line.js";
 
 const FORMAT = 1;
 
+/** What of a State's JSON the header says. */
+const inHeader: ReadonlySet<string> = new Set([
+  "runId",
+  "sequence",
+  "checkpointId",
+  "checkpointNode",
+  "timestamp",
+  "step",
+  "status",
+  "reason",
+]);
+
 /** What a record says of itself in clear, also when it is encrypted. */
 export interface RecordHeader extends DocumentHeader {
   /** The record of this run that comes before it; absent when that is `parentId`. */
@@ -60,6 +72,8 @@ export interface Read {
 /** Turns States into lines of a journal and back. */
 export class RecordCodec {
   readonly #pipeline: Pipeline;
+  /** Whether nothing is compressed or encrypted. */
+  readonly #clear: boolean;
   readonly #redact: Patterns | undefined;
   readonly #snapshotEvery: number;
   /** The JSON of what can't change, so that what stayed the same is the same in the next State too. */
@@ -68,7 +82,8 @@ export class RecordCodec {
   /** @throws ConfigError when an option is not what it must be. */
   constructor(options: CodecOptions | undefined, snapshotEvery: number) {
     this.#pipeline = new Pipeline(options);
-    const { redact = [] } = options ?? {};
+    const { redact = [], compress, encrypt } = options ?? {};
+    this.#clear = compress === undefined && encrypt === undefined;
     this.#redact = redact.length === 0 ? undefined : new Patterns(redact);
     this.#snapshotEvery = snapshotEvery;
   }
@@ -85,43 +100,33 @@ export class RecordCodec {
    *
    * @throws SerializationError that names the path of what can't be saved.
    */
-  async encode<D extends object>(
+  encode<D extends object>(
     state: State<D>,
     place: Place,
     base: Base | undefined,
-  ): Promise<Written> {
+  ): Written | Promise<Written> {
     const { tree, redacted } = this.#treeOf(state);
+    const { checkpointId } = place;
     const usable =
       base !== undefined &&
       base.checkpointId === place.previous &&
       base.patches < this.#snapshotEvery - 1;
     if (usable) {
       const changes = stringify(difference(base.tree, tree));
-      const patchBytes = base.patchBytes + changes.length;
-      if (patchBytes <= base.snapshotBytes) {
-        const line = await this.#line("patch", state, place, changes, redacted);
-        const { snapshotBytes } = base;
-        return {
-          kind: "patch",
-          line,
-          base: {
-            checkpointId: place.checkpointId,
-            tree,
-            snapshotBytes,
-            patchBytes: base.patchBytes + line.length,
-            patches: base.patches + 1,
-          },
-        };
+      const { snapshotBytes, patchBytes, patches } = base;
+      if (patchBytes + changes.length <= snapshotBytes) {
+        return this.#line("patch", state, place, changes, redacted, (line) => ({
+          checkpointId,
+          tree,
+          snapshotBytes,
+          patchBytes: patchBytes + line.length,
+          patches: patches + 1,
+        }));
       }
     }
-    const line = await this.#line("snapshot", state, place, stringify(tree), redacted);
-    const { checkpointId } = place;
-    const snapshotBytes = line.length;
-    return {
-      kind: "snapshot",
-      line,
-      base: { checkpointId, tree, snapshotBytes, patchBytes: 0, patches: 0 },
-    };
+    return this.#line("snapshot", state, place, stringify(tree), redacted, (line) => {
+      return { checkpointId, tree, snapshotBytes: line.length, patchBytes: 0, patches: 0 };
+    });
   }
 
   /**
@@ -154,13 +159,31 @@ export class RecordCodec {
     const data = isPlain ? fields.data : encode(own(fields.data), "data", this.#known);
     const json: StateJSON = { ...encodeState({ ...fields, data: {}, traits: PLAIN }), data };
     const kept = this.#redact === undefined ? json : redactState(json, this.#redact);
-    const { runId: _run, checkpointId: _id, sequence: _sequence, ...rest } = kept;
-    const { checkpointNode: _node, timestamp: _time, step: _step, ...less } = rest;
-    const { status: _status, reason: _reason, ...tree } = less;
+    const tree: Record<string, unknown> = {};
+    for (const key of Object.keys(kept)) {
+      if (!inHeader.has(key)) tree[key] = kept[key as keyof StateJSON];
+    }
     return { tree, redacted: kept !== json };
   }
 
-  async #line<D extends object>(
+  /** Without a codec it is made at once: to wait for nothing costs as much as to write a small patch. */
+  #line<D extends object>(
+    kind: "snapshot" | "patch",
+    state: State<D>,
+    place: Place,
+    text: string,
+    redacted: boolean,
+    baseOf: (line: Buffer) => Base,
+  ): Written | Promise<Written> {
+    const written = (line: Buffer): Written => ({ kind, line, base: baseOf(line) });
+    if (this.#clear) {
+      const record = redacted ? ({ redacted } as const) : undefined;
+      return written(toLine(kind, headerText(state, place, record), text));
+    }
+    return this.#sealed(kind, state, place, text, redacted).then(written);
+  }
+
+  async #sealed<D extends object>(
     kind: "snapshot" | "patch",
     state: State<D>,
     place: Place,

@@ -1,0 +1,153 @@
+import type { Claim } from "../checkpoint/store.js";
+import { after } from "../clock.js";
+import { ExecutionError, isWaymarkError } from "../errors.js";
+import type { Prepare } from "../run/runner.js";
+import type { RunStatus } from "../state/record.js";
+import { Attempt, type AttemptSettings } from "./attempt.js";
+
+/** A graph whose runs can be recovered: any {@link StateGraph}. */
+export interface RecoverableGraph {
+  /** Its name, which its checkpoints carry. */
+  readonly name: string;
+  /** Stops its runs so that they can be resumed. */
+  drain(): Promise<void>;
+  /** @internal */
+  recover(
+    runId: string,
+    signal: AbortSignal,
+    prepare: Prepare,
+  ): Promise<{ readonly status: RunStatus } | undefined>;
+}
+
+/** What {@link recoverRuns} did with a run. */
+export interface RunRecovery {
+  /** The run. */
+  readonly runId: string;
+  /** The name of its graph. */
+  readonly graph: string;
+  /**
+   * - `completed`, `paused`: it went on and came to that;
+   * - `failed`, `timed-out`: this attempt did; the next startup tries again;
+   * - `gave-up`: there were enough attempts; the run is marked as failed and tried no more;
+   * - `skipped`: it was left alone, or the attempt does not count; `reason` says why.
+   */
+  readonly outcome: "completed" | "paused" | "failed" | "timed-out" | "gave-up" | "skipped";
+  /** How often it was tried without getting any further, this time too. */
+  readonly attempts: number;
+  /** Whether it went back by one checkpoint first. */
+  readonly fellBack: boolean;
+  /** Why it was skipped, or was left behind. */
+  readonly reason?: string;
+  /** What the run failed with, or the attempt to load it. */
+  readonly error?: unknown;
+}
+
+/** What came of a run: its outcome, the reason and the error. */
+export type Outcome = Pick<RunRecovery, "outcome" | "reason" | "error">;
+
+/** How one run is recovered. */
+export interface RecoverySettings extends AttemptSettings {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** How long a run that was cancelled may take to stop before it is left behind, in milliseconds. */
+const GRACE = 5000;
+
+/** Goes on with one run. Its claim is released when it has really stopped. Never rejects. */
+export async function recoverRun(
+  graph: RecoverableGraph,
+  runId: string,
+  claim: Claim,
+  settings: RecoverySettings,
+): Promise<Omit<RunRecovery, "runId" | "graph">> {
+  const attempt = new Attempt(settings);
+  const deadline = new Deadline(settings.timeoutMs, settings.signal);
+  const release = (): Promise<void> => claim.release().catch(() => {});
+  const going = goOn(graph, runId, attempt, deadline).finally(release);
+  const outcome = await Promise.race([going, deadline.late]);
+  deadline.end();
+  return { attempts: attempt.count, fellBack: attempt.fellBack, ...outcome };
+}
+
+async function goOn(
+  graph: RecoverableGraph,
+  runId: string,
+  attempt: Attempt,
+  deadline: Deadline,
+): Promise<Outcome> {
+  // What is written about the attempt must be, whatever was cancelled; should it fail, the attempt counts.
+  const note = (prepare: Prepare): Promise<unknown> =>
+    graph.recover(runId, new AbortController().signal, prepare).catch(() => {});
+  try {
+    const state = await graph.recover(runId, deadline.signal, attempt.begin);
+    if (state?.status === "completed" || state?.status === "paused") {
+      return { outcome: state.status };
+    }
+    if (attempt.gaveUp) return { outcome: "gave-up" };
+    return { outcome: "skipped", reason: "it has come to its end, or to a pause, meanwhile" };
+  } catch (error) {
+    if (isWaymarkError(error, "CHECKPOINT_CONFLICT")) {
+      return { outcome: "skipped", reason: "another process has taken it", error };
+    }
+    const isAborted = isWaymarkError(error, "ABORTED");
+    if (isAborted ? !deadline.passed : !(error instanceof ExecutionError)) {
+      await note(attempt.undo);
+      const reason = isAborted ? "the recovery was cancelled" : "it can't be resumed";
+      return { outcome: "skipped", reason, error };
+    }
+    if (!attempt.gaveUp) return { outcome: isAborted ? "timed-out" : "failed", error };
+    await note(attempt.giveUp);
+    return { outcome: "gave-up", error };
+  }
+}
+
+/** Cancels a run when its time is over, or when whoever started it says so. */
+class Deadline {
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal | undefined;
+  /** Comes when the run has been cancelled and does not stop. */
+  readonly late: Promise<Outcome>;
+  #resolve: (outcome: Outcome) => void = () => {};
+  #cancel: () => void;
+  #passed = false;
+
+  constructor(timeoutMs: number, outer: AbortSignal | undefined) {
+    this.late = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+    this.#outer = outer;
+    this.#cancel = after(timeoutMs, () => {
+      this.#passed = true;
+      const error = new Error(`the recovery took longer than its timeout of ${timeoutMs} ms`);
+      error.name = "TimeoutError";
+      this.#stop(error);
+    });
+    outer?.addEventListener("abort", this.#abort);
+    if (outer?.aborted) this.#abort();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Whether the time is over. */
+  get passed(): boolean {
+    return this.#passed;
+  }
+
+  end(): void {
+    this.#cancel();
+    this.#outer?.removeEventListener("abort", this.#abort);
+  }
+
+  readonly #abort = (): void => this.#stop(this.#outer?.reason);
+
+  #stop(why: unknown): void {
+    this.end();
+    this.#controller.abort(why);
+    const outcome = this.#passed ? "timed-out" : "skipped";
+    const reason = "it was cancelled and does not stop: its node ignores context.signal";
+    this.#cancel = after(GRACE, () => this.#resolve({ outcome, reason }));
+  }
+}

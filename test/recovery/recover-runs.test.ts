@@ -1,0 +1,244 @@
+import { describe, expect, test } from "vitest";
+import { type NodeFunction, pause, type RecoverOptions, recoverRuns, StateGraph } from "waymark";
+import { bare, linear, mark, RecordingStore, start, type Trail } from "../graphs.js";
+import { restarted, settled, world } from "./crashes.js";
+
+describe("unfinished runs", () => {
+  test("a run whose process died goes on after what was saved", async () => {
+    const { begin, recover, ran, store } = world("crash");
+    await begin();
+    expect(await recover()).toEqual([
+      { runId: "r", graph: "trail", outcome: "completed", attempts: 1, fellBack: false },
+    ]);
+    expect(ran).toEqual(["a", "b", "b", "c"]);
+    expect(store.log).toEqual([
+      "start:@0",
+      "interval:a@1",
+      "recovery:a@1",
+      "interval:b@2",
+      "complete:c@3",
+    ]);
+    expect((await store.load("r")).toJSON()).not.toHaveProperty("recovery");
+  });
+
+  test("a run that failed is tried again, its failure kept until it gets further", async () => {
+    const { begin, recover, store } = world("throw", "crash", "work");
+    await begin();
+    await recover();
+    const left = await store.load("r");
+    expect(left).toMatchObject({ status: "failed", error: { message: "boom" } });
+    expect(left.toJSON().recovery).toEqual({ attempts: 1, step: 1, results: 0 });
+    expect(await recover()).toMatchObject([{ outcome: "completed", attempts: 2 }]);
+  });
+
+  test("a run that never started goes on from its first node", async () => {
+    const { begin, recover, graphIn, store, ran } = world();
+    await begin();
+    ran.length = 0;
+    const { runId } = await graphIn(store).fork("r", 0);
+    expect((await store.load(runId)).status).toBe("pending");
+    expect(await recover()).toMatchObject([{ runId, outcome: "completed" }]);
+    expect(ran).toEqual(["a", "b", "c"]);
+  });
+
+  test("those that completed are not touched, and paused ones wait", async () => {
+    const store = new RecordingStore();
+    const config = { name: "trail", checkpoint: { store, interval: 1, preserve: true } };
+    await linear(["a"], config).execute(start("completed"));
+    const pausing: NodeFunction<Trail> = (state) => pause(state, { reason: "wait", ask: "?" });
+    const graph = linear(["a"], config, { a: pausing });
+    await graph.execute(start("paused"));
+    const before = store.saved.length;
+    expect(await recoverRuns({ store: restarted(store), graphs: [graph] })).toEqual([]);
+    expect(store.saved).toHaveLength(before);
+  });
+
+  test("a run that comes to a pause is reported so", async () => {
+    const store = new RecordingStore();
+    let crash = true;
+    const node: NodeFunction<Trail> = (state) =>
+      crash ? new Promise(() => {}) : pause(state, { reason: "wait" });
+    const config = { checkpoint: { store, interval: 1 } };
+    linear(["a", "b"], config, { a: node }).execute(start("r"));
+    await settled();
+    crash = false;
+    const opened = restarted(store);
+    const graph = linear(["a", "b"], { checkpoint: { store: opened, interval: 1 } }, { a: node });
+    expect(await recoverRuns({ store: opened, graphs: [graph] })).toMatchObject([
+      { outcome: "paused" },
+    ]);
+    expect(await recoverRuns({ store: opened, graphs: [graph] })).toEqual([]);
+  });
+
+  test("a run that was resumed from a pause and died goes on, with its answer", async () => {
+    const store = new RecordingStore();
+    let crash = true;
+    const a: NodeFunction<Trail> = async (_state, context) => {
+      const answer = await context.pause("ok", { reason: "wait" });
+      return crash ? new Promise(() => {}) : { trail: [`answer ${answer}`] };
+    };
+    const graph = linear(["a"], { checkpoint: { store, interval: 1, preserve: true } }, { a });
+    await graph.execute(start("r"));
+    graph.resume("r", { input: 7 });
+    await settled();
+    crash = false;
+    await recoverRuns({ store: restarted(store), graphs: [graph] });
+    expect((await store.load<Trail>("r")).data.trail).toEqual(["answer 7"]);
+  });
+
+  test("a run that died at an exit point, with its pause answered, completes", async () => {
+    const store = new RecordingStore();
+    const a: NodeFunction<Trail> = (state) => pause(state, { reason: "wait", ask: "?" });
+    const graph = linear(["a"], { checkpoint: { store, interval: 1, preserve: true } }, { a });
+    await graph.execute(start("r"));
+    store.afterSave = () => {
+      throw new Error("crash");
+    };
+    await graph.resume("r", { input: { trail: ["x"] } }).catch(() => {});
+    store.afterSave = () => {};
+    const opened = restarted(store);
+    expect(await recoverRuns({ store: opened, graphs: [graph] })).toMatchObject([
+      { outcome: "completed" },
+    ]);
+    expect(await store.load<Trail>("r")).toMatchObject({
+      status: "completed",
+      data: { trail: ["x"] },
+    });
+  });
+
+  test("a run with work done once in its node does not repeat it", async () => {
+    const store = new RecordingStore();
+    const calls: string[] = [];
+    let crash = true;
+    const a: NodeFunction<Trail> = async (state, context) => {
+      await context.once("pay", () => calls.push("pay"));
+      if (crash) await new Promise(() => {});
+      return mark(state, context);
+    };
+    const config = { checkpoint: { store, interval: 1, preserve: true } };
+    linear(["a"], config, { a }).execute(start("r"));
+    await settled();
+    crash = false;
+    const opened = restarted(store);
+    const graph = linear(["a"], { checkpoint: { store: opened, interval: 1 } }, { a });
+    await recoverRuns({ store: opened, graphs: [graph] });
+    expect(calls).toEqual(["pay"]);
+  });
+});
+
+describe("whose run it is", () => {
+  test("is told by the name of its graph; a run of another is reported and left alone", async () => {
+    const { begin, recover, graphIn, store } = world("crash");
+    await begin();
+    const before = store.saved.length;
+    const opened = restarted(store);
+    expect(await recover({ store: opened, graphs: [graphIn(opened, "other")] })).toEqual([
+      {
+        runId: "r",
+        graph: "trail",
+        outcome: "skipped",
+        attempts: 0,
+        fellBack: false,
+        reason: 'graph "trail" is not among those given',
+      },
+    ]);
+    expect(store.saved).toHaveLength(before);
+  });
+
+  test("may be told by a key too, for a graph that was renamed", async () => {
+    const { begin, recover, graphIn, store } = world("crash");
+    await begin();
+    const opened = restarted(store);
+    const graphs = { trail: graphIn(opened, "new name") };
+    expect(await recover({ store: opened, graphs })).toMatchObject([{ outcome: "completed" }]);
+  });
+
+  test("of several graphs each gets its own", async () => {
+    const store = new RecordingStore();
+    const names = ["one", "two"];
+    const [dead, opened] = [restarted(store), restarted(store)];
+    const graphOf = (name: string, opened: typeof dead, a?: NodeFunction<Trail>) =>
+      linear(["a"], { name, checkpoint: { store: opened, interval: 1 } }, a && { a });
+    for (const name of names) graphOf(name, dead, () => new Promise(() => {})).execute(start(name));
+    await settled();
+    const ran: string[] = [];
+    const graphs = names.map((name) =>
+      graphOf(name, opened, (state) => {
+        ran.push(`${name} ${state.runId}`);
+        return state;
+      }),
+    );
+    await recoverRuns({ store: opened, graphs });
+    expect(ran.sort()).toEqual(["one one", "two two"]);
+  });
+});
+
+describe("what can't be resumed is skipped, with the error, and is left as it is", () => {
+  test.each<
+    [
+      what: string,
+      change: (opened: RecoverOptions["store"]) => StateGraph<Trail, string>,
+      code: string,
+    ]
+  >([
+    [
+      "a node that is gone",
+      (store) =>
+        linear(["x", "y"], { name: "trail", checkpoint: { store: store as never, interval: 1 } }),
+      "GRAPH_NODE_UNKNOWN",
+    ],
+    ["a graph that does not save", () => linear(["a", "b", "c"], { name: "trail" }), "CONFIG"],
+    [
+      "a graph with another store",
+      () =>
+        linear(["a", "b", "c"], {
+          name: "trail",
+          checkpoint: { store: new RecordingStore(), interval: 1 },
+        }),
+      "CHECKPOINT_NOT_FOUND",
+    ],
+    [
+      "a graph that is not whole",
+      () => new StateGraph<Trail, string>({ name: "trail" }),
+      "GRAPH_NO_NODES",
+    ],
+  ])("%s", async (_what, change, code) => {
+    const { begin, recover, store } = world("crash");
+    await begin();
+    const before = store.saved.length;
+    const opened = restarted(store);
+    const [report] = await recover({ store: opened, graphs: [change(opened)] });
+    expect(report).toMatchObject({ outcome: "skipped", reason: "it can't be resumed" });
+    expect(report?.error).toMatchObject({ code });
+    expect(store.saved).toHaveLength(before);
+  });
+
+  test("a checkpoint of a newer version", async () => {
+    const store = new RecordingStore();
+    const graphOf = (version: number, a?: NodeFunction<Trail>) =>
+      linear(["a"], { version, checkpoint: { store: restarted(store), interval: 1 } }, a && { a });
+    graphOf(2, () => new Promise(() => {})).execute(start("r"));
+    await settled();
+    const reports = await recoverRuns({ store: restarted(store), graphs: [graphOf(1)] });
+    expect(reports).toMatchObject([{ outcome: "skipped", error: { code: "MIGRATION" } }]);
+    expect(store.saved).toHaveLength(1);
+  });
+
+  test("a checkpoint that can't be read, in a store that can't list its runs by status", async () => {
+    const { begin, graphIn, store } = world("crash");
+    await begin();
+    await store.save(start("broken"));
+    const opened = bare(restarted(store));
+    const failing = {
+      ...opened,
+      load: (runId: string) =>
+        runId === "broken" ? Promise.reject(new Error("torn")) : store.load(runId),
+    } as typeof opened;
+    const reports = await recoverRuns({ store: failing, graphs: [graphIn(opened)] });
+    expect(reports).toMatchObject([
+      { runId: "r", outcome: "completed" },
+      { runId: "broken", outcome: "skipped", reason: "its checkpoint can't be read" },
+    ]);
+    expect(reports[1]?.error).toEqual(new Error("torn"));
+  });
+});

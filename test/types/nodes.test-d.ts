@@ -1,0 +1,119 @@
+import { describe, expectTypeOf, test } from "vitest";
+import {
+  chain,
+  type DagTasks,
+  dag,
+  type ItemContext,
+  type NodeFunction,
+  parallel,
+  route,
+  type State,
+  StateGraph,
+  subgraph,
+} from "waymark";
+
+interface Doc {
+  words: string[];
+  text: string;
+  sizes: number[];
+}
+
+const inner = new StateGraph<{ n: number }>()
+  .addNode("n", (state) => state)
+  .setEntryPoint("n")
+  .setExitPoint("n");
+
+describe("the nodes that are made", () => {
+  test("take their types from the graph they are added to", () => {
+    new StateGraph<Doc>()
+      .addNode(
+        "chain",
+        chain(
+          (state) => state.data.words,
+          (state, word, context) => {
+            expectTypeOf(word).toEqualTypeOf<string>();
+            expectTypeOf(state).toEqualTypeOf<State<Doc>>();
+            expectTypeOf(context).toEqualTypeOf<ItemContext<Doc>>();
+            return { text: state.data.text + word };
+          },
+        ),
+      )
+      .addNode(
+        "parallel",
+        parallel([1n, 2n], async (_state, item) => Number(item), {
+          merge: (state, sizes) => {
+            expectTypeOf(sizes).toEqualTypeOf<readonly number[]>();
+            return state.set("sizes", [...sizes]);
+          },
+          onProgress: (_completed, _total, size) => expectTypeOf(size).toEqualTypeOf<number>(),
+        }),
+      )
+      .addNode(
+        "route",
+        route(
+          (state) => state.data.text,
+          {
+            a: () => ({ text: "a" }),
+            b: chain(["x"], (_state, item) => ({ text: item })),
+            c: (state) => state.set("text", "c"),
+          },
+          (state) => state,
+        ),
+      )
+      .addNode(
+        "subgraph",
+        subgraph(inner, {
+          in: (state) => ({ n: state.data.words.length }),
+          out: (_state, { data }) => ({ sizes: [data.n] }),
+        }),
+      )
+      .addEdge("chain", "parallel");
+  });
+
+  test("refuse changes that the data can't take", () => {
+    const graph = new StateGraph<Doc>();
+    const echo = (_state: State<Doc>, item: string): string => item;
+    // @ts-expect-error text is a string
+    const number = () => chain<Doc, string>(["x"], () => ({ text: 1 }));
+    const strings = { merge: (_state: State<Doc>, sizes: readonly string[]) => ({ sizes }) };
+    // @ts-expect-error sizes are numbers
+    const sizes = () => graph.addNode("b", parallel(["x"], echo, strings));
+    // @ts-expect-error there is no title
+    const title = () => route<Doc>(() => "a", { a: (state) => state.set("title", "") });
+    expectTypeOf([number, sizes, title]).toExtend<readonly unknown[]>();
+    // @ts-expect-error n is a number
+    graph.addNode("d", subgraph(inner, { in: () => ({ n: "1" }), out: (state) => state }));
+  });
+
+  test("stand on their own", () => {
+    const node = parallel(
+      (state: State<Doc>) => state.data.words,
+      (_state, word) => word.length,
+    );
+    expectTypeOf(node).toEqualTypeOf<NodeFunction<Doc>>();
+    const other = chain(["a"], (state: State<Doc>, item) => ({ text: state.data.text + item }));
+    expectTypeOf(other).toEqualTypeOf<NodeFunction<Doc>>();
+  });
+});
+
+describe("a dag", () => {
+  test("knows its data, or learns it from its tasks", () => {
+    const graph = dag<Doc>({
+      text: { run: () => "a" },
+      sizes: { dependsOn: ["text"], run: async ({ data }) => [data.text.length] },
+    });
+    expectTypeOf(graph).toEqualTypeOf<StateGraph<Doc, string>>();
+    const learnt = dag({ a: { run: () => 1 }, b: { dependsOn: ["a"], run: async () => "b" } });
+    expectTypeOf(learnt.execute).parameter(0).toEqualTypeOf<State<{ a: number; b: string }>>();
+  });
+
+  test("refuses results and dependencies that don't fit", () => {
+    const wrong: DagTasks<Doc> = {
+      // @ts-expect-error text is a string
+      text: { run: () => 1 },
+      // @ts-expect-error there is no title
+      sizes: { dependsOn: ["title"], run: () => [] },
+    };
+    expectTypeOf(wrong).toExtend<object>();
+  });
+});
