@@ -1,5 +1,5 @@
 /** node contender-process.mjs <module> <options>: for each number of steps it is sent, answers µs per step. */
-const { run } = await import(process.argv[2]);
+const { run, prepare } = await import(process.argv[2]);
 const options = JSON.parse(process.argv[3]);
 
 process.on("message", async (steps) => {
@@ -10,6 +10,7 @@ process.on("message", async (steps) => {
 
 /** No forced collection before it: that throws away compiled code, which hurts the large contenders most. */
 async function timed(steps) {
+  await prepare?.(options);
   const start = performance.now();
   const made = await run(steps, options);
   const elapsed = performance.now() - start;

@@ -22,8 +22,8 @@ export interface AppendFileOptions {
   readonly maxPendingBytes: number;
   /** Mends the end of a file that a killed process may have left, when it is opened. */
   readonly repair: (path: string, file: number) => void;
-  /** Mends what a killed process may have left right before this piece; the file has this size now. */
-  readonly mend?: (path: string, file: number, piece: Uint8Array, size: number) => void;
+  /** Mends what processes that were killed may have left between these places, where others have written too. */
+  readonly mend?: (path: string, file: number, from: number, to: number) => void;
   /** Is asked before each write; may move the file out of the way, then says `true`. */
   readonly isFull?: (path: string, size: number, more: number, inode: number) => boolean;
   /** What to write when pieces were dropped and the disk takes more again; nothing by default. */
@@ -39,6 +39,8 @@ const FIRST_REST = 100;
 const LONGEST_REST = 10_000;
 /** After an error nothing is tried for so many milliseconds. */
 const PAUSE = 1000;
+/** After so many bytes, and at the end, it is looked at what others have written. */
+const LOOK_BYTES = 64 * 1024;
 /** One write of the background is about so large at most. */
 const BATCH = 1 << 20;
 
@@ -60,8 +62,10 @@ const closeLater = promisify(close);
 export class AppendFile {
   readonly #options: AppendFileOptions;
   #file: number | undefined;
-  /** The size after our last write. */
+  /** The size after our last write, if nobody else has written. */
   #size = 0;
+  /** The size when it was last looked at. */
+  #seen = 0;
   #inode = 0;
   #queue: string[] = [];
   #pending = 0;
@@ -111,6 +115,11 @@ export class AppendFile {
   /** Lets go of the file once nothing waits any more; another piece opens it again. */
   async close(): Promise<void> {
     await this.flush();
+    try {
+      this.#look();
+    } catch (error) {
+      this.#options.onError(error);
+    }
     this.#shut();
   }
 
@@ -134,12 +143,13 @@ export class AppendFile {
     if (found !== undefined) repair(path, this.#file);
     const { size, ino } = fstatSync(this.#file);
     this.#size = size;
+    this.#seen = size;
     this.#inode = ino;
     return this.#file;
   }
 
   #writeNow(piece: string): void {
-    const { path, isFull, mend } = this.#options;
+    const { path, isFull } = this.#options;
     if (isFull?.(path, this.#size, piece.length, this.#inode)) this.#shut();
     const target = this.#open();
     if (target === undefined) throw new Error(`${path} is no file any more`);
@@ -147,10 +157,18 @@ export class AppendFile {
     const bytes = Buffer.from(this.#notice() + piece);
     for (let at = 0; at < bytes.length; ) at += writeSync(target, bytes, at);
     this.#noticed = dropped;
-    const expected = this.#size + bytes.length;
-    this.#size = fstatSync(target).size;
-    // Somebody else has written, and may have been killed while doing so.
-    if (this.#size !== expected) mend?.(path, target, bytes, this.#size);
+    this.#size += bytes.length;
+    if (this.#size - this.#seen > LOOK_BYTES) this.#look();
+  }
+
+  /** Looks whether somebody else has written too, and may have been killed while doing so. */
+  #look(): void {
+    if (this.#file === undefined) return;
+    const { path, mend } = this.#options;
+    const { size } = fstatSync(this.#file);
+    if (size !== this.#size) mend?.(path, this.#file, this.#seen, size);
+    this.#size = size;
+    this.#seen = size;
   }
 
   #wait(piece: string): void {

@@ -7,7 +7,7 @@ import { isoNow } from "../clock.js";
 import type { AnyEvent } from "../events.js";
 import { callable, checkOptions, integer } from "../options.js";
 import { AppendFile } from "./append-file.js";
-import { mendBefore, Rotation, repairLines } from "./event-log/files.js";
+import { mendLines, Rotation, repairLines } from "./event-log/files.js";
 import { checkRedaction, Lines, type LogRedaction } from "./event-log/lines.js";
 import { LOG_FILE } from "./event-log/reader.js";
 import { isEnd } from "./event-log/trace.js";
@@ -111,7 +111,7 @@ class JsonLog implements EventLog {
       return new AppendFile({
         ...setting,
         repair: repairLines,
-        mend: mendBefore,
+        mend: mendLines,
         isFull,
         notice,
       });

@@ -6,6 +6,7 @@ import {
   freezeSet,
   looksTagged,
   MAX_DEPTH,
+  MAX_DIGITS,
   MAX_LENGTH,
   OPAQUE,
   PLAIN,
@@ -128,7 +129,9 @@ const tags: ReadonlyMap<string, DecodeTag> = new Map<string, DecodeTag>([
   [
     "$bigint",
     (content) =>
-      typeof content === "string" && /^-?\d+$/.test(content) ? BigInt(content) : undefined,
+      typeof content === "string" && content.length <= MAX_DIGITS && /^-?\d+$/.test(content)
+        ? BigInt(content)
+        : undefined,
   ],
   [
     "$number",

@@ -21,6 +21,7 @@ import {
   isSettled,
   looksTagged,
   MAX_DEPTH,
+  MAX_DIGITS,
   MAX_LENGTH,
   setKey,
 } from "./own.js";
@@ -52,7 +53,13 @@ export function encode(value: unknown, root: string, known?: WeakMap<object, unk
 function encodeAt(value: unknown, above: Above): unknown {
   if (isPlain(value, above.size)) return value;
   if (value === undefined) return { $undefined: true };
-  if (typeof value === "bigint") return { $bigint: value.toString() };
+  if (typeof value === "bigint") {
+    const digits = value.toString();
+    if (digits.length <= MAX_DIGITS) return { $bigint: digits };
+    throw new Refusal(
+      `is a bigint of ${digits.length} digits: a checkpoint holds up to ${MAX_DIGITS}`,
+    );
+  }
   if (typeof value === "number") return { $number: Object.is(value, -0) ? "-0" : String(value) };
   if (typeof value !== "object" || value === null) {
     throw new Refusal(`is ${show(value)}, which a checkpoint can't hold: keep it out of the State`);

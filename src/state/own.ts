@@ -27,6 +27,9 @@ export const MAX_DEPTH = 1000;
 /** An array this long is kept as it is, and refused when it is to be saved: a sparse one can be long at no cost. */
 export const MAX_LENGTH = 2 ** 24;
 
+/** A bigint longer than this takes so long to read that it is refused. */
+export const MAX_DIGITS = 100_000;
+
 /** Past this depth a cycle is likely enough to pay for looking out for one, from the top again. */
 const CYCLE_DEPTH = 64;
 

@@ -147,3 +147,40 @@ test("what workers write into the ledger is all there", async () => {
   expect(ledger.usage).toMatchObject({ inputTokens: 1225, costUsd: 5 });
   expect(Object.keys(ledger.outputs)).toHaveLength(50);
 });
+
+test("many items may listen to their signals, and Node has nothing to warn of", async () => {
+  const warnings: string[] = [];
+  const warned = ({ message }: Error): unknown => warnings.push(message);
+  process.on("warning", warned);
+  const worker = async (_state: State<Sum>, item: number, context: ItemContext<Sum>) => {
+    context.signal.addEventListener("abort", () => {});
+    context.draining.addEventListener("abort", () => {});
+    await settled();
+    return item;
+  };
+  for (const timeout of [undefined, 60_000]) {
+    const node = doubling(list(40), worker, { concurrency: 40, timeout });
+    expect((await only(node).execute(start())).data.out).toEqual(list(40));
+  }
+  await settled();
+  process.off("warning", warned);
+  expect(warnings).toEqual([]);
+});
+
+test("each item has a signal of its own, which tells it of the end of all, also before it asks", async () => {
+  const boom = new Error("boom");
+  const reasons: unknown[] = [];
+  const error = await failing(
+    list(3),
+    async (_state, item, context) => {
+      if (item === 0) throw boom;
+      const early = item === 1 ? context.signal : undefined;
+      await settled();
+      reasons.push((early ?? context.signal).reason);
+      return item;
+    },
+    { concurrency: 3 },
+  );
+  expect(reasons).toEqual([boom, boom]);
+  expect(error.results).toEqual([1, 2]);
+});

@@ -203,3 +203,34 @@ describe("a graph for each item of a list", () => {
     ]);
   });
 });
+
+test("a drain reaches the graphs of all items that are running", async () => {
+  const counts = new Counts();
+  const store = new MemoryStore();
+  const step: NodeFunction<Said> = async (state, { node }) => {
+    counts.add(`${state.data.said[0]} ${node}`);
+    await new Promise((resolve) => setImmediate(resolve));
+    if (counts.of("b one") === 1 && counts.of("b two") === 0) void graph.drain();
+    return state;
+  };
+  const inner = new StateGraph<Said, string>()
+    .addNode("one", step)
+    .addNode("two", step)
+    .addEdge("one", "two")
+    .setEntryPoint("one")
+    .setExitPoint("two");
+  const node = parallel<Said, string, string>(["a", "b", "c"], async (state, item, context) => {
+    const run = subgraph<Said, Said, string>(inner, {
+      in: () => ({ said: [item] }),
+      out: (given) => given,
+    });
+    await run(state, context);
+    return item;
+  });
+  const graph = only(node, saving(store));
+  const failure = await rejection(graph.execute(start()), ExecutionError);
+  expect(failure.code).toBe("ABORTED");
+  expect(counts.all).toEqual({ "a one": 1, "b one": 1, "c one": 1 });
+  expect((await graph.resume("r")).status).toBe("completed");
+  expect(Object.values(counts.all)).toEqual([1, 1, 1, 1, 1, 1]);
+});

@@ -164,7 +164,7 @@ describe("lines", () => {
     expect(first).toMatchObject({ run: "r", event: "my.event", big: "12", node: "mine" });
     expect(first?.ts).not.toBe("never");
     expect(second).toMatchObject({ run: "r", event: "my.event" });
-    expect(second?.unwritable).toMatch(/circular/i);
+    expect(second?.unwritable).toBe("its fields are no JSON");
   });
 
   test("takes out what must not be in it, by key and in any text", () => {
@@ -219,13 +219,15 @@ describe("torn tails", () => {
     log.onEvent(start("r", 0));
     appendFileSync(path, '{"ts":"2026-01-01T00:00:00.000Z","event":"node.st');
     log.onEvent(start("r", 1));
+    log.onEvent(start("r", 2));
+    expect((await all({ path }, "r")).map((line) => line.step)).toEqual([0, 1, 2]);
+    await log.close();
     expect(linesOf(path).map((line) => line.event)).toEqual([
       "node.start",
       "log.torn",
       "node.start",
+      "node.start",
     ]);
-    expect((await all({ path }, "r")).map((line) => line.step)).toEqual([0, 1]);
-    await log.close();
   });
 
   test("a line that was appended to a torn one is read all the same", async () => {

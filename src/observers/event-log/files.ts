@@ -5,8 +5,8 @@ import { overwrite, tornSize } from "../append-file.js";
 const NEWLINE = 10;
 const SPACE = 32;
 const CHUNK = 64 * 1024;
-/** Not more than this is written by others between a piece and a look at it. */
-const NEAR = 1024 * 1024;
+/** Of more than this only the end is mended; a reader can do without. */
+const MENDED = 4 * 1024 * 1024;
 const TORN = '{"event":"log.torn"}';
 
 /**
@@ -18,10 +18,30 @@ export function repairLines(path: string, file: number): void {
   if (size !== undefined) blank(path, endOfLines(file, size), size);
 }
 
-/** Blanks out a line without end that our own piece was appended to; its writer was killed just then. */
-export function mendBefore(path: string, file: number, piece: Uint8Array, size: number): void {
-  const start = find(file, piece, size);
-  if (start > 0 && byteAt(file, start - 1) !== NEWLINE) blank(path, endOfLines(file, start), start);
+/** Blanks out lines without end that others were appended to; their writers were killed just then. */
+export function mendLines(path: string, file: number, from: number, to: number): void {
+  const start = endOfLines(file, Math.max(from, to - MENDED));
+  const bytes = Buffer.alloc(to - start);
+  const count = readSync(file, bytes, 0, bytes.length, start);
+  for (let at = 0, end = 0; at < count; at = end + 1) {
+    end = bytes.subarray(0, count).indexOf(NEWLINE, at);
+    if (end < 0) return;
+    const line = bytes.toString("utf8", at, end);
+    const next = bytes.subarray(at, end).lastIndexOf(START);
+    if (next > 0 && !isJson(line)) blank(path, start + at, start + at + next);
+  }
+}
+
+/** How every line starts, and nothing within one that is whole but for what the events of others hold. */
+export const START = '{"ts":';
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function blank(path: string, start: number, end: number): void {
@@ -29,15 +49,6 @@ function blank(path: string, start: number, end: number): void {
   filler.write(filler.length > TORN.length ? TORN : filler.length > 2 ? "{}" : "");
   filler[filler.length - 1] = NEWLINE;
   overwrite(path, filler, start);
-}
-
-/** Where a piece is that was written just now; -1 when it is not near the end. */
-function find(file: number, piece: Uint8Array, size: number): number {
-  const from = Math.max(0, size - piece.length - NEAR);
-  const tail = Buffer.alloc(size - from);
-  const count = readSync(file, tail, 0, tail.length, from);
-  const at = tail.subarray(0, count).lastIndexOf(piece);
-  return at < 0 ? -1 : from + at;
 }
 
 function byteAt(file: number, position: number): number | undefined {

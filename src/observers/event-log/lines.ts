@@ -26,7 +26,7 @@ export function checkRedaction(name: string, value: unknown): void {
 export class Lines {
   readonly #trace = new Trace();
   readonly #redact: ((value: unknown) => unknown) | undefined;
-  readonly #replacer: (key: string, value: unknown) => unknown;
+  readonly #replacer: Replacer | undefined;
 
   constructor(redaction: LogRedaction) {
     const paths = redaction.filter((one) => typeof one === "string");
@@ -36,7 +36,7 @@ export class Lines {
       .map(
         (one) => new RegExp(one.source, [...new Set(`${one.flags.replace("y", "")}g`)].join("")),
       );
-    this.#replacer = expressions.length === 0 ? plain : replacing(expressions);
+    this.#replacer = expressions.length === 0 ? undefined : replacing(expressions);
   }
 
   /** One event, with where it happened. */
@@ -44,8 +44,11 @@ export class Lines {
     const { step_id, parent_id, node } = this.#trace.place(event);
     const { timestamp: ts, type, runId: run, source, data } = event;
     const head = { ts, step_id, parent_id, event: type, node, run, source };
-    const fields: Record<string, unknown> = { ...head, ...data, ...head };
-    if ("node" in data) fields.node = data.node;
+    const fields: Record<string, unknown> = { ...head, ...data };
+    // An event of somebody else's may have fields of these names.
+    for (const name of reserved) {
+      if (name in data) fields[name] = head[name];
+    }
     return this.#write(fields, head);
   }
 
@@ -56,21 +59,34 @@ export class Lines {
   }
 
   #write(fields: object, head: object): string {
+    // Packages emit events of their own; what they put in may be no JSON.
+    return (
+      this.#stringify(fields, this.#replacer) ??
+      this.#stringify(fields, this.#replacer ?? plain) ??
+      `${JSON.stringify({ ...head, unwritable: "its fields are no JSON" })}\n`
+    );
+  }
+
+  #stringify(fields: object, replacer: Replacer | undefined): string | undefined {
     try {
       const shown = this.#redact === undefined ? fields : this.#redact(fields);
-      return `${JSON.stringify(shown, this.#replacer)}\n`;
-    } catch (error) {
-      // Packages emit events of their own; what they put in may be no JSON.
-      return `${JSON.stringify({ ...head, unwritable: String(error) })}\n`;
+      // Without a replacer this is several times as fast.
+      return `${replacer === undefined ? JSON.stringify(shown) : JSON.stringify(shown, replacer)}\n`;
+    } catch {
+      return undefined;
     }
   }
 }
+
+type Replacer = (key: string, value: unknown) => unknown;
+
+const reserved = ["ts", "step_id", "parent_id", "event", "run", "source"] as const;
 
 function plain(_key: string, value: unknown): unknown {
   return typeof value === "bigint" ? value.toString() : value;
 }
 
-function replacing(expressions: readonly RegExp[]): (key: string, value: unknown) => unknown {
+function replacing(expressions: readonly RegExp[]): Replacer {
   return (key, value) =>
     typeof value === "string"
       ? expressions.reduce((text, one) => text.replace(one, "[redacted]"), value)

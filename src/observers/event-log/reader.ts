@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { type LogPlace, runPath } from "../run-files.js";
-import { logFiles } from "./files.js";
+import { logFiles, START } from "./files.js";
 
 /** The name of a run's log. */
 export const LOG_FILE = "events.jsonl";
@@ -54,7 +54,7 @@ async function* linesOf(file: string): AsyncGenerator<string> {
 
 /** A line. One that another writer's torn line got in front of starts where it says when it happened. */
 function parse(text: string): LogLine | undefined {
-  const start = text.lastIndexOf('{"ts":');
+  const start = text.lastIndexOf(START);
   const line = json(text) ?? (start > 0 ? json(text.slice(start)) : undefined);
   return isLine(line) ? line : undefined;
 }

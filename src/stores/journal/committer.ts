@@ -1,8 +1,9 @@
 import { after } from "../../clock.js";
-import type { LineKind } from "./line.js";
+import { type LineKind, partsOf } from "./line.js";
+import type { LineFiles } from "./line-files.js";
 import type { Log } from "./log.js";
-import type { JournalReader } from "./reader.js";
-import type { Place } from "./record.js";
+import { parseRecordHeader, type Place } from "./record.js";
+import type { Resolver } from "./resolver.js";
 import type { RunView } from "./view.js";
 
 /** When what was appended is made durable: before a save is acknowledged, at the latest so many milliseconds after, or never. */
@@ -11,7 +12,8 @@ export type Flush = "each" | "never" | { readonly flushEvery: number };
 /** What a committer needs of its store. */
 export interface CommitterSettings {
   readonly log: Log;
-  readonly reader: JournalReader;
+  readonly files: LineFiles;
+  readonly resolver: Resolver;
   readonly flush: Flush;
   /** How large a file of the log gets before the next is begun. */
   readonly logBytes: number;
@@ -163,12 +165,13 @@ export class Committer {
   }
 
   async #counts(view: RunView, { sequence, checkpointId }: Place): Promise<boolean> {
-    const { reader } = this.#settings;
-    const known = await reader.known(view, true);
+    const { files, resolver } = this.#settings;
+    const known = await resolver.known(view, true);
     const entry = known.entries.find((one) => one.sequence === sequence);
     if (entry === undefined) return false;
     if (entry.id !== undefined) return entry.id === checkpointId;
-    const [header] = (await reader.headers(view, [entry])) ?? [];
+    const [text] = (await files.read(view.runId, [entry])) ?? [];
+    const header = text && parseRecordHeader(partsOf(text)?.header ?? "");
     return header?.checkpointId === checkpointId;
   }
 

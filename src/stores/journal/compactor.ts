@@ -7,9 +7,9 @@ import { syncFolder } from "../file/sync.js";
 import type { Anchor, AnchorsFile } from "./anchors.js";
 import { COMPACTING, recordsName } from "./layout.js";
 import { faultOf, partsOf } from "./line.js";
+import type { LineFiles } from "./line-files.js";
 import type { Log } from "./log.js";
-import { setAside } from "./quarantine.js";
-import type { JournalReader } from "./reader.js";
+import type { Quarantine } from "./quarantine.js";
 import { parseRecordHeader, previousOf } from "./record.js";
 import {
   listRecords,
@@ -18,6 +18,7 @@ import {
   readRecordsFiles,
   writeRecordsFile,
 } from "./records-file.js";
+import type { Resolver } from "./resolver.js";
 import type { Entry, RunView } from "./view.js";
 
 /*
@@ -39,7 +40,9 @@ export interface CompactorSettings {
   readonly fs: FileSystem;
   readonly durable: boolean;
   readonly log: Log;
-  readonly reader: JournalReader;
+  readonly files: LineFiles;
+  readonly resolver: Resolver;
+  readonly quarantine: Quarantine;
   readonly anchors: AnchorsFile;
 }
 
@@ -65,7 +68,7 @@ export class Compactor {
 
   /** Empties the sealed files of the log up to this number and removes them. */
   async compact(upTo: number): Promise<void> {
-    const { fs, log, reader, anchors } = this.#settings;
+    const { fs, log, quarantine, anchors } = this.#settings;
     const numbers = log.sealed.filter((number) => number <= upTo);
     const last = numbers.at(-1);
     if (last === undefined || !(await this.#begin())) return;
@@ -83,7 +86,7 @@ export class Compactor {
         const oldest = fs.lstat(log.path(numbers[0] ?? 0));
         return (await unless(["ENOENT"], oldest, undefined)) !== undefined;
       };
-      await reader.setDamagesAside();
+      await quarantine.addDamages();
       const moves = await inParallel(views, (view) => this.#move(view, last, isDue));
       const done = moves.flatMap((move) => move ?? []);
       if (done.length < moves.length) return;
@@ -158,20 +161,20 @@ export class Compactor {
     upTo: number,
     isDue: () => Promise<boolean>,
   ): Promise<Move | undefined> {
-    const { fs, reader, durable } = this.#settings;
+    const { fs, files, resolver, quarantine, durable } = this.#settings;
     const { key, runId } = view;
-    const folder = reader.folder(runId);
-    return reader.with(runId, async () => {
-      const { entries, needed, corrupt } = await reader.known(view);
-      for (const line of corrupt) await reader.setAside(view, line);
+    const folder = files.folder(runId);
+    return resolver.with(runId, async () => {
+      const { entries, needed, corrupt } = await resolver.known(view);
+      for (const line of corrupt) await quarantine.add(runId, line);
       if (entries.length === 0) {
         return { key, obsolete: [], anchor: { id: "", sequence: 0 }, removed: folder };
       }
-      const files = await readRecordsFiles(fs, folder, runId);
-      if (files === undefined) return undefined;
+      const old = await readRecordsFiles(fs, folder, runId);
+      if (old === undefined) return undefined;
       const isMoved = ({ inLog, file }: Entry): boolean => inLog && file <= upTo;
       const moved = needed.filter(isMoved);
-      const merged = moved.length === 0 ? [] : toMerge(files, moved, upTo);
+      const merged = moved.length === 0 ? [] : toMerge(old, moved, upTo);
       const numbers = new Set(merged.map(({ number }) => number));
       const used = needed.filter((one) => isMoved(one) || (!one.inLog && numbers.has(one.file)));
       if (used.length > 0) {
@@ -180,12 +183,13 @@ export class Compactor {
         if (!(await writeRecordsFile(fs, folder, upTo, records, durable, isDue))) return undefined;
       }
       const stays = new Set(needed.flatMap(({ inLog, file }) => (inLog ? [] : [file])));
-      const obsolete = files
+      const obsolete = old
         .filter(({ number }) => number < upTo && (!stays.has(number) || numbers.has(number)))
         .map(({ path }) => path);
       if (used.length > 0 || stays.size > 0) return { key, obsolete };
       const first = entries.find(({ inLog, file }) => inLog && file > upTo);
-      const [header] = (first && (await reader.headers(view, [first]))) ?? [];
+      const [text] = (first && (await files.read(runId, [first]))) ?? [];
+      const header = text && parseRecordHeader(partsOf(text)?.header ?? "");
       if (header === undefined) return undefined;
       const anchor = { id: previousOf(header), sequence: header.sequence - 1 };
       return { key, obsolete, anchor };
@@ -194,8 +198,8 @@ export class Compactor {
 
   /** The lines themselves, but for those that are not what was written: these are set aside. */
   async #records(runId: string, entries: readonly Entry[]): Promise<MovedRecord[] | undefined> {
-    const { reader } = this.#settings;
-    const lines = await reader.lines(runId, entries);
+    const { files, quarantine } = this.#settings;
+    const lines = await files.read(runId, entries);
     if (lines === undefined) return undefined;
     const records: MovedRecord[] = [];
     for (const [index, entry] of entries.entries()) {
@@ -206,8 +210,7 @@ export class Compactor {
         records.push({ header, snapshot: entry.snapshot, line });
       } else {
         const { expected = "a record", actual = "something else" } = fault ?? {};
-        const corrupt = { ...entry, expected, actual };
-        await setAside(this.#settings, reader.folder(runId), corrupt, line, undefined);
+        await quarantine.add(runId, { ...entry, expected, actual });
       }
     }
     return records;

@@ -1,14 +1,12 @@
 import { join } from "node:path";
-import { CheckpointCorruptionError } from "../../errors.js";
 import { type FileSystem, unless } from "../file/file-system.js";
 import { namesIn } from "../file/listing.js";
 import { makeFolder } from "../file/make-folder.js";
 import { syncFolder } from "../file/sync.js";
-import { deletionOf } from "./deletion.js";
+import { judge } from "./judge.js";
 import { LOG, logName, logNumber } from "./layout.js";
 import { type Damage, faultOf, type Line, runKey, scan, toLine } from "./line.js";
-import { readRecord } from "./record.js";
-import { entryAt, type Known, type LogDamage, type LogLine, RunView } from "./view.js";
+import { type LogDamage, type LogLine, RunView } from "./view.js";
 
 /*
  * One log for all runs and all processes. A file of it is only ever appended to, with one call for
@@ -356,27 +354,6 @@ export class Log {
   #damaged(damage: LogDamage): void {
     this.damages.push(damage);
     for (const { known } of this.views.values()) if (known !== undefined) known.damaged = true;
-  }
-}
-
-/**
- * Takes a line into what is known of its run.
- *
- * @throws SerializationError when a newer version wrote it.
- */
-export function judge(known: Known, runId: string, line: LogLine, text: Buffer): void {
-  const where = entryAt(line);
-  try {
-    if (line.kind === "delete") {
-      const { head } = deletionOf(text);
-      if (head === undefined || head === known.head?.id) known.clear();
-    } else {
-      known.add(readRecord(text, "", runId).header, where);
-    }
-  } catch (error) {
-    if (!(error instanceof CheckpointCorruptionError)) throw error;
-    const { expected, actual } = error;
-    known.addCorrupt({ ...where, sequence: line.sequence, expected, actual });
   }
 }
 

@@ -7,6 +7,7 @@ import { inParallel } from "../file/runs.js";
 import type { Log } from "./log.js";
 import type { JournalReader } from "./reader.js";
 import type { RecordHeader } from "./record.js";
+import type { Resolver } from "./resolver.js";
 import { listRecords, readRecordsFile } from "./records-file.js";
 
 /** A run, as its newest record tells of it. */
@@ -21,6 +22,7 @@ export async function findJournalRuns(
   fs: FileSystem,
   root: string,
   log: Log,
+  resolver: Resolver,
   reader: JournalReader,
 ): Promise<FoundRun[]> {
   const found = new Map<string, FoundRun>();
@@ -29,8 +31,8 @@ export async function findJournalRuns(
   await inParallel(logged, async ({ runId }) => {
     // A name that is broken is no run's.
     if (runId === "") return;
-    const run = await reader.with(runId, async (view) => {
-      const newest = (await reader.known(view)).entries.at(-1);
+    const run = await resolver.with(runId, async (view) => {
+      const newest = (await resolver.known(view)).entries.at(-1);
       const [header] = newest === undefined ? [] : ((await reader.headers(view, [newest])) ?? []);
       return header && toRun(header);
     });

@@ -1,0 +1,176 @@
+import { v7 } from "uuid";
+import { CheckpointConflictError } from "../../errors.js";
+import type { Saved } from "../../state/record.js";
+import { State } from "../../state/state.js";
+import type { Committer } from "./committer.js";
+import type { Compactor } from "./compactor.js";
+import { deletionLine } from "./deletion.js";
+import type { LineFiles } from "./line-files.js";
+import type { Log } from "./log.js";
+import type { Base, Place, RecordCodec } from "./record.js";
+import type { Resolver } from "./resolver.js";
+import type { Known, RunView } from "./view.js";
+
+/** How often to try again when a run turned out to be elsewhere and yet where it is thought to be. */
+const ATTEMPTS = 20;
+
+/** What a writer needs of its store. */
+export interface WriterSettings {
+  readonly log: Log;
+  readonly codec: RecordCodec;
+  readonly files: LineFiles;
+  readonly resolver: Resolver;
+  readonly committer: Committer;
+  readonly compactor: Compactor;
+  /** Refuses a record that is too large. */
+  readonly checkSize: (state: State<object>, bytes: number) => void;
+}
+
+/** Writes the records of runs. */
+export class JournalWriter {
+  readonly #settings: WriterSettings;
+  /** The States that were saved, each with its record, for as long as somebody builds on it. */
+  readonly #bases = new WeakMap<Saved, Base>();
+  /** The newest record of its run that a State was saved as, or loaded beside. */
+  readonly #heads = new WeakMap<Saved, string>();
+  /** Makes the ids of this store's checkpoints different from any other's. */
+  readonly #id = v7();
+  #saves = 0;
+
+  constructor(settings: WriterSettings) {
+    this.#settings = settings;
+  }
+
+  /** Remembers which record was the newest of its run when a State was loaded. */
+  loaded<D extends object>(state: State<D>, head: string): void {
+    this.#heads.set(State.recordOf(state), head);
+  }
+
+  /**
+   * Saves a State as the next of its run.
+   *
+   * @throws CheckpointConflictError when the run is not where the State thinks.
+   */
+  save<D extends object>(state: State<D>, keep: number): Promise<State<D>> {
+    return this.#settings.resolver.with(state.runId, (view) =>
+      view.inTurn(async () => {
+        const { log } = this.#settings;
+        if (log.number === 0) await log.inTurn(() => log.follow());
+        const record = State.recordOf(state);
+        for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+          const known = this.#isAt(view, record) ? view.known : await this.#where(view, record);
+          const place = {
+            checkpointId: `${this.#id}.${++this.#saves}`,
+            sequence: known.sequence + 1,
+            previous: known.head?.id ?? "",
+            parentId: state.checkpointId,
+            keep,
+          };
+          const saved = await this.#append(view, state, place);
+          if (saved !== undefined) return saved;
+        }
+        throw this.#restless();
+      }),
+    );
+  }
+
+  /**
+   * Writes a State as the record that it carries, after the run's newest.
+   *
+   * @throws CheckpointConflictError when the run has a record of this sequence or a later one.
+   */
+  restore<D extends object>(state: State<D>, parentId: string, keep: number): Promise<State<D>> {
+    return this.#settings.resolver.with(state.runId, (view) =>
+      view.inTurn(async () => {
+        const { log, resolver } = this.#settings;
+        const { checkpointId, sequence } = state;
+        for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+          await log.inTurn(() => log.follow());
+          const known = await resolver.known(view);
+          if (known.sequence >= sequence) {
+            throw new CheckpointConflictError(view.runId, sequence - 1, known.sequence);
+          }
+          const previous = known.head?.id ?? "";
+          const place = { checkpointId, sequence, previous, parentId, keep };
+          const saved = await this.#append(view, state, place);
+          if (saved !== undefined) return saved;
+        }
+        throw this.#restless();
+      }),
+    );
+  }
+
+  /** Ends a run; only if `head` is still its newest record, where that is given. Says whether it has ended. */
+  async delete(runId: string, head?: string): Promise<boolean> {
+    const { log, files, resolver, committer, compactor } = this.#settings;
+    await log.inTurn(() => log.follow());
+    return resolver.with(runId, (view) =>
+      view.inTurn(async () => {
+        for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+          const known = await resolver.known(view);
+          if (known.head === undefined) {
+            // What was moved out of the log before the run's end; the rest goes with the log.
+            const end = view.lines.findLast(({ kind }) => kind === "delete")?.log ?? 0;
+            await compactor.remove(files.folder(runId), end - 1);
+            return true;
+          }
+          if (head !== undefined && known.head.id !== head) return false;
+          const line = deletionLine(runId, known.sequence, head);
+          await committer.append({ view, kind: "delete", line, place: undefined, builtOn: 0 });
+        }
+        throw this.#restless();
+      }),
+    );
+  }
+
+  /** Appends a State to its run; `undefined` when the run is not any more where it was thought to be. */
+  async #append<D extends object>(
+    view: RunView,
+    state: State<D>,
+    place: Place,
+  ): Promise<State<D> | undefined> {
+    const { codec, committer, checkSize } = this.#settings;
+    const record = State.recordOf(state);
+    const encoding = codec.encode(state, place, this.#bases.get(record));
+    const { kind, line, base } = encoding instanceof Promise ? await encoding : encoding;
+    const bytes = line.length;
+    checkSize(state as unknown as State<object>, bytes);
+    const builtOn = record.sequence;
+    if ((await committer.append({ view, kind, line, place, builtOn })) === "stale")
+      return undefined;
+    view.unsure.clear();
+    const { checkpointId, sequence } = place;
+    const saved: Saved = { checkpointId, sequence, bytes };
+    this.#bases.set(saved, base);
+    this.#heads.set(saved, checkpointId);
+    return state.savedAs(saved);
+  }
+
+  /** Whether a run is known to be where a State thinks. */
+  #isAt(view: RunView, record: Saved): view is RunView & { known: Known } {
+    const { known, unsure } = view;
+    if (known === undefined) return false;
+    const newest = known.head?.id ?? "";
+    // Where the newest record is known that it was built on, a run that was deleted and has come to
+    // the same sequence again is seen to be another.
+    const head = this.#heads.get(record) ?? newest;
+    const same = known.sequence === record.sequence && newest === head;
+    return same || unsure.get(newest) === record.sequence;
+  }
+
+  /** What is known of a run, once all was read; it must be where a State thinks. */
+  async #where(view: RunView, record: Saved): Promise<Known> {
+    const { log, resolver } = this.#settings;
+    await resolver.known(view);
+    if (this.#isAt(view, record)) return view.known;
+    await log.inTurn(() => log.follow());
+    const known = await resolver.known(view);
+    if (this.#isAt(view, record)) return view.known;
+    throw new CheckpointConflictError(view.runId, record.sequence, known.sequence);
+  }
+
+  #restless(): Error {
+    const { folder } = this.#settings.log;
+    return new Error(`${folder} changed ${ATTEMPTS} times while it was written to`);
+  }
+}
