@@ -88,6 +88,14 @@ export interface Claim {
   release(): Promise<void>;
 }
 
+/** A checkpoint on its way from one store to another. */
+export interface ExportedCheckpoint {
+  /** The State, with the id and the sequence it was saved as. */
+  readonly state: State<object>;
+  /** The checkpoint it was made from; see {@link HistoryEntry.parentId}. */
+  readonly parentId: string;
+}
+
 /**
  * Keeps States. Each save is a record of its own, with its own id and a sequence that grows by one;
  * nothing rewrites a record. `testCheckpointStore` of `waymark/testing` checks all that is said here.
@@ -128,6 +136,17 @@ export interface CheckpointStore {
    * second writer lose is the conflict.
    */
   claim?(runId: string): Promise<Claim | undefined>;
+  /** The checkpoints of a run, oldest first, for another store's `import`; none for an unknown run. */
+  export?(runId: string): AsyncIterable<ExportedCheckpoint>;
+  /**
+   * Takes over checkpoints of a run that this store does not have, oldest first, each with its own id
+   * and sequence. All are kept until the run's next save.
+   *
+   * @throws CheckpointConflictError when the run is there already.
+   */
+  import?(
+    checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
+  ): Promise<void>;
   /** Lets go of files and connections. */
   close?(): Promise<void>;
 }

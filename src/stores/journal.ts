@@ -4,12 +4,13 @@
  * @packageDocumentation
  */
 import { join, resolve } from "node:path";
-import { v7 } from "uuid";
 import { checkKeep, DEFAULT_KEEP, filterRuns, prunable } from "../checkpoint/retention.js";
 import {
   type CheckpointAt,
   type CheckpointStore,
+  type Claim,
   checkAt,
+  type ExportedCheckpoint,
   type HistoryEntry,
   type Retention,
   type RunFilter,
@@ -18,7 +19,6 @@ import {
   type StoreContext,
 } from "../checkpoint/store.js";
 import { now } from "../clock.js";
-import type { CodecOptions } from "../codecs/pipeline.js";
 import {
   CheckpointConflictError,
   CheckpointSaveError,
@@ -26,59 +26,30 @@ import {
   SerializationError,
   show,
 } from "../errors.js";
-import { check, checkOptions, integer, text } from "../options.js";
 import type { Saved } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
 import { State } from "../state/state.js";
 import { Background } from "./file/background.js";
+import { Claims } from "./file/claim.js";
 import type { FileSystem } from "./file/file-system.js";
 import { NodeFileSystem } from "./file/node-file-system.js";
 import { AnchorsFile } from "./journal/anchors.js";
 import { Committer } from "./journal/committer.js";
 import { Compactor } from "./journal/compactor.js";
-import { deletionLine } from "./journal/deletion.js";
+import { LineFiles } from "./journal/line-files.js";
 import { Log } from "./journal/log.js";
+import { checkJournalOptions, type JournalStoreOptions } from "./journal/options.js";
+import { Quarantine } from "./journal/quarantine.js";
 import { JournalReader } from "./journal/reader.js";
-import { type Base, RecordCodec } from "./journal/record.js";
-import { findJournalRuns } from "./journal/runs.js";
-import type { Known, RunView } from "./journal/view.js";
+import { RecordCodec } from "./journal/record.js";
+import { Resolver } from "./journal/resolver.js";
+import { type FoundRun, findJournalRuns } from "./journal/runs.js";
+import { JournalWriter } from "./journal/writer.js";
 
-/** Options of {@link JournalStore}. */
-export interface JournalStoreOptions {
-  /** The folder for the log and the records of all runs; `.waymark/journal` by default. It is created when it is needed. */
-  readonly root?: string;
-  /**
-   * What a save waits for. `"fsync"`, the default: until the disk has it, so that a power cut loses
-   * nothing that was acknowledged. `{ flushEvery: ms }`: until the operating system has it, and the disk
-   * gets it at most so many milliseconds later; a power cut loses what is younger than that.
-   * `"os"`: the same, and the disk gets it when the system likes, mostly within half a minute. The
-   * death of the process alone loses nothing in any of them.
-   */
-  readonly durability?: "fsync" | "os" | { readonly flushEvery: number };
-  /** How many checkpoints of each run to keep, the newest; at least 2, 5 by default, `Infinity` for all. */
-  readonly keep?: number;
-  /**
-   * At the latest, every so many checkpoints of a run are written whole; 256 by default, 1 for all of
-   * them. Sooner when what changed since the last whole one comes to more than that one: so
-   * to load a State about twice its size is read at most.
-   */
-  readonly snapshotEvery?: number;
-  /** How large a file of the log gets, in bytes, before it is sealed and compacted; 8 MB by default. */
-  readonly logBytes?: number;
-  /** Which finished runs to remove, in the background, about once an hour while runs are saved; none by default. */
-  readonly retention?: Retention;
-  /** The largest record of a checkpoint, in bytes; a larger one is refused. 100 MB by default. */
-  readonly maxBytes?: number;
-  /** A larger record, in bytes, is told by a `checkpoint.error` event with the action `size`. 500 KB by default. */
-  readonly warnBytes?: number;
-  /** Compresses and encrypts each record; see {@link CodecOptions}. */
-  readonly codec?: CodecOptions;
-}
+export type { JournalStoreOptions };
 
 const KB = 1024;
 const HOUR = 60 * 60 * 1000;
-/** How often a save tries again when its run turned out to be elsewhere and yet where the State thinks. */
-const ATTEMPTS = 20;
 
 /**
  * Keeps what changed from one checkpoint to the next, in one log that all runs and processes append
@@ -112,68 +83,67 @@ export class JournalStore implements CheckpointStore {
   /** The folder for the log and the records of all runs, as an absolute path. */
   readonly root: string;
   readonly #fs: FileSystem;
-  readonly #codec: RecordCodec;
   readonly #log: Log;
+  readonly #resolver: Resolver;
   readonly #reader: JournalReader;
+  readonly #writer: JournalWriter;
   readonly #committer: Committer;
   readonly #compactor: Compactor;
+  readonly #claims: Claims;
   readonly #keep: number;
   readonly #retention: Retention | undefined;
-  readonly #maxBytes: number;
   readonly #warnBytes: number;
   readonly #background = new Background();
-  /** The States that were saved, each with its record, for as long as somebody builds on it. */
-  readonly #bases = new WeakMap<Saved, Base>();
-  /** The newest record of its run that a State was saved as, or loaded beside. */
-  readonly #heads = new WeakMap<Saved, string>();
-  /** Makes the ids of this store's checkpoints different from any other's. */
-  readonly #id = v7();
-  #saves = 0;
   #prunedAt = Number.NEGATIVE_INFINITY;
   #compacting: Promise<void> | undefined;
+  /** Whom to tell what goes wrong in the background. */
+  #emit: StoreContext["emit"];
 
   /** @throws ConfigError when an option is not what it must be. */
   constructor(options?: JournalStoreOptions);
   /** @internal */
   constructor(options: JournalStoreOptions, fileSystem: FileSystem);
-  constructor(options: JournalStoreOptions = {}, fileSystem: FileSystem = nodeFileSystem) {
-    checkOptions("JournalStore", options, {
-      root: text,
-      durability: check('"fsync", "os" or { flushEvery: ms }', isDurability),
-      keep: checkKeep,
-      snapshotEvery: integer(1),
-      logBytes: integer(1),
-      retention: (_, value) => prunable([], value as Retention),
-      maxBytes: integer(1),
-      warnBytes: integer(1, true),
-      codec: () => {},
-    });
+  constructor(options: JournalStoreOptions = {}, fs: FileSystem = nodeFileSystem) {
+    checkJournalOptions(options);
     const { durability = "fsync", snapshotEvery = 256, logBytes = 8 * KB * KB } = options;
+    const { maxBytes = 100 * KB * KB } = options;
     const durable = durability !== "os";
     this.root = resolve(options.root ?? join(".waymark", "journal"));
-    this.#fs = fileSystem;
-    this.#codec = new RecordCodec(options.codec, snapshotEvery);
+    this.#fs = fs;
     this.#keep = options.keep ?? DEFAULT_KEEP;
     this.#retention = options.retention;
-    this.#maxBytes = options.maxBytes ?? 100 * KB * KB;
     this.#warnBytes = options.warnBytes ?? 500 * KB;
-    this.#log = new Log(fileSystem, this.root, durable);
-    const anchors = new AnchorsFile(fileSystem, this.#log.folder, durable);
-    const shared = { fs: fileSystem, root: this.root, durable, log: this.#log, anchors };
-    this.#reader = new JournalReader({ ...shared, codec: this.#codec });
-    this.#compactor = new Compactor({ ...shared, reader: this.#reader });
-    this.#committer = new Committer({
-      log: this.#log,
-      reader: this.#reader,
+    this.#claims = new Claims(fs, this.root);
+    const log = new Log(fs, this.root, durable);
+    const codec = new RecordCodec(options.codec, snapshotEvery);
+    const anchors = new AnchorsFile(fs, log.folder, durable);
+    const files = new LineFiles(fs, this.root, log);
+    const quarantine = new Quarantine(fs, durable, log, files);
+    const resolver = new Resolver({ fs, log, files, anchors });
+    const shared = { fs, durable, log, codec, files, resolver, quarantine, anchors };
+    this.#log = log;
+    this.#resolver = resolver;
+    this.#reader = new JournalReader(shared);
+    this.#compactor = new Compactor(shared);
+    const committer = new Committer({
+      ...shared,
       flush: durability === "fsync" ? "each" : durability === "os" ? "never" : durability,
       logBytes,
-      start: (task) => this.#background.start(task, () => {}),
+      start: (task) => this.#start(task),
       // The newest file that is sealed is left alone: by the time the next is, most runs need nothing in it.
-      onSealed: () =>
-        this.#background.start(
-          () => this.#compact(1),
-          () => {},
-        ),
+      onSealed: () => this.#start(() => this.#compact(1)),
+    });
+    this.#committer = committer;
+    const checkSize = (state: State<object>, bytes: number): void => {
+      if (bytes <= maxBytes) return;
+      const problem = `the record has ${bytes} bytes, more than maxBytes (${maxBytes})`;
+      throw this.#unsaved(state, `${problem}: keep less in the State, or raise it`);
+    };
+    this.#writer = new JournalWriter({
+      ...shared,
+      committer,
+      compactor: this.#compactor,
+      checkSize,
     });
   }
 
@@ -189,10 +159,9 @@ export class JournalStore implements CheckpointStore {
     if (!(state instanceof State))
       throw new ConfigError("state", `wants a State, got ${show(state)}`);
     if (options.keep !== undefined) checkKeep("keep", options.keep);
+    if (options.emit !== undefined) this.#emit = options.emit;
     try {
-      const saved = await this.#reader.with(state.runId, (view) =>
-        view.inTurn(() => this.#save(view, state, options.keep ?? this.#keep)),
-      );
+      const saved = await this.#writer.save(state, options.keep ?? this.#keep);
       this.#afterSave(saved, options);
       return saved;
     } catch (error) {
@@ -215,16 +184,16 @@ export class JournalStore implements CheckpointStore {
     checkRunId(runId);
     checkAt(at);
     await this.#follow();
-    return this.#reader.with(runId, async (view) => {
+    return this.#resolver.with(runId, async (view) => {
       const { state, head } = await this.#reader.load<D>(view, at, context.emit);
-      this.#heads.set(State.recordOf(state), head);
+      this.#writer.loaded(state, head);
       return state;
     });
   }
 
   /** Removes a run's checkpoints, for good when the promise resolves. What is in its quarantine stays. */
   async delete(runId: string): Promise<void> {
-    await this.#delete(checkRunId(runId));
+    await this.#writer.delete(checkRunId(runId));
   }
 
   async list(): Promise<string[]> {
@@ -235,15 +204,12 @@ export class JournalStore implements CheckpointStore {
   async history(runId: string): Promise<HistoryEntry[]> {
     checkRunId(runId);
     await this.#follow();
-    return this.#reader.with(runId, (view) => this.#reader.history(view));
+    return this.#resolver.with(runId, (view) => this.#reader.history(view));
   }
 
   async runs(filter?: RunFilter): Promise<RunSummary[]> {
-    const runs = await this.#runs();
-    return filterRuns(
-      runs.map(({ summary }) => summary),
-      filter,
-    );
+    const runs = (await this.#runs()).map(({ summary }) => summary);
+    return filterRuns(runs, filter);
   }
 
   /** Removes old runs that are finished; a run that was saved to meanwhile is left alone. */
@@ -252,10 +218,30 @@ export class JournalStore implements CheckpointStore {
     const removed: string[] = [];
     for (const run of prunable([...heads.keys()], retention)) {
       const isGone =
-        retention.dryRun === true || (await this.#delete(run.runId, heads.get(run) ?? ""));
+        retention.dryRun === true || (await this.#writer.delete(run.runId, heads.get(run)));
       if (isGone) removed.push(run.runId);
     }
     return removed;
+  }
+
+  /** Says that this process works on a run; `undefined` when a living process has said so already. */
+  async claim(runId: string): Promise<Claim | undefined> {
+    return this.#claims.claim(checkRunId(runId));
+  }
+
+  async *export(runId: string): AsyncGenerator<ExportedCheckpoint> {
+    for (const { checkpointId, parentId } of (await this.history(runId)).reverse()) {
+      yield { state: await this.load<object>(runId, { checkpointId }), parentId };
+    }
+  }
+
+  async import(
+    checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
+  ): Promise<void> {
+    let after: Saved | undefined;
+    for await (const { state, parentId } of checkpoints) {
+      after = State.recordOf(await this.#writer.restore(state, parentId, after));
+    }
   }
 
   /**
@@ -274,104 +260,32 @@ export class JournalStore implements CheckpointStore {
     await this.#log.inTurn(() => this.#log.close());
   }
 
-  async #save<D extends object>(view: RunView, state: State<D>, keep: number): Promise<State<D>> {
-    if (this.#log.number === 0) await this.#follow();
-    const record = State.recordOf(state);
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const known = this.#isAt(view, record) ? view.known : await this.#where(view, record);
-      const place = {
-        checkpointId: `${this.#id}.${++this.#saves}`,
-        sequence: known.sequence + 1,
-        previous: known.head?.id ?? "",
-        parentId: state.checkpointId,
-        keep,
-      };
-      const base = this.#bases.get(record);
-      const encoding = this.#codec.encode(state, place, base);
-      const { kind, line, base: next } = encoding instanceof Promise ? await encoding : encoding;
-      const bytes = line.length;
-      if (bytes > this.#maxBytes) {
-        const problem = `the record has ${bytes} bytes, more than maxBytes (${this.#maxBytes})`;
-        throw this.#unsaved(state, `${problem}: keep less in the State, or raise it`);
-      }
-      const builtOn = state.sequence;
-      if ((await this.#committer.append({ view, kind, line, place, builtOn })) === "stale")
-        continue;
-      view.unsure.clear();
-      const { checkpointId, sequence } = place;
-      const saved: Saved = { checkpointId, sequence, bytes };
-      this.#bases.set(saved, next);
-      this.#heads.set(saved, checkpointId);
-      return state.savedAs(saved);
-    }
-    throw new Error(`the log in ${this.root} changed ${ATTEMPTS} times while it was written to`);
-  }
-
-  /** Whether a run is known to be where a State thinks. */
-  #isAt(view: RunView, record: Saved): view is RunView & { known: Known } {
-    const { known, unsure } = view;
-    if (known === undefined) return false;
-    const newest = known.head?.id ?? "";
-    // Where the newest record is known that it was built on, a run that was deleted and has come to
-    // the same sequence again is seen to be another.
-    const head = this.#heads.get(record) ?? newest;
-    const same = known.sequence === record.sequence && newest === head;
-    return same || unsure.get(newest) === record.sequence;
-  }
-
-  /** What is known of a run, once all was read; it must be where a State thinks. */
-  async #where(view: RunView, record: Saved): Promise<Known> {
-    await this.#reader.known(view);
-    if (this.#isAt(view, record)) return view.known;
-    await this.#follow();
-    const known = await this.#reader.known(view);
-    if (this.#isAt(view, record)) return view.known;
-    throw new CheckpointConflictError(view.runId, record.sequence, known.sequence);
-  }
-
-  /** Ends a run; only if `head` is still its newest record, where that is given. */
-  async #delete(runId: string, head?: string): Promise<boolean> {
-    await this.#follow();
-    return this.#reader.with(runId, (view) =>
-      view.inTurn(async () => {
-        for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-          const known = await this.#reader.known(view);
-          if (known.head === undefined) {
-            // What was moved out of the log before the run's end; the rest goes with the log.
-            const end = view.lines.findLast(({ kind }) => kind === "delete")?.log ?? 0;
-            await this.#compactor.remove(this.#reader.folder(runId), end - 1);
-            return true;
-          }
-          if (head !== undefined && known.head.id !== head) return false;
-          const line = deletionLine(runId, known.sequence, head);
-          const end = { view, kind: "delete", line, place: undefined, builtOn: 0 } as const;
-          await this.#committer.append(end);
-        }
-        throw new Error(
-          `the log in ${this.root} changed ${ATTEMPTS} times while it was written to`,
-        );
-      }),
-    );
-  }
-
   #follow(): Promise<void> {
     return this.#log.inTurn(() => this.#log.follow());
   }
 
-  async #runs() {
+  async #runs(): Promise<FoundRun[]> {
     await this.#follow();
-    return findJournalRuns(this.#fs, this.root, this.#log, this.#reader);
+    return findJournalRuns(this.#fs, this.root, this.#log, this.#resolver, this.#reader);
   }
 
   /** Compacts all sealed files of the log but the newest few. One at a time. */
   async #compact(spared: number): Promise<void> {
-    await this.#compacting;
+    await this.#compacting?.catch(() => {});
     const upTo = this.#log.sealed.at(-1 - spared);
     if (upTo === undefined) return;
-    this.#compacting = this.#compactor.compact(upTo).finally(() => {
-      this.#compacting = undefined;
+    const compacting = this.#compactor.compact(upTo).finally(() => {
+      if (this.#compacting === compacting) this.#compacting = undefined;
     });
-    await this.#compacting;
+    this.#compacting = compacting;
+    await compacting;
+  }
+
+  /** Does something that nobody waits for. */
+  #start(task: () => Promise<unknown>, node = ""): void {
+    this.#background.start(task, (error) =>
+      this.#emit?.("checkpoint.error", { action: "delete", node, error: messageOf(error) }),
+    );
   }
 
   #afterSave<D extends object>(saved: State<D>, { emit }: SaveOptions): void {
@@ -383,10 +297,7 @@ export class JournalStore implements CheckpointStore {
     const retention = this.#retention;
     if (retention === undefined || now() - this.#prunedAt <= HOUR) return;
     this.#prunedAt = now();
-    this.#background.start(
-      () => this.prune(retention),
-      (error) => emit?.("checkpoint.error", { action: "delete", node, error: messageOf(error) }),
-    );
+    this.#start(() => this.prune(retention), node);
   }
 
   #unsaved<D extends object>(
@@ -401,13 +312,6 @@ export class JournalStore implements CheckpointStore {
 }
 
 const nodeFileSystem = new NodeFileSystem();
-
-function isDurability(value: unknown): boolean {
-  if (value === "fsync" || value === "os") return true;
-  if (typeof value !== "object" || value === null) return false;
-  const ms: unknown = Reflect.get(value, "flushEvery");
-  return Object.keys(value).length === 1 && Number.isSafeInteger(ms) && Number(ms) > 0;
-}
 
 /** Whether a save failed for a reason of its own, not of the file system's. */
 function isMeant(error: unknown): boolean {

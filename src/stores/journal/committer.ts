@@ -2,7 +2,7 @@ import { after } from "../../clock.js";
 import { type LineKind, partsOf } from "./line.js";
 import type { LineFiles } from "./line-files.js";
 import type { Log } from "./log.js";
-import { parseRecordHeader, type Place } from "./record.js";
+import { type Place, parseRecordHeader } from "./record.js";
 import type { Resolver } from "./resolver.js";
 import type { RunView } from "./view.js";
 
@@ -165,14 +165,19 @@ export class Committer {
   }
 
   async #counts(view: RunView, { sequence, checkpointId }: Place): Promise<boolean> {
-    const { files, resolver } = this.#settings;
-    const known = await resolver.known(view, true);
-    const entry = known.entries.find((one) => one.sequence === sequence);
-    if (entry === undefined) return false;
-    if (entry.id !== undefined) return entry.id === checkpointId;
-    const [text] = (await files.read(view.runId, [entry])) ?? [];
-    const header = text && parseRecordHeader(partsOf(text)?.header ?? "");
-    return header?.checkpointId === checkpointId;
+    const { log, files, resolver } = this.#settings;
+    for (;;) {
+      const known = await resolver.known(view, true);
+      const entry = known.entries.find((one) => one.sequence === sequence);
+      if (entry === undefined) return false;
+      if (entry.id !== undefined) return entry.id === checkpointId;
+      const [text] = (await files.read(view.runId, [entry])) ?? [];
+      if (text !== undefined)
+        return parseRecordHeader(partsOf(text)?.header ?? "")?.checkpointId === checkpointId;
+      // It was moved out of the log meanwhile.
+      view.known = undefined;
+      await log.refresh();
+    }
   }
 
   #flushLater(ms: number): void {

@@ -13,6 +13,9 @@ import { faultOf, type LineKind, partsOf, toLine } from "./line.js";
 
 const FORMAT = 1;
 
+/** So many bytes of patches are read to load a State without a thought, however small it is. */
+const ALWAYS_READ = 32 * 1024;
+
 /** What of a State's JSON the header says. */
 const inHeader: ReadonlySet<string> = new Set([
   "runId",
@@ -93,7 +96,7 @@ export class RecordCodec {
    *
    * - there is no base, or the run's newest record is another one;
    * - there are `snapshotEvery` patches since the last snapshot;
-   * - this patch and those since the last snapshot are together larger than it was.
+   * - this patch and those since the last snapshot are together larger than it was, and than 32 KB.
    *
    * So what is read to load a State is at most about twice its size, and snapshots at most double
    * what is written.
@@ -114,7 +117,7 @@ export class RecordCodec {
     if (usable) {
       const changes = stringify(difference(base.tree, tree));
       const { snapshotBytes, patchBytes, patches } = base;
-      if (patchBytes + changes.length <= snapshotBytes) {
+      if (patchBytes + changes.length <= Math.max(snapshotBytes, ALWAYS_READ)) {
         return this.#line("patch", state, place, changes, redacted, (line) => ({
           checkpointId,
           tree,

@@ -7,8 +7,8 @@ import { inParallel } from "../file/runs.js";
 import type { Log } from "./log.js";
 import type { JournalReader } from "./reader.js";
 import type { RecordHeader } from "./record.js";
-import type { Resolver } from "./resolver.js";
 import { listRecords, readRecordsFile } from "./records-file.js";
+import type { Resolver } from "./resolver.js";
 
 /** A run, as its newest record tells of it. */
 export interface FoundRun {

@@ -77,13 +77,19 @@ export class JournalWriter {
   /**
    * Writes a State as the record that it carries, after the run's newest.
    *
+   * @param after - the record that was restored before it, to write only what is different.
    * @throws CheckpointConflictError when the run has a record of this sequence or a later one.
    */
-  restore<D extends object>(state: State<D>, parentId: string, keep: number): Promise<State<D>> {
+  restore<D extends object>(
+    state: State<D>,
+    parentId: string,
+    after: Saved | undefined,
+  ): Promise<State<D>> {
     return this.#settings.resolver.with(state.runId, (view) =>
       view.inTurn(async () => {
         const { log, resolver } = this.#settings;
         const { checkpointId, sequence } = state;
+        const keep = Number.POSITIVE_INFINITY;
         for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
           await log.inTurn(() => log.follow());
           const known = await resolver.known(view);
@@ -92,7 +98,7 @@ export class JournalWriter {
           }
           const previous = known.head?.id ?? "";
           const place = { checkpointId, sequence, previous, parentId, keep };
-          const saved = await this.#append(view, state, place);
+          const saved = await this.#append(view, state, place, after);
           if (saved !== undefined) return saved;
         }
         throw this.#restless();
@@ -128,14 +134,14 @@ export class JournalWriter {
     view: RunView,
     state: State<D>,
     place: Place,
+    after = State.recordOf(state),
   ): Promise<State<D> | undefined> {
     const { codec, committer, checkSize } = this.#settings;
-    const record = State.recordOf(state);
-    const encoding = codec.encode(state, place, this.#bases.get(record));
+    const encoding = codec.encode(state, place, this.#bases.get(after));
     const { kind, line, base } = encoding instanceof Promise ? await encoding : encoding;
     const bytes = line.length;
     checkSize(state as unknown as State<object>, bytes);
-    const builtOn = record.sequence;
+    const builtOn = state.sequence;
     if ((await committer.append({ view, kind, line, place, builtOn })) === "stale")
       return undefined;
     view.unsure.clear();
