@@ -6,6 +6,14 @@ export interface AtNode {
   readonly step: number;
 }
 
+/** Who had to do with a checkpoint, where the graph's `audit` option says so. */
+export interface Audit {
+  /** A person or a service. */
+  readonly actor?: string;
+  /** What for. */
+  readonly purpose?: string;
+}
+
 /** How many keys a State has, or how many were set. */
 export interface KeysData {
   /** How many. */
@@ -101,7 +109,7 @@ export interface CycleData extends AtNode {
 }
 
 /** A checkpoint that was saved. */
-export interface CheckpointSaveData extends AtNode {
+export interface CheckpointSaveData extends AtNode, Audit {
   /** Its place in the run's history. */
   readonly sequence: number;
   /** Its id. */
@@ -115,10 +123,13 @@ export interface CheckpointSaveData extends AtNode {
 }
 
 /** A checkpoint that was read. */
-export interface CheckpointLoadData extends AtNode {
+export interface CheckpointLoadData extends AtNode, Audit {
   /** Its id. */
   readonly checkpointId: string;
 }
+
+/** Whose checkpoints were removed. */
+export interface CheckpointDeleteData extends AtNode, Audit {}
 
 /** Where a run goes on. */
 export interface CheckpointResumeData extends AtNode {
@@ -261,7 +272,7 @@ export interface EventMap {
   /** A run goes on. */
   "checkpoint.resume": CheckpointResumeData;
   /** The checkpoints of a finished run were removed. */
-  "checkpoint.delete": AtNode;
+  "checkpoint.delete": CheckpointDeleteData;
   /** A checkpoint that is not what was written was set aside. */
   "checkpoint.quarantine": QuarantineData;
   /** A save, a removal or a load failed and the run goes on without it, or a checkpoint is large. */

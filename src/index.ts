@@ -40,6 +40,8 @@ export {
 } from "./errors.js";
 export type {
   AtNode,
+  Audit,
+  CheckpointDeleteData,
   CheckpointErrorData,
   CheckpointLoadData,
   CheckpointResumeData,

@@ -99,23 +99,24 @@ function isIndexKey(key: string): boolean {
 function itemChanges(before: readonly unknown[], after: readonly unknown[], path: Path): Change[] {
   const shorter = Math.min(before.length, after.length);
   let start = 0;
-  while (start < shorter && before[start] === after[start]) start++;
+  while (start < shorter && isSame(before[start], after[start])) start++;
   let tail = 0;
-  const isSame = (at: number): boolean =>
-    before[before.length - 1 - at] === after[after.length - 1 - at];
-  while (tail < shorter - start && isSame(tail)) tail++;
+  const isSameFromEnd = (at: number): boolean =>
+    isSame(before[before.length - 1 - at], after[after.length - 1 - at]);
+  while (tail < shorter - start && isSameFromEnd(tail)) tail++;
   const [oldEnd, newEnd] = [before.length - tail, after.length - tail];
   const changes: Change[] = [];
   if (oldEnd === start + 1 && newEnd === start + 1)
     return changesAt(before[start], after[start], [...path, start]);
-  const had = start < oldEnd && start < newEnd ? new Set(before.slice(start, oldEnd)) : undefined;
-  const has = had && new Set(after.slice(start, newEnd));
+  const had =
+    start < oldEnd && start < newEnd ? new Set(before.slice(start, oldEnd).map(nameOf)) : undefined;
+  const has = had && new Set(after.slice(start, newEnd).map(nameOf));
   let old = start;
   let at = start;
   while (old < oldEnd && at < newEnd) {
     const [was, is] = [before[old], after[at]];
-    const isGone = was !== is && !has?.has(was);
-    const isNew = was !== is && !had?.has(is);
+    const isGone = !isSame(was, is) && !has?.has(nameOf(was));
+    const isNew = !isSame(was, is) && !had?.has(nameOf(is));
     if (isNew && !isGone) {
       changes.push({ op: "add", path: [...path, at++], value: is });
     } else if (isGone && !isNew) {
@@ -135,6 +136,18 @@ function itemChanges(before: readonly unknown[], after: readonly unknown[], path
     for (let count = 0; count < cut; count++) changes.push({ op: "remove", path: [...path, at] });
   }
   return changes;
+}
+
+/** Whether two items are the same; the entries of a Map are made anew each time, their keys and values are not. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  if (!Array.isArray(one) || !Array.isArray(other)) return false;
+  return one.length === 2 && other.length === 2 && one[0] === other[0] && one[1] === other[1];
+}
+
+/** What tells an item from others: an entry of a Map by its key, any other by itself. */
+function nameOf(item: unknown): unknown {
+  return Array.isArray(item) && item.length === 2 && typeof item[0] !== "object" ? item[0] : item;
 }
 
 /** About how many bytes a value takes as JSON; more than `limit` is not counted on. */

@@ -43,7 +43,7 @@ export interface RunRecovery {
 }
 
 /** What came of a run: its outcome, the reason and the error. */
-export type Outcome = Pick<RunRecovery, "outcome" | "reason" | "error">;
+type Outcome = Pick<RunRecovery, "outcome" | "reason" | "error">;
 
 /** How one run is recovered. */
 export interface RecoverySettings extends AttemptSettings {

@@ -126,7 +126,7 @@ export class Checkpoints<D extends object> {
     checkAt(at);
     const loaded = await this.#fetch(store, runId, at);
     const { checkpointNode: node, step, checkpointId } = loaded;
-    this.emit("checkpoint.load", runId, { node, step, checkpointId });
+    this.emit("checkpoint.load", runId, { node, step, checkpointId, ...this.#settings.audit });
     const state = migrate(loaded, this.#settings.version, this.#settings.migrations);
     this.#compare(state);
     const known = State.identified(state, {

@@ -2,6 +2,7 @@ import { checkMigrations, type Migrations } from "../checkpoint/migration.js";
 import { checkKeep } from "../checkpoint/retention.js";
 import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
+import type { Audit } from "../event-map.js";
 import { EventBus, type Observer, observe } from "../events.js";
 import { getObserver, isObserver, noopObserver } from "../observers/registry.js";
 import { type Check, check, checkOptions, flag, integer, oneOf, text } from "../options.js";
@@ -46,6 +47,8 @@ export interface GraphConfig {
   readonly breakpoints?: Breakpoints;
   /** How much of the ledger a run keeps. */
   readonly ledger?: LedgerLimits;
+  /** Who uses this graph, and what for: told by the events of checkpoints that are saved, loaded or removed. */
+  readonly audit?: Audit;
   /** When to save, and where. */
   readonly checkpoint?: CheckpointConfig;
 }
@@ -74,6 +77,7 @@ export interface Settings {
   readonly triggers: readonly Trigger[];
   readonly breakpoints: Breakpoints | undefined;
   readonly ledger: LedgerLimits;
+  readonly audit: Audit;
   readonly bus: EventBus;
 }
 
@@ -97,6 +101,7 @@ export function resolveConfig(config: GraphConfig): Settings {
     onMismatch: oneOf("warn", "error"),
     breakpoints: (name, value) => checkOptions(name, value, { before: names, after: names }),
     ledger: checkLedgerLimits,
+    audit: (name, value) => checkOptions(name, value, { actor: text, purpose: text }),
     checkpoint: (name, value) =>
       checkOptions(name, value, {
         store: () => {},
@@ -124,6 +129,7 @@ export function resolveConfig(config: GraphConfig): Settings {
     triggers,
     breakpoints: config.breakpoints,
     ledger: config.ledger ?? {},
+    audit: Object.freeze({ ...config.audit }),
     bus: resolveObservers(observer),
   };
 }

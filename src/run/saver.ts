@@ -72,10 +72,10 @@ export class Saver<D extends object> {
   /** Removes the checkpoints of a finished run, which must not cost anybody the result. */
   async clean(state: State<D>): Promise<State<D>> {
     const { runId, checkpointNode: node, step } = state;
-    const { bus, name } = this.#settings;
+    const { bus, name, audit } = this.#settings;
     try {
       await this.#store.delete(runId);
-      bus.emit("checkpoint.delete", name, runId, { node, step });
+      bus.emit("checkpoint.delete", name, runId, { node, step, ...audit });
       // It is in no store any more, so that it can be put into another.
       return state.savedAs(unsaved);
     } catch (error) {
@@ -90,8 +90,8 @@ export class Saver<D extends object> {
 
   #tell(saved: State<D>, durationMs: number): void {
     const { checkpointNode: node, step, sequence, checkpointId, reason, bytes } = saved;
-    const data = { node, step, sequence, checkpointId, reason, durationMs };
-    const { bus, name } = this.#settings;
+    const { bus, name, audit } = this.#settings;
+    const data = { node, step, sequence, checkpointId, reason, durationMs, ...audit };
     bus.emit("checkpoint.save", name, saved.runId, bytes === undefined ? data : { ...data, bytes });
   }
 

@@ -251,7 +251,11 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /** @internal Goes on with a run from what `prepare` makes of it; `undefined` when it was left alone. */
-  async recover(runId: string, signal: AbortSignal, prepare: Prepare): Promise<State<D> | undefined> {
+  async recover(
+    runId: string,
+    signal: AbortSignal,
+    prepare: Prepare,
+  ): Promise<State<D> | undefined> {
     this.#topology.validate();
     return this.#runner.recover(runId, { signal }, prepare);
   }

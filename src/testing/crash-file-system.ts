@@ -1,5 +1,5 @@
 import { basename, dirname } from "node:path";
-import type { FileInfo, FileSystem, Head } from "../stores/file/file-system.js";
+import { type FileInfo, type FileSystem, type Head, unless } from "../stores/file/file-system.js";
 import { type Change, type Crash, crashesOf } from "./crash-points.js";
 import { type FileNode, type FolderNode, type Node, newFolder } from "./disk.js";
 
@@ -225,6 +225,10 @@ class MountedDisk implements FileSystem {
     await this.#gate("close", "");
     this.#node(file);
     this.#open.delete(file);
+  }
+
+  async idOf(path: string): Promise<string | undefined> {
+    return (await unless(["ENOENT"], this.lstat(path), undefined))?.id;
   }
 
   async lstat(path: string): Promise<FileInfo> {

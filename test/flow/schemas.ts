@@ -1,7 +1,7 @@
 import type { SchemaIssue, StandardSchema } from "waymark";
 
 /** A Standard Schema out of a function that gives the value, or what is wrong. */
-export function schema(
+function schema(
   check: (value: unknown) => { value: unknown } | { issues: readonly SchemaIssue[] },
 ): StandardSchema {
   return { "~standard": { validate: check } };

@@ -235,8 +235,19 @@ describe("torn tails", () => {
     const log = eventLog({ path });
     log.onEvent(start("r", 0));
     await log.close();
-    writeFileSync(path, `{"ts":"2026","event":"no${readFileSync(path, "utf8")}`);
+    writeFileSync(
+      path,
+      `{"ts":"2026-01-01T00:00:00.000Z","event":"no${readFileSync(path, "utf8")}`,
+    );
     expect((await all({ path }, "r")).map((line) => line.step)).toEqual([0]);
+    const next = eventLog({ path });
+    next.onEvent(start("r", 1));
+    await next.close();
+    expect(linesOf(path).map((line) => line.event)).toEqual([
+      "log.torn",
+      "node.start",
+      "node.start",
+    ]);
     await expect(all({ path: folder }, "r")).rejects.toThrow("EISDIR");
   });
 

@@ -1,10 +1,20 @@
-import { linkSync, readdirSync, readSync, renameSync, statSync, unlinkSync } from "node:fs";
+import {
+  fstatSync,
+  linkSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+} from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
-import { overwrite, tornSize } from "../append-file.js";
+import { overwrite, tornSize } from "../torn.js";
 
 const NEWLINE = 10;
 const SPACE = 32;
 const CHUNK = 64 * 1024;
+/** How much of its end is looked at when a file is opened again. */
+const REOPENED = 256 * 1024;
 /** Of more than this only the end is mended; a reader can do without. */
 const MENDED = 4 * 1024 * 1024;
 const TORN = '{"event":"log.torn"}';
@@ -16,6 +26,8 @@ const TORN = '{"event":"log.torn"}';
 export function repairLines(path: string, file: number): void {
   const size = tornSize(file, (end) => end === 0 || byteAt(file, end - 1) === NEWLINE);
   if (size !== undefined) blank(path, endOfLines(file, size), size);
+  const end = fstatSync(file).size;
+  mendLines(path, file, Math.max(0, end - REOPENED), end);
 }
 
 /** Blanks out lines without end that others were appended to; their writers were killed just then. */

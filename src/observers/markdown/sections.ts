@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readSync } from "node:fs";
 import type { WaymarkEvent } from "../../events.js";
-import { overwrite, tornSize } from "../append-file.js";
+import { overwrite, tornSize } from "../torn.js";
 import { block, inline, source } from "./text.js";
 
 // Text from nodes never holds these: in it, what opens a comment is escaped.

@@ -83,16 +83,18 @@ export class Appender {
       const openFolder = async (): Promise<void> => {
         folder ??= await fs.openFolder(this.#path);
       };
-      const [{ id }, holds] = await together([
-        fs.stat(file),
-        this.#isThere(base.newest),
+      const [, , { id }, holds] = await together([
         this.#durable ? fs.sync(file) : undefined,
         this.#durable ? openFolder() : undefined,
+        fs.stat(file),
+        this.#isThere(base.newest),
       ]);
       if (!holds || !(await this.#claim(temporary, sequence))) return "stale";
-      const [isNext] = await together([
-        this.#isNext(base.newest, sequence),
+      const [, , isNext] = await together([
         folder === undefined ? undefined : syncNames(fs, folder),
+        // If this fails, a file that nobody needs is left for the next sweep.
+        fs.unlink(temporary).catch(() => {}),
+        this.#isNext(base.newest, sequence),
       ]);
       won = isNext;
       return won ? { sequence, newest: { sequence, id, checkpointId, file }, folder } : "lost";
@@ -105,8 +107,7 @@ export class Appender {
   async #isThere(newest: Newest | undefined): Promise<boolean> {
     if (newest === undefined) return true;
     const path = join(this.#path, checkpointName(newest.sequence));
-    const found = await unless(["ENOENT"], this.#fs.lstat(path), undefined);
-    return found?.id === newest.id;
+    return (await this.#fs.idOf(path)) === newest.id;
   }
 
   /** Gives the file its name. */
@@ -114,8 +115,6 @@ export class Appender {
     const fs = this.#fs;
     const path = join(this.#path, checkpointName(sequence));
     const how = await reserve(fs, temporary, path);
-    // If this fails, a file that nobody needs is left for the next sweep.
-    if (how === "linked") await fs.unlink(temporary).catch(() => {});
     if (how !== "reserved") return how === "linked";
     return unless(
       ["ENOENT"],
@@ -136,10 +135,7 @@ export class Appender {
       return alone && !quarantined.includes(checkpointName(sequence));
     }
     const aside = join(this.#path, QUARANTINE, checkpointName(sequence));
-    const [holds, quarantined] = await together([
-      this.#isThere(newest),
-      unless(["ENOENT"], this.#fs.lstat(aside), undefined),
-    ]);
+    const [holds, quarantined] = await together([this.#isThere(newest), this.#fs.idOf(aside)]);
     return holds && quarantined === undefined;
   }
 

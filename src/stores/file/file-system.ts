@@ -51,6 +51,8 @@ export interface FileSystem {
   stat(file: number): Promise<FileInfo>;
   close(file: number): Promise<void>;
 
+  /** The id of what has this name, `undefined` when nothing has; for names that were used just before. */
+  idOf(path: string): Promise<string | undefined>;
   /** Looks at a name; a symbolic link is not followed. */
   lstat(path: string): Promise<FileInfo>;
   readdir(path: string): Promise<string[]>;

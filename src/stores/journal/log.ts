@@ -1,11 +1,9 @@
 import { join } from "node:path";
 import { type FileSystem, unless } from "../file/file-system.js";
-import { namesIn } from "../file/listing.js";
-import { makeFolder } from "../file/make-folder.js";
-import { syncFolder } from "../file/sync.js";
 import { judge } from "./judge.js";
-import { LOG, logName, logNumber } from "./layout.js";
-import { type Damage, faultOf, type Line, runKey, scan, toLine } from "./line.js";
+import { LOG } from "./layout.js";
+import { type Damage, faultOf, type Line, runKey, scan } from "./line.js";
+import { LogFolder, newline } from "./log-folder.js";
 import { type LogDamage, type LogLine, RunView } from "./view.js";
 
 /*
@@ -39,7 +37,7 @@ const ATTEMPTS = 100;
 export class Log {
   readonly views = new Map<string, RunView>();
   readonly damages: LogDamage[] = [];
-  readonly folder: string;
+  readonly #folder: LogFolder;
   readonly #fs: FileSystem;
   readonly #durable: boolean;
   #files: number[] = [];
@@ -48,7 +46,7 @@ export class Log {
 
   constructor(fs: FileSystem, root: string, durable: boolean) {
     this.#fs = fs;
-    this.folder = join(root, LOG);
+    this.#folder = new LogFolder(fs, join(root, LOG), durable);
     this.#durable = durable;
   }
 
@@ -67,9 +65,14 @@ export class Log {
     return this.#files.filter((number) => number < this.number);
   }
 
+  /** The folder of the log. */
+  get folder(): string {
+    return this.#folder.path;
+  }
+
   /** The path of a file of the log. */
   path(number: number): string {
-    return join(this.folder, logName(number));
+    return this.#folder.file(number);
   }
 
   /** What is known of a run. */
@@ -108,7 +111,7 @@ export class Log {
 
   /** Looks which files are still there, and forgets what was in the others. Only in turn. */
   async refresh(): Promise<void> {
-    const numbers = await this.#numbers();
+    const numbers = await this.#folder.numbers();
     this.#forget(this.#files.filter((number) => !numbers.includes(number)));
     await this.follow();
   }
@@ -118,16 +121,13 @@ export class Log {
     const fs = this.#fs;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       if (this.#active === undefined) {
-        if ((await this.#numbers()).length === 0) await this.#create(1);
+        if ((await this.#folder.numbers()).length === 0) await this.#folder.create(1);
         await this.follow();
       }
       const active = this.#active;
       if (active === undefined) continue;
       if (active.writer !== undefined) return;
-      if (this.#durable) {
-        await makeFolder(fs, this.folder, true);
-        await syncFolder(fs, this.folder);
-      }
+      if (this.#durable) await this.#folder.settle();
       const writer = await unless(["ENOENT"], fs.openToAppend(this.path(active.number)), undefined);
       if (writer !== undefined) {
         const [here, there] = [await fs.stat(active.reader), await fs.stat(writer)];
@@ -186,8 +186,7 @@ export class Log {
     await this.ready();
     const active = this.#active;
     if (active?.writer === undefined) return;
-    await this.#fs.append(active.writer, Buffer.concat([newline, sealLine]));
-    if (this.#durable) await this.#fs.syncData(active.writer);
+    await this.#folder.seal(active.number, active.writer);
     await this.follow();
   }
 
@@ -232,22 +231,9 @@ export class Log {
     }
   }
 
-  async #numbers(): Promise<number[]> {
-    const names = (await namesIn(this.#fs, this.folder)) ?? [];
-    return names.flatMap((name) => logNumber(name) ?? []).sort((a, b) => a - b);
-  }
-
-  async #create(number: number): Promise<void> {
-    const fs = this.#fs;
-    if (number === 1) await makeFolder(fs, this.folder, this.#durable);
-    const file = await unless(["EEXIST"], fs.create(this.path(number)), undefined);
-    if (file !== undefined) await fs.close(file);
-    if (this.#durable) await syncFolder(fs, this.folder);
-  }
-
   /** Reads the whole log; `false` when there is none. */
   async #open(): Promise<boolean> {
-    const numbers = await this.#numbers();
+    const numbers = await this.#folder.numbers();
     if (numbers.length === 0) return false;
     // What was known may be from before files that have come and gone.
     for (const view of this.views.values()) {
@@ -262,11 +248,11 @@ export class Log {
   async #advance(active: Active): Promise<void> {
     const fs = this.#fs;
     const number = active.number + 1;
-    if (!(await this.#hasName(active))) return this.#close();
-    await this.#create(number);
+    if (!(await this.#folder.hasName(active.number, active.reader))) return this.#close();
+    await this.#folder.create(number);
     const reader = await unless(["ENOENT"], fs.open(this.path(number)), undefined);
     if (reader === undefined) return this.#close();
-    if (!(await this.#hasName(active))) {
+    if (!(await this.#folder.hasName(active.number, active.reader))) {
       await fs.close(reader).catch(() => {});
       return this.#close();
     }
@@ -274,11 +260,6 @@ export class Log {
       if (file !== undefined) await fs.close(file).catch(() => {});
     }
     await this.#begin(number, reader);
-  }
-
-  async #hasName({ number, reader }: Active): Promise<boolean> {
-    const found = await unless(["ENOENT"], this.#fs.lstat(this.path(number)), undefined);
-    return found?.id === (await this.#fs.stat(reader)).id;
   }
 
   /** Makes a file the one that is written to, and reads what is in it. */
@@ -299,23 +280,13 @@ export class Log {
       if (reader === undefined) return this.#close();
       const active = await this.#begin(number, reader);
       if (number === numbers.at(-1)) return;
-      if (!active.sealed) await this.#sealAbandoned(active);
+      if (!active.sealed) {
+        await this.#folder.seal(number);
+        await this.#scanTo(active, (await fs.stat(reader)).size);
+        if (!active.sealed) throw new Error(`${this.path(number)} could not be sealed`);
+      }
       await fs.close(reader).catch(() => {});
     }
-  }
-
-  /** Seals a file that is not the last one: its seal was lost in a power cut, or it was created too late. */
-  async #sealAbandoned(active: Active): Promise<void> {
-    const fs = this.#fs;
-    const writer = await fs.openToAppend(this.path(active.number));
-    try {
-      await fs.append(writer, Buffer.concat([newline, sealLine]));
-      if (this.#durable) await fs.syncData(writer);
-    } finally {
-      await fs.close(writer).catch(() => {});
-    }
-    await this.#scanTo(active, (await fs.stat(active.reader)).size);
-    if (!active.sealed) throw new Error(`${this.path(active.number)} could not be sealed`);
   }
 
   async #scanTo(active: Active, size: number): Promise<void> {
@@ -356,9 +327,6 @@ export class Log {
     for (const { known } of this.views.values()) if (known !== undefined) known.damaged = true;
   }
 }
-
-const newline = Buffer.from("\n");
-const sealLine = toLine("seal", "{}");
 
 function failed(error: unknown): { error: unknown } {
   return { error };

@@ -96,6 +96,7 @@ export class RecordCodec {
    *
    * - there is no base, or the run's newest record is another one;
    * - there are `snapshotEvery` patches since the last snapshot;
+   * - this patch is larger than the last snapshot was;
    * - this patch and those since the last snapshot are together larger than it was, and than 32 KB.
    *
    * So what is read to load a State is at most about twice its size, and snapshots at most double
@@ -117,7 +118,8 @@ export class RecordCodec {
     if (usable) {
       const changes = stringify(difference(base.tree, tree));
       const { snapshotBytes, patchBytes, patches } = base;
-      if (patchBytes + changes.length <= Math.max(snapshotBytes, ALWAYS_READ)) {
+      const most = Math.max(snapshotBytes, ALWAYS_READ);
+      if (changes.length < snapshotBytes && patchBytes + changes.length <= most) {
         return this.#line("patch", state, place, changes, redacted, (line) => ({
           checkpointId,
           tree,

@@ -4,7 +4,7 @@ import { type ErrorCode, isWaymarkError } from "../../errors.js";
 import { State } from "../../state/state.js";
 
 /** Opens what a store has kept with another instance. */
-export type Reopen = (store: CheckpointStore) => CheckpointStore | Promise<CheckpointStore>;
+type Reopen = (store: CheckpointStore) => CheckpointStore | Promise<CheckpointStore>;
 
 /** One test of the suite: its name, and what it does to a new, empty store. */
 export type Case = readonly [
