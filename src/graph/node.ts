@@ -25,7 +25,10 @@ export interface NodeContext<D extends object = object> {
   readonly idempotencyKey: string;
   /**
    * Does something once in this visit of the node, whatever happens: its result is saved before it is
-   * returned, and a retry or a resume gets that result without doing it again.
+   * returned, and a retry or a resume gets that result without doing it again. Those who ask for the
+   * same key at the same time share one call. What throws is done again.
+   *
+   * @throws SerializationError that names the key, when the result can't be saved.
    */
   once<T>(key: string, action: () => T | Promise<T>): Promise<T>;
   /** What was remembered under a key by this visit of the node; `undefined` if nothing was. */
@@ -34,11 +37,15 @@ export interface NodeContext<D extends object = object> {
   remember(key: string, value: unknown): Promise<void>;
   /** Lets go of what was remembered under a key; the next save is without it. */
   forget(key: string): void;
-  /** Saves a milestone inside the node: a retry or a resume runs the node again from this State. */
+  /**
+   * Saves a milestone inside the node: a retry or a resume runs the node again from this State. Go on from
+   * the State that it gives; an object that the node returns is merged into the last milestone.
+   */
   checkpoint(state: State<D>, reason: string): Promise<State<D>>;
   /**
    * Pauses the run inside the node, unless this pause was answered: then it gives the answer. On
-   * `resume` the node runs again up to here, so do what is dear with {@link NodeContext.once}. Names keep several pauses apart.
+   * `resume` the node runs again up to here, so do what is dear with {@link NodeContext.once}. Names keep
+   * several pauses apart, also at the same time. It throws to stop the node; catching that changes nothing.
    */
   pause(name: string, options: PauseOptions): Promise<unknown>;
   /** Writes down what this run uses, decides and makes; it is saved with the State. */

@@ -113,6 +113,7 @@ export class Checkpoints<D extends object> {
           status: pauses.length > 0 ? "paused" : status,
           error: undefined,
           reason,
+          recovery: undefined,
         }),
       );
     } catch (error) {

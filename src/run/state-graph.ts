@@ -25,7 +25,10 @@ export interface ExecuteOptions {
 
 /** Options of {@link StateGraph.resume}. */
 export interface ResumeOptions extends ExecuteOptions, CheckpointAt {
-  /** The answer to what a paused run waits for; for several pauses, an object with a value for each name. */
+  /**
+   * The answer to what a paused run waits for. For several pauses, an object with a value for each name;
+   * those without one are asked for again.
+   */
   readonly input?: unknown;
 }
 

@@ -37,6 +37,7 @@ import type { Listing } from "./file/listing.js";
 import { NodeFileSystem } from "./file/node-file-system.js";
 import { RunReader } from "./file/reader.js";
 import { removeRun, sweep } from "./file/removal.js";
+import { Root } from "./file/root.js";
 import { findRuns, inParallel, summarizeRun } from "./file/runs.js";
 import { RunWriter } from "./file/writer.js";
 
@@ -95,6 +96,7 @@ export class FileStore implements CheckpointStore {
   readonly #fs: FileSystem;
   readonly #codec: DocumentCodec;
   readonly #durable: boolean;
+  readonly #root: Root;
   readonly #keep: number;
   readonly #retention: Retention | undefined;
   readonly #maxBytes: number;
@@ -123,6 +125,7 @@ export class FileStore implements CheckpointStore {
     this.#claims = new Claims(fileSystem, this.root);
     this.#codec = new DocumentCodec(options.codec);
     this.#durable = options.durability !== "os";
+    this.#root = new Root(this.#fs, this.root, this.#durable);
     this.#keep = options.keep ?? DEFAULT_KEEP;
     this.#retention = options.retention;
     this.#maxBytes = options.maxBytes ?? 100 * KB * KB;
@@ -244,6 +247,7 @@ export class FileStore implements CheckpointStore {
     return new RunWriter(folder, runId, {
       fs: this.#fs,
       durable: this.#durable,
+      root: this.#root,
       encode: async (state, parentId) => {
         const bytes = await this.#codec.encode(state, parentId);
         if (bytes.length <= this.#maxBytes) return bytes;

@@ -95,7 +95,7 @@ export class JournalStore implements CheckpointStore {
   readonly #warnBytes: number;
   readonly #background = new Background();
   #prunedAt = Number.NEGATIVE_INFINITY;
-  #compacting: Promise<void> | undefined;
+  #compacting: Promise<void> = Promise.resolve();
   /** Whom to tell what goes wrong in the background. */
   #emit: StoreContext["emit"];
 
@@ -270,15 +270,13 @@ export class JournalStore implements CheckpointStore {
   }
 
   /** Compacts all sealed files of the log but the newest few. One at a time. */
-  async #compact(spared: number): Promise<void> {
-    await this.#compacting?.catch(() => {});
-    const upTo = this.#log.sealed.at(-1 - spared);
-    if (upTo === undefined) return;
-    const compacting = this.#compactor.compact(upTo).finally(() => {
-      if (this.#compacting === compacting) this.#compacting = undefined;
+  #compact(spared: number): Promise<void> {
+    const compacting = this.#compacting.then(async () => {
+      const upTo = this.#log.sealed.at(-1 - spared);
+      if (upTo !== undefined) await this.#compactor.compact(upTo);
     });
-    this.#compacting = compacting;
-    await compacting;
+    this.#compacting = compacting.catch(() => {});
+    return compacting;
   }
 
   /** Does something that nobody waits for. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type NodeFunction, pause, type RecoverOptions, recoverRuns, StateGraph } from "waymark";
-import { bare, linear, mark, RecordingStore, start, type Trail } from "../graphs.js";
+import { type NodeFunction, pause, recoverRuns } from "waymark";
+import { linear, mark, RecordingStore, start, type Trail } from "../graphs.js";
 import { restarted, settled, world } from "./crashes.js";
 
 describe("unfinished runs", () => {
@@ -126,6 +126,67 @@ describe("unfinished runs", () => {
   });
 });
 
+describe("while it recovers", () => {
+  test("a run that has come to its end meanwhile is left alone", async () => {
+    const { begin, graphIn, store } = world();
+    await begin();
+    const before = store.saved.length;
+    const [run] = await store.runs();
+    const opened = restarted(store);
+    const late = { ...opened, runs: async () => (run === undefined ? [] : [run]) };
+    expect(await recoverRuns({ store: late, graphs: [graphIn(opened)] })).toMatchObject([
+      { outcome: "skipped", reason: "it has come to its end, or to a pause, meanwhile" },
+    ]);
+    expect(store.saved).toHaveLength(before);
+  });
+
+  test("a store that fails is reported with its run; the others go on", async () => {
+    const { begin, recover, store, graphIn } = world("crash");
+    await begin();
+    await graphIn(restarted(store)).fork("r", 0);
+    store.beforeSave = ({ runId, reason }) => {
+      if (runId === "r" && reason === "interval") throw new Error("disk full");
+    };
+    const reports = await recover();
+    expect(reports.map(({ outcome }) => outcome).sort()).toEqual(["completed", "failed"]);
+    const failed = reports.find(({ runId }) => runId === "r");
+    expect(failed).toMatchObject({ attempts: 1, error: { code: "CHECKPOINT_SAVE" } });
+  });
+
+  test("a store that can't save the attempt: the run is skipped", async () => {
+    const { begin, recover, store, ran } = world("crash");
+    await begin();
+    store.beforeSave = () => {
+      throw new Error("read-only");
+    };
+    const [report] = await recover();
+    expect(report).toMatchObject({ error: { code: "CHECKPOINT_SAVE" } });
+    expect(ran).toEqual(["a", "b"]);
+  });
+
+  test("a fork of a run that was tried counts afresh", async () => {
+    const { begin, recover, store, graphIn } = world("throw", "throw");
+    await begin();
+    await recover();
+    expect((await store.load("r")).recovery).toMatchObject({ attempts: 1 });
+    const graph = graphIn(restarted(store));
+    expect((await graph.fork("r", 1)).recovery).toBeUndefined();
+    expect((await graph.rollback("r", 1)).recovery).toBeUndefined();
+  });
+
+  test("events tell what happens, as for any resume", async () => {
+    const { begin, store, graphIn } = world("crash");
+    await begin();
+    const opened = restarted(store);
+    const graph = graphIn(opened);
+    const told: string[] = [];
+    graph.on("checkpoint.save", ({ data }) => told.push(`save ${data.reason}`));
+    graph.on("checkpoint.resume", ({ data }) => told.push(`resume ${data.resumeNode}`));
+    await recoverRuns({ store: opened, graphs: [graph] });
+    expect(told).toEqual(["save recovery", "resume b", "save interval", "save complete"]);
+  });
+});
+
 describe("whose run it is", () => {
   test("is told by the name of its graph; a run of another is reported and left alone", async () => {
     const { begin, recover, graphIn, store } = world("crash");
@@ -170,75 +231,5 @@ describe("whose run it is", () => {
     );
     await recoverRuns({ store: opened, graphs });
     expect(ran.sort()).toEqual(["one one", "two two"]);
-  });
-});
-
-describe("what can't be resumed is skipped, with the error, and is left as it is", () => {
-  test.each<
-    [
-      what: string,
-      change: (opened: RecoverOptions["store"]) => StateGraph<Trail, string>,
-      code: string,
-    ]
-  >([
-    [
-      "a node that is gone",
-      (store) =>
-        linear(["x", "y"], { name: "trail", checkpoint: { store: store as never, interval: 1 } }),
-      "GRAPH_NODE_UNKNOWN",
-    ],
-    ["a graph that does not save", () => linear(["a", "b", "c"], { name: "trail" }), "CONFIG"],
-    [
-      "a graph with another store",
-      () =>
-        linear(["a", "b", "c"], {
-          name: "trail",
-          checkpoint: { store: new RecordingStore(), interval: 1 },
-        }),
-      "CHECKPOINT_NOT_FOUND",
-    ],
-    [
-      "a graph that is not whole",
-      () => new StateGraph<Trail, string>({ name: "trail" }),
-      "GRAPH_NO_NODES",
-    ],
-  ])("%s", async (_what, change, code) => {
-    const { begin, recover, store } = world("crash");
-    await begin();
-    const before = store.saved.length;
-    const opened = restarted(store);
-    const [report] = await recover({ store: opened, graphs: [change(opened)] });
-    expect(report).toMatchObject({ outcome: "skipped", reason: "it can't be resumed" });
-    expect(report?.error).toMatchObject({ code });
-    expect(store.saved).toHaveLength(before);
-  });
-
-  test("a checkpoint of a newer version", async () => {
-    const store = new RecordingStore();
-    const graphOf = (version: number, a?: NodeFunction<Trail>) =>
-      linear(["a"], { version, checkpoint: { store: restarted(store), interval: 1 } }, a && { a });
-    graphOf(2, () => new Promise(() => {})).execute(start("r"));
-    await settled();
-    const reports = await recoverRuns({ store: restarted(store), graphs: [graphOf(1)] });
-    expect(reports).toMatchObject([{ outcome: "skipped", error: { code: "MIGRATION" } }]);
-    expect(store.saved).toHaveLength(1);
-  });
-
-  test("a checkpoint that can't be read, in a store that can't list its runs by status", async () => {
-    const { begin, graphIn, store } = world("crash");
-    await begin();
-    await store.save(start("broken"));
-    const opened = bare(restarted(store));
-    const failing = {
-      ...opened,
-      load: (runId: string) =>
-        runId === "broken" ? Promise.reject(new Error("torn")) : store.load(runId),
-    } as typeof opened;
-    const reports = await recoverRuns({ store: failing, graphs: [graphIn(opened)] });
-    expect(reports).toMatchObject([
-      { runId: "r", outcome: "completed" },
-      { runId: "broken", outcome: "skipped", reason: "its checkpoint can't be read" },
-    ]);
-    expect(reports[1]?.error).toEqual(new Error("torn"));
   });
 });

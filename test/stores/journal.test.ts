@@ -177,7 +177,7 @@ describe("what is loaded", () => {
         await store.close();
         rmSync(store.root, { recursive: true, force: true });
       }),
-      { numRuns: 60 },
+      { numRuns: 60, endOnFailure: true },
     );
   });
 

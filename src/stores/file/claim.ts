@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Claim } from "../../checkpoint/store.js";
 import { codeOf, type FileSystem, unless } from "./file-system.js";
+import { BEAT, Heartbeat } from "./heartbeat.js";
 import { folderName } from "./layout.js";
 import { namesIn } from "./listing.js";
 import { makeFolder } from "./make-folder.js";
@@ -8,7 +9,7 @@ import { isLiving, ownerName } from "./process.js";
 
 /*
  * {root}/.claims/{run}@{owner}.{n}   a claim, for as long as its owner lives
- * {root}/.claims/{owner}.alive       is written to while its owner has claims
+ * {root}/.claims/{owner}.alive       grows while its owner has claims
  *
  * There is no file that all fight for, so none has to be taken over from the dead. A claimant puts its
  * own file beside those of the others, and then looks: if no living one has another, it has the run. Of
@@ -19,9 +20,7 @@ import { isLiving, ownerName } from "./process.js";
 const FOLDER = ".claims";
 const ALIVE = ".alive";
 const OWNER = /^(?:[^@]+@)?(\d+-\d+-[\da-f]{8}-[\da-f]{8})\.(?:\d+|alive)$/;
-const MARK = Buffer.from(".");
-/** How often a process that has claims shows that it lives, in milliseconds, and how long to watch for that. */
-const BEAT = 1000;
+/** How long to watch for a sign of life, in milliseconds. */
 const WATCH = 3 * BEAT;
 /** How often to look whether the other has given up, and how long to wait before each time, in milliseconds. */
 const LOOKS = 20;
@@ -40,8 +39,7 @@ export class Claims {
   /** What was found of those who can't be asked, by watching them. */
   readonly #watched = new Map<string, Promise<boolean>>();
   #held = 0;
-  #beating: Promise<() => Promise<void>> | undefined;
-  #stopped: Promise<void> = Promise.resolve();
+  #heart: Heartbeat | undefined;
 
   constructor(fs: FileSystem, root: string) {
     this.#fs = fs;
@@ -55,9 +53,8 @@ export class Claims {
     const name = `${run}${this.#owner}.${++claims}`;
     let isMine = false;
     this.#held++;
+    this.#heart ??= new Heartbeat(this.#fs, join(this.#folder, this.#owner + ALIVE));
     try {
-      this.#beating ??= this.#stopped.then(() => this.#beat());
-      await this.#beating;
       await this.#fs.close(await this.#create(name));
       isMine = await this.#isFirst(run, name);
     } finally {
@@ -123,33 +120,14 @@ export class Claims {
     return lives;
   }
 
-  /** Shows that this process lives, until what this gives is called. */
-  async #beat(): Promise<() => Promise<void>> {
-    const fs = this.#fs;
-    const file = await this.#create(this.#owner + ALIVE);
-    const beat = setInterval(() => fs.write(file, MARK).catch(() => {}), BEAT);
-    // A run that waits for nothing that could still happen must not keep the process from its end.
-    beat.unref();
-    return async () => {
-      clearInterval(beat);
-      await fs.close(file).catch(() => {});
-      await this.#unlink(this.#owner + ALIVE);
-      await unless(["ENOENT", "ENOTEMPTY", "EEXIST"], fs.rmdir(this.#folder), undefined);
-    };
-  }
-
   async #release(name: string): Promise<void> {
-    try {
-      await this.#unlink(name);
-    } finally {
-      const isLast = --this.#held === 0;
-      const beating = this.#beating;
-      if (isLast) {
-        this.#beating = undefined;
-        this.#stopped = (async () => (await beating)?.())().catch(() => {});
-        await this.#stopped;
-      }
-    }
+    const isLast = --this.#held === 0;
+    const heart = this.#heart;
+    if (isLast) this.#heart = undefined;
+    await this.#unlink(name);
+    if (!isLast) return;
+    await heart?.stop();
+    await unless(["ENOENT", "ENOTEMPTY", "EEXIST"], this.#fs.rmdir(this.#folder), undefined);
   }
 
   /** A new file. The last one to leave may take the folder away at any time. */

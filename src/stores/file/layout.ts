@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
  * {root}/{run}/checkpoint_NNNN.json               a checkpoint, NNNN its sequence
  * {root}/{run}/.checkpoint_NNNN.{owner}.{n}.tmp   one that is being written
  * {root}/{run}/quarantine/checkpoint_NNNN.json    one that is not what was written
+ * {root}/.claims/                                 who works on which run; see claim.ts
  *
  * Any other name in these folders belongs to somebody else and is left alone.
  */

@@ -1,4 +1,4 @@
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { v7 } from "uuid";
 import { DocumentCodec } from "../../codecs/document.js";
 import { CheckpointConflictError } from "../../errors.js";
@@ -9,7 +9,7 @@ import { checkpointName } from "./layout.js";
 import { type Listing, list } from "./listing.js";
 import { headersOf } from "./record.js";
 import { discard } from "./removal.js";
-import { syncFolder } from "./sync.js";
+import type { Root } from "./root.js";
 
 /** How often a save looks again when what it built on was not there any more, and yet nobody else had saved. */
 const ATTEMPTS = 100;
@@ -20,6 +20,7 @@ const HEAD = 64 * 1024;
 export interface WriterSettings {
   readonly fs: FileSystem;
   readonly durable: boolean;
+  readonly root: Root;
   /** A State as the bytes to write; refuses what is too large. */
   readonly encode: <D extends object>(state: State<D>, parentId: string) => Promise<Uint8Array>;
   /** Is told what is in the folder whenever it was looked at. */
@@ -130,11 +131,15 @@ export class RunWriter {
     state: State<D>,
     known: Known,
   ): Promise<State<D> | "stale" | "lost"> {
-    const { encode, fs } = this.#settings;
+    const { encode, fs, root } = this.#settings;
     const record = { checkpointId: v7(), sequence: known.sequence + 1 };
     const bytes = await encode(state.savedAs(record), state.checkpointId);
     this.#tried = { on: state.sequence, checkpointId: record.checkpointId };
-    if (known.newest === undefined) await this.#makeFolder();
+    if (known.newest === undefined) {
+      await root.makeFolder(this.#folder);
+      // Refuses a link that was put in its place.
+      await list(fs, this.#folder);
+    }
     const next = await this.#appender.append(known, bytes, record.checkpointId);
     if (typeof next === "string") return next;
     this.#tried = undefined;
@@ -203,34 +208,10 @@ export class RunWriter {
     }
   }
 
-  /** Sees to it that the folder is there for good, also when it was made by one who died at it. */
-  async #makeFolder(): Promise<void> {
-    const { fs, durable } = this.#settings;
-    const root = dirname(this.#folder);
-    const created = await missing(fs, root);
-    for (const folder of [...created, this.#folder]) {
-      await unless(["EEXIST"], fs.mkdir(folder), undefined);
-      if (durable) await syncFolder(fs, dirname(folder));
-    }
-    // Whoever may not read what is around the root did not make it.
-    if (durable && created.length === 0) {
-      await unless(["EACCES", "EPERM"], syncFolder(fs, dirname(root)), undefined);
-    }
-    // Refuses a link that was put in its place.
-    await list(fs, this.#folder);
-  }
-
   async #remove(sequence: number, found: number): Promise<void> {
     const { fs, durable } = this.#settings;
     const path = join(this.#folder, checkpointName(sequence));
     if (sequence > found) await unless(["ENOENT"], fs.unlink(path), undefined);
     else await discard(fs, this.#folder, this.#runId, sequence, durable);
   }
-}
-
-/** The folders on the way to this one that are not there yet, from the top down. */
-async function missing(fs: FileSystem, folder: string): Promise<string[]> {
-  const found = await unless(["ENOENT"], fs.lstat(folder), undefined);
-  if (found !== undefined || dirname(folder) === folder) return [];
-  return [...(await missing(fs, dirname(folder))), folder];
 }

@@ -22,7 +22,7 @@ import {
   readRecord,
 } from "./record.js";
 import { ATTEMPTS, type Resolver } from "./resolver.js";
-import type { Entry, Known, RunView } from "./view.js";
+import type { CorruptLine, Entry, Known, RunView } from "./view.js";
 
 /** What a reader needs of its store. */
 export interface ReaderSettings {
@@ -59,10 +59,18 @@ export class JournalReader {
     at: CheckpointAt,
     emit: StoreContext["emit"],
   ): Promise<Loaded<D>> {
-    const faults: CheckpointCorruptionError[] = [];
+    const { quarantine } = this.#settings;
+    let fresh = false;
     return this.#read(view, async (known) => {
-      const state = await this.#newest<D>(view, known, at, faults, emit);
-      if (state === "changed") return undefined;
+      const corrupt = [...known.corrupt];
+      const state = await this.#newest<D>(view, known, at, corrupt);
+      // What looks corrupt may only have been looked for where it is not any more.
+      const isSure = corrupt.length === 0 || fresh;
+      fresh = true;
+      if (state === "changed" || !isSure) return undefined;
+      await quarantine.addDamages(emit);
+      const faults: CheckpointCorruptionError[] = [];
+      for (const line of corrupt) faults.push(await quarantine.add(view.runId, line, emit));
       if (state === undefined) throw this.#nothingLeft(view.runId, at, faults);
       return { state, head: known.head?.id ?? "" };
     });
@@ -110,14 +118,11 @@ export class JournalReader {
     view: RunView,
     known: Known,
     at: CheckpointAt,
-    faults: CheckpointCorruptionError[],
-    emit: StoreContext["emit"],
+    corrupt: CorruptLine[],
   ): Promise<State<D> | "changed" | undefined> {
-    const { codec, files, quarantine } = this.#settings;
+    const { codec, files } = this.#settings;
     const { runId } = view;
     const isAny = at.step === undefined && at.checkpointId === undefined;
-    await quarantine.addDamages(emit);
-    for (const line of known.corrupt) faults.push(await quarantine.add(runId, line, emit));
     const kept = [...known.kept].reverse();
     const headers = isAny ? [] : await this.headers(view, kept);
     if (headers === undefined) return "changed";
@@ -125,7 +130,7 @@ export class JournalReader {
       const header = headers[index];
       const chain = known.chainOf(entry);
       if (chain === undefined || (header !== undefined && !isAt(at, header))) continue;
-      const reads = await this.#chain(view, known, chain, faults, emit);
+      const reads = await this.#chain(view, known, chain, corrupt);
       if (reads === "changed") return reads;
       if (reads === undefined) continue;
       const state = await codec.decode<D>(reads, files.path(runId, entry));
@@ -137,15 +142,14 @@ export class JournalReader {
     return undefined;
   }
 
-  /** The records that make up a State; `undefined` when one is not what was written, which is set aside. */
+  /** The records that make up a State; `undefined` when one is not what was written, which is noted. */
   async #chain(
     { runId }: RunView,
     known: Known,
     chain: readonly Entry[],
-    faults: CheckpointCorruptionError[],
-    emit: StoreContext["emit"],
+    corrupt: CorruptLine[],
   ): Promise<Read[] | "changed" | undefined> {
-    const { files, quarantine } = this.#settings;
+    const { files } = this.#settings;
     const texts = await files.read(runId, chain);
     if (texts === undefined) return "changed";
     const reads: Read[] = [];
@@ -157,7 +161,7 @@ export class JournalReader {
         if (!(error instanceof CheckpointCorruptionError)) throw error;
         known.spoil(entry);
         const { expected, actual } = error;
-        faults.push(await quarantine.add(runId, { ...entry, expected, actual }, emit));
+        corrupt.push({ ...entry, expected, actual });
         return undefined;
       }
     }

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { type FileSystem, unless } from "../file/file-system.js";
 import { namesIn } from "../file/listing.js";
 import { makeFolder } from "../file/make-folder.js";
+import { reserve } from "../file/reserve.js";
 import { syncFolder } from "../file/sync.js";
 import { isTemporaryRecords, recordsName, recordsNumber, temporaryRecordsName } from "./layout.js";
 import { faultOf, lengthOf, partsOf, runIdOf, scan, toLine } from "./line.js";
@@ -179,18 +180,20 @@ export async function writeRecordsFile(
   await makeFolder(fs, folder, durable);
   const temporary = join(folder, temporaryRecordsName(number, fs.owner));
   const file = await fs.create(temporary);
-  let done = false;
   try {
     if (!(await isDue())) return false;
     const lines = records.map(({ line }) => line);
     await fs.write(file, Buffer.concat([toLine("records", JSON.stringify(index)), ...lines]));
     if (durable) await fs.sync(file);
-    const renamed = fs.rename(temporary, join(folder, recordsName(number))).then(() => true);
-    done = await unless(["ENOENT"], renamed, false);
-    if (done && durable) await syncFolder(fs, folder);
-    return done;
+    // Never in place of another: somebody may know where in it a line is.
+    const path = join(folder, recordsName(number));
+    const how = await reserve(fs, temporary, path);
+    if (how === "taken" || how === "gone") return false;
+    if (how === "reserved") await fs.rename(temporary, path);
+    if (durable) await syncFolder(fs, folder);
+    return true;
   } finally {
     await fs.close(file).catch(() => {});
-    if (!done) await fs.unlink(temporary).catch(() => {});
+    await fs.unlink(temporary).catch(() => {});
   }
 }
