@@ -17,7 +17,7 @@ export function replaceOne({ n, messages }) {
   return { n: next, messages: messages.with(next % messages.length, message(next)) };
 }
 
-function message(n) {
+export function message(n) {
   return {
     id: `message-${n}`,
     role: n % 2 === 0 ? "user" : "assistant",

@@ -25,6 +25,23 @@ export function pausesOf(error: unknown, asked: readonly PauseRequest[]): readon
   return [...asked, ...error.requests.filter(({ name }) => !names.has(name))];
 }
 
+/** The pause at a breakpoint of the config. */
+export function breakpoint(where: "before" | "after", node: string): PauseRequest {
+  return Object.freeze({
+    name: "",
+    reason: `breakpoint ${where} ${show(node)}`,
+    breakpoint: where,
+  });
+}
+
+/** The error of a pause in a run that is not saved. */
+export function cannotPause({ reason }: PauseRequest): ConfigError {
+  return new ConfigError(
+    "config.checkpoint.interval",
+    `is 0, so a run that pauses (${reason}) could never go on: set it to 1 or more`,
+  );
+}
+
 const ANSWER = "pause: ";
 
 /** The key under which a visit remembers the answer to one of its pauses. */

@@ -1,11 +1,10 @@
 import { isoNow, lastNow, now } from "../clock.js";
-import { CheckpointConflictError, ConfigError, show } from "../errors.js";
+import { CheckpointConflictError } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import { both, type EventType } from "../events.js";
-import type { GraphNode, NodeResult } from "../graph/node.js";
+import type { GraphNode } from "../graph/node.js";
 import { Pause } from "../graph/pause.js";
 import type { Ledger } from "../state/ledger.js";
-import { isPlainObject } from "../state/own.js";
 import { noPauses, type PauseRequest, type Recovery, VisitCounts } from "../state/record.js";
 import { State } from "../state/state.js";
 import type { Settings } from "./config.js";
@@ -13,7 +12,8 @@ import { RunContext } from "./context.js";
 import { aborted, DRAINS, Failure, messageOf, nameOf, nodeFailed, tooLong } from "./failure.js";
 import { nextNode } from "./next.js";
 import { Path } from "./path.js";
-import { pausesOf } from "./pauses.js";
+import { breakpoint, cannotPause, pausesOf } from "./pauses.js";
+import { accept, isPromise } from "./result.js";
 import type { Saver } from "./saver.js";
 import type { Gate } from "./stream.js";
 import { isDue } from "./triggers.js";
@@ -311,21 +311,6 @@ export class Run<D extends object> {
   }
 }
 
-function breakpoint(where: "before" | "after", node: string): PauseRequest {
-  return Object.freeze({
-    name: "",
-    reason: `breakpoint ${where} ${show(node)}`,
-    breakpoint: where,
-  });
-}
-
-function cannotPause({ reason }: PauseRequest): ConfigError {
-  return new ConfigError(
-    "config.checkpoint.interval",
-    `is 0, so a run that pauses (${reason}) could never go on: set it to 1 or more`,
-  );
-}
-
 /** What a run that has come to this step still knows of its recoveries: nothing, once it is further than ever. */
 function recoveryAfter(step: number, recovery: Recovery | undefined): Recovery | undefined {
   return recovery === undefined || step > recovery.step ? undefined : recovery;
@@ -334,26 +319,4 @@ function recoveryAfter(step: number, recovery: Recovery | undefined): Recovery |
 function withUsage<T extends object>(data: T, before: Ledger, after: Ledger): T {
   const usage = after.usageSince(before);
   return usage === undefined ? data : { ...data, usage };
-}
-
-function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as { then?: unknown } | undefined)?.then === "function";
-}
-
-/** What a node returned, as the run's State. */
-function accept<D extends object>(
-  state: State<D>,
-  node: string,
-  returned: NodeResult<D>,
-): State<D> {
-  if (returned instanceof State) {
-    if (returned.runId === state.runId) return returned;
-    const problem = `returned the State of run ${show(returned.runId)}: build on the State it is given`;
-    throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`);
-  }
-  if (typeof returned === "object" && returned !== null && isPlainObject(returned)) {
-    return state.merge(returned);
-  }
-  const problem = `wants to return a State or a plain object to merge, got ${show(returned)}`;
-  throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`);
 }

@@ -3,8 +3,8 @@
  *
  * @packageDocumentation
  */
-import { join, resolve } from "node:path";
-import { checkKeep, DEFAULT_KEEP, filterRuns, prunable } from "../checkpoint/retention.js";
+import { join } from "node:path";
+import { checkKeep, filterRuns, prunable } from "../checkpoint/retention.js";
 import {
   type CheckpointAt,
   type CheckpointStore,
@@ -18,7 +18,6 @@ import {
   type StoreContext,
 } from "../checkpoint/store.js";
 import { now } from "../clock.js";
-import { type CodecOptions, DocumentCodec } from "../codecs/document.js";
 import {
   CheckpointConflictError,
   CheckpointSaveError,
@@ -26,7 +25,6 @@ import {
   SerializationError,
   show,
 } from "../errors.js";
-import { checkOptions, integer, oneOf, text } from "../options.js";
 import { checkRunId } from "../state/run-id.js";
 import { State } from "../state/state.js";
 import { Background } from "./file/background.js";
@@ -35,34 +33,15 @@ import type { FileSystem } from "./file/file-system.js";
 import { folderName, ownerOf } from "./file/layout.js";
 import type { Listing } from "./file/listing.js";
 import { NodeFileSystem } from "./file/node-file-system.js";
+import { type FileStoreOptions, type ResolvedOptions, resolveOptions } from "./file/options.js";
 import { RunReader } from "./file/reader.js";
 import { removeRun, sweep } from "./file/removal.js";
 import { Root } from "./file/root.js";
 import { findRuns, inParallel, summarizeRun } from "./file/runs.js";
 import { RunWriter } from "./file/writer.js";
 
-/** Options of {@link FileStore}. */
-export interface FileStoreOptions {
-  /** The folder for the checkpoints of all runs; `.waymark` by default. It is created when it is needed. */
-  readonly root?: string;
-  /**
-   * What a save waits for. `"fsync"`, the default: until the disk has it, so that it survives a power cut.
-   * `"os"`: until the operating system has it, so that it survives the death of the process only.
-   */
-  readonly durability?: "fsync" | "os";
-  /** How many checkpoints of each run to keep, the newest; at least 2, 5 by default, `Infinity` for all. */
-  readonly keep?: number;
-  /** Which finished runs to remove, in the background, about once an hour while runs are saved; none by default. */
-  readonly retention?: Retention;
-  /** The largest checkpoint, in bytes; a larger one is refused. 100 MB by default. */
-  readonly maxBytes?: number;
-  /** A larger checkpoint, in bytes, is told by a `checkpoint.error` event with the action `size`. 500 KB by default. */
-  readonly warnBytes?: number;
-  /** Compresses and encrypts checkpoints; see {@link CodecOptions}. */
-  readonly codec?: CodecOptions;
-}
+export type { FileStoreOptions };
 
-const KB = 1024;
 const HOUR = 60 * 60 * 1000;
 /** For how many runs to remember, with two open files each, what was saved last; the others are looked up again. */
 const REMEMBERED_RUNS = 64;
@@ -93,14 +72,9 @@ const REMEMBERED_RUNS = 64;
 export class FileStore implements CheckpointStore {
   /** The folder for the checkpoints of all runs, as an absolute path. */
   readonly root: string;
+  readonly #options: ResolvedOptions;
   readonly #fs: FileSystem;
-  readonly #codec: DocumentCodec;
-  readonly #durable: boolean;
   readonly #root: Root;
-  readonly #keep: number;
-  readonly #retention: Retention | undefined;
-  readonly #maxBytes: number;
-  readonly #warnBytes: number;
   readonly #writers = new Map<string, RunWriter>();
   readonly #background = new Background();
   readonly #claims: Claims;
@@ -111,25 +85,11 @@ export class FileStore implements CheckpointStore {
   /** @internal */
   constructor(options: FileStoreOptions, fileSystem: FileSystem);
   constructor(options: FileStoreOptions = {}, fileSystem: FileSystem = nodeFileSystem) {
-    checkOptions("FileStore", options, {
-      root: text,
-      durability: oneOf("fsync", "os"),
-      keep: checkKeep,
-      retention: (_, value) => prunable([], value as Retention),
-      maxBytes: integer(1),
-      warnBytes: integer(1, true),
-      codec: () => {},
-    });
-    this.root = resolve(options.root ?? ".waymark");
+    this.#options = resolveOptions(options);
+    this.root = this.#options.root;
     this.#fs = fileSystem;
     this.#claims = new Claims(fileSystem, this.root);
-    this.#codec = new DocumentCodec(options.codec);
-    this.#durable = options.durability !== "os";
-    this.#root = new Root(this.#fs, this.root, this.#durable);
-    this.#keep = options.keep ?? DEFAULT_KEEP;
-    this.#retention = options.retention;
-    this.#maxBytes = options.maxBytes ?? 100 * KB * KB;
-    this.#warnBytes = options.warnBytes ?? 500 * KB;
+    this.#root = new Root(fileSystem, this.root, this.#options.durable);
   }
 
   /**
@@ -224,8 +184,8 @@ export class FileStore implements CheckpointStore {
   #reader(runId: string): RunReader {
     return new RunReader(this.#folder(runId), runId, {
       fs: this.#fs,
-      durable: this.#durable,
-      codec: this.#codec,
+      durable: this.#options.durable,
+      codec: this.#options.codec,
       onListing: (folder, listing) => this.#sweep(folder, listing),
     });
   }
@@ -246,12 +206,12 @@ export class FileStore implements CheckpointStore {
     const folder = this.#folder(runId);
     return new RunWriter(folder, runId, {
       fs: this.#fs,
-      durable: this.#durable,
+      durable: this.#options.durable,
       root: this.#root,
       encode: async (state, parentId) => {
-        const bytes = await this.#codec.encode(state, parentId);
-        if (bytes.length <= this.#maxBytes) return bytes;
-        const problem = `the checkpoint has ${bytes.length} bytes, more than maxBytes (${this.#maxBytes})`;
+        const bytes = await this.#options.codec.encode(state, parentId);
+        if (bytes.length <= this.#options.maxBytes) return bytes;
+        const problem = `the checkpoint has ${bytes.length} bytes, more than maxBytes (${this.#options.maxBytes})`;
         throw this.#unsaved(state, `${problem}: keep less in the State, or raise it`);
       },
       onListing: (listing) => this.#sweep(folder, listing),
@@ -268,16 +228,16 @@ export class FileStore implements CheckpointStore {
 
   #afterSave<D extends object>(writer: RunWriter, saved: State<D>, options: SaveOptions): void {
     const { runId, checkpointNode: node, bytes = 0, status } = saved;
-    if (bytes > this.#warnBytes) {
-      const error = `the checkpoint has ${bytes} bytes, more than warnBytes (${this.#warnBytes})`;
+    if (bytes > this.#options.warnBytes) {
+      const error = `the checkpoint has ${bytes} bytes, more than warnBytes (${this.#options.warnBytes})`;
       options.emit?.("checkpoint.error", { action: "size", node, error });
     }
     const tell = (error: unknown): void =>
       options.emit?.("checkpoint.error", { action: "delete", node, error: messageOf(error) });
-    this.#background.start(() => writer.rotate(options.keep ?? this.#keep), tell);
+    this.#background.start(() => writer.rotate(options.keep ?? this.#options.keep), tell);
     // Nothing more is to come, so its files need not stay open.
     if (status === "completed" || status === "failed") this.#drop(runId, writer);
-    const retention = this.#retention;
+    const retention = this.#options.retention;
     if (retention !== undefined && now() - this.#prunedAt > HOUR) {
       this.#prunedAt = now();
       this.#background.start(() => this.prune(retention), tell);
@@ -300,7 +260,7 @@ export class FileStore implements CheckpointStore {
     const writer = this.#writer(runId);
     return writer.inTurn(async () => {
       await writer.forget();
-      return removeRun(this.#fs, this.#folder(runId), runId, this.#durable, expected);
+      return removeRun(this.#fs, this.#folder(runId), runId, this.#options.durable, expected);
     });
   }
 

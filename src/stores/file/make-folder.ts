@@ -24,7 +24,7 @@ export async function makeFolder(fs: FileSystem, folder: string, durable: boolea
 }
 
 /** The folders on the way to this one that are not there yet, from the top down. */
-async function missing(fs: FileSystem, folder: string): Promise<string[]> {
+export async function missing(fs: FileSystem, folder: string): Promise<string[]> {
   const found = await unless(["ENOENT"], fs.lstat(folder), undefined);
   if (found !== undefined || dirname(folder) === folder) return [];
   return [...(await missing(fs, dirname(folder))), folder];

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { codeOf, type FileSystem, unless } from "./file-system.js";
+import { missing } from "./make-folder.js";
 import { syncFolder } from "./sync.js";
 
 /** The folder of all runs. It is made when it is first needed. */
@@ -42,21 +43,14 @@ export class Root {
 
   async #create(): Promise<void> {
     const fs = this.#fs;
-    const missing = await this.#missing(this.#path);
-    for (const folder of missing) {
+    const created = await missing(fs, this.#path);
+    for (const folder of created) {
       await unless(["EEXIST"], fs.mkdir(folder), undefined);
       if (this.#durable) await syncFolder(fs, dirname(folder));
     }
     // Whoever may not read what is around the root did not make it.
-    if (this.#durable && missing.length === 0) {
+    if (this.#durable && created.length === 0) {
       await unless(["EACCES", "EPERM"], syncFolder(fs, dirname(this.#path)), undefined);
     }
-  }
-
-  /** The folders on the way to this one that are not there yet, from the top down. */
-  async #missing(folder: string): Promise<string[]> {
-    const found = await unless(["ENOENT"], this.#fs.lstat(folder), undefined);
-    if (found !== undefined || dirname(folder) === folder) return [];
-    return [...(await this.#missing(dirname(folder))), folder];
   }
 }

@@ -1,0 +1,165 @@
+import { microsPerStep } from "../contender.mjs";
+import { journalDisk } from "../journal-disk.mjs";
+import { compare } from "../measure.mjs";
+import { isBuilt } from "../waymark.mjs";
+
+export const name = "journal";
+export const title = "P4, P5, P6, P9, P14: checkpoints in a journal";
+
+const floor = "append the change, fdatasync";
+const sqlite = "LangGraph.js SqliteSaver, synchronous=FULL";
+const ours = "waymark, JournalStore";
+const keep = 5;
+
+export async function run() {
+  const tables = [];
+  for (const kilobytes of [1, 10, 100, 1000]) tables.push(await alone(kilobytes));
+  for (const kilobytes of [1, 10, 100]) tables.push(await together(kilobytes));
+  if (isBuilt) tables.push(await disk(), await load(), await history());
+  return tables;
+}
+
+function alone(kilobytes) {
+  const steps = kilobytes < 1000 ? 300 : 60;
+  const isGoal = kilobytes === 10 || kilobytes === 100;
+  return compare({
+    title: `one run, a state of ${kilobytes} KB, one message replaced per step (${steps} steps)`,
+    unit: "µs/step",
+    rounds: 9,
+    contenders: [
+      { name: floor, role: "floor", ...microsPerStep("raw-append", steps, { kilobytes }) },
+      {
+        name: `${floor}, blocking calls`,
+        role: "reference",
+        ...microsPerStep("raw-append", steps, { kilobytes, blocking: true }),
+      },
+      isBuilt && {
+        name: ours,
+        role: "ours",
+        ...microsPerStep("journal", steps, { kilobytes }),
+        goals: isGoal ? [{ id: "P4", times: "floor", atMost: 1.3 }] : [],
+      },
+      isBuilt && {
+        name: "waymark, FileStore",
+        role: "reference",
+        ...microsPerStep("file-store", Math.min(steps, 100), { kilobytes }),
+      },
+      {
+        name: "LMDB, all of it, flushed",
+        role: "peer",
+        ...microsPerStep("lmdb", Math.min(steps, 100), { kilobytes }),
+      },
+      {
+        name: sqlite,
+        role: "peer",
+        ...microsPerStep("langgraph-sqlite", 20, { kilobytes, synchronous: "FULL" }),
+        goals: kilobytes === 100 ? [{ id: "P4", times: "ours", atLeast: 7 }] : [],
+      },
+    ],
+  });
+}
+
+function together(kilobytes) {
+  const runs = 100;
+  const steps = kilobytes < 100 ? 5000 : 2000;
+  return compare({
+    title: `${runs} runs at once, a state of ${kilobytes} KB each (${steps} steps together)`,
+    unit: "µs/step",
+    rounds: 7,
+    contenders: [
+      {
+        name: "append the change, one fdatasync for all that wait",
+        role: "floor",
+        ...microsPerStep("raw-append", steps, { kilobytes, runs }),
+      },
+      isBuilt && {
+        name: ours,
+        role: "ours",
+        ...microsPerStep("journal", steps, { kilobytes, runs }),
+        goals: [{ id: "P5", times: "floor", atMost: 1.5 }],
+      },
+      isBuilt && {
+        name: "waymark, JournalStore, one run",
+        role: "reference",
+        ...microsPerStep("journal", 200, { kilobytes }),
+        goals: [{ id: "P5", times: "ours", atLeast: 10 }],
+      },
+      {
+        name: "LMDB, all of it, flushed",
+        role: "peer",
+        ...microsPerStep("lmdb", steps, { kilobytes, runs }),
+      },
+      {
+        name: `${sqlite}, one run`,
+        role: "peer",
+        ...microsPerStep("langgraph-sqlite", 20, { kilobytes, synchronous: "FULL" }),
+        goals: [{ id: "P5", times: "ours", atLeast: 35 }],
+      },
+    ],
+  });
+}
+
+async function disk() {
+  const { before, after, state } = await journalDisk();
+  return compare({
+    title: "disk after 1,000 steps of a list that grows to 200 KB",
+    unit: "MB",
+    rounds: 1,
+    warmUp: 0,
+    contenders: [
+      { name: "the state", role: "floor", sample: () => state },
+      {
+        name: `${ours}, as it is`,
+        role: "ours",
+        sample: () => before,
+        goals: [{ id: "P6", atMost: 5 }],
+      },
+      {
+        name: `${ours}, compacted`,
+        role: "ours",
+        sample: () => after,
+        goals: [{ id: "P6", times: "floor", atMost: 3 * keep }],
+      },
+    ],
+  });
+}
+
+function load() {
+  const kilobytes = 10;
+  const raw = "read and JSON.parse";
+  return compare({
+    title: "load a state of 10 KB and find the next node, after 1,000 steps, as a new process",
+    unit: "µs",
+    rounds: 9,
+    contenders: [
+      { name: raw, role: "floor", ...microsPerStep("raw-files", 50, { kilobytes, load: true }) },
+      {
+        name: ours,
+        role: "ours",
+        ...microsPerStep("journal", 50, { kilobytes, what: "load", saved: 1000 }),
+        goals: [
+          { id: "P9", atMost: 5000 },
+          { id: "P9", times: raw, atMost: 3 },
+        ],
+      },
+    ],
+  });
+}
+
+function history() {
+  const options = { kilobytes: 100, what: "history", saved: 998, store: { keep: 1000 } };
+  return compare({
+    title: "history of 1,000 kept steps at 100 KB, as a new process",
+    unit: "µs",
+    rounds: 5,
+    warmUp: 1,
+    contenders: [
+      {
+        name: ours,
+        role: "ours",
+        ...microsPerStep("journal", 5, options),
+        goals: [{ id: "P14", atMost: 20_000 }],
+      },
+    ],
+  });
+}

@@ -1,0 +1,28 @@
+import { show } from "../errors.js";
+import type { NodeResult } from "../graph/node.js";
+import { isPlainObject } from "../state/own.js";
+import { State } from "../state/state.js";
+import { Failure } from "./failure.js";
+
+/** Whether a value is to be awaited; what is not, costs nothing to go on with at once. */
+export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as { then?: unknown } | undefined)?.then === "function";
+}
+
+/** What a node returned, as the run's State. */
+export function accept<D extends object>(
+  state: State<D>,
+  node: string,
+  returned: NodeResult<D>,
+): State<D> {
+  if (returned instanceof State) {
+    if (returned.runId === state.runId) return returned;
+    const problem = `returned the State of run ${show(returned.runId)}: build on the State it is given`;
+    throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`);
+  }
+  if (typeof returned === "object" && returned !== null && isPlainObject(returned)) {
+    return state.merge(returned);
+  }
+  const problem = `wants to return a State or a plain object to merge, got ${show(returned)}`;
+  throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`);
+}
