@@ -9,6 +9,7 @@ export type {
   CheckpointAt,
   CheckpointStore,
   Claim,
+  ExportedCheckpoint,
   HistoryEntry,
   Retention,
   RunFilter,

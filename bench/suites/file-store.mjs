@@ -17,7 +17,8 @@ export async function run() {
 }
 
 function save(kilobytes) {
-  const steps = kilobytes < 1000 ? 100 : 30;
+  const steps = kilobytes < 1000 ? 100 : 20;
+  const peerSteps = kilobytes < 1000 ? 20 : 5;
   return compare({
     title: `save a state of ${kilobytes} KB after every step (${steps} steps)`,
     unit: "µs/step",
@@ -38,12 +39,12 @@ function save(kilobytes) {
       {
         name: "LangGraph.js SqliteSaver, synchronous=FULL",
         role: "peer",
-        ...microsPerStep("langgraph-sqlite", 20, { kilobytes, synchronous: "FULL" }),
+        ...microsPerStep("langgraph-sqlite", peerSteps, { kilobytes, synchronous: "FULL" }),
       },
       {
         name: "LangGraph.js SqliteSaver, default: not synced",
         role: "peer",
-        ...microsPerStep("langgraph-sqlite", 20, { kilobytes }),
+        ...microsPerStep("langgraph-sqlite", peerSteps, { kilobytes }),
       },
     ],
   });

@@ -38,7 +38,11 @@ import { Committer } from "./journal/committer.js";
 import { Compactor } from "./journal/compactor.js";
 import { LineFiles } from "./journal/line-files.js";
 import { Log } from "./journal/log.js";
-import { checkJournalOptions, type JournalStoreOptions } from "./journal/options.js";
+import {
+  checkJournalOptions,
+  type FlushInterval,
+  type JournalStoreOptions,
+} from "./journal/options.js";
 import { Quarantine } from "./journal/quarantine.js";
 import { JournalReader } from "./journal/reader.js";
 import { RecordCodec } from "./journal/record.js";
@@ -46,7 +50,7 @@ import { Resolver } from "./journal/resolver.js";
 import { type FoundRun, findJournalRuns } from "./journal/runs.js";
 import { JournalWriter } from "./journal/writer.js";
 
-export type { JournalStoreOptions };
+export type { FlushInterval, JournalStoreOptions };
 
 const KB = 1024;
 const HOUR = 60 * 60 * 1000;

@@ -7,7 +7,7 @@ import type { Resolver } from "./resolver.js";
 import type { RunView } from "./view.js";
 
 /** When what was appended is made durable: before a save is acknowledged, at the latest so many milliseconds after, or never. */
-export type Flush = "each" | "never" | { readonly flushEvery: number };
+type Flush = "each" | "never" | { readonly flushEvery: number };
 
 /** What a committer needs of its store. */
 export interface CommitterSettings {

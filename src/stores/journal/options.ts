@@ -3,6 +3,12 @@ import type { Retention } from "../../checkpoint/store.js";
 import type { CodecOptions } from "../../codecs/pipeline.js";
 import { check, checkOptions, integer, text } from "../../options.js";
 
+/** How late the disk may get what was saved. */
+export interface FlushInterval {
+  /** Milliseconds, a whole number from 1 up. */
+  readonly flushEvery: number;
+}
+
 /** Options of `JournalStore`. */
 export interface JournalStoreOptions {
   /** The folder for the log and the records of all runs; `.waymark/journal` by default. It is created when it is needed. */
@@ -14,7 +20,7 @@ export interface JournalStoreOptions {
    * `"os"`: the same, and the disk gets it when the system likes, mostly within half a minute. The
    * death of the process alone loses nothing in any of them.
    */
-  readonly durability?: "fsync" | "os" | { readonly flushEvery: number };
+  readonly durability?: "fsync" | "os" | FlushInterval;
   /** How many checkpoints of each run to keep, the newest; at least 2, 5 by default, `Infinity` for all. */
   readonly keep?: number;
   /**
