@@ -20,12 +20,13 @@ export async function run() {
 }
 
 function alone(kilobytes) {
-  const steps = kilobytes < 1000 ? 300 : 60;
+  const steps = kilobytes < 1000 ? 200 : 40;
   const isGoal = kilobytes === 10 || kilobytes === 100;
   return compare({
     title: `one run, a state of ${kilobytes} KB, one message replaced per step (${steps} steps)`,
     unit: "µs/step",
-    rounds: 9,
+    rounds: 5,
+    warmUp: 1,
     contenders: [
       { name: floor, role: "floor", ...microsPerStep("raw-append", steps, { kilobytes }) },
       {
@@ -42,12 +43,12 @@ function alone(kilobytes) {
       isBuilt && {
         name: "waymark, FileStore",
         role: "reference",
-        ...microsPerStep("file-store", Math.min(steps, 100), { kilobytes }),
+        ...microsPerStep("file-store", Math.min(steps, 50), { kilobytes }),
       },
       {
         name: "LMDB, all of it, flushed",
         role: "peer",
-        ...microsPerStep("lmdb", Math.min(steps, 100), { kilobytes }),
+        ...microsPerStep("lmdb", Math.min(steps, 50), { kilobytes }),
       },
       {
         name: sqlite,
@@ -61,11 +62,12 @@ function alone(kilobytes) {
 
 function together(kilobytes) {
   const runs = 100;
-  const steps = kilobytes < 100 ? 5000 : 2000;
+  const steps = kilobytes < 100 ? 3000 : 1000;
   return compare({
     title: `${runs} runs at once, a state of ${kilobytes} KB each (${steps} steps together)`,
     unit: "µs/step",
-    rounds: 7,
+    rounds: 5,
+    warmUp: 1,
     contenders: [
       {
         name: "append the change, one fdatasync for all that wait",
@@ -130,7 +132,8 @@ function load() {
   return compare({
     title: "load a state of 10 KB and find the next node, after 1,000 steps, as a new process",
     unit: "µs",
-    rounds: 9,
+    rounds: 5,
+    warmUp: 1,
     contenders: [
       { name: raw, role: "floor", ...microsPerStep("raw-files", 50, { kilobytes, load: true }) },
       {

@@ -4,7 +4,7 @@ import { namesIn } from "../file/listing.js";
 import { reserve } from "../file/reserve.js";
 import { syncFolder } from "../file/sync.js";
 import { anchorsName, anchorsNumber, temporaryRecordsName } from "./layout.js";
-import { faultOf, partsOf, toLine } from "./line.js";
+import { faultOf, partsOf, toBuffer, toLine } from "./line.js";
 import type { RecordsFile } from "./records-file.js";
 import type { Known } from "./view.js";
 
@@ -71,7 +71,7 @@ export class AnchorsFile {
           const { size } = await fs.stat(file);
           // Where there are no links, a name can be taken before anything is behind it.
           if (size === 0) continue;
-          this.#last = parse(Buffer.from(await fs.read(file, size)), number);
+          this.#last = parse(toBuffer(await fs.read(file, size)), number);
           return this.#last;
         } finally {
           await fs.close(file);

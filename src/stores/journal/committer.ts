@@ -50,6 +50,7 @@ export class Committer {
   readonly #settings: CommitterSettings;
   #queue: Queued[] = [];
   #writing = false;
+  #lastBatch = 0;
   #rolling = false;
   #cancelFlush: (() => void) | undefined;
   #flushFailed: { readonly error: unknown } | undefined;
@@ -94,8 +95,8 @@ export class Committer {
     this.#writing = true;
     try {
       while (this.#queue.length > 0) {
-        // All that can go on by now gets a chance to be in this batch.
-        await new Promise((resolve) => setImmediate(resolve));
+        // Where several runs were at it last time, all that can go on by now get into this batch.
+        if (this.#lastBatch > 1) await new Promise((resolve) => setImmediate(resolve));
         await log.inTurn(() => this.#write(this.#batch()));
       }
     } finally {
@@ -109,7 +110,9 @@ export class Committer {
       bytes += line.length;
       return bytes > BATCH;
     });
-    return end < 0 ? this.#queue.splice(0) : this.#queue.splice(0, Math.max(end, 1));
+    const batch = this.#queue.splice(0, end < 0 ? this.#queue.length : Math.max(end, 1));
+    this.#lastBatch = batch.length;
+    return batch;
   }
 
   async #write(batch: readonly Queued[]): Promise<void> {

@@ -1,14 +1,15 @@
 import { CheckpointCorruptionError } from "../../errors.js";
 import { deletionOf } from "./deletion.js";
+import type { Line } from "./line.js";
 import { readRecord } from "./record.js";
-import { entryAt, type Known, type LogLine } from "./view.js";
+import { entryAt, type Known } from "./view.js";
 
 /**
  * Takes a line into what is known of its run.
  *
  * @throws SerializationError when a newer version wrote it.
  */
-export function judge(known: Known, runId: string, line: LogLine, text: Buffer): void {
+export function judge(known: Known, runId: string, line: Line, text: Buffer): void {
   const where = entryAt(line);
   try {
     if (line.kind === "delete") {
@@ -20,6 +21,6 @@ export function judge(known: Known, runId: string, line: LogLine, text: Buffer):
   } catch (error) {
     if (!(error instanceof CheckpointCorruptionError)) throw error;
     const { expected, actual } = error;
-    known.addCorrupt({ ...where, sequence: line.sequence, expected, actual });
+    known.addCorrupt({ ...where, expected, actual });
   }
 }

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { type FileSystem, unless } from "../file/file-system.js";
 import { folderName } from "../file/layout.js";
 import { recordsName } from "./layout.js";
+import { toBuffer } from "./line.js";
 import type { Log } from "./log.js";
 import type { Spot } from "./view.js";
 
@@ -45,7 +46,7 @@ export class LineFiles {
       try {
         for (const group of grouped(wanted)) {
           const [start, end] = [group[0]?.offset ?? 0, endOf(group.at(-1))];
-          const bytes = Buffer.from(await fs.read(file, end - start, start));
+          const bytes = toBuffer(await fs.read(file, end - start, start));
           for (const spot of group) {
             const from = spot.offset - start;
             texts.set(spot, bytes.subarray(from, from + spot.length));

@@ -27,7 +27,9 @@ const MAX_LENGTH = 2 ** 29;
 /** What a line is: a whole State, what changed in one, a run's end, the end of a file of the log, what another file holds. */
 export type LineKind = "snapshot" | "patch" | "delete" | "seal" | "records" | "anchors";
 
-const kinds: readonly LineKind[] = ["snapshot", "patch", "delete", "seal", "records"];
+const kinds: ReadonlyMap<string, LineKind> = new Map(
+  (["snapshot", "patch", "delete", "seal"] as const).map((kind) => [kind, kind]),
+);
 const RUN = '":{"runId":"';
 const RUN_END = '","sequence":';
 
@@ -37,7 +39,9 @@ export interface Line {
   /** Names the run: its id as it stands in JSON. */
   readonly run: string;
   readonly sequence: number;
-  /** Where it is. */
+  /** The number of its file. */
+  readonly log: number;
+  /** Where in it the line is. */
   readonly offset: number;
   readonly length: number;
 }
@@ -47,8 +51,14 @@ export interface Damage {
   readonly kind: "damage";
   /** Whether they look like a line that a crash cut off: nobody was told that it was written. */
   readonly torn: boolean;
+  readonly log: number;
   readonly offset: number;
   readonly length: number;
+}
+
+/** The same bytes, not a copy. */
+export function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
 }
 
 /** The name of a run in a line: its id as it stands in JSON, byte by byte. */
@@ -118,21 +128,27 @@ export function partsOf(line: Buffer): { header: string; content: string } | und
 /**
  * Goes through lines.
  *
- * @param base - where in its file the bytes begin.
+ * @param log - the number of their file.
+ * @param base - where in it the bytes begin.
  * @returns how many bytes were gone through; what is left may be a line that is not yet whole.
  */
-export function scan(bytes: Buffer, base: number, visit: (line: Line | Damage) => void): number {
+export function scan(
+  bytes: Buffer,
+  log: number,
+  base: number,
+  visit: (line: Line | Damage) => void,
+): number {
   let at = 0;
   for (;;) {
     while (bytes[at] === NEWLINE) at++;
     const end = at < bytes.length ? bytes.indexOf(NEWLINE, at) : -1;
     if (end < 0) return at;
-    visit(lineAt(bytes, at, end + 1, base) ?? damageAt(bytes, at, end, base));
+    visit(lineAt(bytes, log, at, end + 1, base) ?? damageAt(bytes, log, at, end, base));
     at = end + 1;
   }
 }
 
-function damageAt(bytes: Buffer, at: number, end: number, base: number): Damage {
+function damageAt(bytes: Buffer, log: number, at: number, end: number, base: number): Damage {
   const head = bytes.toString("latin1", at, Math.min(end, at + HASH_AT));
   const begun = head.startsWith(START) ? Number(head.slice(LENGTH_AT, LENGTH_AT + DIGITS)) : 0;
   const torn =
@@ -140,38 +156,38 @@ function damageAt(bytes: Buffer, at: number, end: number, base: number): Damage 
     START.startsWith(head) ||
     (head.startsWith(START) && head.length < HASH_AT) ||
     bytes.subarray(at, end).every((byte) => byte === 0);
-  return { kind: "damage", torn, offset: base + at, length: end - at };
+  return { kind: "damage", torn, log, offset: base + at, length: end - at };
 }
 
-function lineAt(bytes: Buffer, at: number, end: number, base: number): Line | undefined {
-  if (end - at <= FRAME || bytes[at + 1] !== 34) return undefined;
-  const head = bytes.toString("latin1", at, Math.min(end, at + FRAME + 400));
-  if (!head.startsWith(START)) return undefined;
-  if (Number(head.slice(LENGTH_AT, LENGTH_AT + DIGITS)) !== end - at) return undefined;
-  const kind = kinds.find((one) => head.startsWith(one, FRAME + 1));
-  if (kind === undefined || head[FRAME] !== '"') return undefined;
-  const where = { kind, offset: base + at, length: end - at };
-  if (kind === "seal") return { ...where, run: "", sequence: 0 };
-  return inRun(bytes, at, end, head, where);
-}
+/** Enough for what comes first in most lines. */
+const HEAD = FRAME + 100;
 
-/** A run id takes up to 200 characters, which can be more bytes than were looked at. */
-function inRun(
+function lineAt(
   bytes: Buffer,
+  log: number,
   at: number,
   end: number,
-  head: string,
-  where: Pick<Line, "kind" | "offset" | "length">,
+  base: number,
 ): Line | undefined {
-  const from = FRAME + 1 + where.kind.length + RUN.length;
+  if (end - at <= FRAME) return undefined;
+  const head = bytes.toString("latin1", at, Math.min(end, at + HEAD));
+  if (!head.startsWith(START) || head[FRAME] !== '"') return undefined;
+  if (Number(head.slice(LENGTH_AT, LENGTH_AT + DIGITS)) !== end - at) return undefined;
+  const kind = kinds.get(head.slice(FRAME + 1, head.indexOf('"', FRAME + 1)));
+  if (kind === undefined) return undefined;
+  const offset = base + at;
+  const length = end - at;
+  if (kind === "seal") return { kind, log, offset, length, run: "", sequence: 0 };
+  const from = FRAME + 1 + kind.length + RUN.length;
+  if (!head.startsWith(RUN, FRAME + 1 + kind.length)) return undefined;
   let text = head;
   let to = text.indexOf(RUN_END, from);
-  if (to < 0) {
+  if (to < 0 || to + RUN_END.length + 16 > text.length) {
+    // A run id takes up to 200 characters, which can be more bytes than were looked at.
     text = bytes.toString("latin1", at, Math.min(end, at + 4096));
     to = text.indexOf(RUN_END, from);
   }
-  if (to < 0 || text.slice(FRAME + 1 + where.kind.length, from) !== RUN) return undefined;
   const sequence = Number.parseInt(text.slice(to + RUN_END.length, to + RUN_END.length + 16), 10);
-  if (!Number.isSafeInteger(sequence)) return undefined;
-  return { ...where, run: text.slice(from, to), sequence };
+  if (to < 0 || !Number.isSafeInteger(sequence)) return undefined;
+  return { kind, log, offset, length, run: text.slice(from, to), sequence };
 }

@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { type FileSystem, unless } from "../file/file-system.js";
 import { judge } from "./judge.js";
 import { LOG } from "./layout.js";
-import { type Damage, faultOf, type Line, runKey, scan } from "./line.js";
+import { type Damage, faultOf, type Line, runKey, scan, toBuffer } from "./line.js";
 import { LogFolder, newline } from "./log-folder.js";
-import { type LogDamage, type LogLine, RunView } from "./view.js";
+import { RunView } from "./view.js";
 
 /*
  * One log for all runs and all processes. A file of it is only ever appended to, with one call for
@@ -36,7 +36,7 @@ const ATTEMPTS = 100;
 /** The log, as this process knows it. */
 export class Log {
   readonly views = new Map<string, RunView>();
-  readonly damages: LogDamage[] = [];
+  readonly damages: Damage[] = [];
   readonly #folder: LogFolder;
   readonly #fs: FileSystem;
   readonly #durable: boolean;
@@ -171,7 +171,7 @@ export class Log {
   }
 
   /** Takes in a line that this process has appended. */
-  note(view: RunView, line: LogLine): void {
+  note(view: RunView, line: Line): void {
     view.lines.push(line);
     view.version++;
   }
@@ -291,8 +291,8 @@ export class Log {
 
   async #scanTo(active: Active, size: number): Promise<void> {
     const from = active.scanned;
-    const bytes = Buffer.from(await this.#fs.read(active.reader, size - from, from));
-    const done = scan(bytes, from, (line) => {
+    const bytes = toBuffer(await this.#fs.read(active.reader, size - from, from));
+    const done = scan(bytes, active.number, from, (line) => {
       if (!active.sealed) this.#visit(line, active, bytes, from);
     });
     active.scanned = from + done;
@@ -302,7 +302,7 @@ export class Log {
   #visit(line: Line | Damage, active: Active, bytes: Buffer, from: number): void {
     const text = bytes.subarray(line.offset - from, line.offset - from + line.length);
     if (line.kind === "damage") {
-      this.#damaged({ ...line, log: active.number });
+      this.#damaged(line);
       return;
     }
     if (line.kind === "seal") {
@@ -310,19 +310,18 @@ export class Log {
       return;
     }
     const view = this.#view(line.run);
-    const logLine = { ...line, log: active.number };
-    this.note(view, logLine);
+    this.note(view, line);
     // What was moved out of the log has taken in all that was in it up to there.
     if (view.known === undefined || active.number <= view.known.movedUpTo) return;
     try {
-      judge(view.known, view.runId, logLine, text);
+      judge(view.known, view.runId, line, text);
     } catch {
       // Whoever asks for this run will be told; others need not care.
       view.known = undefined;
     }
   }
 
-  #damaged(damage: LogDamage): void {
+  #damaged(damage: Damage): void {
     this.damages.push(damage);
     for (const { known } of this.views.values()) if (known !== undefined) known.damaged = true;
   }

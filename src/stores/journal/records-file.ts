@@ -5,7 +5,7 @@ import { makeFolder } from "../file/make-folder.js";
 import { reserve } from "../file/reserve.js";
 import { syncFolder } from "../file/sync.js";
 import { isTemporaryRecords, recordsName, recordsNumber, temporaryRecordsName } from "./layout.js";
-import { faultOf, lengthOf, partsOf, runIdOf, scan, toLine } from "./line.js";
+import { faultOf, lengthOf, partsOf, runIdOf, scan, toBuffer, toLine } from "./line.js";
 import { parseRecordHeader, previousOf, type RecordHeader, readRecord } from "./record.js";
 import type { Entry, Known } from "./view.js";
 
@@ -78,12 +78,12 @@ export async function readRecordsFile(
   if (file === undefined) return "gone";
   try {
     const { size } = await fs.stat(file);
-    const head = Buffer.from(await fs.read(file, Math.min(HEAD, size)));
+    const head = toBuffer(await fs.read(file, Math.min(HEAD, size)));
     const length = Math.min(lengthOf(head) ?? 0, size);
-    const first = length <= head.length ? head : Buffer.from(await fs.read(file, length));
+    const first = length <= head.length ? head : toBuffer(await fs.read(file, length));
     const found =
       fromIndex(first.subarray(0, length), number) ??
-      fromLines(Buffer.from(await fs.read(file, size)), number, runId);
+      fromLines(toBuffer(await fs.read(file, size)), number, runId);
     if (found === undefined || found.newest.runId !== (runId ?? found.newest.runId))
       return undefined;
     return { ...found, number, path, size };
@@ -117,7 +117,7 @@ function fromLines(bytes: Buffer, number: number, runId: string | undefined): Co
   const entries: Entry[] = [];
   let newest: RecordHeader | undefined;
   let after: string | undefined;
-  scan(bytes, 0, (line) => {
+  scan(bytes, number, 0, (line) => {
     if (line.kind !== "snapshot" && line.kind !== "patch") return;
     const { offset, length, kind, sequence } = line;
     const where = { file: number, inLog: false, offset, length };

@@ -2,11 +2,12 @@ import { CheckpointCorruptionError } from "../../errors.js";
 import type { FileSystem } from "../file/file-system.js";
 import { type AnchorsFile, takeAnchor } from "./anchors.js";
 import { judge } from "./judge.js";
+import type { Line } from "./line.js";
 import type { LineFiles } from "./line-files.js";
 import type { Log } from "./log.js";
 import { readRecord } from "./record.js";
 import { readRecordsFiles, takeFiles } from "./records-file.js";
-import { type Entry, entryAt, Known, type LogLine, type RunView } from "./view.js";
+import { type Entry, entryAt, Known, type RunView } from "./view.js";
 
 /** How often to look again at files that come and go. */
 export const ATTEMPTS = 100;
@@ -73,11 +74,11 @@ export class Resolver {
   }
 
   /** Takes lines of the log in; `false` when one is gone. */
-  async #takeLines(known: Known, runId: string, lines: readonly LogLine[]): Promise<boolean> {
+  async #takeLines(known: Known, runId: string, lines: readonly Line[]): Promise<boolean> {
     const { log, files } = this.#settings;
     const [first, last] = [lines[0], lines.at(-1)];
     if (first === undefined || last === undefined) return true;
-    const spots = lines.map((line) => ({ ...entryAt(line), sequence: line.sequence }));
+    const spots = lines.map(entryAt);
     // Where nobody disputed a sequence, looking at the ends is enough.
     const undisputed =
       log.damages.length === 0 &&
@@ -94,7 +95,7 @@ export class Resolver {
     }
     const texts = await files.read(runId, spots);
     if (texts === undefined) return false;
-    let before: LogLine | undefined;
+    let before: Line | undefined;
     for (const [index, line] of lines.entries()) {
       const between = log.damages.some(
         (damage) => isAfter(damage, before) && !isAfter(damage, line),
@@ -141,7 +142,7 @@ function attempt<T>(action: () => T): T | CheckpointCorruptionError {
   }
 }
 
-function isAfter(one: { log: number; offset: number }, other: LogLine | undefined): boolean {
+function isAfter(one: { log: number; offset: number }, other: Line | undefined): boolean {
   if (other === undefined) return true;
   return one.log > other.log || (one.log === other.log && one.offset > other.offset);
 }

@@ -1,4 +1,4 @@
-import { type Damage, type Line, runIdOf } from "./line.js";
+import { type Line, runIdOf } from "./line.js";
 import { previousOf, type RecordHeader } from "./record.js";
 
 /*
@@ -8,12 +8,6 @@ import { previousOf, type RecordHeader } from "./record.js";
  * first counts, the other is void, and whoever wrote it finds that out when it reads what lies
  * between its last knowledge and its own record.
  */
-
-/** A line in a file of the log. */
-export interface LogLine extends Line {
-  /** The number of the file. */
-  readonly log: number;
-}
 
 /** Where a line is. */
 export interface Spot {
@@ -137,7 +131,7 @@ export class RunView {
   readonly key: string;
   readonly runId: string;
   /** All its lines in the log, in their order; nothing of them is verified. */
-  lines: LogLine[] = [];
+  lines: Line[] = [];
   /** What they and its files of records come to; found out when it is needed. */
   known: Known | undefined;
   /** Changes whenever the lines do. */
@@ -162,12 +156,7 @@ export class RunView {
   }
 }
 
-/** Where a record of the log is. */
-export function entryAt({ kind, log, offset, length }: LogLine): Omit<Entry, "sequence"> {
-  return { snapshot: kind === "snapshot", file: log, inLog: true, offset, length };
-}
-
-/** Damage in a file of the log. */
-export interface LogDamage extends Damage {
-  readonly log: number;
+/** The place of a record in the log. */
+export function entryAt({ kind, log, offset, length, sequence }: Line): Entry {
+  return { sequence, snapshot: kind === "snapshot", file: log, inLog: true, offset, length };
 }
