@@ -96,8 +96,9 @@ export async function together<T extends readonly unknown[]>(
   actions: readonly [...{ [K in keyof T]: Promise<T[K]> | T[K] }],
 ): Promise<T> {
   const outcomes = await Promise.allSettled(actions);
-  for (const outcome of outcomes) {
+  const values = outcomes.map((outcome) => {
     if (outcome.status === "rejected") throw outcome.reason;
-  }
-  return Promise.all(actions) as unknown as Promise<T>;
+    return outcome.value;
+  });
+  return values as unknown as T;
 }

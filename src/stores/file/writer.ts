@@ -104,8 +104,8 @@ export class RunWriter {
    */
   async rotate(keep: number): Promise<void> {
     this.#keep = keep;
-    if (this.#rotating) return;
     const { files = [], found = 0 } = this.#known ?? {};
+    if (this.#rotating || files.length <= keep) return;
     this.#rotating = true;
     try {
       while (files.length > this.#keep) {

@@ -7,7 +7,7 @@ import { inParallel } from "../file/runs.js";
 import type { Log } from "./log.js";
 import type { JournalReader } from "./reader.js";
 import type { RecordHeader } from "./record.js";
-import { listRecords, readRecordsFile } from "./records-file.js";
+import { listRecords, type RecordsFile, readRecordsFile } from "./records-file.js";
 import type { Resolver } from "./resolver.js";
 
 /** A run, as its newest record tells of it. */
@@ -26,11 +26,11 @@ export async function findJournalRuns(
   reader: JournalReader,
 ): Promise<FoundRun[]> {
   const found = new Map<string, FoundRun>();
+  // Before and after: a run may be moved out of the log meanwhile, or come back into it.
+  const logged = new Set(runsIn(log));
   for (const run of await findMoved(fs, root)) found.set(run.summary.runId, run);
-  const logged = [...log.views.values()].filter(({ lines }) => lines.length > 0);
-  await inParallel(logged, async ({ runId }) => {
-    // A name that is broken is no run's.
-    if (runId === "") return;
+  for (const runId of runsIn(log)) logged.add(runId);
+  await inParallel([...logged], async (runId) => {
     const run = await resolver.with(runId, async (view) => {
       const newest = (await resolver.known(view)).entries.at(-1);
       const [header] = newest === undefined ? [] : ((await reader.headers(view, [newest])) ?? []);
@@ -42,6 +42,12 @@ export async function findJournalRuns(
   return [...found.values()];
 }
 
+/** The runs that have lines in the log. A name that is broken is no run's. */
+function runsIn(log: Log): string[] {
+  const views = [...log.views.values()].filter(({ lines }) => lines.length > 0);
+  return views.map(({ runId }) => runId).filter((runId) => runId !== "");
+}
+
 async function findMoved(fs: FileSystem, root: string): Promise<FoundRun[]> {
   const names = (await namesIn(fs, root)) ?? [];
   const folders = names.filter((name) => runOf(name) !== undefined).sort();
@@ -51,15 +57,28 @@ async function findMoved(fs: FileSystem, root: string): Promise<FoundRun[]> {
     // A file, or a link that leads elsewhere, is nobody's run.
     if (kind !== "folder") return undefined;
     const run = runOf(name);
-    const { numbers } = await listRecords(fs, folder);
-    for (const number of numbers.reverse()) {
-      const runId = typeof run === "object" ? run.runId : undefined;
-      const file = await readRecordsFile(fs, folder, number, runId);
-      if (file !== undefined && file !== "gone") return toRun(file.newest);
-    }
-    return undefined;
+    const file = await newestFile(fs, folder, typeof run === "object" ? run.runId : undefined);
+    return file && toRun(file.newest);
   });
   return found.filter((run) => run !== undefined);
+}
+
+/** The newest file of a run's records that can be read. */
+async function newestFile(
+  fs: FileSystem,
+  folder: string,
+  runId: string | undefined,
+): Promise<RecordsFile | undefined> {
+  for (;;) {
+    const { numbers } = await listRecords(fs, folder);
+    let gone = false;
+    for (const number of numbers.reverse()) {
+      const file = await readRecordsFile(fs, folder, number, runId);
+      if (file === "gone") gone = true;
+      else if (file !== undefined) return file;
+    }
+    if (!gone) return undefined;
+  }
 }
 
 function toRun(header: RecordHeader): FoundRun {

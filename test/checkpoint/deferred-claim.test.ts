@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { type CheckpointStore, MemoryStore } from "waymark";
+import { DeferredStore } from "../../src/checkpoint/deferred.js";
+
+function withoutOptions(): CheckpointStore {
+  const store = new MemoryStore();
+  return {
+    save: (state, options) => store.save(state, options),
+    load: (runId, at) => store.load(runId, at),
+    delete: (runId) => store.delete(runId),
+    list: () => store.list(),
+  };
+}
+
+test("a claim is the store's own", async () => {
+  const store = new DeferredStore("late", () => new MemoryStore());
+  const claim = await store.claim("run");
+  expect(claim).toBeDefined();
+  expect(await store.claim("run")).toBeUndefined();
+  await claim?.release();
+  expect(await store.claim("run")).toBeDefined();
+});
+
+test("where nobody can claim, everybody may work", async () => {
+  const store = new DeferredStore("late", withoutOptions);
+  const claims = [await store.claim("run"), await store.claim("run")];
+  for (const claim of claims) await claim?.release();
+  expect(claims.every((claim) => claim !== undefined)).toBe(true);
+  await store.close();
+});
+
+test("what the store lacks is said", async () => {
+  const store = new DeferredStore("late", withoutOptions);
+  await expect(store.history("run")).rejects.toThrow(/has no history/);
+  await expect(store.runs()).rejects.toThrow(/has no runs/);
+  await expect(store.prune({})).rejects.toThrow(/has no prune/);
+  await new DeferredStore("late", withoutOptions).close();
+});
