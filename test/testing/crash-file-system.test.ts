@@ -7,7 +7,7 @@ test("the simulated disk refuses what a real one refuses", async () => {
   await fs.mkdir("/folder");
   await fs.mkdir("/folder/inner");
   const file = await fs.create("/folder/file");
-  const folder = await fs.openFolder("/folder");
+  const folder = (await fs.openFolder("/folder")) ?? 0;
   await fs.close(await fs.create("/folder/spare"));
   for (const [code, action] of [
     ["ENOENT", () => fs.open("/none")],
