@@ -47,7 +47,7 @@ import { Quarantine } from "./journal/quarantine.js";
 import { JournalReader } from "./journal/reader.js";
 import { RecordCodec } from "./journal/record.js";
 import { Resolver } from "./journal/resolver.js";
-import { type FoundRun, findJournalRuns } from "./journal/runs.js";
+import { type FoundRun, findJournalRuns, type RunsSettings } from "./journal/runs.js";
 import { JournalWriter } from "./journal/writer.js";
 
 export type { FlushInterval, JournalStoreOptions };
@@ -86,8 +86,8 @@ const HOUR = 60 * 60 * 1000;
 export class JournalStore implements CheckpointStore {
   /** The folder for the log and the records of all runs, as an absolute path. */
   readonly root: string;
-  readonly #fs: FileSystem;
   readonly #log: Log;
+  readonly #parts: RunsSettings;
   readonly #resolver: Resolver;
   readonly #reader: JournalReader;
   readonly #writer: JournalWriter;
@@ -113,7 +113,6 @@ export class JournalStore implements CheckpointStore {
     const { maxBytes = 100 * KB * KB } = options;
     const durable = durability !== "os";
     this.root = resolve(options.root ?? join(".waymark", "journal"));
-    this.#fs = fs;
     this.#keep = options.keep ?? DEFAULT_KEEP;
     this.#retention = options.retention;
     this.#warnBytes = options.warnBytes ?? 500 * KB;
@@ -128,6 +127,7 @@ export class JournalStore implements CheckpointStore {
     this.#log = log;
     this.#resolver = resolver;
     this.#reader = new JournalReader(shared);
+    this.#parts = { ...shared, root: this.root, reader: this.#reader };
     this.#compactor = new Compactor(shared);
     const committer = new Committer({
       ...shared,
@@ -270,7 +270,7 @@ export class JournalStore implements CheckpointStore {
 
   async #runs(): Promise<FoundRun[]> {
     await this.#follow();
-    return findJournalRuns(this.#fs, this.root, this.#log, this.#resolver, this.#reader);
+    return findJournalRuns(this.#parts);
   }
 
   /** Compacts all sealed files of the log but the newest few. One at a time. */

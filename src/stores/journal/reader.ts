@@ -90,6 +90,18 @@ export class JournalReader {
     });
   }
 
+  /** The header of a run's newest record that can be read; `null` when it has none. */
+  newest(view: RunView): Promise<RecordHeader | null> {
+    return this.#read(view, async ({ kept }) => {
+      for (const entry of [...kept].reverse()) {
+        const headers = await this.headers(view, [entry]);
+        if (headers === undefined) return undefined;
+        if (headers[0] !== undefined) return headers[0];
+      }
+      return null;
+    });
+  }
+
   /** The headers of these records; `undefined` when a file is gone. A record that is no record has none. */
   async headers(
     { runId }: RunView,

@@ -1,14 +1,26 @@
 import { join } from "node:path";
 import type { RunSummary } from "../../checkpoint/store.js";
-import type { FileSystem } from "../file/file-system.js";
+import { type FileSystem, unless } from "../file/file-system.js";
 import { runOf } from "../file/layout.js";
 import { namesIn } from "../file/listing.js";
 import { inParallel } from "../file/runs.js";
+import type { AnchorsFile } from "./anchors.js";
+import { runKey } from "./line.js";
 import type { Log } from "./log.js";
 import type { JournalReader } from "./reader.js";
 import type { RecordHeader } from "./record.js";
 import { listRecords, type RecordsFile, readRecordsFile } from "./records-file.js";
 import type { Resolver } from "./resolver.js";
+
+/** What it takes to find runs. */
+export interface RunsSettings {
+  readonly fs: FileSystem;
+  readonly root: string;
+  readonly log: Log;
+  readonly anchors: AnchorsFile;
+  readonly resolver: Resolver;
+  readonly reader: JournalReader;
+}
 
 /** A run, as its newest record tells of it. */
 export interface FoundRun {
@@ -18,26 +30,29 @@ export interface FoundRun {
 }
 
 /** All runs under a root: those in the log and those that were moved out of it. The log must have been read. */
-export async function findJournalRuns(
-  fs: FileSystem,
-  root: string,
-  log: Log,
-  resolver: Resolver,
-  reader: JournalReader,
-): Promise<FoundRun[]> {
+export async function findJournalRuns({
+  fs,
+  root,
+  log,
+  anchors,
+  resolver,
+  reader,
+}: RunsSettings): Promise<FoundRun[]> {
   const found = new Map<string, FoundRun>();
   // Before and after: a run may be moved out of the log meanwhile, or come back into it.
   const logged = new Set(runsIn(log));
-  for (const run of await findMoved(fs, root)) found.set(run.summary.runId, run);
+  const moved = await findMoved(fs, root);
+  const { runs } = await anchors.read();
+  for (const { number, newest } of moved) {
+    // A file that was written too late is no run.
+    const { at = 0 } = runs.get(runKey(newest.runId)) ?? {};
+    if (number >= at) found.set(newest.runId, toRun(newest));
+  }
   for (const runId of runsIn(log)) logged.add(runId);
   await inParallel([...logged], async (runId) => {
-    const run = await resolver.with(runId, async (view) => {
-      const newest = (await resolver.known(view)).entries.at(-1);
-      const [header] = newest === undefined ? [] : ((await reader.headers(view, [newest])) ?? []);
-      return header && toRun(header);
-    });
-    if (run === undefined) found.delete(runId);
-    else found.set(runId, run);
+    const newest = await resolver.with(runId, (view) => reader.newest(view));
+    if (newest === null) found.delete(runId);
+    else found.set(runId, toRun(newest));
   });
   return [...found.values()];
 }
@@ -48,19 +63,18 @@ function runsIn(log: Log): string[] {
   return views.map(({ runId }) => runId).filter((runId) => runId !== "");
 }
 
-async function findMoved(fs: FileSystem, root: string): Promise<FoundRun[]> {
+async function findMoved(fs: FileSystem, root: string): Promise<RecordsFile[]> {
   const names = (await namesIn(fs, root)) ?? [];
   const folders = names.filter((name) => runOf(name) !== undefined).sort();
   const found = await inParallel(folders, async (name) => {
     const folder = join(root, name);
-    const { kind } = await fs.lstat(folder);
+    const there = await unless(["ENOENT"], fs.lstat(folder), undefined);
     // A file, or a link that leads elsewhere, is nobody's run.
-    if (kind !== "folder") return undefined;
+    if (there?.kind !== "folder") return undefined;
     const run = runOf(name);
-    const file = await newestFile(fs, folder, typeof run === "object" ? run.runId : undefined);
-    return file && toRun(file.newest);
+    return newestFile(fs, folder, typeof run === "object" ? run.runId : undefined);
   });
-  return found.filter((run) => run !== undefined);
+  return found.filter((file) => file !== undefined);
 }
 
 /** The newest file of a run's records that can be read. */
