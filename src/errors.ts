@@ -90,6 +90,7 @@ export class WaymarkError extends Error {
 
 /** A graph is built wrongly, or is not the graph that a checkpoint was made with. */
 export class GraphError extends WaymarkError {
+  /** Which rule was broken. */
   declare readonly code: GraphErrorCode;
 
   /** @param code - which rule of graph building was broken. */
@@ -112,6 +113,7 @@ export interface ExecutionErrorOptions {
 
 /** A run ended before an exit point. `cause` is the node's own error. */
 export class ExecutionError extends WaymarkError {
+  /** Why the run ended. */
   declare readonly code: ExecutionErrorCode;
   /** The node that was running, or the last that did. */
   readonly nodeName: string;

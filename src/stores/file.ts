@@ -136,6 +136,7 @@ export class FileStore implements CheckpointStore {
     await this.#remove(checkRunId(runId));
   }
 
+  /** The ids of all runs. */
   async list(): Promise<string[]> {
     return (await findRuns(this.#fs, this.root)).flatMap(({ runId }) => runId ?? []);
   }
@@ -145,6 +146,7 @@ export class FileStore implements CheckpointStore {
     return this.#reader(checkRunId(runId)).history();
   }
 
+  /** The runs that fit a filter, most recent first. */
   async runs(filter?: RunFilter): Promise<RunSummary[]> {
     return filterRuns([...(await this.#summaries()).keys()], filter);
   }

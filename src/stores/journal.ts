@@ -200,6 +200,7 @@ export class JournalStore implements CheckpointStore {
     await this.#writer.delete(checkRunId(runId));
   }
 
+  /** The ids of all runs. */
   async list(): Promise<string[]> {
     return (await this.#runs()).map(({ summary }) => summary.runId);
   }
@@ -211,6 +212,7 @@ export class JournalStore implements CheckpointStore {
     return this.#resolver.with(runId, (view) => this.#reader.history(view));
   }
 
+  /** The runs that fit a filter, most recent first. */
   async runs(filter?: RunFilter): Promise<RunSummary[]> {
     const runs = (await this.#runs()).map(({ summary }) => summary);
     return filterRuns(runs, filter);
@@ -233,12 +235,14 @@ export class JournalStore implements CheckpointStore {
     return this.#claims.claim(checkRunId(runId));
   }
 
+  /** All kept checkpoints of a run, oldest first. */
   async *export(runId: string): AsyncGenerator<ExportedCheckpoint> {
     for (const { checkpointId, parentId } of (await this.history(runId)).reverse()) {
       yield { state: await this.load<object>(runId, { checkpointId }), parentId };
     }
   }
 
+  /** Keeps the checkpoints that another store exported. */
   async import(
     checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
   ): Promise<void> {

@@ -85,6 +85,7 @@ export class MemoryStore implements CheckpointStore {
     this.#keep = options.keep ?? DEFAULT_KEEP;
   }
 
+  /** Keeps a State; see {@link CheckpointStore.save}. */
   async save<D extends object>(state: State<D>, options?: SaveOptions): Promise<State<D>> {
     if (!(state instanceof State))
       throw new ConfigError("state", `wants a State, got ${show(state)}`);
@@ -103,6 +104,7 @@ export class MemoryStore implements CheckpointStore {
     return saved;
   }
 
+  /** The newest State of a run, or the one asked for; see {@link CheckpointStore.load}. */
   async load<D extends object>(runId: string, at: CheckpointAt = {}): Promise<State<D>> {
     checkRunId(runId);
     checkAt(at);
@@ -112,29 +114,35 @@ export class MemoryStore implements CheckpointStore {
     return detached(found.state as unknown as State<D>);
   }
 
+  /** Removes a run and its history; an absent run is fine. */
   async delete(runId: string): Promise<void> {
     this.#runs.delete(checkRunId(runId));
   }
 
+  /** The ids of all runs. */
   async list(): Promise<string[]> {
     return [...this.#runs.keys()];
   }
 
+  /** The checkpoints of a run, newest first. */
   async history(runId: string): Promise<HistoryEntry[]> {
     const kept = this.#kept(checkRunId(runId));
     return kept.map(({ state, parent }) => entryOf(state, parent.checkpointId)).reverse();
   }
 
+  /** The runs that fit a filter, most recent first. */
   async runs(filter?: RunFilter): Promise<RunSummary[]> {
     return filterRuns(this.#summaries(), filter);
   }
 
+  /** Removes old runs; see {@link Retention}. */
   async prune(retention: Retention): Promise<string[]> {
     const runIds = prunable(this.#summaries(), retention).map((run) => run.runId);
     if (retention.dryRun !== true) for (const runId of runIds) this.#runs.delete(runId);
     return runIds;
   }
 
+  /** Takes a run for this process; see {@link CheckpointStore.claim}. */
   async claim(runId: string): Promise<Claim | undefined> {
     if (this.#claimed.has(checkRunId(runId))) return undefined;
     const claim: Claim = {
