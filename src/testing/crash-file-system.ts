@@ -208,7 +208,7 @@ class MountedDisk implements FileSystem {
 
   async sync(file: number): Promise<void> {
     const node = this.#node(file);
-    await this.#gate("sync", "");
+    await this.#gate("sync", node.kind);
     this.#disk.sync(node);
   }
 

@@ -2,7 +2,12 @@ import { expect, test } from "vitest";
 import { CheckpointConflictError, CheckpointSaveError, isWaymarkError, State } from "waymark";
 import { FileStore } from "waymark/stores/file";
 import { codeOf } from "../../src/stores/file/file-system.js";
-import { CrashDisk, type Gate, systemError } from "../../src/testing/crash-file-system.js";
+import {
+  CrashDisk,
+  type Gate,
+  systemError,
+  withoutLinks,
+} from "../../src/testing/crash-file-system.js";
 
 interface Count {
   readonly n: number;
@@ -13,6 +18,12 @@ const codes = ["ENOSPC", "EIO", "EACCES", "EMFILE"];
 function open(disk: CrashDisk, gate: Gate = () => {}): FileStore {
   return new FileStore({ root: "/.waymark", keep: 2 }, disk.mount(gate));
 }
+
+/** What a test does on a disk where a file can have two names, and on one where it can't. */
+const disks: readonly (readonly [string, Gate])[] = [
+  ["", () => {}],
+  [" (without links)", withoutLinks],
+];
 
 /** A disk with a run that was saved three times. */
 async function savedThrice(): Promise<CrashDisk> {
@@ -25,10 +36,15 @@ async function savedThrice(): Promise<CrashDisk> {
 }
 
 /** Lets every call through but one, which fails; says which calls there were. */
-function failAt(index: number, code: string): { gate: Gate; calls: string[] } {
+function failAt(
+  index: number,
+  code: string,
+  disk: Gate = () => {},
+): { gate: Gate; calls: string[] } {
   const calls: string[] = [];
   const gate: Gate = (call, path) => {
     if (calls.push(`${call} ${path}`) === index + 1) throw systemError(code, path);
+    return disk(call, path);
   };
   return { gate, calls };
 }
@@ -37,20 +53,21 @@ function failAt(index: number, code: string): { gate: Gate; calls: string[] } {
 async function failEach(
   action: (store: FileStore) => Promise<unknown>,
   check: (outcome: unknown, disk: CrashDisk, what: string, isLinked: boolean) => Promise<void>,
+  diskGate?: Gate,
 ): Promise<number> {
   const before = await savedThrice();
-  const { gate, calls } = failAt(-1, "");
+  const { gate, calls } = failAt(-1, "", diskGate);
   const store = open(before.settled(), gate);
   await action(store);
   await store.close();
   for (const index of calls.keys()) {
     for (const code of codes) {
       const disk = before.settled();
-      const failing = failAt(index, code);
+      const failing = failAt(index, code, diskGate);
       const tried = open(disk, failing.gate);
       const outcome = await action(tried).catch((error: unknown) => error);
       await tried.close();
-      const isLinked = failing.calls.slice(0, index).some((call) => call.startsWith("link"));
+      const isLinked = failing.calls.slice(0, index).some((call) => /^(link|rename)/.test(call));
       await check(outcome, disk, `${code} in ${failing.calls[index]}`, isLinked);
     }
   }
@@ -62,26 +79,33 @@ const goOn = async (store: FileStore): Promise<State<Count>> => {
   return store.save(state.set("n", 4));
 };
 
-test("a call that fails in a save is a clear error, and the checkpoint before it is as it was", async () => {
-  const calls = await failEach(goOn, async (outcome, disk, what, isLinked) => {
-    const store = open(disk);
-    const { n } = (await store.load<Count>("run")).data;
-    if (outcome instanceof State) {
-      expect(n, what).toBe(4);
-    } else {
-      // Past the link it is there and whole, only not sure to last: the one in flight.
-      expect(isLinked ? [3, 4] : [3], what).toContain(n);
-      expect(outcome, what).toBeInstanceOf(Error);
-      // A load gives the file system's own error, a save wraps it.
-      const cause = outcome instanceof CheckpointSaveError ? outcome.cause : outcome;
-      expect(what.startsWith(codeOf(cause)), what).toBe(true);
-    }
-    // The fault is gone, and all goes on, also the run that was told to ignore it.
-    expect((await goOn(store)).data.n, what).toBe(4);
-    await store.close();
-  });
-  expect(calls).toBeGreaterThan(20);
-});
+test.each(disks)(
+  "a call that fails in a save is a clear error, and the checkpoint before it is as it was%s",
+  async (_, diskGate) => {
+    const calls = await failEach(
+      goOn,
+      async (outcome, disk, what, isLinked) => {
+        const store = open(disk);
+        const { n } = (await store.load<Count>("run")).data;
+        if (outcome instanceof State) {
+          expect(n, what).toBe(4);
+        } else {
+          // Past the link it is there and whole, only not sure to last: the one in flight.
+          expect(isLinked ? [3, 4] : [3], what).toContain(n);
+          expect(outcome, what).toBeInstanceOf(Error);
+          // A load gives the file system's own error, a save wraps it.
+          const cause = outcome instanceof CheckpointSaveError ? outcome.cause : outcome;
+          expect(what.startsWith(codeOf(cause)), what).toBe(true);
+        }
+        // The fault is gone, and all goes on, also the run that was told to ignore it.
+        expect((await goOn(store)).data.n, what).toBe(4);
+        await store.close();
+      },
+      diskGate,
+    );
+    expect(calls).toBeGreaterThan(20);
+  },
+);
 
 test("a run that goes on after a failed save can save again", async () => {
   await failEach(

@@ -1,6 +1,8 @@
 import fc from "fast-check";
+import { validate, version } from "uuid";
 import { describe, expect, test } from "vitest";
 import { newRunId } from "../../src/state/run-id.js";
+import { newCheckpointId } from "../../src/stores/file/checkpoint-id.js";
 import {
   checkpointName,
   folderName,
@@ -112,4 +114,13 @@ describe("the files of a run", () => {
     expect(ownerOf("checkpoint_0007.json")).toBeUndefined();
     expect(ownerOf("upload.tmp")).toBeUndefined();
   });
+});
+
+test("the ids of checkpoints are uuids of version 7, each a new one", () => {
+  const ids = Array.from({ length: 1000 }, newCheckpointId);
+  expect(new Set(ids).size).toBe(1000);
+  for (const id of ids) expect([validate(id), version(id)]).toEqual([true, 7]);
+  expect(Number.parseInt((ids[0] ?? "").replaceAll("-", "").slice(0, 12), 16)).toBeGreaterThan(
+    Date.now() - 10_000,
+  );
 });

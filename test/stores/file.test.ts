@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { CheckpointSaveError, ConfigError, getCheckpointStore, State, StateGraph } from "waymark";
 import { FileStore } from "waymark/stores/file";
 import { useFakeClock } from "waymark/testing";
 import { checkpointName } from "../../src/stores/file/layout.js";
-import { CrashDisk } from "../../src/testing/crash-file-system.js";
+import { CrashDisk, systemError } from "../../src/testing/crash-file-system.js";
 import { type Count, filesOf, listen, newFolder, saveTimes } from "./folders.js";
 
 describe("options", () => {
@@ -281,6 +281,26 @@ describe("a store", () => {
     ]);
     await store.delete("run");
     expect(existsSync(store.root)).toBe(false);
+  });
+
+  test("makes its root anew when somebody has removed it", async () => {
+    const root = join(newFolder(), "root");
+    const store = new FileStore({ root });
+    await saveTimes(store, 1, "one");
+    rmSync(root, { recursive: true });
+    await saveTimes(store, 1, "two");
+    expect(await store.list()).toEqual(["two"]);
+  });
+
+  test("saves also where a folder can't be synced", async () => {
+    const disk = new CrashDisk();
+    const store = new FileStore(
+      { root: "/w" },
+      disk.mount((call, path) => {
+        if (call === "sync" && path === "folder") throw systemError("EINVAL");
+      }),
+    );
+    expect((await saveTimes(store, 3)).sequence).toBe(3);
   });
 
   test("removes the folder of a deleted run", async () => {

@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { v7 } from "uuid";
 import { DocumentCodec } from "../../codecs/document.js";
 import { CheckpointConflictError } from "../../errors.js";
 import { State } from "../../state/state.js";
 import { Appender, type Base, type Newest } from "./append.js";
+import { newCheckpointId } from "./checkpoint-id.js";
 import { codeOf, type FileSystem, unless } from "./file-system.js";
 import { checkpointName } from "./layout.js";
 import { type Listing, list } from "./listing.js";
@@ -132,7 +132,7 @@ export class RunWriter {
     known: Known,
   ): Promise<State<D> | "stale" | "lost"> {
     const { encode, fs, root } = this.#settings;
-    const record = { checkpointId: v7(), sequence: known.sequence + 1 };
+    const record = { checkpointId: newCheckpointId(), sequence: known.sequence + 1 };
     const bytes = await encode(state.savedAs(record), state.checkpointId);
     this.#tried = { on: state.sequence, checkpointId: record.checkpointId };
     if (known.newest === undefined) {
