@@ -9,6 +9,7 @@ export type {
   CheckpointAt,
   CheckpointStore,
   Claim,
+  ClaimOptions,
   ExportedCheckpoint,
   HistoryEntry,
   Retention,

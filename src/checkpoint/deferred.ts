@@ -4,6 +4,8 @@ import {
   type CheckpointAt,
   type CheckpointStore,
   type Claim,
+  type ClaimOptions,
+  type ExportedCheckpoint,
   type HistoryEntry,
   isCheckpointStore,
   type Retention,
@@ -89,10 +91,22 @@ export class DeferredStore implements CheckpointStore {
     return store.prune?.(retention) ?? this.#lacks("prune");
   }
 
-  async claim(runId: string): Promise<Claim | undefined> {
+  async claim(runId: string, options?: ClaimOptions): Promise<Claim | undefined> {
     const store = await this.ready();
     // Where nobody can claim, everybody may work.
-    return store.claim === undefined ? { release: async () => {} } : store.claim(runId);
+    return store.claim === undefined ? { release: async () => {} } : store.claim(runId, options);
+  }
+
+  async *export(runId: string): AsyncGenerator<ExportedCheckpoint> {
+    const store = await this.ready();
+    yield* store.export?.(runId) ?? this.#lacks("export");
+  }
+
+  async import(
+    checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
+  ): Promise<void> {
+    const store = await this.ready();
+    await (store.import?.(checkpoints) ?? this.#lacks("import"));
   }
 
   async close(): Promise<void> {

@@ -13,25 +13,44 @@ const DAY = 24 * 60 * 60 * 1000;
 
 const isStatus = oneOf(...statuses);
 
-/** The runs that a filter lets through, most recent first. */
-export function filterRuns(runs: readonly RunSummary[], filter: RunFilter = {}): RunSummary[] {
+const isMoment = check(
+  "a moment as ISO 8601",
+  (value) => typeof value === "string" && !Number.isNaN(Date.parse(value)),
+);
+
+/** Refuses what is no filter. */
+export function checkFilter(filter: RunFilter): void {
   checkOptions("filter", filter, {
     status: (name, value) => {
       for (const one of Array.isArray(value) ? value : [value]) isStatus(name, one);
     },
     graph: text,
+    before: isMoment,
+    cursor: (name, value) => {
+      isMoment(`${name}.timestamp`, (value as RunSummary | null)?.timestamp);
+      text(`${name}.runId`, (value as RunSummary | null)?.runId);
+    },
     limit: integer(0),
   });
+}
+
+/** The runs that a filter lets through, most recent first. */
+export function filterRuns(runs: readonly RunSummary[], filter: RunFilter = {}): RunSummary[] {
+  checkFilter(filter);
+  const { before, cursor } = filter;
+  const end = before === undefined ? undefined : new Date(before).toISOString();
   const wanted = filter.status === undefined ? undefined : new Set([filter.status].flat());
   return runs
     .filter((run) => wanted?.has(run.status) ?? true)
     .filter((run) => filter.graph === undefined || run.graph === filter.graph)
+    .filter((run) => end === undefined || run.timestamp < end)
+    .filter((run) => cursor === undefined || mostRecentFirst(run, cursor) > 0)
     .sort(mostRecentFirst)
     .slice(0, filter.limit);
 }
 
-/** The finished runs that a retention rule removes. */
-export function prunable(runs: readonly RunSummary[], retention: Retention): RunSummary[] {
+/** Refuses what is no retention rule. */
+export function checkRetention(retention: Retention): void {
   checkOptions("retention", retention, {
     maxAgeDays: check(
       "a number of days from 0 up",
@@ -40,6 +59,11 @@ export function prunable(runs: readonly RunSummary[], retention: Retention): Run
     maxRuns: integer(0),
     dryRun: flag,
   });
+}
+
+/** The finished runs that a retention rule removes. */
+export function prunable(runs: readonly RunSummary[], retention: Retention): RunSummary[] {
+  checkRetention(retention);
   const { maxAgeDays = Number.POSITIVE_INFINITY, maxRuns = Number.POSITIVE_INFINITY } = retention;
   const oldest = now() - maxAgeDays * DAY;
   return runs
@@ -48,6 +72,12 @@ export function prunable(runs: readonly RunSummary[], retention: Retention): Run
     .filter((run, index) => index >= maxRuns || Date.parse(run.timestamp) < oldest);
 }
 
-function mostRecentFirst(a: RunSummary, b: RunSummary): number {
-  return a.timestamp < b.timestamp ? 1 : a.timestamp > b.timestamp ? -1 : 0;
+type Listed = Pick<RunSummary, "timestamp" | "runId">;
+
+function mostRecentFirst(a: Listed, b: Listed): number {
+  return compare(b.timestamp, a.timestamp) || compare(b.runId, a.runId);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }

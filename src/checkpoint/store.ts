@@ -68,6 +68,10 @@ export interface RunFilter {
   readonly status?: RunStatus | readonly RunStatus[];
   /** Only runs of the graph with this name. */
   readonly graph?: string;
+  /** Only runs whose last node completed before this moment, ISO 8601. */
+  readonly before?: string;
+  /** Go on after this run: the last one of the page before. */
+  readonly cursor?: Pick<RunSummary, "timestamp" | "runId"> | undefined;
   /** At most so many, the most recent first. */
   readonly limit?: number;
 }
@@ -82,8 +86,21 @@ export interface Retention {
   readonly dryRun?: boolean;
 }
 
+/** How to claim a run. */
+export interface ClaimOptions {
+  /**
+   * How many milliseconds after the last sign of life the claim of a process that died or hangs ends,
+   * where the store can't see that itself.
+   */
+  readonly ttl?: number | undefined;
+}
+
 /** Says that a process works on a run; see {@link CheckpointStore.claim}. */
 export interface Claim {
+  /** Grows with each claim of the run, in a store that refuses the saves of those before. */
+  readonly epoch?: number;
+  /** Aborts when somebody else has the run now, in a store where claims can be lost. */
+  readonly lost?: AbortSignal;
   /** Lets others claim the run. Calling it again does nothing. */
   release(): Promise<void>;
 }
@@ -132,10 +149,10 @@ export interface CheckpointStore {
   prune?(retention: Retention): Promise<string[]>;
   /**
    * Says that this process works on a run; `undefined` when a living one, this or another, has said so
-   * already. Ends when it is released or the process dies. It keeps nobody from saving: what makes a
-   * second writer lose is the conflict.
+   * already. Ends when it is released or the process dies. It keeps nobody from saving who has not
+   * claimed the run: what makes a second writer lose is the conflict.
    */
-  claim?(runId: string): Promise<Claim | undefined>;
+  claim?(runId: string, options?: ClaimOptions): Promise<Claim | undefined>;
   /** The checkpoints of a run, oldest first, for another store's `import`; none for an unknown run. */
   export?(runId: string): AsyncIterable<ExportedCheckpoint>;
   /**

@@ -21,6 +21,25 @@ describe("a store that is loaded when it is first used", () => {
     expect(create).toHaveBeenCalledTimes(1);
   });
 
+  test("passes on what moves between stores", async () => {
+    const checkpoints = [{ state: start("r"), parentId: "" }];
+    const taken: unknown[] = [];
+    const store = Object.assign(new MemoryStore(), {
+      async *export() {
+        yield* checkpoints;
+      },
+      async import(given: AsyncIterable<unknown>) {
+        for await (const checkpoint of given) taken.push(checkpoint);
+      },
+    });
+    const deferred = new DeferredStore("late", () => store);
+    await deferred.import(deferred.export("r"));
+    expect(taken).toEqual(checkpoints);
+    const without = new DeferredStore("late", () => new MemoryStore());
+    await rejection(without.import([]), ConfigError);
+    await rejection(without.export("r").next(), ConfigError);
+  });
+
   test("is loaded once, however many ask at once", async () => {
     const loaded = gate();
     const create = vi.fn(async () => {

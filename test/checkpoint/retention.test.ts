@@ -42,13 +42,16 @@ describe("filtering runs", () => {
     [{ limit: 2 }, ["new", "failed"]],
     [{ limit: 0 }, []],
     [{ limit: 99, status: "pending" }, ["waiting"]],
+    [{ before: new Date(NOW - 30 * DAY).toISOString() }, ["busy", "paused", "waiting"]],
+    [{ cursor: run("busy", "in_progress", 40) }, ["paused", "waiting"]],
+    [{ cursor: run("zzz", "completed", 40), limit: 1 }, ["busy"]],
   ])("%j", (filter, found) => {
     expect(ids(filterRuns(runs, filter))).toEqual(found);
   });
 
-  test("keeps the order of runs of the same moment, and the list as it was", () => {
+  test("has one order also for runs of the same moment, and leaves the list as it was", () => {
     const same = [run("a", "failed", 1), run("b", "failed", 1), run("c", "failed", 0)];
-    expect(ids(filterRuns(same))).toEqual(["c", "a", "b"]);
+    expect(ids(filterRuns(same))).toEqual(["c", "b", "a"]);
     expect(ids(same)).toEqual(["a", "b", "c"]);
   });
 
@@ -59,6 +62,9 @@ describe("filtering runs", () => {
     [{ limit: -1 }, "filter.limit"],
     [{ limit: "2" }, "filter.limit"],
     [{ state: "failed" }, "filter.state"],
+    [{ before: "soon" }, "filter.before"],
+    [{ cursor: null }, "filter.cursor.timestamp"],
+    [{ cursor: { timestamp: "2030-01-01T00:00:00.000Z" } }, "filter.cursor.runId"],
     [null, "filter"],
   ])("refuses %j", (filter, option) => {
     expect(thrown(() => filterRuns(runs, filter as RunFilter), ConfigError).option).toBe(option);

@@ -159,6 +159,25 @@ export const runs: readonly Case[] = [
       assert.deepEqual(await named({ status: "failed" }), ["new"]);
       assert.deepEqual(await named({ status: ["failed", "completed"] }), ["new", "old"]);
       assert.deepEqual(await named({ graph: "b", limit: 1 }), ["new"]);
+      assert.deepEqual(await named({ before: "2030-01-02T00:00:00.000Z" }), ["old"]);
+    },
+  ],
+  [
+    "runs can be paged, also those of one moment",
+    async (store) => {
+      if (store.runs === undefined) return;
+      const timestamp = "2030-01-01T00:00:00.000Z";
+      const ids = ["b", "d", "a", "e", "c"];
+      for (const runId of ids) {
+        await store.save(State.fromJSON({ ...notes(runId).toJSON(), timestamp }));
+      }
+      const found: string[] = [];
+      let page = await store.runs({ limit: 2 });
+      while (page.length > 0) {
+        found.push(...page.map((run) => run.runId));
+        page = await store.runs({ limit: 2, cursor: page.at(-1) });
+      }
+      assert.deepEqual(found, ["e", "d", "c", "b", "a"]);
     },
   ],
   [
