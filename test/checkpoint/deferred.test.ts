@@ -28,7 +28,7 @@ describe("a store that is loaded when it is first used", () => {
       async *export() {
         yield* checkpoints;
       },
-      async import(given: AsyncIterable<unknown>) {
+      async import(given: AsyncIterable<unknown> | Iterable<unknown>) {
         for await (const checkpoint of given) taken.push(checkpoint);
       },
     });
