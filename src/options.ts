@@ -36,6 +36,12 @@ export const text: Check = check(
   (value) => typeof value === "string" && value !== "",
 );
 
+/** How long something may take. */
+export const duration: Check = check(
+  "a number of milliseconds from 0 up",
+  (value) => typeof value === "number" && value >= 0,
+);
+
 /** A function. */
 export const callable: Check = check("a function", (value) => typeof value === "function");
 

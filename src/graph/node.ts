@@ -48,6 +48,12 @@ export interface NodeContext<D extends object = object> {
    * several pauses apart, also at the same time. It throws to stop the node; catching that changes nothing.
    */
   pause(name: string, options: PauseOptions): Promise<unknown>;
+  /**
+   * Waits so many milliseconds from the first call with this name in this visit, over retries and
+   * resumes: a process that dies meanwhile has nothing to wait for again. A worker lets the run go
+   * meanwhile, as a pause does, unless the wait is short.
+   */
+  sleep(name: string, ms: number): Promise<void>;
   /** Writes down what this run uses, decides and makes; it is saved with the State. */
   readonly ledger: LedgerWriter;
   /** Tells listeners that a part is finished, for a report that grows with the run. */

@@ -110,6 +110,11 @@ export class Scope<D extends object> implements NodeContext<D> {
     return this.#outer.pause(name, options);
   }
 
+  sleep(name: string, ms: number): Promise<void> {
+    this.#touch();
+    return this.#outer.sleep(this.#prefix + name, ms);
+  }
+
   progress(part: ProgressPart): void {
     this.#outer.progress(part);
   }

@@ -1,7 +1,6 @@
-import { sleep } from "../clock.js";
 import { FatalError, isWaymarkError, RetryableError, show } from "../errors.js";
 import type { NodeContext, NodeFunction, NodeResult } from "../graph/node.js";
-import { type Check, callable, check, checkOptions, integer } from "../options.js";
+import { callable, check, checkOptions, duration, integer } from "../options.js";
 import type { State } from "../state/state.js";
 import type { RunContext } from "./context.js";
 import { isStop, messageOf } from "./failure.js";
@@ -39,11 +38,6 @@ export interface NodeOptions<D extends object> {
   readonly input?: StandardSchema | Readonly<Record<string, StandardSchema>>;
 }
 
-const duration: Check = check(
-  "a number of milliseconds from 0 up",
-  (value) => typeof value === "number" && value >= 0,
-);
-
 /** Refuses what can't be a node's options. */
 export function checkNodeOptions(node: string, options: unknown): void {
   checkOptions(`node ${show(node)}`, options, {
@@ -80,7 +74,7 @@ export function withOptions<D extends object>(
   return async (given, context) => {
     const visit = context as RunContext<D>;
     let state = given;
-    for (let attempt = 1; ; attempt++) {
+    for (let attempt = 1 + (await visit.attemptsBefore()); ; attempt++) {
       try {
         return await attemptOnce(node, state, visit, attempt, timeout);
       } catch (error) {
@@ -99,7 +93,7 @@ export function withOptions<D extends object>(
             error: messageOf(error),
             delayMs,
           });
-          await sleep(delayMs, visit.signal, visit.draining);
+          await visit.attempted(attempt, visit.signal).waitForRetry(delayMs);
         } else if (errorHandler === undefined) {
           throw error;
         } else {

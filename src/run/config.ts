@@ -79,6 +79,8 @@ export interface Settings {
   readonly ledger: LedgerLimits;
   readonly audit: Audit;
   readonly bus: EventBus;
+  /** How many milliseconds a run may wait in this process; it pauses for longer waits. */
+  readonly longestWait: number;
 }
 
 const names: Check = check(
@@ -131,6 +133,7 @@ export function resolveConfig(config: GraphConfig): Settings {
     ledger: config.ledger ?? {},
     audit: Object.freeze({ ...config.audit }),
     bus: resolveObservers(observer),
+    longestWait: Number.POSITIVE_INFINITY,
   };
 }
 

@@ -1,10 +1,11 @@
+import { now, sleep } from "../clock.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import type { LedgerWriter, NodeContext, ProgressPart } from "../graph/node.js";
 import { type PauseOptions, pauseRequest } from "../graph/pause.js";
-import { check, checkOptions, text } from "../options.js";
+import { check, checkOptions, duration, text } from "../options.js";
 import type { State } from "../state/state.js";
-import { workKey } from "./pauses.js";
+import { RETRY, sleepKey, waitUntil, workKey } from "./pauses.js";
 import type { Visit } from "./visit.js";
 
 const listOfText = check(
@@ -68,6 +69,37 @@ export class RunContext<D extends object> implements NodeContext<D> {
     text("name", name);
     const request = pauseRequest(name, options);
     return this.#visit.workOf(this.step, this.attempt).answer(request);
+  }
+
+  async sleep(name: string, ms: number): Promise<void> {
+    text("name", name);
+    duration("ms", ms);
+    const work = this.#visit.work(this.step);
+    const key = sleepKey(name);
+    const until = (await work.once(key, this.attempt, () => now() + ms)) as number;
+    await this.#wait(key, until);
+  }
+
+  /** Waits until another attempt is due, and remembers how many there were where that is not in this process. */
+  async waitForRetry(ms: number): Promise<void> {
+    if (ms <= this.#visit.longestWait) return sleep(ms, this.signal, this.draining);
+    const until = now() + ms;
+    await this.#visit.work(this.step).remember(RETRY, { attempts: this.attempt, until });
+    await this.#wait(`${RETRY}attempt ${this.attempt + 1}`, until);
+  }
+
+  /** How many attempts have failed before the run was let go to wait for the next; then that one is due now or soon. */
+  async attemptsBefore(): Promise<number> {
+    const before = this.#visit.recalled(RETRY) as { attempts: number; until: number } | undefined;
+    if (before === undefined) return 0;
+    await this.#wait(`${RETRY}attempt ${before.attempts + 1}`, before.until);
+    return before.attempts;
+  }
+
+  async #wait(name: string, until: number): Promise<void> {
+    const ms = until - now();
+    if (ms > this.#visit.longestWait) this.#visit.work(this.step).ask(waitUntil(name, until));
+    if (ms > 0) await sleep(ms, this.signal, this.draining);
   }
 
   get ledger(): LedgerWriter {

@@ -42,18 +42,36 @@ export function cannotPause({ reason }: PauseRequest): ConfigError {
   );
 }
 
+const END_OF_TIME = 8.64e15;
+
+/** The pause of a run that goes on by itself at a moment. */
+export function waitUntil(name: string, until: number): PauseRequest {
+  const moment = new Date(Math.min(until, END_OF_TIME)).toISOString();
+  return Object.freeze({ name, reason: `${name} until ${moment}`, until: moment });
+}
+
 const ANSWER = "pause: ";
+const SLEEP = "sleep: ";
+/** The key under which a visit remembers its attempts that failed, while it waits for the next. */
+export const RETRY = "retry: ";
+const reserved = [ANSWER, SLEEP, RETRY];
 
 /** The key under which a visit remembers the answer to one of its pauses. */
 export function answerKey(name: string): string {
   return ANSWER + name;
 }
 
-/** A key of a node's own, which is not that of an answer. */
+/** The key under which a visit remembers when a sleep ends. */
+export function sleepKey(name: string): string {
+  return SLEEP + name;
+}
+
+/** A key of a node's own, which is none of ours. */
 export const workKey: Check = (name, value) => {
   text(name, value);
-  if (!String(value).startsWith(ANSWER)) return;
-  throw new ConfigError(name, `can't begin with "${ANSWER}", which the answers to pauses do`);
+  const prefix = reserved.find((one) => String(value).startsWith(one));
+  if (prefix === undefined) return;
+  throw new ConfigError(name, `can't begin with "${prefix}", which the keys of the run itself do`);
 };
 
 /** What checks the input of a node's pauses: all of them, or each by its name. */
@@ -99,8 +117,10 @@ function toPatch(into: string | undefined, value: unknown): object {
 
 function refuseNeedless(pauses: readonly PauseRequest[], input: unknown): void {
   const stop = pauses.find(({ breakpoint }) => breakpoint !== undefined);
-  if (input === undefined || stop === undefined) return;
-  const problem = `was given, but the run only stopped at a ${stop.reason}: resume it without input`;
+  const waits = pauses.every(({ until }) => until !== undefined) ? pauses[0] : undefined;
+  if (input === undefined || (stop ?? waits) === undefined) return;
+  const why = stop === undefined ? `waits (${waits?.reason})` : `stopped at a ${stop.reason}`;
+  const problem = `was given, but the run only ${why}: resume it without input`;
   throw new ConfigError("input", problem);
 }
 
@@ -128,7 +148,10 @@ async function collect(
     answers.set(pause, answer);
   }
   // Several may be answered one after the other, each as it comes.
-  const isNone = given === undefined || Object.keys(given).length === 0;
+  // And where some only wait for a moment, that moment may have come.
+  const isNone =
+    (given === undefined || Object.keys(given).length === 0) &&
+    pauses.every(({ until }) => until === undefined);
   if (missing.length > 0 && isNone) throw unanswered(missing, isOnly);
   return answers;
 }

@@ -71,11 +71,17 @@ export class StateGraph<D extends object, N extends string = never> {
     return new Runner(this.#settings, this.#topology, this.#checkpoints, this.#inputs, draining);
   }
 
-  /** @internal The same graph, saving each step in another store and keeping it: how it runs inside a node. */
+  /**
+   * @internal The same graph, saving each step in another store and keeping it: how it runs inside a
+   * node or a worker.
+   *
+   * @param longestWait - how many milliseconds a run may wait in this process; it pauses for longer waits.
+   */
   static inside<D extends object, N extends string>(
     graph: StateGraph<D, N>,
     store: CheckpointStore,
     draining: AbortSignal,
+    longestWait = Number.POSITIVE_INFINITY,
   ): StateGraph<D, N> {
     const inner = new StateGraph<D, N>();
     const { interval } = graph.#settings;
@@ -85,6 +91,7 @@ export class StateGraph<D extends object, N extends string = never> {
       interval: Number.isFinite(interval) ? interval : 1,
       preserve: true,
       onSaveError: "fail",
+      longestWait,
     };
     inner.#topology = graph.#topology;
     inner.#inputs = graph.#inputs;

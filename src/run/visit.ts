@@ -41,6 +41,17 @@ export class Visit<D extends object> {
     this.#ledger = state.ledger;
   }
 
+  /** How many milliseconds a run may wait in this process; it pauses for longer waits. */
+  get longestWait(): number {
+    return this.#settings.longestWait;
+  }
+
+  /** What the running node remembered before the run was resumed. */
+  recalled(key: string): unknown {
+    const { unfinished } = this.#state;
+    return unfinished?.node === this.#node ? unfinished.results.byKey().get(key) : undefined;
+  }
+
   /** The run's ledger, with what the running node has written. */
   get ledger(): Ledger {
     return this.#ledger;

@@ -137,7 +137,11 @@ export class Work<D extends object> {
   /** The answer to a pause. Without one the run pauses, whatever the node makes of what is thrown here. */
   answer(request: PauseRequest): unknown {
     const key = answerKey(request.name);
-    if (this.#known.has(key)) return this.#known.get(key);
+    return this.#known.has(key) ? this.#known.get(key) : this.ask(request);
+  }
+
+  /** Pauses the run. */
+  ask(request: PauseRequest): never {
     if (!this.#asked.has(request.name)) this.#asked.set(request.name, request);
     throw new PauseSignal(this.asked);
   }

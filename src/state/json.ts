@@ -184,6 +184,7 @@ function decodePause(fields: Fields): PauseRequest {
     ...(fields.has("ask") && { ask: decode(fields.any("ask"), "ask").value }),
     ...(fields.has("into") && { into: fields.text("into") }),
     ...(fields.has("breakpoint") && { breakpoint: fields.oneOf("breakpoint", breakpoints) }),
+    ...(fields.has("until") && { until: fields.text("until") }),
   };
 }
 

@@ -53,6 +53,8 @@ export interface PauseRequest {
   readonly into?: string;
   /** Where it is a breakpoint of the config, that takes no input: before the node or after it. */
   readonly breakpoint?: "before" | "after";
+  /** When the run is to go on by itself, ISO 8601, where it only waits for that. */
+  readonly until?: string;
 }
 
 /** How often a run was recovered at startup and got no further. */
