@@ -159,6 +159,12 @@ function ownArray(value: readonly unknown[], depth: number, copies: Copies | und
       items--;
       continue;
     }
+    // Of a long list that was changed in one place, all but one are known already.
+    const before = typeof item === "object" && item !== null ? owned.get(item) : undefined;
+    if (before !== undefined) {
+      known = join(known, before);
+      continue;
+    }
     const kept = ownAt(item, depth + 1, copies);
     if (!Object.is(kept, item)) {
       copy[index] = kept;
