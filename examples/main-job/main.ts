@@ -1,26 +1,25 @@
 /**
  * A process works on a run and is killed with SIGKILL in the middle of a node. A second process,
  * which knows nothing but the folder and the run's id, goes on. Exit code 0 only if all of it held.
+ *
+ * Run it: npx tsx examples/main-job/main.ts, or npm start
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { AnyEvent } from "waymark";
 import { FileStore } from "waymark/stores/file";
-import { killedIn, nodes } from "./article.js";
-import type { Message } from "./message.js";
+import { type Article, killedIn, nodes } from "./article.js";
+import { Screen } from "./screen.js";
 
 const root = await mkdtemp(join(tmpdir(), "waymark-main-job-"));
+const store = new FileStore({ root });
 const runId = "cairns-article";
-const hasColour = process.stdout.isTTY === true && !process.env.NO_COLOR;
-const paint = (code: number, text: string): string =>
-  hasColour ? `\u001b[${code}m${text}\u001b[0m` : text;
-const green = (text: string): string => paint(32, text);
-const red = (text: string): string => paint(31, text);
-const grey = (text: string): string => paint(90, text);
-const bold = (text: string): string => paint(1, text);
-const say = (text = ""): void => console.log(text);
+const screen = new Screen(nodes.length);
+const { green, red, grey, bold } = screen;
+const say = (text?: string): void => screen.say(text);
 const line = (sign: string, node: string, text: string): void =>
   say(`  ${sign} ${node.padEnd(12)}${text}`);
 
@@ -29,7 +28,6 @@ interface Life {
   readonly started: string[];
   readonly saved: string[];
   readonly signal: NodeJS.Signals | null;
-  readonly ended: Extract<Message, { type: "ended" }> | undefined;
 }
 
 /** Lets a worker live until it ends, or until it has started the node that it is to be killed in. */
@@ -37,28 +35,29 @@ async function live(number: string, killIn?: string): Promise<Life> {
   const worker = fork(new URL("./worker.ts", import.meta.url), [root, runId]);
   say(bold(`\n${number} process, pid ${worker.pid}`));
   const [started, saved]: [string[], string[]] = [[], []];
-  let ended: Life["ended"];
-  worker.on("message", (message: Message) => {
-    if (message.type === "ended") ended = message;
-    if (message.type === "resumed") {
-      const done = nodes.slice(0, message.step);
+  worker.on("message", (event: AnyEvent) => {
+    screen.show(event);
+    if (event.type === "checkpoint.resume") {
+      const done = nodes.slice(0, event.data.step);
       for (const node of done) line(grey("-"), node, "skipped, it was saved");
     }
-    if (message.type === "started") {
-      started.push(message.node);
-      if (message.node !== killIn) return;
-      line(red("x"), message.node, red("running ... killed with SIGKILL"));
+    if (event.type === "node.start") {
+      const { node } = event.data;
+      started.push(node);
+      if (node !== killIn) return;
+      line(red("x"), node, red("running ... killed with SIGKILL"));
       worker.kill("SIGKILL");
     }
-    if (message.type === "saved" && message.node !== "") {
-      saved.push(message.node);
-      const file = `checkpoint_${String(message.sequence).padStart(4, "0")}.json`;
-      line(green("+"), message.node, `done, saved as ${file}`);
+    if (event.type === "checkpoint.save" && event.data.node !== "") {
+      const { node, sequence } = event.data;
+      saved.push(node);
+      const file = `checkpoint_${String(sequence).padStart(4, "0")}.json`;
+      line(green("+"), node, `done, saved as ${file}`);
     }
   });
   // Both: what it has told may come in after it has ended.
   const [[, signal]] = await Promise.all([once(worker, "exit"), once(worker, "disconnect")]);
-  return { started, saved, signal, ended };
+  return { started, saved, signal };
 }
 
 function check(what: string, holds: boolean): void {
@@ -78,12 +77,13 @@ try {
 
   say(bold("\nOn the disk now"));
   for (const file of (await readdir(join(root, runId))).sort()) say(`    ${file}`);
-  const left = await new FileStore({ root }).load(runId);
+  const left = await store.load(runId);
   say(
     `    the newest one: ${left.status}, ${left.step} nodes done, the last is "${left.checkpointNode}"`,
   );
 
   const second = await live("Second");
+  const final = await store.load<Article>(runId);
 
   say(bold("\nDid it hold?"));
   check("the first process really died of SIGKILL", first.signal === "SIGKILL");
@@ -92,7 +92,7 @@ try {
   const parts = nodes.map((node) => `${node} of cairns`);
   check(
     "the result is that of a run that was never interrupted",
-    second.ended?.status === "completed" && same(second.ended.parts, parts),
+    final.status === "completed" && same(final.data.parts, parts),
   );
 } finally {
   await rm(root, { recursive: true, force: true });

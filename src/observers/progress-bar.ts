@@ -3,7 +3,7 @@
  *
  * @packageDocumentation
  */
-import { now } from "../clock.js";
+import { after, now } from "../clock.js";
 import type { AnyEvent } from "../events.js";
 import { check, checkOptions, integer } from "../options.js";
 import { Ledger } from "../state/ledger.js";
@@ -12,7 +12,7 @@ import { Ledger } from "../state/ledger.js";
 export interface ProgressStream {
   /** Whether it is a terminal; nothing is written if not. */
   readonly isTTY?: boolean | undefined;
-  /** How wide it is; 80 by default. */
+  /** How wide it is; 80 where that is not known. */
   readonly columns?: number | undefined;
   /** Writes text. */
   write(text: string): unknown;
@@ -30,6 +30,8 @@ export interface ProgressBarOptions {
 export interface ProgressBar {
   /** Takes notice of one event. */
   onEvent(event: AnyEvent): void;
+  /** Empties the line, so that something else can be printed there; the bar comes back below it. */
+  clear(): void;
 }
 
 /** A run that goes on. */
@@ -71,14 +73,18 @@ export function progressBar(options: ProgressBarOptions = {}): ProgressBar {
     total: integer(1),
   });
   const { stream = process.stderr, total } = options;
-  return stream.isTTY === true ? new Bar(stream, total) : { onEvent: () => {} };
+  return stream.isTTY === true ? new Bar(stream, total) : { onEvent: () => {}, clear: () => {} };
 }
 
 class Bar implements ProgressBar {
   readonly #stream: ProgressStream;
   readonly #total: number | undefined;
   readonly #runs = new Map<string, Run>();
+  /** The run that something happened in last. */
+  #latest: Run | undefined;
   #drawnAt = Number.NEGATIVE_INFINITY;
+  /** Calls off the drawing of what came too soon after the last. */
+  #cancel: (() => void) | undefined;
 
   constructor(stream: ProgressStream, total: number | undefined) {
     this.#stream = stream;
@@ -108,6 +114,13 @@ class Bar implements ProgressBar {
     }
   }
 
+  clear(): void {
+    if (this.#latest === undefined) return;
+    this.#stream.write(CLEAR);
+    this.#drawnAt = now();
+    this.#draw();
+  }
+
   #start({ runId, source: graph, data }: Extract<AnyEvent, { type: "graph.start" }>): void {
     const [oldest] = this.#runs.size >= MAX_RUNS ? this.#runs.keys() : [];
     if (oldest !== undefined) this.#runs.delete(oldest);
@@ -122,7 +135,22 @@ class Bar implements ProgressBar {
     run.step = event.data.step;
     if (event.type === "node.complete" && event.data.usage !== undefined)
       run.ledger = run.ledger.addUsage("all", event.data.usage);
-    if (now() - this.#drawnAt < REDRAW) return;
+    this.#latest = run;
+    this.#draw();
+  }
+
+  /** Draws now, or as soon as it may: the last of several events must be seen too. */
+  #draw(): void {
+    const wait = REDRAW - (now() - this.#drawnAt);
+    if (wait > 0) {
+      this.#cancel ??= after(wait, () => {
+        this.#cancel = undefined;
+        this.#draw();
+      });
+      return;
+    }
+    const run = this.#latest;
+    if (run === undefined) return;
     this.#drawnAt = now();
     const others = this.#runs.size > 1 ? `(+${this.#runs.size - 1})` : "";
     this.#write([this.#bar(run.step), run.graph, run.node, others, ...this.#facts(run, run.step)]);
@@ -132,6 +160,11 @@ class Bar implements ProgressBar {
     const run = this.#runs.get(runId);
     if (run === undefined) return;
     this.#runs.delete(runId);
+    if (this.#latest === run) {
+      this.#latest = undefined;
+      this.#cancel?.();
+      this.#cancel = undefined;
+    }
     this.#write([sign, run.graph, how, ...this.#facts(run, step)], "\n");
   }
 
@@ -157,6 +190,6 @@ class Bar implements ProgressBar {
     // A name may hold anything; what moves the cursor would spoil more than this line.
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
     const shown = line.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");
-    this.#stream.write(CLEAR + shown.slice(0, (this.#stream.columns ?? 80) - 1) + end);
+    this.#stream.write(CLEAR + shown.slice(0, (this.#stream.columns || 80) - 1) + end);
   }
 }

@@ -44,9 +44,32 @@ describe("a progress bar", () => {
     for (let step = 0; step < 100; step++) bar.onEvent(nodeStart("a", "n", step));
     await clock.advance(60);
     bar.onEvent(nodeStart("b", "m", 7));
+    await clock.advance(60);
     expect(written).toEqual([
       "\r\u001b[2Ktest  n  (+2)  step 0  0.0 s",
+      "\r\u001b[2Ktest  n  (+2)  step 99  0.1 s",
       "\r\u001b[2Ktest  m  (+2)  step 7  0.1 s",
+    ]);
+  });
+
+  test("makes room for a line, and comes back below it", async () => {
+    const { stream, written } = terminal(0);
+    const bar = progressBar({ stream });
+    bar.clear();
+    bar.onEvent(start("a"));
+    bar.onEvent(nodeStart("a", "n", 0));
+    bar.clear();
+    await clock.advance(60);
+    bar.clear();
+    bar.onEvent(event("graph.complete", "a", { exitPoint: "n", step: 1 }));
+    bar.clear();
+    await clock.advance(60);
+    expect(written.map((line) => line.slice(5))).toEqual([
+      "test  n  step 0  0.0 s",
+      "",
+      "test  n  step 0  0.1 s",
+      "",
+      "✓  test  completed  step 1  0.1 s\n",
     ]);
   });
 

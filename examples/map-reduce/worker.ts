@@ -1,0 +1,56 @@
+/** One process: goes on with the run that a dead process left behind, or else starts it. */
+import { appendFileSync } from "node:fs";
+import { setTimeout as wait } from "node:timers/promises";
+import { parallel, recoverRuns, State, StateGraph } from "waymark";
+import { JournalStore } from "waymark/stores/journal";
+import { type Counts, countWords, documentAt, sum, total } from "./documents.js";
+
+interface Words {
+  readonly documents: readonly number[];
+  readonly mapped: readonly Counts[];
+  readonly counts: Counts;
+}
+
+const [root = "", diary = ""] = process.argv.slice(2);
+const store = new JournalStore({ root });
+
+const graph = new StateGraph<Words>({
+  name: "words",
+  checkpoint: { store, interval: 1, preserve: true },
+})
+  .addNode("list", () => ({ documents: Array.from({ length: total }, (_, index) => index) }))
+  .addNode(
+    "map",
+    parallel<Words, number, Counts>(
+      (state) => state.data.documents,
+      async (_state, index) => {
+        await wait(4); // stands for reading it from somewhere
+        return countWords(documentAt(index));
+      },
+      {
+        concurrency: 8,
+        merge: (_state, mapped) => ({ mapped }),
+        onProgress: (completed) => process.send?.(completed),
+      },
+    ),
+  )
+  .addNode("reduce", (state) => ({ counts: sum(state.data.mapped), mapped: [] }))
+  .addEdge("list", "map")
+  .addEdge("map", "reduce")
+  .setEntryPoint("list")
+  .setExitPoint("reduce");
+
+// What it does, in a file that outlives it.
+const write = (line: string): void => appendFileSync(diary, `${line}\n`);
+graph
+  .on("parallel.start", ({ data }) => write(`found ${data.completed}`))
+  .on("worker.complete", ({ data }) => write(`done ${data.index}`))
+  .on("checkpoint.save", () => write("saved"));
+
+const recovered = await recoverRuns({ store, graphs: [graph] });
+if (recovered.length === 0) {
+  const start: Words = { documents: [], mapped: [], counts: {} };
+  await graph.execute(State.create(start, { runId: "words-of-monday" }));
+}
+await store.close();
+process.disconnect?.();
