@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ExecutionError, pause, State, StateGraph } from "waymark";
-import { RecordingStore, rejection } from "../graphs.js";
+import { linear, RecordingStore, rejection, start } from "../graphs.js";
 import { configError, serializationError } from "../matchers.js";
 import { asking, type Draft, draft, graphOf } from "./drafts.js";
 
@@ -174,4 +174,20 @@ test("resumeOrStart of a paused run says what is missing", async () => {
   const { graph } = graphOf(asking);
   await graph.execute(draft());
   await expect(graph.resumeOrStart(draft())).rejects.toEqual(configError("input", "is missing"));
+});
+
+test("a run that was paused at its exit point completes with the input, and keeps that", async () => {
+  const store = new RecordingStore();
+  const graph = linear(
+    ["a"],
+    { checkpoint: { store, interval: 1, preserve: true } },
+    { a: (state) => pause(state, { reason: "review", into: "trail" }) },
+  );
+  await graph.execute(start("r"));
+  const final = await graph.resume("r", { input: "yes" });
+  expect([final.status, final.reason, final.checkpointId]).toEqual([
+    "completed",
+    "complete",
+    (await graph.history("r"))[0]?.checkpointId,
+  ]);
 });

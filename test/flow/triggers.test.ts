@@ -210,6 +210,14 @@ describe("what is no trigger", () => {
       () => linear(["a"], { checkpoint: { triggers: [null as never] } }),
       "config.checkpoint.triggers[0]",
     ],
+    [
+      () => linear(["a"], { checkpoint: { triggers: [{ reason: "why" } as never] } }),
+      "config.checkpoint.triggers[0]",
+    ],
+    [
+      () => linear(["a"], { checkpoint: { triggers: [onError(), { due: () => true } as never] } }),
+      "config.checkpoint.triggers[1]",
+    ],
   ])("is refused: %s", (make, option) => {
     expect(make).toThrow(ConfigError);
     expect(make).toThrow(configError(option) as Error);

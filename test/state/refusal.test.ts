@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { MemoryStore, State } from "waymark";
+import { MemoryStore, SerializationError, State } from "waymark";
+import { thrown } from "../graphs.js";
 import { serializationError } from "../matchers.js";
 
 class Order {
@@ -205,4 +206,12 @@ describe("nesting", () => {
     const tree = { ...State.create({}).toJSON(), data: nested(100_000) };
     expect(() => State.fromJSON(tree)).toThrow(serializationError("state", "is not JSON"));
   });
+});
+
+test("a bigint is saved up to its limit of digits, and refused above", () => {
+  const longest = State.create({ n: 10n ** 99_999n });
+  expect(State.fromJSON(longest.toJSON()).data).toEqual(longest.data);
+  const longer = State.create({ n: 10n ** 100_000n });
+  const error = thrown(() => longer.toJSON(), SerializationError);
+  expect(error.message).toContain("is a bigint of 100001 digits: a checkpoint holds up to 100000");
 });
