@@ -1,5 +1,5 @@
 // Compares the public API of each entry point in package.json with its report in .ci/api/;
-// with --update writes the reports. Sees to it that typedoc reads each of them. Needs a build.
+// with --update writes the reports. Needs a build.
 import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,9 +8,7 @@ import { Extractor, ExtractorConfig } from "@microsoft/api-extractor";
 const update = process.argv.includes("--update");
 const root = fileURLToPath(new URL("..", import.meta.url));
 const reports = join(root, ".ci/api");
-const readJson = (file) => JSON.parse(readFileSync(join(root, file), "utf8"));
-const manifest = readJson("package.json");
-const documented = readJson("typedoc.json").entryPoints;
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 mkdirSync(reports, { recursive: true });
 
 // The report is the only concern here: typedoc checks links and types left unexported, and it
@@ -33,11 +31,6 @@ for (const [name, target] of Object.entries(manifest.exports)) {
   if (typeof target === "string") continue;
   const report = `${name === "." ? "index" : name.slice(2).replaceAll("/", "-")}.api.md`;
   known.add(report);
-  const source = target.types.replace("./dist/", "src/").replace(/\.d\.ts$/, ".ts");
-  if (!documented.includes(source)) {
-    console.error(`typedoc.json does not list ${source}, which is an entry point.`);
-    failed = true;
-  }
   const config = ExtractorConfig.prepare({
     configObject: {
       projectFolder: root,

@@ -1,6 +1,7 @@
 /** node main.mjs [--strict] [suite…]: runs all suites, or those named; --strict fails when a target is missed. */
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { writeGuide } from "./plots.mjs";
 import {
   environment,
   printEnvironment,
@@ -41,11 +42,14 @@ for (const name of positionals.length > 0 ? positionals : available) {
 
 const missed = printSummary(suites);
 mkdirSync(resultsFolder, { recursive: true });
-writeFileSync(
-  new URL("latest.json", resultsFolder),
-  `${JSON.stringify({ ...machine, suites }, null, 2)}\n`,
-);
+const results = { ...machine, suites };
+writeFileSync(new URL("latest.json", resultsFolder), `${JSON.stringify(results, null, 2)}\n`);
 console.log("\nwritten to bench/results/latest.json");
+// The guide shows all suites of one run, or none of it.
+if (positionals.length === 0 && isBuilt) {
+  writeGuide(results);
+  console.log("tables and plots written to guide/");
+}
 
 if (!isBuilt) {
   console.error("waymark was not measured: dist/index.js is missing, build it first");

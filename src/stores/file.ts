@@ -10,6 +10,7 @@ import {
   type CheckpointStore,
   type Claim,
   checkAt,
+  type ExportedCheckpoint,
   type HistoryEntry,
   type Retention,
   type RunFilter,
@@ -36,6 +37,7 @@ import { NodeFileSystem } from "./file/node-file-system.js";
 import { type FileStoreOptions, type ResolvedOptions, resolveOptions } from "./file/options.js";
 import { RunReader } from "./file/reader.js";
 import { removeRun, sweep } from "./file/removal.js";
+import { restoreRun } from "./file/restore.js";
 import { Root } from "./file/root.js";
 import { findRuns, inParallel, summarizeRun } from "./file/runs.js";
 import { RunWriter } from "./file/writer.js";
@@ -169,6 +171,26 @@ export class FileStore implements CheckpointStore {
    */
   async claim(runId: string): Promise<Claim | undefined> {
     return this.#claims.claim(checkRunId(runId));
+  }
+
+  /** All kept checkpoints of a run, oldest first. */
+  async *export(runId: string): AsyncGenerator<ExportedCheckpoint> {
+    for (const { checkpointId, parentId } of (await this.history(runId)).reverse()) {
+      yield { state: await this.load<object>(runId, { checkpointId }), parentId };
+    }
+  }
+
+  /** Keeps the checkpoints that another store exported. */
+  async import(
+    checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
+  ): Promise<void> {
+    await restoreRun(checkpoints, (runId) => ({
+      fs: this.#fs,
+      folder: this.#folder(runId),
+      durable: this.#options.durable,
+      root: this.#root,
+      encode: (state, parentId) => this.#options.codec.encode(state, parentId),
+    }));
   }
 
   /** Waits for what is done in the background and closes all files. The store may be used again. */

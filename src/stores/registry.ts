@@ -14,6 +14,14 @@ const registered = new Map<string, CheckpointStore | CheckpointStoreFactory>([
     "journal",
     new DeferredStore("journal", async () => new (await import("#stores/journal")).JournalStore()),
   ],
+  [
+    "pglite",
+    new DeferredStore(
+      "pglite",
+      async () =>
+        new (await import("#stores/postgres")).PostgresStore({ client: "pglite:.waymark/pg" }),
+    ),
+  ],
 ]);
 
 /**
@@ -48,6 +56,14 @@ export function registerCheckpointStore(
  * The store of this name, the same one each time.
  *
  * @throws ConfigError when no store has this name.
+ *
+ * @example
+ * ```ts
+ * import { getCheckpointStore, State } from "waymark";
+ *
+ * const { runId } = await State.create({ n: 1 }).checkpoint(getCheckpointStore("memory"));
+ * console.log((await getCheckpointStore("memory").list()).includes(runId)); // true
+ * ```
  */
 export function getCheckpointStore(name: string): CheckpointStore {
   const found = registered.get(name);

@@ -7,4 +7,8 @@ class UnavailableStore {
   }
 }
 
-export { UnavailableStore as FileStore, UnavailableStore as JournalStore };
+export {
+  UnavailableStore as FileStore,
+  UnavailableStore as JournalStore,
+  UnavailableStore as PostgresStore,
+};

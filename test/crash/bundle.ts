@@ -8,6 +8,7 @@ const project = join(import.meta.dirname, "../..");
 export async function bundle(
   name: string,
   fixtures = join(import.meta.dirname, "fixtures"),
+  external: string[] = [],
 ): Promise<{ script: string; folder: string }> {
   // Inside the project, so that it finds what is not bundled.
   const folder = mkdtempSync(join(project, "node_modules/.waymark-crash-"));
@@ -17,6 +18,7 @@ export async function bundle(
     outfile: script,
     absWorkingDir: project,
     bundle: true,
+    external,
     minify: true,
     platform: "node",
     format: "esm",

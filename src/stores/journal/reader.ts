@@ -14,8 +14,8 @@ import type { LineFiles } from "./line-files.js";
 import type { Log } from "./log.js";
 import type { Quarantine } from "./quarantine.js";
 import {
+  areLinked,
   parseRecordHeader,
-  previousOf,
   type Read,
   type RecordCodec,
   type RecordHeader,
@@ -194,12 +194,4 @@ export class JournalReader {
       { expected: first.expected, actual: first.actual, cause: first },
     );
   }
-}
-
-/** Whether each record is a patch to the one before. */
-function areLinked(reads: readonly Read[]): boolean {
-  return reads.every((read, index) => {
-    const before = reads[index - 1];
-    return before === undefined || previousOf(read.header) === before.header.checkpointId;
-  });
 }

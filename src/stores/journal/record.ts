@@ -252,6 +252,14 @@ export function previousOf({
   return previous ?? parentId;
 }
 
+/** Whether each record is a patch to the one before. */
+export function areLinked(reads: readonly Read[]): boolean {
+  return reads.every((read, index) => {
+    const before = reads[index - 1];
+    return before === undefined || previousOf(read.header) === before.header.checkpointId;
+  });
+}
+
 function headerText<D extends object>(
   state: State<D>,
   { sequence, checkpointId, parentId, previous, keep }: Place,

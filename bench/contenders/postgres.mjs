@@ -1,0 +1,74 @@
+import pg from "pg";
+import { conversation, replaceOne } from "../messages.mjs";
+import { entry } from "../waymark.mjs";
+
+const { State, StateGraph } = await import(entry);
+const { PostgresStore } = await import(new URL("../../dist/stores/postgres.js", import.meta.url));
+
+// What measures has no more to ask.
+process.on("disconnect", () => process.exit());
+
+const runId = "cycle";
+const schema = `waymark_${process.pid}`;
+let pool;
+let store;
+let filled;
+
+export async function prepare({ url, what = "save", ...options }) {
+  pool ??= new pg.Pool({ connectionString: url, max: 10 });
+  if (what !== "save") {
+    filled ??= await fill(options);
+    return;
+  }
+  await store?.close();
+  await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+  store = new PostgresStore({ client: pool, schema });
+  // The tables are there: what is measured is a save, not the first of all.
+  await store.save(State.create({ first: true }));
+}
+
+/**
+ * A cycle of a waymark graph that a PostgresStore keeps each step of; or what reads such a run.
+ * @param {number} steps of all runs together
+ * @param {object} options
+ * @param {string} options.url the server
+ * @param {number} options.kilobytes the size of a state
+ * @param {number} [options.runs] how many runs at once
+ * @param {"save" | "load" | "history"} [options.what]
+ * @param {number} [options.keep] how many checkpoints the run that is read keeps
+ * @param {number} [options.saved] how many steps it has
+ */
+export async function run(steps, { kilobytes, runs = 1, what = "save" }) {
+  if (what === "save") {
+    const graph = cycle(steps / runs);
+    const all = Array.from({ length: runs }, () =>
+      graph.execute(State.create(conversation(kilobytes))),
+    );
+    return (await Promise.all(all)).reduce((sum, { data }) => sum + data.n, 0);
+  }
+  const { graph, kept } = filled;
+  for (let step = 0; step < steps; step++) {
+    if (what === "load") graph.toMermaid({ state: await store.load(runId) });
+    else if ((await store.history(runId)).length !== kept) throw new Error("history is short");
+  }
+  return steps;
+}
+
+/** A run of so many steps. */
+async function fill({ kilobytes, saved, keep = 5 }) {
+  store = new PostgresStore({ client: pool, schema, keep });
+  await cycle(saved, keep).execute(State.create(conversation(kilobytes), { runId }));
+  const kept = (await store.history(runId)).length;
+  return { graph: cycle(saved), kept };
+}
+
+function cycle(steps, keep = 5) {
+  const checkpoint = { store, interval: 1, preserve: true, keep };
+  return new StateGraph({ name: "cycle", maxIterations: steps + 10, checkpoint })
+    .addNode("tick", async (state) => replaceOne(state.data))
+    .addNode("done", (state) => state)
+    .addEdge("tick", "tick", (state) => state.data.n < steps)
+    .addEdge("tick", "done")
+    .setEntryPoint("tick")
+    .setExitPoint("done");
+}

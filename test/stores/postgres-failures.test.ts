@@ -1,0 +1,290 @@
+import { PGlite } from "@electric-sql/pglite";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { CheckpointConflictError, CheckpointSaveError, ConfigError, State } from "waymark";
+import { PostgresStore, type PostgresStoreOptions } from "waymark/stores/postgres";
+import { rejection } from "../graphs.js";
+import { Flaky, failure } from "../postgres/flaky.js";
+import { newSchema, type Server, startServer } from "../postgres/server.js";
+
+interface Count {
+  readonly n: number;
+}
+
+let server: Server;
+let embedded: PGlite;
+let flaky: Flaky;
+let schema: string;
+const stores: PostgresStore[] = [];
+
+beforeAll(async () => {
+  [server, embedded] = await Promise.all([startServer(), PGlite.create()]);
+});
+
+afterAll(async () => {
+  await embedded.close();
+  await server.stop();
+});
+
+beforeEach(() => {
+  flaky = new Flaky(embedded);
+  schema = newSchema();
+});
+
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close();
+});
+
+function open(options: Partial<PostgresStoreOptions> = {}): PostgresStore {
+  const store = new PostgresStore({ client: flaky, schema, retryFor: 1000, ...options });
+  stores.push(store);
+  return store;
+}
+
+const SAVE = /INSERT INTO .*checkpoints/;
+const start = (runId = "run"): State<Count> => State.create<Count>({ n: 0 }, { runId });
+
+test.each([
+  ["before the server has done it", "before"],
+  ["after the server has done it", "after"],
+] as const)("a save whose connection is lost %s is made once", async (_, when) => {
+  const store = open();
+  const first = await store.save(start());
+  flaky[when] = Flaky.once(SAVE, failure("ECONNRESET"), failure("57P01"), failure("08006"));
+  const second = await store.save(first.set("n", 1));
+  expect([second.sequence, (await store.history("run")).length]).toEqual([2, 2]);
+  const third = await store.save(second.set("n", 2));
+  expect((await open().load<Count>("run")).toJSON()).toEqual(third.toJSON());
+});
+
+test("the first save of a run is made once too", async () => {
+  const store = open();
+  flaky.after = Flaky.once(SAVE, failure("ECONNRESET"), failure("ECONNRESET"));
+  expect((await store.save(start())).sequence).toBe(1);
+  expect(await store.history("run")).toHaveLength(1);
+});
+
+test.each([
+  ["53300", "too many connections"],
+  ["57P03", "the database system is starting up"],
+  ["40001", "could not serialize"],
+  ["40P01", "deadlock detected"],
+  ["", "timeout exceeded when trying to connect"],
+  ["", "Connection terminated unexpectedly"],
+])("what failed by %s %s is tried again", async (code, message) => {
+  const store = open();
+  flaky.before = Flaky.once(/./, failure(code, message), failure(code, message));
+  expect((await store.save(start())).sequence).toBe(1);
+  flaky.before = Flaky.once(/./, failure(code, message));
+  expect((await store.load<Count>("run")).data.n).toBe(0);
+});
+
+test("a server that stays away is an error in time, and the run goes on when it is back", async () => {
+  const store = open({ retryFor: 100 });
+  const first = await store.save(start());
+  flaky.before = () => failure("ECONNREFUSED", "connect ECONNREFUSED");
+  const error = await rejection(store.save(first.set("n", 1)), CheckpointSaveError);
+  expect(error.message).toBe('nothing of run "run" was saved in Postgres: connect ECONNREFUSED');
+  expect((error.cause as { code?: string }).code).toBe("ECONNREFUSED");
+  flaky.before = () => undefined;
+  expect((await store.save(first.set("n", 1))).sequence).toBe(2);
+});
+
+test("of a save whose fate is unknown nothing is claimed, and the next one finds out", async () => {
+  const store = open({ retryFor: 0 });
+  const first = await store.save(start());
+  flaky.after = Flaky.once(SAVE, failure("ECONNRESET"));
+  const error = await rejection(store.save(first.set("n", 1)), CheckpointSaveError);
+  expect(error.message).toMatch(/^perhaps nothing of run "run" was saved/);
+  // It was, so what goes on from the State before goes after it.
+  const second = await store.save(first.set("n", 2));
+  expect(second.sequence).toBe(3);
+  expect((await open().load<Count>("run")).data.n).toBe(2);
+  // Another writer's save is a conflict all the same.
+  flaky.before = Flaky.once(SAVE, failure("", "Query read timeout"));
+  await rejection(store.save(second.set("n", 3)), CheckpointSaveError);
+  await open().save((await open().load<Count>("run")).set("n", 4));
+  await rejection(store.save(second.set("n", 5)), CheckpointConflictError);
+});
+
+test("an unknown fate that was somebody else's save in the end is a conflict", async () => {
+  const store = open({ retryFor: 0 });
+  const first = await store.save(start());
+  flaky.after = Flaky.once(SAVE, failure("ECONNRESET"));
+  await rejection(store.save(first.set("n", 1)), CheckpointSaveError);
+  flaky.before = async (text) => {
+    if (!/LEFT JOIN/.test(text)) return undefined;
+    flaky.before = () => undefined;
+    flaky.after = async () => {
+      flaky.after = () => undefined;
+      const other = open({ client: embedded });
+      await other.save((await other.load<Count>("run")).set("n", 7));
+      return undefined;
+    };
+    return undefined;
+  };
+  await rejection(store.save(first.set("n", 2)), CheckpointConflictError);
+  expect((await store.load<Count>("run")).data.n).toBe(7);
+});
+
+test.each([
+  ["53100", /disk of the server is full/],
+  ["25006", /read-only/],
+  ["57014", /statement_timeout/],
+  ["55P03", /lock_timeout/],
+  ["42501", /CREATE on the database/],
+  ["XX000", /^nothing of run "run" was saved in Postgres: went wrong$/],
+])("%s is told with what to do about it, at once, and nothing is saved", async (code, advice) => {
+  const store = open({ retryFor: 60_000 });
+  const first = await store.save(start());
+  flaky.before = Flaky.once(SAVE, failure(code, "went wrong"));
+  const error = await rejection(store.save(first.set("n", 1)), CheckpointSaveError);
+  expect(error.message).toMatch(advice);
+  expect((await store.load<Count>("run")).data.n).toBe(0);
+  expect((await store.save(first.set("n", 2))).sequence).toBe(2);
+});
+
+test("what is no error at all is told too", async () => {
+  const store = open({ retryFor: 0 });
+  const refused = new AggregateError([failure("x", "no route"), failure("y", "no door")]);
+  flaky.before = Flaky.once(/./, refused, "gone" as unknown as Error);
+  expect((await rejection(store.save(start()), CheckpointSaveError)).message).toMatch(
+    /no route; no door/,
+  );
+  expect((await rejection(store.save(start()), CheckpointSaveError)).message).toMatch(/gone$/);
+});
+
+test("one that is refused among many that are saved at once harms none of the others", async () => {
+  const store = open();
+  const firsts = await Promise.all(
+    Array.from({ length: 12 }, (_, index) => store.save(start(`run-${index}`))),
+  );
+  const hasBad = (params: readonly unknown[]): boolean => params.flat().includes("run-7");
+  flaky.before = (text, params) =>
+    SAVE.test(text) && hasBad(params) ? failure("54000", "too much") : undefined;
+  const outcomes = await Promise.allSettled(firsts.map((state) => store.save(state.set("n", 1))));
+  expect(outcomes.flatMap(({ status }, index) => (status === "rejected" ? index : []))).toEqual([
+    7,
+  ]);
+  expect(flaky.asked.some((text) => text.includes("unnest"))).toBe(true);
+  flaky.before = () => undefined;
+  const all = await Promise.all(firsts.map(({ runId }) => store.load<Count>(runId)));
+  expect(all.map(({ data }) => data.n)).toEqual(firsts.map((_, index) => (index === 7 ? 0 : 1)));
+});
+
+test("of many that are saved at once, each conflict is its own", async () => {
+  const store = open();
+  const firsts = await Promise.all(
+    Array.from({ length: 12 }, (_, index) => store.save(start(`run-${index}`))),
+  );
+  await Promise.all(firsts.slice(0, 6).map((state) => open().save(state.set("n", 9))));
+  const outcomes = await Promise.allSettled(firsts.map((state) => store.save(state.set("n", 1))));
+  for (const [index, outcome] of outcomes.entries()) {
+    expect(outcome.status).toBe(index < 6 ? "rejected" : "fulfilled");
+    if (outcome.status === "rejected") {
+      expect(outcome.reason).toBeInstanceOf(CheckpointConflictError);
+    }
+  }
+});
+
+test("many at once whose connection is lost are all told, and saved once when it is back", async () => {
+  const store = open({ retryFor: 0 });
+  const firsts = await Promise.all(
+    Array.from({ length: 12 }, (_, index) => store.save(start(`run-${index}`))),
+  );
+  flaky.after = (text) => (SAVE.test(text) ? failure("ECONNRESET") : undefined);
+  const outcomes = await Promise.allSettled(firsts.map((state) => store.save(state.set("n", 1))));
+  expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(["rejected"]));
+  flaky.after = () => undefined;
+  const again = await Promise.all(firsts.map((state) => store.save(state.set("n", 2))));
+  expect(new Set(again.map(({ sequence }) => sequence))).toEqual(new Set([3]));
+});
+
+test("what could not be removed in the background is told, and hinders nothing", async () => {
+  const store = open({ keep: 2 });
+  const told: unknown[] = [];
+  const emit = (_: unknown, data: unknown): unknown => told.push(data);
+  flaky.before = (text) => (/DELETE/.test(text) ? failure("XX000", "no") : undefined);
+  let state = start();
+  for (let n = 1; n <= 32; n++) {
+    state = await store.save(state.set("n", n), { emit: emit as never });
+  }
+  await store.close();
+  expect(told).toEqual([{ action: "delete", node: "", error: "no" }]);
+  expect((await store.load<Count>("run")).data.n).toBe(32);
+});
+
+test("a database that can't be opened is asked again the next time", async () => {
+  const store = open({ retryFor: 0 });
+  flaky.before = Flaky.once(/pg_class/, failure("XX000", "not yet"));
+  await expect(store.list()).rejects.toThrow("not yet");
+  expect(await store.list()).toEqual([]);
+});
+
+// What follows asks a real server.
+
+test("a save goes through when its connections are cut", async () => {
+  const pool = server.pool({ max: 3, application_name: "to be cut" });
+  const store = open({ client: pool });
+  let state = await store.save(start());
+  const cutter = server.pool({ max: 1 });
+  for (let n = 1; n <= 20; n++) {
+    const saving = store.save(state.set("n", n));
+    await cutter.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'to be cut'`,
+    );
+    state = await saving;
+  }
+  expect([state.sequence, (await store.load<Count>("run")).data.n]).toEqual([21, 20]);
+});
+
+test("a pool that has no connection left says so", async () => {
+  const pool = server.pool({ max: 1, connectionTimeoutMillis: 20 });
+  const store = open({ client: pool, retryFor: 50 });
+  const first = await store.save(start());
+  const taken = await pool.connect();
+  const error = await rejection(store.save(first), CheckpointSaveError);
+  expect(error.message).toMatch(/^nothing of run .* all connections of the pool are in use/);
+  taken.release();
+  expect((await store.save(first)).sequence).toBe(2);
+});
+
+test("a statement that takes too long is cancelled, and nothing of it is saved", async () => {
+  const pool = server.pool({ options: "-c statement_timeout=100" });
+  const store = open({ client: pool });
+  const first = await store.save(start());
+  const other = await server.pool().connect();
+  await other.query("BEGIN");
+  await other.query(`SELECT 1 FROM "${schema}".runs FOR UPDATE`);
+  const error = await rejection(store.save(first), CheckpointSaveError);
+  expect(error.message).toMatch(/raise statement_timeout/);
+  await other.query("ROLLBACK");
+  other.release();
+  expect((await store.save(first)).sequence).toBe(2);
+});
+
+test("a read-only server can be read, and says that it can't be written", async () => {
+  const first = await open({ client: server.pool() }).save(start());
+  const pool = server.pool({ options: "-c default_transaction_read_only=on" });
+  const store = open({ client: pool });
+  expect((await store.load<Count>("run")).data.n).toBe(0);
+  expect(await store.runs()).toHaveLength(1);
+  const error = await rejection(store.save(first.set("n", 1)), CheckpointSaveError);
+  expect(error.message).toMatch(/connect to the primary/);
+});
+
+test("a single connection is no pool", async () => {
+  const client = { query: async () => ({ rows: [] }), connect: async () => undefined };
+  const store = open({ client: client as never });
+  expect((await rejection(store.delete("run"), ConfigError)).option).toBe("PostgresStore.client");
+});
+
+test("a transaction that fails gives its connection back", async () => {
+  const pool = server.pool({ max: 1 });
+  const store = open({ client: pool });
+  await store.save(start());
+  await pool.query(`ALTER TABLE "${schema}".checkpoints RENAME TO elsewhere`);
+  await expect(store.delete("run")).rejects.toThrow(/does not exist/);
+  await pool.query(`ALTER TABLE "${schema}".elsewhere RENAME TO checkpoints`);
+  await store.delete("run");
+  expect(await store.list()).toEqual([]);
+});

@@ -1,0 +1,188 @@
+import type pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { RunFilter } from "waymark";
+import { State } from "waymark";
+import { type PostgresPool, PostgresStore } from "waymark/stores/postgres";
+import { newSchema, type Server, startServer } from "../postgres/server.js";
+
+const RUNS = 200_000;
+const LONG = 5_000;
+const schema = newSchema();
+const moment = (index: number): string => new Date(1.7e12 + index * 1000).toISOString();
+
+interface Plan {
+  readonly "Node Type": string;
+  readonly "Relation Name"?: string;
+  readonly "Shared Hit Blocks"?: number;
+  readonly "Shared Read Blocks"?: number;
+  readonly Plans?: readonly Plan[];
+}
+
+let server: Server;
+let pool: pg.Pool;
+let store: PostgresStore;
+const asked: { text: string; params: unknown[] }[] = [];
+
+/** Notes what is asked of a pool. */
+function recorder(inner: pg.Pool): PostgresPool {
+  const note = (text: string, params: unknown[] = []): void => {
+    if (!/^(BEGIN|COMMIT)$/.test(text)) asked.push({ text, params });
+  };
+  return {
+    query: (text, params) => {
+      note(text, params);
+      return inner.query(text, params);
+    },
+    connect: async () => {
+      const client = await inner.connect();
+      return {
+        query: (text, params) => {
+          note(text, params);
+          return client.query(text, params);
+        },
+        release: (error) => client.release(error),
+      };
+    },
+  };
+}
+
+beforeAll(async () => {
+  server = await startServer();
+  pool = server.pool();
+  store = new PostgresStore({ client: recorder(pool), schema, keep: Number.POSITIVE_INFINITY });
+  await store.list();
+  const statuses = "ARRAY['completed','failed','in_progress','paused','pending']";
+  await pool.query(
+    `INSERT INTO "${schema}".runs (run_id, sequence, checkpoint_id, graph, status, node, step, "timestamp")
+     SELECT 'run-' || i, 1, 'c', 'graph-' || i % 7, (${statuses})[1 + i % 5], 'node', 1,
+       to_char(timestamp '2023-11-14 22:13:20' + i * interval '1 second', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+     FROM generate_series(0, ${RUNS - 1}) i`,
+  );
+  await pool.query(
+    `INSERT INTO "${schema}".checkpoints
+       (run, sequence, base, checkpoint_id, parent_id, step, node, status, "timestamp", reason, bytes, body)
+     SELECT r.id, 1, 1, 'c', '', 1, 'node', r.status, r."timestamp", 'interval', 300, repeat('x', 300)
+     FROM "${schema}".runs r`,
+  );
+  await pool.query(
+    `INSERT INTO "${schema}".checkpoints
+       (run, sequence, base, checkpoint_id, parent_id, step, node, status, "timestamp", reason, bytes, body)
+     SELECT r.id, i, 1 + i / 100 * 100, 'c' || i, '', i, 'node', r.status, r."timestamp", 'interval', 300, repeat('x', 300)
+     FROM "${schema}".runs r, generate_series(2, ${LONG}) i WHERE r.run_id = 'run-77'`,
+  );
+  await pool.query(`UPDATE "${schema}".runs SET sequence = ${LONG} WHERE run_id = 'run-77'`);
+  await pool.query(`VACUUM ANALYZE "${schema}".runs`);
+  await pool.query(`VACUUM ANALYZE "${schema}".checkpoints`);
+}, 60_000);
+
+afterAll(() => server.stop());
+
+/** The plans of what an action asks the database. */
+async function plansOf(action: () => Promise<unknown>, analyze = ""): Promise<Plan[]> {
+  asked.length = 0;
+  await action().catch(() => {});
+  const plans: Plan[] = [];
+  for (const { text, params } of asked.filter((one) => !/migrations|pg_class/.test(one.text))) {
+    const { rows } = await pool.query(`EXPLAIN (${analyze} FORMAT JSON) ${text}`, params);
+    plans.push(rows[0]["QUERY PLAN"][0].Plan);
+  }
+  expect(plans.length).toBeGreaterThan(0);
+  return plans;
+}
+
+function nodesOf(plan: Plan): Plan[] {
+  return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+}
+
+const tables = ["runs", "checkpoints"];
+
+function scans(plans: readonly Plan[]): string[] {
+  return plans
+    .flatMap(nodesOf)
+    .filter((node) => node["Node Type"] === "Seq Scan")
+    .map((node) => node["Relation Name"] ?? "")
+    .filter((name) => tables.includes(name));
+}
+
+const middle = { timestamp: moment(RUNS / 2), runId: "run-5" };
+
+const filters: Readonly<Record<string, RunFilter>> = {
+  "all runs": { limit: 20 },
+  "a page in the middle": { limit: 20, cursor: middle },
+  "those of one status": { limit: 20, status: "failed" },
+  "those of several": { limit: 20, status: ["failed", "paused"], cursor: middle },
+  "those of one graph": { limit: 20, graph: "graph-3" },
+  "those of a graph and a status": { limit: 20, graph: "graph-3", status: "completed" },
+  "those before a moment": { limit: 20, before: moment(1000) },
+  "all of it": {
+    limit: 20,
+    graph: "graph-3",
+    status: ["completed", "failed"],
+    before: moment(150_000),
+    cursor: middle,
+  },
+  "what is not there": { limit: 20, graph: "unknown" },
+};
+
+test.each(Object.entries(filters))(
+  "listing %s reads a page by an index and sorts nothing",
+  async (_, filter) => {
+    const plans = await plansOf(() => store.runs(filter), "ANALYZE, BUFFERS,");
+    expect(scans(plans)).toEqual([]);
+    const names = plans.flatMap(nodesOf).map((node) => node["Node Type"]);
+    expect(names.filter((name) => name.includes("Sort"))).toEqual([]);
+    const [top] = plans;
+    const blocks = (top?.["Shared Hit Blocks"] ?? 0) + (top?.["Shared Read Blocks"] ?? 0);
+    expect(blocks).toBeLessThan(250);
+  },
+);
+
+test.each<[string, () => Promise<unknown>]>([
+  ["the newest checkpoint", () => store.load("run-77")],
+  ["one by its step", () => store.load("run-77", { step: 1234 })],
+  ["one by its id", () => store.load("run-77", { checkpointId: "c1234" })],
+  ["one by both", () => store.load("run-77", { step: 1234, checkpointId: "c1234" })],
+  ["a history", () => store.history("run-1234")],
+  ["what a run has", () => store.export("run-1").next()],
+])("reading %s scans no table", async (_, action) => {
+  expect(scans(await plansOf(action))).toEqual([]);
+});
+
+test.each<[string, () => Promise<unknown>]>([
+  ["by age", () => store.prune({ maxAgeDays: 36_500 })],
+  ["by count", () => store.prune({ maxRuns: RUNS })],
+  ["by count, only to say so", () => store.prune({ maxRuns: 79_990, dryRun: true })],
+  ["and really removing some", () => store.prune({ maxRuns: 79_990 })],
+])("pruning %s scans no table", async (_, action) => {
+  expect(scans(await plansOf(action))).toEqual([]);
+});
+
+test("saving, claiming and deleting scan no table", async () => {
+  const plans = await plansOf(async () => {
+    const claim = await store.claim("new");
+    let state = await store.save(State.create({ n: 0 }, { runId: "new" }));
+    for (let n = 1; n < 32; n++) state = await store.save(state.set("n", n), { keep: 2 });
+    await claim?.release();
+    await store.save(State.create({ n: 0 }, { runId: "new" })).catch(() => {});
+    await Promise.all(
+      ["a", "b", "c", "d", "e"].map(async (runId) => {
+        const first = await store.save(State.create({ n: 0 }, { runId }));
+        await store.save(first.set("n", 1));
+      }),
+    );
+    await store.delete("new");
+    await store.close();
+  });
+  expect(scans(plans)).toEqual([]);
+});
+
+test("a page of a long list is found in no time, wherever it is", async () => {
+  const time = async (cursor: RunFilter["cursor"]): Promise<number> => {
+    const start = performance.now();
+    expect(await store.runs({ limit: 50, cursor })).toHaveLength(50);
+    return performance.now() - start;
+  };
+  await time(undefined);
+  const late = { timestamp: moment(1000), runId: "run-1000" };
+  for (const cursor of [undefined, middle, late]) expect(await time(cursor)).toBeLessThan(500);
+});
