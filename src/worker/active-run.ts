@@ -1,0 +1,48 @@
+import { now } from "../clock.js";
+
+/** Why a run is stopped before its end. */
+export type StopReason = "cancel" | "close" | "lost";
+
+/** A run that this worker works on. */
+export class ActiveRun {
+  readonly runId: string;
+  readonly graph: string;
+  readonly jobId: string;
+  /** When it was claimed, in milliseconds since 1970. */
+  readonly since = now();
+  readonly #controller = new AbortController();
+  #why: StopReason | undefined;
+  /** The events that are on their way to those who listen elsewhere. */
+  #sent: Promise<unknown> = Promise.resolve();
+
+  constructor(runId: string, graph: string, jobId: string) {
+    this.runId = runId;
+    this.graph = graph;
+    this.jobId = jobId;
+  }
+
+  /** The `signal` of the run's nodes. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Why it was stopped first. */
+  get why(): StopReason | undefined {
+    return this.#why;
+  }
+
+  stop(why: StopReason, reason: unknown): void {
+    this.#why ??= why;
+    this.#controller.abort(reason);
+  }
+
+  /** Sends one thing after the other. */
+  send(action: () => Promise<unknown>, onError: (error: unknown) => void): void {
+    this.#sent = this.#sent.then(action).catch(onError);
+  }
+
+  /** Resolves when all that was sent is there. */
+  async flush(): Promise<void> {
+    await this.#sent;
+  }
+}

@@ -1,0 +1,121 @@
+import type { CheckpointStore } from "../checkpoint/store.js";
+import { isWaymarkError } from "../errors.js";
+import { Attempt } from "../recovery/attempt.js";
+import type { Prepare } from "../run/runner.js";
+import type { RunError, RunStatus } from "../state/record.js";
+import { State } from "../state/state.js";
+import type { ActiveRun } from "./active-run.js";
+import { fromText, type RunJob } from "./job.js";
+import type { AnyGraph } from "./options.js";
+import { type Backoff, isAboutInput, judge, type Outcome, outcomeOf } from "./outcome.js";
+
+/** What it takes to work on the runs of a graph. */
+export interface Workshop {
+  /** The graph, saving in `store`. */
+  readonly graph: AnyGraph;
+  readonly store: CheckpointStore;
+  readonly maxAttempts: number;
+  readonly backoff: Backoff;
+}
+
+const never = new AbortController().signal;
+
+/** Brings the run of a job as far as it goes: to its end, to a pause, or to an error. Never rejects. */
+export async function advance(job: RunJob, run: ActiveRun, shop: Workshop): Promise<Outcome> {
+  // The first try is not counted, since it costs a save.
+  const history = async () => (await shop.store.history?.(run.runId)) ?? [];
+  const attempt = new Attempt({ maxAttempts: shop.maxAttempts - 1, fallBack: false, history });
+  try {
+    return await goOn(job, run, shop, attempt);
+  } catch (error) {
+    if (isAboutInput(error)) return askAgain(job, run, shop, error.message);
+    const outcome = judge(error, run, shop.maxAttempts, shop.backoff);
+    if (outcome.kind === "handed-over" && attempt.count > 0) {
+      // Should it fail, the try counts.
+      await shop.graph.recover(run.runId, never, attempt.undo).catch(() => {});
+    }
+    return outcome;
+  }
+}
+
+async function goOn(
+  job: RunJob,
+  run: ActiveRun,
+  shop: Workshop,
+  attempt: Attempt,
+): Promise<Outcome> {
+  const { graph, store } = shop;
+  const { runId, signal } = run;
+  const { input, retriedAfter } = job.data;
+  try {
+    if (input !== undefined) {
+      const { status, sequence } = await store.load(runId);
+      // Else it was taken before, by a worker that died.
+      if (status === "paused" && sequence === input.sequence) {
+        return outcomeOf(await graph.resume(runId, { signal, input: fromText(input.value) }));
+      }
+    }
+    if (job.attemptsStarted <= 1 && job.data.state !== undefined)
+      return await start(job, run, graph);
+    const isAsked = retriedAfter === job.attemptsStarted - 1;
+    const isTroubled = job.attemptsMade > 0 || job.stalledCounter > 0;
+    if (isTroubled && !isAsked) return await tryAgain(run, graph, attempt);
+    return outcomeOf(await graph.resume(runId, { signal }));
+  } catch (error) {
+    if (!isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) throw error;
+    return outcomeOf(await graph.execute(firstState(job, runId), { signal }));
+  }
+}
+
+/** Starts a run that is most likely new, and goes on with it when it is not. */
+async function start(job: RunJob, { runId, signal }: ActiveRun, graph: AnyGraph): Promise<Outcome> {
+  try {
+    return outcomeOf(await graph.execute(firstState(job, runId), { signal }));
+  } catch (error) {
+    if (!(isWaymarkError(error, "CHECKPOINT_CONFLICT") && error.expected === 0)) throw error;
+    return outcomeOf(await graph.resume(runId, { signal }));
+  }
+}
+
+function firstState({ data, repeatJobKey }: RunJob, runId: string): State<object> {
+  const state = State.fromJSON<object>(data.state ?? "");
+  return repeatJobKey === undefined ? state : State.create(state.data, { runId });
+}
+
+/** Goes on with a run that failed or whose worker died, unless it was tried often enough. */
+async function tryAgain(
+  { runId, signal }: ActiveRun,
+  graph: AnyGraph,
+  attempt: Attempt,
+): Promise<Outcome> {
+  let status: RunStatus | undefined;
+  let problem: RunError | undefined;
+  const prepare: Prepare = (newest, load) => {
+    status = newest.status;
+    problem = newest.error;
+    return attempt.begin(newest, load);
+  };
+  const state = await graph.recover(runId, signal, prepare);
+  if (status === "completed" || status === "paused") {
+    return outcomeOf(await graph.resume(runId, { signal }));
+  }
+  if (state !== undefined && state.status !== "failed") return outcomeOf(state);
+  const { name, message } = state?.error ?? problem ?? { name: "Error", message: "" };
+  return { kind: "failed", error: Object.assign(new Error(message), { name }) };
+}
+
+/** The run waits on for its input, or for the moment it waits for. */
+async function askAgain(
+  job: RunJob,
+  run: ActiveRun,
+  { store, maxAttempts, backoff }: Workshop,
+  message: string,
+): Promise<Outcome> {
+  try {
+    const outcome = outcomeOf(await store.load(run.runId));
+    const wasGiven = job.data.input !== undefined && outcome.kind === "paused";
+    return wasGiven ? { ...outcome, refused: message } : outcome;
+  } catch (error) {
+    return judge(error, run, maxAttempts, backoff);
+  }
+}

@@ -1,0 +1,324 @@
+import type { CheckpointStore } from "../checkpoint/store.js";
+import { sleep } from "../clock.js";
+import { ConfigError, isWaymarkError, show } from "../errors.js";
+import { check, checkOptions } from "../options.js";
+import type { PauseRequest } from "../state/record.js";
+import type { State } from "../state/state.js";
+import type { Cancellations } from "./cancellations.js";
+import type { RunQueue } from "./engine.js";
+import { jobOptions, toText } from "./job.js";
+import type { Listener } from "./listener.js";
+import { jobIdOf } from "./names.js";
+import { cancelledError, failedError } from "./run-error.js";
+import { isLast, type RunEvent, toRunEvent } from "./run-events.js";
+
+/** What a run of the queue does, or how it ended. */
+export interface RunState {
+  /**
+   * - `waiting`: for a worker; `running`: one works on it;
+   * - `delayed`: until a moment, or its next try; `paused`: until it gets input;
+   * - `completed`, `failed`;
+   * - `cancelled`: it is in the store, unfinished, and not in the queue;
+   * - `unknown`: neither has it.
+   */
+  readonly state:
+    | "waiting"
+    | "running"
+    | "delayed"
+    | "paused"
+    | "completed"
+    | "failed"
+    | "cancelled"
+    | "unknown";
+  /** The last node that completed. */
+  readonly node: string;
+  /** How many nodes have completed. */
+  readonly step: number;
+  /** What it waits for, if it is paused or sleeps. */
+  readonly pauses: readonly PauseRequest[];
+  /** The message of the last error, if it failed, also if it is tried again. */
+  readonly error?: string;
+  /** Why the last input was refused. */
+  readonly refused?: string;
+}
+
+/** Options of {@link RunHandle.result} and {@link RunHandle.events}. */
+export interface WaitOptions {
+  /** Stops waiting. The run goes on. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What a handle needs of its client. */
+export interface Office {
+  readonly store: CheckpointStore;
+  readonly queue: RunQueue;
+  readonly listener: Listener;
+  readonly cancellations: Cancellations;
+}
+
+/** How long to wait, at first and at most, in milliseconds, for what the queue may have failed to tell. */
+const FIRST_LOOK = 50;
+const LOOK = 2000;
+/** How often to look at a run that is between two places. */
+const SOON = 50;
+
+/** A run in the queue, or one that was. Made by {@link Client.submit} and {@link Client.run}. */
+export class RunHandle<D extends object = object> {
+  /** Names the run. */
+  readonly runId: string;
+  /** The name of its graph. */
+  readonly graph: string;
+  readonly #jobId: string;
+  readonly #office: Office;
+
+  /** @internal */
+  constructor(graph: string, runId: string, office: Office) {
+    this.graph = graph;
+    this.runId = runId;
+    this.#jobId = jobIdOf(runId);
+    this.#office = office;
+  }
+
+  /** What the run does now. */
+  async status(): Promise<RunState> {
+    const { queue } = this.#office;
+    const [where, job, saved] = await Promise.all([
+      queue.getJobState(this.#jobId),
+      queue.getJob(this.#jobId),
+      this.#load(),
+    ]);
+    const error = saved?.error?.message ?? job?.failedReason;
+    const refused = job?.data.refused;
+    return {
+      state: stateOf(where, saved),
+      node: saved?.checkpointNode ?? "",
+      step: saved?.step ?? 0,
+      pauses: saved?.pauses ?? [],
+      ...(error && { error }),
+      ...(refused !== undefined && { refused }),
+    };
+  }
+
+  /**
+   * Waits for the run's end, through pauses and restarts, and gives its final State.
+   *
+   * @throws ExecutionError when it failed for good (its `cause` has the name and message of the node's
+   *   error), or was cancelled, with the code `ABORTED`. The error of a graph or of its checkpoints is a
+   *   WaymarkError with its code.
+   */
+  async result(options: WaitOptions = {}): Promise<State<D>> {
+    checkOptions("options", options, waitOptions);
+    const { queue, listener } = this.#office;
+    let wake = (): void => {};
+    const stop = await listener.listen(this.#jobId, ({ type }) => {
+      if (type === "completed" || type === "failed" || type === "removed") wake();
+    });
+    try {
+      for (let wait = FIRST_LOOK; ; wait = Math.min(wait * 2, LOOK)) {
+        const woken = new AbortController();
+        wake = () => woken.abort();
+        if (hasEnded(await queue.getJobState(this.#jobId))) break;
+        options.signal?.throwIfAborted();
+        await pause(wait, woken.signal, options.signal);
+      }
+    } finally {
+      stop();
+    }
+    const job = await queue.getJob(this.#jobId);
+    const saved = await this.#load();
+    if (saved?.status === "completed") return saved;
+    throw job === undefined
+      ? cancelledError(this.runId, saved)
+      : failedError(this.runId, saved, job.data.failure, job.failedReason);
+  }
+
+  /**
+   * Stops the run: takes it out of the queue, or aborts the `signal` of its node within a second or so.
+   * What it has done stays in the store, and {@link RunHandle.resume} goes on from there.
+   *
+   * @returns whether it was stopped; not if it had come to its end.
+   */
+  async cancel(): Promise<boolean> {
+    const { queue, cancellations } = this.#office;
+    let takeBack: (() => Promise<unknown>) | undefined;
+    try {
+      for (;;) {
+        const where = await queue.getJobState(this.#jobId);
+        if (where === "unknown" || where === "completed") break;
+        const removed = await queue.remove(this.#jobId).catch(() => undefined);
+        if (removed === 1) break;
+        // The job of a schedule can't be removed: a worker has to end it.
+        if (removed === undefined) await this.#endSoon();
+        takeBack ??= await cancellations.request(queue.name, this.#jobId);
+        await sleep(SOON);
+      }
+    } finally {
+      await takeBack?.();
+    }
+    return (await this.#load())?.status !== "completed";
+  }
+
+  /**
+   * Lets the run go on: with the input it is paused for, or without one where it only waits. A run that failed
+   * gets one more try, one that was cancelled is put into the queue again. Resolves when it is in the queue;
+   * input that the graph refuses shows in {@link RunHandle.status}.
+   *
+   * @throws ConfigError when there is no such run, or when input is given and it is not paused.
+   * @throws SerializationError when a checkpoint can't hold the input.
+   */
+  async resume(input?: unknown): Promise<void> {
+    const saved = await this.#load();
+    const job = await this.#office.queue.getJob(this.#jobId);
+    if (saved === undefined && job === undefined) {
+      throw new ConfigError(
+        "runId",
+        `${show(this.runId)} is neither in the queue nor in the store`,
+      );
+    }
+    if (input !== undefined && saved?.status !== "paused") {
+      const what = saved?.status ?? "not begun yet";
+      throw new ConfigError("input", `was given, but run ${show(this.runId)} is ${what}`);
+    }
+    const sequence = saved?.sequence ?? 0;
+    const answer = input === undefined ? {} : { input: { sequence, value: toText(input) } };
+    if (job === undefined) {
+      if (saved?.status === "completed") return;
+      await this.#office.queue.add(this.graph, answer, { ...jobOptions, jobId: this.#jobId });
+      return;
+    }
+    const { refused: _, failure: __, ...data } = job.data;
+    if (await job.isFailed()) {
+      await job.updateData({ ...data, ...answer, retriedAfter: job.attemptsStarted });
+      await job.retry("failed", { resetAttemptsMade: true });
+      return;
+    }
+    if (input !== undefined) await job.updateData({ ...data, ...answer });
+    await this.#wakeUp(sequence);
+  }
+
+  /**
+   * Answers one pause by its name, where a run waits for several or for one that has a name.
+   *
+   * @throws ConfigError when the run does not wait for it.
+   */
+  async signal(name: string, value: unknown): Promise<void> {
+    const pauses = (await this.#load())?.pauses ?? [];
+    if (!pauses.some((one) => one.name === name)) {
+      const names = pauses.map((one) => show(one.name)).join(", ");
+      const waits = names === "" ? "nothing" : names;
+      throw new ConfigError(
+        "name",
+        `is ${show(name)}, but run ${show(this.runId)} waits for ${waits}`,
+      );
+    }
+    await this.resume(pauses.length === 1 ? value : { [name]: value });
+  }
+
+  /** What happens to the run from now on, until its end. */
+  async *events(options: WaitOptions = {}): AsyncGenerator<RunEvent, void, undefined> {
+    checkOptions("options", options, waitOptions);
+    const { queue, listener } = this.#office;
+    const waiting: RunEvent[] = [];
+    let woken = new AbortController();
+    const stop = await listener.listen(this.#jobId, (event) => {
+      waiting.push(toRunEvent(this.runId, event));
+      woken.abort();
+    });
+    try {
+      // What the queue says last may come after the run has ended, so one more wait.
+      for (let looks = 0, isOver = false; ; looks++) {
+        for (let event = waiting.shift(); event !== undefined; event = waiting.shift()) {
+          yield event;
+          if (isLast(event)) return;
+        }
+        if (isOver) return;
+        woken = new AbortController();
+        isOver = hasEnded(await queue.getJobState(this.#jobId));
+        if (isOver && looks === 0) return;
+        if (waiting.length === 0) await pause(LOOK, woken.signal, options.signal);
+        options.signal?.throwIfAborted();
+        isOver &&= waiting.length === 0;
+      }
+    } finally {
+      stop();
+    }
+  }
+
+  /** Gets a run that waits to a worker. The one that has it may just be putting it down. */
+  async #wakeUp(sequence: number): Promise<void> {
+    for (;;) {
+      if (await this.#promote()) return;
+      const where = await this.#office.queue.getJobState(this.#jobId);
+      if (where !== "active" && where !== "delayed") return;
+      const saved = await this.#load();
+      if (saved?.status !== "paused" || saved.sequence !== sequence) return;
+      await sleep(SOON);
+    }
+  }
+
+  async #endSoon(): Promise<void> {
+    const job = await this.#office.queue.getJob(this.#jobId);
+    await job?.updateData({ ...job.data, cancelled: true });
+    await this.#promote();
+  }
+
+  async #promote(): Promise<boolean> {
+    const job = await this.#office.queue.getJob(this.#jobId);
+    if (job === undefined) return false;
+    return job.promote().then(
+      () => true,
+      () => false,
+    );
+  }
+
+  async #load(isAgain = false): Promise<State<D> | undefined> {
+    try {
+      return await this.#office.store.load<D>(this.runId);
+    } catch (error) {
+      if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
+      // A worker may have been saving it in this very moment: what is corrupt stays so.
+      if (isAgain || !isWaymarkError(error, "CHECKPOINT_CORRUPT")) throw error;
+      return this.#load(true);
+    }
+  }
+}
+
+const waitOptions = {
+  signal: check("an AbortSignal", (value) => value instanceof AbortSignal),
+};
+
+/** Whether a job in this state is worked on no more. */
+function hasEnded(where: string): boolean {
+  return where === "failed" || where === "completed" || where === "unknown";
+}
+
+/** Waits, but not once `woken` aborts; rejects when `signal` does. */
+async function pause(
+  ms: number,
+  woken: AbortSignal,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const signals = signal === undefined ? [woken] : [woken, signal];
+  await sleep(ms, ...signals).catch(() => signal?.throwIfAborted());
+}
+
+function stateOf<D extends object>(where: string, saved: State<D> | undefined): RunState["state"] {
+  switch (where) {
+    case "active":
+      return "running";
+    case "failed":
+      return "failed";
+    case "delayed": {
+      const isPaused = saved?.status === "paused";
+      return isPaused && saved.pauses.some(({ until }) => until === undefined)
+        ? "paused"
+        : "delayed";
+    }
+    case "completed":
+    case "unknown":
+      if (saved === undefined) return "unknown";
+      return saved.status === "completed" ? "completed" : "cancelled";
+    default:
+      return "waiting";
+  }
+}

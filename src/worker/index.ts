@@ -1,0 +1,24 @@
+/**
+ * The same graphs, started from anywhere and run by any number of worker processes, on BullMQ.
+ *
+ * @packageDocumentation
+ */
+export {
+  Client,
+  type ClientOptions,
+  type FailedRun,
+  type ScheduleOptions,
+  type SubmitOptions,
+} from "./client.js";
+export type { QueueConnection, QueueConnectionOptions } from "./connection.js";
+export { RunHandle, type RunState, type WaitOptions } from "./handle.js";
+export type { GraphLimits } from "./limits.js";
+export {
+  type QueueMetrics,
+  toPrometheus,
+  type WorkerHealth,
+  type WorkerMetrics,
+} from "./metrics.js";
+export type { AnyGraph, WorkerOptions } from "./options.js";
+export type { QueueEvent, RunEvent } from "./run-events.js";
+export { type CloseOptions, Worker } from "./worker.js";

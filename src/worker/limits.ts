@@ -1,0 +1,30 @@
+import { checkOptions, integer } from "../options.js";
+import type { RunQueue } from "./engine.js";
+
+/** How much of a graph may happen at once, over all workers. The queue sees to it. */
+export interface GraphLimits {
+  /** At most so many of its runs at once; at least 1. */
+  readonly concurrency?: number;
+  /** At most `max` of its runs are taken within `duration` milliseconds. One that goes on is taken again. */
+  readonly rate?: { readonly max: number; readonly duration: number };
+}
+
+/** @throws ConfigError when a limit is not what it must be. */
+export function checkLimits(name: string, limits: unknown): void {
+  checkOptions(name, limits, {
+    concurrency: integer(1),
+    rate: (rate, value) => {
+      checkOptions(rate, value, { max: integer(1), duration: integer(1) });
+      const { max, duration } = value as Partial<NonNullable<GraphLimits["rate"]>>;
+      integer(1)(`${rate}.max`, max);
+      integer(1)(`${rate}.duration`, duration);
+    },
+  });
+}
+
+/** Tells the queue; what is not said stays as it is. */
+export async function applyLimits(queue: RunQueue, limits: GraphLimits = {}): Promise<void> {
+  const { concurrency, rate } = limits;
+  if (concurrency !== undefined) await queue.setGlobalConcurrency(concurrency);
+  if (rate !== undefined) await queue.setGlobalRateLimit(rate.max, rate.duration);
+}

@@ -1,0 +1,136 @@
+import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
+import { ConfigError, show } from "../errors.js";
+import type { EventType } from "../events.js";
+import { type Check, callable, check, checkOptions, duration, integer } from "../options.js";
+import { StateGraph } from "../run/state-graph.js";
+import type { QueueConnection } from "./connection.js";
+import { checkLimits, type GraphLimits } from "./limits.js";
+import { queueName } from "./names.js";
+
+/** A graph of any data. */
+// biome-ignore lint/suspicious/noExplicitAny: a graph of one kind of data is not one of another
+export type AnyGraph = StateGraph<any, any>;
+
+/** Options of {@link Worker}. */
+export interface WorkerOptions {
+  /** The graphs whose runs to take. Runs of others stay for a worker that has them. */
+  readonly graphs: readonly AnyGraph[];
+  /**
+   * Where the runs are saved, each step of them. Workers on several machines want a `PostgresStore`, which
+   * refuses what a worker writes that has lost its lease.
+   */
+  readonly store: CheckpointStore;
+  /** Where the queue is. */
+  readonly connection: QueueConnection;
+  /** How many runs of each graph to work on at once; at least 1, 10 by default. */
+  readonly concurrency?: number;
+  /**
+   * How many milliseconds after the last sign of life of a worker others take its runs; at least 200,
+   * 30,000 by default. They have them before twice that time.
+   */
+  readonly lease?: number;
+  /** How often to try a run that gets no further, also one that kills its worker; at least 1, 3 by default. */
+  readonly maxAttempts?: number;
+  /** Milliseconds before a run that failed is tried again; 1,000 by default. Doubles with each try, up to 30,000. */
+  readonly backoff?: number;
+  /**
+   * How many milliseconds a run may sleep, or wait for its next attempt, inside the worker; 5,000 by
+   * default. For longer waits it goes back into the queue.
+   */
+  readonly longestWait?: number;
+  /** Limits by the name of the graph, for all workers together; the last worker to start says what they are. */
+  readonly limits?: Readonly<Record<string, GraphLimits>>;
+  /**
+   * Which events of a run to send to those who read {@link RunHandle.events}; `true` for all, none by
+   * default. Each is a statement more.
+   */
+  readonly events?: true | readonly EventType[];
+  /** Signals of the process, such as `SIGTERM`, at which to {@link Worker.close} and then let them act. */
+  readonly drainOn?: readonly NodeJS.Signals[];
+  /** Is told what goes wrong beside the runs, a lost connection for example; `console.error` by default. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** Options that were checked, with their defaults. */
+export interface WorkerSettings {
+  readonly store: CheckpointStore;
+  readonly concurrency: number;
+  readonly lease: number;
+  readonly maxAttempts: number;
+  readonly backoff: number;
+  readonly longestWait: number;
+  readonly limits: Readonly<Record<string, GraphLimits>>;
+  readonly events: true | ReadonlySet<EventType>;
+  readonly drainOn: readonly NodeJS.Signals[];
+  readonly onError: (error: unknown) => void;
+}
+
+/** A store of checkpoints. */
+export const isStore: Check = check("a CheckpointStore", isCheckpointStore);
+
+/** What to do with errors unless somebody says otherwise. */
+export function printError(error: unknown): void {
+  console.error("waymark/worker:", error instanceof Error ? error.message : error);
+}
+
+/** @throws ConfigError when an option is not what it must be. */
+export function resolveWorkerOptions(options: WorkerOptions): WorkerSettings {
+  checkOptions("options", options, {
+    graphs: checkGraphs,
+    store: isStore,
+    connection: () => {},
+    concurrency: integer(1),
+    lease: integer(200),
+    maxAttempts: integer(1),
+    backoff: duration,
+    longestWait: duration,
+    limits: (name, value) => checkAllLimits(name, value, options.graphs),
+    events: check(
+      "true, or the types of events to send",
+      (value) => value === true || Array.isArray(value),
+    ),
+    drainOn: check("an array of signals", Array.isArray),
+    onError: callable,
+  });
+  checkGraphs("options.graphs", options.graphs);
+  isStore("options.store", options.store);
+  const { events = [] } = options;
+  return {
+    store: options.store,
+    concurrency: options.concurrency ?? 10,
+    lease: options.lease ?? 30_000,
+    maxAttempts: options.maxAttempts ?? 3,
+    backoff: options.backoff ?? 1000,
+    longestWait: options.longestWait ?? 5000,
+    limits: options.limits ?? {},
+    events: events === true ? true : new Set(events),
+    drainOn: options.drainOn ?? [],
+    onError: options.onError ?? printError,
+  };
+}
+
+function checkGraphs(name: string, graphs: unknown): void {
+  if (!Array.isArray(graphs) || graphs.length === 0) {
+    throw new ConfigError(name, `wants an array of one graph or more, got ${show(graphs)}`);
+  }
+  const names = new Set<string>();
+  for (const [index, graph] of graphs.entries()) {
+    const option = `${name}[${index}]`;
+    if (!(graph instanceof StateGraph)) {
+      throw new ConfigError(option, `wants a StateGraph, got ${show(graph)}`);
+    }
+    if (names.has(graph.name)) {
+      const problem = `is the second graph of the name ${show(graph.name)}: give each its own, by config.name`;
+      throw new ConfigError(option, problem);
+    }
+    names.add(graph.name);
+    queueName(graph.name);
+    graph.validate();
+  }
+}
+
+function checkAllLimits(name: string, limits: unknown, graphs: unknown): void {
+  const known = Array.isArray(graphs) ? graphs.map((graph) => graph?.name) : [];
+  const checks = known.map((graph) => [graph, checkLimits] as const);
+  checkOptions(name, limits, Object.fromEntries(checks));
+}

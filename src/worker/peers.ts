@@ -1,0 +1,33 @@
+import { ConfigError } from "../errors.js";
+
+/** The module of BullMQ. */
+export type BullMQ = typeof import("bullmq");
+
+/** Gives the module of a package; tests put another in its place. */
+export type Load = (name: string) => Promise<unknown>;
+
+const known: Readonly<Record<string, () => Promise<unknown>>> = {
+  bullmq: () => import("bullmq"),
+  pg: () => import("pg"),
+};
+
+/** The packages that the queue needs, loaded when it is first used. */
+export async function loadPeers(
+  driver: "pg" | "ioredis",
+  load: Load = (name) => known[name]?.() ?? import(name),
+): Promise<BullMQ> {
+  const bullmq = (await peer("bullmq", load)) as BullMQ & { readonly default?: BullMQ };
+  // BullMQ loads its driver itself, but says less when it is not there.
+  await peer(driver, load);
+  return bullmq.default ?? bullmq;
+}
+
+async function peer(name: string, load: Load): Promise<unknown> {
+  try {
+    return await load(name);
+  } catch (error) {
+    const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+    if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") throw error;
+    throw new ConfigError("connection", `needs the package ${name}: npm install ${name}`);
+  }
+}

@@ -1,0 +1,147 @@
+import type { CheckpointStore, Claim } from "../checkpoint/store.js";
+import { now } from "../clock.js";
+import { isWaymarkError } from "../errors.js";
+import { messageOf, nameOf } from "../run/failure.js";
+import { ActiveRun } from "./active-run.js";
+import { advance, type Workshop } from "./advance.js";
+import type { RunQueue } from "./engine.js";
+import type { JobData, JobResult, RunJob } from "./job.js";
+import { runIdOf } from "./names.js";
+import type { Outcome } from "./outcome.js";
+import type { BullMQ } from "./peers.js";
+
+/** What a processor has in common with those of the worker's other graphs. */
+export interface Floor {
+  readonly bullmq: BullMQ;
+  readonly store: CheckpointStore;
+  readonly lease: number;
+  /** The runs that the worker works on, by their ids. */
+  readonly active: Map<string, ActiveRun>;
+  readonly onError: (error: unknown) => void;
+}
+
+/** An error that says when the queue is to try the job again. */
+export class RunFailure extends Error {
+  /** In milliseconds. */
+  readonly retryAfter: number;
+
+  constructor(error: unknown, retryAfter: number) {
+    super(messageOf(error), { cause: error });
+    this.name = nameOf(error);
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** How long a run waits for input at the most before a worker looks at it again, in milliseconds. */
+const YEAR = 365 * 24 * 60 * 60 * 1000;
+
+/** Works on the runs of one graph: claims each, brings it as far as it goes, and tells the queue what then. */
+export class RunProcessor {
+  readonly #floor: Floor;
+  readonly #shop: Workshop;
+  readonly #queue: RunQueue;
+
+  constructor(floor: Floor, shop: Workshop, queue: RunQueue) {
+    this.#floor = floor;
+    this.#shop = shop;
+    this.#queue = queue;
+  }
+
+  /** What BullMQ calls with a job. */
+  async process(job: RunJob, token: string): Promise<JobResult> {
+    const { graph } = this.#shop;
+    if (job.data.cancelled === true) return { status: "cancelled" };
+    if ((job.data.version ?? 0) > graph.version) {
+      return this.#settle(job, token, { kind: "newer" });
+    }
+    const { active, store, lease } = this.#floor;
+    const jobId = String(job.id);
+    const runId = runIdOf(jobId);
+    // A run whose lease was lost may still be coming to its end here.
+    if (active.has(runId)) return this.#settle(job, token, { kind: "elsewhere" });
+    const run = new ActiveRun(runId, graph.name, jobId);
+    active.set(runId, run);
+    let outcome: Outcome;
+    try {
+      const claim = store.claim === undefined ? free : await store.claim(runId, { ttl: lease });
+      outcome = claim === undefined ? { kind: "elsewhere" } : await this.#advance(job, run, claim);
+    } finally {
+      active.delete(runId);
+    }
+    return this.#settle(job, token, outcome);
+  }
+
+  async #advance(job: RunJob, run: ActiveRun, claim: Claim): Promise<Outcome> {
+    const { lost } = claim;
+    const stop = (): void => run.stop("lost", lost?.reason);
+    lost?.addEventListener("abort", stop);
+    if (lost?.aborted) stop();
+    try {
+      return await advance(job, run, this.#shop);
+    } finally {
+      lost?.removeEventListener("abort", stop);
+      await run.flush();
+      // A claim that can't be released ends by itself.
+      await claim.release().catch(this.#floor.onError);
+    }
+  }
+
+  /** Tells the queue what is to become of a job. */
+  async #settle(job: RunJob, token: string, outcome: Outcome): Promise<JobResult> {
+    const { bullmq, lease } = this.#floor;
+    switch (outcome.kind) {
+      case "completed":
+      case "cancelled":
+        return { status: outcome.kind };
+      case "handed-over":
+        return this.#move(() => job.moveToWait(token), new bullmq.WaitingError());
+      case "elsewhere":
+        return this.#delay(job, token, now() + Math.max(lease / 8, 25));
+      case "newer": {
+        const wait = Math.min(250 * job.attemptsStarted, lease);
+        return this.#delay(job, token, now() + wait * (0.75 + Math.random() / 2));
+      }
+      case "paused": {
+        if (outcome.refused !== undefined) await this.#refuse(job, outcome.refused);
+        return this.#delay(job, token, outcome.until ?? now() + YEAR);
+      }
+      case "failed": {
+        const { error, retryAfter } = outcome;
+        if (retryAfter !== undefined) throw new RunFailure(error, retryAfter);
+        await job.updateData({ ...job.data, failure: failureOf(error) });
+        throw new bullmq.UnrecoverableError(messageOf(error));
+      }
+    }
+  }
+
+  #delay(job: RunJob, token: string, until: number): Promise<never> {
+    // A queue on Redis keeps no moment after 2039 exactly.
+    const moment = Math.ceil(Math.min(until, now() + YEAR));
+    return this.#move(
+      () => job.moveToDelayed(moment, token),
+      new this.#floor.bullmq.DelayedError(),
+    );
+  }
+
+  /** Moves a job. When another worker has it already, or nobody can be reached, the queue sees to it. */
+  async #move(move: () => Promise<unknown>, done: Error): Promise<never> {
+    await move().catch(this.#floor.onError);
+    throw done;
+  }
+
+  /** Says why the input was refused, and drops it unless there is another already. */
+  async #refuse(job: RunJob, refused: string): Promise<void> {
+    const newest = await this.#queue.getJob(String(job.id));
+    if (newest?.data.input?.value !== job.data.input?.value) return;
+    const { input: _, ...rest } = newest?.data ?? job.data;
+    await job.updateData({ ...rest, refused });
+  }
+}
+
+/** For stores in which nobody can claim a run. */
+const free: Claim = { release: async () => {} };
+
+function failureOf(error: unknown): NonNullable<JobData["failure"]> {
+  const failure = { name: nameOf(error), message: messageOf(error) };
+  return isWaymarkError(error) ? { ...failure, code: error.code } : failure;
+}

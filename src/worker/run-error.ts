@@ -1,0 +1,45 @@
+import { type ErrorCode, ExecutionError, show, WaymarkError } from "../errors.js";
+import type { State } from "../state/state.js";
+import type { JobData } from "./job.js";
+
+/** What is known of a run that is in no store. */
+const nowhere = { checkpointNode: "", step: 0, data: {} };
+
+/** The error of a run that was cancelled. */
+export function cancelledError<D extends object>(
+  runId: string,
+  saved: State<D> | undefined,
+): ExecutionError {
+  const state = saved ?? { runId, ...nowhere };
+  const options = { nodeName: state.checkpointNode, state, path: [] };
+  return new ExecutionError("ABORTED", `run ${show(runId)} was cancelled`, options);
+}
+
+/** The error of a run that failed for good, as it was in its worker. */
+export function failedError<D extends object>(
+  runId: string,
+  saved: State<D> | undefined,
+  failure: JobData["failure"],
+  reason: string,
+): WaymarkError {
+  const isOwn = failure?.code !== undefined && !executionCodes.has(failure.code);
+  if (failure !== undefined && isOwn) {
+    return new WaymarkError(failure.code as ErrorCode, failure.message);
+  }
+  const { name = "Error", message = reason } = saved?.error ?? failure ?? {};
+  const state = saved ?? { runId, ...nowhere };
+  const cause = Object.assign(new Error(message), { name });
+  const code = (failure?.code ?? "NODE_FAILED") as "NODE_FAILED";
+  const text = failure?.message ?? message;
+  const nodeName = saved?.error?.node ?? state.checkpointNode;
+  return new ExecutionError(code, text, { nodeName, state, path: [], cause });
+}
+
+const executionCodes: ReadonlySet<string> = new Set([
+  "NODE_FAILED",
+  "NODE_RESULT",
+  "PREDICATE_FAILED",
+  "NO_MATCHING_EDGE",
+  "MAX_ITERATIONS",
+  "CHECKPOINT_SAVE",
+]);

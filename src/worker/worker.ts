@@ -1,0 +1,251 @@
+import { hostname } from "node:os";
+import type { CheckpointStore } from "../checkpoint/store.js";
+import { after, now } from "../clock.js";
+import type { AnyEvent } from "../events.js";
+import { checkOptions, duration } from "../options.js";
+import { StateGraph } from "../run/state-graph.js";
+import type { ActiveRun } from "./active-run.js";
+import { Cancellations } from "./cancellations.js";
+import { type Place, placeOf } from "./connection.js";
+import { type Engine, openEngine, type QueueWorker, type RunQueue } from "./engine.js";
+import { applyLimits } from "./limits.js";
+import { health, metrics, type WorkerHealth, type WorkerMetrics } from "./metrics.js";
+import { queueName } from "./names.js";
+import {
+  type AnyGraph,
+  resolveWorkerOptions,
+  type WorkerOptions,
+  type WorkerSettings,
+} from "./options.js";
+import type { Load } from "./peers.js";
+import { type RunFailure, RunProcessor } from "./processor.js";
+
+/** The longest wait before a run that failed is tried again, in milliseconds. */
+const LONGEST_BACKOFF = 30_000;
+/** How long a run that was told to stop may take at the most before it is left behind, in milliseconds. */
+const GRACE = 5000;
+/** BullMQ counts for the life of a job how often its worker died; the run counts itself, and afresh when it gets further. */
+const UNLIMITED = 2 ** 31 - 1;
+
+/** Options of {@link Worker.close}. */
+export interface CloseOptions {
+  /** Milliseconds that running nodes get to finish before their `signal` aborts; 30,000 by default. */
+  readonly timeout?: number;
+}
+
+/** What a worker has of one graph. */
+interface Line {
+  readonly graph: AnyGraph;
+  readonly queue: RunQueue;
+  readonly worker: QueueWorker;
+  readonly listen: (event: AnyEvent) => void;
+}
+
+/**
+ * Takes runs from the queue and works on them, as many workers do on any number of machines. Each run is
+ * claimed by one of them, saved after each node, and taken over by another when its worker dies or hangs.
+ *
+ * It starts at once. Needs the packages `bullmq` and `pg`, or `ioredis`.
+ *
+ * @example
+ * ```js
+ * import { Worker } from "waymark/worker";
+ * import { PostgresStore } from "waymark/stores/postgres";
+ *
+ * const url = process.env.DATABASE_URL;
+ * const worker = new Worker({
+ *   graphs: [article],
+ *   store: new PostgresStore({ client: url }),
+ *   connection: url,
+ *   drainOn: ["SIGTERM"],
+ * });
+ * await worker.ready();
+ * ```
+ */
+export class Worker {
+  readonly #settings: WorkerSettings;
+  readonly #active = new Map<string, ActiveRun>();
+  readonly #draining = new AbortController();
+  readonly #started = now();
+  readonly #lines: Line[] = [];
+  readonly #ready: Promise<void>;
+  readonly #signals: (readonly [NodeJS.Signals, () => void])[] = [];
+  #engine: Engine | undefined;
+  #stopWatching: () => void = () => {};
+  #closing: Promise<void> | undefined;
+  #takeovers = 0;
+  #finished = { completed: 0, failed: 0 };
+  #lastError: unknown;
+
+  /** @throws ConfigError when an option is not what it must be. */
+  constructor(options: WorkerOptions);
+  /** @internal */
+  constructor(options: WorkerOptions, load: Load);
+  constructor(options: WorkerOptions, load?: Load) {
+    this.#settings = resolveWorkerOptions(options);
+    this.#ready = this.#start(options.graphs, placeOf(options.connection), load);
+    this.#ready.catch((error: unknown) => this.#settings.onError(error));
+    for (const signal of this.#settings.drainOn) {
+      const drain = (): void => this.#drainAt(signal);
+      this.#signals.push([signal, drain]);
+      process.once(signal, drain);
+    }
+  }
+
+  /**
+   * Resolves when the worker takes runs.
+   *
+   * @throws ConfigError when a package is missing; what the database throws when it can't be reached.
+   */
+  ready(): Promise<void> {
+    return this.#ready;
+  }
+
+  /**
+   * Stops taking runs, lets running nodes finish and be saved, and puts the runs back into the queue, where
+   * other workers take them at once. Resolves when all is closed but the store, which is the caller's.
+   */
+  close(options: CloseOptions = {}): Promise<void> {
+    checkOptions("options", options, { timeout: duration });
+    this.#closing ??= this.#close(options.timeout ?? 30_000);
+    return this.#closing;
+  }
+
+  /** Whether the worker does what it should: for a health endpoint. Asks the queue. */
+  health(): Promise<WorkerHealth> {
+    return health({
+      lines: this.#lines,
+      isClosing: this.#closing !== undefined,
+      running: this.#active.size,
+      lastError: this.#lastError,
+    });
+  }
+
+  /** Numbers about this worker, and about the queues of its graphs. Asks the queue. */
+  metrics(): Promise<WorkerMetrics> {
+    return metrics({
+      lines: this.#lines,
+      active: this.#active,
+      takeovers: this.#takeovers,
+      finished: { ...this.#finished },
+      since: this.#started,
+    });
+  }
+
+  async #start(graphs: readonly AnyGraph[], place: Place, load: Load | undefined): Promise<void> {
+    const onError = (error: unknown): void => this.#failed(error);
+    const engine = await openEngine(place, onError, load);
+    this.#engine = engine;
+    if (this.#closing !== undefined) return;
+    for (const graph of graphs) this.#lines.push(this.#line(engine, graph));
+    const { limits } = this.#settings;
+    for (const { graph, queue } of this.#lines) await applyLimits(queue, limits[graph.name]);
+    this.#stopWatching = new Cancellations(engine).watch(this.#active, onError);
+    for (const { worker } of this.#lines) worker.run().catch(onError);
+    await Promise.all(this.#lines.map(({ worker }) => worker.waitUntilReady()));
+  }
+
+  #line(engine: Engine, graph: AnyGraph): Line {
+    const { store, lease, concurrency, maxAttempts, backoff, longestWait } = this.#settings;
+    const name = queueName(graph.name);
+    const queue = engine.queue(name);
+    const shop = {
+      graph: StateGraph.inside(graph, unclaimed(store), this.#draining.signal, longestWait),
+      store,
+      maxAttempts,
+      backoff: { first: backoff, longest: LONGEST_BACKOFF },
+    };
+    const onError = (error: unknown): void => this.#failed(error);
+    const floor = { bullmq: engine.bullmq, store, lease, active: this.#active, onError };
+    const processor = new RunProcessor(floor, shop, queue);
+    const worker = engine.worker(name, (job, token = "") => processor.process(job, token), {
+      name: `${hostname()}:${process.pid}`,
+      autorun: false,
+      concurrency,
+      // The lock of a dead worker ends within 3/4 of a lease, and two intervals later its runs are
+      // free: well before twice the lease. A lock that ends too early does no harm, since the claim holds.
+      lockDuration: Math.ceil((lease * 3) / 4),
+      stalledInterval: Math.ceil(lease / 5),
+      maxStalledCount: UNLIMITED,
+      runRetryDelay: Math.min(1000, Math.ceil(lease / 4)),
+      drainDelay: 1,
+      settings: {
+        backoffStrategy: (_made, _type, error) =>
+          (error as RunFailure).retryAfter ?? Math.ceil(backoff),
+      },
+    });
+    worker.on("stalled", () => this.#takeovers++);
+    worker.on("completed", () => this.#finished.completed++);
+    worker.on("failed", (_job, error) => {
+      if (error.name === "UnrecoverableError") this.#finished.failed++;
+    });
+    const listen = this.#forwarder(engine, name);
+    if (this.#settings.events === true || this.#settings.events.size > 0) graph.on("*", listen);
+    return { graph, queue, worker, listen };
+  }
+
+  /** Sends the events of runs to those who listen elsewhere. */
+  #forwarder(engine: Engine, name: string): (event: AnyEvent) => void {
+    const { events } = this.#settings;
+    return (event) => {
+      const run = this.#active.get(event.runId);
+      if (run === undefined || !(events === true || events.has(event.type))) return;
+      const fields = { jobId: run.jobId, told: JSON.stringify(event) };
+      run.send(
+        () => engine.publish(name, fields),
+        (error) => this.#failed(error),
+      );
+    };
+  }
+
+  async #close(timeout: number): Promise<void> {
+    for (const [signal, drain] of this.#signals) process.off(signal, drain);
+    const reason = new Error("the worker closes");
+    this.#draining.abort(reason);
+    await this.#ready.catch(() => {});
+    for (const { graph, listen } of this.#lines) graph.off("*", listen);
+    const closed = Promise.all(this.#lines.map(({ worker }) => worker.close()));
+    if (!(await inTime(closed, timeout))) {
+      for (const run of this.#active.values()) run.stop("close", reason);
+      await inTime(closed, Math.min(GRACE, this.#settings.lease));
+    }
+    this.#stopWatching();
+    await this.#engine?.close();
+  }
+
+  #drainAt(signal: NodeJS.Signals): void {
+    this.close()
+      .catch((error: unknown) => this.#failed(error))
+      // Now it does what it would have done.
+      .finally(() => process.kill(process.pid, signal));
+  }
+
+  #failed(error: unknown): void {
+    this.#lastError = error;
+    this.#settings.onError(error);
+  }
+}
+
+/** A store as the graph sees it: the worker has claimed its run already. */
+function unclaimed(store: CheckpointStore): CheckpointStore {
+  return {
+    save: (state, options) => store.save(state, options),
+    load: (runId, at, context) => store.load(runId, at, context),
+    delete: (runId) => store.delete(runId),
+    list: () => store.list(),
+    ...(store.history && {
+      history: (runId: string) => store.history?.(runId) ?? Promise.resolve([]),
+    }),
+  };
+}
+
+/** Whether something is done within so many milliseconds. */
+async function inTime(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  let cancel = (): void => {};
+  const late = new Promise<false>((resolve) => {
+    cancel = after(ms, () => resolve(false));
+  });
+  const isDone = await Promise.race([promise.then(() => true as const), late]);
+  cancel();
+  return isDone;
+}

@@ -1,0 +1,369 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import {
+  ConfigError,
+  ExecutionError,
+  MemoryStore,
+  pause,
+  SerializationError,
+  StateGraph,
+} from "waymark";
+import { Client, type RunEvent } from "waymark/worker";
+import { rejection } from "../graphs.js";
+import { type Count, gate, single, usePlace } from "./place.js";
+import { until } from "./world.js";
+
+const place = usePlace();
+
+describe("submit", () => {
+  test.each(["a:b", "a:b:c", "17", "-3", "~x", "100%:", "ünï cödé ☃", "repeat:x:1"])(
+    "starts a run of the id %j",
+    async (runId) => {
+      const graph = single((state, ctx) => ({ n: ctx.runId === runId ? 1 : state.data.n }));
+      await place.work({ graphs: [graph] });
+      const run = await place.client.submit(graph.name, { n: 0 }, { runId });
+      expect(run.runId).toBe(runId);
+      expect((await run.result()).data.n).toBe(1);
+      expect((await (await place.client.run<Count>(graph.name, runId)).result()).data.n).toBe(1);
+    },
+  );
+
+  test("keeps the types of the data", async () => {
+    const data = {
+      when: new Date(5),
+      big: 7n,
+      nul: "a\u0000b",
+      list: new Map([["k", new Set([1])]]),
+    };
+    const graph = new StateGraph<typeof data>({ name: "types" })
+      .addNode("same", (state) => state)
+      .setEntryPoint("same")
+      .setExitPoint("same");
+    await place.work({ graphs: [graph] });
+    const run = await place.client.submit("types", data);
+    expect((await run.result()).data).toEqual(data);
+  });
+
+  test("does not put a run into the queue twice", async () => {
+    let begun = 0;
+    const inside = gate();
+    const finish = gate();
+    const graph = single(async (state) => {
+      begun++;
+      inside.open();
+      await finish.opened;
+      return { n: state.data.n + 1 };
+    });
+    await place.work({ graphs: [graph] });
+    const options = { runId: "only once" };
+    const [first, second] = await Promise.all([
+      place.client.submit(graph.name, { n: 0 }, options),
+      place.client.submit(graph.name, { n: 50 }, options),
+    ]);
+    await inside.opened;
+    await place.client.submit(graph.name, { n: 70 }, options);
+    finish.open();
+    const final = await first.result();
+    expect(await second.result()).toEqual(final);
+    // A run that has ended is not begun again either.
+    const late = await place.client.submit(graph.name, { n: 90 }, options);
+    expect((await late.result()).data).toEqual(final.data);
+    expect(begun).toBe(1);
+  });
+
+  test("gives the run that is there already for the same deduplicate", async () => {
+    const graph = single((state) => state);
+    const first = await place.client.submit(graph.name, { n: 0 }, { deduplicate: "x" });
+    const same = await place.client.submit(graph.name, { n: 1 }, { deduplicate: "x" });
+    expect(same.runId).toBe(first.runId);
+    const ttl = { id: "x", ttl: 60_000 };
+    expect((await place.client.submit(graph.name, { n: 1 }, { deduplicate: ttl })).runId).toBe(
+      first.runId,
+    );
+    await place.work({ graphs: [graph] });
+    await first.result();
+    const next = await place.client.submit(graph.name, { n: 2 }, { deduplicate: "x" });
+    expect(next.runId).not.toBe(first.runId);
+    expect((await next.result()).data.n).toBe(2);
+  });
+
+  test("waits for the delay, and takes the more urgent first", async () => {
+    const order: number[] = [];
+    const graph = single((state) => {
+      order.push(state.data.n);
+      return state;
+    });
+    const runs = [
+      await place.client.submit(graph.name, { n: 4 }, { delay: 500 }),
+      await place.client.submit(graph.name, { n: 3 }, { priority: 20 }),
+      await place.client.submit(graph.name, { n: 2 }, { priority: 10 }),
+      await place.client.submit(graph.name, { n: 1 }),
+    ];
+    expect((await runs[0]?.status())?.state).toBe("delayed");
+    expect((await runs[1]?.status())?.state).toBe("waiting");
+    await place.work({ graphs: [graph], concurrency: 1 });
+    await Promise.all(runs.map((run) => run.result()));
+    expect(order).toEqual([1, 2, 3, 4]);
+  });
+
+  test.each([
+    [{ runId: "" }, "runId"],
+    [{ delay: -1 }, "options.delay"],
+    [{ priority: 0 }, "options.priority"],
+    [{ deduplicate: "" }, "options.deduplicate"],
+    [{ deduplicate: { ttl: 5 } }, "options.deduplicate.id"],
+    [{ version: 1.5 }, "options.version"],
+    [{ prioriti: 1 }, "options.prioriti"],
+  ])("refuses %j", async (options, option) => {
+    const error = await rejection(place.client.submit("x", {}, options as object), ConfigError);
+    expect(error.option).toBe(option);
+  });
+
+  test("refuses data that no checkpoint holds", async () => {
+    const error = await rejection(place.client.submit("x", { f: () => 1 }), SerializationError);
+    expect(error.path).toBe("data.f");
+  });
+});
+
+describe("cancel", () => {
+  test("takes a run out of the queue", async () => {
+    const graph = single((state) => state);
+    const run = await place.client.submit(graph.name, { n: 0 });
+    expect(await run.cancel()).toBe(true);
+    expect((await run.status()).state).toBe("unknown");
+    expect((await rejection(run.result(), ExecutionError)).code).toBe("ABORTED");
+    const error = await rejection(run.resume(), ConfigError);
+    expect(error.message).toContain("neither in the queue nor in the store");
+  });
+
+  test("aborts the node of a run that a worker has; it can be resumed", async () => {
+    const inside = gate();
+    let isStopped = false;
+    const graph = single(async (_state, ctx) => {
+      inside.open();
+      if (!isStopped) {
+        await wait(20_000, undefined, { signal: ctx.signal }).catch((error: unknown) => {
+          isStopped = true;
+          throw error;
+        });
+      }
+      return { n: 5 };
+    });
+    await place.work({ graphs: [graph] });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    const result = rejection(run.result(), ExecutionError);
+    await inside.opened;
+    expect((await run.status()).state).toBe("running");
+    const started = Date.now();
+    expect(await run.cancel()).toBe(true);
+    expect(Date.now() - started).toBeLessThan(3000);
+    expect(isStopped).toBe(true);
+    expect((await result).code).toBe("ABORTED");
+    expect((await run.status()).state).toBe("cancelled");
+    await run.resume();
+    expect((await run.result()).data.n).toBe(5);
+    expect(await run.cancel()).toBe(false);
+    await run.resume();
+    expect((await run.status()).state).toBe("completed");
+  });
+
+  test("takes back requests that nobody cares for any more", async () => {
+    const inside = gate();
+    const finish = gate();
+    const graph = single(async (state) => {
+      inside.open();
+      await finish.opened;
+      return state;
+    });
+    await place.work({ graphs: [graph] });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    await inside.opened;
+    const { pool } = place;
+    await pool.query(
+      `INSERT INTO bullmq.job (queue, id, seq, name, state, added_at_ms) VALUES ('waymark.cancel', 'old', 0, 'cancel', 'waiting', 1)`,
+    );
+    const left = "SELECT 1 FROM bullmq.job WHERE queue = 'waymark.cancel'";
+    await until("it is gone", async () => (await pool.query(left)).rows.length === 0);
+    finish.open();
+    await run.result();
+  });
+});
+
+describe("resume", () => {
+  test("takes no input for a run that is not paused", async () => {
+    const graph = single((state) => state);
+    const run = await place.client.submit(graph.name, { n: 0 });
+    const error = await rejection(run.resume(1), ConfigError);
+    expect(error.message).toContain("is not begun yet");
+    // Without input there is nothing to do for one that waits for a worker.
+    await run.resume();
+    await run.cancel();
+  });
+
+  test("puts a cancelled run that is paused back with its input", async () => {
+    const graph = new StateGraph<Count>({ name: "cancelled pause" })
+      .addNode("ask", (state) => pause(state, { reason: "ask", ask: "n?", into: "n" }))
+      .setEntryPoint("ask")
+      .setExitPoint("ask");
+    await place.work({ graphs: [graph] });
+    const run = await place.client.submit("cancelled pause", { n: 0 });
+    await until("it is paused", async () => (await run.status()).state === "paused");
+    expect(await run.cancel()).toBe(true);
+    await run.resume(3);
+    expect((await run.result()).data.n).toBe(3);
+  });
+});
+
+describe("schedules", () => {
+  test("start runs again and again, until they are ended", async () => {
+    const graph = single((state) => ({ n: state.data.n + 1 }));
+    await place.work({ graphs: [graph] });
+    await place.client.schedule(
+      graph.name,
+      { n: 1 },
+      { id: "often", every: 200, limit: 3, version: 0 },
+    );
+    const runs = async () =>
+      (await place.store.runs({ graph: graph.name, status: "completed" })).map(
+        ({ runId }) => runId,
+      );
+    await until("it ran twice", async () => (await runs()).length > 1);
+    expect((await runs())[0]).toMatch(/^repeat:often:\d+$/);
+    const [runId = ""] = await runs();
+    const run = await place.client.run<Count>(graph.name, runId);
+    expect((await run.result()).data.n).toBe(2);
+    await place.client.unschedule(graph.name, "often");
+    await place.client.schedule(
+      graph.name,
+      { n: 1 },
+      { id: "daily", cron: "0 3 * * *", timeZone: "UTC" },
+    );
+    expect(await place.client.unschedule(graph.name, "daily")).toBe(true);
+    expect(await place.client.unschedule(graph.name, "daily")).toBe(false);
+  });
+
+  test("a run of a schedule can be cancelled while it is paused", async () => {
+    const graph = new StateGraph<Count>({ name: "scheduled pause" })
+      .addNode("ask", async (state, ctx) => {
+        await ctx.pause("n", { reason: "ask", ask: "n?" });
+        return state;
+      })
+      .setEntryPoint("ask")
+      .setExitPoint("ask");
+    await place.work({ graphs: [graph] });
+    await place.client.schedule(
+      "scheduled pause",
+      { n: 1 },
+      { id: "pauses", every: 100, limit: 1 },
+    );
+    const paused = async () => place.store.runs({ graph: "scheduled pause", status: "paused" });
+    await until("it is paused", async () => (await paused()).length === 1);
+    const [{ runId } = { runId: "" }] = await paused();
+    const run = await place.client.run(graph.name, runId);
+    await until("it is put down", async () => (await run.status()).state === "paused");
+    expect(await run.cancel()).toBe(true);
+    await place.client.unschedule(graph.name, "pauses");
+  });
+
+  test.each([
+    [{ id: "a:b", every: 1 }, "options.id"],
+    [{ id: "a" }, "options"],
+    [{ id: "a", every: 1, cron: "* * * * *" }, "options"],
+    [{ every: 1 }, "options.id"],
+  ])("refuse %j", async (options, option) => {
+    const given = options as { id: string };
+    const error = await rejection(place.client.schedule("x", {}, given), ConfigError);
+    expect(error.option).toBe(option);
+  });
+});
+
+describe("events", () => {
+  const read = async (events: AsyncIterable<RunEvent>): Promise<string[]> => {
+    const types: string[] = [];
+    for await (const event of events) types.push(event.type);
+    return types;
+  };
+
+  test("tell what happens to a run, and of its graph what the worker sends", async () => {
+    const graph = single((state) => state);
+    const run = await place.client.submit(graph.name, { n: 0 }, { delay: 400 });
+    const reading = read(run.events());
+    await wait(200);
+    await place.work({ graphs: [graph], events: ["node.start", "graph.complete"] });
+    const types = await reading;
+    expect(types.slice(-4)).toEqual([
+      "run.active",
+      "node.start",
+      "graph.complete",
+      "run.completed",
+    ]);
+    expect(await read(run.events())).toEqual([]);
+  });
+
+  test("tell of failures and of cancelled runs", async () => {
+    const inside = gate();
+    const failing = single(() => {
+      throw new FatalErrorOnce("bad");
+    });
+    const long = single(async (state, ctx) => {
+      inside.open();
+      await wait(20_000, undefined, { signal: ctx.signal });
+      return state;
+    });
+    const failed = await place.client.submit(failing.name, { n: 0 }, { delay: 300 });
+    const cancelled = await place.client.submit(long.name, { n: 0 }, { delay: 300 });
+    const both = [read(failed.events()), read(cancelled.events())];
+    await wait(150);
+    await place.work({ graphs: [failing, long], events: true, maxAttempts: 1 });
+    await inside.opened;
+    await cancelled.cancel();
+    const [one = [], two = []] = await Promise.all(both);
+    expect(one.at(-1)).toBe("run.failed");
+    expect(one).toContain("graph.fail");
+    expect(two.at(-1)).toBe("run.cancelled");
+  });
+
+  test("and result stop when they are told to", async () => {
+    const graph = single((state) => state);
+    const run = await place.client.submit(graph.name, { n: 0 }, { delay: 60_000 });
+    const stop = new AbortController();
+    const reading = read(run.events({ signal: stop.signal }));
+    const waiting = run.result({ signal: stop.signal });
+    setTimeout(() => stop.abort(new Error("enough")), 100);
+    await expect(reading).rejects.toThrow("enough");
+    await expect(waiting).rejects.toThrow("enough");
+    await run.cancel();
+  });
+});
+
+class FatalErrorOnce extends Error {}
+
+describe("a client", () => {
+  test("whose database is not there fails, and works when it is", async () => {
+    const client = new Client({ connection: place.url, store: place.store });
+    await client.close();
+    const error = await rejection(
+      client.submit("x", {}).catch((caught: unknown) => Promise.reject(caught)),
+      ConfigError,
+    );
+    expect(error.message).toContain("is closed");
+  });
+
+  test("says what else is wrong with the database", async () => {
+    const connection = place.url.replace(/\/postgres$/, "/nowhere");
+    const client = new Client({ connection, store: new MemoryStore() });
+    await expect(client.submit("x", {})).rejects.toThrow('"nowhere" does not exist');
+    await expect(client.submit("x", {})).rejects.toThrow('"nowhere" does not exist');
+    await client.close();
+  });
+
+  test("keeps the queue in the schema it is given", async () => {
+    const connection = { url: place.url, schema: "other_queue", connections: 1 };
+    const client = new Client({ connection, store: place.store });
+    const graph = single((state) => ({ n: state.data.n + 1 }));
+    await place.work({ graphs: [graph], connection });
+    const run = await client.submit(graph.name, { n: 0 });
+    expect((await run.result()).data.n).toBe(1);
+    await client.close();
+  });
+});

@@ -1,0 +1,84 @@
+import type pg from "pg";
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { StateGraph } from "waymark";
+import { PostgresStore } from "waymark/stores/postgres";
+import { Client, Worker, type WorkerOptions } from "waymark/worker";
+import { type Server, startServer } from "../postgres/server.js";
+
+/** A server, a store and a client for the tests of a file, and workers in the same process. */
+export interface WorkPlace {
+  readonly url: string;
+  readonly pool: pg.Pool;
+  readonly store: PostgresStore;
+  readonly client: Client;
+  /** What went wrong beside the runs. */
+  readonly errors: unknown[];
+  /** A worker that is closed after the test. */
+  work(options: Partial<WorkerOptions> & Pick<WorkerOptions, "graphs">): Promise<Worker>;
+}
+
+export function usePlace(): WorkPlace {
+  const place = { errors: [] as unknown[] } as { -readonly [K in keyof WorkPlace]: WorkPlace[K] };
+  const workers: Worker[] = [];
+  let server: Server;
+  beforeAll(async () => {
+    server = await startServer();
+    place.url = server.url;
+    place.pool = server.pool();
+    place.store = new PostgresStore({ client: place.pool });
+    place.client = new Client({
+      connection: server.url,
+      store: place.store,
+      onError: (error) => place.errors.push(error),
+    });
+    place.work = async (options) => {
+      const worker = new Worker({
+        store: place.store,
+        connection: server.url,
+        lease: 2000,
+        backoff: 20,
+        onError: (error) => place.errors.push(error),
+        ...options,
+      });
+      workers.push(worker);
+      await worker.ready();
+      return worker;
+    };
+  }, 60_000);
+  afterEach(async () => {
+    expect(place.errors.splice(0)).toEqual([]);
+    await Promise.all(workers.splice(0).map((worker) => worker.close()));
+  });
+  afterAll(async () => {
+    await place.client.close();
+    await place.store.close();
+    await server.stop();
+  });
+  return place;
+}
+
+export interface Count {
+  readonly n: number;
+}
+
+let graphs = 0;
+
+/** A graph of one node, in a queue of its own. */
+export function single(
+  node: Parameters<StateGraph<Count>["addNode"]>[1],
+  name = `graph ${++graphs}`,
+) {
+  return new StateGraph<Count>({ name })
+    .addNode("only", node)
+    .setEntryPoint("only")
+    .setExitPoint("only");
+}
+
+/** A promise, and the way to keep it. */
+export function gate(): { opened: Promise<void>; open: () => void } {
+  let open = (): void => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}

@@ -1,0 +1,313 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { describe, expect, test, vi } from "vitest";
+import {
+  type CheckpointStore,
+  type Claim,
+  ConfigError,
+  ExecutionError,
+  pause,
+  type State,
+  StateGraph,
+} from "waymark";
+import { PostgresStore } from "waymark/stores/postgres";
+import { Client, type RunHandle, Worker } from "waymark/worker";
+import { rejection } from "../graphs.js";
+import { startOwnServer } from "../postgres/server.js";
+import { type Count, gate, single, usePlace } from "./place.js";
+import { until } from "./world.js";
+
+const place = usePlace();
+
+/** The job of a run, as the queue keeps it. */
+const job = "queue = 'waymark-' || $1 AND id = $2";
+const nameOf = (graph: string): string => encodeURIComponent(graph);
+
+/** Leaves a run in the queue as a worker does that died with it. */
+async function leave(run: RunHandle, extra = ""): Promise<void> {
+  const { rows } = await place.pool.query(
+    `UPDATE bullmq.job SET state = 'active', lock_token = 'dead', locked_until_ms = 0,
+       attempts_started = attempts_started + 1, process_at_ms = NULL ${extra} WHERE ${job} RETURNING id`,
+    [nameOf(run.graph), run.runId],
+  );
+  expect(rows).toHaveLength(1);
+}
+
+/** A store that does as another, but for some of it. */
+function but(store: CheckpointStore, changes: Partial<CheckpointStore>): CheckpointStore {
+  const same: CheckpointStore = {
+    save: (state, options) => store.save(state, options),
+    load: (runId, at, context) => store.load(runId, at, context),
+    delete: (runId) => store.delete(runId),
+    list: () => store.list(),
+  };
+  return { ...same, ...changes };
+}
+
+describe("a lease", () => {
+  test("that another holds is waited for", async () => {
+    const graph = single((state) => ({ n: state.data.n + 1 }));
+    const held = await place.store.claim("held elsewhere", { ttl: 60_000 });
+    await place.work({ graphs: [graph], lease: 400 });
+    const run = await place.client.submit(graph.name, { n: 0 }, { runId: "held elsewhere" });
+    await until("it was put back", async () => (await run.status()).state === "delayed");
+    await held?.release();
+    expect((await run.result()).data.n).toBe(1);
+  });
+
+  test("that is lost aborts the node, which writes nothing more", async () => {
+    const claims: AbortController[] = [];
+    const inside = gate();
+    let aborted: unknown;
+    const saves: State<object>[] = [];
+    const store = but(place.store, {
+      save: async (state, options) => {
+        saves.push(state);
+        return place.store.save(state, options);
+      },
+      claim: async (): Promise<Claim> => {
+        const controller = new AbortController();
+        claims.push(controller);
+        return { epoch: claims.length, lost: controller.signal, release: async () => {} };
+      },
+    });
+    const graph = single(async (_state, ctx) => {
+      if (claims.length > 1) return { n: 2 };
+      inside.open();
+      await wait(20_000, undefined, { signal: ctx.signal }).catch(() => {
+        aborted = ctx.signal.reason;
+      });
+      return { n: 1 };
+    });
+    await place.work({ graphs: [graph], store, lease: 400 });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    await inside.opened;
+    const before = saves.length;
+    claims[0]?.abort(new Error("lost it"));
+    expect((await run.result()).data.n).toBe(2);
+    expect(aborted).toEqual(new Error("lost it"));
+    // All that was saved after that, the second claim has saved.
+    expect(saves.slice(before).every(({ data }) => (data as Count).n !== 1)).toBe(true);
+  });
+
+  test("that is lost before it is used stops the run too", async () => {
+    let claims = 0;
+    const store = but(place.store, {
+      claim: async () => ({
+        ...(claims++ === 0 && { lost: AbortSignal.abort(new Error("gone")) }),
+        release: async () => {},
+      }),
+    });
+    const graph = single(() => ({ n: claims }));
+    await place.work({ graphs: [graph], store, lease: 400 });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    expect((await run.result()).data.n).toBe(2);
+  });
+
+  test("is not needed in a store without claims", async () => {
+    const graph = single(() => ({ n: 1 }));
+    await place.work({ graphs: [graph], store: but(place.store, {}) });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    expect((await run.result()).data.n).toBe(1);
+  });
+
+  test("that can't be asked for makes the run wait for the next try", async () => {
+    let asked = 0;
+    const claim = async (): Promise<Claim> => {
+      if (asked++ < 2) throw new Error("no answer");
+      return { release: () => Promise.reject(new Error("no answer either")) };
+    };
+    const graph = single(() => ({ n: 1 }));
+    await place.work({ graphs: [graph], store: but(place.store, { claim }), maxAttempts: 1 });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    expect((await run.result()).data.n).toBe(1);
+    await until("it is told", () => place.errors.length > 0);
+    expect(place.errors.splice(0)).toEqual([new Error("no answer either")]);
+  });
+});
+
+describe("a run that a dead worker left", () => {
+  test("before its first checkpoint starts", async () => {
+    const graph = single(() => ({ n: 1 }));
+    const run = await place.client.submit(graph.name, { n: 0 });
+    await leave(run);
+    const worker = await place.work({ graphs: [graph], lease: 400 });
+    expect((await run.result()).data.n).toBe(1);
+    expect((await worker.metrics()).takeovers).toBe(1);
+  });
+
+  test("while it was paused waits on", async () => {
+    const graph = new StateGraph<Count>({ name: "left paused" })
+      .addNode("ask", (state) => pause(state, { reason: "ask", ask: "n?", into: "n" }))
+      .setEntryPoint("ask")
+      .setExitPoint("ask");
+    const worker = await place.work({ graphs: [graph], lease: 400 });
+    const run = await place.client.submit("left paused", { n: 0 });
+    await until("it is paused", async () => (await run.status()).state === "paused");
+    await leave(run);
+    await until("it is found", async () => (await worker.metrics()).takeovers === 1);
+    await until("it is paused again", async () => (await run.status()).state === "paused");
+    // Input for another pause than this one is dropped.
+    await place.pool.query(
+      `UPDATE bullmq.job SET data = data || '{"input":{"sequence":99,"value":""}}' WHERE ${job}`,
+      [nameOf(run.graph), run.runId],
+    );
+    await run.resume();
+    await until("it is refused", async () => (await run.status()).refused !== undefined);
+    await until("it is paused again", async () => (await run.status()).state === "paused");
+    await run.resume(4);
+    expect((await run.result()).data.n).toBe(4);
+  });
+
+  test("while its input was being handed over gets it", async () => {
+    const graph = new StateGraph<Count>({ name: "left with input" })
+      .addNode("ask", (state) => pause(state, { reason: "ask", ask: "n?", into: "n" }))
+      .setEntryPoint("ask")
+      .setExitPoint("ask");
+    const first = await place.work({ graphs: [graph], lease: 400 });
+    const run = await place.client.submit("left with input", { n: 0 });
+    await until("it is paused", async () => (await run.status()).state === "paused");
+    await first.close();
+    await leave(run);
+    const resumed = run.resume(6);
+    await wait(100);
+    await place.work({ graphs: [graph], lease: 400 });
+    await resumed;
+    expect((await run.result()).data.n).toBe(6);
+  });
+
+  test("fails for good after the last try, with the error it had", async () => {
+    const graph = single(() => {
+      throw new Error("broken");
+    });
+    await place.work({ graphs: [graph], lease: 400, maxAttempts: 1 });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    await rejection(run.result(), ExecutionError);
+    await leave(run, ", failed_reason = NULL");
+    await until("it has failed again", async () => (await run.status()).state === "failed");
+    const error = await rejection(run.result(), ExecutionError);
+    expect(error.cause).toMatchObject({ message: "broken" });
+  });
+
+  test("is not one try nearer to the last when its next worker closes", async () => {
+    const inside = [gate(), gate()];
+    let begun = 0;
+    const graph = single(async (state, ctx) => {
+      inside[begun++]?.open();
+      await wait(20_000, undefined, { signal: ctx.signal });
+      return state;
+    });
+    const first = await place.work({ graphs: [graph], lease: 400 });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    await inside[0]?.opened;
+    await first.close({ timeout: 10 });
+    await leave(run);
+    const second = await place.work({ graphs: [graph], lease: 400 });
+    await inside[1]?.opened;
+    expect((await place.store.load(run.runId)).recovery?.attempts).toBe(1);
+    await second.close({ timeout: 10 });
+    expect((await place.store.load(run.runId)).recovery?.attempts).toBe(0);
+    await run.cancel();
+  });
+});
+
+describe("a run whose checkpoints can't be saved", () => {
+  test("is tried again", async () => {
+    let failures = 0;
+    const store = but(place.store, {
+      save: (state, options) => {
+        if (state.step === 1 && failures++ < 1) throw new Error("disk full");
+        return place.store.save(state, options);
+      },
+      history: (runId) => place.store.history(runId),
+    });
+    const graph = single(() => ({ n: 1 }));
+    await place.work({ graphs: [graph], store });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    expect((await run.result()).data.n).toBe(1);
+    expect(failures).toBe(2);
+  });
+
+  test("or not read, waits for better times", async () => {
+    let failures = 0;
+    const graph = new StateGraph<Count>({ name: "unreadable" })
+      .addNode("ask", (state) => pause(state, { reason: "ask", ask: "n?", into: "n" }))
+      .setEntryPoint("ask")
+      .setExitPoint("ask");
+    const store = but(place.store, {
+      load: (runId, at, context) => {
+        if (failures++ < 3) throw new Error("no answer");
+        return place.store.load(runId, at, context);
+      },
+    });
+    await place.work({ graphs: [graph], store });
+    const run = await place.client.submit("unreadable", { n: 0 });
+    await until("it is paused", async () => (await run.status()).state === "paused");
+    await run.resume(2);
+    expect((await run.result()).data.n).toBe(2);
+  });
+});
+
+describe("a node that ignores its signal", () => {
+  test("is left behind by a worker that closes", async () => {
+    const inside = gate();
+    const finish = gate();
+    const graph = single(async (state) => {
+      inside.open();
+      await finish.opened;
+      return state;
+    });
+    const worker = await place.work({ graphs: [graph], lease: 300 });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    await inside.opened;
+    await worker.close({ timeout: 20 });
+    finish.open();
+    await until("it has come to its end", async () => {
+      const { status } = await place.store.load(run.runId);
+      return status === "completed" || status === "in_progress";
+    });
+  });
+});
+
+test("a signal of the process closes the worker, and then acts", async () => {
+  const heard = gate();
+  const graph = single((state) => state);
+  const worker = await place.work({ graphs: [graph], drainOn: ["SIGUSR2"] });
+  await until("it works", async () => (await worker.health()).ok);
+  process.once("SIGUSR2", () => {
+    // The second is the one that acts.
+    process.once("SIGUSR2", heard.open);
+  });
+  process.kill(process.pid, "SIGUSR2");
+  await heard.opened;
+  expect((await worker.health()).state).toBe("draining");
+});
+
+test("what goes wrong is printed when nobody wants to know", async () => {
+  const print = vi.spyOn(console, "error").mockImplementation(() => {});
+  const graph = single((state) => state);
+  const options = { graphs: [graph], store: place.store, connection: "postgres://x" };
+  const missing = async (): Promise<never> => {
+    throw Object.assign(new Error(), { code: "MODULE_NOT_FOUND" });
+  };
+  const worker = new Worker(options, missing);
+  await rejection(worker.ready(), ConfigError);
+  expect(print.mock.calls).toEqual([
+    ["waymark/worker:", "connection needs the package bullmq: npm install bullmq"],
+  ]);
+  print.mockRestore();
+  await worker.close();
+});
+
+test("a database that starts is waited for", async () => {
+  const server = await startOwnServer(["-c", "fsync=off"]);
+  await server.kill();
+  const store = new PostgresStore({ client: server.url });
+  const client = new Client({ connection: server.url, store, onError: () => {} });
+  const submitted = client.submit("later", { n: 0 });
+  await wait(300);
+  await server.restart();
+  expect((await (await submitted).status()).state).toBe("waiting");
+  await client.close();
+  await store.close();
+  await server.stop();
+});

@@ -1,0 +1,407 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import {
+  ConfigError,
+  ExecutionError,
+  FatalError,
+  MigrationError,
+  pause,
+  RetryableError,
+  State,
+  StateGraph,
+  WaymarkError,
+} from "waymark";
+import { toPrometheus, Worker } from "waymark/worker";
+import { rejection } from "../graphs.js";
+import { type Count, gate, single, usePlace } from "./place.js";
+import { until } from "./world.js";
+
+const place = usePlace();
+
+describe("a run that pauses", () => {
+  const approval = (name: string) =>
+    new StateGraph<{ text: string; approved: boolean }>({ name })
+      .addNode("write", (state) =>
+        pause(state.set("text", "Cairns"), { reason: "review", ask: "Ok?" }),
+      )
+      .addNode("publish", (state) => state)
+      .addEdge("write", "publish")
+      .setEntryPoint("write")
+      .setExitPoint("publish");
+
+  test("lets its worker go, and its input puts it back into the queue", async () => {
+    const graph = approval("approval");
+    const other = single((state) => ({ n: state.data.n + 1 }));
+    const worker = await place.work({ graphs: [graph, other], concurrency: 1 });
+    const run = await place.client.submit("approval", { text: "", approved: false });
+    await until("it is paused", async () => (await run.status()).state === "paused");
+    expect(await run.status()).toMatchObject({ node: "write", step: 1, pauses: [{ ask: "Ok?" }] });
+    expect((await worker.metrics()).running).toBe(0);
+    // Its worker has a place free for another.
+    const next = await place.client.submit("approval", { text: "", approved: false });
+    await until("the next is paused", async () => (await next.status()).state === "paused");
+    await run.resume({ approved: true });
+    expect((await run.result()).data).toEqual({ text: "Cairns", approved: true });
+  });
+
+  test("goes on also when the input comes before the worker has put it down", async () => {
+    const graph = approval("approval at once");
+    await place.work({ graphs: [graph] });
+    const run = await place.client.submit("approval at once", { text: "", approved: false });
+    await until("it is saved", async () => {
+      const state = await place.store.load(run.runId).catch(() => undefined);
+      return state?.status === "paused";
+    });
+    await run.resume({ approved: true });
+    expect((await run.result()).data.approved).toBe(true);
+  });
+
+  test("waits on when its input is refused, and says why", async () => {
+    const graph = approval("approval refused");
+    await place.work({ graphs: [graph] });
+    const run = await place.client.submit("approval refused", { text: "", approved: false });
+    await until("it is paused", async () => (await run.status()).state === "paused");
+    await run.resume("yes");
+    await until("it is refused", async () => (await run.status()).refused !== undefined);
+    expect((await run.status()).refused).toContain("input wants an object");
+    await until("it is paused again", async () => (await run.status()).state === "paused");
+    await run.resume({ approved: true });
+    const final = await run.result();
+    expect(final.data.approved).toBe(true);
+    expect((await run.status()).refused).toBeUndefined();
+  });
+
+  test("is answered by the names of its pauses", async () => {
+    const graph = new StateGraph<{ all: unknown }>({ name: "names" })
+      .addNode("ask", async (_state, ctx) => {
+        const asks = ["one", "two"].map((name) => ctx.pause(name, { reason: name, ask: name }));
+        const all = await Promise.all(asks.map((ask) => ask.catch((error: unknown) => error)));
+        return { all };
+      })
+      .setEntryPoint("ask")
+      .setExitPoint("ask");
+    await place.work({ graphs: [graph] });
+    const run = await place.client.submit("names", { all: 0 as unknown });
+    await until("it is paused", async () => (await run.status()).state === "paused");
+    const error = await rejection(run.signal("three", 3), ConfigError);
+    expect(error.message).toContain('waits for "one", "two"');
+    await run.signal("one", 1);
+    await until("it waits for the other", async () => {
+      const { state, pauses } = await run.status();
+      return state === "paused" && pauses.length === 1;
+    });
+    await run.signal("two", new Date(2));
+    expect((await run.result()).data.all).toEqual([1, new Date(2)]);
+  });
+
+  test("is looked at in vain when it is woken without its input", async () => {
+    const graph = approval("approval woken");
+    await place.work({ graphs: [graph] });
+    const run = await place.client.submit("approval woken", { text: "", approved: false });
+    await until("it is paused", async () => (await run.status()).state === "paused");
+    await run.resume();
+    await wait(100);
+    await until("it is paused again", async () => (await run.status()).state === "paused");
+    expect((await run.status()).refused).toBeUndefined();
+    await run.cancel();
+  });
+});
+
+describe("a run that waits", () => {
+  test("sleeps in the queue, and holds no worker", async () => {
+    const graph = single(async (_state, ctx) => {
+      await ctx.sleep("nap", 700);
+      return { n: 1 };
+    });
+    const worker = await place.work({ graphs: [graph], longestWait: 100 });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    await until("it sleeps", async () => (await run.status()).state === "delayed");
+    expect((await worker.metrics()).running).toBe(0);
+    expect((await worker.metrics()).queues[graph.name]).toEqual({
+      waiting: 0,
+      active: 0,
+      delayed: 1,
+      failed: 0,
+    });
+    expect((await run.result()).data.n).toBe(1);
+  });
+
+  test("waits in the queue for the next attempt of its node", async () => {
+    const attempts: number[] = [];
+    const graph = new StateGraph<Count>({ name: "far retry" })
+      .addNode(
+        "call",
+        (_state, ctx) => {
+          attempts.push(ctx.attempt);
+          if (ctx.attempt < 3) throw new Error("busy");
+          return { n: ctx.attempt };
+        },
+        { retry: { maxAttempts: 3, initialInterval: 300, backoff: 1 } },
+      )
+      .setEntryPoint("call")
+      .setExitPoint("call");
+    await place.work({ graphs: [graph], longestWait: 100 });
+    const run = await place.client.submit("far retry", { n: 0 });
+    expect((await run.result()).data.n).toBe(3);
+    expect(attempts).toEqual([1, 2, 3]);
+  });
+});
+
+describe("a run that fails", () => {
+  test("is tried again, up to maxAttempts, and then listed with its error", async () => {
+    let tries = 0;
+    const graph = single(() => {
+      tries++;
+      throw new TypeError("no luck");
+    });
+    await place.work({ graphs: [graph], maxAttempts: 3 });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    const error = await rejection(run.result(), ExecutionError);
+    expect(error).toMatchObject({ code: "NODE_FAILED", nodeName: "only" });
+    expect(error.cause).toMatchObject({ name: "TypeError", message: "no luck" });
+    expect(tries).toBe(3);
+    expect(await place.client.failed(graph.name)).toMatchObject([
+      { runId: run.runId, error: 'node "only" failed: no luck', starts: 3 },
+    ]);
+    expect(await run.status()).toMatchObject({ state: "failed", error: "no luck" });
+    // One more try, when somebody asks for it.
+    await run.resume();
+    await rejection(run.result(), ExecutionError);
+    expect(tries).toBe(4);
+  });
+
+  test("counts afresh when it has got further", async () => {
+    const failures = new Map<number, number>();
+    const graph = new StateGraph<Count>({ name: "further" })
+      .addNode("step", (state, ctx) => {
+        const before = failures.get(ctx.step) ?? 0;
+        failures.set(ctx.step, before + 1);
+        if (before < 2) throw new Error("not yet");
+        return { n: state.data.n + 1 };
+      })
+      .addNode("end", (state) => state)
+      .addEdge("step", "step", (state) => state.data.n < 3)
+      .addEdge("step", "end")
+      .setEntryPoint("step")
+      .setExitPoint("end");
+    await place.work({ graphs: [graph], maxAttempts: 3 });
+    const run = await place.client.submit("further", { n: 0 });
+    expect((await run.result()).data.n).toBe(3);
+    expect([...failures.values()]).toEqual([3, 3, 3]);
+  });
+
+  test("is tried at the moment its error names", async () => {
+    let tries = 0;
+    const graph = single(() => {
+      if (tries++ === 0) throw new RetryableError("soon", { retryAfter: 30 });
+      return { n: tries };
+    });
+    await place.work({ graphs: [graph], backoff: 60_000 });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    expect((await run.result()).data.n).toBe(2);
+  });
+
+  test.each([
+    ["a FatalError", () => new FatalError("never"), "NODE_FAILED", "never"],
+    ["what can't be saved", () => ({ n: Symbol("n") }), "NODE_FAILED", "data.n"],
+    ["a result that is none", () => 7, "NODE_RESULT", "wants to return a State"],
+  ])("is not tried again for %s", async (_what, make, code, message) => {
+    let tries = 0;
+    const graph = single(() => {
+      tries++;
+      const made: unknown = make();
+      if (made instanceof Error) throw made;
+      return made as Count;
+    });
+    await place.work({ graphs: [graph] });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    const error = await rejection(run.result(), ExecutionError);
+    expect(error.code).toBe(code);
+    expect(error.message).toContain(message);
+    expect(tries).toBe(1);
+  });
+
+  test("fails at once with maxAttempts 1", async () => {
+    let tries = 0;
+    const graph = single(() => {
+      tries++;
+      throw new Error("once");
+    });
+    await place.work({ graphs: [graph], maxAttempts: 1 });
+    await rejection((await place.client.submit(graph.name, { n: 0 })).result(), ExecutionError);
+    expect(tries).toBe(1);
+  });
+
+  test("fails with the error of its graph when a checkpoint does not fit", async () => {
+    const runId = "does not fit";
+    await State.create({ n: 0 }, { runId }).setCheckpointNode("gone").checkpoint(place.store);
+    const graph = single((state) => state);
+    await place.work({ graphs: [graph] });
+    const run = await place.client.submit(graph.name, { n: 0 }, { runId });
+    const error = await rejection(run.result(), WaymarkError);
+    expect(error.code).toBe("GRAPH_NODE_UNKNOWN");
+  });
+});
+
+describe("versions", () => {
+  const versioned = (version: number, migrations = {}) =>
+    new StateGraph<Count>({ name: "versions", version, migrations })
+      .addNode("wait", (state) => pause(state, { reason: "wait" }))
+      .addNode("end", (state) => ({ n: state.data.n + 1 }))
+      .addEdge("wait", "end")
+      .setEntryPoint("wait")
+      .setExitPoint("end");
+
+  test("an older checkpoint is brought up, a newer one is left alone", async () => {
+    const old = await place.work({ graphs: [versioned(1)] });
+    const run = await place.client.submit("versions", { n: 0 });
+    await until("it is paused", async () => (await run.status()).state === "paused");
+    await old.close();
+    const migrations = { 1: (data: object) => ({ ...data, n: 10 }) };
+    const newer = await place.work({ graphs: [versioned(2, migrations)] });
+    await run.resume();
+    expect((await run.result()).data.n).toBe(11);
+
+    const next = await place.client.submit("versions", { n: 0 });
+    await until("it is paused", async () => (await next.status()).state === "paused");
+    await newer.close();
+    await place.work({ graphs: [versioned(1)] });
+    await next.resume();
+    await wait(600);
+    const { graph, status } = await place.store.load(next.runId);
+    expect([graph?.version, status]).toEqual([2, "paused"]);
+    await place.work({ graphs: [versioned(2, migrations)] });
+    expect((await next.result()).data.n).toBe(1);
+  });
+
+  test("an older checkpoint without a migration fails for good", async () => {
+    const old = await place.work({ graphs: [versioned(1)] });
+    const run = await place.client.submit("versions", { n: 0 });
+    await until("it is paused", async () => (await run.status()).state === "paused");
+    await old.close();
+    await place.work({ graphs: [versioned(3)] });
+    await run.resume();
+    const error = await rejection(run.result(), WaymarkError);
+    expect(error.code).toBe(new MigrationError(1, 3, "").code);
+  });
+});
+
+describe("limits", () => {
+  test("at most so many runs of a graph at once, over all workers", async () => {
+    let now = 0;
+    let most = 0;
+    const graph = single(async (state) => {
+      most = Math.max(most, ++now);
+      await wait(40);
+      now--;
+      return state;
+    });
+    const limits = { [graph.name]: { concurrency: 2 } };
+    await place.work({ graphs: [graph], limits });
+    await place.work({ graphs: [graph] });
+    const runs = await Promise.all(
+      Array.from({ length: 8 }, () => place.client.submit(graph.name, { n: 0 })),
+    );
+    await Promise.all(runs.map((run) => run.result()));
+    expect(most).toBe(2);
+  });
+
+  test("at most so many runs are taken in a time", async () => {
+    const began: number[] = [];
+    const graph = single((state) => {
+      began.push(Date.now());
+      return state;
+    });
+    await place.work({
+      graphs: [graph],
+      limits: { [graph.name]: { rate: { max: 2, duration: 500 } } },
+    });
+    const runs = await Promise.all(
+      Array.from({ length: 5 }, () => place.client.submit(graph.name, { n: 0 })),
+    );
+    await Promise.all(runs.map((run) => run.result()));
+    const [first = 0] = began;
+    const late = began.map((at) => at - first);
+    expect(late.filter((ms) => ms < 400)).toHaveLength(2);
+    expect(Math.max(...late)).toBeGreaterThan(800);
+  });
+});
+
+describe("a worker that closes", () => {
+  test("lets its node finish, and another worker goes on at once", async () => {
+    const inside = gate();
+    const finish = gate();
+    const by: string[] = [];
+    const make = (who: string) =>
+      new StateGraph<Count>({ name: "relay" })
+        .addNode("first", async (state) => {
+          by.push(who);
+          inside.open();
+          await finish.opened;
+          return state;
+        })
+        .addNode("second", (state) => {
+          by.push(who);
+          return state;
+        })
+        .addEdge("first", "second")
+        .setEntryPoint("first")
+        .setExitPoint("second");
+    const first = await place.work({ graphs: [make("one")], lease: 60_000 });
+    const run = await place.client.submit("relay", { n: 0 });
+    await inside.opened;
+    expect((await first.metrics()).leaseAgeMs).toBeGreaterThanOrEqual(0);
+    const closing = first.close();
+    expect(await first.health()).toMatchObject({ ok: false, state: "draining", running: 1 });
+    await place.work({ graphs: [make("two")], lease: 60_000 });
+    finish.open();
+    await closing;
+    await run.result();
+    expect(by).toEqual(["one", "two"]);
+  });
+
+  test("aborts the signal of a node that takes too long; the run goes on elsewhere", async () => {
+    const inside = gate();
+    let stopped = false;
+    const graph = single(async (state, ctx) => {
+      if (stopped) return { n: 1 };
+      inside.open();
+      await wait(20_000, undefined, { signal: ctx.signal }).catch((error: unknown) => {
+        stopped = true;
+        throw error;
+      });
+      return state;
+    });
+    const first = await place.work({ graphs: [graph], lease: 60_000 });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    await inside.opened;
+    await first.close({ timeout: 50 });
+    expect(stopped).toBe(true);
+    await place.work({ graphs: [graph] });
+    expect((await run.result()).data.n).toBe(1);
+  });
+});
+
+test("a worker tells how it is", async () => {
+  const graph = single((state) => state);
+  const worker = new Worker({ graphs: [graph], store: place.store, connection: place.url });
+  expect(await worker.health()).toMatchObject({ ok: false, state: "starting" });
+  await worker.ready();
+  await until("it works", async () => (await worker.health()).ok);
+  expect(await worker.health()).toEqual({ ok: true, state: "working", running: 0 });
+  await (await place.client.submit(graph.name, { n: 0 })).result();
+  await until("it has counted", async () => (await worker.metrics()).completed === 1);
+  const metrics = await worker.metrics();
+  expect(metrics).toMatchObject({
+    running: 0,
+    leaseAgeMs: 0,
+    takeovers: 0,
+    completed: 1,
+    failed: 0,
+  });
+  const text = toPrometheus(metrics);
+  expect(text).toContain(`waymark_queue_runs{graph="${graph.name}",state="waiting"} 0`);
+  expect(text).toContain("waymark_worker_completed_total 1");
+  await worker.close();
+  await worker.close();
+});
