@@ -1,0 +1,19 @@
+import { createInterface } from "node:readline";
+import type { Io } from "./io.js";
+import { plain } from "./output/text.js";
+
+/** Asks a question that is answered by yes or no; anything but yes is no. */
+export function ask({ stdin, stderr }: Io, question: string): Promise<boolean> {
+  stderr.write(`${plain(question)} [y/N] `);
+  const lines = createInterface({ input: stdin });
+  return new Promise((resolve) => {
+    const answer = (text: string): void => {
+      lines.off("close", none);
+      lines.close();
+      resolve(/^y(es)?$/i.test(text.trim()));
+    };
+    const none = (): void => resolve(false);
+    lines.once("line", answer);
+    lines.once("close", none);
+  });
+}

@@ -1,0 +1,42 @@
+import type { Command } from "../command.js";
+import { usage } from "../exit.js";
+
+const shells = ["bash", "zsh", "fish"] as const;
+
+/** `waymark completion`. */
+export const command: Command = {
+  name: "completion",
+  summary: "Print a script that completes commands, options and runs in a shell",
+  arguments: [{ name: "shell", text: "bash, zsh or fish", optional: true, completes: "shell" }],
+  options: [{ flags: "--runs", text: "print the ids of the runs instead, for the script" }],
+  examples: [
+    "waymark completion bash >> ~/.bashrc",
+    "waymark completion zsh > ~/.zsh/completions/_waymark",
+    "waymark completion fish > ~/.config/fish/completions/waymark.fish",
+  ],
+  run: async (context, values) => {
+    const { print } = context;
+    if (values.flag("runs")) {
+      const runs = await (await context.store()).store.list();
+      print.result(runs, () => runs.filter((id) => !/\s/.test(id)).join("\n"));
+      return undefined;
+    }
+    const shell = shells.find((one) => one === values.argument(0));
+    if (shell === undefined) {
+      throw usage(`completion wants a shell, got "${values.argument(0)}"`, shells.join(", "));
+    }
+    const { commandNames, loadCommands } = await import("./index.js");
+    const commands = await loadCommands(commandNames);
+    const script = await scripts[shell](commands);
+    print.result({ shell, script }, () => script);
+    return undefined;
+  },
+};
+
+type Script = (commands: readonly Command[]) => Promise<string>;
+
+const scripts: Readonly<Record<(typeof shells)[number], Script>> = {
+  bash: async (commands) => (await import("../completion/bash.js")).bash(commands),
+  zsh: async (commands) => (await import("../completion/zsh.js")).zsh(commands),
+  fish: async (commands) => (await import("../completion/fish.js")).fish(commands),
+};

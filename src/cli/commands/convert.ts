@@ -1,0 +1,68 @@
+import type { Command } from "../command.js";
+import { exit, usage } from "../exit.js";
+import { plain } from "../output/text.js";
+import { count } from "../output/units.js";
+import { findRun } from "../store/find.js";
+
+/** What was done with a run. */
+interface Converted {
+  readonly runId: string;
+  readonly checkpoints: number;
+  /** Why it was not copied; `""` when it was. */
+  readonly problem: string;
+}
+
+/** `waymark convert`. */
+export const command: Command = {
+  name: "convert",
+  summary: "Copy runs from one store to another, each checkpoint with its id",
+  details:
+    "The runs stay in the store they come from. A run that the other store has already is left as " +
+    "it is there, and makes the exit code 1.",
+  arguments: [
+    { name: "run", text: "the runs; all by default", optional: true, many: true, completes: "run" },
+  ],
+  options: [
+    { flags: "--from <store>", text: "the store to copy from; as --store by default" },
+    { flags: "--to <store>", text: "the store to copy to" },
+  ],
+  examples: ["waymark convert --from file:.waymark --to journal:.waymark/journal"],
+  run: async (context, values) => {
+    const to = values.text("to");
+    if (to === undefined) throw usage("convert wants --to", "as in --to journal:.waymark/journal");
+    const from = values.text("from");
+    const { print } = context;
+    const source =
+      from === undefined ? await context.store("read") : await context.storeOf(from, "read");
+    const target = await context.storeOf(to, "write");
+    if (source.name === target.name) throw usage("both stores are the same");
+    const { exportRun, importRun, Counter } = await import("../transfer/copy.js");
+    const given = values.arguments;
+    const runIds =
+      given.length === 0
+        ? await source.store.list()
+        : await Promise.all(given.map((run) => findRun(source, run)));
+    const converted: Converted[] = [];
+    for (const runId of runIds) {
+      const counter = new Counter();
+      try {
+        await importRun(target, counter.through(exportRun(source.store, runId)));
+        converted.push({ runId, checkpoints: counter.count, problem: "" });
+      } catch (error) {
+        if (!(error instanceof Error) || error.name === "CommandError") throw error;
+        converted.push({ runId, checkpoints: 0, problem: error.message });
+      }
+    }
+    const isGood = converted.every(({ problem }) => problem === "");
+    print.result(converted, () => {
+      const lines = converted.map(({ runId, checkpoints, problem }) =>
+        plain(
+          problem === "" ? `${runId}: ${count(checkpoints, "checkpoint")}` : `${runId}: ${problem}`,
+        ),
+      );
+      const copied = converted.filter(({ problem }) => problem === "").length;
+      return [...lines, `${count(copied, "run")} copied to ${target.name}`].join("\n");
+    });
+    return isGood ? exit.ok : exit.problems;
+  },
+};

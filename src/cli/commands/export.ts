@@ -1,0 +1,48 @@
+import { writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { Command } from "../command.js";
+import { usage } from "../exit.js";
+import { count } from "../output/units.js";
+import { findRun } from "../store/find.js";
+
+/** `waymark export`. */
+export const command: Command = {
+  name: "export",
+  summary: "Write a run with all its checkpoints to a file, for waymark import",
+  details: "The file holds the run's data in clear, also where the store encrypts it.",
+  arguments: [{ name: "run", text: "the run's id, or its beginning", completes: "run" }],
+  options: [{ flags: "--out <file>", text: "the file; it must not be there. Stdout by default" }],
+  examples: [
+    "waymark export 019a2f --out monday.jsonl",
+    "waymark export 019a2f | gzip > monday.gz",
+  ],
+  run: async (context, values) => {
+    const opened = await context.store();
+    const runId = await findRun(opened, values.argument(0));
+    const [{ exportRun }, { toArchive }] = await Promise.all([
+      import("../transfer/copy.js"),
+      import("../transfer/archive.js"),
+    ]);
+    const out = values.text("out");
+    const { print } = context;
+    if (out === undefined && context.io.stdout.isTTY === true) {
+      throw usage("an export is not for a terminal", "--out FILE, or pipe it");
+    }
+    const { text, count: checkpoints } = await toArchive(runId, exportRun(opened.store, runId));
+    if (out === undefined) {
+      context.io.stdout.write(text);
+      return undefined;
+    }
+    const file = resolve(context.io.cwd, out);
+    try {
+      await writeFile(file, text, { flag: "wx", mode: 0o600 });
+    } catch (error) {
+      throw usage(`${file} can't be written: ${(error as Error).message}`);
+    }
+    print.result(
+      { runId, file, checkpoints },
+      () => `${count(checkpoints, "checkpoint")} in ${file}`,
+    );
+    return undefined;
+  },
+};

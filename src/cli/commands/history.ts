@@ -1,0 +1,41 @@
+import type { HistoryEntry } from "../../checkpoint/store.js";
+import type { Command } from "../command.js";
+import { problem } from "../exit.js";
+import { lookOf } from "../output/style.js";
+import type { Column } from "../output/table.js";
+import { bytes, seconds } from "../output/units.js";
+import { findRun } from "../store/find.js";
+
+const columns: readonly Column<HistoryEntry>[] = [
+  { head: "seq", cell: ({ sequence }) => String(sequence), right: true },
+  { head: "step", cell: ({ step }) => String(step), right: true },
+  { head: "node", cell: ({ node }) => node, least: 8 },
+  { head: "status", cell: ({ status }) => status, look: ({ status }) => lookOf(status) },
+  { head: "reason", cell: ({ reason }) => reason, least: 8 },
+  { head: "time", cell: ({ timestamp }) => seconds(timestamp) },
+  {
+    head: "size",
+    cell: (entry) => (entry.bytes === undefined ? "" : bytes(entry.bytes)),
+    right: true,
+  },
+  { head: "checkpoint", cell: ({ checkpointId }) => checkpointId, least: 10, look: () => "dim" },
+];
+
+/** `waymark history`. */
+export const command: Command = {
+  name: "history",
+  summary: "List the checkpoints of a run, the newest first",
+  arguments: [{ name: "run", text: "the run's id, or its beginning", completes: "run" }],
+  options: [{ flags: "--limit <count>", text: "at most so many; all by default" }],
+  examples: ["waymark history 019a2f --limit 3"],
+  run: async (context, values) => {
+    const opened = await context.store();
+    const runId = await findRun(opened, values.argument(0));
+    const { store, name } = opened;
+    if (store.history === undefined) throw problem(`${name} keeps no history`);
+    const entries = (await store.history(runId)).slice(0, values.count("limit", 1));
+    const { print } = context;
+    print.result(entries, () => print.table(columns, entries));
+    return undefined;
+  },
+};

@@ -1,0 +1,66 @@
+import type { Command } from "../command.js";
+import { exit, missing } from "../exit.js";
+import { logText } from "../output/log-line.js";
+import { findRun } from "../store/find.js";
+
+const POLL = 250;
+
+/** `waymark log`. */
+export const command: Command = {
+  name: "log",
+  summary: "Print the events of a run, out of its log",
+  details:
+    "The log is what eventLog of waymark/observers/event-log wrote, in the store's folder by default. " +
+    "With --json it prints a line of JSON for each event.",
+  arguments: [{ name: "run", text: "the run's id, or its beginning", completes: "run" }],
+  options: [
+    { flags: "--log <place>", text: "the event log: a folder, or a file that ends in .jsonl" },
+    {
+      flags: "--event <name>",
+      text: "only events of this name, or that begin so: node.",
+      many: true,
+    },
+    { flags: "--follow", text: "go on as events come, until the run ends" },
+  ],
+  examples: ["waymark log 019a2f --event node. --event graph.", "waymark log 019a2f --follow"],
+  run: async (context, values) => {
+    const opened = await context.store();
+    const place = await context.log(opened);
+    if (place === undefined) throw missing("it is not known where the log is", "--log FOLDER");
+    const [{ EventTail, isEnd }, { Interrupts, pause }] = await Promise.all([
+      import("../follow/events.js"),
+      import("../going/interrupts.js"),
+    ]);
+    const given = values.argument(0);
+    // A run whose checkpoints are gone may have its log still.
+    const runId = await findRun(opened, given).catch(() => given);
+    const tail = new EventTail(place, runId);
+    const wanted = values.texts("event");
+    const { print, io } = context;
+    const isFollowed = values.flag("follow");
+    const interrupts = new Interrupts(io, () => {});
+    try {
+      for (let isFirst = true; ; isFirst = false) {
+        const lines = await tail.next();
+        for (const line of lines) {
+          const isWanted =
+            wanted.length === 0 || wanted.some((name) => line.event.startsWith(name));
+          if (!isWanted) continue;
+          const shown = await context.redacted(line);
+          print.result(shown, () => logText(shown, print.paint));
+        }
+        if (isFirst && lines.length === 0 && !isFollowed) {
+          throw missing(
+            `there is no log of run "${given}" in ${place.root ?? place.path}`,
+            "--log PLACE",
+          );
+        }
+        if (interrupts.happened) return exit.interrupted;
+        if (!isFollowed || (lines.length > 0 && lines.slice(-1).some(isEnd))) return exit.ok;
+        await pause(POLL, interrupts.signal);
+      }
+    } finally {
+      interrupts.end();
+    }
+  },
+};

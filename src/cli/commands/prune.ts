@@ -1,0 +1,62 @@
+import type { CheckpointStore, Retention } from "../../checkpoint/store.js";
+import { type Command, yes } from "../command.js";
+import { usage } from "../exit.js";
+import { plain } from "../output/text.js";
+import { count } from "../output/units.js";
+
+/** `waymark prune`. */
+export const command: Command = {
+  name: "prune",
+  summary: "Remove old runs that are finished; one in progress or paused is never removed",
+  options: [
+    { flags: "--max-age <age>", text: "remove runs that are older: 30d, 12h, 90m, 2w" },
+    { flags: "--max-runs <count>", text: "keep so many finished runs, the most recent" },
+    { flags: "--dry-run", text: "only say what would be removed" },
+    yes,
+  ],
+  examples: [
+    "waymark prune --max-age 30d --max-runs 50 --dry-run",
+    "waymark prune --max-age 2w --yes",
+  ],
+  run: async (context, values) => {
+    const age = values.text("maxAge");
+    const maxRuns = values.count("maxRuns", 0);
+    if (age === undefined && maxRuns === undefined) {
+      throw usage("prune wants --max-age, --max-runs, or both");
+    }
+    const retention: Retention = {
+      ...(age !== undefined && { maxAgeDays: daysOf(age) }),
+      ...(maxRuns !== undefined && { maxRuns }),
+    };
+    const { print } = context;
+    const seen = await context.store("read");
+    const old = await prune(seen.store, { ...retention, dryRun: true });
+    const isDry = values.flag("dryRun");
+    if (!isDry && old.length > 0) {
+      await context.confirm(`Remove ${count(old.length, "run")} from ${seen.name}?`);
+    }
+    const removed =
+      isDry || old.length === 0
+        ? old
+        : await prune((await context.store("write")).store, retention);
+    print.result({ removed, dryRun: isDry }, () => {
+      const end = `${count(removed.length, "run")} ${isDry ? "would be" : removed.length === 1 ? "was" : "were"} removed`;
+      return [...removed.map(plain), end].join("\n");
+    });
+    return undefined;
+  },
+};
+
+async function prune(store: CheckpointStore, retention: Retention): Promise<readonly string[]> {
+  if (store.prune !== undefined) return store.prune(retention);
+  throw usage("this store can't be pruned");
+}
+
+const units: Readonly<Record<string, number>> = { w: 7, d: 1, h: 1 / 24, m: 1 / 24 / 60 };
+
+function daysOf(text: string): number {
+  const [, number = "", unit = ""] = /^(\d+(?:\.\d+)?)([wdhm])$/.exec(text) ?? [];
+  if (number === "")
+    throw usage(`--max-age wants an age, got "${text}"`, "as in 30d, 12h, 90m, 2w");
+  return Number(number) * (units[unit] ?? 1);
+}

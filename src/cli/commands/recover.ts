@@ -1,0 +1,93 @@
+import type { RunRecovery } from "../../recovery/recover-run.js";
+import type { Command } from "../command.js";
+import { exit, missing } from "../exit.js";
+import type { Look } from "../output/style.js";
+import type { Column } from "../output/table.js";
+
+const looks: Readonly<Record<RunRecovery["outcome"], Look>> = {
+  completed: "green",
+  paused: "yellow",
+  failed: "red",
+  "timed-out": "red",
+  "gave-up": "red",
+  skipped: "dim",
+};
+
+const columns: readonly Column<RunRecovery>[] = [
+  { head: "run", cell: ({ runId }) => runId, least: 12 },
+  { head: "graph", cell: ({ graph }) => graph, least: 8 },
+  { head: "outcome", cell: ({ outcome }) => outcome, look: ({ outcome }) => looks[outcome] },
+  { head: "tries", cell: ({ attempts }) => String(attempts), right: true },
+  { head: "", cell: (run) => whyOf(run), least: 20 },
+];
+
+/** `waymark recover`. */
+export const command: Command = {
+  name: "recover",
+  summary: "Go on with all runs that a dead process left behind",
+  details:
+    "Completed runs are not touched, paused ones wait, and those that a living process works on are " +
+    "left alone. It knows the graphs of the config. The exit code is 1 when a run failed.",
+  options: [
+    {
+      flags: "--max-attempts <count>",
+      text: "how often to try a run that gets no further; 3 by default",
+    },
+    { flags: "--timeout <seconds>", text: "how long one run may take; 300 by default" },
+    { flags: "--concurrency <count>", text: "how many runs at once; 4 by default" },
+  ],
+  examples: ["waymark recover", "waymark recover --max-attempts 1 --timeout 60"],
+  run: async (context, values) => {
+    const [{ recoverRuns }, { loadGraphs }, { inStore }, { Interrupts }] = await Promise.all([
+      import("../../recovery/recover-runs.js"),
+      import("../config/graphs.js"),
+      import("../going/graph-run.js"),
+      import("../going/interrupts.js"),
+    ]);
+    const loaded = Object.entries(await loadGraphs(await context.config()));
+    if (loaded.length === 0) {
+      throw missing("the config has no graphs", "name them under graphs in waymark.config.ts");
+    }
+    const bound = loaded.map(async ([key, graph]) => [key, await inStore(context, graph)] as const);
+    const graphs = Object.fromEntries(await Promise.all(bound));
+    const { print } = context;
+    const interrupts = new Interrupts(context.io, () => print.note("\nstopping …"));
+    const [attempts, seconds, concurrency] = [
+      values.count("maxAttempts", 1),
+      values.count("timeout", 1),
+      values.count("concurrency", 1),
+    ];
+    try {
+      const runs = await recoverRuns({
+        store: (await context.store("write")).store,
+        graphs,
+        signal: interrupts.signal,
+        ...(attempts !== undefined && { maxAttempts: attempts }),
+        ...(seconds !== undefined && { timeoutMs: seconds * 1000 }),
+        ...(concurrency !== undefined && { concurrency }),
+      });
+      const shown = await context.redacted(runs.map((run) => ({ ...run, ...errorOf(run) })));
+      print.result(shown, () =>
+        runs.length === 0 ? "no run was left behind" : print.table(columns, runs),
+      );
+      if (interrupts.happened) return exit.interrupted;
+      const isGood = runs.every(({ outcome }) =>
+        ["completed", "paused", "skipped"].includes(outcome),
+      );
+      return isGood ? exit.ok : exit.problems;
+    } finally {
+      interrupts.end();
+    }
+  },
+};
+
+function errorOf({ error }: RunRecovery): { readonly error?: string } {
+  if (error === undefined) return {};
+  return { error: error instanceof Error ? error.message : String(error) };
+}
+
+function whyOf(run: RunRecovery): string {
+  const { error = "" } = errorOf(run);
+  const why = [run.reason ?? "", run.fellBack ? "fell back by one checkpoint" : "", error];
+  return why.filter((part) => part !== "").join("; ");
+}

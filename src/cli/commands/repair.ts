@@ -1,0 +1,96 @@
+import type { CheckpointStore } from "../../checkpoint/store.js";
+import type { EventMap } from "../../event-map.js";
+import type { EventType } from "../../events.js";
+import { type Command, yes } from "../command.js";
+import { exit } from "../exit.js";
+import { plain } from "../output/text.js";
+import { count } from "../output/units.js";
+import { findRun } from "../store/find.js";
+import { inspectionText } from "./validate.js";
+
+/** What was done for a run. */
+interface Repair {
+  readonly runId: string;
+  /** Where corrupt checkpoints are now. */
+  readonly quarantined: readonly string[];
+  /** The step that the run goes on from; `null` when it has nothing left. */
+  readonly step: number | null;
+  /** Why it was left alone; `""` when it was not. */
+  readonly skipped: string;
+}
+
+/** `waymark repair`. */
+export const command: Command = {
+  name: "repair",
+  summary: "Set corrupt checkpoints aside, so that runs go on from the newest that is whole",
+  details:
+    "What is corrupt goes to the run's quarantine; nothing is deleted. What a dead process left " +
+    "is swept. A run that a living process works on is left alone.",
+  arguments: [
+    { name: "run", text: "the run's id; all runs by default", optional: true, completes: "run" },
+  ],
+  options: [yes],
+  examples: ["waymark repair 019a2f", "waymark repair --yes"],
+  run: async (context, values) => {
+    const { print } = context;
+    const seen = await context.store("read");
+    const all = await seen.store.list();
+    const given = values.arguments[0];
+    const runs = given === undefined ? all : [await findRun(seen, given)];
+    const { inspect } = await import("../inspect/store.js");
+    const found = await inspect(seen, runs, all);
+    const broken = new Set(
+      found.findings
+        .filter(({ level, what }) => level === "problem" || what === "leftover")
+        .map(({ runId }) => runId),
+    );
+    if (broken.size === 0) {
+      print.result([], () => "there is nothing to repair");
+      return exit.ok;
+    }
+    if (!print.json) print.text(inspectionText(found, print));
+    const which = runs.filter((runId) => broken.has(runId) || broken.has(""));
+    await context.confirm(`Repair ${count(which.length, "run")} in ${seen.name}?`);
+    const { store } = await context.store("write");
+    const repairs: Repair[] = [];
+    for (const runId of which) repairs.push(await repair(store, runId));
+    print.result(repairs, () => repairs.map(repairText).join("\n"));
+    return repairs.every(({ step, skipped }) => step !== null && skipped === "")
+      ? exit.ok
+      : exit.problems;
+  },
+};
+
+/** Loads each checkpoint: a store sets aside what it finds corrupt. */
+async function repair(store: CheckpointStore, runId: string): Promise<Repair> {
+  const claim = await store.claim?.(runId);
+  if (store.claim !== undefined && claim === undefined) {
+    return { runId, quarantined: [], step: null, skipped: "a living process works on it" };
+  }
+  const quarantined: string[] = [];
+  const emit = <T extends EventType>(type: T, data: EventMap[T]): void => {
+    if (type !== "checkpoint.quarantine") return;
+    quarantined.push((data as EventMap["checkpoint.quarantine"]).file);
+  };
+  const load = (checkpointId?: string): Promise<{ readonly step: number } | undefined> =>
+    store
+      .load(runId, checkpointId === undefined ? {} : { checkpointId }, { emit })
+      .catch(() => undefined);
+  try {
+    for (const { checkpointId } of (await store.history?.(runId)) ?? []) await load(checkpointId);
+    // What can't tell its own id is looked at when an id is asked for that nothing has.
+    await load("none");
+    const newest = await load();
+    return { runId, quarantined, step: newest?.step ?? null, skipped: "" };
+  } finally {
+    await claim?.release();
+  }
+}
+
+function repairText({ runId: id, quarantined, step, skipped }: Repair): string {
+  const runId = plain(id);
+  if (skipped !== "") return `${runId}: left alone, ${skipped}`;
+  const moved = quarantined.map((file) => `\n  ${plain(file)}`).join("");
+  const end = step === null ? "has no checkpoint left" : `goes on from step ${step}`;
+  return `${runId}: ${end}; ${count(quarantined.length, "checkpoint")} set aside${moved}`;
+}

@@ -1,0 +1,32 @@
+import type { Command } from "../command.js";
+import { plainLines, toJson } from "../output/text.js";
+import { findAt, findRun } from "../store/find.js";
+
+/** `waymark state`. */
+export const command: Command = {
+  name: "state",
+  summary: "Print the State of a run, or a part of it",
+  details: "Values that JSON has no type for are written with a tag, as in a checkpoint.",
+  arguments: [{ name: "run", text: "the run's id, or its beginning", completes: "run" }],
+  options: [
+    { flags: "--at <checkpoint>", text: "a step, or a checkpoint's id; the newest by default" },
+    { flags: "--path <path>", text: "only what is there: data.pages.0" },
+  ],
+  examples: ["waymark state 019a2f --path data.text", "waymark state 019a2f --at 3 --json"],
+  run: async (context, values) => {
+    const opened = await context.store();
+    const { store } = opened;
+    const runId = await findRun(opened, values.argument(0));
+    const given = values.text("at");
+    const at = given === undefined ? {} : await findAt(store, runId, given);
+    const state = await store.load<object>(runId, at);
+    const { stateJson, valueAt } = await import("../output/state-json.js");
+    const json = await stateJson(state, (await context.config()).redact);
+    const path = values.text("path");
+    const value = path === undefined ? json : valueAt(json, path);
+    context.print.result(value, () =>
+      typeof value === "string" ? plainLines(value) : toJson(value, 2),
+    );
+    return undefined;
+  },
+};

@@ -1,0 +1,72 @@
+import { type CheckpointStore, isCheckpointStore } from "../../checkpoint/store.js";
+import { checkPatterns } from "../../codecs/patterns.js";
+import type { CodecOptions } from "../../codecs/pipeline.js";
+import { ConfigError, show } from "../../errors.js";
+import { checkOptions, text } from "../../options.js";
+
+/** A store in a config: its address, that with how it is read and written, or the store itself. */
+export type StoreConfig =
+  | string
+  | { readonly store: string; readonly codec?: CodecOptions }
+  | CheckpointStore;
+
+/** What is in `waymark.config.ts`, `.js`, `.mjs` or `.json`. */
+export interface Config {
+  /** The store to use: an address or one of `stores`. */
+  readonly store?: StoreConfig;
+  /** Stores by name, for `--store NAME`. */
+  readonly stores?: Readonly<Record<string, StoreConfig>>;
+  /** Graphs by name: a StateGraph, a function that makes one, or `./module.ts#export`. */
+  readonly graphs?: Readonly<Record<string, unknown>>;
+  /** How checkpoints are compressed and encrypted, in stores that are given by an address. */
+  readonly codec?: CodecOptions;
+  /** What is never printed, as `redact` of `waymark/codecs` takes it. */
+  readonly redact?: readonly string[];
+  /** Where the event log is: a folder with one for each run, or one file. The store's own folder by default. */
+  readonly log?: string;
+}
+
+/** A config that was read. */
+export interface LoadedConfig extends Config {
+  /** Its file; `""` when there is none. */
+  readonly file: string;
+  /** The folder that paths in it start from. */
+  readonly folder: string;
+}
+
+/**
+ * Refuses what is no config.
+ *
+ * @throws ConfigError that names the field, what it got and what it wants.
+ */
+export function checkConfig(file: string, value: unknown): asserts value is Config {
+  checkOptions(file, value, {
+    store: checkStore,
+    stores: (name, stores) => {
+      for (const [key, store] of entries(name, stores)) checkStore(`${name}.${key}`, store);
+    },
+    graphs: (name, graphs) => {
+      entries(name, graphs);
+    },
+    codec: () => {},
+    redact: checkPatterns,
+    log: text,
+  });
+}
+
+function checkStore(name: string, value: unknown): void {
+  if (isCheckpointStore(value)) return;
+  if (typeof value === "object" && value !== null) {
+    checkOptions(name, value, { store: text, codec: () => {} });
+    text(`${name}.store`, Reflect.get(value, "store"));
+  } else {
+    text(name, value);
+  }
+}
+
+function entries(name: string, value: unknown): [string, unknown][] {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return Object.entries(value);
+  }
+  throw new ConfigError(name, `wants an object, got ${show(value)}`);
+}

@@ -1,0 +1,85 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { show } from "../../errors.js";
+import { StateGraph } from "../../run/state-graph.js";
+import { missing, problem } from "../exit.js";
+import type { LoadedConfig } from "./config.js";
+
+/** A graph of any data. */
+export type AnyGraph = StateGraph<object, string>;
+
+/**
+ * The graph of this name in the config, or in a module: `./article.ts`, `./article.ts#graph`.
+ *
+ * @throws CommandError when there is none, or it is no graph of this copy of waymark.
+ */
+export async function loadGraph(
+  config: LoadedConfig,
+  given: string,
+  cwd: string,
+): Promise<AnyGraph> {
+  const { graphs = {}, folder } = config;
+  const entry = Object.hasOwn(graphs, given) ? graphs[given] : undefined;
+  if (entry !== undefined) return toGraph(entry, folder, given);
+  if (isPath(given)) return toGraph(given, cwd, given);
+  // A run knows its graph by the graph's own name, which need not be its key in the config.
+  for (const [key, value] of Object.entries(graphs)) {
+    const graph = await toGraph(value, folder, key);
+    if (graph.name === given) return graph;
+  }
+  const known = Object.keys(graphs).join(", ");
+  throw missing(
+    `there is no graph "${given}"`,
+    known === ""
+      ? "name it under graphs in waymark.config.ts, or give its module: ./graph.ts#graph"
+      : `the config has ${known}; a module is given as ./graph.ts#graph`,
+  );
+}
+
+/** All graphs of the config. */
+export async function loadGraphs(config: LoadedConfig): Promise<Record<string, AnyGraph>> {
+  const { graphs = {}, folder } = config;
+  const loaded: Record<string, AnyGraph> = {};
+  for (const [key, value] of Object.entries(graphs)) {
+    loaded[key] = await toGraph(value, folder, key);
+  }
+  return loaded;
+}
+
+function isPath(text: string): boolean {
+  return /[/\\]|\.[cm]?[jt]sx?(#|$)/.test(text);
+}
+
+async function toGraph(value: unknown, folder: string, name: string): Promise<AnyGraph> {
+  if (typeof value === "string") return toGraph(await exported(value, folder), folder, name);
+  if (typeof value === "function" && !isClass(value)) return toGraph(await value(), folder, name);
+  if (value instanceof StateGraph) return value;
+  if (typeof Reflect.get(Object(value), "toMermaid") === "function") {
+    throw problem(
+      `graph "${name}" comes from another copy of waymark than this command`,
+      "run the command of its own copy: npx waymark in its folder",
+    );
+  }
+  throw problem(`graph "${name}" wants to be a StateGraph, got ${show(value)}`);
+}
+
+/** What `./module.ts#name` stands for: that export, or else the default, `graph`, or the only graph there is. */
+async function exported(text: string, folder: string): Promise<unknown> {
+  const [path = "", name] = text.split("#");
+  const file = resolve(folder, path);
+  if (!existsSync(file)) throw missing(`there is no module ${file}`);
+  const { loadModule } = await import("./modules.js");
+  const exports = await loadModule(file);
+  if (name !== undefined) {
+    if (Object.hasOwn(exports, name)) return exports[name];
+    throw missing(`${file} exports no "${name}"`, `it has ${Object.keys(exports).join(", ")}`);
+  }
+  const graphs = Object.values(exports).filter((value) => value instanceof StateGraph);
+  const found = exports.default ?? exports.graph ?? (graphs.length === 1 ? graphs[0] : undefined);
+  if (found !== undefined) return found;
+  throw missing(`${file} has no export that is the graph`, `name it: ${path}#name`);
+}
+
+function isClass(value: unknown): boolean {
+  return /^class\b/.test(Function.prototype.toString.call(value));
+}

@@ -1,0 +1,46 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { dirname, extname, join, resolve } from "node:path";
+import { missing, problem } from "../exit.js";
+import { checkConfig, type LoadedConfig } from "./config.js";
+
+const names = ["ts", "mts", "js", "mjs", "json"].map((ending) => `waymark.config.${ending}`);
+
+/**
+ * The config of a folder, or the one that was asked for; an empty one when there is none.
+ *
+ * @param given - the file, `false` for none, `undefined` to look for it.
+ * @throws CommandError when it is not there or can't be loaded; ConfigError when it is no config.
+ */
+export async function loadConfig(
+  cwd: string,
+  given: string | false | undefined,
+): Promise<LoadedConfig> {
+  const file = given === false ? undefined : find(cwd, given);
+  if (file === undefined) return { file: "", folder: cwd };
+  const value: unknown = extname(file) === ".json" ? await json(file) : await module(file);
+  checkConfig(file, value);
+  return { ...value, file, folder: dirname(file) };
+}
+
+function find(cwd: string, given: string | undefined): string | undefined {
+  if (given === undefined) return names.map((name) => join(cwd, name)).find(existsSync);
+  const file = resolve(cwd, given);
+  if (existsSync(file)) return file;
+  throw missing(`there is no config ${file}`);
+}
+
+async function json(file: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(file, "utf8"));
+  } catch (error) {
+    throw problem(`${file} can't be read: ${(error as Error).message}`, "", error);
+  }
+}
+
+async function module(file: string): Promise<unknown> {
+  const { loadModule } = await import("./modules.js");
+  const exports = await loadModule(file);
+  if ("default" in exports) return exports.default;
+  throw problem(`${file} has no default export`, "export default { graphs: { … } }");
+}

@@ -1,0 +1,58 @@
+import { readFile } from "node:fs/promises";
+import { extname } from "node:path";
+import { pathToFileURL } from "node:url";
+import { problem } from "../exit.js";
+
+const typescript = new Set([".ts", ".mts", ".cts", ".tsx"]);
+
+/** What a module exports. */
+export type Exports = Readonly<Record<string, unknown>>;
+
+/**
+ * The exports of a module, TypeScript too. A TypeScript module that imports waymark gets this very
+ * copy of it: its graphs must know the States that this command makes.
+ *
+ * @throws CommandError when it can't be loaded.
+ */
+export async function loadModule(file: string): Promise<Exports> {
+  const url = pathToFileURL(file).href;
+  try {
+    if (!typescript.has(extname(file))) return await import(/* @vite-ignore */ url);
+    const { createJiti } = await import("jiti");
+    const virtualModules = await ownModules();
+    const jiti = createJiti(url, { virtualModules, fsCache: false, interopDefault: false });
+    return await jiti.import<Exports>(file);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const [line = ""] = message.split("\n");
+    throw problem(`${file} can't be loaded: ${line}`, "--debug shows where it fails", error);
+  }
+}
+
+interface Manifest {
+  readonly name: string;
+  readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
+}
+
+/** The entry points of this copy of waymark, by the names that others import them by. */
+async function ownModules(): Promise<Record<string, unknown>> {
+  const manifest = new URL("../../../package.json", import.meta.url);
+  const { name, exports } = JSON.parse(await readFile(manifest, "utf8")) as Manifest;
+  const loaded = Object.entries(exports).map(async ([entry, target]) => {
+    if (typeof target === "string") return [];
+    try {
+      const module = await import(/* @vite-ignore */ entryUrl(target.default));
+      return [[`${name}${entry.slice(1)}`, module]] as const;
+    } catch {
+      // It needs a package that is not installed: whoever imports it will be told.
+      return [];
+    }
+  });
+  return Object.fromEntries((await Promise.all(loaded)).flat());
+}
+
+/** The file of an entry point, built or not, as this file is. */
+function entryUrl(target: string): string {
+  const path = target.replace("./dist/", "../../").replace(/\.js$/, extname(import.meta.url));
+  return new URL(path, import.meta.url).href;
+}

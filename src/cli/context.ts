@@ -1,0 +1,131 @@
+import { resolve } from "node:path";
+import { isCheckpointStore } from "../checkpoint/store.js";
+import type { LogPlace } from "../observers/run-files.js";
+import { ask } from "./ask.js";
+import type { Values } from "./command.js";
+import type { LoadedConfig, StoreConfig } from "./config/config.js";
+import type { AnyGraph } from "./config/graphs.js";
+import { usage } from "./exit.js";
+import type { Io } from "./io.js";
+import { Printer } from "./output/printer.js";
+import { noStore, parseAddress, showAddress } from "./store/address.js";
+import type { Mode, OpenStore } from "./store/open.js";
+
+const DEFAULT_STORE = "file:.waymark";
+
+/** What a command works with. Nothing is read or loaded before it is asked for. */
+export class Context {
+  readonly io: Io;
+  readonly print: Printer;
+  readonly #values: Values;
+  /** By mode and address: what a command has open it uses again. */
+  readonly #opened = new Map<string, OpenStore>();
+  #config: Promise<LoadedConfig> | undefined;
+
+  constructor(io: Io, values: Values) {
+    this.io = io;
+    this.#values = values;
+    this.print = new Printer(io, { json: values.flag("json"), color: !values.denied("color") });
+  }
+
+  /** The config; an empty one when there is none. */
+  config(): Promise<LoadedConfig> {
+    this.#config ??= import("./config/load.js").then(({ loadConfig }) => {
+      const values = this.#values;
+      return loadConfig(this.io.cwd, values.denied("config") ? false : values.text("config"));
+    });
+    return this.#config;
+  }
+
+  /** The store that was asked for, or the default one. It is closed when the command ends. */
+  async store(mode: Mode = "read"): Promise<OpenStore> {
+    const { folder, store } = await this.config();
+    const given = this.#values.text("store") ?? (this.io.env.WAYMARK_STORE || undefined);
+    if (given !== undefined) return this.#open(given, this.io.cwd, mode);
+    return this.#open(store ?? DEFAULT_STORE, folder, mode);
+  }
+
+  /** The store of a text: an address, or a name out of the config. */
+  storeOf(text: string, mode: Mode): Promise<OpenStore> {
+    return this.#open(text, this.io.cwd, mode);
+  }
+
+  /** Whether somebody said which store to use; else a graph uses its own. */
+  async isStoreGiven(): Promise<boolean> {
+    const { store } = await this.config();
+    return (
+      this.#values.text("store") !== undefined || !!this.io.env.WAYMARK_STORE || store !== undefined
+    );
+  }
+
+  async #open(given: StoreConfig, folder: string, mode: Mode): Promise<OpenStore> {
+    const config = await this.config();
+    const { stores = {} } = config;
+    if (typeof given === "string" && Object.hasOwn(stores, given)) {
+      const named = stores[given];
+      if (named !== undefined && named !== given) return this.#open(named, config.folder, mode);
+    }
+    if (isCheckpointStore(given)) {
+      const name = "the config's own store";
+      return { store: given, address: undefined, name, codec: undefined };
+    }
+    const { store: text, codec = config.codec } =
+      typeof given === "string" ? { store: given } : given;
+    const address = parseAddress(text, folder);
+    if (address === undefined) throw noStore(text, Object.keys(stores));
+    const key = `${mode} ${showAddress(address)}`;
+    const known = this.#opened.get(key);
+    if (known !== undefined) return known;
+    // PGlite lets a folder be open once only; a store that was closed opens again when it is used.
+    const other = this.#opened.get(`${mode === "read" ? "write" : "read"} ${showAddress(address)}`);
+    await other?.store.close?.();
+    const { openStore } = await import("./store/open.js");
+    const opened = await openStore(address, mode, codec);
+    this.#opened.set(key, opened);
+    return opened;
+  }
+
+  /** A graph by its name in the config, or out of a module. */
+  async graph(given: string): Promise<AnyGraph> {
+    const { loadGraph } = await import("./config/graphs.js");
+    return loadGraph(await this.config(), given, this.io.cwd);
+  }
+
+  /** Where the events of runs are logged; `undefined` where that is not known. */
+  async log(
+    { address }: OpenStore,
+    given = this.#values.text("log"),
+  ): Promise<LogPlace | undefined> {
+    const { log, folder } = await this.config();
+    const path = given !== undefined ? resolve(this.io.cwd, given) : log && resolve(folder, log);
+    if (path !== undefined) return path.endsWith(".jsonl") ? { path } : { root: path };
+    return address !== undefined && "root" in address ? { root: address.root } : undefined;
+  }
+
+  /** A value without what the config says is never printed. */
+  async redacted<T>(value: T): Promise<T> {
+    const { redact: patterns = [] } = await this.config();
+    if (patterns.length === 0) return value;
+    const { redact } = await import("../codecs/redact.js");
+    return redact(value, patterns) as T;
+  }
+
+  /**
+   * Asks before something that can't be undone.
+   *
+   * @throws CommandError when the answer is no, or there is nobody to ask.
+   */
+  async confirm(question: string): Promise<void> {
+    if (this.#values.flag("yes")) return;
+    if (this.io.stdin.isTTY !== true || this.io.stderr.isTTY !== true) {
+      throw usage(`${question} Nobody can be asked here`, "--yes does it without asking");
+    }
+    if (!(await ask(this.io, question))) throw usage("nothing was done");
+  }
+
+  /** Lets go of all stores. */
+  async close(): Promise<void> {
+    for (const { store } of this.#opened.values()) await store.close?.();
+    this.#opened.clear();
+  }
+}

@@ -1,0 +1,60 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { text as readAll } from "node:stream/consumers";
+import { missing, usage } from "./exit.js";
+import type { Io } from "./io.js";
+
+/** The text of an option: as it is, out of a file (`@data.json`), or out of a pipe (`-`). */
+async function textOf(io: Io, given: string): Promise<string> {
+  if (given === "-") return readAll(io.stdin);
+  if (!given.startsWith("@")) return given;
+  const file = resolve(io.cwd, given.slice(1));
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw missing(`${file} can't be read: ${(error as Error).message}`);
+  }
+}
+
+/**
+ * An object out of an option's JSON.
+ *
+ * @throws CommandError when it is none.
+ */
+export async function readObject(io: Io, option: string, given: string): Promise<object> {
+  const text = await textOf(io, given);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    const hint = 'as in \'{"topic":"cairns"}\', @file.json, or - for a pipe';
+    throw usage(`${option} is not JSON: ${(error as Error).message}`, hint);
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw usage(`${option} wants a JSON object, got ${JSON.stringify(value).slice(0, 40)}`);
+}
+
+/** Any value: what is no JSON is the text itself. */
+export async function readValue(io: Io, given: string): Promise<unknown> {
+  const text = await textOf(io, given);
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * Changes out of `key=value` options.
+ *
+ * @throws CommandError when one has no key.
+ */
+export async function readChanges(io: Io, given: readonly string[]): Promise<object> {
+  const changes: [string, unknown][] = [];
+  for (const text of given) {
+    const at = text.indexOf("=");
+    if (at < 1) throw usage(`--set wants key=value, got "${text}"`);
+    changes.push([text.slice(0, at), await readValue(io, text.slice(at + 1))]);
+  }
+  return Object.fromEntries(changes);
+}

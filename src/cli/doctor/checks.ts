@@ -1,0 +1,126 @@
+import { constants } from "node:fs";
+import { access, lstat, readdir, statfs } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { isLiving } from "../../stores/file/process.js";
+import type { Context } from "../context.js";
+import { bytes, count } from "../output/units.js";
+import type { OpenStore } from "../store/open.js";
+import { version } from "../version.js";
+
+/** What was found out about one thing. */
+export interface Check {
+  readonly name: string;
+  /** `info` is neither good nor bad. */
+  readonly state: "ok" | "warning" | "problem" | "info";
+  readonly text: string;
+}
+
+const LEAST_NODE = 20;
+const LEAST_DISK = 100_000_000;
+
+/** The versions of what is here. */
+export function versions(): readonly Check[] {
+  const { node } = process.versions;
+  const isOld = Number.parseInt(node, 10) < LEAST_NODE;
+  const require = createRequire(import.meta.url);
+  const peers = ["pg", "@electric-sql/pglite", "bullmq", "@opentelemetry/api"].flatMap((name) => {
+    try {
+      return [`${name} ${String(Reflect.get(require(`${name}/package.json`), "version"))}`];
+    } catch {
+      return [];
+    }
+  });
+  return [
+    { name: "waymark", state: "info", text: version() },
+    {
+      name: "node",
+      state: isOld ? "problem" : "ok",
+      text: isOld ? `${node}; ${LEAST_NODE} or newer is needed` : node,
+    },
+    { name: "packages", state: "info", text: peers.join(", ") || "none of the optional ones" },
+  ];
+}
+
+/** Whether the config can be loaded, and its graphs. */
+export async function configChecks(context: Context): Promise<readonly Check[]> {
+  try {
+    const config = await context.config();
+    if (config.file === "") return [{ name: "config", state: "info", text: "none" }];
+    const { loadGraphs } = await import("../config/graphs.js");
+    const graphs = Object.values(await loadGraphs(config));
+    for (const graph of graphs) graph.validate();
+    const names = graphs.map(({ name }) => name).join(", ");
+    const text = graphs.length === 0 ? config.file : `${config.file}, graphs: ${names}`;
+    return [{ name: "config", state: "ok", text }];
+  } catch (error) {
+    return [{ name: "config", state: "problem", text: (error as Error).message }];
+  }
+}
+
+/** Whether the store can be reached and read. */
+export async function storeChecks(context: Context): Promise<readonly Check[]> {
+  let opened: OpenStore;
+  try {
+    opened = await context.store();
+    const runs = await opened.store.list();
+    const text = `${opened.name}, ${count(runs.length, "run")}`;
+    const check: Check = { name: "store", state: "ok", text };
+    return [check, ...(await folderChecks(opened))];
+  } catch (error) {
+    return [{ name: "store", state: "problem", text: (error as Error).message }];
+  }
+}
+
+async function folderChecks({ address }: OpenStore): Promise<readonly Check[]> {
+  if (address === undefined || !("root" in address)) return [];
+  const { root } = address;
+  const place = await existing(root);
+  return [
+    ...(await permissions(root, place)),
+    ...(await disk(place)),
+    ...(place === root ? await claims(root) : []),
+  ];
+}
+
+/** The folder, or the one around it that is there. */
+async function existing(folder: string): Promise<string> {
+  const there = await lstat(folder).catch(() => undefined);
+  return there !== undefined || dirname(folder) === folder ? folder : existing(dirname(folder));
+}
+
+async function permissions(root: string, place: string): Promise<readonly Check[]> {
+  const name = "permissions";
+  try {
+    await access(place, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch {
+    return [{ name, state: "problem", text: `${place} can't be written by this user` }];
+  }
+  if (place !== root) {
+    return [{ name, state: "ok", text: `${root} is not there yet; it can be made` }];
+  }
+  const { mode } = await lstat(root);
+  const isOpen = process.platform !== "win32" && (mode & 0o077) !== 0;
+  const shown = (mode & 0o777).toString(8);
+  return isOpen
+    ? [{ name, state: "warning", text: `${root} is ${shown}: others may look into it; chmod 700` }]
+    : [{ name, state: "ok", text: `${root} is for its owner only (${shown})` }];
+}
+
+async function disk(place: string): Promise<readonly Check[]> {
+  const { bavail, bsize } = await statfs(place);
+  const free = bavail * bsize;
+  const isLow = free < LEAST_DISK;
+  return [{ name: "disk", state: isLow ? "problem" : "ok", text: `${bytes(free)} free` }];
+}
+
+async function claims(root: string): Promise<readonly Check[]> {
+  const names = await readdir(join(root, ".claims")).catch(() => []);
+  const owners = names.flatMap(
+    (name) => /@(\d+-\d+-[\da-f]{8}-[\da-f]{8})\.\d+$/.exec(name)?.[1] ?? [],
+  );
+  const living = owners.filter((owner) => isLiving(owner) !== false).length;
+  const dead = owners.length - living;
+  const text = `${count(living, "run")} at work, ${dead} left by dead processes`;
+  return [{ name: "claims", state: "info", text }];
+}

@@ -1,0 +1,43 @@
+import { statSync } from "node:fs";
+import { logFiles } from "../../observers/event-log/files.js";
+import { LOG_FILE, type LogLine, readEventLog } from "../../observers/event-log/reader.js";
+import { type LogPlace, runPath } from "../../observers/run-files.js";
+
+/** Reads what has come into a run's log since it was last asked. */
+export class EventTail {
+  readonly #place: LogPlace;
+  readonly #runId: string;
+  #seen = 0;
+  #size = -1;
+
+  constructor(place: LogPlace, runId: string) {
+    this.#place = place;
+    this.#runId = runId;
+  }
+
+  /** The new lines, oldest first. Where nothing was written, nothing is read. */
+  async next(): Promise<readonly LogLine[]> {
+    const size = this.#bytes();
+    if (size === this.#size) return [];
+    const fresh: LogLine[] = [];
+    let count = 0;
+    for await (const line of readEventLog(this.#place, this.#runId)) {
+      if (++count > this.#seen) fresh.push(line);
+    }
+    // Old files of a log may go while it is followed.
+    this.#seen = count;
+    this.#size = size;
+    return fresh;
+  }
+
+  #bytes(): number {
+    const files = logFiles(runPath(this.#place, this.#runId, LOG_FILE));
+    const sizes = files.map((file) => statSync(file, { throwIfNoEntry: false })?.size ?? 0);
+    return sizes.reduce((sum, one) => sum + one, 0);
+  }
+}
+
+/** Whether an event is the last of a run, for now. */
+export function isEnd({ event }: LogLine): boolean {
+  return event === "graph.complete" || event === "graph.fail" || event === "graph.pause";
+}

@@ -1,0 +1,55 @@
+import type { CheckpointAt, CheckpointStore } from "../../checkpoint/store.js";
+import type { RunStatus } from "../../state/record.js";
+import { newRunId } from "../../state/run-id.js";
+import { State } from "../../state/state.js";
+
+/*
+ * What `fork` and `rollback` of a graph do, without the graph: nothing runs, so its nodes are not
+ * needed. The State stays of the version it was saved with, and is migrated when it is resumed.
+ */
+
+/** Saves a new run out of a checkpoint, with changes merged in. */
+export async function forkRun(
+  store: CheckpointStore,
+  runId: string,
+  at: CheckpointAt,
+  changes: object,
+): Promise<State<object>> {
+  const source = await store.load<object>(runId, at);
+  const fields = State.fields(source.merge(changes));
+  const { checkpointId, graph } = source;
+  const identity = { runId: newRunId(), parent: { runId, checkpointId }, graph };
+  const fork = State.fromFields<object>({
+    ...fields,
+    identity,
+    saved: { checkpointId, sequence: 0 },
+  });
+  return store.save(ready(fork, "fork"));
+}
+
+/** Saves a checkpoint of a run once more, as its newest. */
+export async function rollBackRun(
+  store: CheckpointStore,
+  runId: string,
+  at: CheckpointAt,
+): Promise<State<object>> {
+  const { sequence } = await store.load<object>(runId);
+  const state = await store.load<object>(runId, at);
+  const { checkpointId } = state;
+  return store.save(ready(state.savedAs({ checkpointId, sequence }), "rollback"));
+}
+
+function ready(state: State<object>, reason: string): State<object> {
+  return State.progressed(state, {
+    status: statusOf(state),
+    error: undefined,
+    reason,
+    recovery: undefined,
+  });
+}
+
+function statusOf({ pauses, checkpointNode, status }: State<object>): RunStatus {
+  if (pauses.length > 0) return "paused";
+  if (checkpointNode === "") return "pending";
+  return status === "completed" ? status : "in_progress";
+}

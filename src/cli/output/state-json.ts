@@ -1,0 +1,37 @@
+import type { StateJSON } from "../../state/json.js";
+import type { State } from "../../state/state.js";
+import { missing } from "../exit.js";
+
+/** A State as JSON without what the patterns name. */
+export async function stateJson(
+  state: State<object>,
+  redact: readonly string[] | undefined,
+): Promise<StateJSON> {
+  const json = state.toJSON();
+  if (redact === undefined || redact.length === 0) return json;
+  const [{ redactState }, { Patterns }] = await Promise.all([
+    import("../../codecs/redact-state.js"),
+    import("../../codecs/patterns.js"),
+  ]);
+  return redactState(json, new Patterns(redact));
+}
+
+/**
+ * What is at a path of keys and indexes: `data.pages.0`, `data.pages[0]`.
+ *
+ * @throws CommandError that says how far it leads.
+ */
+export function valueAt(tree: unknown, path: string): unknown {
+  const keys = path.replace(/\[(\d+)\]/g, ".$1").split(".");
+  let value = tree;
+  for (const [depth, key] of keys.entries()) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) {
+      const known = typeof value === "object" && value !== null ? Object.keys(value) : [];
+      const at = keys.slice(0, depth).join(".") || "the state";
+      const has = known.length === 0 ? "nothing" : known.slice(0, 20).join(", ");
+      throw missing(`there is no ${keys.slice(0, depth + 1).join(".")}`, `${at} has ${has}`);
+    }
+    value = Reflect.get(value, key);
+  }
+  return value;
+}

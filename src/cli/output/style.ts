@@ -1,0 +1,36 @@
+import type { Io, Output } from "../io.js";
+
+/** A look of text. */
+export type Look = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
+
+const codes: Readonly<Record<Look, number>> = {
+  bold: 1,
+  dim: 90,
+  red: 31,
+  green: 32,
+  yellow: 33,
+  cyan: 36,
+};
+
+/** Gives text a look, or leaves it as it is. */
+export type Paint = (look: Look | undefined, text: string) => string;
+
+/** Paints on terminals only, and not where NO_COLOR or `--no-color` says so. */
+export function painter(output: Output, env: Io["env"], wanted: boolean): Paint {
+  const isOn = wanted && output.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
+  return (look, text) =>
+    isOn && look !== undefined ? `\u001b[${codes[look]}m${text}\u001b[0m` : text;
+}
+
+const looks: Readonly<Record<string, Look>> = {
+  completed: "green",
+  failed: "red",
+  paused: "yellow",
+  in_progress: "cyan",
+  pending: "dim",
+};
+
+/** The look of a run's status. */
+export function lookOf(status: string): Look | undefined {
+  return looks[status];
+}

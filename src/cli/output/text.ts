@@ -1,0 +1,62 @@
+/** What a terminal would obey, or what would turn a text around: none of it comes from us. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+const UNSAFE_BUT_LINES =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+const short: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+function escaped(character: string): string {
+  const code = character.charCodeAt(0);
+  const hex = code.toString(16);
+  return short[character] ?? (code < 256 ? `\\x${hex.padStart(2, "0")}` : `\\u${hex}`);
+}
+
+/** Text out of a run on one line: what a terminal would obey is shown, not sent. */
+export function plain(text: string): string {
+  return text.replace(UNSAFE, escaped);
+}
+
+/** The same for text that may have lines and tabs. */
+export function plainLines(text: string): string {
+  return text.replace(UNSAFE_BUT_LINES, escaped);
+}
+
+/** JSON that is safe to print: `JSON.stringify` leaves some characters as they are that a terminal obeys. */
+export function toJson(value: unknown, indent?: number): string {
+  const text = JSON.stringify(value, bigints, indent) ?? "null";
+  return text.replace(UNSAFE_BUT_LINES, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+}
+
+function bigints(_key: string, value: unknown): unknown {
+  return typeof value === "bigint" ? String(value) : value;
+}
+
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u;
+const NARROW = /\p{Mark}/u;
+
+/** How many columns of a terminal a text takes. */
+export function widthOf(text: string): number {
+  let width = 0;
+  for (const character of text) {
+    width += WIDE.test(character) ? 2 : NARROW.test(character) ? 0 : 1;
+  }
+  return width;
+}
+
+/** A text that takes at most so many columns; what was cut off is shown by a dot-dot-dot. */
+export function cut(text: string, width: number): string {
+  if (widthOf(text) <= width) return text;
+  let kept = "";
+  let used = 0;
+  for (const character of text) {
+    used += widthOf(character);
+    if (used > width - 1) break;
+    kept += character;
+  }
+  return `${kept}…`;
+}

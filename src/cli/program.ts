@@ -1,0 +1,120 @@
+import { Command as Commander, CommanderError } from "commander";
+import { type Command, type Option, sharedOptions, Values } from "./command.js";
+import { commandNames, loadCommands } from "./commands/index.js";
+import { Context } from "./context.js";
+import { exit, explain } from "./exit.js";
+import { epilogue, examplesOf } from "./help.js";
+import type { Io } from "./io.js";
+import { Printer } from "./output/printer.js";
+import { plainLines } from "./output/text.js";
+import { version } from "./version.js";
+
+/**
+ * The `waymark` command.
+ *
+ * @param argv - what comes after the command's name.
+ * @returns the exit code. It never rejects.
+ */
+export async function main(argv: readonly string[], io: Io): Promise<number> {
+  const print = new Printer(io, { json: false, color: !argv.includes("--no-color") });
+  try {
+    return await run(argv, io);
+  } catch (error) {
+    if (error instanceof CommanderError) return misused(error, argv, print);
+    const { code, message, hint } = explain(error);
+    print.error(message, hint);
+    if (argv.includes("--debug")) io.stderr.write(`${plainLines(stackOf(error))}\n`);
+    return code;
+  }
+}
+
+async function run(argv: readonly string[], io: Io): Promise<number> {
+  const program = new Commander("waymark")
+    .description("See, check, compare, repair and continue runs.")
+    .usage("<command> [arguments] [options]")
+    .version(version(), "--version", "print the version")
+    .helpOption("--help", "print this help")
+    .helpCommand("help [command]", "print the help of a command")
+    .configureHelp({
+      showGlobalOptions: true,
+      helpWidth: Math.min(io.stdout.columns ?? 80, 100),
+      minWidthToWrap: 20,
+    })
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: () => {},
+      outputError: () => {},
+    })
+    .exitOverride()
+    .addHelpText("after", epilogue());
+  for (const option of sharedOptions) add(program, option);
+  let code: number = exit.ok;
+  for (const command of await loadCommands(named(argv))) {
+    declare(program, command, async (values) => {
+      const context = new Context(io, values);
+      try {
+        code = (await command.run(context, values)) ?? exit.ok;
+      } finally {
+        await context.close();
+      }
+    });
+  }
+  await program.parseAsync(argv.length === 0 ? ["--help"] : [...argv], { from: "user" });
+  return code;
+}
+
+/** The commands that are named somewhere; all of them where none is, as their help is wanted then. */
+function named(argv: readonly string[]): readonly string[] {
+  const found = argv.filter((word) => commandNames.includes(word));
+  const isHelp = argv.includes("help") || found.length === 0;
+  return isHelp ? commandNames : found;
+}
+
+function declare(
+  program: Commander,
+  command: Command,
+  action: (values: Values) => Promise<void>,
+): void {
+  const { name, summary, details = "", arguments: args = [], options = [] } = command;
+  const declared = program
+    .command(name)
+    .summary(summary)
+    .description(details === "" ? `${summary}.` : `${summary}.\n\n${details}`)
+    .addHelpText("after", examplesOf(command));
+  for (const { name: argument, text, optional, many } of args) {
+    const inner = `${argument}${many === true ? "..." : ""}`;
+    declared.argument(optional === true ? `[${inner}]` : `<${inner}>`, text);
+  }
+  for (const option of options) add(declared, option);
+  declared.action(() =>
+    action(new Values(declared.processedArgs, declared.optsWithGlobals<Record<string, unknown>>())),
+  );
+}
+
+function add(command: Commander, { flags, text, many, choices }: Option): void {
+  const option = command.createOption(flags, text);
+  if (choices !== undefined) option.choices(choices);
+  const parse = option.parseArg;
+  if (many === true) {
+    option.argParser((value: string, before: unknown) => {
+      parse?.(value, undefined);
+      return [...(Array.isArray(before) ? before : []), value];
+    });
+  }
+  command.addOption(option);
+}
+
+/** Help and version are thrown too; all else was not used as it must be. */
+function misused(error: CommanderError, argv: readonly string[], print: Printer): number {
+  if (error.exitCode === 0) return exit.ok;
+  const [name] = argv.filter((word) => commandNames.includes(word));
+  const message = error.message.replace(/^error: /, "").replace(/\n/g, " ");
+  print.error(message, `try: waymark ${name === undefined ? "" : `${name} `}--help`);
+  return exit.usage;
+}
+
+function stackOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause === undefined ? "" : `\ncaused by ${stackOf(error.cause)}`;
+  return `${error.stack ?? error.message}${cause}`;
+}

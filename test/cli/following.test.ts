@@ -1,0 +1,152 @@
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { articleRun, json, project, touch, waymark } from "./harness.js";
+
+const start = (more: object = {}) => JSON.stringify({ topic: "cairns", parts: [], ...more });
+
+const line = (event: string, more: object = {}): string =>
+  `${JSON.stringify({ ts: "2026-01-01T00:00:00.000Z", event, run: "monday", step_id: "", parent_id: "", node: "draft", source: "article", ...more })}\n`;
+
+function logged(folder: string, ...lines: string[]): string {
+  mkdirSync(join(folder, ".waymark/monday"), { recursive: true });
+  const file = join(folder, ".waymark/monday/events.jsonl");
+  writeFileSync(file, lines.join(""));
+  return file;
+}
+
+test.each(["file:.waymark", "journal:.waymark"])(
+  "watch follows a run in %s until it ends",
+  async (store) => {
+    const folder = project(store);
+    const gate = join(folder, "gate");
+    let went = (): void => {};
+    const began = new Promise<void>((done) => {
+      went = done;
+    });
+    const onError = (text: string): void => {
+      if (text.includes("slow  review")) went();
+    };
+    const running = waymark(
+      { cwd: folder, columns: 80, onError },
+      "run",
+      "slow",
+      "--id",
+      "monday",
+      "--data",
+      start({ gate }),
+    );
+    await began;
+    const watched = waymark(folder, "watch", "monday", "--every", "10");
+    const watchedJson = waymark(folder, "watch", "monday", "--every", "10", "--json");
+    touch(folder, "gate");
+    expect((await running).code).toBe(0);
+    const { code, out, err } = await watched;
+    expect(code).toBe(0);
+    expect(out).toMatch(/checkpoint +draft +step 1 +in_progress +interval\n/);
+    expect(out).toMatch(/checkpoint +review +step 2 +completed +complete\n/);
+    expect(err).toBe("run monday completed after 2 steps\n");
+    const lines = (await watchedJson).out
+      .trim()
+      .split("\n")
+      .map((text) => JSON.parse(text));
+    expect(lines.at(-1)).toMatchObject({ status: "completed", step: 2 });
+  },
+);
+
+test("watch tells of runs that failed or wait, and of those that are gone", async () => {
+  const folder = project();
+  await waymark(folder, "run", "flaky", "--id", "failed", "--data", start());
+  const failed = await waymark(folder, "watch", "failed");
+  expect(failed.code).toBe(1);
+  expect(failed.err).toBe("run failed failed after 1 step: offline\\x1b[2J\n");
+  await waymark(folder, "run", "asking", "--id", "waits", "--data", start());
+  const paused = await waymark(folder, "watch", "waits");
+  expect(paused.code).toBe(0);
+  expect(paused.err).toBe("run waits is paused after 0 steps: needs a look\n");
+  expect((await waymark(folder, "watch", "never")).code).toBe(3);
+  expect((await waymark(folder, "watch", "waits", "--every", "1")).code).toBe(2);
+});
+
+test("watch shows the events of a run that is logged, and ends when its checkpoints go", async () => {
+  const folder = project();
+  await articleRun(folder);
+  await waymark(folder, "rollback", "monday", "--to", "1", "--yes");
+  const file = logged(folder, line("graph.start"), line("node.start"));
+  let printed = 0;
+  const watching = waymark(folder, "watch", "monday", "--every", "10");
+  const removing = waymark(folder, "watch", "monday", "--every", "10", "--json").then(({ out }) => {
+    printed = out.trim().split("\n").length;
+  });
+  appendFileSync(file, line("node.complete", { durationMs: 3 }) + line("graph.complete"));
+  const { FileStore } = await import("waymark/stores/file");
+  await new FileStore({ root: join(folder, ".waymark") }).delete("monday");
+  const { code, out, err } = await watching;
+  await removing;
+  expect(code).toBe(0);
+  expect(out).toMatch(/node\.start +draft/);
+  expect(err).toMatch(/run monday (completed|has no checkpoints any more)/);
+  expect(printed).toBeGreaterThan(1);
+});
+
+test("Ctrl-C ends a watch and leaves the run alone", async () => {
+  const folder = project();
+  await articleRun(folder);
+  await waymark(folder, "rollback", "monday", "--to", "1", "--yes");
+  const onStart = (interrupt: () => void): void => {
+    setImmediate(interrupt);
+  };
+  const { code, err } = await waymark({ cwd: folder, onStart }, "watch", "monday");
+  expect(code).toBe(130);
+  expect(err).toContain("run monday goes on; so does: waymark watch monday");
+  expect((await waymark({ cwd: folder, onStart }, "log", "monday", "--follow")).code).toBe(130);
+  expect((await waymark({ cwd: folder, onStart: (stop) => stop() }, "recover")).code).toBe(130);
+});
+
+test("log prints events, all or some", async () => {
+  const folder = project("file:.waymark", 'redact: ["*.token"]');
+  logged(
+    folder,
+    line("graph.start", { node: "", token: "s3cret", usage: { a: 1 } }),
+    line("node.start", { step: 0, note: "two words" }),
+    line("graph.complete", { node: "" }),
+  );
+  const { code, out } = await waymark(folder, "log", "monday");
+  expect(code).toBe(0);
+  expect(out).toBe(
+    '2026-01-01T00:00:00.000Z  graph.start          token=[redacted] usage={"a":1}\n' +
+      '2026-01-01T00:00:00.000Z  node.start           draft  step=0 note="two words"\n' +
+      "2026-01-01T00:00:00.000Z  graph.complete\n",
+  );
+  const some = await waymark(folder, "log", "monday", "--event", "node.", "--json");
+  expect(JSON.parse(some.out)).toMatchObject({ event: "node.start", note: "two words" });
+  expect((await waymark(folder, "log", "monday", "--follow")).code).toBe(0);
+  const file = join(".waymark", "monday", "events.jsonl");
+  expect((await waymark(folder, "log", "monday", "--log", file)).out).toBe(out);
+});
+
+test("log says where it has looked", async () => {
+  const folder = project();
+  await articleRun(folder);
+  const { code, err } = await waymark(folder, "log", "monday");
+  expect(code).toBe(3);
+  expect(err).toMatch(/there is no log of run "monday" in .*\.waymark \(--log PLACE\)/);
+  writeFileSync(
+    join(folder, "own.mts"),
+    'import { MemoryStore } from "waymark"; export default { store: new MemoryStore() };',
+  );
+  expect((await waymark(folder, "log", "monday", "--config", "own.mts")).err).toContain(
+    "it is not known where the log is (--log FOLDER)",
+  );
+});
+
+test("the log of the config is used", async () => {
+  const folder = project("journal:runs", 'log: "logs"');
+  mkdirSync(join(folder, "logs/monday"), { recursive: true });
+  writeFileSync(
+    join(folder, "logs/monday/events.jsonl"),
+    line("graph.start") + line("graph.pause"),
+  );
+  expect((await waymark(folder, "log", "monday")).code).toBe(0);
+  expect(await json(folder, "show", "monday")).toMatchObject({ status: "paused" });
+});

@@ -1,0 +1,145 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { afterEach } from "vitest";
+import type { Io } from "../../src/cli/io.js";
+import { main } from "../../src/cli/program.js";
+
+const folders: string[] = [];
+
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+/** What is different from a pipe in an empty folder. */
+export interface World {
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Whether all is a terminal of this width. */
+  readonly columns?: number;
+  /** What is typed, or piped. */
+  readonly input?: string;
+  /** Is given what a Ctrl-C does. */
+  readonly onStart?: (interrupt: () => void) => void;
+  /** Is told each text that is printed to stderr. */
+  readonly onError?: (text: string) => void;
+}
+
+/** How the command ended, and what it printed. */
+export interface Ended {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+  /** With what code it left at once, if it did. */
+  readonly left: number | undefined;
+}
+
+/** Calls the command in this process. */
+export async function waymark(world: World | string, ...args: string[]): Promise<Ended> {
+  const {
+    cwd,
+    env = {},
+    columns,
+    input = "",
+    onStart,
+    onError,
+  }: World = typeof world === "string" ? { cwd: world } : world;
+  let [out, err] = ["", ""];
+  let left: number | undefined;
+  const tty = columns === undefined ? {} : { isTTY: true, columns };
+  const stdin = Object.assign(new PassThrough(), tty);
+  stdin.end(input);
+  const io: Io = {
+    stdin,
+    stdout: { ...tty, write: (text) => (out += text) },
+    stderr: {
+      ...tty,
+      write: (text) => {
+        err += text;
+        onError?.(text);
+      },
+    },
+    env,
+    cwd,
+    onInterrupt: (handler) => {
+      onStart?.(handler);
+      return () => {};
+    },
+    exit: (code) => {
+      left = code;
+    },
+  };
+  const code = await main(args, io);
+  return { code, out, err, left };
+}
+
+/** The same, with what it printed as JSON. */
+export async function json(world: World | string, ...args: string[]): Promise<unknown> {
+  const { code, out, err } = await waymark(world, ...args, "--json");
+  if (out === "") throw new Error(`exit code ${code}: ${err}`);
+  return JSON.parse(out);
+}
+
+/** A new folder that is removed after the test. */
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "waymark-cli-"));
+  folders.push(folder);
+  return folder;
+}
+
+const graphs = join(import.meta.dirname, "fixtures/graphs.ts");
+
+/** A folder with a config that names the graphs of the fixture, and a store. */
+export function project(store = "file:.waymark", more = ""): string {
+  const folder = newFolder();
+  const config = `import * as graphs from ${JSON.stringify(graphs)};
+export default { store: ${JSON.stringify(store)}, graphs: { ...graphs }, ${more} };
+`;
+  writeFileSync(join(folder, "waymark.config.ts"), config);
+  return folder;
+}
+
+/** All files below a folder, with their size, time and content: what must stay as it is. */
+export function contentOf(folder: string): Readonly<Record<string, string>> {
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).sort();
+  return Object.fromEntries(
+    names.map((name) => {
+      const path = join(folder, name);
+      const stats = statSync(path);
+      const content = stats.isFile() ? readFileSync(path, "latin1") : "";
+      return [name, `${stats.mtimeMs} ${stats.mode} ${content}`];
+    }),
+  );
+}
+
+/** Changes a byte in the middle of a file. */
+export function spoil(path: string, at = 0.5): void {
+  const bytes = readFileSync(path);
+  const index = Math.floor(bytes.length * at);
+  bytes[index] = (bytes[index] ?? 0) ^ 1;
+  writeFileSync(path, bytes);
+}
+
+/** Writes an empty file, and the folder around it. */
+export function touch(folder: string, name: string): string {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, name), "");
+  return join(folder, name);
+}
+
+const data = JSON.stringify({ topic: "cairns", parts: [], token: "s3cret" });
+
+/** A run of `article` that has completed. */
+export async function articleRun(folder: string, id = "monday"): Promise<void> {
+  const { code, err } = await waymark(folder, "run", "article", "--id", id, "--data", data);
+  if (code !== 0) throw new Error(err);
+}

@@ -1,0 +1,114 @@
+import { describe, expect, test } from "vitest";
+import { changesBetween } from "../../src/cli/diff/changes.js";
+import { explain } from "../../src/cli/exit.js";
+import { painter } from "../../src/cli/output/style.js";
+import { facts, table } from "../../src/cli/output/table.js";
+import { cut, plain, plainLines, toJson, widthOf } from "../../src/cli/output/text.js";
+import { ago, bytes, count, dollars, duration } from "../../src/cli/output/units.js";
+
+const paint = (_look: unknown, text: string): string => text;
+
+describe("a table", () => {
+  const columns = [
+    { head: "name", cell: (row: string) => row, least: 4 },
+    { head: "n", cell: (row: string) => String(row.length), right: true },
+  ];
+
+  test("stands in columns", () => {
+    expect(table(columns, ["a", "abcdefghijkl"], 80, paint)).toBe(
+      "name           n\na              1\nabcdefghijkl  12",
+    );
+  });
+
+  test("fits the width, as far as its columns may shrink", () => {
+    expect(table(columns, ["a", "abcdefghijkl"], 10, paint)).toBe(
+      "name     n\na        1\nabcde…  12",
+    );
+    expect(table(columns, ["abcdefghijkl"], 1, paint)).toBe("name   n\nabc…  12");
+  });
+
+  test("counts wide characters as two columns", () => {
+    expect(table(columns, ["山山", "abcde"], 80, paint)).toBe("name   n\n山山   2\nabcde  5");
+  });
+});
+
+test("facts that are not there are left out", () => {
+  expect(
+    facts(
+      [
+        ["a", "1"],
+        ["longer", undefined],
+        ["bc", ""],
+        ["d", "2\n"],
+      ],
+      paint,
+    ),
+  ).toBe("a  1\nd  2\\n");
+  expect(facts([], paint)).toBe("");
+});
+
+describe("text", () => {
+  test("shows what a terminal would obey", () => {
+    expect(plain("a\n\t\u001b[31m\u0085\u202e")).toBe("a\\n\\t\\x1b[31m\\x85\\u202e");
+    expect(plainLines("a\n\tb\u001b")).toBe("a\n\tb\\x1b");
+    expect(toJson({ a: "\u001b\u009b\u2028", b: 1n })).toBe(
+      '{"a":"\\u001b\\u009b\\u2028","b":"1"}',
+    );
+    expect(toJson(undefined)).toBe("null");
+  });
+
+  test("is measured and cut by what it takes on the screen", () => {
+    expect(widthOf("aé山e\u0301🙂")).toBe(7);
+    expect(cut("山山山", 4)).toBe("山…");
+    expect(cut("abc", 3)).toBe("abc");
+  });
+});
+
+test("colours are for terminals that want them", () => {
+  const red = (output: object, env = {}, wanted = true) =>
+    painter(output as never, env, wanted)("red", "x");
+  expect(red({ isTTY: true })).toBe("\u001b[31mx\u001b[0m");
+  expect(red({})).toBe("x");
+  expect(red({ isTTY: true }, { NO_COLOR: "1" })).toBe("x");
+  expect(red({ isTTY: true }, { TERM: "dumb" })).toBe("x");
+  expect(red({ isTTY: true }, {}, false)).toBe("x");
+});
+
+test("units", () => {
+  const now = Date.parse("2026-01-02T00:00:00Z");
+  expect(ago("2026-01-02T00:00:00Z", now)).toBe("now");
+  expect(ago("2026-01-01T23:57:00Z", now)).toBe("3 min ago");
+  expect(ago("2025-12-01T00:00:00Z", now)).toBe("32 d ago");
+  expect(ago("never", now)).toBe("never");
+  expect(duration(5)).toBe("5 ms");
+  expect([dollars(0), dollars(0.004), dollars(1.239)]).toEqual(["", "$0.004", "$1.24"]);
+  expect([bytes(12), bytes(1234), bytes(123_456), bytes(5e15)]).toEqual([
+    "12 B",
+    "1.2 KB",
+    "123 KB",
+    "5000 TB",
+  ]);
+  expect([count(1, "run"), count(2, "run")]).toEqual(["1 run", "2 runs"]);
+});
+
+test("differences go down to the values", () => {
+  expect(changesBetween({ a: [1, 2, 3], b: { c: 1 } }, { a: [1, 9, 3], b: { d: 1 } })).toEqual([
+    { op: "change", path: "a.1", before: 2, after: 9 },
+    { op: "remove", path: "b.c", before: 1 },
+    { op: "add", path: "b.d", after: 1 },
+  ]);
+  expect(changesBetween({ a: [1, 2, 3] }, { a: [1, 3] })).toEqual([
+    { op: "remove", path: "a.1", before: 2 },
+  ]);
+  expect(changesBetween({ a: [{ x: 1 }] }, { a: [{ x: 2 }] })).toEqual([
+    { op: "change", path: "a.0.x", before: 1, after: 2 },
+  ]);
+  expect(changesBetween({ a: null }, { a: {} })).toEqual([
+    { op: "change", path: "a", before: null, after: {} },
+  ]);
+  expect(changesBetween([1], { 0: 1 })).toHaveLength(1);
+});
+
+test("anything thrown has an exit code", () => {
+  expect(explain("text")).toEqual({ code: 1, message: "text", hint: "" });
+});

@@ -1,0 +1,246 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Built, buildPackage, removeBuilt, run, start } from "./built.js";
+import { spoil } from "./harness.js";
+
+let built: Built;
+
+beforeAll(async () => {
+  built = await buildPackage();
+});
+
+afterAll(() => removeBuilt(built));
+
+const graph = `import { existsSync } from "node:fs";
+import { StateGraph } from "waymark";
+import { eventLog } from "waymark/observers/event-log";
+
+interface Data { parts: string[]; gate?: string }
+const node = (name: string) => async ({ data }: { data: Data }, { signal }: { signal: AbortSignal }) => {
+  while (name === "review" && data.gate !== undefined && !existsSync(data.gate)) {
+    signal.throwIfAborted();
+    await new Promise((done) => setTimeout(done, 5));
+  }
+  return { parts: [...data.parts, name] };
+};
+export const graph = new StateGraph<Data>({ name: "article", observer: eventLog({ root: process.env.LOG ?? "runs" }) })
+  .addNode("draft", node("draft"))
+  .addNode("review", node("review"))
+  .addNode("publish", node("publish"))
+  .addEdge("draft", "review")
+  .addEdge("review", "publish")
+  .setEntryPoint("draft")
+  .setExitPoint("publish");
+`;
+
+let projects = 0;
+
+/** A user's project beside the package, with a config of this kind. */
+function project(store: string, kind: "ts" | "mjs" = "ts"): string {
+  const folder = join(built.folder, `project-${++projects}`);
+  mkdirSync(folder);
+  const types =
+    /: (Data|string|AbortSignal)(?=[,)])|: \{ (data: Data|signal: AbortSignal) \}|<Data>|^interface.*\n/gm;
+  writeFileSync(join(folder, `graph.${kind}`), kind === "ts" ? graph : graph.replace(types, ""));
+  writeFileSync(
+    join(folder, `waymark.config.${kind}`),
+    `import { graph } from "./graph.${kind}";\nexport default { store: "${store}", graphs: { article: graph } };\n`,
+  );
+  return folder;
+}
+
+const data = (gate?: string) => JSON.stringify({ parts: [], gate });
+
+describe.each([
+  { store: "file:runs", kind: "ts" },
+  { store: "journal:runs", kind: "mjs" },
+] as const)("in $store with a config in .$kind, as a process", ({ store, kind }) => {
+  const isJson = kind === "mjs";
+
+  test(`every command does its work, ${isJson ? "as JSON" : "in text"}`, async () => {
+    const folder = project(store, kind);
+    const first = await run(built, folder, ["run", "article", "--id", "monday", "--data", data()]);
+    expect(first).toMatchObject({ code: 0, err: "run monday\n" });
+    const needsGraph = new Set(["graph", "resume", "replay", "recover"]);
+    // Those of a list may go on at the same time.
+    const commands: readonly (readonly (readonly string[])[])[] = [
+      [["list"], ["show", "monday"], ["history", "monday"], ["state", "monday"]],
+      [["diff", "monday", "1", "2"], ["validate"], ["watch", "monday"], ["log", "monday"]],
+      [["graph", "article", "--draw", "--run", "monday"], ["doctor"], ["completion", "bash"]],
+      [
+        ["prune", "--max-runs", "0", "--dry-run"],
+        ["convert", "monday", "--to", "file:other"],
+      ],
+      [
+        ["export", "monday", "--out", "run.jsonl"],
+        ["resume", "monday"],
+      ],
+      [
+        ["import", "run.jsonl", "--store", "file:more"],
+        ["fork", "monday", "--at", "1"],
+      ],
+      [["replay", "monday", "--from", "1"]],
+      [["rollback", "monday", "--to", "1", "--yes"]],
+      [["recover"], ["repair", "--yes"]],
+    ];
+    for (const group of commands) {
+      const ended = group.map(async (args) => {
+        const config = needsGraph.has(args[0] ?? "") ? [] : ["--no-config"];
+        const where = args.includes("--store") ? [] : ["--store", store];
+        const format = isJson ? ["--json"] : [];
+        return { args, ...(await run(built, folder, [...args, ...config, ...where, ...format])) };
+      });
+      for (const { args, code, out, err } of await Promise.all(ended)) {
+        expect({ args, code, err }).toMatchObject({ args, code: 0 });
+        expect(out).not.toBe("");
+        expect(out).not.toContain("\u001b");
+        if (isJson) for (const line of out.trim().split("\n")) JSON.parse(line);
+      }
+    }
+  }, 60_000);
+
+  test("bad input ends with its exit code and one line", async () => {
+    const folder = project(store, kind);
+    const wrong: readonly (readonly [number, ...string[]])[] = [
+      [2, "nope"],
+      [2, "list", "--nope"],
+      [3, "show", "nope"],
+      [3, "run", "nope"],
+      [2, "run", "article", "--data", "{"],
+      [2, "prune", "--max-age", "x"],
+      [2, "list", "--store", "nope"],
+    ];
+    const all = await Promise.all(
+      wrong.map(([, ...args]) => {
+        const config = args[0] === "run" ? [] : ["--no-config"];
+        return run(built, folder, [...args, ...config]);
+      }),
+    );
+    expect(all.map(({ code }) => code)).toEqual(wrong.map(([code]) => code));
+    for (const { out, err } of all) {
+      expect(out).toBe("");
+      expect(err).toMatch(/^waymark: [^\n]+\n$/);
+    }
+  });
+
+  test("a run that is killed is seen, checked, repaired and resumed", async () => {
+    const folder = project(store, kind);
+    const gate = join(folder, "gate");
+    const args = ["run", "article", "--id", "monday", "--data", data(gate)];
+    const killed = start(built, folder, args);
+    await until(() => existsSync(join(folder, "runs")));
+    const config = (word: string | undefined) =>
+      word === "resume" ? [] : ["--no-config", "--store", store];
+    const waymark = (...words: string[]) => run(built, folder, [...words, ...config(words[0])]);
+    // The run is under way, and is seen to be.
+    await until(async () => /in_progress, live +draft/.test((await waymark("list")).out));
+    expect((await waymark("resume", "monday")).err).toContain(
+      "a living process works on run monday",
+    );
+    expect((await waymark("show", "monday")).out).toMatch(/next +review/);
+    expect((await waymark("history", "monday")).out).toMatch(/draft +in_progress +interval/);
+    killed.child.kill("SIGKILL");
+    expect((await killed.ended).signal).toBe("SIGKILL");
+
+    expect((await waymark("list")).out).toMatch(/monday +article +in_progress, stopped +draft +1/);
+    expect((await waymark("show", "monday")).out).toMatch(/status +in_progress/);
+    expect((await waymark("diff", "monday", "0", "1")).out).toContain('+ data.parts.0  "draft"');
+    expect(await waymark("validate")).toMatchObject({ code: 0 });
+
+    corrupt(folder, store);
+    const found = await waymark("validate");
+    expect(found.code).toBe(1);
+    expect(found.out).toMatch(/problem +corrupt +monday +2/);
+    expect((await waymark("repair")).code).toBe(2);
+    expect(await waymark("repair", "--yes")).toMatchObject({ code: 0 });
+    expect(await waymark("validate")).toMatchObject({ code: 0 });
+    writeFileSync(gate, "");
+    const resumed = await waymark("resume", "monday", "--json");
+    expect(resumed.code).toBe(0);
+    expect(JSON.parse(resumed.out)).toMatchObject({
+      status: "completed",
+      data: { parts: ["draft", "review", "publish"] },
+    });
+  }, 60_000);
+});
+
+test("a live run is looked at and followed, and not disturbed", async () => {
+  const folder = project("file:runs");
+  const gate = join(folder, "gate");
+  const running = start(built, folder, ["run", "article", "--id", "monday", "--data", data(gate)]);
+  await until(() => existsSync(join(folder, "runs/monday/checkpoint_0002.json")));
+  const watching = start(built, folder, ["watch", "monday", "--every", "20"]);
+  const following = start(built, folder, ["log", "monday", "--follow"]);
+  await watching.until(/node\.start +review/);
+  const before = readdirSync(join(folder, "runs/monday"));
+  const looks = [
+    ["list"],
+    ["show", "monday"],
+    ["history", "monday"],
+    ["validate"],
+    ["state", "monday"],
+  ];
+  const seen = await Promise.all(looks.map((args) => run(built, folder, args)));
+  expect(seen.map(({ code }) => code)).toEqual(looks.map(() => 0));
+  expect(readdirSync(join(folder, "runs/monday"))).toEqual(before);
+  writeFileSync(gate, "");
+  expect(await running.ended).toMatchObject({ code: 0 });
+  const watched = await watching.ended;
+  expect(watched.code).toBe(0);
+  expect(watched.err).toBe("run monday completed after 3 steps\n");
+  expect(watched.out).toMatch(/graph\.complete/);
+  expect(await following.ended).toMatchObject({ code: 0 });
+}, 60_000);
+
+test("Ctrl-C stops a run so that it can be resumed", async () => {
+  const folder = project("journal:runs");
+  const gate = join(folder, "gate");
+  const running = start(built, folder, ["run", "article", "--id", "monday", "--data", data(gate)]);
+  const log = join(folder, "runs/monday/events.jsonl");
+  await until(() => existsSync(log));
+  await until(async () =>
+    /node\.start +review/.test((await run(built, folder, ["log", "monday"])).out),
+  );
+  running.child.kill("SIGINT");
+  const { code, err } = await running.ended;
+  expect(code).toBe(130);
+  expect(err).toContain("run monday was stopped (go on: waymark resume monday)");
+  writeFileSync(gate, "");
+  expect(await run(built, folder, ["resume", "monday"])).toMatchObject({ code: 0 });
+  expect((await run(built, folder, ["validate"])).code).toBe(0);
+}, 60_000);
+
+test("whoever reads may leave early", async () => {
+  const folder = project("file:runs");
+  await run(built, folder, ["run", "article", "--id", "monday", "--data", data()]);
+  const command = `"${process.execPath}" "${built.script}" log monday | head -n 1`;
+  const { status, stdout, stderr } = spawnSync("bash", ["-o", "pipefail", "-c", command], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  expect(stdout).toMatch(/graph\.start/);
+  expect(stderr).toBe("");
+  expect(status).toBe(0);
+});
+
+test("what a graph leaves open does not keep the process", async () => {
+  const folder = project("file:runs");
+  writeFileSync(join(folder, "open.ts"), `${graph}\nsetInterval(() => {}, 1000);`);
+  expect(await run(built, folder, ["run", "./open.ts", "--data", data()])).toMatchObject({
+    code: 0,
+  });
+});
+
+/** Waits until something is so. */
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+/** Makes the newest checkpoint another than was written. */
+function corrupt(folder: string, store: string): void {
+  const isFile = store.startsWith("file");
+  const path = isFile ? "runs/monday/checkpoint_0002.json" : "runs/.log/log_0001.jsonl";
+  spoil(join(folder, path), isFile ? 0.5 : 0.95);
+}

@@ -1,0 +1,261 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { articleRun, contentOf, json, project, waymark } from "./harness.js";
+
+const stores = [{ store: "file:.waymark" }, { store: "journal:.waymark/journal" }];
+
+describe.each(stores)("looking at runs in $store", ({ store }) => {
+  test("lists them", async () => {
+    const folder = project(store);
+    expect((await waymark(folder, "list")).out).toMatch(/^no runs in (file|journal):/);
+    await articleRun(folder);
+    const { out } = await waymark(folder, "list");
+    expect(out).toMatch(/^run +graph +status +node +steps +updated +cost\n/);
+    expect(out).toMatch(/monday +article +completed +publish +3 +(now|\d s ago) +\$0\.05/);
+    expect(await json(folder, "list")).toEqual([
+      expect.objectContaining({
+        runId: "monday",
+        graph: "article",
+        status: "completed",
+        step: 3,
+        costUsd: 0.05,
+        live: false,
+      }),
+    ]);
+  });
+
+  test("lists those of a status or a graph, and says when there are more", async () => {
+    const folder = project(store);
+    for (const id of ["one", "two"]) await articleRun(folder, id);
+    expect(await json(folder, "list", "--status", "failed")).toEqual([]);
+    expect(await json(folder, "list", "--graph", "flaky")).toEqual([]);
+    expect(await json(folder, "list", "--status", "failed", "--status", "completed")).toHaveLength(
+      2,
+    );
+    const { out, err } = await waymark(folder, "list", "--limit", "1");
+    expect(out.trim().split("\n")).toHaveLength(2);
+    expect(err).toBe("there are more: --limit 2 shows them\n");
+  });
+
+  test("shows what one did", async () => {
+    const folder = project(store);
+    await articleRun(folder);
+    const { out } = await waymark(folder, "show", "mond");
+    expect(out).toMatch(/^run +monday\ngraph +article\nstatus +completed\n/);
+    expect(out).toContain("900 tokens in, 100 out, $0.05");
+    expect(out).toMatch(/1 {2}draft .*\n2 {2}review .*\n3 {2}publish /);
+    expect(out).toContain("draft  write about cairns: asked for (0.9)");
+    const report = await json(folder, "show", "monday");
+    expect(report).toMatchObject({ runId: "monday", completedSteps: 3, lastStep: "publish" });
+    expect((await waymark(folder, "show", "monday", "--markdown")).out).toMatch(/^# Run monday\n/);
+  });
+
+  test("lists the checkpoints of one", async () => {
+    const folder = project(store);
+    await articleRun(folder);
+    const { out } = await waymark(folder, "history", "monday");
+    expect(out).toMatch(/^seq +step +node +status +reason +time +size +checkpoint\n/);
+    expect(out).toMatch(/ 4 +3 +publish +completed +complete /);
+    expect(await json(folder, "history", "monday", "--limit", "2")).toMatchObject([
+      { sequence: 4, step: 3, node: "publish" },
+      { sequence: 3, step: 2, node: "review" },
+    ]);
+  });
+
+  test("prints a State, or a part of it, now or earlier", async () => {
+    const folder = project(store);
+    await articleRun(folder);
+    expect(await json(folder, "state", "monday")).toMatchObject({ step: 3, status: "completed" });
+    expect(await json(folder, "state", "monday", "--at", "1", "--path", "data.parts")).toEqual([
+      "draft",
+    ]);
+    const [, second] = (await json(folder, "history", "monday")) as { checkpointId: string }[];
+    const id = second?.checkpointId ?? "";
+    expect(await json(folder, "state", "monday", "--at", id, "--path", "step")).toBe(2);
+    // The ids of a journal differ in their ends only.
+    const start = store.startsWith("file") ? id.slice(0, -1) : id;
+    expect(await json(folder, "state", "monday", "--at", start, "--path", "step")).toBe(2);
+    expect((await waymark(folder, "state", "monday", "--path", "data.topic")).out).toBe("cairns\n");
+    expect((await waymark(folder, "state", "monday", "--path", "data.parts[0]")).out).toBe(
+      "draft\n",
+    );
+    expect((await waymark(folder, "state", "monday", "--path", "data.parts")).out).toBe(
+      '[\n  "draft",\n  "review",\n  "publish"\n]\n',
+    );
+  });
+
+  test("compares two checkpoints, or two runs", async () => {
+    const folder = project(store);
+    await articleRun(folder);
+    expect((await waymark(folder, "diff", "monday", "1", "2")).out).toBe(
+      '~ step  1 → 2\n~ checkpointNode  "draft" → "review"\n+ data.parts.1  "review"\n',
+    );
+    expect((await waymark(folder, "diff", "monday", "1", "1")).out).toBe("no difference\n");
+    expect(await json(folder, "diff", "monday", "2", "1")).toContainEqual({
+      op: "remove",
+      path: "data.parts.1",
+      before: "review",
+    });
+    await articleRun(folder, "tuesday");
+    // The times of decisions differ.
+    const changes = (await json(folder, "diff", "monday", "tuesday")) as { path: string }[];
+    expect(changes.map(({ path }) => path)).toEqual(["ledger.decisions.0.timestamp"]);
+    const all = (await json(folder, "diff", "monday", "tuesday", "--all")) as { path: string }[];
+    expect(all.map(({ path }) => path)).toContain("runId");
+  });
+
+  test("changes nothing", async () => {
+    const folder = project(store);
+    await articleRun(folder);
+    const before = contentOf(join(folder, ".waymark"));
+    for (const args of [
+      ["list"],
+      ["show", "monday"],
+      ["history", "monday"],
+      ["state", "monday"],
+      ["diff", "monday", "1", "2"],
+      ["validate"],
+      ["watch", "monday"],
+      ["graph", "article", "--run", "monday"],
+      ["export", "monday"],
+      ["doctor"],
+      ["prune", "--max-runs", "0", "--dry-run"],
+      ["completion", "--runs"],
+    ]) {
+      expect((await waymark(folder, ...args)).code).toBe(0);
+    }
+    expect(contentOf(join(folder, ".waymark"))).toEqual(before);
+  });
+
+  test("says in one line what is not there", async () => {
+    const folder = project(store);
+    await articleRun(folder);
+    const missing: readonly (readonly [string[], RegExp])[] = [
+      [["show", "sunday"], /there is no run "sunday" in .*waymark list shows the runs/],
+      [["state", "monday", "--at", "9"], /no checkpoint .*at step 9/],
+      [["state", "monday", "--at", "nope"], /there is no checkpoint "nope" in run monday/],
+      [
+        ["state", "monday", "--path", "data.x"],
+        /there is no data\.x \(data has topic, parts, token\)/,
+      ],
+      [["state", "monday", "--path", "step.x"], /there is no step\.x \(step has nothing\)/],
+      [["diff", "monday", "1", "9"], /at step 9/],
+    ];
+    for (const [args, message] of missing) {
+      const { code, out, err } = await waymark(folder, ...args);
+      expect(out).toBe("");
+      expect(err.trimEnd()).toMatch(message);
+      expect(err.trimEnd()).not.toContain("\n");
+      expect(code).toBe(3);
+    }
+  });
+});
+
+test("the beginning of an id names a run unless several begin so, or it is too short", async () => {
+  const folder = project();
+  for (const id of ["monday-1", "monday-2"]) await articleRun(folder, id);
+  expect((await waymark(folder, "state", "monday-2")).code).toBe(0);
+  const several = await waymark(folder, "state", "monday");
+  expect(several.code).toBe(2);
+  expect(several.err).toContain('"monday" is the beginning of several runs: monday-1, monday-2');
+  expect((await waymark(folder, "state", "mon")).code).toBe(3);
+  expect((await waymark(folder, "state", "")).code).toBe(2);
+  for (const n of [3, 4, 5, 6]) await articleRun(folder, `monday-${n}`);
+  expect((await waymark(folder, "state", "monday")).err).toContain("monday-5 and 1 more");
+});
+
+test("what is redacted in the config is not printed", async () => {
+  const folder = project("file:.waymark", 'redact: ["*.token"]');
+  await articleRun(folder);
+  for (const args of [
+    ["state", "monday"],
+    ["state", "monday", "--path", "data"],
+    ["show", "monday"],
+    ["diff", "monday", "1", "2", "--all"],
+  ]) {
+    for (const format of [[], ["--json"]]) {
+      const { code, out } = await waymark(folder, ...args, ...format);
+      expect(code).toBe(0);
+      expect(out).not.toContain("s3cret");
+    }
+  }
+  expect(await json(folder, "state", "monday", "--path", "data.token")).toBe("[redacted]");
+});
+
+test("what a run says can't command the terminal", async () => {
+  const folder = project();
+  const data = JSON.stringify({ topic: "\u001b[2Jred\u009b\u202e", parts: [] });
+  const args = ["--id", "evil", "--data", data];
+  await waymark(folder, "run", "flaky", ...args);
+  const [{ runId }] = (await json(folder, "list")) as [{ runId: string }];
+  for (const command of [
+    ["list"],
+    ["show", runId],
+    ["state", runId],
+    ["state", runId, "--path", "data.topic"],
+  ]) {
+    for (const format of [[], ["--json"]]) {
+      const { out } = await waymark(folder, ...command, ...format);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may be there
+      expect(out).not.toMatch(/[\u001b\u009b\u202e]/);
+    }
+  }
+  expect((await waymark(folder, "show", runId)).out).toContain("offline\\x1b[2J");
+  expect(await json(folder, "state", runId, "--path", "data.topic")).toBe(
+    "\u001b[2Jred\u009b\u202e",
+  );
+});
+
+test("a run whose checkpoints are gone is shown out of its log", async () => {
+  const folder = project();
+  const line = (event: string, more: object) =>
+    JSON.stringify({
+      ts: "2026-01-01T00:00:00.000Z",
+      event,
+      run: "gone",
+      step_id: "",
+      parent_id: "",
+      node: "",
+      source: "article",
+      ...more,
+    });
+  const text = [
+    line("graph.start", { entryPoint: "draft", resumed: false }),
+    line("graph.complete", { step: 1 }),
+  ];
+  writeFileSync(join(folder, "events.jsonl"), `${text.join("\n")}\n`);
+  const { code, out } = await waymark(folder, "show", "gone", "--log", "events.jsonl");
+  expect(code).toBe(0);
+  expect(out).toMatch(/status +completed/);
+  expect((await waymark(folder, "show", "never", "--log", "events.jsonl")).code).toBe(3);
+});
+
+test("a store of the user's own is read too", async () => {
+  const folder = project();
+  writeFileSync(
+    join(folder, "own.ts"),
+    `import { MemoryStore, State } from "waymark";
+const memory = new MemoryStore();
+await memory.save(State.create({ a: 1 }, { runId: "mine" }));
+const { save, load, list } = { save: memory.save, load: memory.load, list: memory.list };
+const bare = { save: save.bind(memory), load: load.bind(memory), delete: async () => {}, list: list.bind(memory) };
+export default { store: bare, stores: { memory } };`,
+  );
+  const own = ["--config", "own.ts"];
+  expect(await json(folder, "list", ...own)).toMatchObject([{ runId: "mine", live: false }]);
+  expect((await waymark(folder, "validate", ...own)).code).toBe(0);
+  expect((await waymark(folder, "export", "mine", ...own)).out).toContain('"checkpoints":1');
+  expect((await waymark(folder, "history", "mine", ...own)).err).toContain("keeps no history");
+  expect((await waymark(folder, "fork", "mine", ...own)).err).toContain("keeps no history");
+  expect((await waymark(folder, "prune", "--max-runs", "1", ...own)).err).toContain(
+    "can't be pruned",
+  );
+  expect(await json(folder, "list", "--store", "memory", ...own)).toMatchObject([
+    { runId: "mine" },
+  ]);
+  expect((await waymark(folder, "show", "mine", ...own)).code).toBe(0);
+  expect((await waymark(folder, "doctor", ...own)).code).toBe(0);
+  const converted = await waymark(folder, "convert", "--to", "own", ...own);
+  expect(converted.err).toContain('"own" is no store');
+});

@@ -1,0 +1,121 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Built, buildPackage, removeBuilt } from "./built.js";
+import { spoil } from "./harness.js";
+import { hasTmux, Screen } from "./screen.js";
+
+if (!hasTmux) console.warn("tmux is not installed: the command is NOT tested in a terminal");
+
+const graph = `import { existsSync } from "node:fs";
+import { StateGraph } from "waymark";
+export const graph = new StateGraph({ name: "article" })
+  .addNode("draft", (state, { ledger }) => {
+    ledger.usage({ inputTokens: 900, outputTokens: 100, costUsd: 0.05 });
+    return { parts: ["draft"] };
+  })
+  .addNode("review", async ({ data }, { signal }) => {
+    while (!existsSync(data.gate)) {
+      signal.throwIfAborted();
+      await new Promise((done) => setTimeout(done, 5));
+    }
+    return { parts: [...data.parts, "review"] };
+  })
+  .addNode("a-node-with-a-name-that-is-much-too-long-for-a-small-terminal", (state) => state)
+  .addEdge("draft", "review")
+  .addEdge("review", "a-node-with-a-name-that-is-much-too-long-for-a-small-terminal")
+  .setEntryPoint("draft")
+  .setExitPoint("a-node-with-a-name-that-is-much-too-long-for-a-small-terminal");
+export default { store: "file:runs", graphs: { article: graph } };
+`;
+
+/** What is another each time. */
+function steady(text: string): string {
+  return text
+    .replace(/\d{4}-\d\d-\d\d(T[\d:]+)(\.\d+)?Z/g, "2026-01-01T00:00:00Z")
+    .replace(/[\da-f]{8}-[\da-f]*…/g, "01a1e60e-…")
+    .replace(/\b(now {4}|\d+ s ago|now)/g, "1 s ago")
+    .replace(/\b\d+(\.\d)? (ms|s)\b(?! ago)/g, "9 ms")
+    .replace(/(file:|\/)[^ ?]*\/project/g, "/project")
+    .replace(/[\da-f]{64}/g, "<hash>")
+    .replace(/ +$/gm, "");
+}
+
+describe.skipIf(!hasTmux)("in a terminal", () => {
+  let built: Built;
+  let folder: string;
+  let rc: string;
+
+  beforeAll(async () => {
+    built = await buildPackage();
+    folder = join(built.folder, "project");
+    mkdirSync(folder);
+    writeFileSync(join(folder, "waymark.config.mjs"), graph);
+    rc = join(built.folder, "rc");
+    writeFileSync(rc, `PS1='$ '\nwaymark() { "${process.execPath}" "${built.script}" "$@"; }\n`);
+  });
+
+  afterAll(() => removeBuilt(built));
+
+  test("a run is started, stopped, seen, repaired and resumed", async () => {
+    const screen = new Screen(folder, 80, rc);
+    try {
+      const gate = join(folder, "gate");
+      screen.type(`waymark run article --id monday --data '{"gate":"${gate}"}'`, "Enter");
+      expect(steady((await screen.until(/article {2}review/)).split("\n").at(-1) ?? "")).toBe(
+        "article  review  step 1  9 ms  1,000 tokens  $0.05",
+      );
+      screen.type("C-c");
+      const stopped = await screen.until(/go on: waymark resume monday\)\n\$$/);
+      expect(stopped).toContain("stopping run monday …");
+      screen.type("clear; echo code $?", "Enter");
+      await screen.until(/code/);
+
+      const list = steady(await screen.run("waymark list"));
+      // How wide a column is depends on how long ago it was.
+      expect(list.replace(/ {2,}/g, "  ")).toMatchSnapshot("list");
+      expect(screen.text(true)).toContain("\u001b[36min_progress");
+      expect(await screen.run("NO_COLOR=1 waymark list; waymark list --no-color")).toContain(
+        "monday",
+      );
+      expect(screen.text(true)).not.toContain("\u001b[36m");
+      expect(steady(await screen.run("waymark show monday"))).toMatchSnapshot("show");
+      expect(steady(await screen.run("waymark history monday"))).toMatchSnapshot("history");
+      expect(steady(await screen.run("waymark diff monday 0 1"))).toMatchSnapshot("diff");
+      expect(steady(await screen.run("waymark graph article --draw --run monday"))).toMatchSnapshot(
+        "graph",
+      );
+
+      spoil(join(folder, "runs/monday/checkpoint_0002.json"));
+      expect(steady(await screen.run("waymark validate; echo code $?"))).toMatch(
+        /1 problem\ncode 1$/,
+      );
+      screen.type("clear; waymark repair", "Enter");
+      await screen.until(/Repair 1 run in [^?]*\? \[y\/N\]$/m);
+      screen.type("n", "Enter");
+      await screen.until(/nothing was done\n\$$/);
+      screen.type("clear; waymark repair", "Enter");
+      await screen.until(/\[y\/N\]$/m);
+      screen.type("y", "Enter");
+      await screen.until(/monday: goes on from step 0; 1 checkpoint set aside/);
+
+      writeFileSync(gate, "");
+      expect(steady(await screen.run("waymark resume monday"))).toMatchSnapshot("resume");
+      expect(await screen.run("waymark list")).toMatch(/completed +a-node-with-a-name-[^ ]*… +3 /);
+    } finally {
+      screen.close();
+    }
+  }, 90_000);
+
+  test("a small one gets what fits", async () => {
+    const screen = new Screen(folder, 60, rc);
+    try {
+      const list = await screen.run("waymark list");
+      expect(Math.max(...list.split("\n").map((line) => line.length))).toBeLessThanOrEqual(60);
+      expect(list).toMatch(/^run +graph +status +node +steps +updated +cost\nmonday +article /);
+      expect(await screen.run("waymark fork --help")).toMatchSnapshot("small help");
+    } finally {
+      screen.close();
+    }
+  }, 60_000);
+});
