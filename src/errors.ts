@@ -70,7 +70,7 @@ export interface ErrorState {
  * try {
  *   getCheckpointStore("tape");
  * } catch (error) {
- *   if (error instanceof WaymarkError) console.log(error.code); // CONFIG
+ *   if (error instanceof WaymarkError) console.log(error.code, error.help); // CONFIG guide/troubleshooting.md#config
  * }
  * ```
  */
@@ -79,16 +79,33 @@ export class WaymarkError extends Error {
   readonly [brand] = true;
   /** A stable string that names the kind of mistake. */
   readonly code: ErrorCode;
+  /** Where this package says what the code means and what to do: `guide/troubleshooting.md#config`. */
+  readonly help: string;
 
   /** @param code - what went wrong; `options.cause` is the error behind this one. */
   constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
     super(message, options);
     this.name = new.target.name;
     this.code = code;
+    // A field, not a getter: whatever prints an error prints its fields.
+    this.help = `guide/troubleshooting.md#${code.toLowerCase()}`;
   }
 }
 
-/** A graph is built wrongly, or is not the graph that a checkpoint was made with. */
+/**
+ * A graph is built wrongly, or is not the graph that a checkpoint was made with.
+ *
+ * @example
+ * ```ts
+ * import { GraphError, StateGraph } from "waymark";
+ *
+ * try {
+ *   new StateGraph<{ n: number }>().addNode("one", () => ({ n: 1 })).validate();
+ * } catch (error) {
+ *   if (error instanceof GraphError) console.log(error.code); // GRAPH_NO_ENTRY
+ * }
+ * ```
+ */
 export class GraphError extends WaymarkError {
   /** Which rule was broken. */
   declare readonly code: GraphErrorCode;
@@ -111,7 +128,25 @@ export interface ExecutionErrorOptions {
   readonly cause?: unknown;
 }
 
-/** A run ended before an exit point. `cause` is the node's own error. */
+/**
+ * A run ended before an exit point. `cause` is the node's own error.
+ *
+ * @example
+ * ```ts
+ * import { ExecutionError, State, StateGraph } from "waymark";
+ *
+ * const graph = new StateGraph<{ n: number }>()
+ *   .addNode("one", () => {
+ *     throw new RangeError("too many stones");
+ *   })
+ *   .setEntryPoint("one")
+ *   .setExitPoint("one");
+ * await graph.execute(State.create({ n: 0 })).catch((error: unknown) => {
+ *   if (!(error instanceof ExecutionError)) throw error;
+ *   console.log(error.code, error.nodeName, error.path.join(), String(error.cause)); // NODE_FAILED one one RangeError: too many stones
+ * });
+ * ```
+ */
 export class ExecutionError extends WaymarkError {
   /** Why the run ended. */
   declare readonly code: ExecutionErrorCode;
@@ -131,7 +166,27 @@ export class ExecutionError extends WaymarkError {
   }
 }
 
-/** A checkpoint could not be saved. `state` is the State that is not in the store; `cause` is the store's error. */
+/**
+ * A checkpoint could not be saved. `state` is the State that is not in the store; `cause` is the store's error.
+ *
+ * @example
+ * ```ts
+ * import { CheckpointSaveError, MemoryStore, State, StateGraph } from "waymark";
+ *
+ * class FullStore extends MemoryStore {
+ *   override async save(): Promise<never> {
+ *     throw new Error("no space left");
+ *   }
+ * }
+ * const graph = new StateGraph<{ n: number }>({ checkpoint: { store: new FullStore(), interval: 1 } })
+ *   .addNode("one", () => ({ n: 1 }))
+ *   .setEntryPoint("one")
+ *   .setExitPoint("one");
+ * await graph.execute(State.create({ n: 0 })).catch((error: unknown) => {
+ *   if (error instanceof CheckpointSaveError) console.log(String(error.cause)); // Error: no space left
+ * });
+ * ```
+ */
 export class CheckpointSaveError extends ExecutionError {
   /** @param message - what failed and what to do. */
   constructor(message: string, options: ExecutionErrorOptions) {
@@ -139,7 +194,18 @@ export class CheckpointSaveError extends ExecutionError {
   }
 }
 
-/** The store has no such run, or the run has no such checkpoint. */
+/**
+ * The store has no such run, or the run has no such checkpoint.
+ *
+ * @example
+ * ```ts
+ * import { CheckpointNotFoundError, MemoryStore } from "waymark";
+ *
+ * await new MemoryStore().load("gone").catch((error: unknown) => {
+ *   if (error instanceof CheckpointNotFoundError) console.log(error.runId); // gone
+ * });
+ * ```
+ */
 export class CheckpointNotFoundError extends WaymarkError {
   /** The run that was asked for. */
   readonly runId: string;
@@ -152,7 +218,20 @@ export class CheckpointNotFoundError extends WaymarkError {
   }
 }
 
-/** A checkpoint is not what was written: its bytes, its hash or its shape are wrong. */
+/**
+ * A checkpoint is not what was written: its bytes, its hash or its shape are wrong.
+ *
+ * @example
+ * ```ts
+ * import { CheckpointCorruptionError } from "waymark";
+ *
+ * const error = new CheckpointCorruptionError("checkpoint_0001.json is corrupt", {
+ *   expected: "sha256 aa",
+ *   actual: "sha256 bb",
+ * });
+ * console.log(error.code, error.expected, error.actual); // CHECKPOINT_CORRUPT sha256 aa sha256 bb
+ * ```
+ */
 export class CheckpointCorruptionError extends WaymarkError {
   /** What was to be there, such as a hash. */
   readonly expected: string;
@@ -167,7 +246,21 @@ export class CheckpointCorruptionError extends WaymarkError {
   }
 }
 
-/** Another writer saved this run first. The State that lost is not in the store. */
+/**
+ * Another writer saved this run first. The State that lost is not in the store.
+ *
+ * @example
+ * ```ts
+ * import { CheckpointConflictError, MemoryStore, State } from "waymark";
+ *
+ * const store = new MemoryStore();
+ * const state = await State.create({ n: 0 }).checkpoint(store);
+ * await state.set("n", 1).checkpoint(store);
+ * await state.set("n", 2).checkpoint(store).catch((error: unknown) => {
+ *   if (error instanceof CheckpointConflictError) console.log(error.expected, error.actual); // 1 2
+ * });
+ * ```
+ */
 export class CheckpointConflictError extends WaymarkError {
   /** The run that two writers wanted. */
   readonly runId: string;
@@ -190,7 +283,20 @@ export class CheckpointConflictError extends WaymarkError {
   }
 }
 
-/** A value can't be saved exactly, or a saved one can't be read. */
+/**
+ * A value can't be saved exactly, or a saved one can't be read.
+ *
+ * @example
+ * ```ts
+ * import { SerializationError, State } from "waymark";
+ *
+ * try {
+ *   State.create({ order: { total: () => 5 } }).toJSON();
+ * } catch (error) {
+ *   if (error instanceof SerializationError) console.log(error.path); // data.order.total
+ * }
+ * ```
+ */
 export class SerializationError extends WaymarkError {
   /** Where the value is, such as `data.order.amount`. */
   readonly path: string;
@@ -202,7 +308,25 @@ export class SerializationError extends WaymarkError {
   }
 }
 
-/** A checkpoint's schema version can't be brought to the graph's. */
+/**
+ * A checkpoint's schema version can't be brought to the graph's.
+ *
+ * @example
+ * ```ts
+ * import { MemoryStore, MigrationError, State, StateGraph } from "waymark";
+ *
+ * const checkpoint = { store: new MemoryStore(), interval: 1, preserve: true };
+ * const graph = (version: number) =>
+ *   new StateGraph<{ n: number }>({ version, checkpoint })
+ *     .addNode("one", () => ({ n: 1 }))
+ *     .setEntryPoint("one")
+ *     .setExitPoint("one");
+ * const { runId } = await graph(2).execute(State.create({ n: 0 }));
+ * await graph(1).resume(runId).catch((error: unknown) => {
+ *   if (error instanceof MigrationError) console.log(error.from, error.to); // 2 1
+ * });
+ * ```
+ */
 export class MigrationError extends WaymarkError {
   /** The version the checkpoint, or the failed migration, starts from. */
   readonly from: number;
@@ -217,7 +341,20 @@ export class MigrationError extends WaymarkError {
   }
 }
 
-/** An option or argument is not what it must be. The message names it, what it got and what it wants. */
+/**
+ * An option or argument is not what it must be. The message names it, what it got and what it wants.
+ *
+ * @example
+ * ```ts
+ * import { ConfigError, StateGraph } from "waymark";
+ *
+ * try {
+ *   new StateGraph({ maxIterations: -1 });
+ * } catch (error) {
+ *   if (error instanceof ConfigError) console.log(error.message); // config.maxIterations wants a whole number from 1 up, or Infinity, got -1
+ * }
+ * ```
+ */
 export class ConfigError extends WaymarkError {
   /** The option or argument, such as `checkpoint.interval`. */
   readonly option: string;
@@ -229,7 +366,29 @@ export class ConfigError extends WaymarkError {
   }
 }
 
-/** Thrown by a node, says that trying again is of no use. */
+/**
+ * Thrown by a node, says that trying again is of no use.
+ *
+ * @example
+ * ```ts
+ * import { FatalError, State, StateGraph } from "waymark";
+ *
+ * let attempts = 0;
+ * const graph = new StateGraph<{ n: number }>()
+ *   .addNode(
+ *     "one",
+ *     () => {
+ *       attempts++;
+ *       throw new FatalError("wrong password");
+ *     },
+ *     { retry: { maxAttempts: 5 } },
+ *   )
+ *   .setEntryPoint("one")
+ *   .setExitPoint("one");
+ * await graph.execute(State.create({ n: 0 })).catch(() => {});
+ * console.log(attempts); // 1
+ * ```
+ */
 export class FatalError extends Error {
   /** @param message - what is wrong; `options.cause` is the error behind this one. */
   constructor(message: string, options?: { cause?: unknown }) {
@@ -238,7 +397,27 @@ export class FatalError extends Error {
   }
 }
 
-/** Thrown by a node, says that trying again is worth it, and when. */
+/**
+ * Thrown by a node, says that trying again is worth it, and when.
+ *
+ * @example
+ * ```ts
+ * import { RetryableError, State, StateGraph } from "waymark";
+ *
+ * const graph = new StateGraph<{ n: number }>()
+ *   .addNode(
+ *     "one",
+ *     (_state, { attempt }) => {
+ *       if (attempt === 1) throw new RetryableError("busy", { retryAfter: 5 });
+ *       return { n: attempt };
+ *     },
+ *     { retry: { maxAttempts: 2 } },
+ *   )
+ *   .setEntryPoint("one")
+ *   .setExitPoint("one");
+ * console.log((await graph.execute(State.create({ n: 0 }))).data.n); // 2
+ * ```
+ */
 export class RetryableError extends Error {
   /** Milliseconds to wait, in place of what the retry policy says. */
   readonly retryAfter: number | undefined;

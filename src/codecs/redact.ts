@@ -1,7 +1,16 @@
 import { MAX_DEPTH } from "../state/own.js";
 import { Patterns, type Positions } from "./patterns.js";
 
-/** What stands in place of a value that was taken out. */
+/**
+ * What stands in place of a value that was taken out.
+ *
+ * @example
+ * ```ts
+ * import { REDACTED, redact } from "waymark/codecs";
+ *
+ * console.log(JSON.stringify(redact({ token: "t0p" }, ["token"])).includes(REDACTED)); // true
+ * ```
+ */
 export const REDACTED = "[redacted]";
 
 /**
@@ -32,6 +41,14 @@ export function redact(value: unknown, patterns: readonly string[]): unknown {
  * What {@link redact} does, for patterns that are used again and again: they are read only once.
  *
  * @throws ConfigError when it is not given a list of patterns.
+ *
+ * @example
+ * ```ts
+ * import { redactor } from "waymark/codecs";
+ *
+ * const clean = redactor(["*.token", "*.*secret*"]);
+ * console.log(JSON.stringify(clean({ a: { token: "t0p", clientSecret: "x" } }))); // {"a":{"token":"[redacted]","clientSecret":"[redacted]"}}
+ * ```
  */
 export function redactor(patterns: readonly string[]): (value: unknown) => unknown {
   const compiled = new Patterns(patterns);

@@ -19,7 +19,17 @@ export interface PauseAfterOptions extends PauseOptions {
   readonly into?: string;
 }
 
-/** What {@link pause} gives; a node returns it. */
+/**
+ * What {@link pause} gives; a node returns it.
+ *
+ * @example
+ * ```ts
+ * import { pause, State } from "waymark";
+ *
+ * const made = pause(State.create({ text: "Cairns" }), { reason: "review", ask: "Publish?" });
+ * console.log(made.request.reason, made.state.data.text); // review Cairns
+ * ```
+ */
 export class Pause<D extends object> {
   /** The State that the node has come to. */
   readonly state: State<D>;

@@ -14,7 +14,28 @@ export interface ItemError {
   readonly cause: unknown;
 }
 
-/** A step of a chain failed. `cause` is what it threw. */
+/**
+ * A step of a chain failed. `cause` is what it threw.
+ *
+ * @example
+ * ```ts
+ * import { chain, ChainError, type ExecutionError, State, StateGraph } from "waymark";
+ *
+ * const graph = new StateGraph<{ sum: number }>()
+ *   .addNode(
+ *     "add",
+ *     chain([1, 2, -1], (state, n) => {
+ *       if (n < 0) throw new Error("below zero");
+ *       return { sum: state.data.sum + n };
+ *     }),
+ *   )
+ *   .setEntryPoint("add")
+ *   .setExitPoint("add");
+ * await graph.execute(State.create({ sum: 0 })).catch(({ cause }: ExecutionError) => {
+ *   if (cause instanceof ChainError) console.log(cause.index, cause.item, JSON.stringify(cause.state.data)); // 2 -1 {"sum":3}
+ * });
+ * ```
+ */
 export class ChainError extends WaymarkError {
   /** The place of its item in the list, from 0 up. */
   readonly index: number;
@@ -33,7 +54,28 @@ export class ChainError extends WaymarkError {
   }
 }
 
-/** Items of a parallel node failed. `cause` is what the first of them threw. */
+/**
+ * Items of a parallel node failed. `cause` is what the first of them threw.
+ *
+ * @example
+ * ```ts
+ * import { type ExecutionError, parallel, ParallelError, State, StateGraph } from "waymark";
+ *
+ * const graph = new StateGraph<{ pages: string[] }>()
+ *   .addNode(
+ *     "fetch",
+ *     parallel((state) => state.data.pages, (_state, page) => {
+ *       if (page === "/b") throw new Error("not found");
+ *       return page.length;
+ *     }),
+ *   )
+ *   .setEntryPoint("fetch")
+ *   .setExitPoint("fetch");
+ * await graph.execute(State.create({ pages: ["/a", "/b"] })).catch(({ cause }: ExecutionError) => {
+ *   if (cause instanceof ParallelError) console.log(cause.errors.map(({ item }) => item).join()); // /b
+ * });
+ * ```
+ */
 export class ParallelError extends WaymarkError {
   /** Each item that failed, in the order of the list. */
   readonly errors: readonly ItemError[];
@@ -56,6 +98,19 @@ export class ParallelError extends WaymarkError {
 /**
  * A route could not be taken: choosing it failed (`ROUTE_CHOICE`), there is none of that name
  * (`ROUTE_UNKNOWN`), or its handler failed (`ROUTE_FAILED`). `cause` is what was thrown.
+ *
+ * @example
+ * ```ts
+ * import { type ExecutionError, route, RouteError, State, StateGraph } from "waymark";
+ *
+ * const graph = new StateGraph<{ kind: string }>()
+ *   .addNode("reply", route((state) => state.data.kind, { bill: (state) => state }))
+ *   .setEntryPoint("reply")
+ *   .setExitPoint("reply");
+ * await graph.execute(State.create({ kind: "praise" })).catch(({ cause }: ExecutionError) => {
+ *   if (cause instanceof RouteError) console.log(cause.code, cause.route); // ROUTE_UNKNOWN praise
+ * });
+ * ```
  */
 export class RouteError extends WaymarkError {
   /** The route that was chosen; `undefined` when none was. */

@@ -67,6 +67,14 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): OpenTelemetry
 /**
  * Where a run is in its own trace: the same in every process, since it comes from the run's id. The
  * span with this id is never sent; it is what the spans of all resumes have as their parent.
+ *
+ * @example
+ * ```ts
+ * import { runSpanContext } from "waymark/observers/otel";
+ *
+ * const { traceId, spanId } = runSpanContext("monday");
+ * console.log(traceId.length, spanId.length, runSpanContext("monday").traceId === traceId); // 32 16 true
+ * ```
  */
 export function runSpanContext(runId: string): SpanContext {
   const hash = createHash("sha256").update(`waymark ${runId}`).digest("hex");

@@ -3,7 +3,16 @@ import { isObserver, type Observer } from "../events.js";
 import { text } from "../options.js";
 import { consoleObserver } from "./console.js";
 
-/** Listens to nothing. */
+/**
+ * Listens to nothing.
+ *
+ * @example
+ * ```ts
+ * import { getObserver, noopObserver } from "waymark";
+ *
+ * console.log(getObserver("noop") === noopObserver); // true
+ * ```
+ */
 export const noopObserver: Observer = () => {};
 
 const registered = new Map<string, Observer>([["noop", noopObserver]]);
@@ -14,6 +23,20 @@ export { isObserver };
  * Gives an observer a name that graphs can use. `noop` and `console` are there from the start.
  *
  * @throws ConfigError when the name is empty or the observer is none.
+ *
+ * @example
+ * ```ts
+ * import { registerObserver, State, StateGraph } from "waymark";
+ *
+ * const types: string[] = [];
+ * registerObserver("collect", ({ type }) => types.push(type));
+ * const graph = new StateGraph<{ n: number }>({ observer: "collect" })
+ *   .addNode("one", (state) => state)
+ *   .setEntryPoint("one")
+ *   .setExitPoint("one");
+ * await graph.execute(State.create({ n: 0 }));
+ * console.log(types.join(" ")); // graph.start node.start node.complete graph.complete
+ * ```
  */
 export function registerObserver(name: string, observer: Observer): void {
   text("name", name);
@@ -30,6 +53,15 @@ export function registerObserver(name: string, observer: Observer): void {
  * The observer of this name.
  *
  * @throws ConfigError when no observer has this name.
+ *
+ * @example
+ * ```ts
+ * import { getObserver, registerObserver } from "waymark";
+ *
+ * const quiet = () => {};
+ * registerObserver("quiet", quiet);
+ * console.log(getObserver("quiet") === quiet); // true
+ * ```
  */
 export function getObserver(name: string): Observer {
   if (name === "console" && !registered.has(name)) registered.set(name, consoleObserver());

@@ -2,14 +2,50 @@ import { inline } from "../observers/markdown/text.js";
 import type { UsageTotals } from "../state/ledger.js";
 import type { RunReport, StepReport } from "./record.js";
 
-/** A report as a table for a terminal. */
+/**
+ * A report as a table for a terminal.
+ *
+ * @example
+ * ```ts
+ * import { MemoryStore, State, StateGraph } from "waymark";
+ * import { report, toTable } from "waymark/report";
+ *
+ * const store = new MemoryStore();
+ * const graph = new StateGraph<{ n: number }>({ checkpoint: { store, interval: 1, preserve: true } })
+ *   .addNode("one", () => ({ n: 1 }))
+ *   .setEntryPoint("one")
+ *   .setExitPoint("one");
+ * await graph.execute(State.create({ n: 0 }, { runId: "monday" }));
+ *
+ * const text = toTable(await report("monday", { store }));
+ * console.log(text.includes("monday")); // true
+ * ```
+ */
 export function toTable(report: RunReport): string {
   const width = Math.max(...factsOf(report).map(([name]) => name.length));
   const facts = factsOf(report).map(([name, value]) => `${name.padEnd(width)}  ${value}`);
   return [...facts, "", ...aligned([head, ...report.steps.map(cellsOf)])].map(printable).join("\n");
 }
 
-/** A report as Markdown. Names and messages in it can't break the document. */
+/**
+ * A report as Markdown. Names and messages in it can't break the document.
+ *
+ * @example
+ * ```ts
+ * import { MemoryStore, State, StateGraph } from "waymark";
+ * import { report, toMarkdown } from "waymark/report";
+ *
+ * const store = new MemoryStore();
+ * const graph = new StateGraph<{ n: number }>({ checkpoint: { store, interval: 1, preserve: true } })
+ *   .addNode("one", () => ({ n: 1 }))
+ *   .setEntryPoint("one")
+ *   .setExitPoint("one");
+ * await graph.execute(State.create({ n: 0 }, { runId: "monday" }));
+ *
+ * const text = toMarkdown(await report("monday", { store }));
+ * console.log(text.startsWith("#")); // true
+ * ```
+ */
 export function toMarkdown(report: RunReport): string {
   const facts = factsOf(report).map(([name, value]) => `- ${inline(name)}: ${inline(value)}`);
   const decisions = report.decisions.map(

@@ -105,6 +105,11 @@ export class StateGraph<D extends object, N extends string = never> {
     return this.#settings.name;
   }
 
+  /** The schema version of the data, as the config says. */
+  get version(): number {
+    return this.#settings.version;
+  }
+
   /** A hash of the nodes and edges. It is saved with each checkpoint, so that a resume sees a changed graph. */
   get fingerprint(): string {
     return this.#topology.fingerprint;

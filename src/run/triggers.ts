@@ -58,7 +58,27 @@ export function when(
   return { reason, due: predicate };
 }
 
-/** Saves after these nodes: a phase, a specialist, an evaluation. */
+/**
+ * Saves after these nodes: a phase, a specialist, an evaluation.
+ *
+ * @throws ConfigError when a name is empty.
+ *
+ * @example
+ * ```ts
+ * import { afterNodes, MemoryStore, State, StateGraph } from "waymark";
+ *
+ * const graph = new StateGraph<{ n: number }>({
+ *   checkpoint: { store: new MemoryStore(), preserve: true, triggers: [afterNodes("a")] },
+ * })
+ *   .addNode("a", () => ({ n: 1 }))
+ *   .addNode("b", () => ({ n: 2 }))
+ *   .addEdge("a", "b")
+ *   .setEntryPoint("a")
+ *   .setExitPoint("b");
+ * const { runId } = await graph.execute(State.create({ n: 0 }));
+ * console.log((await graph.history(runId)).map((entry) => entry.reason).join()); // complete,node,start
+ * ```
+ */
 export function afterNodes(...nodes: readonly string[]): Trigger {
   for (const node of nodes) text("node", node);
   return { reason: "node", due: (state) => nodes.includes(state.checkpointNode) };
@@ -67,18 +87,84 @@ export function afterNodes(...nodes: readonly string[]): Trigger {
 /**
  * Saves when a node fails. A graph that saves at all does that; with an interval of 0 this is how
  * to save then, and not after each node.
+ *
+ * @example
+ * ```ts
+ * import { MemoryStore, onError, State, StateGraph } from "waymark";
+ *
+ * const store = new MemoryStore();
+ * const graph = new StateGraph<{ n: number }>({ checkpoint: { store, triggers: [onError()] } })
+ *   .addNode("a", () => ({ n: 1 }))
+ *   .addNode("b", () => {
+ *     throw new Error("broken");
+ *   })
+ *   .addEdge("a", "b")
+ *   .setEntryPoint("a")
+ *   .setExitPoint("b");
+ * await graph.execute(State.create({ n: 0 }, { runId: "monday" })).catch(() => {});
+ * console.log((await store.history("monday")).map((entry) => entry.reason).join()); // failure,start
+ * ```
  */
 export function onError(): Trigger {
   return { reason: "failure", due: () => false };
 }
 
-/** Saves while the ledger's confidence is below a threshold. */
+/**
+ * Saves while the ledger's confidence is below a threshold.
+ *
+ * @throws ConfigError when the threshold is not from 0 to 1.
+ *
+ * @example
+ * ```ts
+ * import { MemoryStore, State, StateGraph, whenConfidenceBelow } from "waymark";
+ *
+ * const graph = new StateGraph<{ n: number }>({
+ *   checkpoint: { store: new MemoryStore(), preserve: true, triggers: [whenConfidenceBelow(0.5)] },
+ * })
+ *   .addNode("a", (state, { ledger }) => {
+ *     ledger.decision({ description: "guess", confidence: 0.3 });
+ *     return state;
+ *   })
+ *   .addNode("b", (state) => state)
+ *   .addEdge("a", "b")
+ *   .setEntryPoint("a")
+ *   .setExitPoint("b");
+ * const { runId } = await graph.execute(State.create({ n: 0 }));
+ * console.log((await graph.history(runId)).map((entry) => entry.reason).join()); // complete,confidence,start
+ * ```
+ */
 export function whenConfidenceBelow(threshold: number): Trigger {
   checkThreshold(threshold);
   return { reason: "confidence", due: ({ ledger }) => (ledger.confidence ?? 1) < threshold };
 }
 
-/** Saves when the ledger's confidence comes to the other side of a threshold. */
+/**
+ * Saves when the ledger's confidence comes to the other side of a threshold.
+ *
+ * @throws ConfigError when the threshold is not from 0 to 1.
+ *
+ * @example
+ * ```ts
+ * import { MemoryStore, State, StateGraph, whenConfidenceCrosses } from "waymark";
+ *
+ * const graph = new StateGraph<{ sure: number }>({
+ *   checkpoint: { store: new MemoryStore(), preserve: true, triggers: [whenConfidenceCrosses(0.5)] },
+ * })
+ *   .addNode("judge", (state, { ledger }) => {
+ *     const sure = state.data.sure + 0.2;
+ *     ledger.decision({ description: "judge", confidence: sure });
+ *     return { sure };
+ *   })
+ *   .addNode("end", (state) => state)
+ *   .addEdge("judge", "judge", (state) => state.data.sure < 0.8)
+ *   .addEdge("judge", "end")
+ *   .setEntryPoint("judge")
+ *   .setExitPoint("end");
+ * const { runId } = await graph.execute(State.create({ sure: 0.1 }));
+ * const entries = await graph.history(runId);
+ * console.log(entries.map(({ reason, step }) => `${reason} ${step}`).join()); // complete 5,confidence 2,start 0
+ * ```
+ */
 export function whenConfidenceCrosses(threshold: number): Trigger {
   checkThreshold(threshold);
   const below = ({ ledger }: TriggerState): boolean | undefined =>
@@ -92,7 +178,27 @@ export function whenConfidenceCrosses(threshold: number): Trigger {
   };
 }
 
-/** Saves after a node when the last save was so many milliseconds ago, or more. */
+/**
+ * Saves after a node when the last save was so many milliseconds ago, or more.
+ *
+ * @throws ConfigError when it is no number from 0 up.
+ *
+ * @example
+ * ```ts
+ * import { everyMs, MemoryStore, State, StateGraph } from "waymark";
+ *
+ * const graph = new StateGraph<{ n: number }>({
+ *   checkpoint: { store: new MemoryStore(), preserve: true, triggers: [everyMs(0)] },
+ * })
+ *   .addNode("a", () => ({ n: 1 }))
+ *   .addNode("b", () => ({ n: 2 }))
+ *   .addEdge("a", "b")
+ *   .setEntryPoint("a")
+ *   .setExitPoint("b");
+ * const { runId } = await graph.execute(State.create({ n: 0 }));
+ * console.log((await graph.history(runId)).map((entry) => entry.reason).join()); // complete,time,start
+ * ```
+ */
 export function everyMs(ms: number): Trigger {
   check("a number of milliseconds from 0 up", (value) => typeof value === "number" && value >= 0)(
     "ms",
@@ -101,7 +207,27 @@ export function everyMs(ms: number): Trigger {
   return { reason: "time", due: (_state, { sinceSave }) => sinceSave >= ms };
 }
 
-/** Saves after a node while the process uses more heap than so many megabytes. Where the heap can't be measured it never does. */
+/**
+ * Saves after a node while the process uses more heap than so many megabytes. Where the heap can't be measured it never does.
+ *
+ * @throws ConfigError when it is no number above 0.
+ *
+ * @example
+ * ```ts
+ * import { MemoryStore, onMemoryPressure, State, StateGraph } from "waymark";
+ *
+ * const graph = new StateGraph<{ n: number }>({
+ *   checkpoint: { store: new MemoryStore(), preserve: true, triggers: [onMemoryPressure(1)] },
+ * })
+ *   .addNode("a", () => ({ n: 1 }))
+ *   .addNode("b", () => ({ n: 2 }))
+ *   .addEdge("a", "b")
+ *   .setEntryPoint("a")
+ *   .setExitPoint("b");
+ * const { runId } = await graph.execute(State.create({ n: 0 }));
+ * console.log((await graph.history(runId)).map((entry) => entry.reason).join()); // complete,memory,start
+ * ```
+ */
 export function onMemoryPressure(megabytes: number): Trigger {
   check("a number above 0", (value) => typeof value === "number" && value > 0)(
     "megabytes",

@@ -3,17 +3,46 @@ import type { State } from "./state.js";
 /** Decides whether an edge is taken. It must answer at once, with `true` or `false`. */
 export type Predicate<D extends object> = (state: State<D>) => boolean;
 
-/** Always takes the edge; the same as an edge without a predicate. */
+/**
+ * Always takes the edge; the same as an edge without a predicate.
+ *
+ * @example
+ * ```ts
+ * import { always } from "waymark";
+ *
+ * console.log(always()); // true
+ * ```
+ */
 export function always(): boolean {
   return true;
 }
 
-/** Takes the edge when the data has this key, also when its value is `undefined`. */
+/**
+ * Takes the edge when the data has this key, also when its value is `undefined`.
+ *
+ * @example
+ * ```ts
+ * import { keyExists, State } from "waymark";
+ *
+ * const hasTitle = keyExists<{ title?: string }>("title");
+ * console.log(hasTitle(State.create({})), hasTitle(State.create({ title: "" }))); // false true
+ * ```
+ */
 export function keyExists<D extends object>(key: keyof D & string): Predicate<D> {
   return (state) => state.has(key);
 }
 
-/** Takes the edge when the data has this key and its value is the same string, number or other primitive. */
+/**
+ * Takes the edge when the data has this key and its value is the same string, number or other primitive.
+ *
+ * @example
+ * ```ts
+ * import { keyEquals, State } from "waymark";
+ *
+ * const isDone = keyEquals<{ phase: string }, "phase">("phase", "done");
+ * console.log(isDone(State.create({ phase: "done" })), isDone(State.create({ phase: "draft" }))); // true false
+ * ```
+ */
 export function keyEquals<D extends object, K extends keyof D & string>(
   key: K,
   value: D[K],
@@ -22,17 +51,55 @@ export function keyEquals<D extends object, K extends keyof D & string>(
   return (state) => state.has(key) && [value as unknown].includes(state.get(key));
 }
 
-/** Takes the edge when the predicate does not. */
+/**
+ * Takes the edge when the predicate does not.
+ *
+ * @example
+ * ```ts
+ * import { keyExists, not, State } from "waymark";
+ *
+ * const lacksTitle = not(keyExists<{ title?: string }>("title"));
+ * console.log(lacksTitle(State.create({}))); // true
+ * ```
+ */
 export function not<D extends object>(predicate: Predicate<D>): Predicate<D> {
   return (state) => !predicate(state);
 }
 
-/** Takes the edge when all predicates do; also when there are none. */
+/**
+ * Takes the edge when all predicates do; also when there are none.
+ *
+ * @example
+ * ```ts
+ * import { and, keyEquals, State } from "waymark";
+ *
+ * interface Text {
+ *   length: number;
+ *   checked: boolean;
+ * }
+ * const isReady = and<Text>(keyEquals("checked", true), (state) => state.data.length > 10);
+ * console.log(isReady(State.create({ length: 12, checked: true }))); // true
+ * ```
+ */
 export function and<D extends object>(...predicates: readonly Predicate<D>[]): Predicate<D> {
   return (state) => predicates.every((predicate) => predicate(state));
 }
 
-/** Takes the edge when one of the predicates does; not when there are none. */
+/**
+ * Takes the edge when one of the predicates does; not when there are none.
+ *
+ * @example
+ * ```ts
+ * import { keyEquals, or, State } from "waymark";
+ *
+ * interface Review {
+ *   score: number;
+ *   forced: boolean;
+ * }
+ * const mayGo = or<Review>(keyEquals("forced", true), (state) => state.data.score >= 0.8);
+ * console.log(mayGo(State.create({ score: 0.9, forced: false }))); // true
+ * ```
+ */
 export function or<D extends object>(...predicates: readonly Predicate<D>[]): Predicate<D> {
   return (state) => predicates.some((predicate) => predicate(state));
 }

@@ -1,7 +1,9 @@
 /**
- * For those who test stores and graphs: the suite that every store must pass, and a clock that stands still.
+ * For those who test stores and graphs: the suite that every store must pass, a clock that stands
+ * still, and crashes at a chosen save.
  *
  * @packageDocumentation
  */
+export { type CrashPoint, crashAt } from "./crash-at.js";
 export { type FakeClock, useFakeClock } from "./fake-clock.js";
 export { type StoreSuiteOptions, testCheckpointStore } from "./store-suite.js";

@@ -2,45 +2,58 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { blocksOf, pages, root } from "./pages.js";
 
-/** Every `ts` block of the README, the guide and the TSDoc comments, as a file of its own. */
+/**
+ * Every `ts` block of the README, the guide and the TSDoc comments, as a file of its own. All are
+ * compiled and run; one marked `ts compile` is only compiled.
+ */
 interface Example {
   readonly name: string;
   readonly code: string;
   readonly file: string;
+  readonly isRun: boolean;
+  /** What `// the block below` stands for. */
+  readonly below: string;
 }
 
-const root = join(import.meta.dirname, "../..");
 // Inside the project, so that an example resolves what a user's file would.
 const folder = join(root, "node_modules/.waymark-examples");
 
-function filesBelow(path: string, ending: string): string[] {
-  return readdirSync(join(root, path), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(ending))
-    .map((name) => join(path, name));
+function example(path: string, line: number, code: string, isRun = true, below = ""): Example {
+  const file = join(folder, `${path.replace(/\W/g, "_")}_${line}.ts`);
+  return { name: `${path}:${line}`, code, file, isRun, below };
 }
 
-function blocks(path: string): { code: string; line: number }[] {
+function inPage(path: string): Example[] {
+  return blocksOf(path).flatMap(({ info, code, line }, index, all) => {
+    const [language, mark] = info.split(" ");
+    if (language !== "ts") return [];
+    return example(path, line, code, mark !== "compile", all[index + 1]?.code);
+  });
+}
+
+function inSource(path: string): Example[] {
   const text = readFileSync(join(root, path), "utf8");
-  const fence = path.endsWith(".md") ? /^```ts\n(.*?)^```$/gms : /^ *\* ```ts\n(.*?)^ *\* ```$/gms;
-  return [...text.matchAll(fence)].map((match) => ({
-    code: (match[1] ?? "").replace(path.endsWith(".md") ? /$^/ : /^ *\* ?/gm, ""),
-    line: text.slice(0, match.index).split("\n").length,
-  }));
+  return [...text.matchAll(/^ *\* ```ts\n(.*?)^ *\* ```$/gms)].map((match) =>
+    example(
+      path,
+      text.slice(0, match.index).split("\n").length,
+      (match[1] ?? "").replace(/^ *\* ?/gm, ""),
+    ),
+  );
 }
 
-const guide = readdirSync(root).includes("guide") ? filesBelow("guide", ".md") : [];
-const examples: Example[] = ["README.md", ...guide, ...filesBelow("src", ".ts")].flatMap((path) =>
-  blocks(path).map(({ code, line }) => ({
-    name: `${path}:${line}`,
-    code,
-    file: join(folder, `${path.replace(/\W/g, "_")}_${line}.ts`),
-  })),
-);
+const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts"))
+  .map((name) => `src/${name.replaceAll("\\", "/")}`);
+const examples = [...pages().flatMap(inPage), ...sources.flatMap(inSource)];
 
-/** What an example says it prints: the comment behind each `console.log`. */
-function expectedOutput(code: string): string[] {
-  return [...code.matchAll(/console\.log\(.*\);? \/\/ (.*)$/gm)].map((match) => match[1] ?? "");
+/** What an example says it prints: the comment behind each `console.log`, line by line. */
+function expectedOutput({ code, below }: Example): string[] {
+  return [...code.matchAll(/console\.log\(.*\)[;,)]* \/\/ (.*)$/gm)].flatMap(([, said = ""]) =>
+    said === "the block below" ? below.trimEnd().split("\n") : said,
+  );
 }
 
 beforeAll(() => {
@@ -52,7 +65,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("examples in the documentation", () => {
-  test("compile", () => {
+  test("compile", { timeout: 120_000 }, () => {
     const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
     const { options } = ts.parseJsonConfigFileContent({ ...config, include: [] }, ts.sys, root);
     const files = examples.map(({ file }) => file);
@@ -64,16 +77,33 @@ describe("examples in the documentation", () => {
     expect(problems).toEqual([]);
   });
 
-  test.each(examples)("$name prints what it says", async ({ file, code }) => {
+  test.each(examples.filter(({ isRun }) => isRun))("$name prints what it says", async (example) => {
     const printed: string[] = [];
     const log = vi.spyOn(console, "log").mockImplementation((...values) => {
-      printed.push(values.map(String).join(" "));
+      printed.push(...values.map(String).join(" ").trimEnd().split("\n"));
     });
     try {
-      await import(/* @vite-ignore */ file);
+      await import(/* @vite-ignore */ example.file);
     } finally {
       log.mockRestore();
     }
-    expect(printed).toEqual(expectedOutput(code));
+    expect(printed).toEqual(expectedOutput(example));
   });
+});
+
+describe("diagrams in the guide", () => {
+  test.each(pages().filter((path) => path.startsWith("guide/")))(
+    "%s shows only what toMermaid gave",
+    (path) => {
+      const blocks = blocksOf(path);
+      const drawn = blocks.filter(({ info }) => info === "mermaid");
+      // The example above a diagram prints it, so the test above has compared the two.
+      const printed = blocks.filter(
+        ({ info }, index) =>
+          info === "mermaid" &&
+          /toMermaid\(.*\)\); \/\/ the block below$/m.test(blocks[index - 1]?.code ?? ""),
+      );
+      expect(printed).toEqual(drawn);
+    },
+  );
 });

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
   cpSync,
   mkdirSync,
@@ -12,6 +12,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
+import { blocksOf } from "../docs/pages.js";
 
 const root = join(import.meta.dirname, "../..");
 const folder = mkdtempSync(join(tmpdir(), "waymark-package-"));
@@ -21,8 +22,8 @@ const app = join(folder, "app");
 beforeAll(() => {
   const source = join(folder, "source");
   mkdirSync(source);
-  for (const file of ["package.json", "README.md", "CHANGELOG.md", "LICENSE"]) {
-    cpSync(join(root, file), join(source, file));
+  for (const file of ["package.json", "README.md", "CHANGELOG.md", "LICENSE", "guide"]) {
+    cpSync(join(root, file), join(source, file), { recursive: true });
   }
   run(process.execPath, [
     join(root, "node_modules/typescript/bin/tsc"),
@@ -50,7 +51,14 @@ function run(command: string, args: readonly string[], cwd = folder): string {
 describe("the packed package", () => {
   test("ships what it says and no source", () => {
     const files = readdirSync(join(app, "node_modules/waymark")).sort();
-    expect(files).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "dist", "package.json"]);
+    expect(files).toEqual([
+      "CHANGELOG.md",
+      "LICENSE",
+      "README.md",
+      "dist",
+      "guide",
+      "package.json",
+    ]);
   });
 
   test("exports every entry point", () => {
@@ -62,6 +70,43 @@ describe("the packed package", () => {
     expect(run(process.execPath, ["entries.mjs"], app).trim().split("\n")).toEqual(
       entries.map((name) => `${name} true`),
     );
+  });
+
+  test("does what the ten-minute page says, word by word", () => {
+    let commands: string[] = [];
+    const done: string[] = [];
+    // The first commands make the folder and install the package: that is what the app is.
+    for (const { info, code } of blocksOf("guide/start-here.md").slice(1)) {
+      const [, file] = /^\/\/ (\S+\.mjs)$/m.exec(code) ?? [];
+      if (info === "js" && file !== undefined) writeFileSync(join(app, file), code);
+      if (info === "sh") commands = code.trim().split("\n");
+      if (info !== "text") continue;
+      const printed = commands.map((command) => {
+        const { stdout } = spawnSync(command, { cwd: app, shell: true, encoding: "utf8" });
+        return stdout;
+      });
+      expect(printed.join(""), commands.join("; ")).toBe(code);
+      done.push(...commands);
+    }
+    expect(done).toEqual([
+      "node article.mjs draft",
+      "ls .waymark/monday",
+      "node article.mjs",
+      "node article.mjs",
+      "node history.mjs",
+    ]);
+  });
+
+  test("has the page that an error's help names", () => {
+    writeFileSync(
+      join(app, "help.mjs"),
+      `import { readFileSync } from "node:fs";
+      import { ConfigError } from "waymark";
+      const [page, anchor] = new ConfigError("keep", "is wrong").help.split("#");
+      const text = readFileSync(new URL("node_modules/waymark/" + page, import.meta.url), "utf8");
+      console.log(text.includes("### " + anchor.toUpperCase()));`,
+    );
+    expect(run(process.execPath, ["help.mjs"], app)).toBe("true\n");
   });
 
   test("runs, checkpoints and resumes", () => {

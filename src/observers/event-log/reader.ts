@@ -26,6 +26,29 @@ export interface LogLine {
 /**
  * The lines of one run in a log, oldest first, rotated files among them. A line that is not whole
  * is passed over. A log that is not there has none.
+ *
+ * @example
+ * ```ts
+ * import { mkdtemp, rm } from "node:fs/promises";
+ * import { tmpdir } from "node:os";
+ * import { join } from "node:path";
+ * import { State, StateGraph } from "waymark";
+ * import { eventLog, readEventLog } from "waymark/observers/event-log";
+ *
+ * const root = await mkdtemp(join(tmpdir(), "log-"));
+ * const log = eventLog({ root });
+ * const graph = new StateGraph<{ n: number }>({ observer: log })
+ *   .addNode("one", (state) => state)
+ *   .setEntryPoint("one")
+ *   .setExitPoint("one");
+ * const { runId } = await graph.execute(State.create({ n: 0 }));
+ * await log.close();
+ *
+ * const events: string[] = [];
+ * for await (const { event } of readEventLog({ root }, runId)) events.push(event);
+ * console.log(events.join(" ")); // graph.start node.start node.complete graph.complete
+ * await rm(root, { recursive: true });
+ * ```
  */
 export async function* readEventLog(place: LogPlace, runId: string): AsyncGenerator<LogLine> {
   for (const file of logFiles(runPath(place, runId, LOG_FILE))) {

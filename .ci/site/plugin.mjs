@@ -1,0 +1,176 @@
+// What the docs site needs of TypeDoc beyond its options: one module for each entry point of package.json,
+// named as it is imported; the guide in its order; exports under the contract's words; diagrams
+// that are drawn by a copy of Mermaid that the site carries with it.
+import { copyFileSync, readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import {
+  Application,
+  CommentTag,
+  Converter,
+  MarkdownEvent,
+  PageEvent,
+  ReflectionKind,
+  RendererEvent,
+} from "typedoc";
+
+const require = createRequire(import.meta.url);
+const root = join(import.meta.dirname, "../..");
+
+/** The order of the guide in the navigation. A page that is not here comes last. */
+export const pages = [
+  "start-here",
+  "concepts",
+  "checkpoints-and-stores",
+  "crash-safety",
+  "schema-changes",
+  "pauses-and-people",
+  "parallel-and-dags",
+  "observability",
+  "many-machines",
+  "command-line",
+  "security",
+  "testing-your-graph",
+  "coming-from-langgraph",
+  "coming-from-go",
+  "comparison",
+  "performance",
+  "troubleshooting",
+];
+
+/** Where the exports of the core belong, by the file that declares them; the first that fits. */
+const words = [
+  ["Errors", /^src\/(errors|nodes\/errors)\.ts$/],
+  ["Predicates", /^src\/state\/predicates\.ts$/],
+  ["Ledger", /^src\/state\/ledger/],
+  ["State", /^src\/state\//],
+  ["Triggers", /^src\/run\/triggers\.ts$/],
+  ["Pauses", /^src\/(graph\/pause|run\/(pauses|schema))\.ts$/],
+  ["StateGraph", /^src\/(graph|run)\//],
+  ["Node factories", /^src\/nodes\//],
+  ["Migrations", /^src\/checkpoint\/migration\.ts$/],
+  ["Checkpoints and stores", /^src\/(checkpoint|stores)\//],
+  ["Recovery", /^src\/recovery\//],
+  ["Events and observers", /^src\/(events|event-map|observers\/.*)\.ts$/],
+];
+
+/** The entry points of the package by their source files. */
+function entryPoints() {
+  const { name, exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  return new Map(
+    Object.entries(exports)
+      .filter(([, target]) => typeof target === "object")
+      .map(([path, target]) => [
+        target.default.replace("./dist/", "src/").replace(/\.js$/, ".ts"),
+        `${name}${path.slice(1)}`,
+      ]),
+  );
+}
+
+function documents() {
+  const there = readdirSync(join(root, "guide"))
+    .filter((file) => file.endsWith(".md"))
+    .map((file) => file.slice(0, -".md".length));
+  const order = [...pages, ...there.filter((page) => !pages.includes(page))];
+  const guide = order.filter((page) => there.includes(page)).map((page) => `guide/${page}.md`);
+  return [...guide, "CHANGELOG.md", "CONTRIBUTING.md"];
+}
+
+function sourceOf(project, reflection) {
+  const path = project.getSymbolIdFromReflection(reflection)?.fileName ?? "";
+  const at = path.replaceAll("\\", "/").lastIndexOf("src/");
+  return at < 0 ? "" : path.replaceAll("\\", "/").slice(at);
+}
+
+/** What a user calls or constructs is shown in use. */
+function wantExamples(module, logger) {
+  const kinds = ReflectionKind.Function | ReflectionKind.Class | ReflectionKind.Variable;
+  for (const child of module.children ?? []) {
+    const { comment } = child.signatures?.[0] ?? child;
+    if (child.kindOf(kinds) && comment?.getTag("@example") === undefined) {
+      logger.warn(`${child.name} of ${module.name} has no @example`);
+    }
+  }
+}
+
+function nameModules(project, entries, logger) {
+  for (const module of project.getReflectionsByKind(ReflectionKind.Module)) {
+    const name = entries.get(sourceOf(project, module));
+    if (name === undefined) throw new Error(`module ${module.name} is no entry point`);
+    module.name = name;
+    wantExamples(module, logger);
+    if (name === "waymark") categorize(project, module);
+  }
+}
+
+function categorize(project, module) {
+  for (const child of module.children ?? []) {
+    const source = sourceOf(project, child);
+    const [word] = words.find(([, pattern]) => pattern.test(source)) ?? [];
+    if (word === undefined)
+      throw new Error(`${child.name} (${source}) has no word in ${import.meta.url}`);
+    // What is documented is a function's signature, or the thing itself.
+    const documented = child.signatures?.[0] ?? child;
+    documented.comment?.blockTags.push(new CommentTag("@category", [{ kind: "text", text: word }]));
+  }
+}
+
+const fence = /^```mermaid\n(.*?)^```$/gms;
+
+function escaped(text) {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** @param {Application} app */
+export function load(app) {
+  app.on(Application.EVENT_BOOTSTRAP_END, () => {
+    app.options.setValue("entryPoints", [...entryPoints().keys()]);
+    app.options.setValue("projectDocuments", documents());
+  });
+
+  // A page's title is its first heading.
+  app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_context, document) => {
+    const text = document.content.map(({ text }) => text).join("");
+    document.name = /^# (.+)$/m.exec(text)?.[1] ?? document.name;
+  });
+
+  app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) =>
+    nameModules(project, entryPoints(), app.logger),
+  );
+
+  app.renderer.on(
+    MarkdownEvent.PARSE,
+    (event) => {
+      event.parsedText = event.parsedText.replace(
+        fence,
+        (_, code) => `<pre class="mermaid">\n${escaped(code)}</pre>`,
+      );
+    },
+    1000,
+  );
+
+  // The name of a module may break at its slashes.
+  app.renderer.on(PageEvent.END, (page) => {
+    page.contents = page.contents?.replace(/<h1>Module [^<]*<\/h1>/, (title) =>
+      title.replace(/(?<=\w)\//g, "/<wbr/>"),
+    );
+  });
+
+  app.renderer.on(PageEvent.END, (page) => {
+    if (!page.contents?.includes('<pre class="mermaid">')) return;
+    const base = page.url.split("/").slice(1).fill("../").join("");
+    const scripts = ["mermaid.tiny.js", "diagrams.js"]
+      .map((file) => `<script defer src="${base}assets/${file}"></script>`)
+      .join("");
+    page.contents = page.contents.replace("</head>", `${scripts}</head>`);
+  });
+
+  app.renderer.on(RendererEvent.END, ({ outputDirectory }) => {
+    const mermaid = require.resolve("@mermaid-js/tiny");
+    copyFileSync(mermaid, join(outputDirectory, "assets/mermaid.tiny.js"));
+    copyFileSync(
+      join(import.meta.dirname, "diagrams.js"),
+      join(outputDirectory, "assets/diagrams.js"),
+    );
+  });
+}

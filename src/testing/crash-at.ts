@@ -1,0 +1,79 @@
+import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
+import { ConfigError, show } from "../errors.js";
+import { checkOptions, integer, oneOf } from "../options.js";
+
+/** Where {@link crashAt} lets a process die. */
+export interface CrashPoint {
+  /** At which save, from 1 up; the first is the one before the first node. */
+  readonly save: number;
+  /**
+   * `"before"`, the default: what was to be saved is lost. `"after"`: the store has it, and the process
+   * died before it was told so.
+   */
+  readonly when?: "before" | "after";
+}
+
+/**
+ * A store in front of another, that at one save behaves as if the process had died: that call and all
+ * later ones that would write are refused, so that the other store is as a crash would have left it.
+ * Then go on with a new graph on the other store, as a new process would.
+ *
+ * @throws ConfigError when it is given no store, or no save to die at.
+ *
+ * @example
+ * ```ts
+ * import { MemoryStore, State, StateGraph } from "waymark";
+ * import { crashAt } from "waymark/testing";
+ *
+ * const store = new MemoryStore();
+ * const graph = (checkpoints = store) =>
+ *   new StateGraph<{ words: string[] }>({ checkpoint: { store: checkpoints, interval: 1 } })
+ *     .addNode("a", (state) => ({ words: [...state.data.words, "way"] }))
+ *     .addNode("b", (state) => ({ words: [...state.data.words, "mark"] }))
+ *     .addEdge("a", "b")
+ *     .setEntryPoint("a")
+ *     .setExitPoint("b");
+ *
+ * const state = State.create({ words: [] as string[] });
+ * await graph(crashAt(store, { save: 2 })).execute(state).catch(() => {});
+ * const final = await graph().resume(state.runId);
+ * console.log(final.data.words.join("")); // waymark
+ * ```
+ */
+export function crashAt<S extends CheckpointStore>(store: S, point: CrashPoint): S {
+  if (!isCheckpointStore(store)) {
+    throw new ConfigError("store", `wants a CheckpointStore, got ${show(store)}`);
+  }
+  checkOptions("point", point, { save: integer(1), when: oneOf("before", "after") });
+  if (point.save === undefined) throw new ConfigError("point.save", "is missing");
+  let saves = 0;
+  let isDead = false;
+  const dead = (): Error =>
+    new Error(`the process died at save ${point.save}: simulated by crashAt`);
+
+  const save: CheckpointStore["save"] = async (state, options) => {
+    saves += 1;
+    if (isDead) throw dead();
+    if (saves < point.save) return store.save(state, options);
+    isDead = true;
+    if (point.when === "after") await store.save(state, options);
+    throw dead();
+  };
+  const written =
+    (write: (...values: never[]) => unknown) =>
+    async (...values: never[]) => {
+      if (isDead) throw dead();
+      return Reflect.apply(write, store, values);
+    };
+
+  return new Proxy(store, {
+    get: (target, key) => {
+      if (key === "save") return save;
+      const member: unknown = Reflect.get(target, key, target);
+      if (typeof member !== "function") return member;
+      const call = member as (...values: never[]) => unknown;
+      const isWrite = key === "delete" || key === "prune" || key === "import";
+      return isWrite ? written(call) : call.bind(target);
+    },
+  });
+}

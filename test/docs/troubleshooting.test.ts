@@ -1,0 +1,44 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { inspect } from "node:util";
+import { describe, expect, test } from "vitest";
+import { ConfigError, GraphError, isWaymarkError, WaymarkError } from "waymark";
+import { root } from "./pages.js";
+
+/** Every code, out of the types that name them. */
+const codes = (() => {
+  const source = readFileSync(join(root, "src/errors.ts"), "utf8");
+  const types = [...source.matchAll(/^export type \w*ErrorCode =\n?(.*?);$/gms)];
+  return types.flatMap(([, union = ""]) =>
+    [...union.matchAll(/"([A-Z_]+)"/g)].map((match) => match[1] ?? ""),
+  );
+})();
+const page = readFileSync(join(root, "guide/troubleshooting.md"), "utf8");
+const headings = [...page.matchAll(/^### ([A-Z_]+)$/gm)].map((match) => match[1] ?? "");
+
+describe("the troubleshooting page", () => {
+  test("has a section for every error code, and for no other", () => {
+    expect(codes.length).toBeGreaterThan(30);
+    expect(headings.toSorted()).toEqual(codes.toSorted());
+  });
+
+  test.each(codes)("%s says what to do", (code) => {
+    const [, section = ""] = page.split(`### ${code}\n`);
+    expect(section.split("\n#")[0]?.trim()).not.toBe("");
+  });
+});
+
+describe("an error's help", () => {
+  test.each(codes)("of %s is the address of its section", (code) => {
+    const error = new WaymarkError(code as "CONFIG", "wrong");
+    expect(error.help).toBe(`guide/troubleshooting.md#${code.toLowerCase()}`);
+  });
+
+  test("is printed wherever an error is", () => {
+    expect(inspect(new GraphError("GRAPH_NO_EXIT", "no exit"))).toContain(
+      "help: 'guide/troubleshooting.md#graph_no_exit'",
+    );
+    expect(JSON.stringify(new ConfigError("keep", "is wrong"))).toContain("#config");
+    expect(isWaymarkError(new ConfigError("keep", "is wrong"))).toBe(true);
+  });
+});
