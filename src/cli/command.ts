@@ -1,11 +1,11 @@
 import type { Context } from "./context.js";
-import { usage } from "./exit.js";
+import type { Values } from "./values.js";
 
 /** What a shell can complete an argument with. */
-export type Completes = "run" | "graph" | "file" | "store" | "shell";
+type Completes = "run" | "graph" | "file" | "store" | "shell";
 
 /** An argument of a command. */
-export interface Argument {
+interface Argument {
   readonly name: string;
   readonly text: string;
   readonly optional?: boolean;
@@ -35,7 +35,11 @@ export interface Command {
   readonly options?: readonly Option[];
   readonly examples: readonly string[];
   /** Does it; gives the exit code, 0 where it gives none. */
-  readonly run: (context: Context, values: Values) => Promise<number | undefined>;
+  readonly run: (
+    context: Context,
+    values: Values,
+    all: () => Promise<readonly Command[]>,
+  ) => Promise<number | undefined>;
 }
 
 /** The options that every command takes. */
@@ -53,55 +57,3 @@ export const sharedOptions: readonly Option[] = [
 
 /** Skips the question before something that can't be undone. */
 export const yes: Option = { flags: "--yes", text: "do not ask" };
-
-/** What a command was called with. */
-export class Values {
-  /** The arguments, in their order. */
-  readonly arguments: readonly string[];
-  readonly #options: Readonly<Record<string, unknown>>;
-
-  constructor(args: readonly unknown[], options: Readonly<Record<string, unknown>>) {
-    this.arguments = args.flat().flatMap((value) => (typeof value === "string" ? [value] : []));
-    this.#options = options;
-  }
-
-  /** One argument; `""` when it was not given. */
-  argument(at: number): string {
-    return this.arguments[at] ?? "";
-  }
-
-  /** The value of an option. */
-  text(name: string): string | undefined {
-    const value = this.#options[name];
-    return typeof value === "string" ? value : undefined;
-  }
-
-  /** The values of an option that may be given several times. */
-  texts(name: string): readonly string[] {
-    const value = this.#options[name];
-    return Array.isArray(value) ? value.map(String) : [];
-  }
-
-  /** Whether an option was given. */
-  flag(name: string): boolean {
-    return this.#options[name] === true;
-  }
-
-  /** Whether an option was taken back by its `--no-` form. */
-  denied(name: string): boolean {
-    return this.#options[name] === false;
-  }
-
-  /** The whole number that an option has. */
-  count(name: string, least: number): number | undefined {
-    const text = this.text(name);
-    if (text === undefined) return undefined;
-    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    if (Number.isSafeInteger(value) && value >= least) return value;
-    throw usage(`--${dashed(name)} wants a whole number from ${least} up, got "${text}"`);
-  }
-}
-
-function dashed(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-}

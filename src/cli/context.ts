@@ -2,7 +2,6 @@ import { resolve } from "node:path";
 import { isCheckpointStore } from "../checkpoint/store.js";
 import type { LogPlace } from "../observers/run-files.js";
 import { ask } from "./ask.js";
-import type { Values } from "./command.js";
 import type { LoadedConfig, StoreConfig } from "./config/config.js";
 import type { AnyGraph } from "./config/graphs.js";
 import { usage } from "./exit.js";
@@ -10,6 +9,7 @@ import type { Io } from "./io.js";
 import { Printer } from "./output/printer.js";
 import { noStore, parseAddress, showAddress } from "./store/address.js";
 import type { Mode, OpenStore } from "./store/open.js";
+import type { Values } from "./values.js";
 
 const DEFAULT_STORE = "file:.waymark";
 

@@ -8,7 +8,7 @@ export interface Output {
 }
 
 /** Where answers and piped input come from: `process.stdin` is one. */
-export type Input = NodeJS.ReadableStream & { readonly isTTY?: boolean | undefined };
+type Input = NodeJS.ReadableStream & { readonly isTTY?: boolean | undefined };
 
 /** All that the command has to do with the world around it, so that a test can put another in its place. */
 export interface Io {

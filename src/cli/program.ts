@@ -1,5 +1,5 @@
 import { Command as Commander, CommanderError } from "commander";
-import { type Command, type Option, sharedOptions, Values } from "./command.js";
+import { type Command, type Option, sharedOptions } from "./command.js";
 import { commandNames, loadCommands } from "./commands/index.js";
 import { Context } from "./context.js";
 import { exit, explain } from "./exit.js";
@@ -7,6 +7,7 @@ import { epilogue, examplesOf } from "./help.js";
 import type { Io } from "./io.js";
 import { Printer } from "./output/printer.js";
 import { plainLines } from "./output/text.js";
+import { Values } from "./values.js";
 import { version } from "./version.js";
 
 /**
@@ -48,12 +49,13 @@ async function run(argv: readonly string[], io: Io): Promise<number> {
     .exitOverride()
     .addHelpText("after", epilogue());
   for (const option of sharedOptions) add(program, option);
+  const all = () => loadCommands(commandNames);
   let code: number = exit.ok;
   for (const command of await loadCommands(named(argv))) {
     declare(program, command, async (values) => {
       const context = new Context(io, values);
       try {
-        code = (await command.run(context, values)) ?? exit.ok;
+        code = (await command.run(context, values, all)) ?? exit.ok;
       } finally {
         await context.close();
       }

@@ -14,7 +14,7 @@ export const command: Command = {
     "waymark completion zsh > ~/.zsh/completions/_waymark",
     "waymark completion fish > ~/.config/fish/completions/waymark.fish",
   ],
-  run: async (context, values) => {
+  run: async (context, values, all) => {
     const { print } = context;
     if (values.flag("runs")) {
       const runs = await (await context.store()).store.list();
@@ -25,9 +25,7 @@ export const command: Command = {
     if (shell === undefined) {
       throw usage(`completion wants a shell, got "${values.argument(0)}"`, shells.join(", "));
     }
-    const { commandNames, loadCommands } = await import("./index.js");
-    const commands = await loadCommands(commandNames);
-    const script = await scripts[shell](commands);
+    const script = await scripts[shell](await all());
     print.result({ shell, script }, () => script);
     return undefined;
   },

@@ -1,8 +1,9 @@
 import type { CheckpointStore, RunFilter, RunSummary } from "../../checkpoint/store.js";
-import type { Command, Values } from "../command.js";
+import type { Command } from "../command.js";
 import { lookOf } from "../output/style.js";
 import type { Column } from "../output/table.js";
 import { ago, dollars } from "../output/units.js";
+import type { Values } from "../values.js";
 
 /** The status of a run, and whether a process works on it. */
 interface Row extends RunSummary {

@@ -35,8 +35,11 @@ async function create(
   options: { readonly codec?: CodecOptions; readonly keep: number },
 ): Promise<CheckpointStore> {
   if (!("root" in address)) {
-    const { openPostgres } = await import("./postgres.js");
-    return openPostgres(mode, { client: address.connection, ...options });
+    const client = address.connection;
+    const { PostgresStore } = await import("../../stores/postgres.js");
+    if (mode === "write") return new PostgresStore({ client, ...options });
+    const { readOnlyPostgres } = await import("./postgres.js");
+    return readOnlyPostgres({ client, ...options });
   }
   const { root } = address;
   if (address.kind === "file") {

@@ -2,15 +2,13 @@ import { existsSync } from "node:fs";
 import type { CheckpointStore } from "../../checkpoint/store.js";
 import { PostgresStore, type PostgresStoreOptions } from "../../stores/postgres.js";
 import { missing } from "../exit.js";
-import type { Mode } from "./open.js";
 
 /** Who only looks does not want to wait long for a server that is not there, in milliseconds. */
 const RETRY = 1000;
 const READ_ONLY = "default_transaction_read_only";
 
-/** Opens a store in Postgres. One to read is a session that may not write: no row is set aside, no table made. */
-export function openPostgres(mode: Mode, options: PostgresStoreOptions): CheckpointStore {
-  if (mode === "write") return new PostgresStore(options);
+/** A store in Postgres whose sessions may not write: no row is set aside, no table made. */
+export function readOnlyPostgres(options: PostgresStoreOptions): CheckpointStore {
   const folder = String(options.client).replace(/^pglite:/, "");
   if (folder !== options.client && !folder.includes("://") && !existsSync(folder)) {
     // PGlite would make a database of it.

@@ -1,0 +1,53 @@
+import { usage } from "./exit.js";
+
+/** What a command was called with. */
+export class Values {
+  /** The arguments, in their order. */
+  readonly arguments: readonly string[];
+  readonly #options: Readonly<Record<string, unknown>>;
+
+  constructor(args: readonly unknown[], options: Readonly<Record<string, unknown>>) {
+    this.arguments = args.flat().flatMap((value) => (typeof value === "string" ? [value] : []));
+    this.#options = options;
+  }
+
+  /** One argument; `""` when it was not given. */
+  argument(at: number): string {
+    return this.arguments[at] ?? "";
+  }
+
+  /** The value of an option. */
+  text(name: string): string | undefined {
+    const value = this.#options[name];
+    return typeof value === "string" ? value : undefined;
+  }
+
+  /** The values of an option that may be given several times. */
+  texts(name: string): readonly string[] {
+    const value = this.#options[name];
+    return Array.isArray(value) ? value.map(String) : [];
+  }
+
+  /** Whether an option was given. */
+  flag(name: string): boolean {
+    return this.#options[name] === true;
+  }
+
+  /** Whether an option was taken back by its `--no-` form. */
+  denied(name: string): boolean {
+    return this.#options[name] === false;
+  }
+
+  /** The whole number that an option has. */
+  count(name: string, least: number): number | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (Number.isSafeInteger(value) && value >= least) return value;
+    throw usage(`--${dashed(name)} wants a whole number from ${least} up, got "${text}"`);
+  }
+}
+
+function dashed(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
