@@ -40,7 +40,7 @@ export const pages = [
 
 /** Where the exports of the core belong, by the file that declares them; the first that fits. */
 const words = [
-  ["Errors", /^src\/(errors|nodes\/errors)\.ts$/],
+  ["Errors", /^src\/(errors(\/.*)?|nodes\/errors)\.ts$/],
   ["Predicates", /^src\/state\/predicates\.ts$/],
   ["Ledger", /^src\/state\/ledger/],
   ["State", /^src\/state\//],

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { root } from "./pages.js";
 
 /** Every code, out of the types that name them. */
 const codes = (() => {
-  const source = readFileSync(join(root, "src/errors.ts"), "utf8");
+  const source = readFileSync(join(root, "src/errors/base.ts"), "utf8");
   const types = [...source.matchAll(/^export type \w*ErrorCode =\n?(.*?);$/gms)];
   return types.flatMap(([, union = ""]) =>
     [...union.matchAll(/"([A-Z_]+)"/g)].map((match) => match[1] ?? ""),
