@@ -7,7 +7,11 @@ import { root } from "./pages.js";
 
 /** Every code, out of the types that name them. */
 const codes = (() => {
-  const source = readFileSync(join(root, "src/errors/base.ts"), "utf8");
+  const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" });
+  const source = sources
+    .filter((file) => file.startsWith("errors") && file.endsWith(".ts"))
+    .map((file) => readFileSync(join(root, "src", file), "utf8"))
+    .join("\n");
   const types = [...source.matchAll(/^export type \w*ErrorCode =\n?(.*?);$/gms)];
   return types.flatMap(([, union = ""]) =>
     [...union.matchAll(/"([A-Z_]+)"/g)].map((match) => match[1] ?? ""),
