@@ -1,4 +1,5 @@
-import type { Ledger } from "./ledger.js";
+import { isoNow } from "../clock.js";
+import { Ledger } from "./ledger.js";
 import { setKey } from "./own.js";
 
 /** What a run is doing, or how it ended. */
@@ -186,4 +187,21 @@ export class Results {
     for (const [key, value] of known) if (value === gone) known.delete(key);
     return known;
   }
+}
+
+/** How far a run is that has not begun. */
+export function newProgress(): Progress {
+  return {
+    checkpointNode: "",
+    timestamp: isoNow(),
+    step: 0,
+    status: "pending",
+    error: undefined,
+    reason: "",
+    visits: new VisitCounts([], []),
+    pauses: noPauses,
+    unfinished: undefined,
+    ledger: Ledger.empty,
+    recovery: undefined,
+  };
 }

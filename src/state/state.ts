@@ -1,16 +1,16 @@
-import { type Draft, enableMapSet, Immer, type Immutable } from "immer";
-import { isoNow, now } from "../clock.js";
+import type { Draft, Immutable } from "immer";
+import { now } from "../clock.js";
 import { ConfigError, SerializationError, show } from "../errors.js";
-import type { EventMap } from "../event-map.js";
-import { EventBus, type EventSink, isObserver, type Observer, observe } from "../events.js";
-import { type Check, check, checkOptions } from "../options.js";
+import type { EventSink } from "../events.js";
+import { checkData, checkStateOptions, type Patch, type StateOptions, sinkFor } from "./input.js";
 import { decodeState, encodeState, type StateJSON } from "./json.js";
-import { Ledger, type LedgerLimits } from "./ledger.js";
-import { isPlainObject, OPAQUE, own, setKey, traitsOf, traitsOfValues } from "./own.js";
+import type { Ledger, LedgerLimits } from "./ledger.js";
+import { OPAQUE, own, setKey, traitsOf, traitsOfValues } from "./own.js";
+import { produce } from "./recipe.js";
 import {
   type GraphIdentity,
   type Identity,
-  noPauses,
+  newProgress,
   type ParentLink,
   type PauseRequest,
   type Progress,
@@ -21,26 +21,12 @@ import {
   type StateFields,
   type Unfinished,
   unsaved,
-  VisitCounts,
+  type VisitCounts,
   type Visits,
 } from "./record.js";
-import { checkRunId, newRunId } from "./run-id.js";
+import { newRunId } from "./run-id.js";
 
-enableMapSet();
-
-// `own` freezes what comes out, and knows what is frozen already; immer would walk it all again.
-const immer = new Immer({ autoFreeze: false });
-
-/** New values for some keys of `D`, as `merge` and a node's shorthand take them. */
-export type Patch<D extends object> = { readonly [K in keyof D]?: D[K] | Immutable<D[K]> };
-
-/** Options of {@link State.create}. */
-export interface StateOptions {
-  /** Names the run; a new uuid v7 by default. 1 to 200 characters, no control characters. */
-  readonly runId?: string;
-  /** Is told the `state.*` events of this State and of all that come from it. */
-  readonly observer?: Observer;
-}
+export type { Patch, StateOptions } from "./input.js";
 
 /**
  * What a run knows, and how far it is. A State never changes: every method returns a new one that
@@ -87,16 +73,11 @@ export class State<D extends object> {
    */
   static create<D extends object>(data: D, options: StateOptions = {}): State<D> {
     checkData(data);
-    checkOptions("options", options, optionChecks);
-    let sink: EventSink | undefined;
-    if (options.observer !== undefined) {
-      const bus = new EventBus();
-      observe(bus, options.observer);
-      sink = bus;
-    }
-    const { runId = newRunId() } = options;
+    checkStateOptions(options);
+    const { runId = newRunId(), observer } = options;
     const kept = own(data);
     const identity = { runId, parent: undefined, graph: undefined };
+    const sink = sinkFor(observer);
     const state = new State<D>(kept, traitsOf(kept), identity, newProgress(), unsaved, sink);
     state.#tell("state.create", kept);
     return state;
@@ -278,8 +259,6 @@ export class State<D extends object> {
    * ```
    */
   update(recipe: (draft: Draft<D>) => unknown): State<D> {
-    if (typeof recipe !== "function")
-      throw new ConfigError("recipe", `wants a function, got ${show(recipe)}`);
     const changed = produce(this.#data as object, recipe as (draft: object) => unknown);
     if (changed === this.#data) return this;
     checkData(changed);
@@ -322,14 +301,8 @@ export class State<D extends object> {
 
   /** For stores: this State as the checkpoint it was just saved as. The record must not change any more. */
   savedAs(record: Saved): State<D> {
-    return new State(
-      this.#data,
-      this.#traits,
-      this.#identity,
-      this.#progress,
-      record instanceof State ? State.recordOf(record) : record,
-      this.#sink,
-    );
+    const saved = record instanceof State ? State.recordOf(record) : record;
+    return new State(this.#data, this.#traits, this.#identity, this.#progress, saved, this.#sink);
   }
 
   /**
@@ -364,20 +337,9 @@ export class State<D extends object> {
     return new State<D>(data as Immutable<D>, traits, identity, progress, saved, sink);
   }
 
-  /** @internal The run's next State: all of `state`, but the data of `result` and the new progress. */
-  static advance<D extends object>(
-    state: State<D>,
-    result: State<D>,
-    progress: Progress,
-  ): State<D> {
-    return new State(
-      result.#data,
-      result.#traits,
-      state.#identity,
-      progress,
-      state.#saved,
-      state.#sink,
-    );
+  /** @internal The run's next State: all of `from`, but the data of `to` and the new progress. */
+  static advance<D extends object>(from: State<D>, to: State<D>, progress: Progress): State<D> {
+    return new State(to.#data, to.#traits, from.#identity, progress, from.#saved, from.#sink);
   }
 
   /** @internal The same State, with some of its progress changed. */
@@ -387,8 +349,7 @@ export class State<D extends object> {
 
   /** @internal The same State, as another run's or another graph's. */
   static identified<D extends object>(state: State<D>, identity: Identity): State<D> {
-    const { data, traits, progress, saved } = State.fields(state);
-    return State.fromFields<D>({ data, traits, identity, progress, saved }, state.#sink);
+    return State.fromFields<D>({ ...State.fields(state), identity }, state.#sink);
   }
 
   /** @internal A State at the beginning of a run of this graph; one that has run before starts over. */
@@ -407,14 +368,7 @@ export class State<D extends object> {
 
   /** @internal The same State, telling its events to another sink. */
   static tellTo<D extends object>(state: State<D>, sink: EventSink | undefined): State<D> {
-    return new State(
-      state.#data,
-      state.#traits,
-      state.#identity,
-      state.#progress,
-      state.#saved,
-      sink,
-    );
+    return State.fromFields<D>(State.fields(state), sink);
   }
 
   /** @internal Who is told this State's events. */
@@ -440,69 +394,6 @@ export class State<D extends object> {
 
   #tell(type: "state.create" | "state.clone" | "state.merge", changed: object): void {
     if (this.#sink?.listens(type) !== true) return;
-    const data: EventMap[typeof type] = { keys: Object.keys(changed).length };
-    this.#sink.emit(type, "state", this.runId, data);
-  }
-}
-
-function newProgress(): Progress {
-  return {
-    checkpointNode: "",
-    timestamp: isoNow(),
-    step: 0,
-    status: "pending",
-    error: undefined,
-    reason: "",
-    visits: new VisitCounts([], []),
-    pauses: noPauses,
-    unfinished: undefined,
-    ledger: Ledger.empty,
-    recovery: undefined,
-  };
-}
-
-const optionChecks: Readonly<Record<keyof StateOptions, Check>> = {
-  runId: (_name, value) => {
-    checkRunId(value);
-  },
-  observer: check("a function or an object with onEvent", isObserver),
-};
-
-/** What immer makes of the data. What it would refuse with an error of its own, is refused with ours. */
-function produce(data: object, recipe: (draft: object) => unknown): unknown {
-  let done = false;
-  try {
-    return immer.produce(data, (draft) => {
-      const result = recipe(draft);
-      checkResult(result);
-      done = true;
-      return result;
-    });
-  } catch (error) {
-    if (!done) throw error;
-    throw new ConfigError(
-      "recipe",
-      "wants to change its draft or to return new data, not both: write (draft) => { … }",
-    );
-  }
-}
-
-function checkResult(result: unknown): asserts result is object | undefined {
-  if (result === undefined) return;
-  if (result instanceof Promise) {
-    // It fails once it writes to a draft that is gone; this error says so already.
-    result.catch(() => {});
-    throw new ConfigError("recipe", "wants to be synchronous, got a Promise: await before update");
-  }
-  if (typeof result === "object" && result !== null) return;
-  throw new ConfigError(
-    "recipe",
-    `wants to change its draft or to return new data, got ${show(result)}: write (draft) => { … }`,
-  );
-}
-
-function checkData(data: unknown): asserts data is object {
-  if (typeof data !== "object" || data === null || !isPlainObject(data)) {
-    throw new ConfigError("data", `wants a plain object, got ${show(data)}`);
+    this.#sink.emit(type, "state", this.runId, { keys: Object.keys(changed).length });
   }
 }

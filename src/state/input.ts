@@ -1,0 +1,44 @@
+import type { Immutable } from "immer";
+import { ConfigError, show } from "../errors.js";
+import { EventBus, type EventSink, isObserver, type Observer, observe } from "../events.js";
+import { type Check, check, checkOptions } from "../options.js";
+import { isPlainObject } from "./own.js";
+import { checkRunId } from "./run-id.js";
+
+/** New values for some keys of `D`, as `merge` and a node's shorthand take them. */
+export type Patch<D extends object> = { readonly [K in keyof D]?: D[K] | Immutable<D[K]> };
+
+/** Options of {@link State.create}. */
+export interface StateOptions {
+  /** Names the run; a new uuid v7 by default. 1 to 200 characters, no control characters. */
+  readonly runId?: string;
+  /** Is told the `state.*` events of this State and of all that come from it. */
+  readonly observer?: Observer;
+}
+
+const optionChecks: Readonly<Record<keyof StateOptions, Check>> = {
+  runId: (_name, value) => {
+    checkRunId(value);
+  },
+  observer: check("a function or an object with onEvent", isObserver),
+};
+
+/** Refuses what {@link State.create} does not take. */
+export function checkStateOptions(options: unknown): void {
+  checkOptions("options", options, optionChecks);
+}
+
+/** Who is told the events of a State that this observer was given to. */
+export function sinkFor(observer: Observer | undefined): EventSink | undefined {
+  if (observer === undefined) return undefined;
+  const bus = new EventBus();
+  observe(bus, observer);
+  return bus;
+}
+
+/** Refuses what can't be a State's data, or a change of it. */
+export function checkData(data: unknown): asserts data is object {
+  if (typeof data !== "object" || data === null || !isPlainObject(data)) {
+    throw new ConfigError("data", `wants a plain object, got ${show(data)}`);
+  }
+}
