@@ -60,7 +60,8 @@ const createBus = mitt as unknown as () => Emitter<Bus>;
 export class EventBus implements EventSink {
   readonly #bus = createBus();
   readonly #guards = new Map<unknown, Map<string, (...args: never[]) => void>>();
-  #all = false;
+  /** Those who listen to everything; made anew when one comes or goes, so that telling them copies nothing. */
+  #wildcards: readonly WildcardHandler<Bus>[] = [];
   #any = false;
 
   /**
@@ -103,7 +104,7 @@ export class EventBus implements EventSink {
   }
 
   listens(type: EventType): boolean {
-    return this.#any && (this.#all || Boolean(this.#bus.all.get(type)?.length));
+    return this.#any && (this.#wildcards.length > 0 || this.#isWanted(type));
   }
 
   emit<T extends EventType>(
@@ -114,13 +115,20 @@ export class EventBus implements EventSink {
     timestamp?: string,
   ): void {
     if (!this.listens(type)) return;
-    const event: WaymarkEvent<T> = { type, timestamp: timestamp ?? isoNow(), source, runId, data };
+    const told: WaymarkEvent<T> = { type, timestamp: timestamp ?? isoNow(), source, runId, data };
     // A WaymarkEvent<T> is one member of the union, which TypeScript can't see for an open T.
-    this.#bus.emit(type, event as unknown as AnyEvent);
+    const event = told as unknown as AnyEvent;
+    if (this.#isWanted(type)) this.#bus.emit(type, event);
+    else for (const tell of this.#wildcards) tell(type, event);
+  }
+
+  /** Whether anybody listens to this type alone. */
+  #isWanted(type: EventType): boolean {
+    return Boolean(this.#bus.all.get(type)?.length);
   }
 
   #count(): void {
-    this.#all = Boolean(this.#bus.all.get("*")?.length);
+    this.#wildcards = (this.#bus.all.get("*")?.slice() ?? []) as WildcardHandler<Bus>[];
     this.#any = this.#guards.size > 0;
   }
 }

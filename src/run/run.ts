@@ -50,15 +50,15 @@ export class Run<D extends object> {
   readonly #before: ReadonlySet<string> | undefined;
   readonly #after: ReadonlySet<string> | undefined;
   #draining = false;
+  /** What `signal.aborted` says, which asks more of an AbortSignal than a step can afford. */
+  #aborted = false;
 
   constructor(plan: Plan<D>, state: State<D>) {
     const { runId, visits } = state;
     const { before, after } = plan.settings.breakpoints ?? {};
     this.#before = before && new Set(before);
     this.#after = after && new Set(after);
-    this.#visit = new Visit(plan.settings, plan.saver, state, (error) =>
-      this.#controller.abort(error),
-    );
+    this.#visit = new Visit(plan.settings, plan.saver, state, (error) => this.#abort(error));
     this.#plan = plan;
     this.#settings = plan.settings;
     this.#runId = runId;
@@ -73,7 +73,7 @@ export class Run<D extends object> {
     const { bus } = this.#settings;
     const own = State.sinkOf(state);
     const abort = (): void => {
-      this.#controller.abort(signal?.reason);
+      this.#abort(signal?.reason);
       this.#plan.gate?.open();
     };
     if (signal?.aborted) abort();
@@ -122,7 +122,7 @@ export class Run<D extends object> {
     for (;;) {
       const { name, index, exit } = node;
       if (gate !== undefined) await gate.wait();
-      if (signal.aborted) throw aborted(state, name, signal.reason);
+      if (this.#aborted) throw aborted(state, name, signal.reason);
       if (this.#draining) throw aborted(state, name, DRAINS);
       if (state.step >= maxIterations) throw tooLong(state, name);
       if (this.#before?.has(name) && !skipBreakpoint) {
@@ -211,7 +211,11 @@ export class Run<D extends object> {
         }
       }
       if (due && saver !== undefined) {
-        state = await saver.save(state, paused);
+        try {
+          state = saver.accept(state, await saver.put(state));
+        } catch (error) {
+          state = saver.refuse(state, error, paused);
+        }
         if (bus.active) time = isoNow();
         started = lastNow();
       }
@@ -267,7 +271,7 @@ export class Run<D extends object> {
   /** The run ended early: leaves a checkpoint to resume from, and gives the error to throw. */
   async #end(error: unknown): Promise<unknown> {
     if (!(error instanceof Failure)) {
-      this.#controller.abort(error);
+      this.#abort(error);
       const { checkpointNode = "", step = 0 } = this.#plan.saver?.latest ?? {};
       const code = error instanceof CheckpointConflictError ? error.code : "NODE_FAILED";
       this.#emit("graph.fail", { node: checkpointNode, step, code, error: messageOf(error) });
@@ -296,10 +300,15 @@ export class Run<D extends object> {
     });
     // The run's own error is what the caller must see; an event tells that this save failed too.
     const unsaved = (error: unknown): State<D> => {
-      if (error instanceof CheckpointConflictError) this.#controller.abort(error);
+      if (error instanceof CheckpointConflictError) this.#abort(error);
       return left;
     };
     return saver?.save(left).catch(unsaved) ?? left;
+  }
+
+  #abort(reason: unknown): void {
+    this.#aborted = true;
+    this.#controller.abort(reason);
   }
 
   #visits(): VisitCounts {

@@ -14,6 +14,9 @@ export class Saver<D extends object> {
   readonly #timed: boolean;
   #latest: State<D> | undefined;
   #savedAt = now();
+  /** Whether somebody waits to hear of the save under way, and when it began. */
+  #told = false;
+  #started = 0;
 
   constructor(store: CheckpointStore, settings: Settings, runId: string, latest?: State<D>) {
     this.#store = store;
@@ -50,23 +53,43 @@ export class Saver<D extends object> {
    * says, unless the State must be saved.
    */
   async save(state: State<D>, must = false): Promise<State<D>> {
-    const { bus } = this.#settings;
-    const told = bus.listens("checkpoint.save");
-    const started = told ? now() : 0;
-    let saved: State<D>;
     try {
-      const record = await this.#store.save(state, this.#options);
-      if (!(record instanceof State)) {
-        throw new TypeError(`save wants to return a State, got ${show(record)}`);
-      }
-      saved = state.savedAs(record);
+      return this.accept(state, await this.put(state));
     } catch (error) {
-      return this.#refused(state, error, must);
+      return this.refuse(state, error, must);
     }
+  }
+
+  /** The first half of {@link save}. The loop awaits it itself: a promise less is felt at every step. */
+  put(state: State<D>): Promise<State<D>> {
+    this.#told = this.#settings.bus.listens("checkpoint.save");
+    if (this.#told) this.#started = now();
+    return this.#store.save(state, this.#options);
+  }
+
+  /** The State as the checkpoint that the store made of it. */
+  accept(state: State<D>, record: State<D>): State<D> {
+    if (!(record instanceof State)) {
+      throw new TypeError(`save wants to return a State, got ${show(record)}`);
+    }
+    const saved = state.savedAs(record);
     this.#latest = saved;
     if (this.#timed) this.#savedAt = now();
-    if (told) this.#tell(saved, now() - started);
+    if (this.#told) this.#tell(saved, now() - this.#started);
     return saved;
+  }
+
+  /** What becomes of a run whose State the store did not take. */
+  refuse(state: State<D>, error: unknown, must: boolean): State<D> {
+    const { runId, checkpointNode: node } = state;
+    const { bus, name, onSaveError } = this.#settings;
+    bus.emit("checkpoint.error", name, runId, { action: "save", node, error: messageOf(error) });
+    if (error instanceof CheckpointConflictError) throw error;
+    if (onSaveError === "continue" && !must) return state;
+    const which = node === "" ? "the first checkpoint" : `the checkpoint after ${show(node)}`;
+    const message = `${which} could not be saved: ${messageOf(error)}`;
+    const cause = error instanceof CheckpointSaveError ? error.cause : error;
+    throw new Failure("CHECKPOINT_SAVE", node, state, message, cause);
   }
 
   /** Removes the checkpoints of a finished run, which must not cost anybody the result. */
@@ -93,17 +116,5 @@ export class Saver<D extends object> {
     const { bus, name, audit } = this.#settings;
     const data = { node, step, sequence, checkpointId, reason, durationMs, ...audit };
     bus.emit("checkpoint.save", name, saved.runId, bytes === undefined ? data : { ...data, bytes });
-  }
-
-  #refused(state: State<D>, error: unknown, must: boolean): State<D> {
-    const { runId, checkpointNode: node } = state;
-    const { bus, name, onSaveError } = this.#settings;
-    bus.emit("checkpoint.error", name, runId, { action: "save", node, error: messageOf(error) });
-    if (error instanceof CheckpointConflictError) throw error;
-    if (onSaveError === "continue" && !must) return state;
-    const which = node === "" ? "the first checkpoint" : `the checkpoint after ${show(node)}`;
-    const message = `${which} could not be saved: ${messageOf(error)}`;
-    const cause = error instanceof CheckpointSaveError ? error.cause : error;
-    throw new Failure("CHECKPOINT_SAVE", node, state, message, cause);
   }
 }
