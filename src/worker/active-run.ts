@@ -12,6 +12,7 @@ export class ActiveRun {
   readonly since = now();
   readonly #controller = new AbortController();
   #why: StopReason | undefined;
+  #isLost = false;
   /** The events that are on their way to those who listen elsewhere. */
   #sent: Promise<unknown> = Promise.resolve();
 
@@ -31,8 +32,14 @@ export class ActiveRun {
     return this.#why;
   }
 
+  /** Whether somebody else may have the run now, so that nothing more of it may be saved here. */
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
   stop(why: StopReason, reason: unknown): void {
     this.#why ??= why;
+    this.#isLost ||= why === "lost";
     this.#controller.abort(reason);
   }
 

@@ -31,8 +31,11 @@ export interface Engine {
     options: Omit<WorkerOptions<unknown>, "connection">,
   ): QueueWorker;
   events(name: string): RunEvents;
+  /** Puts a job that was taken once already before those that wait. */
+  putFirst(queue: RunQueue, jobId: string): Promise<void>;
   /** Publishes an event of our own on a queue. */
   publish(name: string, fields: Readonly<Record<string, string>>): Promise<unknown>;
+  /** Closes all but the workers, which are their owner's to close. */
   close(): Promise<void>;
 }
 
@@ -73,6 +76,10 @@ export async function openEngine(
   const engine = makeEngine(bullmq, factory, "shared", place.prefix, onError);
   return {
     ...engine,
+    putFirst: async (queue, jobId) => {
+      const job = await queue.getJob(jobId);
+      await job?.changePriority({ priority: job.priority, lifo: true });
+    },
     close: async () => {
       await engine.close();
       await shared.close();
@@ -174,9 +181,12 @@ function makeEngine(
   const classes = bullmq.withBackend<IQueueBackend, unknown>(factory);
   const options = { connection, prefix };
   const open: { close(): Promise<void> }[] = [];
-  const opened = <T extends { close(): Promise<void> }>(one: T): T => {
+  const heard = <T>(one: T): T => {
     (one as unknown as { on(event: "error", listener: typeof onError): void }).on("error", onError);
-    open.push(one);
+    return one;
+  };
+  const opened = <T extends { close(): Promise<void> }>(one: T): T => {
+    open.push(heard(one));
     return one;
   };
   const publishers = new Map<string, InstanceType<typeof classes.QueueEventsProducer>>();
@@ -184,7 +194,7 @@ function makeEngine(
     bullmq,
     queue: (name) => opened(new classes.Queue<JobData, JobResult, string>(name, options)),
     worker: (name, processor, more) =>
-      opened(
+      heard(
         new classes.Worker<JobData, JobResult, string, object>(name, processor, {
           ...options,
           ...more,
@@ -192,6 +202,8 @@ function makeEngine(
       ),
     events: (name) =>
       opened(new classes.QueueEvents<JobResult>(name, { ...options, blockingTimeout: 1000 })),
+    // On Redis these are the first already.
+    putFirst: async () => {},
     publish: (name, fields) => {
       const publisher =
         publishers.get(name) ?? opened(new classes.QueueEventsProducer(name, options));

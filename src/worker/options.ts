@@ -25,8 +25,8 @@ export interface WorkerOptions {
   /** How many runs of each graph to work on at once; at least 1, 10 by default. */
   readonly concurrency?: number;
   /**
-   * How many milliseconds after the last sign of life of a worker others take its runs; at least 200,
-   * 30,000 by default. They have them before twice that time.
+   * A worker that shows no sign of life for two thirds of this time, in milliseconds, loses its runs, and
+   * others that have room for them have them before twice this time; at least 200, 30,000 by default.
    */
   readonly lease?: number;
   /** How often to try a run that gets no further, also one that kills its worker; at least 1, 3 by default. */

@@ -55,11 +55,11 @@ export interface Backoff {
 /** What a run has come to that ended with an error. */
 export function judge(
   error: unknown,
-  run: Pick<ActiveRun, "why">,
+  run: Pick<ActiveRun, "why" | "isLost">,
   maxAttempts: number,
   backoff: Backoff,
 ): Outcome {
-  if (run.why === "lost" || isWaymarkError(error, "CHECKPOINT_CONFLICT")) {
+  if (run.isLost || isWaymarkError(error, "CHECKPOINT_CONFLICT")) {
     return { kind: "elsewhere" };
   }
   if (run.why === "cancel") return { kind: "cancelled" };

@@ -4,17 +4,18 @@ import { isWaymarkError } from "../errors.js";
 import { messageOf, nameOf } from "../run/failure.js";
 import { ActiveRun } from "./active-run.js";
 import { advance, type Workshop } from "./advance.js";
-import type { RunQueue } from "./engine.js";
+import type { Engine, RunQueue } from "./engine.js";
 import type { JobData, JobResult, RunJob } from "./job.js";
 import { runIdOf } from "./names.js";
 import type { Outcome } from "./outcome.js";
-import type { BullMQ } from "./peers.js";
 
 /** What a processor has in common with those of the worker's other graphs. */
 export interface Floor {
-  readonly bullmq: BullMQ;
+  readonly engine: Engine;
   readonly store: CheckpointStore;
   readonly lease: number;
+  /** How long a claim holds that is not renewed, in milliseconds. */
+  readonly ttl: number;
   /** The runs that the worker works on, by their ids. */
   readonly active: Map<string, ActiveRun>;
   readonly onError: (error: unknown) => void;
@@ -54,7 +55,7 @@ export class RunProcessor {
     if ((job.data.version ?? 0) > graph.version) {
       return this.#settle(job, token, { kind: "newer" });
     }
-    const { active, store, lease } = this.#floor;
+    const { active, store, ttl } = this.#floor;
     const jobId = String(job.id);
     const runId = runIdOf(jobId);
     // A run whose lease was lost may still be coming to its end here.
@@ -63,7 +64,7 @@ export class RunProcessor {
     active.set(runId, run);
     let outcome: Outcome;
     try {
-      const claim = store.claim === undefined ? free : await store.claim(runId, { ttl: lease });
+      const claim = store.claim === undefined ? free : await store.claim(runId, { ttl });
       outcome = claim === undefined ? { kind: "elsewhere" } : await this.#advance(job, run, claim);
     } finally {
       active.delete(runId);
@@ -88,13 +89,17 @@ export class RunProcessor {
 
   /** Tells the queue what is to become of a job. */
   async #settle(job: RunJob, token: string, outcome: Outcome): Promise<JobResult> {
-    const { bullmq, lease } = this.#floor;
+    const { engine, lease } = this.#floor;
+    const { bullmq } = engine;
     switch (outcome.kind) {
       case "completed":
       case "cancelled":
         return { status: outcome.kind };
       case "handed-over":
-        return this.#move(() => job.moveToWait(token), new bullmq.WaitingError());
+        return this.#move(async () => {
+          await job.moveToWait(token);
+          await engine.putFirst(this.#queue, String(job.id));
+        }, new bullmq.WaitingError());
       case "elsewhere":
         return this.#delay(job, token, now() + Math.max(lease / 8, 25));
       case "newer": {
@@ -119,7 +124,7 @@ export class RunProcessor {
     const moment = Math.ceil(Math.min(until, now() + YEAR));
     return this.#move(
       () => job.moveToDelayed(moment, token),
-      new this.#floor.bullmq.DelayedError(),
+      new this.#floor.engine.bullmq.DelayedError(),
     );
   }
 

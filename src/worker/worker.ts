@@ -1,16 +1,17 @@
 import { hostname } from "node:os";
-import type { CheckpointStore } from "../checkpoint/store.js";
 import { after, now } from "../clock.js";
 import type { AnyEvent } from "../events.js";
 import { checkOptions, duration } from "../options.js";
+import { messageOf } from "../run/failure.js";
 import { StateGraph } from "../run/state-graph.js";
 import type { ActiveRun } from "./active-run.js";
 import { Cancellations } from "./cancellations.js";
 import { type Place, placeOf } from "./connection.js";
 import { type Engine, openEngine, type QueueWorker, type RunQueue } from "./engine.js";
+import { fenced, leaseTimes } from "./lease.js";
 import { applyLimits } from "./limits.js";
 import { health, metrics, type WorkerHealth, type WorkerMetrics } from "./metrics.js";
-import { queueName } from "./names.js";
+import { queueName, runIdOf } from "./names.js";
 import {
   type AnyGraph,
   resolveWorkerOptions,
@@ -26,6 +27,9 @@ const LONGEST_BACKOFF = 30_000;
 const GRACE = 5000;
 /** BullMQ counts for the life of a job how often its worker died; the run counts itself, and afresh when it gets further. */
 const UNLIMITED = 2 ** 31 - 1;
+
+/** What BullMQ says of a lock that it could not renew. */
+const RENEWAL = /^could not renew lock for job (.*)$/s;
 
 /** Options of {@link Worker.close}. */
 export interface CloseOptions {
@@ -73,6 +77,7 @@ export class Worker {
   #engine: Engine | undefined;
   #stopWatching: () => void = () => {};
   #closing: Promise<void> | undefined;
+  #isClosed = false;
   #takeovers = 0;
   #finished = { completed: 0, failed: 0 };
   #lastError: unknown;
@@ -150,22 +155,27 @@ export class Worker {
     const name = queueName(graph.name);
     const queue = engine.queue(name);
     const shop = {
-      graph: StateGraph.inside(graph, unclaimed(store), this.#draining.signal, longestWait),
+      graph: StateGraph.inside(
+        graph,
+        fenced(store, this.#active),
+        this.#draining.signal,
+        longestWait,
+      ),
       store,
       maxAttempts,
       backoff: { first: backoff, longest: LONGEST_BACKOFF },
     };
     const onError = (error: unknown): void => this.#failed(error);
-    const floor = { bullmq: engine.bullmq, store, lease, active: this.#active, onError };
+    const times = leaseTimes(lease);
+    const floor = { engine, store, lease, ttl: times.claim, active: this.#active, onError };
     const processor = new RunProcessor(floor, shop, queue);
     const worker = engine.worker(name, (job, token = "") => processor.process(job, token), {
       name: `${hostname()}:${process.pid}`,
       autorun: false,
       concurrency,
-      // The lock of a dead worker ends within 3/4 of a lease, and two intervals later its runs are
-      // free: well before twice the lease. A lock that ends too early does no harm, since the claim holds.
-      lockDuration: Math.ceil((lease * 3) / 4),
-      stalledInterval: Math.ceil(lease / 5),
+      lockDuration: times.lock,
+      lockRenewTime: times.renew,
+      stalledInterval: times.check,
       maxStalledCount: UNLIMITED,
       runRetryDelay: Math.min(1000, Math.ceil(lease / 4)),
       drainDelay: 1,
@@ -174,7 +184,10 @@ export class Worker {
           (error as RunFailure).retryAfter ?? Math.ceil(backoff),
       },
     });
-    worker.on("stalled", () => this.#takeovers++);
+    worker.on("stalled", (jobId) => {
+      this.#takeovers++;
+      engine.putFirst(queue, jobId).catch(onError);
+    });
     worker.on("completed", () => this.#finished.completed++);
     worker.on("failed", (_job, error) => {
       if (error.name === "UnrecoverableError") this.#finished.failed++;
@@ -203,14 +216,16 @@ export class Worker {
     const reason = new Error("the worker closes");
     this.#draining.abort(reason);
     await this.#ready.catch(() => {});
-    for (const { graph, listen } of this.#lines) graph.off("*", listen);
     const closed = Promise.all(this.#lines.map(({ worker }) => worker.close()));
     if (!(await inTime(closed, timeout))) {
       for (const run of this.#active.values()) run.stop("close", reason);
       await inTime(closed, Math.min(GRACE, this.#settings.lease));
     }
+    for (const { graph, listen } of this.#lines) graph.off("*", listen);
     this.#stopWatching();
-    await this.#engine?.close();
+    this.#isClosed = true;
+    // A server that does not answer must not hold it up.
+    await inTime(this.#engine?.close() ?? Promise.resolve(), GRACE);
   }
 
   #drainAt(signal: NodeJS.Signals): void {
@@ -220,23 +235,18 @@ export class Worker {
       .finally(() => process.kill(process.pid, signal));
   }
 
+  /** Whether an error is about a job that was given back while its lock was being renewed. */
+  #isPast(error: unknown): boolean {
+    const [, jobId] = RENEWAL.exec(messageOf(error)) ?? [];
+    return jobId !== undefined && !this.#active.has(runIdOf(jobId));
+  }
+
   #failed(error: unknown): void {
+    // What a run that was left behind can't tell the queue any more, another worker finds out.
+    if (this.#isClosed || this.#isPast(error)) return;
     this.#lastError = error;
     this.#settings.onError(error);
   }
-}
-
-/** A store as the graph sees it: the worker has claimed its run already. */
-function unclaimed(store: CheckpointStore): CheckpointStore {
-  return {
-    save: (state, options) => store.save(state, options),
-    load: (runId, at, context) => store.load(runId, at, context),
-    delete: (runId) => store.delete(runId),
-    list: () => store.list(),
-    ...(store.history && {
-      history: (runId: string) => store.history?.(runId) ?? Promise.resolve([]),
-    }),
-  };
 }
 
 /** Whether something is done within so many milliseconds. */

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { CheckpointConflictError, ExecutionError, MemoryStore, State } from "waymark";
 import { Client } from "waymark/worker";
+import { ActiveRun } from "../../src/worker/active-run.js";
+import { fenced, leaseTimes } from "../../src/worker/lease.js";
 import { health } from "../../src/worker/metrics.js";
 import { jobIdOf, runIdOf } from "../../src/worker/names.js";
 import { judge } from "../../src/worker/outcome.js";
@@ -28,10 +30,46 @@ describe("what a failed run says", () => {
     const state = { runId: "r", checkpointNode: "", step: 0, data: {} };
     const error = new ExecutionError("NODE_FAILED", "no", { nodeName: "a", state, path: [] });
     const backoff = { first: 10, longest: 100 };
-    expect(judge(error, { why: undefined }, 2, backoff)).toMatchObject({ kind: "failed", error });
-    expect(judge(error, { why: undefined }, 1, backoff)).toEqual({ kind: "failed", error });
+    const run = { why: undefined, isLost: false };
+    expect(judge(error, run, 2, backoff)).toMatchObject({ kind: "failed", error });
+    expect(judge(error, run, 1, backoff)).toEqual({ kind: "failed", error });
+  });
+
+  test("is nothing when another worker has the run, also if it was cancelled before", () => {
+    const run = new ActiveRun("r", "g", "r");
+    run.stop("cancel", new Error("enough"));
+    const backoff = { first: 10, longest: 100 };
+    expect(judge(new Error(), run, 1, backoff)).toEqual({ kind: "cancelled" });
     const conflict = new CheckpointConflictError("r", 1, 2);
-    expect(judge(conflict, { why: "cancel" }, 1, backoff)).toEqual({ kind: "elsewhere" });
+    expect(judge(conflict, run, 1, backoff)).toEqual({ kind: "elsewhere" });
+    run.stop("lost", new Error("gone"));
+    expect(run.why).toBe("cancel");
+    expect(judge(new Error(), run, 1, backoff)).toEqual({ kind: "elsewhere" });
+  });
+});
+
+describe("a lease", () => {
+  test("that is lost fences the run's saves, and no other's", async () => {
+    const store = new MemoryStore();
+    const run = new ActiveRun("r", "g", "r");
+    const behind = fenced(store, new Map([["r", run]]));
+    const saved = await behind.save(State.create({ n: 1 }, { runId: "r" }));
+    run.stop("lost", new Error("gone"));
+    const refused = behind.save(saved.set("n", 2));
+    await expect(refused).rejects.toBeInstanceOf(CheckpointConflictError);
+    await behind.save(State.create({ n: 1 }, { runId: "another" }));
+    expect((await store.load<{ n: number }>("r")).data.n).toBe(1);
+    expect(await behind.list()).toEqual(["r", "another"]);
+    expect(await behind.history?.("r")).toHaveLength(1);
+    await behind.delete("another");
+    expect(await store.list()).toEqual(["r"]);
+  });
+
+  test.each([200, 1000, 30_000])("of %i ms lets claims end before locks", (lease) => {
+    const { claim, lock, renew, check } = leaseTimes(lease);
+    // A lock that was about to be renewed when its worker died, and a claim that just had been.
+    expect(claim).toBeLessThanOrEqual(lock - renew);
+    expect(lock + 2 * check).toBeLessThan(1.25 * lease);
   });
 });
 

@@ -248,23 +248,28 @@ describe("a run whose checkpoints can't be saved", () => {
 });
 
 describe("a node that ignores its signal", () => {
-  test("is left behind by a worker that closes", async () => {
+  test("is left behind by a worker that closes, and what it returns counts", async () => {
+    let begun = 0;
     const inside = gate();
     const finish = gate();
-    const graph = single(async (state) => {
+    const graph = single(async () => {
+      begun++;
       inside.open();
       await finish.opened;
-      return state;
+      return { n: 1 };
     });
     const worker = await place.work({ graphs: [graph], lease: 300 });
     const run = await place.client.submit(graph.name, { n: 0 });
     await inside.opened;
+    const started = Date.now();
     await worker.close({ timeout: 20 });
+    expect(Date.now() - started).toBeLessThan(3000);
+    // The run is still claimed, so that the next worker does not begin it again.
+    const next = await place.work({ graphs: [graph], lease: 300 });
+    await until("the next has found it", async () => (await next.metrics()).takeovers > 0);
     finish.open();
-    await until("it has come to its end", async () => {
-      const { status } = await place.store.load(run.runId);
-      return status === "completed" || status === "in_progress";
-    });
+    expect((await run.result()).data.n).toBe(1);
+    expect(begun).toBe(1);
   });
 });
 

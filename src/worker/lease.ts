@@ -1,0 +1,56 @@
+import type { CheckpointStore } from "../checkpoint/store.js";
+import { CheckpointConflictError, show } from "../errors.js";
+import type { ActiveRun } from "./active-run.js";
+
+/** What a lease means for the store and for the queue, in milliseconds. */
+export interface LeaseTimes {
+  /** How long a claim holds that is not renewed. */
+  readonly claim: number;
+  /** How long the queue's lock on a job holds that is not renewed. */
+  readonly lock: number;
+  /** How often the lock is renewed. */
+  readonly renew: number;
+  /** How often the queue is searched for jobs whose lock has ended. */
+  readonly check: number;
+}
+
+/**
+ * When a worker dies, the claims on its runs end first and the locks on its jobs after that, so that
+ * whoever gets a job can claim its run at once. Two checks after its lock has ended a job is free, which
+ * leaves most of another lease until a worker has room for it.
+ */
+export function leaseTimes(lease: number): LeaseTimes {
+  return {
+    claim: Math.ceil((lease * 2) / 3),
+    lock: Math.ceil((lease * 5) / 6),
+    renew: Math.floor(lease / 6),
+    check: Math.ceil(lease / 6),
+  };
+}
+
+/**
+ * A store as a graph in a worker sees it. The worker has claimed the run already; once it has lost that
+ * claim, it saves nothing more, whatever a node still returns.
+ */
+export function fenced(
+  store: CheckpointStore,
+  active: ReadonlyMap<string, ActiveRun>,
+): CheckpointStore {
+  return {
+    save: async (state, options) => {
+      const { runId, sequence } = state;
+      if (active.get(runId)?.isLost) {
+        const error = new CheckpointConflictError(runId, sequence, sequence);
+        error.message = `the claim on run ${show(runId)} is lost: another worker may have it`;
+        throw error;
+      }
+      return store.save(state, options);
+    },
+    load: (runId, at, context) => store.load(runId, at, context),
+    delete: (runId) => store.delete(runId),
+    list: () => store.list(),
+    ...(store.history && {
+      history: (runId: string) => store.history?.(runId) ?? Promise.resolve([]),
+    }),
+  };
+}
