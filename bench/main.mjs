@@ -1,5 +1,8 @@
-/** node main.mjs [--strict] [suite…]: runs all suites, or those named; --strict fails when a target is missed. */
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+/**
+ * node main.mjs [--strict] [--write] [suite…]: runs all suites, or those named. --strict fails when a target is missed.
+ * A run of all suites writes its results and the guide; a run of some only with --write, and leaves the others.
+ */
+import { readdirSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { writeGuide } from "./plots.mjs";
 import {
@@ -9,14 +12,15 @@ import {
   printTable,
   versionsApart,
 } from "./report.mjs";
+import { writeResult } from "./results.mjs";
 import { isBuilt } from "./waymark.mjs";
 
 const suitesFolder = new URL("./suites/", import.meta.url);
-const resultsFolder = new URL("./results/", import.meta.url);
+const project = new URL("../", import.meta.url);
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { strict: { type: "boolean" } },
+  options: { strict: { type: "boolean" }, write: { type: "boolean" } },
 });
 const available = readdirSync(suitesFolder)
   .filter((file) => file.endsWith(".mjs"))
@@ -31,6 +35,7 @@ const machine = environment();
 printEnvironment(machine);
 for (const warning of versionsApart(machine.versions)) console.warn(`warning: ${warning}`);
 
+const isWritten = isBuilt && (values.write || positionals.length === 0);
 const suites = [];
 for (const name of positionals.length > 0 ? positionals : available) {
   const { title, run } = await import(new URL(`${name}.mjs`, suitesFolder).href);
@@ -38,17 +43,14 @@ for (const name of positionals.length > 0 ? positionals : available) {
   const tables = await run();
   for (const table of tables) printTable(table);
   suites.push({ name, title, tables });
+  // At once, so that a suite that fails later does not take it along.
+  if (isWritten) writeResult(project, { ...machine, name, title, tables });
 }
 
 const missed = printSummary(suites);
-mkdirSync(resultsFolder, { recursive: true });
-const results = { ...machine, suites };
-writeFileSync(new URL("latest.json", resultsFolder), `${JSON.stringify(results, null, 2)}\n`);
-console.log("\nwritten to bench/results/latest.json");
-// The guide shows all suites of one run, or none of it.
-if (positionals.length === 0 && isBuilt) {
-  writeGuide(results);
-  console.log("tables and plots written to guide/");
+if (isWritten) {
+  writeGuide(project);
+  console.log("\nwritten to bench/results/, README.md and guide/");
 }
 
 if (!isBuilt) {
