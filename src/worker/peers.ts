@@ -9,6 +9,7 @@ export type Load = (name: string) => Promise<unknown>;
 const known: Readonly<Record<string, () => Promise<unknown>>> = {
   bullmq: () => import("bullmq"),
   pg: () => import("pg"),
+  ioredis: () => import("ioredis"),
 };
 
 /** The packages that the queue needs, loaded when it is first used. */

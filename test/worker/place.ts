@@ -8,6 +8,8 @@ import { type Server, startServer } from "../postgres/server.js";
 /** A server, a store and a client for the tests of a file, and workers in the same process. */
 export interface WorkPlace {
   readonly url: string;
+  /** Where the queue is: on the same server, unless it is told otherwise. */
+  readonly connection: string;
   readonly pool: pg.Pool;
   readonly store: PostgresStore;
   readonly client: Client;
@@ -17,24 +19,30 @@ export interface WorkPlace {
   work(options: Partial<WorkerOptions> & Pick<WorkerOptions, "graphs">): Promise<Worker>;
 }
 
-export function usePlace(): WorkPlace {
+/** @param startQueue - brings another server for the queue. */
+export function usePlace(
+  startQueue?: () => Promise<{ readonly url: string; stop(): Promise<void> }>,
+): WorkPlace {
   const place = { errors: [] as unknown[] } as { -readonly [K in keyof WorkPlace]: WorkPlace[K] };
   const workers: Worker[] = [];
   let server: Server;
+  let queue: Awaited<ReturnType<NonNullable<typeof startQueue>>> | undefined;
   beforeAll(async () => {
     server = await startServer();
+    queue = await startQueue?.();
     place.url = server.url;
+    place.connection = queue?.url ?? server.url;
     place.pool = server.pool();
     place.store = new PostgresStore({ client: place.pool });
     place.client = new Client({
-      connection: server.url,
+      connection: place.connection,
       store: place.store,
       onError: (error) => place.errors.push(error),
     });
     place.work = async (options) => {
       const worker = new Worker({
         store: place.store,
-        connection: server.url,
+        connection: place.connection,
         lease: 2000,
         backoff: 20,
         onError: (error) => place.errors.push(error),
@@ -53,6 +61,7 @@ export function usePlace(): WorkPlace {
     await place.client.close();
     await place.store.close();
     await server.stop();
+    await queue?.stop();
   });
   return place;
 }

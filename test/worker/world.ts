@@ -43,7 +43,7 @@ async function bundle(): Promise<string> {
     format: "esm",
     target: "node20",
     logLevel: "error",
-    external: ["pg", "bullmq", "@electric-sql/pglite"],
+    external: ["pg", "bullmq", "ioredis", "@electric-sql/pglite"],
   });
   return script;
 }

@@ -1,0 +1,233 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ExecutionError, pause, StateGraph } from "waymark";
+import { Client } from "waymark/worker";
+import { rejection } from "../graphs.js";
+import type { Trail } from "./fixtures/graphs.js";
+import { type Count, gate, single, usePlace } from "./place.js";
+import { hasRedis, startRedis } from "./redis-server.js";
+import { startWorld, until, type World } from "./world.js";
+
+if (!hasRedis()) {
+  test("workers on Redis were NOT tested: no redis-server is installed", () => {
+    console.warn("workers on Redis were NOT tested: no redis-server is installed");
+  });
+} else {
+  describe("with the queue on Redis", onRedis);
+  describe("with the queue on Redis, workers in processes of their own", inProcesses);
+}
+
+function onRedis(): void {
+  const place = usePlace(startRedis);
+
+  test("a run keeps its id and the types of its data", async () => {
+    const data = { when: new Date(5), big: 7n, nul: "a\u0000b", list: new Map([["k", 1]]) };
+    const graph = new StateGraph<typeof data>({ name: "types" })
+      .addNode("same", (state) => state)
+      .setEntryPoint("same")
+      .setExitPoint("same");
+    await place.work({ graphs: [graph] });
+    for (const runId of ["a:b:c", "17", "ünï cödé ☃"]) {
+      const run = await place.client.submit("types", data, { runId });
+      expect(run.runId).toBe(runId);
+      expect((await run.result()).data).toEqual(data);
+    }
+  });
+
+  test("a run is not put into the queue twice, nor beside one with the same deduplicate", async () => {
+    let begun = 0;
+    const graph = single((state) => {
+      begun++;
+      return state;
+    });
+    const options = { runId: "only once", deduplicate: "x" };
+    const first = await place.client.submit(graph.name, { n: 0 }, options);
+    await place.client.submit(graph.name, { n: 1 }, { runId: "only once" });
+    const same = await place.client.submit(graph.name, { n: 2 }, { deduplicate: "x" });
+    expect(same.runId).toBe(first.runId);
+    await place.work({ graphs: [graph] });
+    expect((await first.result()).data.n).toBe(0);
+    expect(begun).toBe(1);
+  });
+
+  test("delays and priorities hold", async () => {
+    const order: number[] = [];
+    const graph = single((state) => {
+      order.push(state.data.n);
+      return state;
+    });
+    const runs = [
+      await place.client.submit(graph.name, { n: 4 }, { delay: 500 }),
+      await place.client.submit(graph.name, { n: 3 }, { priority: 20 }),
+      await place.client.submit(graph.name, { n: 2 }, { priority: 10 }),
+      await place.client.submit(graph.name, { n: 1 }),
+    ];
+    await place.work({ graphs: [graph], concurrency: 1 });
+    await Promise.all(runs.map((run) => run.result()));
+    expect(order).toEqual([1, 2, 3, 4]);
+  });
+
+  test("a pause and a sleep hold no worker, and input puts the run back", async () => {
+    const graph = new StateGraph<Count>({ name: "waits" })
+      .addNode("ask", (state) => pause(state, { reason: "ask", ask: "n?", into: "n" }))
+      .addNode("nap", async (state, ctx) => {
+        await ctx.sleep("nap", 300);
+        return { n: state.data.n + 1 };
+      })
+      .addEdge("ask", "nap")
+      .setEntryPoint("ask")
+      .setExitPoint("nap");
+    const worker = await place.work({ graphs: [graph], longestWait: 50 });
+    const run = await place.client.submit("waits", { n: 0 });
+    await until("it is paused", async () => (await run.status()).state === "paused");
+    expect((await worker.metrics()).running).toBe(0);
+    await run.resume(6);
+    await until("it sleeps", async () => (await run.status()).state === "delayed");
+    expect((await worker.metrics()).queues.waits).toMatchObject({ active: 0, delayed: 1 });
+    expect((await run.result()).data.n).toBe(7);
+  });
+
+  test("a run that fails is tried again, and then listed with its error", async () => {
+    let tries = 0;
+    const graph = single(() => {
+      tries++;
+      throw new TypeError("no luck");
+    });
+    const worker = await place.work({ graphs: [graph], maxAttempts: 2 });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    const error = await rejection(run.result(), ExecutionError);
+    expect(error.cause).toMatchObject({ name: "TypeError", message: "no luck" });
+    expect(tries).toBe(2);
+    expect(await place.client.failed(graph.name)).toMatchObject([
+      { runId: run.runId, error: 'node "only" failed: no luck' },
+    ]);
+    await until("it is counted", async () => (await worker.metrics()).failed === 1);
+    await run.resume();
+    await rejection(run.result(), ExecutionError);
+    expect(tries).toBe(3);
+  });
+
+  test("a run is cancelled: in the queue, and in its node; its events tell so", async () => {
+    const inside = gate();
+    const graph = single(async (state, ctx) => {
+      inside.open();
+      await wait(20_000, undefined, { signal: ctx.signal });
+      return state;
+    });
+    const waiting = await place.client.submit(graph.name, { n: 0 });
+    expect(await waiting.cancel()).toBe(true);
+    const run = await place.client.submit(graph.name, { n: 0 }, { delay: 200 });
+    const types: string[] = [];
+    const reading = (async () => {
+      for await (const { type } of run.events()) types.push(type);
+    })();
+    await place.work({ graphs: [graph], events: ["node.start"] });
+    await inside.opened;
+    expect(await run.cancel()).toBe(true);
+    await reading;
+    expect((await run.status()).state).toBe("cancelled");
+    expect(types.slice(-3)).toEqual(["run.active", "node.start", "run.cancelled"]);
+  });
+
+  test("a schedule starts runs, until it is ended", async () => {
+    const graph = single((state) => ({ n: state.data.n + 1 }));
+    await place.work({ graphs: [graph] });
+    await place.client.schedule(graph.name, { n: 1 }, { id: "often", every: 100 });
+    const runs = () => place.store.runs({ graph: graph.name, status: "completed" });
+    await until("it ran twice", async () => (await runs()).length > 1);
+    expect((await runs())[0]?.runId).toMatch(/^repeat:often:\d+$/);
+    expect(await place.client.unschedule(graph.name, "often")).toBe(true);
+  });
+
+  test("at most so many runs of a graph at once, over all workers", async () => {
+    let now = 0;
+    let most = 0;
+    const graph = single(async (state) => {
+      most = Math.max(most, ++now);
+      await wait(20);
+      now--;
+      return state;
+    });
+    const limits = { [graph.name]: { concurrency: 2 } };
+    await place.work({ graphs: [graph], limits });
+    await place.work({ graphs: [graph] });
+    const runs = await Promise.all(
+      Array.from({ length: 8 }, () => place.client.submit(graph.name, { n: 0 })),
+    );
+    await Promise.all(runs.map((run) => run.result()));
+    expect(most).toBe(2);
+  });
+
+  test("a worker that closes hands its run over at once", async () => {
+    const inside = gate();
+    const finish = gate();
+    const by: string[] = [];
+    const make = (who: string) =>
+      new StateGraph<Count>({ name: "relay" })
+        .addNode("first", async (state) => {
+          by.push(who);
+          inside.open();
+          await finish.opened;
+          return state;
+        })
+        .addNode("second", (state) => {
+          by.push(who);
+          return state;
+        })
+        .addEdge("first", "second")
+        .setEntryPoint("first")
+        .setExitPoint("second");
+    const first = await place.work({ graphs: [make("one")], lease: 60_000 });
+    const run = await place.client.submit("relay", { n: 0 });
+    await inside.opened;
+    const closing = first.close();
+    await place.work({ graphs: [make("two")], lease: 60_000 });
+    finish.open();
+    await closing;
+    await run.result();
+    expect(by).toEqual(["one", "two"]);
+  });
+}
+
+function inProcesses(): void {
+  const LEASE = 1000;
+  let world: World;
+  let redis: Awaited<ReturnType<typeof startRedis>>;
+  let client: Client;
+  beforeAll(async () => {
+    [world, redis] = await Promise.all([startWorld(), startRedis()]);
+    client = new Client({ connection: redis.url, store: world.store, onError: () => {} });
+  }, 60_000);
+  afterAll(async () => {
+    await client.close();
+    await world.stop();
+    await redis.stop();
+  });
+
+  test("a run whose worker was killed goes on in another before twice the lease", async () => {
+    const { pool } = world;
+    const settings = { lease: LEASE, connection: redis.url };
+    const children = [await world.start(settings), await world.start(settings)];
+    const run = await client.submit<Trail>("held", { ms: 0, trail: [] });
+    const holders = async (): Promise<number[]> => {
+      const found = await pool.query(
+        "SELECT pid FROM effects WHERE run = $1 AND step = 1 ORDER BY id",
+        [run.runId],
+      );
+      return found.rows.map(({ pid }) => pid);
+    };
+    await until("the node runs", async () => (await holders()).length > 0);
+    const [pid] = await holders();
+    const victim = children.find((one) => one.pid === pid);
+    victim?.process.kill("SIGKILL");
+    const took = await until("another has it", async () => (await holders()).length > 1);
+    expect(took).toBeLessThan(2 * LEASE);
+    await pool.query("INSERT INTO released VALUES ($1)", [run.runId]);
+    const final = await run.result();
+    expect(final.data.trail).toHaveLength(3);
+    const { rows } = await pool.query("SELECT 1 FROM effects WHERE run = $1 AND step = 0", [
+      run.runId,
+    ]);
+    expect(rows).toHaveLength(1);
+  });
+}
