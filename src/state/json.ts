@@ -1,6 +1,18 @@
-import { ConfigError, SerializationError, show } from "../errors.js";
+import { SerializationError } from "../errors.js";
 import { decode } from "./decode.js";
 import { encode } from "./encode.js";
+import {
+  type Fields,
+  fieldsOf,
+  integer,
+  list,
+  oneOf,
+  optional,
+  refuse,
+  runId,
+  text,
+  time,
+} from "./fields.js";
 import { Ledger, type LedgerJSON } from "./ledger.js";
 import { isPlainObject, looksTagged, OPAQUE, PLAIN } from "./own.js";
 import {
@@ -17,7 +29,6 @@ import {
   VisitCounts,
   type Visits,
 } from "./record.js";
-import { checkRunId } from "./run-id.js";
 
 const breakpoints = ["before", "after"] as const;
 
@@ -123,183 +134,104 @@ function encodePause(pause: PauseRequest): unknown {
  * @throws SerializationError that names what is missing or wrong.
  */
 export function decodeState(json: unknown): StateFields {
-  const fields = new Fields(json, "state");
-  const format = fields.integer("waymark", 1);
+  const fields = fieldsOf(json, "state");
+  const format = integer(fields.waymark, "state.waymark", 1);
   if (format > FORMAT) {
     throw new SerializationError(
       "state.waymark",
       `is ${format}: a newer waymark wrote it, this one reads up to ${FORMAT}`,
     );
   }
-  const data = fields.object("data");
-  const { value, traits } = decode(data, "data");
+  const { value, traits } = decode(fields.data, "data");
   if (typeof value !== "object" || value === null || !isPlainObject(value)) {
-    throw new SerializationError("data", `wants an object, got ${show(value)}`);
+    return refuse(value, "state.data", "an object");
   }
-  const error = fields.optional("error", (inner) => ({
-    name: inner.text("name"),
-    message: inner.text("message"),
-    node: inner.text("node"),
-  }));
-  const parent = fields.optional("parent", (inner) => ({
-    runId: inner.runId("runId"),
-    checkpointId: inner.text("checkpointId"),
-  }));
-  const graph = fields.optional("graph", (inner) => ({
-    name: inner.text("name"),
-    version: inner.integer("version", 0),
-    fingerprint: inner.text("fingerprint"),
-  }));
-  const status = fields.oneOf("status", statuses);
   return {
     data: value,
     traits,
-    identity: { runId: fields.runId("runId"), parent, graph },
+    identity: {
+      runId: runId(fields.runId, "state.runId"),
+      parent: optional(fields.parent, "state.parent", decodeParent),
+      graph: optional(fields.graph, "state.graph", decodeGraph),
+    },
     progress: {
-      checkpointNode: fields.text("checkpointNode"),
-      timestamp: fields.time("timestamp"),
-      step: fields.integer("step", 0),
-      status,
-      error,
-      reason: fields.text("reason"),
-      visits: fields.counts("visits"),
-      pauses: fields.list("pauses", decodePause),
-      unfinished: fields.optional("unfinished", decodeUnfinished),
-      recovery: fields.optional("recovery", decodeRecovery),
-      ledger: fields.has("ledger") ? Ledger.fromTree(fields.any("ledger")) : Ledger.empty,
+      checkpointNode: text(fields.checkpointNode, "state.checkpointNode"),
+      timestamp: time(fields.timestamp, "state.timestamp"),
+      step: integer(fields.step, "state.step", 0),
+      status: oneOf(fields.status, "state.status", statuses),
+      error: optional(fields.error, "state.error", decodeError),
+      reason: text(fields.reason, "state.reason"),
+      visits: decodeVisits(fieldsOf(fields.visits, "state.visits")),
+      pauses: list(fields.pauses, "state.pauses", decodePause),
+      unfinished: optional(fields.unfinished, "state.unfinished", decodeUnfinished),
+      recovery: optional(fields.recovery, "state.recovery", decodeRecovery),
+      ledger: fields.ledger === undefined ? Ledger.empty : Ledger.fromTree(fields.ledger),
     },
     saved: {
-      checkpointId: fields.text("checkpointId"),
-      sequence: fields.integer("sequence", 0),
+      checkpointId: text(fields.checkpointId, "state.checkpointId"),
+      sequence: integer(fields.sequence, "state.sequence", 0),
       bytes: undefined,
     },
   };
 }
 
-function decodePause(fields: Fields): PauseRequest {
-  const [name, reason] = [fields.text("name"), fields.text("reason")];
+function decodeParent(fields: Fields, path: string): ParentLink {
   return {
-    name,
-    reason,
-    ...(fields.has("ask") && { ask: decode(fields.any("ask"), "ask").value }),
-    ...(fields.has("into") && { into: fields.text("into") }),
-    ...(fields.has("breakpoint") && { breakpoint: fields.oneOf("breakpoint", breakpoints) }),
-    ...(fields.has("until") && { until: fields.text("until") }),
+    runId: runId(fields.runId, `${path}.runId`),
+    checkpointId: text(fields.checkpointId, `${path}.checkpointId`),
   };
 }
 
-function decodeUnfinished(fields: Fields): Unfinished {
-  const { value, traits } = decode(fields.object("results"), "results");
-  const results = Results.of(Object.entries(value as object));
-  return { node: fields.text("node"), results, opaque: (traits & OPAQUE) !== 0 };
-}
-
-function decodeRecovery(fields: Fields): Recovery {
+function decodeGraph(fields: Fields, path: string): GraphIdentity {
   return {
-    attempts: fields.integer("attempts", 0),
-    step: fields.integer("step", 0),
-    results: fields.integer("results", 0),
+    name: text(fields.name, `${path}.name`),
+    version: integer(fields.version, `${path}.version`, 0),
+    fingerprint: text(fields.fingerprint, `${path}.fingerprint`),
   };
 }
 
-const none: readonly never[] = Object.freeze([]);
+function decodeError(fields: Fields, path: string): RunError {
+  return {
+    name: text(fields.name, `${path}.name`),
+    message: text(fields.message, `${path}.message`),
+    node: text(fields.node, `${path}.node`),
+  };
+}
 
-/** Reads the fields of an untrusted object one by one. */
-class Fields {
-  readonly #object: Readonly<Record<string, unknown>>;
-  readonly #path: string;
+function decodeVisits(fields: Fields): VisitCounts {
+  const names = Object.keys(fields);
+  const counts = names.map((name) => integer(fields[name], `state.visits.${name}`, 0));
+  return new VisitCounts(names, counts);
+}
 
-  constructor(value: unknown, path: string) {
-    if (typeof value !== "object" || value === null || !isPlainObject(value)) {
-      throw new SerializationError(path, `wants an object, got ${show(value)}`);
-    }
-    this.#object = value;
-    this.#path = path;
-  }
+function decodePause(fields: Fields, path: string): PauseRequest {
+  const { name, reason, ask, into, breakpoint, until } = fields;
+  return {
+    name: text(name, `${path}.name`),
+    reason: text(reason, `${path}.reason`),
+    ...(ask !== undefined && { ask: decode(ask, "ask").value }),
+    ...(into !== undefined && { into: text(into, `${path}.into`) }),
+    ...(breakpoint !== undefined && {
+      breakpoint: oneOf(breakpoint, `${path}.breakpoint`, breakpoints),
+    }),
+    ...(until !== undefined && { until: text(until, `${path}.until`) }),
+  };
+}
 
-  text(key: string): string {
-    const value = this.#get(key);
-    return typeof value === "string" ? value : this.#refuse(key, "a string");
-  }
+function decodeUnfinished(fields: Fields, path: string): Unfinished {
+  const { value, traits } = decode(fields.results, "results");
+  const results = Results.of(Object.entries(fieldsOf(value, `${path}.results`)));
+  return {
+    node: text(fields.node, `${path}.node`),
+    results,
+    opaque: (traits & OPAQUE) !== 0,
+  };
+}
 
-  oneOf<T extends string>(key: string, choices: readonly T[]): T {
-    const value = this.text(key);
-    const found = choices.find((choice) => choice === value);
-    return found ?? this.#refuse(key, `one of ${choices.join(", ")}`);
-  }
-
-  runId(key: string): string {
-    try {
-      return checkRunId(this.text(key));
-    } catch (cause) {
-      if (!(cause instanceof ConfigError)) throw cause;
-      throw new SerializationError(`${this.#path}.${key}`, `can't be one: ${cause.message}`, {
-        cause,
-      });
-    }
-  }
-
-  time(key: string): string {
-    const value = this.text(key);
-    return Number.isNaN(Date.parse(value)) ? this.#refuse(key, "a time in ISO 8601") : value;
-  }
-
-  integer(key: string, min: number): number {
-    const value = this.#get(key);
-    return typeof value === "number" && Number.isSafeInteger(value) && value >= min
-      ? value
-      : this.#refuse(key, `a whole number from ${min} up`);
-  }
-
-  object(key: string): object {
-    const value = this.#get(key);
-    return typeof value === "object" && value !== null ? value : this.#refuse(key, "an object");
-  }
-
-  optional<T>(key: string, read: (inner: Fields) => T): T | undefined {
-    const value = this.#get(key);
-    return value === undefined
-      ? undefined
-      : Object.freeze(read(new Fields(value, `${this.#path}.${key}`)));
-  }
-
-  has(key: string): boolean {
-    return Object.hasOwn(this.#object, key);
-  }
-
-  any(key: string): unknown {
-    return this.#get(key);
-  }
-
-  list<T>(key: string, read: (inner: Fields) => T): readonly T[] {
-    const value = this.#get(key);
-    if (value === undefined) return none;
-    if (!Array.isArray(value)) return this.#refuse(key, "an array");
-    return Object.freeze(
-      value.map((item, index) =>
-        Object.freeze(read(new Fields(item, `${this.#path}.${key}[${index}]`))),
-      ),
-    );
-  }
-
-  counts(key: string): VisitCounts {
-    const inner = new Fields(this.object(key), `${this.#path}.${key}`);
-    const names = Object.keys(inner.#object);
-    return new VisitCounts(
-      names,
-      names.map((name) => inner.integer(name, 0)),
-    );
-  }
-
-  #get(key: string): unknown {
-    const value = this.#object[key];
-    return value === undefined || Object.hasOwn(this.#object, key) ? value : undefined;
-  }
-
-  #refuse(key: string, wants: string): never {
-    throw new SerializationError(
-      `${this.#path}.${key}`,
-      `wants ${wants}, got ${show(this.#get(key))}`,
-    );
-  }
+function decodeRecovery(fields: Fields, path: string): Recovery {
+  return {
+    attempts: integer(fields.attempts, `${path}.attempts`, 0),
+    step: integer(fields.step, `${path}.step`, 0),
+    results: integer(fields.results, `${path}.results`, 0),
+  };
 }

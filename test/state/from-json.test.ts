@@ -67,6 +67,17 @@ describe("metadata", () => {
     expect(load(without(key)).toJSON()).toEqual(without(key));
   });
 
+  test("what somebody added to Object.prototype is no field", () => {
+    const added = { error: full.error, step: 7 };
+    Object.assign(Object.prototype, added);
+    try {
+      expect(load(without("error")).error).toBeUndefined();
+      expect(() => load(without("step"))).toThrow(serializationError("state.step", "wants"));
+    } finally {
+      for (const key of Object.keys(added)) Reflect.deleteProperty(Object.prototype, key);
+    }
+  });
+
   test("fields that this version does not know are passed over", () => {
     expect(load({ ...full, later: 1 }).toJSON()).toEqual(full);
   });
@@ -101,6 +112,15 @@ describe("metadata", () => {
     ["state.graph.version", { graph: { ...full.graph, version: -1 } }],
     ["state.graph.fingerprint", { graph: { ...full.graph, fingerprint: undefined } }],
     ["state.visits.draft", { visits: { draft: "1" } }],
+    ["state.unfinished.node", { unfinished: { results: {} } }],
+    ["state.unfinished.results", { unfinished: { node: "draft" } }],
+    ["state.unfinished.results", { unfinished: { node: "draft", results: { $undefined: true } } }],
+    ["state.unfinished.results", { unfinished: { node: "draft", results: { $map: [] } } }],
+    ["state.recovery.attempts", { recovery: { attempts: -1, step: 0, results: 0 } }],
+    ["state.pauses", { pauses: {} }],
+    ["state.pauses[0]", { pauses: ["review"] }],
+    ["state.pauses[0].reason", { pauses: [{ name: "" }] }],
+    ["state.pauses[0].breakpoint", { pauses: [{ name: "", reason: "", breakpoint: "now" }] }],
   ])("%s that is wrong is refused by name", (path, change) => {
     expect(() => load({ ...full, ...change })).toThrow(serializationError(path, /wants|can't/));
   });
