@@ -124,6 +124,7 @@ export interface CheckpointStore {
    *
    * @throws CheckpointConflictError when the run is not at the sequence that the State carries.
    * @throws SerializationError when the data can't be kept exactly.
+   * @throws ConfigError when the run id, or an option, is not what it must be.
    */
   save<D extends object>(state: State<D>, options?: SaveOptions): Promise<State<D>>;
   /**
@@ -131,35 +132,72 @@ export interface CheckpointStore {
    *
    * @throws CheckpointNotFoundError when there is none.
    * @throws CheckpointCorruptionError when it is there but not as it was saved.
+   * @throws SerializationError when it holds what this store does not know how to read.
+   * @throws ConfigError when the run id, or an option, is not what it must be.
    */
   load<D extends object>(
     runId: string,
     at?: CheckpointAt,
     context?: StoreContext,
   ): Promise<State<D>>;
-  /** Removes a run and its history; an absent run is fine. */
+  /**
+   * Removes a run and its history; an absent run is fine.
+   *
+   * @throws ConfigError when the run id, or an option, is not what it must be.
+   */
   delete(runId: string): Promise<void>;
-  /** The ids of all runs. */
+  /**
+   * The ids of all runs.
+   *
+   * @throws CheckpointCorruptionError when something else is in the place of what the store keeps.
+   */
   list(): Promise<string[]>;
-  /** The checkpoints of a run, newest first; none for an unknown run. */
+  /**
+   * The checkpoints of a run, newest first; none for an unknown run.
+   *
+   * @throws CheckpointCorruptionError when something else is in the place of what the store keeps.
+   * @throws ConfigError when the run id, or an option, is not what it must be.
+   */
   history?(runId: string): Promise<HistoryEntry[]>;
-  /** The runs that fit a filter, most recent first. */
+  /**
+   * The runs that fit a filter, most recent first.
+   *
+   * @throws CheckpointCorruptionError when something else is in the place of what the store keeps.
+   * @throws ConfigError when the run id, or an option, is not what it must be.
+   */
   runs?(filter?: RunFilter): Promise<RunSummary[]>;
-  /** Removes old runs; returns the ids of those it removed, or would. */
+  /**
+   * Removes old runs; returns the ids of those it removed, or would.
+   *
+   * @throws CheckpointCorruptionError when something else is in the place of what the store keeps.
+   * @throws ConfigError when the run id, or an option, is not what it must be.
+   */
   prune?(retention: Retention): Promise<string[]>;
   /**
    * Says that this process works on a run; `undefined` when a living one, this or another, has said so
    * already. Ends when it is released or the process dies. It keeps nobody from saving who has not
    * claimed the run: what makes a second writer lose is the conflict.
+   *
+   * @throws CheckpointCorruptionError when something else is in the place of what the store keeps.
+   * @throws ConfigError when the run id, or an option, is not what it must be.
    */
   claim?(runId: string, options?: ClaimOptions): Promise<Claim | undefined>;
-  /** The checkpoints of a run, oldest first, for another store's `import`; none for an unknown run. */
+  /**
+   * The checkpoints of a run, oldest first, for another store's `import`; none for an unknown run.
+   *
+   * @throws CheckpointCorruptionError when one is not as it was saved.
+   * @throws SerializationError when one holds what this store does not know how to read.
+   * @throws ConfigError when the run id, or an option, is not what it must be.
+   */
   export?(runId: string): AsyncIterable<ExportedCheckpoint>;
   /**
    * Takes over checkpoints of a run that this store does not have, oldest first, each with its own id
    * and sequence. All are kept until the run's next save.
    *
-   * @throws CheckpointConflictError when the run is there already.
+   * @throws CheckpointConflictError when the run is there already, or sequences do not grow.
+   * @throws CheckpointCorruptionError when something else is in the place of what the store keeps.
+   * @throws SerializationError when one can't be kept exactly.
+   * @throws ConfigError when the run id, or an option, is not what it must be.
    */
   import?(
     checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,

@@ -79,6 +79,7 @@ export class DocumentCodec {
    *
    * @param parentId - the checkpoint it was made from.
    * @throws SerializationError that names the path of what can't be saved, or says that it is too large.
+   * @throws ConfigError when its key can't be had.
    */
   async encode<D extends object>(state: State<D>, parentId: string): Promise<Uint8Array> {
     const whole = state.toJSON();

@@ -49,6 +49,7 @@ export class Pause<D extends object> {
  * on at the next edge; the node does not run again.
  *
  * @throws ConfigError when an option is not what it must be.
+ * @throws SerializationError when a checkpoint can't hold what is asked.
  *
  * @example
  * ```ts

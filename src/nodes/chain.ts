@@ -38,6 +38,7 @@ interface Link<D extends object> {
  * to. What a step came to is saved before the next starts, so a resume goes on at the next item.
  *
  * @throws ChainError, out of the node, when a step fails; it has the item and the State so far.
+ * @throws ConfigError when an option is not what it must be.
  *
  * @example
  * ```ts

@@ -40,6 +40,7 @@ const MAX_NAME = 80;
  * The result of each task is in the data under its name.
  *
  * @throws GraphError when tasks depend on each other in a loop, which it shows, or on what is no task.
+ * @throws ConfigError when an option is not what it must be.
  *
  * @example
  * ```ts

@@ -57,6 +57,7 @@ const checks = {
  * finish; then the run pauses, once for all.
  *
  * @throws ParallelError, out of the node, with each item that failed and the results of the others.
+ * @throws ConfigError when an option is not what it must be.
  *
  * @example
  * ```ts

@@ -29,6 +29,7 @@ const isGraph = check("a StateGraph", (value) => value instanceof StateGraph);
  * in the outer one's. The inner graph's listeners are told its events.
  *
  * @throws ExecutionError of the inner run, out of the node.
+ * @throws ConfigError when an option is not what it must be.
  *
  * @example
  * ```ts

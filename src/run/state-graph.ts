@@ -190,6 +190,8 @@ export class StateGraph<D extends object, N extends string = never> {
    *
    * @throws ExecutionError when a node fails, no edge matches, the run is cancelled or too long.
    * @throws CheckpointConflictError when the run is in the store already, or another writer takes it.
+   * @throws GraphError when the graph is not built right, or it is given no State.
+   * @throws ConfigError when an option is not what it must be.
    */
   async execute(state: State<D>, options: ExecuteOptions = {}): Promise<State<D>> {
     checkState(state);
@@ -204,7 +206,10 @@ export class StateGraph<D extends object, N extends string = never> {
    *
    * @throws CheckpointNotFoundError when the store has no such run or checkpoint.
    * @throws MigrationError when the checkpoint's version can't be brought to this graph's.
+   * @throws CheckpointCorruptionError when no checkpoint of the run is as it was saved.
    * @throws GraphError when this graph has no node of that name any more.
+   * @throws ConfigError when an option, or the input, is not what it must be.
+   * @throws ExecutionError, CheckpointConflictError as `execute` does.
    */
   async resume(runId: string, options: ResumeOptions = {}): Promise<State<D>> {
     checkOptions("options", options, resumeOptions);
@@ -215,6 +220,9 @@ export class StateGraph<D extends object, N extends string = never> {
   /**
    * Goes on with a State's run if the store has it, and starts it if not. When all of its checkpoints
    * are corrupt it starts afresh and tells so by a `checkpoint.error` event.
+   *
+   * @throws GraphError, ConfigError, MigrationError, ExecutionError, CheckpointConflictError as `execute`
+   *   and `resume` do.
    */
   async resumeOrStart(state: State<D>, options: ExecuteOptions = {}): Promise<State<D>> {
     checkState(state);
@@ -228,6 +236,7 @@ export class StateGraph<D extends object, N extends string = never> {
    * run waits for a reader who is slow, and a reader who leaves cancels it; it can be resumed. What
    * the stream returns at its end is the State that `execute` or `resume` would have returned.
    *
+   * @throws GraphError, ConfigError at once; while it is read, what `execute` or `resume` would.
    * @example
    * ```ts
    * import { State, StateGraph } from "waymark";
@@ -275,7 +284,11 @@ export class StateGraph<D extends object, N extends string = never> {
     return this.#runner.recover(runId, { signal }, prepare);
   }
 
-  /** The checkpoints of a run, newest first. */
+  /**
+   * The checkpoints of a run, newest first.
+   *
+   * @throws ConfigError when the run id is not what it must be.
+   */
   history(runId: string): Promise<HistoryEntry[]> {
     return this.#checkpoints.history(runId);
   }
@@ -286,6 +299,8 @@ export class StateGraph<D extends object, N extends string = never> {
    *
    * @param at - a step, a checkpointId, or an object with one of them.
    * @throws CheckpointNotFoundError when there is no such checkpoint.
+   * @throws GraphError, MigrationError, CheckpointCorruptionError as `resume` does.
+   * @throws ConfigError when an argument is not what it must be.
    */
   async fork(
     runId: string,
@@ -301,12 +316,19 @@ export class StateGraph<D extends object, N extends string = never> {
    *
    * @param at - a step, a checkpointId, or an object with one of them.
    * @throws CheckpointNotFoundError when there is no such checkpoint.
+   * @throws GraphError, MigrationError, CheckpointCorruptionError as `resume` does.
+   * @throws ConfigError when an argument is not what it must be.
    */
   async rollback(runId: string, at: number | string | CheckpointAt): Promise<State<D>> {
     return this.#checkpoints.rollback(runId, wantAt(at));
   }
 
-  /** The graph as a Mermaid flowchart; with a State also what is done and what comes next. */
+  /**
+   * The graph as a Mermaid flowchart; with a State also what is done and what comes next.
+   *
+   * @throws ConfigError when an option is not what it must be.
+   * @throws GraphError when the State is at a node that this graph does not have.
+   */
   toMermaid(options: { readonly state?: State<D> | undefined } = {}): string {
     checkOptions("options", options, {
       state: check("a State", (value) => value instanceof State),

@@ -219,7 +219,11 @@ export class Ledger {
     return sameLimits(next, this.#contents.limits) ? this : this.#with({ limits: next });
   }
 
-  /** All of it as plain JSON; {@link Ledger.fromJSON} is the way back. */
+  /**
+   * All of it as plain JSON; {@link Ledger.fromJSON} is the way back.
+   *
+   * @throws SerializationError that names the path of what can't be saved.
+   */
   toJSON(): LedgerJSON {
     return encodeLedger(this.#contents);
   }

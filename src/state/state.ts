@@ -275,22 +275,23 @@ export class State<D extends object> {
     return next;
   }
 
-  /** A State that says this node has completed just now; its timestamp is later than before. */
+  /**
+   * A State that says this node has completed just now; its timestamp is later than before.
+   *
+   * @throws ConfigError when the node is no string.
+   */
   setCheckpointNode(node: string): State<D> {
     if (typeof node !== "string")
       throw new ConfigError("node", `wants a string, got ${show(node)}`);
-    const later = Math.max(now(), Date.parse(this.timestamp) + 1);
-    return State.advance(this, this, {
-      ...this.#progress,
-      checkpointNode: node,
-      timestamp: new Date(later).toISOString(),
-    });
+    const timestamp = new Date(Math.max(now(), Date.parse(this.timestamp) + 1)).toISOString();
+    return State.advance(this, this, { ...this.#progress, checkpointNode: node, timestamp });
   }
 
   /**
    * Saves this State. The State that comes back carries its `checkpointId`; build on that one.
    *
    * @throws CheckpointConflictError when another State of this run was saved since.
+   * @throws ConfigError when it is given no store.
    */
   async checkpoint(store: { save(state: State<D>): Promise<State<D>> }): Promise<State<D>> {
     if (typeof store?.save !== "function") {
