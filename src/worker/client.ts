@@ -143,7 +143,11 @@ export class Client {
     return new RunHandle<D>(graph, runIdOf(String(added.id)), counter);
   }
 
-  /** The handle of a run that was submitted before, here or elsewhere. */
+  /**
+   * The handle of a run that was submitted before, here or elsewhere.
+   *
+   * @throws ConfigError when the client is closed, or an argument is not what it must be.
+   */
   async run<D extends object>(graph: string, runId: string): Promise<RunHandle<D>> {
     text("graph", graph);
     return new RunHandle<D>(graph, checkRunId(runId), await this.#counter(graph));
@@ -154,6 +158,7 @@ export class Client {
    * The id of each run is `repeat:<schedule>:<milliseconds>`.
    *
    * @throws ConfigError when an option is not what it must be.
+   * @throws SerializationError when a checkpoint can't hold the data.
    */
   async schedule<D extends object>(
     graph: string,
@@ -181,14 +186,22 @@ export class Client {
     });
   }
 
-  /** Ends a schedule; says whether there was one. Runs that it has started go on. */
+  /**
+   * Ends a schedule; says whether there was one. Runs that it has started go on.
+   *
+   * @throws ConfigError when the client is closed, or an argument is not what it must be.
+   */
   async unschedule(graph: string, id: string): Promise<boolean> {
     text("graph", graph);
     const { queue } = await this.#counter(graph);
     return queue.removeJobScheduler(id);
   }
 
-  /** The runs of a graph that failed for good, the last to fail first. {@link RunHandle.resume} tries one again. */
+  /**
+   * The runs of a graph that failed for good, the last to fail first. {@link RunHandle.resume} tries one again.
+   *
+   * @throws ConfigError when the client is closed, or an argument is not what it must be.
+   */
   async failed(graph: string, limit = 100): Promise<FailedRun[]> {
     text("graph", graph);
     integer(1)("limit", limit);

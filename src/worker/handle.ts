@@ -105,6 +105,7 @@ export class RunHandle<D extends object = object> {
    * @throws ExecutionError when it failed for good (its `cause` has the name and message of the node's
    *   error), or was cancelled, with the code `ABORTED`. The error of a graph or of its checkpoints is a
    *   WaymarkError with its code.
+   * @throws ConfigError when an option is not what it must be.
    */
   async result(options: WaitOptions = {}): Promise<State<D>> {
     checkOptions("options", options, waitOptions);
@@ -200,6 +201,7 @@ export class RunHandle<D extends object = object> {
    * Answers one pause by its name, where a run waits for several or for one that has a name.
    *
    * @throws ConfigError when the run does not wait for it.
+   * @throws SerializationError when the value can't be kept exactly.
    */
   async signal(name: string, value: unknown): Promise<void> {
     const pauses = (await this.#load())?.pauses ?? [];
@@ -214,7 +216,11 @@ export class RunHandle<D extends object = object> {
     await this.resume(pauses.length === 1 ? value : { [name]: value });
   }
 
-  /** What happens to the run from now on, until its end. */
+  /**
+   * What happens to the run from now on, until its end.
+   *
+   * @throws ConfigError when an option is not what it must be.
+   */
   async *events(options: WaitOptions = {}): AsyncGenerator<RunEvent, void, undefined> {
     checkOptions("options", options, waitOptions);
     const { queue, listener } = this.#office;

@@ -82,7 +82,10 @@ export class Worker {
   #finished = { completed: 0, failed: 0 };
   #lastError: unknown;
 
-  /** @throws ConfigError when an option is not what it must be. */
+  /**
+   * @throws ConfigError when an option is not what it must be.
+   * @throws GraphError when a graph is not built right.
+   */
   constructor(options: WorkerOptions);
   /** @internal */
   constructor(options: WorkerOptions, load: Load);
@@ -109,6 +112,8 @@ export class Worker {
   /**
    * Stops taking runs, lets running nodes finish and be saved, and puts the runs back into the queue, where
    * other workers take them at once. Resolves when all is closed but the store, which is the caller's.
+   *
+   * @throws ConfigError when an option is not what it must be.
    */
   close(options: CloseOptions = {}): Promise<void> {
     checkOptions("options", options, { timeout: duration });
