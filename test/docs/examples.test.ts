@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { callables, entryFiles } from "./api.js";
 import { blocksOf, pages, root } from "./pages.js";
 
 /**
@@ -56,20 +57,22 @@ function expectedOutput({ code, below }: Example): string[] {
   );
 }
 
+let program: ts.Program;
+
 beforeAll(() => {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   for (const { file, code } of examples) writeFileSync(file, `${code}\nexport {};\n`);
-});
+  const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [] }, ts.sys, root);
+  const files = [...examples.map(({ file }) => file), ...entryFiles];
+  program = ts.createProgram(files, { ...options, noUnusedLocals: false, rootDir: root });
+}, 120_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("examples in the documentation", () => {
   test("compile", { timeout: 120_000 }, () => {
-    const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
-    const { options } = ts.parseJsonConfigFileContent({ ...config, include: [] }, ts.sys, root);
-    const files = examples.map(({ file }) => file);
-    const program = ts.createProgram(files, { ...options, noUnusedLocals: false, rootDir: root });
     const problems = ts.getPreEmitDiagnostics(program).map(({ file, messageText }) => {
       const name = examples.find((example) => example.file === file?.fileName)?.name;
       return `${name ?? file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, "\n")}`;
@@ -88,6 +91,18 @@ describe("examples in the documentation", () => {
       log.mockRestore();
     }
     expect(printed).toEqual(expectedOutput(example));
+  });
+});
+
+describe("public functions and methods", () => {
+  test("say what they throw", { timeout: 120_000 }, () => {
+    const all = callables(program);
+    const load = all.find(({ name }) => name === "MemoryStore#load");
+    expect(load?.throws).toContain("CheckpointNotFoundError");
+    const unsaid = all.flatMap(({ name, throws, says }) =>
+      throws.filter((error) => !says.includes(error)).map((error) => `${name}: ${error}`),
+    );
+    expect(unsaid).toEqual([]);
   });
 });
 
