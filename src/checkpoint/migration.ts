@@ -11,7 +11,20 @@ export interface MigrationMethod {
   migrate(data: object): object;
 }
 
-/** The migrations of a graph, by the version each starts from: `{ 0: toVersion1, 1: toVersion2 }`. */
+/**
+ * The migrations of a graph, by the version each starts from.
+ *
+ * @example
+ * ```ts
+ * import { type Migrations, StateGraph } from "waymark";
+ *
+ * const migrations: Migrations = {
+ *   0: ({ name }: { name: string }) => ({ names: [name] }),
+ *   1: ({ names }: { names: string[] }) => ({ names, greeted: false }),
+ * };
+ * new StateGraph<{ names: string[]; greeted: boolean }>({ version: 2, migrations });
+ * ```
+ */
 export type Migrations = Readonly<Record<number, Migration>>;
 
 /** Refuses what is not a table of migrations. */

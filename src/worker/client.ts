@@ -35,7 +35,14 @@ export interface SubmitOptions {
    * While a run with the same id is in the queue, unfinished, or for `ttl` milliseconds, no other is put
    * there: the handle is that of the first.
    */
-  readonly deduplicate?: string | { readonly id: string; readonly ttl?: number };
+  readonly deduplicate?:
+    | string
+    | {
+        /** What may be there once. */
+        readonly id: string;
+        /** Milliseconds from now on; without it, until the run is finished. */
+        readonly ttl?: number;
+      };
   /** The version of the graph that the data is of; workers with an older graph leave the run alone. */
   readonly version?: number;
 }
@@ -80,14 +87,21 @@ const TWO_TO_21 = 2 ** 21;
  * any more.
  *
  * @example
- * ```js
- * import { Client } from "waymark/worker";
+ * ```ts compile
  * import { PostgresStore } from "waymark/stores/postgres";
+ * import { Client } from "waymark/worker";
  *
- * const url = process.env.DATABASE_URL;
- * const client = new Client({ connection: url, store: new PostgresStore({ client: url }) });
+ * const connection = "postgres://localhost/app";
+ * const client = new Client({ connection, store: new PostgresStore({ client: connection }) });
  * const run = await client.submit("article", { topic: "cairns" }, { deduplicate: "cairns" });
  * const final = await run.result();
+ *
+ * await client.schedule("report", { of: "yesterday" }, { id: "daily", cron: "0 6 * * *" });
+ * await client.unschedule("report", "daily");
+ * for (const { runId } of await client.failed("report")) {
+ *   await (await client.run("report", runId)).resume();
+ * }
+ * await client.close();
  * ```
  */
 export class Client {

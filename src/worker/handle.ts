@@ -62,7 +62,25 @@ const LOOK = 2000;
 /** How often to look at a run that is between two places. */
 const SOON = 50;
 
-/** A run in the queue, or one that was. Made by {@link Client.submit} and {@link Client.run}. */
+/**
+ * A run in the queue, or one that was. Made by {@link Client.submit} and {@link Client.run}.
+ *
+ * @example
+ * ```ts compile
+ * import { PostgresStore } from "waymark/stores/postgres";
+ * import { Client } from "waymark/worker";
+ *
+ * const connection = "postgres://localhost/app";
+ * const client = new Client({ connection, store: new PostgresStore({ client: connection }) });
+ * const run = await client.submit("letter", { text: "" });
+ *
+ * for await (const event of run.events()) {
+ *   if (event.type === "graph.pause") await run.signal("approval", true);
+ * }
+ * const { state } = await run.status();
+ * await run.cancel();
+ * ```
+ */
 export class RunHandle<D extends object = object> {
   /** Names the run. */
   readonly runId: string;

@@ -6,7 +6,12 @@ export interface GraphLimits {
   /** At most so many of its runs at once; at least 1. */
   readonly concurrency?: number;
   /** At most `max` of its runs are taken within `duration` milliseconds. One that goes on is taken again. */
-  readonly rate?: { readonly max: number; readonly duration: number };
+  readonly rate?: {
+    /** How many runs. */
+    readonly max: number;
+    /** Within how many milliseconds. */
+    readonly duration: number;
+  };
 }
 
 /** @throws ConfigError when a limit is not what it must be. */

@@ -120,10 +120,14 @@ export async function metrics(of: {
  * The metrics of a worker in the text format that Prometheus reads.
  *
  * @example
- * ```js
- * import { toPrometheus } from "waymark/worker";
+ * ```ts compile
+ * import { createServer } from "node:http";
+ * import { toPrometheus, type Worker } from "waymark/worker";
  *
- * response.end(toPrometheus(await worker.metrics()));
+ * const serve = (worker: Worker) =>
+ *   createServer(async (_request, response) => {
+ *     response.end(toPrometheus(await worker.metrics()));
+ *   });
  * ```
  */
 export function toPrometheus(metrics: WorkerMetrics): string {

@@ -1,7 +1,13 @@
 /** What can be asked: `query` of pg and of PGlite. */
 export interface PostgresQueryable {
   /** Runs one statement with its parameters `$1`, `$2`, …; gives its rows. */
-  query(text: string, params?: unknown[]): Promise<{ rows: unknown[] }>;
+  query(
+    text: string,
+    params?: unknown[],
+  ): Promise<{
+    /** One object for each row, by the names of its columns. */
+    rows: unknown[];
+  }>;
 }
 
 /** One connection out of a pool, to be given back. */
