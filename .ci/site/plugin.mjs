@@ -13,6 +13,7 @@ import {
   ReflectionKind,
   RendererEvent,
 } from "typedoc";
+import { addExamples, addThrows, documentedOf } from "./comments.mjs";
 
 const require = createRequire(import.meta.url);
 const root = join(import.meta.dirname, "../..");
@@ -82,23 +83,11 @@ function sourceOf(project, reflection) {
   return at < 0 ? "" : path.replaceAll("\\", "/").slice(at);
 }
 
-/** What a user calls or constructs is shown in use. */
-function wantExamples(module, logger) {
-  const kinds = ReflectionKind.Function | ReflectionKind.Class | ReflectionKind.Variable;
-  for (const child of module.children ?? []) {
-    const { comment } = child.signatures?.[0] ?? child;
-    if (child.kindOf(kinds) && comment?.getTag("@example") === undefined) {
-      logger.warn(`${child.name} of ${module.name} has no @example`);
-    }
-  }
-}
-
-function nameModules(project, entries, logger) {
+function nameModules(project, entries) {
   for (const module of project.getReflectionsByKind(ReflectionKind.Module)) {
     const name = entries.get(sourceOf(project, module));
     if (name === undefined) throw new Error(`module ${module.name} is no entry point`);
     module.name = name;
-    wantExamples(module, logger);
     if (name === "waymark") categorize(project, module);
   }
 }
@@ -109,9 +98,8 @@ function categorize(project, module) {
     const [word] = words.find(([, pattern]) => pattern.test(source)) ?? [];
     if (word === undefined)
       throw new Error(`${child.name} (${source}) has no word in ${import.meta.url}`);
-    // What is documented is a function's signature, or the thing itself.
-    const documented = child.signatures?.[0] ?? child;
-    documented.comment?.blockTags.push(new CommentTag("@category", [{ kind: "text", text: word }]));
+    const tag = new CommentTag("@category", [{ kind: "text", text: word }]);
+    documentedOf(child).comment?.blockTags.push(tag);
   }
 }
 
@@ -135,7 +123,17 @@ export function load(app) {
   });
 
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) =>
-    nameModules(project, entryPoints(), app.logger),
+    nameModules(project, entryPoints()),
+  );
+
+  // After all else is resolved: what refers to what, and what implements what.
+  app.converter.on(
+    Converter.EVENT_RESOLVE_END,
+    ({ project }) => {
+      addExamples(project, app.serializer, app.logger);
+      addThrows(project);
+    },
+    -1000,
   );
 
   app.renderer.on(

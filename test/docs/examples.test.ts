@@ -36,13 +36,11 @@ function inPage(path: string): Example[] {
 
 function inSource(path: string): Example[] {
   const text = readFileSync(join(root, path), "utf8");
-  return [...text.matchAll(/^ *\* ```ts\n(.*?)^ *\* ```$/gms)].map((match) =>
-    example(
-      path,
-      text.slice(0, match.index).split("\n").length,
-      (match[1] ?? "").replace(/^ *\* ?/gm, ""),
-    ),
-  );
+  return [...text.matchAll(/^ *\* ```ts( compile)?\n(.*?)^ *\* ```$/gms)].map((match) => {
+    const line = text.slice(0, match.index).split("\n").length;
+    const code = (match[2] ?? "").replace(/^ *\* ?/gm, "");
+    return example(path, line, code, match[1] === undefined);
+  });
 }
 
 const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
