@@ -7,7 +7,8 @@ import type { AnyGraph } from "./config/graphs.js";
 import { usage } from "./exit.js";
 import type { Io } from "./io.js";
 import { Printer } from "./output/printer.js";
-import { noStore, parseAddress, showAddress } from "./store/address.js";
+import type { Redaction } from "./redaction.js";
+import { hidePassword, noStore, parseAddress, showAddress } from "./store/address.js";
 import type { Mode, OpenStore } from "./store/open.js";
 import type { Values } from "./values.js";
 
@@ -102,24 +103,36 @@ export class Context {
     return address !== undefined && "root" in address ? { root: address.root } : undefined;
   }
 
-  /** A value without what the config says is never printed. */
-  async redacted<T>(value: T): Promise<T> {
-    const { redact: patterns = [] } = await this.config();
-    if (patterns.length === 0) return value;
-    const { redact } = await import("../codecs/redact.js");
-    return redact(value, patterns) as T;
+  /** Takes out what the config says is never printed. */
+  async redaction(): Promise<Redaction> {
+    const [{ redact }, { Redaction }] = await Promise.all([
+      this.config(),
+      import("./redaction.js"),
+    ]);
+    return new Redaction(redact);
+  }
+
+  /** A command to go on with, as it can be typed: with the store and the config that were named in this one. */
+  command(...words: readonly string[]): string {
+    const options = ["store", "config"].flatMap((name) => {
+      const value = this.#values.text(name);
+      return value === undefined ? [] : [`--${name}`, hidePassword(value)];
+    });
+    return ["waymark", ...words, ...options].map(quoted).join(" ");
   }
 
   /**
    * Asks before something that can't be undone.
    *
+   * @param details - what to know before one answers.
    * @throws CommandError when the answer is no, or there is nobody to ask.
    */
-  async confirm(question: string): Promise<void> {
+  async confirm(question: string, details = ""): Promise<void> {
     if (this.#values.flag("yes")) return;
     if (this.io.stdin.isTTY !== true || this.io.stderr.isTTY !== true) {
       throw usage(`${question} Nobody can be asked here`, "--yes does it without asking");
     }
+    if (details !== "") this.print.note(details);
     if (!(await ask(this.io, question))) throw usage("nothing was done");
   }
 
@@ -128,4 +141,9 @@ export class Context {
     for (const { store } of this.#opened.values()) await store.close?.();
     this.#opened.clear();
   }
+}
+
+/** A word as a shell takes it for one. */
+function quoted(word: string): string {
+  return /^[\w./:@%+,=-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`;
 }

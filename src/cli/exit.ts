@@ -52,12 +52,27 @@ export function problem(message: string, hint = "", cause?: unknown): CommandErr
   return new CommandError(exit.problems, message, hint, { cause });
 }
 
+/** What to do about an error that a store, the disk or a server has thrown, by its code. */
+const hints: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "no server answers there; start it, or name another --store",
+  ENOTFOUND: "there is no such host; check --store",
+  EAI_AGAIN: "the host can't be looked up now; check --store and the network",
+  ETIMEDOUT: "no answer came; check --store and the network",
+  "28P01": "check user and password in --store",
+  "28000": "check the user in --store",
+  "3D000": "create the database first, or name another in --store",
+  "42501": "this user needs rights on the schema waymark",
+  EACCES: "this user needs rights there; waymark doctor checks them",
+  EPERM: "this user needs rights there; waymark doctor checks them",
+  EROFS: "the disk can only be read; name another --store",
+  ENOSPC: "the disk is full; make room, or name another --store",
+  ENOTDIR: "a store wants a folder; name another --store",
+};
+
 /** The exit code, the line to print and what to do, for anything that was thrown. */
 export function explain(error: unknown): { code: number; message: string; hint: string } {
-  if (error instanceof CommandError) {
-    return { code: error.exitCode, message: error.message, hint: error.hint };
-  }
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
+  if (error instanceof CommandError) return { code: error.exitCode, message, hint: error.hint };
   if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) {
     return { code: exit.notFound, message, hint: "waymark list shows the runs" };
   }
@@ -68,6 +83,22 @@ export function explain(error: unknown): { code: number; message: string; hint: 
     const hint = "another process works on this run; wait for it, or stop it";
     return { code: exit.problems, message, hint };
   }
+  if (isWaymarkError(error, "CHECKPOINT_SAVE")) {
+    return { code: exit.problems, message, hint: "waymark doctor checks the store" };
+  }
   if (isWaymarkError(error, "CONFIG")) return { code: exit.usage, message, hint: "" };
-  return { code: exit.problems, message, hint: "" };
+  const code = String(Reflect.get(Object(error), "code"));
+  const hint = hints[code] ?? (isWaymarkError(error) ? "" : "--debug shows where it comes from");
+  return { code: exit.problems, message, hint };
+}
+
+/** What an error says, whatever was thrown. */
+function messageOf(error: unknown): string {
+  // Of several addresses that could not be reached each has its error, and all of them no message.
+  if (error instanceof AggregateError && error.message === "") {
+    return error.errors.map(messageOf).join("; ");
+  }
+  const { message, name } = Object(error) as { message?: unknown; name?: unknown };
+  if (typeof error !== "object" || error === null) return String(error);
+  return typeof message === "string" && message !== "" ? message : String(name ?? error);
 }

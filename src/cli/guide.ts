@@ -27,9 +27,9 @@ const intro = `# The waymark command
 
 \`npx waymark\` shows, checks, compares, repairs and continues runs from a terminal, on any store. A run is
 named by its id, or by the beginning of its id if no other begins so. Commands that only look at runs
-write nothing, so they can be used beside a process that works on one. Results go to stdout, all else to
-stderr; \`--json\` prints results as JSON. What can't be undone asks first; where nobody can be asked, it
-wants \`--yes\`.
+write nothing to them, so they can be used beside a process that works on one; only the folder of a PGlite
+can't be open twice. Results go to stdout, all else to stderr; \`--json\` prints results as JSON. What can't
+be undone asks first; where nobody can be asked, it wants \`--yes\`.
 
 \`\`\`sh
 npx waymark list
@@ -40,7 +40,8 @@ npx waymark resume 019a2f
 const config = `## Config
 
 \`waymark.config.ts\`, \`.mts\`, \`.js\`, \`.mjs\` or \`.json\` in the folder where the command is called. Only
-commands that run nodes need it, to find the graphs.
+commands that run nodes need it, to find the graphs. What TypeScript was made of is kept in
+\`node_modules/.cache/waymark\`, so that the next call starts faster.
 
 | field | what it is |
 | --- | --- |
@@ -48,7 +49,7 @@ commands that run nodes need it, to find the graphs.
 | \`stores\` | stores by name, for \`--store NAME\` |
 | \`graphs\` | graphs by name: \`./module.ts#export\`, a StateGraph, or a function that makes one |
 | \`codec\` | how checkpoints are compressed and encrypted in stores that are given by an address |
-| \`redact\` | what is never printed: \`data.apiKey\`, \`*.token\` |
+| \`redact\` | what of a State is never printed, as \`redact\` of \`waymark/codecs\` takes it: \`data.apiKey\`, \`*.token\`, \`error.message\` |
 | \`log\` | where \`eventLog\` writes: a folder, or a file that ends in \`.jsonl\`; the store's folder by default |
 
 \`\`\`js

@@ -1,6 +1,6 @@
 import { Command as Commander, CommanderError } from "commander";
 import { type Command, type Option, sharedOptions } from "./command.js";
-import { commandNames, loadCommands } from "./commands/index.js";
+import { commandNames, groupOf, loadCommands } from "./commands/index.js";
 import { Context } from "./context.js";
 import { exit, explain } from "./exit.js";
 import { epilogue, examplesOf } from "./help.js";
@@ -35,11 +35,14 @@ async function run(argv: readonly string[], io: Io): Promise<number> {
     .usage("<command> [arguments] [options]")
     .version(version(), "--version", "print the version")
     .helpOption("--help", "print this help")
+    .commandsGroup(`${groupOf("completion")}:`)
     .helpCommand("help [command]", "print the help of a command")
     .configureHelp({
       showGlobalOptions: true,
       helpWidth: Math.min(io.stdout.columns ?? 80, 100),
       minWidthToWrap: 20,
+      // That a command has options goes without saying.
+      subcommandTerm: (command) => `${command.name()} ${argumentsOf(command)}`.trimEnd(),
     })
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
@@ -65,9 +68,18 @@ async function run(argv: readonly string[], io: Io): Promise<number> {
   return code;
 }
 
+function argumentsOf({ registeredArguments }: Commander): string {
+  const words = registeredArguments.map((argument) => {
+    const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
+    return argument.required ? `<${name}>` : `[${name}]`;
+  });
+  return words.join(" ");
+}
+
 /** The commands that are named somewhere; all of them where none is, as their help is wanted then. */
 function named(argv: readonly string[]): readonly string[] {
   const found = argv.filter((word) => commandNames.includes(word));
+  if (found.length === 0 && argv.includes("--version")) return [];
   const isHelp = argv.includes("help") || found.length === 0;
   return isHelp ? commandNames : found;
 }
@@ -81,6 +93,7 @@ function declare(
   const declared = program
     .command(name)
     .summary(summary)
+    .helpGroup(`${groupOf(name)}:`)
     .description(details === "" ? `${summary}.` : `${summary}.\n\n${details}`)
     .addHelpText("after", examplesOf(command));
   for (const { name: argument, text, optional, many } of args) {

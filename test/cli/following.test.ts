@@ -73,20 +73,47 @@ test("watch shows the events of a run that is logged, and ends when its checkpoi
   await articleRun(folder);
   await waymark(folder, "rollback", "monday", "--to", "1", "--yes");
   const file = logged(folder, line("graph.start"), line("node.start"));
-  let printed = 0;
-  const watching = waymark(folder, "watch", "monday", "--every", "10");
-  const removing = waymark(folder, "watch", "monday", "--every", "10", "--json").then(({ out }) => {
-    printed = out.trim().split("\n").length;
-  });
-  appendFileSync(file, line("node.complete", { durationMs: 3 }) + line("graph.complete"));
+  /** Watches; resolves once it has seen what is there. */
+  const watch = async (...args: string[]) => {
+    let begin = (): void => {};
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const onOutput = (text: string): void => {
+      if (text.includes("node.start")) begin();
+    };
+    const ended = waymark({ cwd: folder, onOutput }, "watch", "monday", "--every", "10", ...args);
+    await begun;
+    return { ended };
+  };
+  const [text, lines] = [await watch(), await watch("--json")];
+  appendFileSync(file, line("node.complete", { durationMs: 3 }));
   const { FileStore } = await import("waymark/stores/file");
   await new FileStore({ root: join(folder, ".waymark") }).delete("monday");
-  const { code, out, err } = await watching;
-  await removing;
+  const { code, out, err } = await text.ended;
   expect(code).toBe(0);
   expect(out).toMatch(/node\.start +draft/);
-  expect(err).toMatch(/run monday (completed|has no checkpoints any more)/);
-  expect(printed).toBeGreaterThan(1);
+  expect(err).toMatch(
+    /^no process works on run monday now; go on with it: waymark resume monday\n/,
+  );
+  expect(err).toMatch(
+    /\nrun monday has no checkpoints any more: it has completed, or was removed\n$/,
+  );
+  expect((await lines.ended).out.trim().split("\n").length).toBeGreaterThan(1);
+});
+
+test("watch tells of a run's last event, which is written after its last checkpoint", async () => {
+  const folder = project();
+  await articleRun(folder);
+  const file = logged(folder, line("graph.start"));
+  // The process of the run is this far behind.
+  const onStart = (): void => {
+    setTimeout(() => appendFileSync(file, line("graph.complete")), 30);
+  };
+  const { code, out, err } = await waymark({ cwd: folder, onStart }, "watch", "monday");
+  expect(code).toBe(0);
+  expect(out).toMatch(/graph\.complete/);
+  expect(err).toBe("run monday completed after 3 steps\n");
 });
 
 test("Ctrl-C ends a watch and leaves the run alone", async () => {

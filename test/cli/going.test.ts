@@ -11,7 +11,9 @@ describe.each(stores)("runs in $store", ({ store }) => {
     const folder = project(store);
     const { code, out, err } = await waymark(folder, "run", "article", "--data", start());
     expect(code).toBe(0);
-    expect(out).toMatch(/^run +[\da-f-]{36}\nstatus +completed\nsteps +3\nlast +publish\n$/);
+    expect(out).toMatch(
+      /^run +[\da-f-]{36}\nstatus +completed\nsteps +3\nlast +publish\nusage +900 tokens in, 100 out, \$0\.05\n$/,
+    );
     expect(err).toMatch(/^run [\da-f-]{36}\n$/);
     const state = await json({ cwd: folder, input: start() }, "run", "article", "--data", "-");
     expect(state).toMatchObject({

@@ -30,6 +30,8 @@ export interface World {
   readonly input?: string;
   /** Is given what a Ctrl-C does. */
   readonly onStart?: (interrupt: () => void) => void;
+  /** Is told each text that is printed to stdout. */
+  readonly onOutput?: (text: string) => void;
   /** Is told each text that is printed to stderr. */
   readonly onError?: (text: string) => void;
 }
@@ -51,6 +53,7 @@ export async function waymark(world: World | string, ...args: string[]): Promise
     columns,
     input = "",
     onStart,
+    onOutput,
     onError,
   }: World = typeof world === "string" ? { cwd: world } : world;
   let [out, err] = ["", ""];
@@ -60,7 +63,13 @@ export async function waymark(world: World | string, ...args: string[]): Promise
   stdin.end(input);
   const io: Io = {
     stdin,
-    stdout: { ...tty, write: (text) => (out += text) },
+    stdout: {
+      ...tty,
+      write: (text) => {
+        out += text;
+        onOutput?.(text);
+      },
+    },
     stderr: {
       ...tty,
       write: (text) => {

@@ -78,7 +78,7 @@ describe("export and import", () => {
     const world = { cwd: folder, input };
     const taken = await waymark(world, "import", "-");
     expect(taken.code).toBe(1);
-    expect(taken.err).toContain("already in this store");
+    expect(taken.err).toMatch(/run monday is already in file:.* \(--force replaces it\)/);
     expect((await waymark(world, "import", "-", "--force")).code).toBe(2);
     expect(await json(world, "import", "-", "--force", "--yes")).toEqual({
       runId: "monday",
@@ -132,7 +132,7 @@ describe("prune", () => {
     expect((await waymark(folder, "prune", "--max-runs", "1")).code).toBe(2);
     const world = { cwd: folder, columns: 80, input: "y\n" };
     const pruned = await waymark(world, "prune", "--max-runs", "1");
-    expect(pruned.err).toMatch(/^Remove 2 runs from file:.*\? \[y\/N\] /);
+    expect(pruned.err).toMatch(/^two, one\nRemove 2 runs from file:.*\? \[y\/N\] /);
     expect(pruned.out).toContain("2 runs were removed");
     expect(await json(folder, "prune", "--max-age", "30d", "--yes")).toEqual({
       removed: [],

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { CheckpointConflictError, CheckpointSaveError, State } from "waymark";
 import { changesBetween } from "../../src/cli/diff/changes.js";
 import { explain } from "../../src/cli/exit.js";
 import { painter } from "../../src/cli/output/style.js";
 import { facts, table } from "../../src/cli/output/table.js";
 import { cut, plain, plainLines, toJson, widthOf } from "../../src/cli/output/text.js";
-import { ago, bytes, count, dollars, duration } from "../../src/cli/output/units.js";
+import { ago, bytes, count, dollars, duration, usageText } from "../../src/cli/output/units.js";
 
 const paint = (_look: unknown, text: string): string => text;
 
@@ -80,8 +81,29 @@ test("units", () => {
   expect(ago("2026-01-01T23:57:00Z", now)).toBe("3 min ago");
   expect(ago("2025-12-01T00:00:00Z", now)).toBe("32 d ago");
   expect(ago("never", now)).toBe("never");
-  expect(duration(5)).toBe("5 ms");
-  expect([dollars(0), dollars(0.004), dollars(1.239)]).toEqual(["", "$0.004", "$1.24"]);
+  const minute = 60_000;
+  const lengths = [
+    5.7,
+    999,
+    1000,
+    59_990,
+    2 * minute + 5000,
+    60 * minute,
+    76 * 60 * minute + minute,
+  ];
+  expect(lengths.map(duration)).toEqual([
+    "5 ms",
+    "999 ms",
+    "1.0 s",
+    "59.9 s",
+    "2 min 5 s",
+    "1 h",
+    "3 d 4 h",
+  ]);
+  expect([0, 0.00001, 0.004, 1.239].map(dollars)).toEqual(["", "<$0.0001", "$0.0040", "$1.24"]);
+  const usage = { inputTokens: 12_900, outputTokens: 0, costUsd: 0 };
+  expect(usageText(usage)).toBe("12,900 tokens in, 0 out, $0");
+  expect(usageText({ ...usage, inputTokens: 0 })).toBeUndefined();
   expect([bytes(12), bytes(1234), bytes(123_456), bytes(5e15)]).toEqual([
     "12 B",
     "1.2 KB",
@@ -109,6 +131,25 @@ test("differences go down to the values", () => {
   expect(changesBetween([1], { 0: 1 })).toHaveLength(1);
 });
 
-test("anything thrown has an exit code", () => {
-  expect(explain("text")).toEqual({ code: 1, message: "text", hint: "" });
+test("anything thrown has an exit code, and a line that says what to do", () => {
+  const unknown = "--debug shows where it comes from";
+  expect(explain("text")).toEqual({ code: 1, message: "text", hint: unknown });
+  expect(explain({ name: "ErrnoError", errno: 54 })).toMatchObject({ message: "ErrnoError" });
+  expect(explain(null)).toMatchObject({ message: "null" });
+  const refused = ["::1", "127.0.0.1"].map((host) => new Error(`connect ECONNREFUSED ${host}`));
+  const all = Object.assign(new AggregateError(refused), { code: "ECONNREFUSED" });
+  expect(explain(all)).toEqual({
+    code: 1,
+    message: "connect ECONNREFUSED ::1; connect ECONNREFUSED 127.0.0.1",
+    hint: "no server answers there; start it, or name another --store",
+  });
+  const full = Object.assign(new Error("ENOSPC: no space left"), { code: "ENOSPC" });
+  expect(explain(full).hint).toContain("the disk is full");
+  const options = { nodeName: "a", state: State.create({}), path: [] };
+  expect(explain(new CheckpointSaveError("nothing was saved", options))).toEqual({
+    code: 1,
+    message: "nothing was saved",
+    hint: "waymark doctor checks the store",
+  });
+  expect(explain(new CheckpointConflictError("a", 1, 2)).hint).toContain("another process");
 });

@@ -50,8 +50,7 @@ async function stateOf(
     runId,
     at === undefined ? {} : await findAt(store, runId, at),
   );
-  const { stateJson } = await import("../output/state-json.js");
-  return stateJson(state, (await context.config()).redact);
+  return (await context.redaction()).state(state);
 }
 
 function kept(json: StateJSON, isAll: boolean): unknown {

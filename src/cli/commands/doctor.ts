@@ -12,9 +12,9 @@ const signs: Readonly<Record<Check["state"], readonly [sign: string, look: Look]
 };
 
 const columns: readonly Column<Check>[] = [
-  { head: "", cell: ({ state }) => signs[state][0], look: ({ state }) => signs[state][1] },
+  { head: "state", cell: ({ state }) => signs[state][0], look: ({ state }) => signs[state][1] },
   { head: "what", cell: ({ name }) => name },
-  { head: "", cell: ({ text }) => text, least: 30 },
+  { head: "found", cell: ({ text }) => text, least: 30 },
 ];
 
 /** `waymark doctor`. */

@@ -9,9 +9,14 @@ import { findRun } from "../store/find.js";
 export const command: Command = {
   name: "export",
   summary: "Write a run with all its checkpoints to a file, for waymark import",
-  details: "The file holds the run's data in clear, also where the store encrypts it.",
+  details:
+    "The file holds the run's data in clear, also where the store encrypts it. With --redact it is " +
+    "fit to be shown to others: what the config redacts is not in it, and such a run can hardly go on.",
   arguments: [{ name: "run", text: "the run's id, or its beginning", completes: "run" }],
-  options: [{ flags: "--out <file>", text: "the file; it must not be there. Stdout by default" }],
+  options: [
+    { flags: "--out <file>", text: "the file; it must not be there. Stdout by default" },
+    { flags: "--redact", text: "leave out what the config redacts" },
+  ],
   examples: [
     "waymark export 019a2f --out monday.jsonl",
     "waymark export 019a2f | gzip > monday.gz",
@@ -28,7 +33,16 @@ export const command: Command = {
     if (out === undefined && context.io.stdout.isTTY === true) {
       throw usage("an export is not for a terminal", "--out FILE, or pipe it");
     }
-    const { text, count: checkpoints } = await toArchive(runId, exportRun(opened.store, runId));
+    const redaction = await context.redaction();
+    const isRedacted = values.flag("redact");
+    if (isRedacted && !redaction.isOn) {
+      throw usage("the config redacts nothing", 'as in redact: ["*.token"]');
+    }
+    const { text, count: checkpoints } = await toArchive(
+      runId,
+      exportRun(opened.store, runId),
+      isRedacted ? (state) => redaction.state(state) : (state) => state.toJSON(),
+    );
     if (out === undefined) {
       context.io.stdout.write(text);
       return undefined;

@@ -1,5 +1,6 @@
 import type { Command } from "../command.js";
 import { usage } from "../exit.js";
+import { lookOf } from "../output/style.js";
 import { findAt, findRun } from "../store/find.js";
 
 /** `waymark fork`. */
@@ -34,10 +35,10 @@ export const command: Command = {
     print.result({ runId, step, status, parent }, () =>
       print.facts([
         ["run", runId],
-        ["status", status],
+        ["status", status, lookOf(status)],
         ["steps", String(step)],
         ["fork of", source],
-        ["go on", `waymark resume ${runId}`],
+        ["go on", context.command("resume", runId)],
       ]),
     );
     return undefined;

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import { type Command, yes } from "../command.js";
 import type { Context } from "../context.js";
-import { missing } from "../exit.js";
+import { missing, problem } from "../exit.js";
 import { count } from "../output/units.js";
 
 /** `waymark import`. */
@@ -25,7 +25,10 @@ export const command: Command = {
     ]);
     const { runId, checkpoints } = fromArchive(text, name);
     const opened = await context.store("write");
-    if (values.flag("force") && (await opened.store.list()).includes(runId)) {
+    if ((await opened.store.list()).includes(runId)) {
+      if (!values.flag("force")) {
+        throw problem(`run ${runId} is already in ${opened.name}`, "--force replaces it");
+      }
       await checkFree(opened, runId);
       await context.confirm(`Replace run ${runId} in ${opened.name}?`);
       await opened.store.delete(runId);

@@ -1,36 +1,58 @@
 import type { Command } from "../command.js";
 
-/** How to load each command. Only what is used is loaded. */
-const loaders: Readonly<Record<string, () => Promise<{ readonly command: Command }>>> = {
-  list: () => import("./list.js"),
-  show: () => import("./show.js"),
-  history: () => import("./history.js"),
-  state: () => import("./state.js"),
-  diff: () => import("./diff.js"),
-  validate: () => import("./validate.js"),
-  repair: () => import("./repair.js"),
-  run: () => import("./run.js"),
-  resume: () => import("./resume.js"),
-  replay: () => import("./replay.js"),
-  fork: () => import("./fork.js"),
-  rollback: () => import("./rollback.js"),
-  recover: () => import("./recover.js"),
-  watch: () => import("./watch.js"),
-  log: () => import("./log.js"),
-  graph: () => import("./graph.js"),
-  prune: () => import("./prune.js"),
-  convert: () => import("./convert.js"),
-  export: () => import("./export.js"),
-  import: () => import("./import.js"),
-  doctor: () => import("./doctor.js"),
-  completion: () => import("./completion.js"),
+type Loader = () => Promise<{ readonly command: Command }>;
+
+/** How to load each command, by what it is for. Only what is used is loaded. */
+const groups: Readonly<Record<string, Readonly<Record<string, Loader>>>> = {
+  "See runs": {
+    list: () => import("./list.js"),
+    show: () => import("./show.js"),
+    history: () => import("./history.js"),
+    state: () => import("./state.js"),
+    diff: () => import("./diff.js"),
+    graph: () => import("./graph.js"),
+  },
+  "Check and repair": {
+    validate: () => import("./validate.js"),
+    repair: () => import("./repair.js"),
+    doctor: () => import("./doctor.js"),
+  },
+  "Run and go on": {
+    run: () => import("./run.js"),
+    resume: () => import("./resume.js"),
+    replay: () => import("./replay.js"),
+    fork: () => import("./fork.js"),
+    rollback: () => import("./rollback.js"),
+    recover: () => import("./recover.js"),
+  },
+  "Follow a run": {
+    watch: () => import("./watch.js"),
+    log: () => import("./log.js"),
+  },
+  "Keep and move": {
+    prune: () => import("./prune.js"),
+    convert: () => import("./convert.js"),
+    export: () => import("./export.js"),
+    import: () => import("./import.js"),
+  },
+  More: {
+    completion: () => import("./completion.js"),
+  },
 };
 
+const loaders = Object.values(groups).flatMap((group) => Object.entries(group));
+
 /** The names of all commands, in the order in which help tells of them. */
-export const commandNames: readonly string[] = Object.keys(loaders);
+export const commandNames: readonly string[] = loaders.map(([name]) => name);
 
 /** The commands of these names, in that order. */
 export async function loadCommands(names: readonly string[]): Promise<readonly Command[]> {
-  const wanted = Object.entries(loaders).filter(([name]) => names.includes(name));
+  const wanted = loaders.filter(([name]) => names.includes(name));
   return Promise.all(wanted.map(async ([, load]) => (await load()).command));
+}
+
+/** What a command is for, in a few words. */
+export function groupOf(name: string): string {
+  const [group = ""] = Object.entries(groups).find(([, one]) => Object.hasOwn(one, name)) ?? [];
+  return group;
 }

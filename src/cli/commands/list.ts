@@ -1,8 +1,10 @@
 import type { CheckpointStore, RunFilter, RunSummary } from "../../checkpoint/store.js";
 import type { Command } from "../command.js";
-import { lookOf } from "../output/style.js";
+import { lookOf, statusText } from "../output/style.js";
 import type { Column } from "../output/table.js";
 import { ago, dollars } from "../output/units.js";
+import type { Living } from "../store/living.js";
+import type { OpenStore } from "../store/open.js";
 import type { Values } from "../values.js";
 
 /** The status of a run, and whether a process works on it. */
@@ -29,9 +31,8 @@ export const command: Command = {
   run: async (context, values) => {
     const opened = await context.store();
     const limit = values.count("limit", 1) ?? LIMIT;
-    const { livingIn } = await import("../store/living.js");
-    const isLiving = await livingIn(opened);
     const found = await runsOf(opened.store, { ...filterOf(values), limit: limit + 1 });
+    const isLiving = await livingOf(opened, found);
     const rows = await Promise.all(
       found.slice(0, limit).map(async (run): Promise<Row> => {
         const live = run.status === "in_progress" ? (isLiving(run.runId) ?? null) : false;
@@ -39,9 +40,13 @@ export const command: Command = {
       }),
     );
     const { print } = context;
+    const none = Object.keys(filterOf(values)).length === 0 ? "no runs" : "no such runs";
     print.result(rows, () =>
-      rows.length === 0 ? `no runs in ${opened.name}` : print.table(columns(Date.now()), rows),
+      rows.length === 0 ? `${none} in ${opened.name}` : print.table(columns(Date.now()), rows),
     );
+    if (rows.length === 0 && !(await context.isStoreGiven())) {
+      print.note("another store is named by --store, WAYMARK_STORE or waymark.config.ts");
+    }
     if (found.length > limit) print.note(`there are more: --limit ${limit * 2} shows them`);
     return undefined;
   },
@@ -63,6 +68,12 @@ async function runsOf(store: CheckpointStore, filter: RunFilter): Promise<RunSum
   return filterRuns((await Promise.all(states)).map(summarize), filter);
 }
 
+async function livingOf(opened: OpenStore, runs: readonly RunSummary[]): Promise<Living> {
+  if (runs.every(({ status }) => status !== "in_progress")) return () => false;
+  const { livingIn } = await import("../store/living.js");
+  return livingIn(opened);
+}
+
 async function costOf(store: CheckpointStore, runId: string): Promise<number | null> {
   try {
     return (await store.load(runId)).ledger.usage.costUsd;
@@ -72,17 +83,16 @@ async function costOf(store: CheckpointStore, runId: string): Promise<number | n
   }
 }
 
-/** A run that is in progress may have been left behind. */
-function statusText({ status, live }: Row): string {
-  if (status !== "in_progress" || live === null) return status;
-  return `${status}, ${live ? "live" : "stopped"}`;
-}
-
 function columns(now: number): readonly Column<Row>[] {
   return [
     { head: "run", cell: ({ runId }) => runId, least: 12 },
     { head: "graph", cell: ({ graph }) => graph, least: 8 },
-    { head: "status", cell: statusText, look: ({ status }) => lookOf(status), least: 11 },
+    {
+      head: "status",
+      cell: ({ status, live }) => statusText(status, live),
+      look: ({ status }) => lookOf(status),
+      least: 11,
+    },
     { head: "node", cell: ({ node }) => node, least: 8 },
     { head: "steps", cell: ({ step }) => String(step), right: true },
     { head: "updated", cell: ({ timestamp }) => ago(timestamp, now) },

@@ -38,6 +38,7 @@ export const command: Command = {
     const wanted = values.texts("event");
     const { print, io } = context;
     const isFollowed = values.flag("follow");
+    const redaction = await context.redaction();
     const interrupts = new Interrupts(io, () => {});
     try {
       for (let isFirst = true; ; isFirst = false) {
@@ -46,7 +47,7 @@ export const command: Command = {
           const isWanted =
             wanted.length === 0 || wanted.some((name) => line.event.startsWith(name));
           if (!isWanted) continue;
-          const shown = await context.redacted(line);
+          const shown = redaction.line(line);
           print.result(shown, () => logText(shown, print.paint));
         }
         if (isFirst && lines.length === 0 && !isFollowed) {

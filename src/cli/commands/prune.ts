@@ -4,6 +4,9 @@ import { usage } from "../exit.js";
 import { plain } from "../output/text.js";
 import { count } from "../output/units.js";
 
+/** How many runs to name before it is asked whether to remove them. */
+const SHOWN = 10;
+
 /** `waymark prune`. */
 export const command: Command = {
   name: "prune",
@@ -33,7 +36,9 @@ export const command: Command = {
     const old = await prune(seen.store, { ...retention, dryRun: true });
     const isDry = values.flag("dryRun");
     if (!isDry && old.length > 0) {
-      await context.confirm(`Remove ${count(old.length, "run")} from ${seen.name}?`);
+      const more = old.length > SHOWN ? ` and ${old.length - SHOWN} more` : "";
+      const which = `${old.slice(0, SHOWN).join(", ")}${more}`;
+      await context.confirm(`Remove ${count(old.length, "run")} from ${seen.name}?`, which);
     }
     const removed =
       isDry || old.length === 0

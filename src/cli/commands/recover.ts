@@ -3,6 +3,7 @@ import type { Command } from "../command.js";
 import { exit, missing } from "../exit.js";
 import type { Look } from "../output/style.js";
 import type { Column } from "../output/table.js";
+import type { Redaction } from "../redaction.js";
 
 const looks: Readonly<Record<RunRecovery["outcome"], Look>> = {
   completed: "green",
@@ -13,12 +14,15 @@ const looks: Readonly<Record<RunRecovery["outcome"], Look>> = {
   skipped: "dim",
 };
 
-const columns: readonly Column<RunRecovery>[] = [
+/** A run, and its error in words. */
+type Recovered = Omit<RunRecovery, "error"> & { readonly error?: string };
+
+const columns: readonly Column<Recovered>[] = [
   { head: "run", cell: ({ runId }) => runId, least: 12 },
   { head: "graph", cell: ({ graph }) => graph, least: 8 },
   { head: "outcome", cell: ({ outcome }) => outcome, look: ({ outcome }) => looks[outcome] },
   { head: "tries", cell: ({ attempts }) => String(attempts), right: true },
-  { head: "", cell: (run) => whyOf(run), least: 20 },
+  { head: "", cell: whyOf, least: 20 },
 ];
 
 /** `waymark recover`. */
@@ -51,7 +55,7 @@ export const command: Command = {
     const bound = loaded.map(async ([key, graph]) => [key, await inStore(context, graph)] as const);
     const graphs = Object.fromEntries(await Promise.all(bound));
     const { print } = context;
-    const interrupts = new Interrupts(context.io, () => print.note("\nstopping …"));
+    const interrupts = new Interrupts(context.io, () => print.noteBelow("stopping …"));
     const [attempts, seconds, concurrency] = [
       values.count("maxAttempts", 1),
       values.count("timeout", 1),
@@ -66,9 +70,10 @@ export const command: Command = {
         ...(seconds !== undefined && { timeoutMs: seconds * 1000 }),
         ...(concurrency !== undefined && { concurrency }),
       });
-      const shown = await context.redacted(runs.map((run) => ({ ...run, ...errorOf(run) })));
+      const redaction = await context.redaction();
+      const shown = runs.map(({ error, ...run }) => ({ ...run, ...errorOf(error, redaction) }));
       print.result(shown, () =>
-        runs.length === 0 ? "no run was left behind" : print.table(columns, runs),
+        shown.length === 0 ? "no run was left behind" : print.table(columns, shown),
       );
       if (interrupts.happened) return exit.interrupted;
       const isGood = runs.every(({ outcome }) =>
@@ -81,13 +86,15 @@ export const command: Command = {
   },
 };
 
-function errorOf({ error }: RunRecovery): { readonly error?: string } {
+function errorOf(error: unknown, redaction: Redaction): { readonly error?: string } {
   if (error === undefined) return {};
-  return { error: error instanceof Error ? error.message : String(error) };
+  if (!(error instanceof Error)) return { error: redaction.message(String(error)) };
+  const { cause, message } = error;
+  if (!(cause instanceof Error)) return { error: redaction.message(message) };
+  return { error: message.replace(cause.message, redaction.message(cause.message)) };
 }
 
-function whyOf(run: RunRecovery): string {
-  const { error = "" } = errorOf(run);
-  const why = [run.reason ?? "", run.fellBack ? "fell back by one checkpoint" : "", error];
+function whyOf({ reason = "", fellBack, error = "" }: Recovered): string {
+  const why = [reason, fellBack ? "fell back by one checkpoint" : "", error];
   return why.filter((part) => part !== "").join("; ");
 }

@@ -1,5 +1,6 @@
 import { type Command, yes } from "../command.js";
 import { usage } from "../exit.js";
+import { lookOf } from "../output/style.js";
 import { findAt, findRun } from "../store/find.js";
 
 /** `waymark rollback`. */
@@ -29,9 +30,9 @@ export const command: Command = {
     print.result({ runId, step, status, checkpointId }, () =>
       print.facts([
         ["run", runId],
-        ["status", status],
+        ["status", status, lookOf(status)],
         ["steps", String(step)],
-        ["go on", `waymark resume ${runId}`],
+        ["go on", context.command("resume", runId)],
       ]),
     );
     return undefined;

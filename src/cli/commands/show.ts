@@ -18,18 +18,25 @@ export const command: Command = {
   examples: ["waymark show 019a2f", "waymark show monday --markdown > monday.md"],
   run: async (context, values) => {
     const opened = await context.store();
-    const { report, toMarkdown } = await import("../../report/index.js");
+    const [{ report, toMarkdown }, { outlook }] = await Promise.all([
+      import("../../report/index.js"),
+      import("../outlook.js"),
+    ]);
     const log = await context.log(opened);
     const runId = await logged(opened, values.argument(0), log);
-    const found = await context.redacted(
-      await report(runId, { store: opened.store, ...(log !== undefined && { log }) }),
+    const redaction = await context.redaction();
+    const store = redaction.store(opened.store);
+    const found = redaction.report(
+      await report(runId, { store, ...(log !== undefined && { log }) }),
     );
+    const seen = await outlook(context, opened, found);
+    const shown = { ...found, nextStep: found.nextStep ?? seen.next };
     const { print } = context;
-    if (print.json) print.line(found);
-    else if (values.flag("markdown")) print.text(toMarkdown(found));
+    if (print.json) print.line({ ...shown, live: seen.live, waitsFor: seen.waitsFor });
+    else if (values.flag("markdown")) print.text(toMarkdown(shown));
     else {
       const { reportText } = await import("../output/report-text.js");
-      print.text(reportText(found, print));
+      print.text(reportText(shown, seen, print, Date.now()));
     }
     return undefined;
   },

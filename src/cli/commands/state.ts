@@ -1,4 +1,5 @@
 import type { Command } from "../command.js";
+import { valueAt } from "../output/path.js";
 import { plainLines, toJson } from "../output/text.js";
 import { findAt, findRun } from "../store/find.js";
 
@@ -20,8 +21,7 @@ export const command: Command = {
     const given = values.text("at");
     const at = given === undefined ? {} : await findAt(store, runId, given);
     const state = await store.load<object>(runId, at);
-    const { stateJson, valueAt } = await import("../output/state-json.js");
-    const json = await stateJson(state, (await context.config()).redact);
+    const json = (await context.redaction()).state(state);
     const path = values.text("path");
     const value = path === undefined ? json : valueAt(json, path);
     context.print.result(value, () =>

@@ -25,28 +25,36 @@ export const command: Command = {
   run: async (context, values) => {
     const opened = await context.store();
     const runId = await findRun(opened, values.argument(0));
-    const [{ RunTail }, { Interrupts, pause }] = await Promise.all([
+    const [{ RunTail }, { livingIn }, { Interrupts, pause }] = await Promise.all([
       import("../follow/run.js"),
+      import("../store/living.js"),
       import("../going/interrupts.js"),
     ]);
     const every = values.count("every", 10) ?? POLL;
-    const tail = new RunTail(opened, runId, await context.log(opened));
+    const { print } = context;
+    const redaction = await context.redaction();
+    const watched = { ...opened, store: redaction.store(opened.store) };
+    const tail = new RunTail(watched, runId, await context.log(opened));
     const interrupts = new Interrupts(context.io, () => {});
     try {
-      for (;;) {
+      for (let isFirst = true; ; isFirst = false) {
         const { events, checkpoints, end } = await tail.next();
-        for (const event of await context.redacted(events)) {
-          const { print } = context;
-          print.result(event, () => logText(event, print.paint));
+        for (const event of events) {
+          const shown = redaction.line(event);
+          print.result(shown, () => logText(shown, print.paint));
         }
         for (const entry of checkpoints) checkpoint(context, entry);
         if (end !== undefined) {
-          context.print.note(`run ${runId} ${end.text}`);
+          print.note(`run ${runId} ${end.text}`);
           return end.isGood ? exit.ok : exit.problems;
         }
         if (interrupts.happened) {
-          context.print.note(`\nrun ${runId} goes on; so does: waymark watch ${runId}`);
+          print.noteBelow(`run ${runId} goes on; so does: ${context.command("watch", runId)}`);
           return exit.interrupted;
+        }
+        if (isFirst && (await livingIn(opened))(runId) === false) {
+          const goOn = context.command("resume", runId);
+          print.note(`no process works on run ${runId} now; go on with it: ${goOn}`);
         }
         await pause(every, interrupts.signal);
       }

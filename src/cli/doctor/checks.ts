@@ -1,9 +1,10 @@
-import { constants } from "node:fs";
+import { constants, readFileSync } from "node:fs";
 import { access, lstat, readdir, statfs } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { isLiving } from "../../stores/file/process.js";
 import type { Context } from "../context.js";
+import { explain } from "../exit.js";
 import { bytes, count } from "../output/units.js";
 import type { OpenStore } from "../store/open.js";
 import { version } from "../version.js";
@@ -19,17 +20,15 @@ export interface Check {
 const LEAST_NODE = 20;
 const LEAST_DISK = 100_000_000;
 
+const peers = ["pg", "@electric-sql/pglite", "bullmq", "ioredis", "@opentelemetry/api"];
+
 /** The versions of what is here. */
 export function versions(): readonly Check[] {
   const { node } = process.versions;
   const isOld = Number.parseInt(node, 10) < LEAST_NODE;
-  const require = createRequire(import.meta.url);
-  const peers = ["pg", "@electric-sql/pglite", "bullmq", "@opentelemetry/api"].flatMap((name) => {
-    try {
-      return [`${name} ${String(Reflect.get(require(`${name}/package.json`), "version"))}`];
-    } catch {
-      return [];
-    }
+  const found = peers.flatMap((name) => {
+    const version = versionOf(name);
+    return version === undefined ? [] : [`${name} ${version}`];
   });
   return [
     { name: "waymark", state: "info", text: version() },
@@ -38,8 +37,22 @@ export function versions(): readonly Check[] {
       state: isOld ? "problem" : "ok",
       text: isOld ? `${node}; ${LEAST_NODE} or newer is needed` : node,
     },
-    { name: "packages", state: "info", text: peers.join(", ") || "none of the optional ones" },
+    { name: "packages", state: "info", text: found.join(", ") || "none of the optional ones" },
   ];
+}
+
+/** The version of a package that may be installed. Not all of them let their package.json be imported. */
+function versionOf(name: string): string | undefined {
+  const { resolve } = createRequire(import.meta.url);
+  for (const folder of resolve.paths(name) ?? []) {
+    try {
+      const manifest = readFileSync(join(folder, name, "package.json"), "utf8");
+      return String((JSON.parse(manifest) as { version?: unknown }).version);
+    } catch {
+      // It is not in this folder.
+    }
+  }
+  return undefined;
 }
 
 /** Whether the config can be loaded, and its graphs. */
@@ -54,7 +67,7 @@ export async function configChecks(context: Context): Promise<readonly Check[]> 
     const text = graphs.length === 0 ? config.file : `${config.file}, graphs: ${names}`;
     return [{ name: "config", state: "ok", text }];
   } catch (error) {
-    return [{ name: "config", state: "problem", text: (error as Error).message }];
+    return [{ name: "config", state: "problem", text: failure(error) }];
   }
 }
 
@@ -66,21 +79,52 @@ export async function storeChecks(context: Context): Promise<readonly Check[]> {
     const runs = await opened.store.list();
     const text = `${opened.name}, ${count(runs.length, "run")}`;
     const check: Check = { name: "store", state: "ok", text };
-    return [check, ...(await folderChecks(opened))];
+    return [check, ...(await databaseChecks(opened)), ...(await folderChecks(opened))];
   } catch (error) {
-    return [{ name: "store", state: "problem", text: (error as Error).message }];
+    return [{ name: "store", state: "problem", text: failure(error) }];
   }
 }
 
+function failure(error: unknown): string {
+  const { message, hint } = explain(error);
+  return hint === "" ? message : `${message} (${hint})`;
+}
+
+async function databaseChecks({ database }: OpenStore): Promise<readonly Check[]> {
+  const facts = await database?.facts();
+  if (facts === undefined) return [];
+  const { version: server, isMade, canWrite, bytes: size } = facts;
+  const tables = isMade ? "this user may save" : "there are no tables yet; this user may make them";
+  const refused = isMade
+    ? "this user may not save"
+    : "there are no tables, and this user may make none";
+  return [
+    { name: "server", state: "info", text: `Postgres ${server}, ${bytes(size)} in the database` },
+    {
+      name: "rights",
+      state: canWrite ? "ok" : "problem",
+      text: canWrite ? tables : refused,
+    },
+  ];
+}
+
 async function folderChecks({ address }: OpenStore): Promise<readonly Check[]> {
-  if (address === undefined || !("root" in address)) return [];
-  const { root } = address;
+  const root = folderOf(address);
+  if (root === undefined) return [];
   const place = await existing(root);
   return [
     ...(await permissions(root, place)),
     ...(await disk(place)),
-    ...(place === root ? await claims(root) : []),
+    ...(place === root && address?.kind !== "pglite" ? await claims(root) : []),
   ];
+}
+
+/** The folder that a store is in; `undefined` when it is in none. */
+function folderOf(address: OpenStore["address"]): string | undefined {
+  if (address === undefined) return undefined;
+  if ("root" in address) return address.root;
+  const [, folder] = /^pglite:((?!.*:\/\/).+)$/.exec(address.connection) ?? [];
+  return folder;
 }
 
 /** The folder, or the one around it that is there. */

@@ -1,9 +1,15 @@
+import { setTimeout as wait } from "node:timers/promises";
 import type { CheckpointStore, HistoryEntry } from "../../checkpoint/store.js";
 import { isWaymarkError } from "../../errors.js";
 import type { LogLine } from "../../observers/event-log/reader.js";
 import type { LogPlace } from "../../observers/run-files.js";
+import { count } from "../output/units.js";
 import type { OpenStore } from "../store/open.js";
-import { EventTail } from "./events.js";
+import { EventTail, isEnd } from "./events.js";
+
+/** How often, and how many milliseconds apart, to look for the last event of a run that is over. */
+const TRIES = 20;
+const PAUSE = 50;
 
 /** What has happened since it was last asked. */
 export interface News {
@@ -21,7 +27,8 @@ export class RunTail {
   readonly #runId: string;
   readonly #events: EventTail | undefined;
   #sequence = 0;
-  #hasLog = false;
+  /** The last event of the log. */
+  #last: LogLine | undefined;
 
   constructor({ store }: OpenStore, runId: string, log: LogPlace | undefined) {
     this.#store = store;
@@ -32,18 +39,31 @@ export class RunTail {
   /** What is new. */
   async next(): Promise<News> {
     // The store first: what it says is then in the log at least.
+    const status = await this.#status();
     const history = [...((await this.#store.history?.(this.#runId)) ?? [])].reverse();
-    const events = (await this.#events?.next()) ?? [];
-    this.#hasLog ||= events.length > 0;
+    const events = await this.#read(status !== undefined);
     const fresh = history.filter(({ sequence }) => sequence > this.#sequence);
     this.#sequence = Math.max(this.#sequence, ...fresh.map(({ sequence }) => sequence));
-    return { events, checkpoints: this.#hasLog ? [] : fresh, end: await this.#end(events) };
+    const end = status === "gone" ? this.#goneEnd() : status;
+    return { events, checkpoints: this.#last === undefined ? fresh : [], end };
   }
 
-  async #end(events: readonly LogLine[]): Promise<News["end"]> {
+  /** The new events; of a run that is over its last too, which is written right after its last checkpoint. */
+  async #read(isOver: boolean): Promise<readonly LogLine[]> {
+    const events: LogLine[] = [];
+    for (let tries = 0; tries < TRIES; tries++) {
+      events.push(...((await this.#events?.next()) ?? []));
+      this.#last = events.at(-1) ?? this.#last;
+      if (!isOver || this.#last === undefined || isEnd(this.#last)) break;
+      await wait(PAUSE);
+    }
+    return events;
+  }
+
+  async #status(): Promise<News["end"] | "gone"> {
     try {
       const { status, error, step, pauses } = await this.#store.load<object>(this.#runId);
-      const after = `after ${step} ${step === 1 ? "step" : "steps"}`;
+      const after = `after ${count(step, "step")}`;
       if (status === "completed") return { text: `completed ${after}`, isGood: true };
       if (status === "failed") {
         return { text: `failed ${after}: ${error?.message ?? ""}`, isGood: false };
@@ -53,12 +73,16 @@ export class RunTail {
       return { text: `is paused ${after}: ${reasons}`, isGood: true };
     } catch (error) {
       if (!isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) throw error;
-      const isDone = events.some(({ event }) => event === "graph.complete");
-      // A graph removes the checkpoints of a run that completes, unless it preserves them.
-      const text = isDone
-        ? "completed"
-        : "has no checkpoints any more: it has completed, or was removed";
-      return { text, isGood: true };
+      return "gone";
     }
+  }
+
+  /** A graph removes the checkpoints of a run that completes, unless it preserves them. */
+  #goneEnd(): News["end"] {
+    const isDone = this.#last?.event === "graph.complete";
+    const text = isDone
+      ? "completed"
+      : "has no checkpoints any more: it has completed, or was removed";
+    return { text, isGood: true };
   }
 }

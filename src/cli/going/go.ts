@@ -5,9 +5,10 @@ import type { State } from "../../state/state.js";
 import type { AnyGraph } from "../config/graphs.js";
 import type { Context } from "../context.js";
 import { CommandError, exit, problem } from "../exit.js";
-import { stateJson } from "../output/state-json.js";
+import { waitsFor } from "../output/pauses.js";
 import { lookOf } from "../output/style.js";
-import { toJson } from "../output/text.js";
+import { usageText } from "../output/units.js";
+import type { Redaction } from "../redaction.js";
 import { Interrupts } from "./interrupts.js";
 
 /** Works on a run until it ends; the signal cancels it. */
@@ -35,46 +36,53 @@ export async function go(
       print.note("the graph has changed since this run was saved");
   };
   graph.on("*", onEvent);
-  const interrupts = new Interrupts(io, () => print.note(`\nstopping run ${runId} …`));
+  const interrupts = new Interrupts(io, () => {
+    print.noteBelow(`stopping run ${runId} … (Ctrl-C again ends it at once)`);
+  });
+  const goOn = context.command("resume", runId);
+  const redaction = await context.redaction();
   try {
-    const state = await work(interrupts.signal);
-    await ended(context, state);
+    ended(context, redaction, await work(interrupts.signal));
     return exit.ok;
   } catch (error) {
     if (interrupts.happened && isWaymarkError(error, "ABORTED")) {
-      const how = isSaved ? `go on: waymark resume ${runId}` : "it saves no checkpoints";
+      const how = isSaved ? `go on: ${goOn}` : "it saves no checkpoints";
       throw new CommandError(exit.interrupted, `run ${runId} was stopped`, how);
     }
-    throw failed(error, runId, isSaved);
+    throw failed(error, runId, redaction, isSaved ? `try again: ${goOn}` : "");
   } finally {
     interrupts.end();
     graph.off("*", onEvent);
   }
 }
 
-function failed(error: unknown, runId: string, isSaved: boolean): unknown {
-  const codes = ["NODE_FAILED", "NODE_RESULT", "PREDICATE_FAILED", "NO_MATCHING_EDGE", "ABORTED"];
+const codes = ["NODE_FAILED", "NODE_RESULT", "PREDICATE_FAILED", "NO_MATCHING_EDGE", "ABORTED"];
+
+function failed(error: unknown, runId: string, redaction: Redaction, hint: string): unknown {
   if (!isWaymarkError(error) || !codes.includes(error.code)) return error;
-  const hint = isSaved ? `try again: waymark resume ${runId}` : "";
-  return problem(`run ${runId}: ${error.message}`, hint, error);
+  const { cause, message } = error;
+  if (!(cause instanceof Error)) return problem(`run ${runId}: ${message}`, hint, error);
+  const shown = redaction.message(cause.message);
+  // Also its stack tells what is not to be printed.
+  const known = shown === cause.message ? error : undefined;
+  return problem(`run ${runId}: ${message.replace(cause.message, shown)}`, hint, known);
 }
 
-async function ended(context: Context, state: State<object>): Promise<void> {
+/** Says how a run has ended, or what it waits for. */
+function ended(context: Context, redaction: Redaction, state: State<object>): void {
   const { print } = context;
-  const json = await stateJson(state, (await context.config()).redact);
-  const { runId, status, step, pauses } = state;
+  const json = redaction.state(state);
+  const { runId, status, step, ledger } = state;
+  const waits = waitsFor(json);
   print.result(json, () =>
     print.facts([
       ["run", runId],
       ["status", status, lookOf(status)],
       ["steps", String(step)],
       ["last", state.checkpointNode],
-      ...pauses.map(({ name, reason }, at) => {
-        const asked = (json.pauses?.[at] as { ask?: unknown } | undefined)?.ask;
-        const ask = asked === undefined ? "" : `: ${toJson(asked)}`;
-        return ["waits for", `${name}${name === "" ? "" : ", "}${reason}${ask}`] as const;
-      }),
-      ["go on", pauses.length > 0 ? `waymark resume ${runId} --input JSON` : undefined],
+      ["usage", usageText(ledger.usage)],
+      ...waits.map((text) => ["waits for", text, "yellow"] as const),
+      ["go on", waits.length > 0 ? context.command("resume", runId, "--input", "JSON") : undefined],
     ]),
   );
 }

@@ -57,6 +57,12 @@ export class Printer {
     this.#io.stderr.write(`${plain(text)}\n`);
   }
 
+  /** The same, below what a terminal has on its last line: the bar of a run, and what Ctrl-C leaves there. */
+  noteBelow(text: string): void {
+    if (this.#io.stderr.isTTY === true) this.#io.stderr.write("\n");
+    this.note(text);
+  }
+
   /** What went wrong, and what to do. */
   error(message: string, hint: string): void {
     const how = hint === "" ? "" : ` (${plain(hint)})`;

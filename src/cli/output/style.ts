@@ -34,3 +34,9 @@ const looks: Readonly<Record<string, Look>> = {
 export function lookOf(status: string): Look | undefined {
   return looks[status];
 }
+
+/** A status in words. A run that is in progress may have been left behind. */
+export function statusText(status: string, live: boolean | null): string {
+  if (status !== "in_progress" || live === null) return status;
+  return `${status}, ${live ? "live" : "stopped"}`;
+}

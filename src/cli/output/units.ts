@@ -2,7 +2,7 @@
 export function ago(moment: string, now: number): string {
   const ms = now - Date.parse(moment);
   if (Number.isNaN(ms)) return moment;
-  return ms < 1000 ? "now" : `${duration(ms)} ago`;
+  return ms < 1000 ? "now" : `${parts(ms)[0]} ago`;
 }
 
 const units: readonly (readonly [ms: number, name: string])[] = [
@@ -12,16 +12,45 @@ const units: readonly (readonly [ms: number, name: string])[] = [
   [1000, "s"],
 ];
 
-/** A length of time in its largest unit: `3 min`. */
+/** A length of time in its units, the largest first. */
+function parts(ms: number): string[] {
+  let rest = ms;
+  return units.flatMap(([size, name]) => {
+    const whole = Math.floor(rest / size);
+    rest -= whole * size;
+    return whole === 0 ? [] : [`${whole} ${name}`];
+  });
+}
+
+/** A length of time, as exactly as it matters: `850 ms`, `3.2 s`, `2 min 5 s`, `3 d 4 h`. */
 export function duration(ms: number): string {
-  const [size, name] = units.find(([unit]) => ms >= unit) ?? [1, "ms"];
-  return `${Math.floor(ms / size)} ${name}`;
+  if (ms < 1000) return `${Math.floor(ms)} ms`;
+  if (ms < 60_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
+  return parts(ms).slice(0, 2).join(" ");
 }
 
 /** What something cost. */
 export function dollars(costUsd: number): string {
   if (costUsd === 0) return "";
-  return `$${costUsd < 0.01 ? costUsd.toPrecision(1) : costUsd.toFixed(2)}`;
+  if (costUsd < 0.0001) return "<$0.0001";
+  return `$${costUsd < 0.01 ? costUsd.toFixed(4) : costUsd.toFixed(2)}`;
+}
+
+/** A number with its thousands apart: `12,900`. */
+export function grouped(number: number): string {
+  return number.toLocaleString("en");
+}
+
+/** What was used of a model, in words; `undefined` when nothing was. */
+export function usageText(usage: {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly costUsd: number;
+}): string | undefined {
+  const { inputTokens, outputTokens, costUsd } = usage;
+  if (inputTokens + outputTokens + costUsd === 0) return undefined;
+  const tokens = `${grouped(inputTokens)} tokens in, ${grouped(outputTokens)} out`;
+  return `${tokens}, ${dollars(costUsd) || "$0"}`;
 }
 
 /** A number of bytes: `1.2 KB`. */

@@ -34,7 +34,8 @@ export function showAddress(address: Address): string {
   return "root" in address ? `${address.kind}:${address.root}` : hidePassword(address.connection);
 }
 
-function hidePassword(text: string): string {
+/** A text without the password that may be in it. */
+export function hidePassword(text: string): string {
   return text.replace(/(:\/\/[^/@]*?):[^/@]*@/, "$1:***@");
 }
 

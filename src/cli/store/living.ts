@@ -8,7 +8,11 @@ import type { OpenStore } from "./open.js";
 export type Living = (runId: string) => boolean | undefined;
 
 /** Looks at the claims of a store once. Nothing is changed, also not what the dead have left. */
-export async function livingIn({ address }: OpenStore): Promise<Living> {
+export async function livingIn({ address, database }: OpenStore): Promise<Living> {
+  if (database !== undefined) {
+    const claimed = await database.claimed();
+    return (runId) => claimed.has(runId);
+  }
   if (address === undefined || !("root" in address)) return () => undefined;
   const names = await readdir(join(address.root, ".claims")).catch(() => []);
   const claims = new Map<string, boolean | undefined>();

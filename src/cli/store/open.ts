@@ -1,6 +1,7 @@
 import type { CheckpointStore } from "../../checkpoint/store.js";
 import type { CodecOptions } from "../../codecs/pipeline.js";
 import { type Address, showAddress } from "./address.js";
+import type { DatabaseFacts } from "./read-only-postgres.js";
 
 /** A store that was opened. */
 export interface OpenStore {
@@ -10,6 +11,11 @@ export interface OpenStore {
   /** Names it for people. */
   readonly name: string;
   readonly codec: CodecOptions | undefined;
+  /** What a database tells of itself. */
+  readonly database?: {
+    claimed(): Promise<ReadonlySet<string>>;
+    facts(): Promise<DatabaseFacts | undefined>;
+  };
 }
 
 /** What a command will do with a store. A store to read is not written to, whatever is in it. */
@@ -25,24 +31,24 @@ export async function openStore(
   codec: CodecOptions | undefined,
 ): Promise<OpenStore> {
   const options = { ...(codec !== undefined && { codec }), keep: Number.POSITIVE_INFINITY };
-  const store = await create(address, mode, options);
-  return { store, address, name: showAddress(address), codec };
+  const opened = { address, name: showAddress(address), codec };
+  if ("root" in address) return { ...opened, store: await inFolder(address, mode, options) };
+  const client = address.connection;
+  if (mode === "write") {
+    const { PostgresStore } = await import("../../stores/postgres.js");
+    return { ...opened, store: new PostgresStore({ client, ...options }) };
+  }
+  const { ReadOnlyPostgres } = await import("./read-only-postgres.js");
+  const store = new ReadOnlyPostgres({ client, ...options });
+  return { ...opened, store, database: store };
 }
 
-async function create(
-  address: Address,
+async function inFolder(
+  { kind, root }: Extract<Address, { root: string }>,
   mode: Mode,
   options: { readonly codec?: CodecOptions; readonly keep: number },
 ): Promise<CheckpointStore> {
-  if (!("root" in address)) {
-    const client = address.connection;
-    const { PostgresStore } = await import("../../stores/postgres.js");
-    if (mode === "write") return new PostgresStore({ client, ...options });
-    const { readOnlyPostgres } = await import("./postgres.js");
-    return readOnlyPostgres({ client, ...options });
-  }
-  const { root } = address;
-  if (address.kind === "file") {
+  if (kind === "file") {
     const { FileStore } = await import("../../stores/file.js");
     if (mode === "write") return new FileStore({ root, ...options });
     return new FileStore({ root, ...options }, await readOnly());

@@ -20,14 +20,15 @@ interface Head {
   readonly checkpoints: number;
 }
 
-/** A run as lines. */
+/** A run as lines, each State as the JSON that is made of it. */
 export async function toArchive(
   runId: string,
   checkpoints: AsyncIterable<ExportedCheckpoint>,
+  toJson: (state: State<object>) => StateJSON,
 ): Promise<{ readonly text: string; readonly count: number }> {
   const lines: string[] = [];
   for await (const { state, parentId } of checkpoints) {
-    const json = JSON.stringify(state.toJSON());
+    const json = JSON.stringify(toJson(state));
     const sha256 = JSON.stringify(hashOf(parentId, json));
     lines.push(`{"sha256":${sha256},"parentId":${JSON.stringify(parentId)},"state":${json}}`);
   }

@@ -1,20 +1,4 @@
-import type { StateJSON } from "../../state/json.js";
-import type { State } from "../../state/state.js";
 import { missing } from "../exit.js";
-
-/** A State as JSON without what the patterns name. */
-export async function stateJson(
-  state: State<object>,
-  redact: readonly string[] | undefined,
-): Promise<StateJSON> {
-  const json = state.toJSON();
-  if (redact === undefined || redact.length === 0) return json;
-  const [{ redactState }, { Patterns }] = await Promise.all([
-    import("../../codecs/redact-state.js"),
-    import("../../codecs/patterns.js"),
-  ]);
-  return redactState(json, new Patterns(redact));
-}
 
 /**
  * What is at a path of keys and indexes: `data.pages.0`, `data.pages[0]`.

@@ -1,0 +1,82 @@
+import type { CheckpointStore } from "../checkpoint/store.js";
+import { Patterns } from "../codecs/patterns.js";
+import { redactor } from "../codecs/redact.js";
+import { redactState } from "../codecs/redact-state.js";
+import type { LogLine } from "../observers/event-log/reader.js";
+import type { RunReport } from "../report/record.js";
+import type { StateJSON } from "../state/json.js";
+import { State } from "../state/state.js";
+
+/**
+ * Takes out what the config says is never printed. Its patterns are paths in a State; what a log or a
+ * report tells of a State is looked at as if it were still there.
+ */
+export class Redaction {
+  /** Whether there is anything to take out. */
+  readonly isOn: boolean;
+  readonly #patterns: Patterns;
+  readonly #redact: (value: unknown) => unknown;
+
+  constructor(patterns: readonly string[] = []) {
+    this.isOn = patterns.length > 0;
+    this.#patterns = new Patterns(patterns);
+    this.#redact = redactor(patterns);
+  }
+
+  /** A State as JSON. */
+  state(state: State<object>): StateJSON {
+    return this.isOn ? redactState(state.toJSON(), this.#patterns) : state.toJSON();
+  }
+
+  /** A store whose States have nothing that must not be printed. */
+  store(store: CheckpointStore): CheckpointStore {
+    if (!this.isOn) return store;
+    const history = store.history?.bind(store);
+    return {
+      save: (...args) => store.save(...args),
+      load: async (...args) => State.fromJSON(this.state(await store.load<object>(...args))),
+      delete: (runId) => store.delete(runId),
+      list: () => store.list(),
+      ...(history !== undefined && { history }),
+    };
+  }
+
+  /** An event. */
+  line(line: LogLine): LogLine {
+    if (!this.isOn) return line;
+    const shown = this.#value(line);
+    const { description, rationale, alternatives, error, reason } = shown;
+    const decision = { description, rationale, alternatives };
+    const { pauses, ...seen } = this.#value({
+      ledger: { decisions: [decision] },
+      error: { message: error },
+      pauses: [{ reason }],
+    });
+    return {
+      ...shown,
+      ...defined({ ...seen.ledger.decisions[0], error: seen.error.message }),
+      ...(line.event === "graph.pause" && defined({ reason: pauses[0]?.reason })),
+    };
+  }
+
+  /** What a run did. */
+  report(report: RunReport): RunReport {
+    if (!this.isOn) return report;
+    const shown = this.#value(report);
+    const { decisions } = this.#value({ ledger: { decisions: shown.decisions } }).ledger;
+    return { ...shown, decisions };
+  }
+
+  /** The message of an error that a node has thrown. */
+  message(message: string): string {
+    return this.#value({ error: { message } }).error.message;
+  }
+
+  #value<T>(value: T): T {
+    return this.#redact(value) as T;
+  }
+}
+
+function defined(fields: Readonly<Record<string, unknown>>): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
