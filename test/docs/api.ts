@@ -59,8 +59,9 @@ function codeOf(declaration: ts.Declaration): ts.FunctionLikeDeclaration[] {
   const members: readonly ts.Node[] = declaration.members;
   return members.filter(isCode).filter((member) => {
     const isInternal = ts.getJSDocTags(member).some(({ tagName }) => tagName.text === "internal");
-    const isHidden = member.name !== undefined && ts.isPrivateIdentifier(member.name);
-    return !isInternal && !isHidden && (ts.getCombinedModifierFlags(member) & hidden) === 0;
+    const isNamed = member.name === undefined || ts.isIdentifier(member.name);
+    const isShown = (ts.getCombinedModifierFlags(member) & hidden) === 0;
+    return isNamed && isShown && !isInternal && !ts.isAccessor(member);
   });
 }
 

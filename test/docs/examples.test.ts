@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { callables, entryFiles } from "./api.js";
+import { type Callable, callables, entryFiles } from "./api.js";
 import { blocksOf, pages, root } from "./pages.js";
 
 /**
@@ -93,8 +93,24 @@ describe("examples in the documentation", () => {
 });
 
 describe("public functions and methods", () => {
-  test("say what they throw", { timeout: 120_000 }, () => {
-    const all = callables(program);
+  let all: readonly Callable[];
+  beforeAll(() => {
+    all = callables(program);
+  }, 120_000);
+
+  test("are each used in an example", () => {
+    const code = examples.map((example) => example.code).join("\n");
+    const isUsed = (name: string): boolean => new RegExp(`\\b${name}\\b[(<]`).test(code);
+    // Errors are thrown by waymark, not constructed by its users.
+    const names = all.map(({ name }) => name).filter((name) => !/Error#constructor$/.test(name));
+    const unused = names.filter((name) => {
+      const [owner = "", member] = name.split("#");
+      return member === "constructor" ? !isUsed(`new ${owner}`) : !isUsed(member ?? owner);
+    });
+    expect(unused).toEqual([]);
+  });
+
+  test("say what they throw", () => {
     const load = all.find(({ name }) => name === "MemoryStore#load");
     expect(load?.throws).toContain("CheckpointNotFoundError");
     const unsaid = all.flatMap(({ name, throws, says }) =>
