@@ -122,7 +122,7 @@ export class PostgresStore implements CheckpointStore {
     this.#statements = statements;
     this.#claims = claims;
     this.#reader = new PostgresReader(shared);
-    this.#listing = new Listing(connection, statements, schema);
+    this.#listing = new Listing(connection, statements, claims, schema);
     this.#writer = new PostgresWriter({
       ...shared,
       committer: new Committer(connection, statements),
@@ -179,7 +179,11 @@ export class PostgresStore implements CheckpointStore {
     return state;
   }
 
-  /** Removes a run and its history; an absent run is fine. A claim on it stays. */
+  /**
+   * Removes a run and its history; an absent run is fine. A claim on it stays.
+   *
+   * @throws CheckpointConflictError when it was claimed by another process since this one has.
+   */
   async delete(runId: string): Promise<void> {
     await this.#listing.delete(checkRunId(runId));
   }

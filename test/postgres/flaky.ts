@@ -1,4 +1,4 @@
-import type { EmbeddedPostgres, PostgresQueryable } from "waymark/stores/postgres";
+import type { PostgresConnection, PostgresPool, PostgresQueryable } from "waymark/stores/postgres";
 
 /** An error with a code, as a driver gives it. */
 export function failure(code: string, message = code): Error {
@@ -7,15 +7,15 @@ export function failure(code: string, message = code): Error {
 
 type Trouble = (text: string, params: readonly unknown[]) => Error | undefined | Promise<undefined>;
 
-/** A PGlite that fails when it is told to, before it has done what it was asked, or after. */
-export class Flaky implements EmbeddedPostgres {
-  readonly #inner: EmbeddedPostgres;
+/** A pool that fails when it is told to, before it has done what it was asked, or after. */
+export class Flaky implements PostgresPool {
+  readonly #inner: PostgresPool;
   /** What was asked of it. */
   readonly asked: string[] = [];
   before: Trouble = () => undefined;
   after: Trouble = () => undefined;
 
-  constructor(inner: EmbeddedPostgres) {
+  constructor(inner: PostgresPool) {
     this.#inner = inner;
   }
 
@@ -28,10 +28,12 @@ export class Flaky implements EmbeddedPostgres {
     return this.#ask(this.#inner, text, params);
   }
 
-  transaction<T>(work: (transaction: PostgresQueryable) => Promise<T>): Promise<T> {
-    return this.#inner.transaction((transaction) =>
-      work({ query: (text, params = []) => this.#ask(transaction, text, params) }),
-    );
+  async connect(): Promise<PostgresConnection> {
+    const connection = await this.#inner.connect();
+    return {
+      query: (text, params = []) => this.#ask(connection, text, params),
+      release: (error) => connection.release(error),
+    };
   }
 
   async #ask(

@@ -119,9 +119,10 @@ class Pools implements Server {
   async stop(): Promise<void> {
     const pool = this.pool();
     const { rows } = await pool.query(
-      `SELECT nspname FROM pg_namespace WHERE nspname LIKE 'waymark test %'`,
+      "SELECT quote_ident(nspname) AS name FROM pg_namespace WHERE nspname LIKE $1",
+      [`waymark test ${process.pid} %`],
     );
-    for (const { nspname } of rows) await pool.query(`DROP SCHEMA "${nspname}" CASCADE`);
+    for (const { name } of rows) await pool.query(`DROP SCHEMA ${name} CASCADE`);
     await this.end();
   }
 }

@@ -1,43 +1,21 @@
-import { PGlite } from "@electric-sql/pglite";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { CheckpointConflictError, ConfigError, State } from "waymark";
-import { PostgresStore } from "waymark/stores/postgres";
+import type { PostgresPool, PostgresStore } from "waymark/stores/postgres";
 import { rejection } from "../graphs.js";
 import { Flaky, failure } from "../postgres/flaky.js";
-import { newSchema } from "../postgres/server.js";
+import { start, Tables } from "../postgres/tables.js";
 
-let embedded: PGlite;
-let schema: string;
-const stores: PostgresStore[] = [];
+const tables = Tables.use();
 
-beforeAll(async () => {
-  embedded = await PGlite.create();
-});
-
-afterAll(() => embedded.close());
-
-beforeEach(() => {
-  schema = newSchema();
-});
-
-afterEach(async () => {
-  for (const store of stores.splice(0)) await store.close();
-});
-
-function open(client: PGlite | Flaky = embedded, retryFor = 1000): PostgresStore {
-  const store = new PostgresStore({ client, schema, retryFor });
-  stores.push(store);
-  return store;
-}
-
-const start = (): State<{ n: number }> => State.create({ n: 0 }, { runId: "run" });
+const open = (client: PostgresPool = tables.pool, retryFor = 1000): PostgresStore =>
+  tables.open({ client, retryFor });
 
 /** Lets the time of a lease run out in the database, where it counts. */
 const expire = (): Promise<unknown> =>
-  embedded.query(`UPDATE "${schema}".runs SET lease_until = now() - interval '1 second'`);
+  tables.ask("UPDATE $schema.runs SET lease_until = now() - interval '1 second'");
 
-const rows = async (): Promise<unknown[]> =>
-  (await embedded.query(`SELECT run_id, sequence, owner FROM "${schema}".runs`)).rows;
+const rows = (): Promise<unknown[]> =>
+  tables.ask("SELECT run_id, sequence, owner FROM $schema.runs");
 
 /** Resolves when a claim is lost. */
 const isLost = (signal: AbortSignal | undefined): Promise<string> =>
@@ -94,6 +72,23 @@ test("a zombie that never saved can't start the run, not even when it was delete
   await claim?.release();
 });
 
+test("once another has claimed the run, the one before can't delete it either", async () => {
+  const [zombie, other] = [open(), open()];
+  const first = await zombie.claim("run");
+  await zombie.save(start());
+  await expire();
+  const second = await other.claim("run");
+  const error = await rejection(zombie.delete("run"), CheckpointConflictError);
+  expect(error.message).toMatch(/^run "run" was claimed by another process since/);
+  await second?.release();
+  await rejection(zombie.delete("run"), CheckpointConflictError);
+  expect(await other.list()).toEqual(["run"]);
+  // Who has claimed nothing may.
+  await first?.release();
+  await other.delete("run");
+  expect(await other.list()).toEqual([]);
+});
+
 test("a claim that ran out, but that nobody took, is as good as before", async () => {
   const store = open();
   const claim = await store.claim("run");
@@ -108,11 +103,9 @@ test("a claim that ran out, but that nobody took, is as good as before", async (
 test("a claim is renewed for as long as it is held", async () => {
   const store = open();
   const claim = await store.claim("run", { ttl: 60 });
-  await embedded.query(`UPDATE "${schema}".runs SET lease_until = '2000-01-01'`);
+  await tables.ask("UPDATE $schema.runs SET lease_until = '2000-01-01'");
   await vi.waitFor(async () => {
-    const { rows: alive } = await embedded.query(
-      `SELECT 1 FROM "${schema}".runs WHERE lease_until > '2001-01-01'`,
-    );
+    const alive = await tables.ask("SELECT 1 FROM $schema.runs WHERE lease_until > '2001-01-01'");
     expect(alive).toHaveLength(1);
   });
   await claim?.release();
@@ -120,7 +113,7 @@ test("a claim is renewed for as long as it is held", async () => {
 });
 
 test("the claim of who does not renew it ends by the clock of the database", async () => {
-  const flaky = new Flaky(embedded);
+  const flaky = new Flaky(tables.pool);
   const first = await open(flaky).claim("run", { ttl: 50 });
   flaky.before = (text) => (/lease_until/.test(text) ? failure("ECONNREFUSED") : undefined);
   await vi.waitFor(async () => expect(await open().claim("run")).toBeDefined());
@@ -141,7 +134,7 @@ test("whose claim was taken hears of it", async () => {
 });
 
 test("a renewal that is not answered in time is a claim that is lost", async () => {
-  const flaky = new Flaky(embedded);
+  const flaky = new Flaky(tables.pool);
   const claim = await open(flaky, 0).claim("run", { ttl: 60 });
   let answer = (): void => {};
   flaky.before = (text) =>
@@ -156,7 +149,7 @@ test("a renewal that is not answered in time is a claim that is lost", async () 
 });
 
 test("a renewal that is refused is tried again while there is time", async () => {
-  const flaky = new Flaky(embedded);
+  const flaky = new Flaky(tables.pool);
   const claim = await open(flaky, 0).claim("run", { ttl: 300 });
   let refused = 0;
   flaky.before = (text) =>
@@ -166,7 +159,7 @@ test("a renewal that is refused is tried again while there is time", async () =>
 });
 
 test("a renewal that goes on being refused is a claim that is lost", async () => {
-  const flaky = new Flaky(embedded);
+  const flaky = new Flaky(tables.pool);
   const claim = await open(flaky, 0).claim("run", { ttl: 60 });
   flaky.before = (text) =>
     /SET lease_until = clock/.test(text) ? failure("XX000", "no") : undefined;
@@ -174,7 +167,7 @@ test("a renewal that goes on being refused is a claim that is lost", async () =>
 });
 
 test("a claim whose answer was lost is made once", async () => {
-  const flaky = new Flaky(embedded);
+  const flaky = new Flaky(tables.pool);
   const store = open(flaky);
   flaky.after = Flaky.once(/nextval/, failure("ECONNRESET"));
   expect(await store.claim("run")).toBeDefined();

@@ -1,47 +1,21 @@
-import { PGlite } from "@electric-sql/pglite";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { CheckpointConflictError, CheckpointSaveError, ConfigError, State } from "waymark";
-import { PostgresStore, type PostgresStoreOptions } from "waymark/stores/postgres";
+import { beforeEach, expect, test } from "vitest";
+import { CheckpointConflictError, CheckpointSaveError, ConfigError } from "waymark";
+import type { PostgresStore, PostgresStoreOptions } from "waymark/stores/postgres";
 import { rejection } from "../graphs.js";
 import { Flaky, failure } from "../postgres/flaky.js";
-import { newSchema, type Server, startServer } from "../postgres/server.js";
+import { type Notes, start, Tables } from "../postgres/tables.js";
 
-interface Count {
-  readonly n: number;
-}
-
-let server: Server;
-let embedded: PGlite;
+const tables = Tables.use();
 let flaky: Flaky;
-let schema: string;
-const stores: PostgresStore[] = [];
-
-beforeAll(async () => {
-  [server, embedded] = await Promise.all([startServer(), PGlite.create()]);
-});
-
-afterAll(async () => {
-  await embedded.close();
-  await server.stop();
-});
 
 beforeEach(() => {
-  flaky = new Flaky(embedded);
-  schema = newSchema();
+  flaky = new Flaky(tables.pool);
 });
 
-afterEach(async () => {
-  for (const store of stores.splice(0)) await store.close();
-});
-
-function open(options: Partial<PostgresStoreOptions> = {}): PostgresStore {
-  const store = new PostgresStore({ client: flaky, schema, retryFor: 1000, ...options });
-  stores.push(store);
-  return store;
-}
+const open = (options: Partial<PostgresStoreOptions> = {}): PostgresStore =>
+  tables.open({ client: flaky, retryFor: 1000, ...options });
 
 const SAVE = /INSERT INTO .*checkpoints/;
-const start = (runId = "run"): State<Count> => State.create<Count>({ n: 0 }, { runId });
 
 test.each([
   ["before the server has done it", "before"],
@@ -53,7 +27,7 @@ test.each([
   const second = await store.save(first.set("n", 1));
   expect([second.sequence, (await store.history("run")).length]).toEqual([2, 2]);
   const third = await store.save(second.set("n", 2));
-  expect((await open().load<Count>("run")).toJSON()).toEqual(third.toJSON());
+  expect((await open().load<Notes>("run")).toJSON()).toEqual(third.toJSON());
 });
 
 test("the first save of a run is made once too", async () => {
@@ -75,7 +49,7 @@ test.each([
   flaky.before = Flaky.once(/./, failure(code, message), failure(code, message));
   expect((await store.save(start())).sequence).toBe(1);
   flaky.before = Flaky.once(/./, failure(code, message));
-  expect((await store.load<Count>("run")).data.n).toBe(0);
+  expect((await store.load<Notes>("run")).data.n).toBe(0);
 });
 
 test("a server that stays away is an error in time, and the run goes on when it is back", async () => {
@@ -98,11 +72,11 @@ test("of a save whose fate is unknown nothing is claimed, and the next one finds
   // It was, so what goes on from the State before goes after it.
   const second = await store.save(first.set("n", 2));
   expect(second.sequence).toBe(3);
-  expect((await open().load<Count>("run")).data.n).toBe(2);
+  expect((await open().load<Notes>("run")).data.n).toBe(2);
   // Another writer's save is a conflict all the same.
   flaky.before = Flaky.once(SAVE, failure("", "Query read timeout"));
   await rejection(store.save(second.set("n", 3)), CheckpointSaveError);
-  await open().save((await open().load<Count>("run")).set("n", 4));
+  await open().save((await open().load<Notes>("run")).set("n", 4));
   await rejection(store.save(second.set("n", 5)), CheckpointConflictError);
 });
 
@@ -116,14 +90,14 @@ test("an unknown fate that was somebody else's save in the end is a conflict", a
     flaky.before = () => undefined;
     flaky.after = async () => {
       flaky.after = () => undefined;
-      const other = open({ client: embedded });
-      await other.save((await other.load<Count>("run")).set("n", 7));
+      const other = open({ client: tables.pool });
+      await other.save((await other.load<Notes>("run")).set("n", 7));
       return undefined;
     };
     return undefined;
   };
   await rejection(store.save(first.set("n", 2)), CheckpointConflictError);
-  expect((await store.load<Count>("run")).data.n).toBe(7);
+  expect((await store.load<Notes>("run")).data.n).toBe(7);
 });
 
 test.each([
@@ -139,7 +113,7 @@ test.each([
   flaky.before = Flaky.once(SAVE, failure(code, "went wrong"));
   const error = await rejection(store.save(first.set("n", 1)), CheckpointSaveError);
   expect(error.message).toMatch(advice);
-  expect((await store.load<Count>("run")).data.n).toBe(0);
+  expect((await store.load<Notes>("run")).data.n).toBe(0);
   expect((await store.save(first.set("n", 2))).sequence).toBe(2);
 });
 
@@ -167,7 +141,7 @@ test("one that is refused among many that are saved at once harms none of the ot
   ]);
   expect(flaky.asked.some((text) => text.includes("unnest"))).toBe(true);
   flaky.before = () => undefined;
-  const all = await Promise.all(firsts.map(({ runId }) => store.load<Count>(runId)));
+  const all = await Promise.all(firsts.map(({ runId }) => store.load<Notes>(runId)));
   expect(all.map(({ data }) => data.n)).toEqual(firsts.map((_, index) => (index === 7 ? 0 : 1)));
 });
 
@@ -210,7 +184,7 @@ test("what could not be removed in the background is told, and hinders nothing",
   }
   await store.close();
   expect(told).toEqual([{ action: "delete", node: "", error: "no" }]);
-  expect((await store.load<Count>("run")).data.n).toBe(32);
+  expect((await store.load<Notes>("run")).data.n).toBe(32);
 });
 
 test("a database that can't be opened is asked again the next time", async () => {
@@ -223,10 +197,10 @@ test("a database that can't be opened is asked again the next time", async () =>
 // What follows asks a real server.
 
 test("a save goes through when its connections are cut", async () => {
-  const pool = server.pool({ max: 3, application_name: "to be cut" });
+  const pool = tables.server.pool({ max: 3, application_name: "to be cut" });
   const store = open({ client: pool });
   let state = await store.save(start());
-  const cutter = server.pool({ max: 1 });
+  const cutter = tables.server.pool({ max: 1 });
   for (let n = 1; n <= 20; n++) {
     const saving = store.save(state.set("n", n));
     await cutter.query(
@@ -234,11 +208,11 @@ test("a save goes through when its connections are cut", async () => {
     );
     state = await saving;
   }
-  expect([state.sequence, (await store.load<Count>("run")).data.n]).toEqual([21, 20]);
+  expect([state.sequence, (await store.load<Notes>("run")).data.n]).toEqual([21, 20]);
 });
 
 test("a pool that has no connection left says so", async () => {
-  const pool = server.pool({ max: 1, connectionTimeoutMillis: 20 });
+  const pool = tables.server.pool({ max: 1, connectionTimeoutMillis: 20 });
   const store = open({ client: pool, retryFor: 50 });
   const first = await store.save(start());
   const taken = await pool.connect();
@@ -249,12 +223,12 @@ test("a pool that has no connection left says so", async () => {
 });
 
 test("a statement that takes too long is cancelled, and nothing of it is saved", async () => {
-  const pool = server.pool({ options: "-c statement_timeout=100" });
+  const pool = tables.server.pool({ options: "-c statement_timeout=100" });
   const store = open({ client: pool });
   const first = await store.save(start());
-  const other = await server.pool().connect();
+  const other = await tables.server.pool().connect();
   await other.query("BEGIN");
-  await other.query(`SELECT 1 FROM "${schema}".runs FOR UPDATE`);
+  await other.query(`SELECT 1 FROM "${tables.schema}".runs FOR UPDATE`);
   const error = await rejection(store.save(first), CheckpointSaveError);
   expect(error.message).toMatch(/raise statement_timeout/);
   await other.query("ROLLBACK");
@@ -263,10 +237,10 @@ test("a statement that takes too long is cancelled, and nothing of it is saved",
 });
 
 test("a read-only server can be read, and says that it can't be written", async () => {
-  const first = await open({ client: server.pool() }).save(start());
-  const pool = server.pool({ options: "-c default_transaction_read_only=on" });
+  const first = await open({ client: tables.server.pool() }).save(start());
+  const pool = tables.server.pool({ options: "-c default_transaction_read_only=on" });
   const store = open({ client: pool });
-  expect((await store.load<Count>("run")).data.n).toBe(0);
+  expect((await store.load<Notes>("run")).data.n).toBe(0);
   expect(await store.runs()).toHaveLength(1);
   const error = await rejection(store.save(first.set("n", 1)), CheckpointSaveError);
   expect(error.message).toMatch(/connect to the primary/);
@@ -279,12 +253,12 @@ test("a single connection is no pool", async () => {
 });
 
 test("a transaction that fails gives its connection back", async () => {
-  const pool = server.pool({ max: 1 });
+  const pool = tables.server.pool({ max: 1 });
   const store = open({ client: pool });
   await store.save(start());
-  await pool.query(`ALTER TABLE "${schema}".checkpoints RENAME TO elsewhere`);
+  await pool.query(`ALTER TABLE "${tables.schema}".checkpoints RENAME TO elsewhere`);
   await expect(store.delete("run")).rejects.toThrow(/does not exist/);
-  await pool.query(`ALTER TABLE "${schema}".elsewhere RENAME TO checkpoints`);
+  await pool.query(`ALTER TABLE "${tables.schema}".elsewhere RENAME TO checkpoints`);
   await store.delete("run");
   expect(await store.list()).toEqual([]);
 });

@@ -1,4 +1,3 @@
-import { PGlite } from "@electric-sql/pglite";
 import type pg from "pg";
 import { afterAll, beforeAll, test } from "vitest";
 import { PostgresStore, type PostgresStoreOptions } from "waymark/stores/postgres";
@@ -7,30 +6,18 @@ import { newSchema, type Server, startServer } from "../postgres/server.js";
 
 let server: Server;
 let pool: pg.Pool;
-let embedded: PGlite;
 
 beforeAll(async () => {
-  [server, embedded] = await Promise.all([startServer(), PGlite.create()]);
+  server = await startServer();
   pool = server.pool();
 });
 
-afterAll(async () => {
-  await embedded.close();
-  await server.stop();
-});
+afterAll(() => server.stop());
 
 /** What each client is, asked for when a test begins: by then they are there. */
 const clients = {
-  PGlite: () => embedded,
   "a pool of pg": () => pool,
   "a connection string": () => server.url,
-} as const;
-
-/** Asks the database itself, past the store. */
-const ask = {
-  PGlite: (text: string) => embedded.exec(text),
-  "a pool of pg": (text: string) => pool.query(text),
-  "a connection string": (text: string) => pool.query(text),
 } as const;
 
 function suite(
@@ -47,7 +34,7 @@ function suite(
     create: async () => {
       // The tables are made by the first test; to make them for each takes longer than the tests.
       if (isMade)
-        await ask[client](`DELETE FROM "${schema}".checkpoints; DELETE FROM "${schema}".runs`);
+        await pool.query(`DELETE FROM "${schema}".checkpoints; DELETE FROM "${schema}".runs`);
       isMade = true;
       return open();
     },
@@ -58,8 +45,6 @@ function suite(
 
 const encrypt = { keys: { k1: new Uint8Array(32) }, current: "k1" };
 
-suite("PGlite", "as it is", {});
-suite("PGlite", "compressed and encrypted", { codec: { compress: "brotli", encrypt } });
 suite("a pool of pg", "as it is", {});
 suite("a pool of pg", "compressed and encrypted", { codec: { compress: "brotli", encrypt } });
 suite("a pool of pg", "not prepared", { prepare: false, snapshotEvery: 2 });

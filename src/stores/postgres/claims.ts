@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { v7 } from "uuid";
 import type { Claim } from "../../checkpoint/store.js";
+import { CheckpointConflictError, show } from "../../errors.js";
 import type { Connection } from "./connection.js";
 import { messageOf } from "./failure.js";
 import type { Statements } from "./statements.js";
@@ -28,6 +29,19 @@ export class Claims {
   /** The claim on a run whose epoch its saves must carry. */
   held(runId: string): Held | undefined {
     return this.#held.get(runId);
+  }
+
+  /**
+   * Refuses to go on with a run that this store had claimed, and another has since.
+   *
+   * @param epoch - where the run is, as is its sequence.
+   */
+  check(runId: string, epoch: number, sequence: number): void {
+    const held = this.#held.get(runId);
+    if (held === undefined || held.epoch === epoch) return;
+    const error = new CheckpointConflictError(runId, sequence, sequence);
+    error.message = `run ${show(runId)} was claimed by another process since: this one's claim has epoch ${held.epoch}, the run has ${epoch}`;
+    throw error;
   }
 
   /** Claims a run; `undefined` when a lease is still good. */

@@ -2,6 +2,7 @@ import { checkFilter, checkRetention } from "../../checkpoint/retention.js";
 import type { Retention, RunFilter, RunSummary } from "../../checkpoint/store.js";
 import { now } from "../../clock.js";
 import { type RunStatus, statuses } from "../../state/record.js";
+import type { Claims } from "./claims.js";
 import type { Connection } from "./connection.js";
 import type { Row } from "./database.js";
 import { quoted } from "./schema.js";
@@ -23,11 +24,13 @@ interface Place {
 export class Listing {
   readonly #connection: Connection;
   readonly #statements: Statements;
+  readonly #claims: Claims;
   readonly #runs: string;
 
-  constructor(connection: Connection, statements: Statements, schema: string) {
+  constructor(connection: Connection, statements: Statements, claims: Claims, schema: string) {
     this.#connection = connection;
     this.#statements = statements;
+    this.#claims = claims;
     this.#runs = `${quoted(schema)}.runs`;
   }
 
@@ -66,13 +69,18 @@ export class Listing {
     return removed;
   }
 
-  /** Removes a run; one that is claimed stays claimed. */
+  /**
+   * Removes a run; one that is claimed stays claimed.
+   *
+   * @throws CheckpointConflictError when this store had claimed it, and another has since.
+   */
   async delete(runId: string): Promise<void> {
     const { lock, removeCheckpoints, removeRuns, empty } = this.#statements;
     await this.#connection.transaction(async (session) => {
       // Once its row is locked nobody adds a checkpoint that this would not see.
       const [run] = await session.query(lock, [[runId]]);
       if (run === undefined) return;
+      this.#claims.check(runId, Number(run.epoch), Number(run.sequence));
       await session.query(removeCheckpoints, [[run.id]]);
       if (run.claimed === true) await session.query(empty, [runId]);
       else await session.query(removeRuns, [[runId]]);

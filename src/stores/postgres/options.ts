@@ -103,5 +103,6 @@ export function resolveOptions(options: PostgresStoreOptions): ResolvedOptions {
 function isObject(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   const has = (method: string): boolean => typeof Reflect.get(value, method) === "function";
-  return has("query") && (has("connect") || has("transaction"));
+  // A single connection of pg has all that a pool has, and escapes names besides.
+  return has("query") && (has("transaction") || (has("connect") && !has("escapeIdentifier")));
 }

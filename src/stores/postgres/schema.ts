@@ -81,7 +81,9 @@ export async function migrate(database: Database, name: string): Promise<void> {
       const migration = migrations[found];
       if (migration === undefined) return found;
       if (found === 0) {
-        await session.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
+        // Only when it is missing: to ask for it takes a right that a role may lack on a schema of its own.
+        const there = await session.query("SELECT FROM pg_namespace WHERE nspname = $1", [name]);
+        if (there.length === 0) await session.query(`CREATE SCHEMA ${schema}`);
         await session.query(
           `CREATE TABLE IF NOT EXISTS ${schema}.migrations (version bigint PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`,
         );

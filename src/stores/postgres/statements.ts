@@ -182,7 +182,7 @@ export function statementsFor(name: string): Statements {
       WHERE run_id = $1 AND epoch = $2 AND sequence = 0 AND lease_until IS NULL`,
     // In the order of the ids, so that two who remove the same runs don't wait for each other.
     lock: `
-      SELECT r.run_id, r.id, r.sequence, r.lease_until > clock_timestamp() AS claimed FROM ${runs} r
+      SELECT r.run_id, r.id, r.sequence, r.epoch, r.lease_until > clock_timestamp() AS claimed FROM ${runs} r
       WHERE r.run_id = ANY($1::text[]) ORDER BY r.run_id FOR UPDATE`,
     empty: `
       UPDATE ${runs} SET sequence = 0, checkpoint_id = '', first_kept = 0, graph = '', version = 0,

@@ -205,10 +205,8 @@ export class PostgresWriter {
 
   #conflict(runId: string, expected: number, at: Position): CheckpointConflictError {
     const error = new CheckpointConflictError(runId, expected, at.sequence);
-    const epoch = this.#settings.claims.held(runId)?.epoch;
-    if (expected === at.sequence && epoch !== undefined && epoch !== at.epoch) {
-      error.message = `run ${show(runId)} was claimed by another process since: this one's claim has epoch ${epoch}, the run has ${at.epoch}`;
-    } else if (expected === at.sequence) {
+    if (expected === at.sequence) {
+      this.#settings.claims.check(runId, at.epoch, at.sequence);
       error.message = `run ${show(runId)} was deleted and started again: this State builds on another checkpoint ${expected}`;
     }
     return error;
