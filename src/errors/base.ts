@@ -58,7 +58,7 @@ export const brand = Symbol.for("waymark.error");
  * try {
  *   getCheckpointStore("tape");
  * } catch (error) {
- *   if (error instanceof WaymarkError) console.log(error.code, error.help); // CONFIG guide/troubleshooting.md#config
+ *   if (error instanceof WaymarkError) console.log(error.code, error.help); // CONFIG waymark/guide/troubleshooting.md#config
  * }
  * ```
  */
@@ -67,7 +67,7 @@ export class WaymarkError extends Error {
   readonly [brand] = true;
   /** A stable string that names the kind of mistake. */
   readonly code: ErrorCode;
-  /** Where this package says what the code means and what to do: `guide/troubleshooting.md#config`. */
+  /** The page of this package that says what the code means: `waymark/guide/troubleshooting.md#config`. */
   readonly help: string;
 
   /** @param code - what went wrong; `options.cause` is the error behind this one. */
@@ -76,6 +76,6 @@ export class WaymarkError extends Error {
     this.name = new.target.name;
     this.code = code;
     // A field, not a getter: whatever prints an error prints its fields.
-    this.help = `guide/troubleshooting.md#${code.toLowerCase()}`;
+    this.help = `waymark/guide/troubleshooting.md#${code.toLowerCase()}`;
   }
 }

@@ -35,12 +35,12 @@ describe("the troubleshooting page", () => {
 describe("an error's help", () => {
   test.each(codes)("of %s is the address of its section", (code) => {
     const error = new WaymarkError(code as "CONFIG", "wrong");
-    expect(error.help).toBe(`guide/troubleshooting.md#${code.toLowerCase()}`);
+    expect(error.help).toBe(`waymark/guide/troubleshooting.md#${code.toLowerCase()}`);
   });
 
   test("is printed wherever an error is", () => {
     expect(inspect(new GraphError("GRAPH_NO_EXIT", "no exit"))).toContain(
-      "help: 'guide/troubleshooting.md#graph_no_exit'",
+      "help: 'waymark/guide/troubleshooting.md#graph_no_exit'",
     );
     expect(JSON.stringify(new ConfigError("keep", "is wrong"))).toContain("#config");
     expect(isWaymarkError(new ConfigError("keep", "is wrong"))).toBe(true);

@@ -103,7 +103,7 @@ describe("the packed package", () => {
       `import { readFileSync } from "node:fs";
       import { ConfigError } from "waymark";
       const [page, anchor] = new ConfigError("keep", "is wrong").help.split("#");
-      const text = readFileSync(new URL("node_modules/waymark/" + page, import.meta.url), "utf8");
+      const text = readFileSync(new URL("node_modules/" + page, import.meta.url), "utf8");
       console.log(text.includes("### " + anchor.toUpperCase()));`,
     );
     expect(run(process.execPath, ["help.mjs"], app)).toBe("true\n");
