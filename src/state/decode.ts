@@ -1,19 +1,20 @@
 import { show } from "../errors.js";
 import { makeError, setErrorField } from "./error-value.js";
+import { freezeDate, freezeMap, freezeSet } from "./guards.js";
 import {
-  freezeDate,
-  freezeMap,
-  freezeSet,
+  emptyArray,
   looksTagged,
   MAX_DEPTH,
   MAX_DIGITS,
   MAX_LENGTH,
   OPAQUE,
   PLAIN,
+  rememberSparse,
   setKey,
   TAGGED,
+  tooDeep,
 } from "./own.js";
-import { below, named, Refusal, tooDeep } from "./refusal.js";
+import { below, named, Refusal } from "./refusal.js";
 import { registeredInstance } from "./registered-types.js";
 import { typedArrays } from "./typed-arrays.js";
 
@@ -216,12 +217,11 @@ function decodeSparse(content: unknown, depth: number, seen: Seen): unknown {
   const fits = (index: unknown): boolean =>
     Number.isInteger(index) && Number(index) >= 0 && Number(index) < Number(length);
   if (!indexes.every(fits)) return undefined;
-  const array: unknown[] = [];
-  array.length = Number(length);
+  const array = emptyArray(Number(length));
   decodeItems(items, depth, seen).forEach((item, at) => {
     array[Number(indexes[at])] = item;
   });
-  return Object.freeze(array);
+  return rememberSparse(Object.freeze(array));
 }
 
 function decodeError(content: unknown, depth: number, seen: Seen): unknown {

@@ -16,6 +16,8 @@
 import { show } from "../errors.js";
 import { errorFields, errorType } from "./error-value.js";
 import {
+  fieldOf,
+  isIndex,
   isPlain,
   isPlainObject,
   isSettled,
@@ -24,8 +26,9 @@ import {
   MAX_DIGITS,
   MAX_LENGTH,
   setKey,
+  tooDeep,
 } from "./own.js";
-import { below, named, Refusal, tooDeep } from "./refusal.js";
+import { below, named, Refusal } from "./refusal.js";
 import { registeredData } from "./registered-types.js";
 import { typedArrayName } from "./typed-arrays.js";
 
@@ -94,6 +97,12 @@ function encodeObject(value: object, above: Above): unknown {
   if (registered !== undefined) {
     return { $type: [registered[0], encodeAt(registered[1], above)] };
   }
+  const field = fieldOf(value, prototype);
+  if (field !== undefined) {
+    throw new Refusal(
+      `is ${show(value)} with the key ${show(field)}: a checkpoint can't hold that`,
+    );
+  }
   if (prototype === Date.prototype) {
     const date = value as Date;
     return { $date: Number.isNaN(date.getTime()) ? null : date.toISOString() };
@@ -110,12 +119,12 @@ function encodeObject(value: object, above: Above): unknown {
   if (prototype === URL.prototype) return { $url: (value as URL).href };
   if (value instanceof Error) return encodeError(value, above);
   if (prototype === ArrayBuffer.prototype) {
-    return { $bytes: ["ArrayBuffer", toBase64(new Uint8Array(value as ArrayBuffer))] };
+    return { $bytes: ["ArrayBuffer", toBase64(value as ArrayBuffer, 0)] };
   }
   const name = typedArrayName(value);
   if (name !== undefined) {
     const { buffer, byteOffset, byteLength } = value as Uint8Array;
-    return { $bytes: [name, toBase64(new Uint8Array(buffer, byteOffset, byteLength))] };
+    return { $bytes: [name, toBase64(buffer, byteOffset, byteLength)] };
   }
   throw new Refusal(
     `is ${show(value)}, which a checkpoint can't hold: put plain data into the State, or register its class`,
@@ -145,7 +154,7 @@ function encodeArray(value: readonly unknown[], above: Above): unknown {
     );
   }
   const keys = Object.keys(value);
-  const name = keys.find((key) => String(Number(key)) !== key || Number(key) >= value.length);
+  const name = keys.find((key) => !isIndex(key, value.length));
   if (name !== undefined) {
     throw new Refusal(`is an array with the key ${show(name)}: copy it into a plain array`);
   }
@@ -183,10 +192,19 @@ function encodeError(value: Error, above: Above): unknown {
   return { $error: [errorType(value), name, message, trace, fields] };
 }
 
-function toBase64(bytes: Uint8Array): string {
+function toBase64(buffer: ArrayBufferLike, offset: number, length?: number): string {
+  const bytes = bytesOf(buffer, offset, length);
   let binary = "";
   // In pieces, because a call takes only so many arguments.
   for (let at = 0; at < bytes.length; at += 8192)
     binary += String.fromCharCode(...bytes.subarray(at, at + 8192));
   return btoa(binary);
+}
+
+function bytesOf(buffer: ArrayBufferLike, offset: number, length?: number): Uint8Array {
+  try {
+    return new Uint8Array(buffer, offset, length);
+  } catch {
+    throw new Refusal("is a buffer whose bytes were given away: copy it before you transfer it");
+  }
 }

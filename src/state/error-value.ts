@@ -28,13 +28,9 @@ export function errorType(error: Error): string {
   return typeOf(error).prototype.name;
 }
 
-/** Whether an error is of one of JavaScript's own classes, with a name and a message that are text. */
+/** Whether an error is of one of JavaScript's own classes. */
 export function isPlainError(error: Error): boolean {
-  return (
-    Object.getPrototypeOf(error) === typeOf(error).prototype &&
-    typeof error.name === "string" &&
-    typeof error.message === "string"
-  );
+  return Object.getPrototypeOf(error) === typeOf(error).prototype;
 }
 
 /** An error without fields yet; `undefined` when there is no such type. */

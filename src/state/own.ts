@@ -1,5 +1,7 @@
 import type { Immutable } from "immer";
 import { errorFields, errorType, isPlainError, makeError, setErrorField } from "./error-value.js";
+import { freezeDate, freezeMap, freezeSet, isGuarded } from "./guards.js";
+import { isRegistered } from "./registered-types.js";
 import { typedArrayName } from "./typed-arrays.js";
 
 /**
@@ -24,6 +26,9 @@ const LEVEL = 4;
 /** Nesting past this depth is kept as it is, and refused when it is to be saved. */
 export const MAX_DEPTH = 1000;
 
+/** What is said of that. */
+export const tooDeep = `is nested more than ${MAX_DEPTH} levels deep`;
+
 /** An array this long is kept as it is, and refused when it is to be saved: a sparse one can be long at no cost. */
 export const MAX_LENGTH = 2 ** 24;
 
@@ -38,6 +43,9 @@ const perhapsCycle = Symbol("perhaps a cycle");
 
 /** Longer arrays are not searched for named properties: it costs more than copying them. */
 const SEARCHED_LENGTH = 100;
+
+/** Longer arrays are looked at whether they are mostly holes, which then cost nothing. */
+const SPARSE_LENGTH = 10_000;
 
 /** What is known of a value: PLAIN, or TAGGED and OPAQUE or'ed together. */
 export function traitsOf(value: unknown): number {
@@ -147,6 +155,7 @@ function ownAt(value: unknown, depth: number, copies: Copies | undefined): unkno
 
 function ownArray(value: readonly unknown[], depth: number, copies: Copies | undefined): unknown {
   if (Object.getPrototypeOf(value) !== Array.prototype || value.length > MAX_LENGTH) return value;
+  if (value.length > SPARSE_LENGTH && isSparse(value)) return ownSparse(value, depth, copies);
   const copy = value.slice();
   copies?.set(value, copy);
   let known = PLAIN;
@@ -181,6 +190,50 @@ function ownArray(value: readonly unknown[], depth: number, copies: Copies | und
     same = false;
   }
   return keep(value, copy, same, known);
+}
+
+/** Whether an array looks mostly empty. */
+function isSparse(value: readonly unknown[]): boolean {
+  let found = 0;
+  for (let at = 0; at < value.length; at += value.length >> 5) if (at in value) found++;
+  return found < 8;
+}
+
+function ownSparse(value: readonly unknown[], depth: number, copies: Copies | undefined): unknown {
+  const copy = emptyArray(value.length);
+  copies?.set(value, copy);
+  let known = TAGGED;
+  let same = Object.isFrozen(value);
+  for (const key of Object.keys(value)) {
+    const item: unknown = Reflect.get(value, key);
+    const kept = ownAt(item, depth + 1, copies);
+    setKey(copy, key, kept);
+    same &&= Object.is(kept, item);
+    known = join(known, knownOf(kept));
+    if (!isIndex(key, value.length)) known |= OPAQUE;
+  }
+  return keep(value, copy, same, known);
+}
+
+/** An array of nothing but holes, which take no room however long it is. */
+export function emptyArray(length: number): unknown[] {
+  const array: unknown[] = [];
+  // An item far out, so that the engine makes no room for what is between.
+  if (length > 0) array[length - 1] = undefined;
+  Reflect.deleteProperty(array, length - 1);
+  return array;
+}
+
+/** Whether a key of an array names one of its items. */
+export function isIndex(key: string, length: number): boolean {
+  return String(Number(key)) === key && Number(key) < length;
+}
+
+/** Remembers an array whose holes were not to be walked; it and its items must be frozen. */
+export function rememberSparse(array: readonly unknown[]): readonly unknown[] {
+  let known = TAGGED;
+  for (const item of Object.values(array)) known = join(known, knownOf(own(item)));
+  return remember(array, known);
 }
 
 function ownObject(
@@ -219,8 +272,19 @@ function cannotChange(value: object): boolean {
   );
 }
 
+const builtIns: ReadonlySet<unknown> = new Set(
+  [Date, Map, Set, RegExp, URL, ArrayBuffer].map((type) => type.prototype as unknown),
+);
+
+/** A field that somebody gave to a Date, a Map or the like: a checkpoint can't hold it. */
+export function fieldOf(value: object, prototype: unknown): string | undefined {
+  return builtIns.has(prototype) ? Object.keys(value)[0] : undefined;
+}
+
 function ownExotic(value: object, depth: number, copies: Copies | undefined): unknown {
-  switch (Object.getPrototypeOf(value)) {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (fieldOf(value, prototype) !== undefined) return value;
+  switch (prototype) {
     case Date.prototype: {
       const date = value as Date;
       return remember(isGuarded(date, "setTime") ? date : freezeDate(new Date(date)), TAGGED);
@@ -262,22 +326,35 @@ function ownExotic(value: object, depth: number, copies: Copies | undefined): un
     case URL.prototype:
       return remember(new URL((value as URL).href), OPAQUE);
     case ArrayBuffer.prototype:
-      return remember((value as ArrayBuffer).slice(0), OPAQUE);
+      return ownBytes(value, ArrayBuffer.prototype.slice);
     default:
       if (value instanceof Error) return ownError(value, depth, copies);
-      // Buffers can't be frozen, so at least the caller's own copy is another one.
-      return typedArrayName(value) === undefined ? value : remember(sliceBytes.call(value), OPAQUE);
+      return typedArrayName(value) === undefined ? value : ownBytes(value, sliceBytes);
   }
 }
 
-/** An error of the user's own class stays as it is, so that a node can still tell which it is. */
+/** Buffers can't be frozen, so at least the caller's own copy is another one. */
+function ownBytes(value: object, slice: (start: number) => object): object {
+  try {
+    return remember(slice.call(value, 0), OPAQUE);
+  } catch {
+    // Its bytes were given to somebody else. A save refuses it.
+    return value;
+  }
+}
+
+/**
+ * An error of the user's own class becomes at once what it would come back as, so that a run sees
+ * the same before and after a resume. Only a class that was registered stays.
+ */
 function ownError(value: Error, depth: number, copies: Copies | undefined): unknown {
-  if (!isPlainError(value)) return value;
   const { name, message, stack } = value;
+  if (typeof name !== "string" || typeof message !== "string") return value;
+  if (isRegistered(Object.getPrototypeOf(value))) return value;
   const copy = makeError(errorType(value), name, message, stack) as Error;
   copies?.set(value, copy);
   let known = TAGGED;
-  let same = cannotChange(value);
+  let same = isPlainError(value) && cannotChange(value);
   for (const key of errorFields(value)) {
     const item: unknown = Reflect.get(value, key);
     const kept = ownAt(item, depth + 1, copies);
@@ -289,40 +366,4 @@ function ownError(value: Error, depth: number, copies: Copies | undefined): unkn
 }
 
 // Not its own `slice`: that of Node's Buffer copies nothing.
-const sliceBytes: () => object = Uint8Array.prototype.slice;
-
-function refuse(): never {
-  throw new TypeError(
-    "this value belongs to a State, which never changes: put a new value into a new State",
-  );
-}
-
-const mapGuard = guardOf("set", "delete", "clear");
-const setGuard = guardOf("add", "delete", "clear");
-const dateGuard = guardOf(
-  ...Object.getOwnPropertyNames(Date.prototype).filter((name) => name.startsWith("set")),
-);
-
-function guardOf(...methods: readonly string[]): PropertyDescriptorMap {
-  return Object.fromEntries(methods.map((method) => [method, { value: refuse }]));
-}
-
-/** Whether a value is one that was frozen here. */
-function isGuarded(value: object, method: string): boolean {
-  return Object.isFrozen(value) && Reflect.get(value, method) === refuse;
-}
-
-/** Freezes a Date and takes its setters away. */
-export function freezeDate(date: Date): Date {
-  return Object.freeze(Object.defineProperties(date, dateGuard));
-}
-
-/** Freezes a Map and takes its setters away. */
-export function freezeMap<K, V>(map: Map<K, V>): Map<K, V> {
-  return Object.freeze(Object.defineProperties(map, mapGuard));
-}
-
-/** Freezes a Set and takes its setters away. */
-export function freezeSet<T>(set: Set<T>): Set<T> {
-  return Object.freeze(Object.defineProperties(set, setGuard));
-}
+const sliceBytes: (start: number) => object = Uint8Array.prototype.slice;

@@ -1,5 +1,4 @@
 import { SerializationError } from "../errors.js";
-import { MAX_DEPTH } from "./own.js";
 
 /** Thrown inside; the keys are gathered on its way up, so that a path costs nothing until it is needed. */
 export class Refusal {
@@ -35,6 +34,3 @@ export function named<T>(root: string, action: () => T): T {
     throw error;
   }
 }
-
-/** What is said of data past MAX_DEPTH. */
-export const tooDeep = `is nested more than ${MAX_DEPTH} levels deep`;

@@ -81,6 +81,11 @@ export function registerType<T extends object, Data>(
   byPrototype.set(prototype, registered);
 }
 
+/** Whether instances that inherit from this are of a registered type. */
+export function isRegistered(prototype: unknown): boolean {
+  return byPrototype.has(prototype);
+}
+
 /** The name of an object's registered type, and what to keep of it. */
 export function registeredData(
   value: object,

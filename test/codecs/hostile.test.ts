@@ -66,6 +66,21 @@ describe("a document made to do harm", () => {
     expect(performance.now() - started).toBeLessThan(1000);
   });
 
+  test("that has thousands of long arrays of holes takes no room for them", async () => {
+    const one = '{"$sparse":[16777216,[0,8388608],[[],1]]}';
+    const json = `{"a":[${Array.from({ length: 2000 }, () => one).join()}]}`;
+    const before = process.memoryUsage().heapUsed;
+    const started = performance.now();
+    const state = await decode<{ a: unknown[][]; b?: number }>({}, await holding(json));
+    const next = state.update((draft) => {
+      draft.b = 1;
+    });
+    expect(next.data.a[1999]).toHaveLength(2 ** 24);
+    expect(JSON.stringify(next.toJSON().data)).toBe(`${json.slice(0, -1)},"b":1}`);
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(100 * 1024 * 1024);
+    expect(performance.now() - started).toBeLessThan(5000);
+  });
+
   test("with a header that nests 100,000 deep is refused", async () => {
     const deep = `"graph":${"[".repeat(100_000)}${"]".repeat(100_000)}`;
     const forged = forge(await encode({}, saved({})), (body) => body.replace('"graph":""', deep));

@@ -224,14 +224,26 @@ describe("a State shares nothing with what it was given", () => {
     expect(() => (data.date as Date).setTime(1)).not.toThrow();
   });
 
-  test("but a class instance or an error of a class, which it can't copy: these a save refuses or copies", () => {
+  test("but a class instance, which it can't copy: a save refuses it", () => {
     class Order {}
-    class HttpError extends Error {}
-    const [order, error] = [new Order(), new HttpError("no")];
-    const state = State.create({ order, error });
+    const order = new Order();
+    const state = State.create({ order });
     expect(state.data.order).toBe(order);
-    expect(state.data.error).toBe(error);
     expect(() => state.toJSON()).toThrow("data.order is a Order");
+  });
+
+  test("an error of a class is at once what it comes back as", () => {
+    class HttpError extends TypeError {
+      readonly status = 404;
+    }
+    const error = new HttpError("no");
+    const state = State.create({ error });
+    const again = State.fromJSON<{ error: Error }>(state.toJSON());
+    for (const { data } of [state, again]) {
+      expect(Object.getPrototypeOf(data.error)).toBe(TypeError.prototype);
+      expect(data.error).toMatchObject({ message: "no", status: 404, stack: error.stack });
+      expect(Object.isFrozen(data.error)).toBe(true);
+    }
   });
 
   test("named items of an array are copied with it", () => {

@@ -15,6 +15,11 @@ function withKey<T extends object>(value: T, key: PropertyKey, item: unknown = 1
   return Object.defineProperty(value, key, { value: item, enumerable: true });
 }
 
+function transferred(view: ArrayBufferView = new Uint8Array(1)): ArrayBufferView {
+  structuredClone(view.buffer, { transfer: [view.buffer as ArrayBuffer] });
+  return view;
+}
+
 function nested(levels: number, wrap: (inner: unknown) => object = (d) => ({ d })): object {
   let value = {};
   for (let level = 0; level < levels; level++) value = wrap(value);
@@ -38,6 +43,19 @@ describe("what a checkpoint can't hold is refused with its path", () => {
     ["a Map of a class", new (class Index extends Map {})(), /is a Index/],
     ["an array of a class", Stack.of(1), /is an array of a class of its own: copy it/],
     ["typed bytes of a class", new Bytes(1), /is a Bytes/],
+    ["a Date with a field", withKey(new Date(), "zone"), /is a Date with the key "zone"/],
+    ["a Map with a field", withKey(new Map(), "size2"), /is a Map with the key "size2"/],
+    ["bytes that were given away", transferred().buffer, /is a buffer whose bytes were given away/],
+    [
+      "a view of bytes that were given away",
+      transferred(new Uint16Array(1)),
+      /is a buffer whose bytes were given away/,
+    ],
+    [
+      "a long sparse array with a name",
+      withKey(withKey([], 1e6), "name"),
+      /is an array with the key "name"/,
+    ],
     ["an array of millions of holes", new Array(2 ** 32 - 1), /is an array of 4294967295 items/],
     ["a match of a RegExp", /x/.exec("x"), /is an array with the key "index": copy it/],
     [

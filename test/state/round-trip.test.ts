@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import * as fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { State } from "waymark";
 import { jsonData, stateData } from "../arbitraries.js";
 
@@ -133,6 +133,34 @@ describe("exact round trip", () => {
     expect(State.create({ $a: 1 }).toJSON().data).toEqual({ $object: { $a: 1 } });
   });
 
+  test("a long array of few items is as quick as a short one", () => {
+    const array: unknown[] = [];
+    array[2 ** 24 - 1] = { at: new Date(0) };
+    const started = performance.now();
+    const state = State.create({ array, twice: [array, [array]] });
+    const restored = State.fromJSON<{ array: unknown[]; twice: [unknown[], [unknown[]]] }>(
+      JSON.stringify(state),
+    );
+    // Walking it would take seconds.
+    expect(performance.now() - started).toBeLessThan(500);
+    for (const { data } of [state, restored, restored.update((draft) => void draft.twice.pop())]) {
+      for (const one of [data.array, data.twice[0]]) {
+        expect(one).toHaveLength(2 ** 24);
+        expect(Object.entries(one ?? [])).toStrictEqual(Object.entries(array));
+      }
+    }
+  });
+
+  test("a long array that is nearly full, or has its items where one would look, comes back too", () => {
+    const full = Array.from({ length: 20_000 }, (_, index) => index);
+    Reflect.deleteProperty(full, 7);
+    const few: number[] = [];
+    for (let at = 0; at < 32; at++) few[at * 625] = at;
+    few.length = 20_000;
+    expect(roundTrip(full)).toStrictEqual(full);
+    expect(roundTrip(few)).toStrictEqual(few);
+  });
+
   test("a RegExp keeps where it is", () => {
     const pattern = /a/g;
     pattern.test("aa");
@@ -194,6 +222,17 @@ describe("exact round trip", () => {
       });
     }
     expect({}).not.toHaveProperty("polluted");
+  });
+
+  test("a Float16Array comes back where there is one", async () => {
+    class Float16Array extends Uint16Array {}
+    vi.stubGlobal("Float16Array", Float16Array);
+    vi.resetModules();
+    const { State: Newer } = await import("../../src/index.js");
+    const text = JSON.stringify(Newer.create({ value: new Float16Array([1, 2]) }));
+    expect(Newer.fromJSON<Value>(text).data.value).toStrictEqual(new Float16Array([1, 2]));
+    expect(() => State.fromJSON(text)).toThrow("data.value holds a malformed $bytes");
+    vi.unstubAllGlobals();
   });
 
   test("bytes come back as a Uint8Array where there is no Buffer", () => {
