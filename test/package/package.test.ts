@@ -37,8 +37,14 @@ beforeAll(() => {
   const installed = join(app, "node_modules/waymark");
   mkdirSync(installed, { recursive: true });
   run("tar", ["-xzf", join(folder, tarball), "-C", installed, "--strip-components=1"]);
-  for (const name of Object.keys(manifest.dependencies)) {
+  // What the ten-minute page installs besides.
+  for (const name of [...Object.keys(manifest.dependencies), "typescript", "tsx"]) {
     symlinkSync(join(root, "node_modules", name), join(dirname(installed), name));
+  }
+  mkdirSync(join(app, "node_modules/.bin"));
+  for (const name of ["tsc", "tsx"]) {
+    const bin = join("node_modules/.bin", name);
+    symlinkSync(join(root, bin), join(app, bin));
   }
 }, 120_000);
 
@@ -77,8 +83,8 @@ describe("the packed package", () => {
     const done: string[] = [];
     // The first commands make the folder and install the package: that is what the app is.
     for (const { info, code } of blocksOf("guide/start-here.md").slice(1)) {
-      const [, file] = /^\/\/ (\S+\.mjs)$/m.exec(code) ?? [];
-      if (info === "js" && file !== undefined) writeFileSync(join(app, file), code);
+      const [, file] = /^\/\/ (\S+\.m[jt]s)$/m.exec(code) ?? [];
+      if (file !== undefined) writeFileSync(join(app, file), code);
       if (info === "sh") commands = code.trim().split("\n");
       if (info !== "text") continue;
       const printed = commands.map((command) => {
@@ -94,6 +100,8 @@ describe("the packed package", () => {
       "node article.mjs",
       "node article.mjs",
       "node history.mjs",
+      "npx tsc --noEmit --strict --module nodenext typed.mts",
+      "npx tsx typed.mts",
     ]);
   });
 
