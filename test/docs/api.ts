@@ -41,6 +41,21 @@ export function callables(program: ts.Program): Callable[] {
   );
 }
 
+/** Every event, with the names of its data: `error?` for what may be missing. */
+export function events(program: ts.Program): Map<string, string[]> {
+  const checker = program.getTypeChecker();
+  const map = exportsOf(program, checker).find(({ name }) => name === "EventMap");
+  const all = map === undefined ? [] : checker.getDeclaredTypeOfSymbol(map).getProperties();
+  const nameIn = ({ name, flags }: ts.Symbol): string =>
+    (flags & ts.SymbolFlags.Optional) === 0 ? name : `${name}?`;
+  return new Map(
+    all.map((event) => {
+      const fields = checker.getTypeOfSymbol(event).getProperties().map(nameIn);
+      return [event.name, fields.sort()];
+    }),
+  );
+}
+
 function exportsOf(program: ts.Program, checker: ts.TypeChecker): ts.Symbol[] {
   const symbols = entryFiles.flatMap((path) => {
     const file = program.getSourceFile(path);

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { type Callable, callables, entryFiles } from "./api.js";
+import { type Callable, callables, entryFiles, events } from "./api.js";
 import { blocksOf, pages, root } from "./pages.js";
 
 /**
@@ -118,6 +118,16 @@ describe("public functions and methods", () => {
     );
     expect(unsaid).toEqual([]);
   });
+});
+
+test("the README lists every event with its data", () => {
+  const text = readFileSync(join(root, "README.md"), "utf8");
+  const [, table = ""] = /^\| event \| data \|\n(.*?)\n\n/ms.exec(text) ?? [];
+  const listed = [...table.matchAll(/^\| (`[a-z.` ]+`) \| `([^`]+)` \|$/gm)].flatMap(
+    ([, names = "", data = ""]) =>
+      [...names.matchAll(/[a-z.]+/g)].map(([name]) => [name, data.split(", ").sort()] as const),
+  );
+  expect(new Map(listed)).toEqual(events(program));
 });
 
 describe("diagrams in the guide", () => {

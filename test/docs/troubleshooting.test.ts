@@ -18,6 +18,7 @@ const codes = (() => {
   );
 })();
 const page = readFileSync(join(root, "guide/troubleshooting.md"), "utf8");
+const readme = readFileSync(join(root, "README.md"), "utf8");
 const headings = [...page.matchAll(/^### ([A-Z_]+)$/gm)].map((match) => match[1] ?? "");
 
 describe("the troubleshooting page", () => {
@@ -30,6 +31,12 @@ describe("the troubleshooting page", () => {
     const [, section = ""] = page.split(`### ${code}\n`);
     expect(section.split("\n#")[0]?.trim()).not.toBe("");
   });
+});
+
+test("the README lists every error code, and no other", () => {
+  const [, table = ""] = /^## Errors$(.*?)^## /ms.exec(readme) ?? [];
+  const listed = [...table.matchAll(/`([A-Z]+(?:_[A-Z]+)*)`/g)].map((match) => match[1] ?? "");
+  expect(listed.toSorted()).toEqual(codes.toSorted());
 });
 
 describe("an error's help", () => {
