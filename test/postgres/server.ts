@@ -16,6 +16,8 @@ export interface Server {
 
 /** A server that a test may do anything to. */
 export interface OwnServer extends Server {
+  /** Where its data is. */
+  readonly folder: string;
   /** Ends the server without a chance to say goodbye, as a crash would. */
   kill(): Promise<void>;
   /** Starts it again on what is on its disk. */
@@ -70,6 +72,7 @@ async function startOnce(flags: readonly string[]): Promise<OwnServer> {
   }
   const pools = new Pools(`postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`);
   return {
+    folder,
     url: pools.url,
     pool: (config) => pools.pool(config),
     async stop() {

@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
-import { CheckpointConflictError, CheckpointNotFoundError, State } from "waymark";
+import { CheckpointConflictError, CheckpointNotFoundError, State, StateGraph } from "waymark";
 import { JournalStore } from "waymark/stores/journal";
 import { rejection } from "../graphs.js";
 import { newSchema } from "../postgres/server.js";
@@ -51,6 +52,93 @@ test.each(nasty)("%j is only a name, wherever it stands", async (name) => {
   await store.claim(runId);
   await store.delete(runId);
   expect((await store.list()).sort()).toEqual(["a", "b", "c", "d"]);
+});
+
+test("names of any kind are only names when many are saved at once", async () => {
+  const store = tables.open();
+  const firsts = await Promise.all(nasty.map((_, index) => store.save(start(`run ${index}`))));
+  const saved = await Promise.all(
+    firsts.map((state, index) => {
+      const name = nasty[index] ?? "";
+      const graph = { name, version: 3, fingerprint: name };
+      const named = { ...state.toJSON(), graph, checkpointNode: name, reason: name };
+      return store.save(State.fromJSON<Notes>(named).set("text", name));
+    }),
+  );
+  for (const [index, state] of saved.entries()) {
+    const loaded = await tables.open().load<Notes>(state.runId);
+    expect(loaded.toJSON()).toEqual(state.toJSON());
+    expect(loaded.data.text).toBe(nasty[index]);
+    expect((await store.runs({ graph: nasty[index] ?? "" })).map(({ runId }) => runId)).toEqual([
+      state.runId,
+    ]);
+  }
+});
+
+/** Any text, also with the character 0 and halves of surrogate pairs. */
+const anyText = fc.string({ unit: fc.nat(0xffff).map((code) => String.fromCharCode(code)) });
+
+test("any text in keys, values, nodes and reasons comes back as it was", async () => {
+  const store = tables.open();
+  let runs = 0;
+  const texts = fc.array(fc.tuple(anyText, anyText, anyText, anyText), { minLength: 5 });
+  await fc.assert(
+    fc.asyncProperty(texts, async (all) => {
+      const saved = await Promise.all(
+        all.map(async ([key, value, checkpointNode, reason]) => {
+          const data = { n: 0, [key]: value };
+          const json = { ...start(`any ${++runs}`).toJSON(), checkpointNode, reason, data };
+          const first = await store.save(State.fromJSON<Notes>(json));
+          return store.save(first.set("text", value));
+        }),
+      );
+      for (const state of saved) {
+        expect((await store.load(state.runId)).toJSON()).toEqual(state.toJSON());
+      }
+    }),
+    { numRuns: 10 },
+  );
+});
+
+test("a State of many megabytes is saved, changed by little, and loaded", async () => {
+  const store = tables.open();
+  const text = "A cairn \u0000 \ud83e\udea8 ".repeat(1_000_000);
+  const first = await store.save(start("run", { n: 0, text }));
+  expect(first.bytes).toBeGreaterThan(16_000_000);
+  const second = await store.save(first.set("n", 1));
+  expect(second.bytes).toBeLessThan(1000);
+  const loaded = await tables.open().load<Notes>("run");
+  expect([loaded.data.n, loaded.data.text === text]).toEqual([1, true]);
+});
+
+test("a graph forks, rolls back and shows its history in Postgres", async () => {
+  const store = tables.open();
+  const graph = new StateGraph<Notes>({
+    name: "count",
+    checkpoint: { store, interval: 1, preserve: true, keep: 10 },
+  })
+    .addNode("count", (state) => state.set("n", state.data.n + 1))
+    .addNode("end", (state) => state)
+    .addEdge("count", "count", (state) => state.data.n < 3)
+    .addEdge("count", "end")
+    .setEntryPoint("count")
+    .setExitPoint("end");
+  await graph.execute(start());
+  const history = await graph.history("run");
+  expect(history.map(({ node }) => node)).toEqual(["end", "count", "count", "count", ""]);
+
+  const fork = await graph.fork("run", { step: 1 }, { n: -1 });
+  expect((await graph.resume(fork.runId)).data.n).toBe(3);
+  const forked = await graph.history(fork.runId);
+  expect(forked.at(-1)?.parentId).toBe(history.find(({ step }) => step === 1)?.checkpointId);
+
+  await graph.rollback("run", { step: 2 });
+  expect((await store.load<Notes>("run")).data.n).toBe(2);
+  expect((await graph.resume("run")).data.n).toBe(3);
+  expect((await store.runs({ graph: "count" })).map(({ status }) => status)).toEqual([
+    "completed",
+    "completed",
+  ]);
 });
 
 async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
