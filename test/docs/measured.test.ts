@@ -27,6 +27,20 @@ test("README and guide show what bench/results says, and nothing else", () => {
   expect(staleFiles()).toEqual([]);
 });
 
+test.each([
+  ["kill", "test/crash/kill.test.ts"],
+  ["kill, journal", "test/crash/journal-processes.test.ts"],
+  ["kill, Postgres", "test/postgres/chaos.test.ts"],
+  ["kill, workers", "test/worker/kill.test.ts"],
+])("the guide says of the test %s how much it does", (name, path) => {
+  const source = readFileSync(join(root, path), "utf8");
+  const [, torture, usual] = /=== "torture" \? ([\d_]+) : ([\d_]+);/.exec(source) ?? [];
+  const guide = readFileSync(join(root, "guide/crash-safety.md"), "utf8");
+  const row = guide.split("\n").find((line) => line.startsWith(`| ${name} |`)) ?? "";
+  const figures = [...row.matchAll(/\d[\d,]*/g)].map(([figure]) => figure.replaceAll(",", "_"));
+  expect(figures).toEqual([usual, torture]);
+});
+
 describe("a run of some suites", () => {
   const folder = mkdtempSync(join(tmpdir(), "waymark-"));
   const project = pathToFileURL(`${folder}/`);
