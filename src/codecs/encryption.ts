@@ -31,12 +31,17 @@ export const NONCE_BYTES = 12;
 
 /** Refuses what `codec.encrypt` can't be. No message shows anything of a key. */
 export function checkEncrypt(name: string, value: unknown): void {
+  // What stands here by mistake may well be a key.
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) {
+    throw new ConfigError(name, "wants an object with current, the id of a key, and keys");
+  }
   checkOptions(name, value, { current: text, keys: checkKeys });
   const { current, keys } = value as Partial<EncryptOptions>;
   text(`${name}.current`, current);
   checkKeys(`${name}.keys`, keys);
   if (current !== undefined && keys !== undefined && !Object.hasOwn(keys, current)) {
-    throw new ConfigError(`${name}.current`, `is ${show(current)}, which is not in ${name}.keys`);
+    const ids = Object.keys(keys).map(show).join(", ") || "none";
+    throw new ConfigError(`${name}.current`, `wants the id of one of ${name}.keys: ${ids}`);
   }
 }
 

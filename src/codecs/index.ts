@@ -15,4 +15,4 @@ export {
 } from "./document.js";
 export type { EncryptionKey, EncryptOptions, KeySource } from "./encryption.js";
 export type { CodecRecord } from "./pipeline.js";
-export { REDACTED, redact, redactor } from "./redact.js";
+export { REDACTED, type Redaction, redact, redactEvents, redactor } from "./redact.js";

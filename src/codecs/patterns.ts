@@ -1,5 +1,17 @@
 import { ConfigError, show } from "../errors.js";
 
+/**
+ * What stands in place of a value that was taken out.
+ *
+ * @example
+ * ```ts
+ * import { REDACTED, redact } from "waymark/codecs";
+ *
+ * console.log(JSON.stringify(redact({ token: "t0p" }, ["token"])).includes(REDACTED)); // true
+ * ```
+ */
+export const REDACTED = "[redacted]";
+
 /** One step of a pattern: any run of keys, or keys that fit. */
 interface Segment {
   readonly any: boolean;

@@ -71,6 +71,8 @@ export class Pipeline {
 
   /** @throws ConfigError when an option is not what it must be. */
   constructor(options: CodecOptions = {}) {
+    // Not shown: it may be a key that was put in wrongly.
+    if (typeof options !== "object") throw new ConfigError("codec", "wants an object of options");
     checkOptions("codec", options, {
       compress: checkCompress,
       encrypt: checkEncrypt,

@@ -1,7 +1,6 @@
 import type { StateJSON } from "../state/json.js";
 import { looksTagged, setKey } from "../state/own.js";
-import { Patterns, type Positions } from "./patterns.js";
-import { REDACTED } from "./redact.js";
+import { Patterns, type Positions, REDACTED } from "./patterns.js";
 
 /** What of a State is the user's own. The rest has a shape that a load relies on, and stays. */
 const free = new Patterns([

@@ -1,27 +1,26 @@
+import { ConfigError, show } from "../errors.js";
+import type { AnyEvent, Observer } from "../events.js";
+import type { StateJSON } from "../state/json.js";
 import { MAX_DEPTH } from "../state/own.js";
-import { Patterns, type Positions } from "./patterns.js";
+import { State } from "../state/state.js";
+import { checkPatterns, Patterns, type Positions, REDACTED } from "./patterns.js";
+import { redactState } from "./redact-state.js";
 
-/**
- * What stands in place of a value that was taken out.
- *
- * @example
- * ```ts
- * import { REDACTED, redact } from "waymark/codecs";
- *
- * console.log(JSON.stringify(redact({ token: "t0p" }, ["token"])).includes(REDACTED)); // true
- * ```
- */
-export const REDACTED = "[redacted]";
+export { REDACTED };
+
+/** What to take out: a string is a path of keys, as {@link redact} explains; a regular expression is looked for in every text. */
+export type Redaction = readonly (string | RegExp)[];
 
 /**
  * A copy of a value without its secrets; parts without any are shared with the original, which is
  * never changed. A pattern is a path of keys from the value down, without regard to case: `data.apiKey`.
  * A `*` stands for one key or more, a first one also for none, so `*.token` is every `token`
  * there is; within a key it stands for any characters, as in `*.*secret*`. The index of an item and
- * the key of a Map are keys like any other.
+ * the key of a Map are keys like any other. What a regular expression finds is taken out of every text.
  *
- * Prints safely whatever it is given: Maps, Sets, Errors and the fields of class instances are looked into,
- * a part that contains itself becomes `[circular]`.
+ * Prints safely whatever it is given: Maps, Sets, Errors, States and the fields of class instances are
+ * looked into, a part that contains itself becomes `[circular]`. Of what has a `toJSON` that tells a
+ * secret, and of a State that holds one, the JSON is given, without it.
  *
  * @throws ConfigError when it is not given a list of patterns.
  *
@@ -29,11 +28,11 @@ export const REDACTED = "[redacted]";
  * ```ts
  * import { redact } from "waymark/codecs";
  *
- * const shown = redact({ user: "ada", login: { token: "t0p" } }, ["*.token"]);
- * console.log(JSON.stringify(shown)); // {"user":"ada","login":{"token":"[redacted]"}}
+ * const shown = redact({ user: "ada", login: { token: "t0p" }, say: "sk-1234!" }, ["*.token", /sk-\w+/]);
+ * console.log(JSON.stringify(shown)); // {"user":"ada","login":{"token":"[redacted]"},"say":"[redacted]!"}
  * ```
  */
-export function redact(value: unknown, patterns: readonly string[]): unknown {
+export function redact(value: unknown, patterns: Redaction): unknown {
   return redactor(patterns)(value);
 }
 
@@ -50,23 +49,68 @@ export function redact(value: unknown, patterns: readonly string[]): unknown {
  * console.log(JSON.stringify(clean({ a: { token: "t0p", clientSecret: "x" } }))); // {"a":{"token":"[redacted]","clientSecret":"[redacted]"}}
  * ```
  */
-export function redactor(patterns: readonly string[]): (value: unknown) => unknown {
-  const compiled = new Patterns(patterns);
-  return (value) => new Walk(compiled).value(value, compiled.start);
+export function redactor(patterns: Redaction): (value: unknown) => unknown {
+  checkRedaction("patterns", patterns);
+  const paths = new Patterns(patterns.filter((one) => typeof one === "string"));
+  const expressions = patterns.filter((one) => one instanceof RegExp).map(everywhere);
+  return (value) => new Walk(paths, expressions).value(value, paths.start);
+}
+
+/**
+ * An observer that tells another one its events without their secrets: whatever that one prints,
+ * they are not in it. Paths are those of the event's `data`.
+ *
+ * @throws ConfigError when it is not given a list of patterns.
+ *
+ * @example
+ * ```ts
+ * import { consoleObserver, StateGraph } from "waymark";
+ * import { redactEvents } from "waymark/codecs";
+ *
+ * const observer = redactEvents(consoleObserver(), ["rationale", /sk-\w+/]);
+ * console.log(new StateGraph({ name: "quiet", observer }).name); // quiet
+ * ```
+ */
+export function redactEvents(observer: Observer, patterns: Redaction): Observer {
+  const clean = redactor(patterns);
+  const tell = typeof observer === "function" ? observer : observer.onEvent.bind(observer);
+  return (event) => tell({ ...event, data: clean(event.data) } as AnyEvent);
+}
+
+/** Refuses what is not a list of paths and expressions. */
+export function checkRedaction(name: string, value: unknown): void {
+  if (!Array.isArray(value)) {
+    throw new ConfigError(name, `wants an array of paths and expressions, got ${show(value)}`);
+  }
+  checkPatterns(
+    name,
+    // A path that is always right stands for an expression, so that places stay the same.
+    value.map((one: unknown) => (one instanceof RegExp ? "*" : one)),
+  );
+}
+
+/** An expression that finds all there is. */
+function everywhere({ source, flags }: RegExp): RegExp {
+  return new RegExp(source, [...new Set(`${flags.replace("y", "")}g`)].join(""));
 }
 
 /** One walk through one value. */
 class Walk {
   readonly #patterns: Patterns;
+  readonly #expressions: readonly RegExp[];
   readonly #above = new Set<object>();
 
-  constructor(patterns: Patterns) {
+  constructor(patterns: Patterns, expressions: readonly RegExp[]) {
     this.#patterns = patterns;
+    this.#expressions = expressions;
   }
 
   value(value: unknown, positions: Positions): unknown {
-    if (typeof value !== "object" || value === null || positions.length === 0) return value;
-    if (ArrayBuffer.isView(value)) return value;
+    if (typeof value === "string") {
+      return this.#expressions.reduce((text, one) => text.replace(one, REDACTED), value);
+    }
+    if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;
+    if (positions.length + this.#expressions.length === 0) return value;
     if (this.#above.has(value)) return "[circular]";
     if (this.#above.size >= MAX_DEPTH) return REDACTED;
     this.#above.add(value);
@@ -82,6 +126,13 @@ class Walk {
       return items === undefined ? value : new Set(items);
     }
     if (Array.isArray(value)) return this.#array(value, positions) ?? value;
+    const json = jsonOf(value);
+    if (json === REDACTED) return json;
+    if (json !== value) {
+      const own = value instanceof State ? redactState(json as StateJSON, this.#patterns) : json;
+      const kept = this.value(own, positions);
+      if (!Object.is(kept, json)) return kept;
+    }
     return this.#fields(value, positions);
   }
 
@@ -108,7 +159,8 @@ class Walk {
     for (const [key, item] of map) {
       // What can't be a name goes by its place.
       const place = typeof key === "object" ? String(copy.size) : String(key);
-      const keptKey = this.value(key, this.#patterns.advance(positions, place).next);
+      const below = this.#patterns.advance(positions, place).next;
+      const keptKey = typeof key === "object" ? this.value(key, below) : key;
       const kept = this.#at(place, item, positions);
       copy.set(keptKey, kept);
       same &&= Object.is(kept, item) && Object.is(keptKey, key);
@@ -130,6 +182,17 @@ class Walk {
       if (key === "message" && Object.hasOwn(value, "stack")) replace(copy, "stack", REDACTED);
     }
     return copy ?? value;
+  }
+}
+
+/** What JSON would print in place of an object. */
+function jsonOf(value: object): unknown {
+  if (!("toJSON" in value) || typeof value.toJSON !== "function") return value;
+  try {
+    return value.toJSON();
+  } catch {
+    // What can't be looked into is not shown.
+    return REDACTED;
   }
 }
 

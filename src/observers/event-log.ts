@@ -4,11 +4,12 @@
  * @packageDocumentation
  */
 import { isoNow } from "../clock.js";
+import { checkRedaction, type Redaction } from "../codecs/redact.js";
 import type { AnyEvent } from "../events.js";
 import { callable, checkOptions, integer } from "../options.js";
 import { AppendFile } from "./append-file.js";
 import { mendLines, Rotation, repairLines } from "./event-log/files.js";
-import { checkRedaction, Lines, type LogRedaction } from "./event-log/lines.js";
+import { Lines } from "./event-log/lines.js";
 import { LOG_FILE } from "./event-log/reader.js";
 import { isEnd } from "./event-log/trace.js";
 import {
@@ -19,7 +20,7 @@ import {
   RunFiles,
 } from "./run-files.js";
 
-export type { LogRedaction } from "./event-log/lines.js";
+export type { Redaction } from "../codecs/redact.js";
 export { type LogLine, readEventLog } from "./event-log/reader.js";
 export type { FileObserverOptions, LogPlace } from "./run-files.js";
 
@@ -29,8 +30,8 @@ export interface EventLogSettings extends FileObserverOptions {
   readonly maxBytes?: number;
   /** How many files of a log to keep, the newest; at least 2, all by default. */
   readonly maxFiles?: number;
-  /** What must not be in the log; nothing is taken out by default. */
-  readonly redact?: LogRedaction;
+  /** What must not be in the log: paths of a line's fields (`error`, `*.token`), and expressions to look for in every text. Nothing by default. */
+  readonly redact?: Redaction;
   /** Which events to write; all by default. */
   readonly filter?: (event: AnyEvent) => boolean;
 }

@@ -1,7 +1,13 @@
 import { createSecretKey } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { inspect } from "node:util";
 import { describe, expect, test, vi } from "vitest";
+import { State, StateGraph } from "waymark";
 import { type CodecOptions, DocumentCodec, type KeySource } from "waymark/codecs";
+import { FileStore } from "waymark/stores/file";
+import { JournalStore } from "waymark/stores/journal";
 import { decrypt, encrypt } from "../../src/codecs/encryption.js";
 import { configError, serializationError } from "../matchers.js";
 import { decode, encode, forge, key, runId, saved } from "./documents.js";
@@ -250,18 +256,48 @@ describe("a key", () => {
     }
   });
 
-  test.each<[unknown, string, string]>([
+  test.each<[unknown, string, string | RegExp]>([
     [{ keys: { k1: key(1) } }, "codec.encrypt.current", "wants a string"],
     [{ current: "k1" }, "codec.encrypt.keys", "wants an object of keys"],
     [{ current: "k1", keys: key(1) }, "codec.encrypt.keys", "wants an object of keys"],
-    [{ current: "k2", keys: { k1: key(1) } }, "codec.encrypt.current", "is not in"],
-    [{ current: "toString", keys: {} }, "codec.encrypt.current", "is not in"],
+    [{ current: "k2", keys: { k1: key(1) } }, "codec.encrypt.current", /one of .*keys: "k1"$/],
+    [{ current: "toString", keys: {} }, "codec.encrypt.current", /one of .*keys: none$/],
     [{ current: "k1", keys: { "": key(1) } }, "codec.encrypt.keys", "not empty"],
     [{ current: "k1", keys: { k1: key(1) }, key: "x" }, "codec.encrypt.key", "is not an option"],
   ])("ring %j is refused", (encrypt, option, message) => {
     expect(() => new DocumentCodec({ encrypt } as CodecOptions)).toThrow(
       configError(option, message),
     );
+  });
+
+  test.each<[string, unknown, string]>([
+    ["the ring", { encrypt: text }, "codec.encrypt"],
+    ["the ring, as bytes", { encrypt: bytes }, "codec.encrypt"],
+    ["the keys", { encrypt: { current: "k1", keys: text } }, "codec.encrypt.keys"],
+    ["the id", { encrypt: { current: text, keys: { k1: bytes } } }, "codec.encrypt.current"],
+    ["the options", text, "codec"],
+  ])("that stands in place of %s is refused without being shown", (_where, options, option) => {
+    const make = (): unknown => new DocumentCodec(options as CodecOptions);
+    expect(make).toThrow(configError(option, "wants"));
+    expect(make).not.toThrow(/thirty/);
+  });
+
+  test("is nowhere in what a store, a graph or a State prints", async () => {
+    const root = await mkdtemp(join(tmpdir(), "waymark-keys-"));
+    const base64 = bytes.toString("base64");
+    const codec = { encrypt: { current: "k1", keys: { k1: bytes, k2: base64, k3: () => bytes } } };
+    for (const store of [new FileStore({ root, codec }), new JournalStore({ root, codec })]) {
+      const state = await State.create({ n: 1 }).checkpoint(store);
+      const graph = new StateGraph({ checkpoint: { store, interval: 1 } });
+      const printed = [store, graph, state]
+        .map((one) => inspect(one, { depth: 20, showHidden: true }) + JSON.stringify({ one }))
+        .join();
+      for (const shown of [text, base64, bytes.toString("hex"), [...bytes].join()]) {
+        expect(printed).not.toContain(shown);
+      }
+      await store.close();
+    }
+    await rm(root, { recursive: true });
   });
 
   test("is nowhere in what a codec prints, throws or writes", async () => {

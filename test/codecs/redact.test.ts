@@ -1,7 +1,8 @@
 import { inspect } from "node:util";
 import * as fc from "fast-check";
-import { describe, expect, test } from "vitest";
-import { REDACTED, redact, redactor } from "waymark/codecs";
+import { describe, expect, test, vi } from "vitest";
+import { type AnyEvent, consoleObserver, State, StateGraph } from "waymark";
+import { REDACTED, redact, redactEvents, redactor } from "waymark/codecs";
 import { stateData } from "../arbitraries.js";
 import { configError } from "../matchers.js";
 
@@ -105,6 +106,59 @@ describe("redact", () => {
     expect(cause.message).toBe("password is hunter2");
   });
 
+  test("looks into a State as a store would, wherever it is", () => {
+    const login = new Map([["token", "t0p"]]);
+    const state = State.create({ apiKey: "k3y", at: new Date(0), login });
+    for (const value of [state, { state }, [state]]) {
+      const shown = redact(value, ["data.apiKey", "*.token"]);
+      for (const text of [JSON.stringify(shown), inspect(shown, { depth: 9 })]) {
+        expect(text).not.toMatch(/k3y|t0p/);
+        expect(text).toContain("1970-01-01");
+      }
+    }
+    expect(redact(state, ["data.nothing"])).toBe(state);
+    const unsaveable = State.create({ token: "t", f: () => 1 });
+    expect(redact({ unsaveable }, ["*.token"])).toEqual({ unsaveable: REDACTED });
+  });
+
+  test("looks at what an object's toJSON tells, and at its fields", () => {
+    class Request {
+      readonly token = "t0p";
+      readonly #key = "k3y";
+      toJSON(): object {
+        return { headers: { authorization: this.#key } };
+      }
+    }
+    const request = new Request();
+    const told = redact({ request }, ["*.authorization"]);
+    expect(told).toEqual({ request: { headers: { authorization: REDACTED } } });
+    const shown = redact({ request }, ["*.token"]) as { request: Request };
+    expect(shown.request).toBeInstanceOf(Request);
+    expect(shown.request.token).toBe(REDACTED);
+    const self = { toJSON: () => self, token: "t" };
+    expect(redact({ self }, ["*.token"])).toMatchObject({ self: { token: REDACTED } });
+  });
+
+  test("takes what an expression finds out of every text", () => {
+    const value = {
+      say: "sk-1 and sk-2",
+      list: ["sk-3", new Map([["sk-key", new Set(["sk-4"])]])],
+      error: new Error("no sk-5", { cause: "sk-6" }),
+      count: 7,
+    };
+    for (const pattern of [/sk-\d/, /SK-\d/i, /sk-\d/gy]) {
+      expect(inspect(redact(value, [pattern]), { depth: 9 })).not.toMatch(/sk-\d/);
+    }
+    expect(redact(value, [/sk-\d/, "count"])).toMatchObject({
+      say: "[redacted] and [redacted]",
+      list: [REDACTED, new Map([["sk-key", new Set([REDACTED])]])],
+      error: { message: "no [redacted]" },
+      count: REDACTED,
+    });
+    expect(redact(value, [/nothing/])).toBe(value);
+    expect(redact("sk-1", [/sk-\d/])).toBe(REDACTED);
+  });
+
   test("keeps a key of a JSON object that is called __proto__ what it is", () => {
     const hostile: unknown = JSON.parse('{"__proto__":{"token":"t"},"a":1}');
     const shown = redact(hostile, ["*.token"]) as object;
@@ -148,11 +202,43 @@ describe("redact", () => {
   });
 
   test.each<[unknown, string, string]>([
-    ["*.token", "patterns", "wants an array of patterns"],
+    ["*.token", "patterns", "wants an array of paths and expressions"],
     [[5], "patterns[0]", "got 5"],
     [["a", ""], "patterns[1]", "wants keys joined by dots"],
     [["a."], "patterns[0]", "wants keys joined by dots"],
   ])("refuses %j", (patterns, option, message) => {
     expect(() => redact({}, patterns as string[])).toThrow(configError(option, message));
+  });
+});
+
+describe("redactEvents", () => {
+  test("tells an observer its events without their secrets, function or object", async () => {
+    const seen: AnyEvent[] = [];
+    const print = vi.spyOn(console, "info").mockImplementation(() => {});
+    const patterns = ["rationale", /sk-\w+/];
+    const graph = new StateGraph<{ n: number }>({
+      observer: [
+        redactEvents((event) => seen.push(event), patterns),
+        redactEvents({ onEvent: (event) => seen.push(event) }, patterns),
+        redactEvents(consoleObserver(), patterns),
+      ],
+    })
+      .addNode("one", (_state, { ledger }) => {
+        ledger.decision({ description: "call with sk-1234", rationale: "t0p" });
+        return { n: 1 };
+      })
+      .setEntryPoint("one")
+      .setExitPoint("one");
+    const final = await graph.execute(State.create({ n: 0 }));
+    expect(final.ledger.decisions[0]?.rationale).toBe("t0p");
+    const told = seen.filter(({ type }) => type === "decision").map(({ data }) => data);
+    expect(told).toHaveLength(2);
+    for (const data of told) {
+      expect(data).toMatchObject({ description: "call with [redacted]", rationale: REDACTED });
+    }
+    expect(print.mock.calls.join("\n")).toContain("call with [redacted]");
+    expect(print.mock.calls.join("\n")).not.toMatch(/sk-1234|t0p/);
+    print.mockRestore();
+    expect(() => redactEvents(() => {}, "x" as never)).toThrow(configError("patterns", "wants"));
   });
 });

@@ -185,7 +185,7 @@ describe("lines", () => {
     [{ path: "" }, "eventLog.path wants a string that is not empty"],
     [{ path: "p", maxBytes: 10 }, "eventLog.maxBytes wants a whole number from 1024 up"],
     [{ path: "p", redact: "x" }, "eventLog.redact wants an array"],
-    [{ path: "p", redact: [/x/, 3] }, "eventLog.redact[1] wants a string or a regular expression"],
+    [{ path: "p", redact: [/x/, 3] }, "eventLog.redact[1] wants keys joined by dots"],
     [{ path: "p", maxSize: 1 }, "eventLog.maxSize is not an option"],
   ])("refuses %j", (options, message) => {
     expect(() => eventLog(options as never)).toThrow(message);
