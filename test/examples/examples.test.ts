@@ -69,7 +69,8 @@ const folders = readdirSync(join(root, "examples"), { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map((entry) => entry.name);
 
-describe.concurrent("examples", () => {
+// Some start several processes, on a machine that does other things as well.
+describe.concurrent("examples", { timeout: 120_000 }, () => {
   test.each(Object.entries(printed))("%s holds, and says so", async (name, parts) => {
     const output = await outputOf(command(name));
     for (const part of parts) expect(output).toMatch(part);
