@@ -40,6 +40,7 @@ test("the first save of a run is made once too", async () => {
 test.each([
   ["53300", "too many connections"],
   ["57P03", "the database system is starting up"],
+  ["57P05", "terminating connection due to idle-session timeout"],
   ["40001", "could not serialize"],
   ["40P01", "deadlock detected"],
   ["", "timeout exceeded when trying to connect"],

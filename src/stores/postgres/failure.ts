@@ -4,6 +4,7 @@ import { now, sleep } from "../../clock.js";
 const BROKEN = new Set([
   "57P01", // the server shuts down
   "57P02", // it crashed
+  "57P05", // the session was idle for too long
   "ECONNRESET",
   "EPIPE",
   "ETIMEDOUT",

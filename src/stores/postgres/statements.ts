@@ -171,9 +171,10 @@ export function statementsFor(name: string): Statements {
       SET epoch = EXCLUDED.epoch, owner = EXCLUDED.owner, lease_until = EXCLUDED.lease_until
       WHERE r.lease_until IS NULL OR r.lease_until <= clock_timestamp() OR r.owner = EXCLUDED.owner
       RETURNING epoch`,
+    // One that was released stays so, also when the release overtook this.
     renew: `
       UPDATE ${runs} SET lease_until = ${fromNow("$3::bigint")}
-      WHERE run_id = $1 AND epoch = $2 RETURNING epoch`,
+      WHERE run_id = $1 AND epoch = $2 AND lease_until IS NOT NULL RETURNING epoch`,
     release: `
       UPDATE ${runs} SET lease_until = NULL, owner = ''
       WHERE run_id = $1 AND epoch = $2 RETURNING sequence`,
