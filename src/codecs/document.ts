@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { CheckpointCorruptionError, SerializationError, show } from "../errors.js";
 import { decodeState, type StateJSON } from "../state/json.js";
 import { State } from "../state/state.js";
+import { sha256 } from "./hash.js";
 import { type DocumentHeader, parseHeader } from "./header.js";
 import { Patterns } from "./patterns.js";
 import { type CodecOptions, type CodecRecord, Pipeline } from "./pipeline.js";
@@ -24,8 +24,9 @@ export type { CodecOptions, DocumentHeader };
 const FORMAT = 1;
 const START = `{"waymark":${FORMAT},"sha256":"`;
 const HASH_LENGTH = 64;
-const FIRST_LINE = START.length + HASH_LENGTH + '",\n'.length;
-const BLANK = `${START}${"0".repeat(HASH_LENGTH)}",\n`;
+const HASH_END = '",\n';
+const FIRST_LINE = START.length + HASH_LENGTH + HASH_END.length;
+const BLANK = START + "0".repeat(HASH_LENGTH) + HASH_END;
 const HEADER = '"header":';
 const STATE = '"state":';
 const PAYLOAD = '"payload":"';
@@ -108,14 +109,25 @@ export class DocumentCodec {
   ): Promise<DecodedDocument<D>> {
     const buffer = toBuffer(bytes);
     verify(buffer, where);
-    const end = buffer.indexOf(NEWLINE, FIRST_LINE);
-    const bound = buffer.subarray(FIRST_LINE + HEADER.length, end - 1);
     const header = DocumentCodec.header(buffer);
     if (header === undefined) throw corrupt(where, "a document's header", "something else");
     compare(where, "run", expected.runId, header.runId);
     compare(where, "sequence", expected.sequence ?? header.sequence, header.sequence);
     this.#pipeline.admit(header.codec, where);
-    const text = await this.#text(buffer.subarray(end + 1), header.codec, bound, where);
+    const end = buffer.indexOf(NEWLINE, FIRST_LINE);
+    const { codec } = header;
+    const text =
+      codec?.compress === undefined && codec?.encrypt === undefined
+        ? content(buffer, end + 1, STATE, "}\n", where).toString()
+        : await this.#pipeline.open(
+            Buffer.from(
+              content(buffer, end + 1, PAYLOAD, '"}\n', where).toString("latin1"),
+              "base64",
+            ),
+            codec,
+            buffer.subarray(FIRST_LINE + HEADER.length, end - 1),
+            where,
+          );
     const state = State.fromFields<D>(decodeState(parse(text, where)));
     compare(where, "run", header.runId, state.runId);
     compare(where, "sequence", header.sequence, state.sequence);
@@ -137,28 +149,26 @@ export class DocumentCodec {
     if (!line.startsWith(HEADER) || !line.endsWith(",")) return undefined;
     return parseHeader(line.slice(HEADER.length, -1));
   }
+}
 
-  /** The JSON of the state, out of a document's last line. */
-  async #text(
-    line: Buffer,
-    record: CodecRecord | undefined,
-    associated: Uint8Array,
-    where: string,
-  ): Promise<string> {
-    const sealed = record?.compress !== undefined || record?.encrypt !== undefined;
-    const start = sealed ? PAYLOAD : STATE;
-    const ending = sealed ? '"}\n' : "}\n";
-    const stop = line.length - ending.length;
-    if (
-      line.toString("latin1", 0, start.length) !== start ||
-      line.toString("latin1", Math.max(stop, start.length)) !== ending
-    ) {
-      throw corrupt(where, `a line that starts with ${start}`, "another");
-    }
-    const text = line.toString(sealed ? "latin1" : "utf8", start.length, stop);
-    if (!sealed || record === undefined) return text;
-    return this.#pipeline.open(Buffer.from(text, "base64"), record, associated, where);
+/** What is on a document's last line, between how it starts and how it ends. */
+function content(
+  buffer: Buffer,
+  from: number,
+  start: string,
+  ending: string,
+  where: string,
+): Buffer {
+  const first = from + start.length;
+  const last = buffer.length - ending.length;
+  if (
+    last < first ||
+    buffer.toString("latin1", from, first) !== start ||
+    buffer.toString("latin1", last) !== ending
+  ) {
+    throw corrupt(where, `a line that starts with ${start}`, "another");
   }
+  return buffer.subarray(first, last);
 }
 
 function stringify(json: StateJSON): string {
@@ -199,28 +209,33 @@ function assemble(header: string, content: string): Uint8Array {
 }
 
 function hashOf(document: Buffer): string {
-  return createHash("sha256").update(document.subarray(FIRST_LINE)).digest("hex");
+  return sha256(document.subarray(FIRST_LINE));
 }
 
 /** Refuses what is not, byte by byte, what was written. */
 function verify(buffer: Buffer, where: string): void {
   const first = buffer.toString("latin1", 0, FIRST_LINE);
-  const [, version, written] =
-    /^\{"waymark":(\d{1,9}),"sha256":"([\da-f]{64})",\n$/.exec(first) ?? [];
+  const actual = hashOf(buffer);
+  if (first !== START + actual + HASH_END) throw faultOf(buffer, first, actual, where);
+}
+
+function faultOf(buffer: Buffer, first: string, actual: string, where: string): Error {
   const newer = /^\{"waymark":([1-9]\d{0,8}),/.exec(first)?.[1];
   if (newer !== undefined && Number(newer) > FORMAT && !isOurs(buffer)) {
-    throw new SerializationError(
+    return new SerializationError(
       where,
       `is a document of format ${newer}: a newer waymark wrote it, this one reads up to ${FORMAT}`,
     );
   }
+  const [, version, written] =
+    /^\{"waymark":(\d{1,9}),"sha256":"([\da-f]{64})",\n$/.exec(first) ?? [];
   if (version === undefined || written === undefined) {
     const found = buffer.length === 0 ? "nothing: it is empty" : "something else";
-    throw corrupt(where, "a waymark document", found);
+    return corrupt(where, "a waymark document", found);
   }
-  const actual = hashOf(buffer);
-  if (actual !== written) throw corrupt(where, written, actual);
-  if (version !== String(FORMAT)) throw corrupt(where, `format ${FORMAT}`, `format ${version}`);
+  return actual === written
+    ? corrupt(where, `format ${FORMAT}`, `format ${version}`)
+    : corrupt(where, written, actual);
 }
 
 /** Whether the second line is of this version, whatever the first one says. */

@@ -1,3 +1,4 @@
+import { type Fields, fieldsOf } from "../state/fields.js";
 import { type RunStatus, statuses } from "../state/record.js";
 import type { CodecRecord } from "./pipeline.js";
 
@@ -29,62 +30,51 @@ export interface DocumentHeader {
   readonly codec?: CodecRecord;
 }
 
-type Test = (value: unknown) => boolean;
-
-const isText: Test = (value) => typeof value === "string";
-const isCount: Test = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
-
-const headerTests: Readonly<Record<Exclude<keyof DocumentHeader, "codec">, Test>> = {
-  format: isCount,
-  runId: isText,
-  sequence: isCount,
-  step: isCount,
-  node: isText,
-  status: (value) => statuses.some((status) => status === value),
-  timestamp: isText,
-  checkpointId: isText,
-  parentId: isText,
-  reason: isText,
-  graph: isText,
-};
-
-const recordTests: Readonly<Record<keyof CodecRecord, Test>> = {
-  compress: (value) => value === "gzip" || value === "brotli",
-  bytes: isCount,
-  encrypt: (value) => value === "aes-256-gcm",
-  key: isText,
-  check: isText,
-  nonce: isText,
-  redacted: (value) => value === true,
-};
-
 /** The header in this text; `undefined` when it is none. */
 export function parseHeader(text: string): DocumentHeader | undefined {
-  let value: unknown;
   try {
-    value = JSON.parse(text);
+    const fields = fieldsOf(JSON.parse(text), "header");
+    return isHeader(fields) ? fields : undefined;
   } catch {
     return undefined;
   }
-  return isHeader(value) ? value : undefined;
 }
 
-function isHeader(value: unknown): value is DocumentHeader {
-  if (typeof value !== "object" || value === null) return false;
-  const whole = Object.entries(headerTests).every(
-    ([key, test]) => Object.hasOwn(value, key) && test(Reflect.get(value, key)),
-  );
-  return whole && (!Object.hasOwn(value, "codec") || isRecord(Reflect.get(value, "codec")));
+function isText(value: unknown): value is string {
+  return typeof value === "string";
 }
 
-function isRecord(value: unknown): value is CodecRecord {
-  if (typeof value !== "object" || value === null) return false;
-  const has = (key: string): boolean => Object.hasOwn(value, key);
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function isHeader(fields: Fields): fields is Fields & DocumentHeader {
   return (
-    Object.entries(recordTests).every(
-      ([key, test]) => !has(key) || test(Reflect.get(value, key)),
-    ) &&
-    has("compress") === has("bytes") &&
-    ["key", "check", "nonce"].every((key) => has(key) === has("encrypt"))
+    isCount(fields.format) &&
+    isText(fields.runId) &&
+    isCount(fields.sequence) &&
+    isCount(fields.step) &&
+    isText(fields.node) &&
+    statuses.some((status) => status === fields.status) &&
+    isText(fields.timestamp) &&
+    isText(fields.checkpointId) &&
+    isText(fields.parentId) &&
+    isText(fields.reason) &&
+    isText(fields.graph) &&
+    (fields.codec === undefined || isRecord(fieldsOf(fields.codec, "header.codec")))
   );
+}
+
+function isRecord({ compress, bytes, encrypt, key, check, nonce, redacted }: Fields): boolean {
+  const isCompressed = (compress === "gzip" || compress === "brotli") && isCount(bytes);
+  const isEncrypted = encrypt === "aes-256-gcm" && [key, check, nonce].every(isText);
+  return (
+    (isCompressed || areAbsent(compress, bytes)) &&
+    (isEncrypted || areAbsent(encrypt, key, check, nonce)) &&
+    (redacted === true || areAbsent(redacted))
+  );
+}
+
+function areAbsent(...values: readonly unknown[]): boolean {
+  return values.every((value) => value === undefined);
 }
