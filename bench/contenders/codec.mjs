@@ -1,8 +1,8 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import v8 from "node:v8";
 import { conversation } from "../messages.mjs";
 
-const kinds = { json, v8: structured, langgraph, waymark, document: documented };
+const kinds = { json, hashed, v8: structured, langgraph, waymark, document: documented };
 const made = new Map();
 
 /**
@@ -10,7 +10,7 @@ const made = new Map();
  * @param {number} steps
  * @param {object} options
  * @param {"encode" | "decode"} options.way
- * @param {"json" | "v8" | "langgraph" | "waymark" | "document"} options.kind
+ * @param {"json" | "hashed" | "v8" | "langgraph" | "waymark" | "document"} options.kind
  * @param {number} options.kilobytes
  * @param {object} [options.codec] of a document; `encrypt: true` makes a key
  */
@@ -41,6 +41,22 @@ async function json(data) {
   const state = await tree(data);
   const text = JSON.stringify(state);
   return { encode: () => JSON.stringify(state), decode: () => JSON.parse(text) };
+}
+
+/** What a document can't do without: its bytes, and a hash of them that is made and checked. */
+async function hashed(data) {
+  const state = await tree(data);
+  const hashOf = (bytes) => createHash("sha256").update(bytes).digest("hex");
+  const encode = () => {
+    const bytes = Buffer.from(JSON.stringify(state));
+    return { bytes, hash: hashOf(bytes) };
+  };
+  const { bytes, hash } = encode();
+  const decode = () => {
+    if (hashOf(bytes) !== hash) throw new Error("another hash");
+    return JSON.parse(bytes.toString());
+  };
+  return { encode, decode };
 }
 
 async function structured(data) {

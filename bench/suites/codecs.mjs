@@ -36,6 +36,7 @@ function plain(way, kilobytes) {
       { name: floors[way], role: "floor", ...of("json") },
       { name: "waymark, State and JSON", role: "ours", ...of("waymark"), goals: goals[way] },
       { name: "waymark, a document with its SHA-256", role: "ours", ...of("document") },
+      { name: `${floors[way]}, bytes and SHA-256`, role: "reference", ...of("hashed") },
       { name: `v8.${way === "encode" ? "" : "de"}serialize`, role: "reference", ...of("v8") },
       {
         name: "LangGraph.js JsonPlusSerializer",
