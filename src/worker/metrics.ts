@@ -3,6 +3,7 @@ import { Exposition } from "../observers/metrics/exposition.js";
 import { messageOf } from "../run/failure.js";
 import type { ActiveRun } from "./active-run.js";
 import type { QueueWorker, RunQueue } from "./engine.js";
+import { inTime } from "./in-time.js";
 
 /** What {@link Worker.health} says. */
 export interface WorkerHealth {
@@ -78,18 +79,8 @@ export async function health(of: {
   };
 }
 
-async function answers(lines: readonly Line[]): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(resolve, PATIENCE, false);
-  });
-  const asked = lines[0]?.queue.isPaused().then(
-    () => true,
-    () => false,
-  );
-  const isThere = await Promise.race([asked, late]);
-  clearTimeout(timer);
-  return isThere === true;
+async function answers([line]: readonly Line[]): Promise<boolean> {
+  return inTime(line?.queue.isPaused() ?? Promise.resolve(), PATIENCE).catch(() => false);
 }
 
 export async function metrics(of: {

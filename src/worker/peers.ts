@@ -1,7 +1,15 @@
+import type { IQueueBackend } from "bullmq";
 import { ConfigError } from "../errors.js";
 
 /** The module of BullMQ. */
 export type BullMQ = typeof import("bullmq");
+
+/** A backend of BullMQ, by the name of its queue and what its owner needs. */
+export type BackendFactory = (
+  name: string,
+  options: { readonly connection: unknown },
+  needs?: { readonly blocking?: boolean; readonly withBlockingConnection?: boolean },
+) => IQueueBackend;
 
 /** Gives the module of a package; tests put another in its place. */
 export type Load = (name: string) => Promise<unknown>;

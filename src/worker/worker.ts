@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { after, now } from "../clock.js";
+import { now } from "../clock.js";
 import type { AnyEvent } from "../events.js";
 import { checkOptions, duration } from "../options.js";
 import { messageOf } from "../run/failure.js";
@@ -8,6 +8,7 @@ import type { ActiveRun } from "./active-run.js";
 import { Cancellations } from "./cancellations.js";
 import { type Place, placeOf } from "./connection.js";
 import { type Engine, openEngine, type QueueWorker, type RunQueue } from "./engine.js";
+import { inTime } from "./in-time.js";
 import { fenced, leaseTimes } from "./lease.js";
 import { applyLimits } from "./limits.js";
 import { health, metrics, type WorkerHealth, type WorkerMetrics } from "./metrics.js";
@@ -19,6 +20,7 @@ import {
   type WorkerSettings,
 } from "./options.js";
 import type { Load } from "./peers.js";
+import { LONGEST_BLOCK } from "./postgres.js";
 import { type RunFailure, RunProcessor } from "./processor.js";
 
 /** The longest wait before a run that failed is tried again, in milliseconds. */
@@ -52,18 +54,26 @@ interface Line {
  * It starts at once. Needs the packages `bullmq` and `pg`, or `ioredis`.
  *
  * @example
- * ```js
- * import { Worker } from "waymark/worker";
+ * ```ts compile
+ * import { StateGraph } from "waymark";
  * import { PostgresStore } from "waymark/stores/postgres";
+ * import { Worker } from "waymark/worker";
  *
- * const url = process.env.DATABASE_URL;
+ * const article = new StateGraph<{ text: string }>({ name: "article" })
+ *   .addNode("write", () => ({ text: "On cairns" }))
+ *   .setEntryPoint("write")
+ *   .setExitPoint("write");
+ *
+ * const connection = "postgres://localhost/app";
  * const worker = new Worker({
  *   graphs: [article],
- *   store: new PostgresStore({ client: url }),
- *   connection: url,
+ *   store: new PostgresStore({ client: connection }),
+ *   connection,
  *   drainOn: ["SIGTERM"],
  * });
  * await worker.ready();
+ * console.log(await worker.health());
+ * await worker.close();
  * ```
  */
 export class Worker {
@@ -183,7 +193,7 @@ export class Worker {
       stalledInterval: times.check,
       maxStalledCount: UNLIMITED,
       runRetryDelay: Math.min(1000, Math.ceil(lease / 4)),
-      drainDelay: 1,
+      drainDelay: LONGEST_BLOCK,
       settings: {
         backoffStrategy: (_made, _type, error) =>
           (error as RunFailure).retryAfter ?? Math.ceil(backoff),
@@ -252,15 +262,4 @@ export class Worker {
     this.#lastError = error;
     this.#settings.onError(error);
   }
-}
-
-/** Whether something is done within so many milliseconds. */
-async function inTime(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  let cancel = (): void => {};
-  const late = new Promise<false>((resolve) => {
-    cancel = after(ms, () => resolve(false));
-  });
-  const isDone = await Promise.race([promise.then(() => true as const), late]);
-  cancel();
-  return isDone;
 }

@@ -1,11 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { CheckpointConflictError, ExecutionError, MemoryStore, State } from "waymark";
+import { useFakeClock } from "waymark/testing";
 import { Client } from "waymark/worker";
 import { ActiveRun } from "../../src/worker/active-run.js";
 import { fenced, leaseTimes } from "../../src/worker/lease.js";
 import { health } from "../../src/worker/metrics.js";
 import { jobIdOf, runIdOf } from "../../src/worker/names.js";
 import { judge } from "../../src/worker/outcome.js";
+import { calm, renewOneByOne } from "../../src/worker/postgres.js";
 import { failedError } from "../../src/worker/run-error.js";
 
 describe("job ids", () => {
@@ -81,12 +83,76 @@ describe("health", () => {
   test("is bad when the queue does not answer", async () => {
     const silent = line(() => new Promise(() => {}));
     const cut = { ok: false, state: "cut-off", running: 0, lastError: "no answer" };
-    expect(await health({ ...of, lines: [silent] })).toEqual(cut);
+    const clock = useFakeClock();
+    const asked = health({ ...of, lines: [silent] });
+    await clock.advance(2000);
+    clock.restore();
+    expect(await asked).toEqual(cut);
     expect(await health({ ...of, lines: [line(async () => Promise.reject(new Error()))] })).toEqual(
       cut,
     );
   });
 });
+
+describe("many workers on Postgres", () => {
+  test("renew the lock of each job by a statement of its own", async () => {
+    const renewed: string[][] = [];
+    const backend = {
+      extendLock: async (...args: [string, string, number]) => {
+        renewed.push(args.map(String));
+        return args[0] === "b" ? 0 : 1;
+      },
+      extendLocks: async (): Promise<string[]> => Promise.reject(new Error("several rows")),
+    };
+    renewOneByOne(backend);
+    expect(await (backend as Locks).extendLocks(["a", "b"], ["x", "y"], 9)).toEqual(["b"]);
+    expect(renewed).toEqual([
+      ["a", "x", "9"],
+      ["b", "y", "9"],
+    ]);
+  });
+
+  test("rest longer each time they are woken in vain, and not once they get a job", async () => {
+    const clock = useFakeClock();
+    let job: object | null = null;
+    let marker: object | null = { score: 0 };
+    const backend = {
+      moveToActive: async () => [job, "", 0, 0],
+      waitForJob: async () => marker,
+    } as unknown as Waiting;
+    calm(backend);
+    /** Listens and asks once; whether it rests for `ms` first. */
+    const restsFor = async (ms: number): Promise<boolean> => {
+      const waiting = backend.waitForJob(5);
+      const isResting = clock.waiting === 1;
+      await clock.advance(ms / 2 - 1);
+      const isStill = clock.waiting === 1;
+      await clock.advance(ms / 2 + 1);
+      await waiting;
+      await backend.moveToActive("token");
+      return isResting && isStill;
+    };
+    try {
+      expect(await restsFor(1)).toBe(false);
+      expect(await restsFor(2)).toBe(false);
+      for (const ms of [4, 8, 16, 32, 64, 128, 256, 512, 1000, 1000]) {
+        expect(await restsFor(ms)).toBe(true);
+      }
+      // Nobody woke it: it came to look by itself.
+      marker = null;
+      expect(await restsFor(1000)).toBe(true);
+      expect(await restsFor(1000)).toBe(true);
+      job = {};
+      expect(await restsFor(1000)).toBe(true);
+      expect(await restsFor(4)).toBe(false);
+    } finally {
+      clock.restore();
+    }
+  });
+});
+
+type Locks = Parameters<typeof renewOneByOne>[0];
+type Waiting = Parameters<typeof calm>[0];
 
 /** Stands in for BullMQ on Redis, and remembers what it was made with. */
 function fakeBullMQ() {

@@ -1,0 +1,14 @@
+import { after } from "../clock.js";
+
+/** Whether something is done within so many milliseconds; rejects when it fails within them. */
+export async function inTime(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  let cancel = (): void => {};
+  const late = new Promise<false>((resolve) => {
+    cancel = after(ms, () => resolve(false));
+  });
+  try {
+    return await Promise.race([promise.then(() => true as const), late]);
+  } finally {
+    cancel();
+  }
+}
