@@ -61,7 +61,9 @@ function legend(tables) {
     roles.has("peer") && "orange peers",
     roles.has("reference") && "blue the rest",
   ];
-  return `Medians, logarithmic scale, shorter is better: ${colours.filter(Boolean).join(", ")}.`;
+  // So many in a second: the more the better.
+  const better = tables.every(({ unit }) => unit.endsWith("/s")) ? "longer" : "shorter";
+  return `Medians, logarithmic scale, ${better} is better: ${colours.filter(Boolean).join(", ")}.`;
 }
 
 function clip(text, most) {

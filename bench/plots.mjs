@@ -33,8 +33,8 @@ function plotsOf(results, { name, title, tables }) {
   const groups =
     named.length > 0
       ? named.map((plot) => [plot.title, tablesOf(results, name, plot.tables)])
-      : [...new Set(tables.map(({ unit }) => unit))].map((unit) => [
-          title,
+      : [...new Set(tables.map(({ unit }) => unit))].map((unit, _, { length }) => [
+          length === 1 ? title : `${title}, ${unit}`,
           tables.filter((table) => table.unit === unit),
         ]);
   return groups

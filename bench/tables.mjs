@@ -13,6 +13,7 @@ const stores = [
   ],
   ["`JournalStore`", "journal", /^one run, a state of/],
   ["`JournalStore`, 100 runs at once", "journal", /^100 runs at once/],
+  ["`PostgresStore`, PGlite", "pglite", /^one run, a state of/],
   ["`PostgresStore`, a server", "postgres", /^one run, a state of/],
   ["`PostgresStore`, a server, 100 runs at once", "postgres", /^100 runs at once/],
 ];
