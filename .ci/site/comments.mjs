@@ -87,6 +87,25 @@ export function addThrows(project) {
   }
 }
 
+/** The names of errors in what is thrown lead to their pages. */
+export function linkThrows(project) {
+  const classes = project.getReflectionsByKind(ReflectionKind.Class);
+  const pages = new Map(classes.map((one) => [one.name, one]));
+  const linked = (part) =>
+    part.text
+      .split(/\b([A-Z]\w*Error)\b/)
+      .map((text) =>
+        pages.has(text)
+          ? { kind: "inline-tag", tag: "@link", text, target: pages.get(text) }
+          : { kind: "text", text },
+      );
+  for (const { comment } of project.getReflectionsByKind(ReflectionKind.SomeSignature)) {
+    for (const tag of comment?.getTags("@throws") ?? []) {
+      tag.content = tag.content.flatMap((part) => (part.kind === "text" ? linked(part) : [part]));
+    }
+  }
+}
+
 function namesIn(tags) {
   return tags.flatMap(({ content }) =>
     content.flatMap(({ text }) => [...text.matchAll(errors)].map(([name]) => name)),

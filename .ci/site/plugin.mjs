@@ -13,7 +13,7 @@ import {
   ReflectionKind,
   RendererEvent,
 } from "typedoc";
-import { addExamples, addThrows, documentedOf } from "./comments.mjs";
+import { addExamples, addThrows, documentedOf, linkThrows } from "./comments.mjs";
 
 const require = createRequire(import.meta.url);
 const root = join(import.meta.dirname, "../..");
@@ -132,6 +132,7 @@ export function load(app) {
     ({ project }) => {
       addExamples(project, app.serializer, app.logger);
       addThrows(project);
+      linkThrows(project);
     },
     -1000,
   );

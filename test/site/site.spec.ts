@@ -211,6 +211,22 @@ describe("diagrams", () => {
   });
 });
 
+test("a method says what it throws, and leads there", async () => {
+  await visit("classes/waymark.MemoryStore.html", { viewport: desktop }, async (page) => {
+    // It implements CheckpointStore.load, whose comment says so.
+    const load = page.locator(".tsd-member:has(#load)");
+    const link = load.locator("a", { hasText: "CheckpointNotFoundError" });
+    expect(await link.getAttribute("href")).toContain("waymark.CheckpointNotFoundError.html");
+  });
+});
+
+test("a type leads to an example of what uses it", async () => {
+  await visit("interfaces/waymark.ChainOptions.html", { viewport: desktop }, async (page) => {
+    const link = page.locator(".tsd-tag-example a", { hasText: "chain" });
+    expect(await link.getAttribute("href")).toContain("functions/waymark.chain.html");
+  });
+});
+
 test("light and dark are two", async () => {
   const grounds: string[] = [];
   for (const colorScheme of ["light", "dark"] as const) {
