@@ -114,6 +114,12 @@ export class AppendFile {
   /** Lets go of the file once nothing waits any more; another piece opens it again. */
   async close(): Promise<void> {
     await this.flush();
+    // No piece came after the last that was dropped: it must be told all the same.
+    if (this.#notice() !== "" && performance.now() >= this.#retryAt) {
+      this.#queue.push("");
+      this.#drain();
+      await this.flush();
+    }
     try {
       this.#look();
     } catch (error) {
@@ -149,11 +155,11 @@ export class AppendFile {
 
   #writeNow(piece: string): void {
     const { path, isFull } = this.#options;
-    if (isFull?.(path, this.#size, piece.length, this.#inode)) this.#shut();
-    const target = this.#open();
-    if (target === undefined) throw new Error(`${path} is no file any more`);
     const { dropped } = this;
     const bytes = Buffer.from(this.#notice() + piece);
+    if (isFull?.(path, this.#size, bytes.length, this.#inode)) this.#shut();
+    const target = this.#open();
+    if (target === undefined) throw new Error(`${path} is no file any more`);
     for (let at = 0; at < bytes.length; ) at += writeSync(target, bytes, at);
     this.#noticed = dropped;
     this.#size += bytes.length;
@@ -205,7 +211,7 @@ export class AppendFile {
             this.#noticed = dropped;
           }
         } catch (error) {
-          this.#failed(error, batch.length);
+          this.#failed(error, batch.filter((piece) => piece !== "").length);
           return;
         } finally {
           for (const piece of batch) this.#pending -= piece.length;

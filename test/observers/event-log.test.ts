@@ -277,6 +277,18 @@ describe("rotation", () => {
     );
   });
 
+  test("counts bytes, not characters", async () => {
+    const path = newPath();
+    const log = eventLog({ path, maxBytes: 1024 });
+    for (let step = 0; step < 20; step++) {
+      log.onEvent(event("node.start", "r", { node: "é".repeat(150), step }));
+    }
+    await log.close();
+    for (const name of readdirSync(join(path, ".."))) {
+      expect(statSync(join(path, "..", name)).size).toBeLessThan(1025);
+    }
+  });
+
   test("keeps as many files as it is told", async () => {
     const path = newPath();
     const log = eventLog({ path, maxBytes: 1024, maxFiles: 3 });
@@ -330,6 +342,28 @@ describe("when the disk does not keep up", () => {
     const notices = lines.filter((line) => line.event === "log.dropped");
     expect(notices.reduce((sum, { count }) => sum + count, 0)).toBe(dropped);
     expect(lines.at(-1)).toMatchObject({ event: "node.start", run: "r" });
+  });
+
+  test("the log says what is missing also when nothing comes after it", async () => {
+    const path = newPath();
+    let time = 0;
+    let slow = 150;
+    vi.spyOn(performance, "now").mockImplementation(() => {
+      time += slow;
+      return time;
+    });
+    const log = eventLog({ path, maxPendingBytes: 0 });
+    for (let step = 0; step < 5; step++) {
+      if (step === 2) slow = 0;
+      log.onEvent(start("r", step));
+    }
+    expect(log.dropped).toBe(3);
+    await log.close();
+    expect(linesOf(path).map(({ event, count }) => count ?? event)).toEqual([
+      "node.start",
+      "node.start",
+      3,
+    ]);
   });
 
   test("after two slow writes lines go to the background for a while, in their order", async () => {

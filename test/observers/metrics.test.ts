@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { type AnyEvent, MemoryStore, State, StateGraph } from "../../src/index.js";
 import { Histogram } from "../../src/observers/metrics/histogram.js";
 import { metrics } from "../../src/observers/metrics.js";
@@ -99,6 +99,18 @@ describe("a snapshot", () => {
     meter.onEvent(event("checkpoint.delete", "unknown", { node: "n", step: 1 }));
     expect(meter.snapshot().storage).toEqual({ bytesWritten: 650, bytesInUse: 50 });
     expect(meter.snapshot().checkpoints.bytes).toMatchObject({ count: 4, min: 50, max: 300 });
+  });
+
+  test("a store that keeps everything takes no memory to count", () => {
+    const meter = metrics({ keep: Number.POSITIVE_INFINITY });
+    const push = vi.spyOn(Array.prototype, "push");
+    for (let count = 0; count < 100; count++) meter.onEvent(save("a", 10));
+    const { length } = push.mock.calls;
+    push.mockRestore();
+    expect(length).toBe(0);
+    expect(meter.snapshot().storage).toEqual({ bytesWritten: 1000, bytesInUse: 1000 });
+    meter.onEvent(event("checkpoint.delete", "a", { node: "n", step: 1 }));
+    expect(meter.snapshot().storage.bytesInUse).toBe(0);
   });
 
   test("frequency looks back one minute", async () => {

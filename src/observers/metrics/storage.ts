@@ -32,7 +32,8 @@ export class StorageUse {
   save(runId: string, bytes: number): void {
     this.#written += bytes;
     const kept = this.#runs.get(runId) ?? this.#remember(runId);
-    kept.sizes.push(bytes);
+    // Where all are kept, none will have to be taken off again.
+    if (this.#keep < Number.POSITIVE_INFINITY) kept.sizes.push(bytes);
     const gone = kept.sizes.length > this.#keep ? (kept.sizes.shift() ?? 0) : 0;
     kept.total += bytes - gone;
     this.#inUse += bytes - gone;
