@@ -228,6 +228,11 @@ export function checkAt(at: CheckpointAt): void {
   }
 }
 
+/** Whether the newest checkpoint was asked for. */
+export function isNewest({ step, checkpointId }: CheckpointAt): boolean {
+  return step === undefined && checkpointId === undefined;
+}
+
 /** Whether a checkpoint is the one that was asked for. */
 export function isAt(at: CheckpointAt, entry: { step: number; checkpointId: string }): boolean {
   return (

@@ -47,7 +47,7 @@ import { Quarantine } from "./journal/quarantine.js";
 import { JournalReader } from "./journal/reader.js";
 import { RecordCodec } from "./journal/record.js";
 import { Resolver } from "./journal/resolver.js";
-import { type FoundRun, findJournalRuns, type RunsSettings } from "./journal/runs.js";
+import { type FoundRun, findJournalRuns, type RunsSettings, summaryOf } from "./journal/runs.js";
 import { JournalWriter } from "./journal/writer.js";
 
 export type { FlushInterval, JournalStoreOptions };
@@ -146,6 +146,7 @@ export class JournalStore implements CheckpointStore {
     this.#writer = new JournalWriter({
       ...shared,
       committer,
+      reader: this.#reader,
       compactor: this.#compactor,
       checkSize,
     });
@@ -202,7 +203,7 @@ export class JournalStore implements CheckpointStore {
 
   /** The ids of all runs. */
   async list(): Promise<string[]> {
-    return (await this.#runs()).map(({ summary }) => summary.runId);
+    return (await this.#runs()).map(({ runId }) => runId);
   }
 
   /** The checkpoints of a run, newest first, out of their headers; no State is read. */
@@ -214,13 +215,12 @@ export class JournalStore implements CheckpointStore {
 
   /** The runs that fit a filter, most recent first. */
   async runs(filter?: RunFilter): Promise<RunSummary[]> {
-    const runs = (await this.#runs()).map(({ summary }) => summary);
-    return filterRuns(runs, filter);
+    return filterRuns([...(await this.#summaries()).keys()], filter);
   }
 
   /** Removes old runs that are finished; a run that was saved to meanwhile is left alone. */
   async prune(retention: Retention): Promise<string[]> {
-    const heads = new Map((await this.#runs()).map(({ summary, head }) => [summary, head]));
+    const heads = await this.#summaries();
     const removed: string[] = [];
     for (const run of prunable([...heads.keys()], retention)) {
       const isGone =
@@ -275,6 +275,12 @@ export class JournalStore implements CheckpointStore {
   async #runs(): Promise<FoundRun[]> {
     await this.#follow();
     return findJournalRuns(this.#parts);
+  }
+
+  /** The runs whose newest record can be read, each with its id. */
+  async #summaries(): Promise<Map<RunSummary, string>> {
+    const found = (await this.#runs()).flatMap(({ newest }) => newest ?? []);
+    return new Map(found.map((newest) => [summaryOf(newest), newest.checkpointId]));
   }
 
   /** Compacts all sealed files of the log but the newest few. One at a time. */

@@ -81,6 +81,16 @@ export class CrashDisk {
     return node;
   }
 
+  /** @internal How many names a file or folder has. */
+  namesOf(node: Node): number {
+    const count = (folder: FolderNode): number =>
+      [...folder.entries.values()].reduce(
+        (sum, one) => sum + Number(one === node) + (one.kind === "folder" ? count(one) : 0),
+        0,
+      );
+    return count(this.#root);
+  }
+
   /** @internal */
   folderOf(path: string): FolderNode {
     const folder = this.find(dirname(path));
@@ -218,7 +228,7 @@ class MountedDisk implements FileSystem {
 
   async stat(file: number): Promise<FileInfo> {
     await this.#gate("stat", "");
-    return infoOf(this.#node(file));
+    return this.#info(this.#node(file));
   }
 
   async close(file: number): Promise<void> {
@@ -233,7 +243,7 @@ class MountedDisk implements FileSystem {
 
   async lstat(path: string): Promise<FileInfo> {
     await this.#gate("lstat", path);
-    return infoOf(this.#disk.find(path));
+    return this.#info(this.#disk.find(path));
   }
 
   async readdir(path: string): Promise<string[]> {
@@ -282,6 +292,12 @@ class MountedDisk implements FileSystem {
     return heads;
   }
 
+  #info(node: Node): FileInfo {
+    const size = node.kind === "file" ? node.bytes.length : 0;
+    const names = this.#disk.namesOf(node);
+    return { kind: node.kind, id: String(node.number), size, names, modified: 0 };
+  }
+
   #opened(node: Node): number {
     this.#open.set(++this.#files, node);
     return this.#files;
@@ -307,11 +323,6 @@ export function systemError(code: string, path = ""): Error {
 function bytesOf(node: Node): Uint8Array {
   if (node.kind === "folder") throw systemError("EISDIR");
   return node.bytes;
-}
-
-function infoOf(node: Node): FileInfo {
-  const size = node.kind === "file" ? node.bytes.length : 0;
-  return { kind: node.kind, id: String(node.number), size, modified: 0 };
 }
 
 function copy(node: Node): Node {

@@ -2,8 +2,14 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
-import { type AnyEvent, type EventMap, type EventType, State, type StoreContext } from "waymark";
-import type { FileStore } from "waymark/stores/file";
+import {
+  type AnyEvent,
+  type CheckpointStore,
+  type EventMap,
+  type EventType,
+  State,
+  type StoreContext,
+} from "waymark";
 
 const folders: string[] = [];
 
@@ -25,13 +31,13 @@ export interface Count {
 
 /** Saves a run so many times; the data of each counts up. */
 export async function saveTimes(
-  store: FileStore,
+  store: CheckpointStore,
   times: number,
   runId = "run",
 ): Promise<State<Count>> {
   let state = State.create<Count>({ n: 0 }, { runId });
   for (let n = 1; n <= times; n++) state = await store.save(state.set("n", n));
-  await store.close();
+  await store.close?.();
   return state;
 }
 

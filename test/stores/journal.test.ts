@@ -1,9 +1,9 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import { type AnyEvent, State, StateGraph } from "waymark";
+import { State, StateGraph } from "waymark";
 import { FileStore } from "waymark/stores/file";
 import { JournalStore, type JournalStoreOptions } from "waymark/stores/journal";
 import { stateData } from "../arbitraries.js";
@@ -221,105 +221,6 @@ describe("what is loaded", () => {
     expect((await new JournalStore({ root: store.root }).load("run")).toJSON()).toEqual(
       again.toJSON(),
     );
-  });
-});
-
-describe("what is corrupt", () => {
-  /** A run of six records, the middle one a snapshot: 1 whole, 2 and 3 patches, 4 whole, 5 and 6 patches. */
-  async function six(): Promise<{ store: JournalStore; path: string; lines: string[] }> {
-    const store = open({ snapshotEvery: 3, keep: 10 });
-    await sayOften(store, talk(30), 6);
-    await store.close();
-    const path = join(store.root, ".log/log_0001.jsonl");
-    return { store, path, lines: readFileSync(path, "utf8").split("\n").filter(Boolean) };
-  }
-
-  async function loadAll(root: string) {
-    const events: AnyEvent["type"][] = [];
-    const store = new JournalStore({ root, keep: 10, snapshotEvery: 3 });
-    const newest = await store.load<Talk>("run", {}, { emit: (type) => events.push(type) });
-    const loadable: number[] = [];
-    for (const { checkpointId, sequence } of await store.history("run")) {
-      const loaded = await store.load("run", { checkpointId }).catch(() => undefined);
-      if (loaded !== undefined) loadable.push(sequence);
-    }
-    return { store, newest, loadable, events };
-  }
-
-  test.each([
-    [1, 6, [6, 5, 4]],
-    [2, 6, [6, 5, 4, 1]],
-    [4, 3, [3, 2, 1]],
-    [5, 4, [4, 3, 2, 1]],
-    [6, 5, [5, 4, 3, 2, 1]],
-  ])(
-    "of six records, when the %ith is: all that does not need it stays usable",
-    async (bad, n, usable) => {
-      const { store, path, lines } = await six();
-      const broken = lines.map((line, index) =>
-        index === bad - 1 ? line.replace("no path", "na path") : line,
-      );
-      writeFileSync(path, `\n${broken.join("\n")}\n`);
-      const { newest, loadable, events, store: again } = await loadAll(store.root);
-      expect(newest.data.n).toBe(n);
-      expect(loadable).toEqual(usable);
-      if (bad > 3) expect(events).toContain("checkpoint.quarantine");
-      // It goes on after all that was ever there.
-      expect((await again.save(say(newest))).sequence).toBe(7);
-      expect((await new JournalStore({ root: store.root }).load<Talk>("run")).data.n).toBe(n + 1);
-    },
-  );
-
-  test("a flipped bit anywhere is found, or the State does not need it", async () => {
-    const store = open({ keep: 5 });
-    const states = [await store.save(State.create({ n: 0 }, { runId: "run" }))];
-    for (let n = 1; n < 4; n++)
-      states.push(await store.save((states.at(-1) as State<{ n: number }>).set("n", n)));
-    await store.close();
-    const path = join(store.root, ".log/log_0001.jsonl");
-    const bytes = readFileSync(path);
-    const texts = new Set(states.map((state) => JSON.stringify(state.data)));
-    for (let at = 0; at < bytes.length; at += 3) {
-      const flipped = Buffer.from(bytes);
-      flipped[at] = (flipped[at] ?? 0) ^ (1 << (at % 8));
-      writeFileSync(path, flipped);
-      const again = new JournalStore({ root: store.root, durability: "os" });
-      const loaded = await again.load("run").catch((error: { code: string }) => error.code);
-      if (loaded instanceof State) expect(texts).toContain(JSON.stringify(loaded.data));
-      else expect(["CHECKPOINT_CORRUPT", "CHECKPOINT_NOT_FOUND"]).toContain(loaded);
-      await again.close();
-    }
-  });
-
-  test("a torn tail is cut off without a word, at every byte", async () => {
-    const { store, path, lines } = await six();
-    const last = `${lines.at(-1)}\n`;
-    const before = Buffer.from(`\n${lines.slice(0, -1).join("\n")}\n`);
-    for (let length = 0; length < last.length; length += 7) {
-      writeFileSync(path, Buffer.concat([before, Buffer.from(last.slice(0, length))]));
-      const events: string[] = [];
-      const again = new JournalStore({ root: store.root, durability: "os", keep: 10 });
-      const loaded = await again.load<Talk>("run", {}, { emit: (type) => events.push(type) });
-      expect([loaded.data.n, events]).toEqual([5, []]);
-      const saved = await again.save(say(loaded));
-      await again.close();
-      expect((await again.load("run", {}, { emit: (type) => events.push(type) })).toJSON()).toEqual(
-        saved.toJSON(),
-      );
-      expect(events).toEqual([]);
-      await again.close();
-    }
-  });
-
-  test("when nothing is left, the error lists what was wrong", async () => {
-    const store = open();
-    await store.save(talk(1));
-    await store.close();
-    const path = join(store.root, ".log/log_0001.jsonl");
-    writeFileSync(path, readFileSync(path, "utf8").replace("no path", "na path"));
-    const again = new JournalStore({ root: store.root });
-    await expect(again.load("run")).rejects.toMatchObject({ code: "CHECKPOINT_CORRUPT" });
-    expect(filesOf(again).filter((name) => name.includes("quarantine"))).toHaveLength(1);
   });
 });
 

@@ -26,7 +26,7 @@ export async function list(fs: FileSystem, folder: string): Promise<Listing | un
   const quarantined = names.includes(QUARANTINE)
     ? ((await namesIn(fs, join(folder, QUARANTINE))) ?? [])
     : [];
-  const checkpoints = names.flatMap((name) => sequenceOf(name) ?? []).sort((a, b) => a - b);
+  const checkpoints = sequencesIn(names);
   const aside = quarantined.map((name) => quarantinedSequence(name) ?? 0);
   return {
     checkpoints,
@@ -34,6 +34,11 @@ export async function list(fs: FileSystem, folder: string): Promise<Listing | un
     quarantined,
     temporaries: names.filter((name) => ownerOf(name) !== undefined),
   };
+}
+
+/** The sequences that have a file among these names, oldest first. */
+export function sequencesIn(names: readonly string[]): number[] {
+  return names.flatMap((name) => sequenceOf(name) ?? []).sort((a, b) => a - b);
 }
 
 /** The names in a folder; `undefined` when it is not there. A link to a folder is not followed. */

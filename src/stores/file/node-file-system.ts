@@ -149,6 +149,7 @@ function toInfo(stats: BigIntStats): FileInfo {
     kind,
     id: `${stats.dev}:${stats.ino}`,
     size: Number(stats.size),
+    names: Number(stats.nlink),
     modified: Number(stats.mtimeMs),
   };
 }

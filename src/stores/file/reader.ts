@@ -3,7 +3,7 @@ import {
   type CheckpointAt,
   type HistoryEntry,
   isAt,
-  notFound,
+  isNewest,
   type StoreContext,
 } from "../../checkpoint/store.js";
 import type { DocumentCodec } from "../../codecs/document.js";
@@ -12,6 +12,7 @@ import type { State } from "../../state/state.js";
 import type { FileSystem } from "./file-system.js";
 import { checkpointName, QUARANTINE } from "./layout.js";
 import { type Listing, list } from "./listing.js";
+import { nothingLeft } from "./nothing-left.js";
 import { quarantine } from "./quarantine.js";
 import { headersOf, readRecord } from "./record.js";
 
@@ -59,7 +60,10 @@ export class RunReader {
       const found = await this.#newest<D>(listing, at, corrupt, emit);
       if (found === "changed") continue;
       if (found !== undefined) return found;
-      throw this.#nothingLeft(listing, at, corrupt);
+      const runId = this.#runId;
+      const faults = corrupt.map(({ error }) => error);
+      const [aside, quarantined] = [join(this.#folder, QUARANTINE), listing?.quarantined ?? []];
+      throw nothingLeft({ runId, at, faults, aside, quarantined });
     }
     throw new Error(`${this.#folder} changed ${ATTEMPTS} times while it was read`);
   }
@@ -85,8 +89,7 @@ export class RunReader {
     corrupt: Corrupt[],
     emit: StoreContext["emit"],
   ): Promise<State<D> | "changed" | undefined> {
-    const isAny = at.step === undefined && at.checkpointId === undefined;
-    for (const sequence of await this.#candidates(listing?.checkpoints ?? [], at, isAny)) {
+    for (const sequence of await this.#candidates(listing?.checkpoints ?? [], at)) {
       const path = join(this.#folder, checkpointName(sequence));
       if (corrupt.some(({ file }) => file === path)) continue;
       const read = await this.#read<D>(path, sequence);
@@ -96,7 +99,7 @@ export class RunReader {
         corrupt.push({ file: path, error: read });
       } else if (isAt(at, read)) {
         // What comes next goes after all that was ever there, also after what is in quarantine now.
-        const place = isAny ? (listing?.newest ?? sequence) : sequence;
+        const place = isNewest(at) ? (listing?.newest ?? sequence) : sequence;
         const { checkpointId, bytes } = read;
         return read.savedAs({ checkpointId, sequence: place, bytes });
       }
@@ -105,13 +108,9 @@ export class RunReader {
   }
 
   /** Which files to read, newest first: those whose header fits, and those that have none to look at. */
-  async #candidates(
-    checkpoints: readonly number[],
-    at: CheckpointAt,
-    isAny: boolean,
-  ): Promise<number[]> {
+  async #candidates(checkpoints: readonly number[], at: CheckpointAt): Promise<number[]> {
     const sequences = [...checkpoints].reverse();
-    if (isAny) return sequences;
+    if (isNewest(at)) return sequences;
     const headers = await headersOf(this.#settings.fs, this.#folder, this.#runId, sequences);
     return sequences.filter((_, index) => {
       const header = headers[index]?.header;
@@ -160,26 +159,5 @@ export class RunReader {
       emit?.("checkpoint.error", { action: "load", node: "", error: problem });
       return true;
     }
-  }
-
-  #nothingLeft(listing: Listing | undefined, at: CheckpointAt, corrupt: readonly Corrupt[]): Error {
-    const aside = join(this.#folder, QUARANTINE);
-    const [first] = corrupt;
-    if (first !== undefined) {
-      const reasons = corrupt.map(({ error }) => error.message).join("; ");
-      return new CheckpointCorruptionError(
-        `run ${JSON.stringify(this.#runId)} has no checkpoint left that is whole: ${reasons}. They are in ${aside}`,
-        { expected: first.error.expected, actual: first.error.actual, cause: first.error },
-      );
-    }
-    const isAny = at.step === undefined && at.checkpointId === undefined;
-    const { checkpoints = [], quarantined = [] } = listing ?? {};
-    if (!isAny || checkpoints.length > 0 || quarantined.length === 0) {
-      return notFound(this.#runId, at);
-    }
-    return new CheckpointCorruptionError(
-      `run ${JSON.stringify(this.#runId)} has only corrupt checkpoints, in ${aside}: ${quarantined.join(", ")}`,
-      { expected: "a checkpoint that is whole", actual: "none outside of quarantine" },
-    );
   }
 }

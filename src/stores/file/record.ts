@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { DocumentCodec, type DocumentHeader } from "../../codecs/document.js";
-import { codeOf, type FileSystem } from "./file-system.js";
+import type { FileSystem } from "./file-system.js";
 import { checkpointName } from "./layout.js";
-import { refused } from "./listing.js";
+import { withFile } from "./open-file.js";
 
 /** Enough for a header whose names are not extraordinarily long; then for any. */
 const HEAD_SIZES = [4 * 1024, 256 * 1024];
@@ -45,31 +45,12 @@ export async function headersOf(
 /**
  * The bytes of a checkpoint's file; `undefined` when it is gone.
  *
- * @throws CheckpointCorruptionError when it is not a file, or too large to be one of ours.
+ * @throws CheckpointCorruptionError when it is not a file.
  * @throws the file system's own error, which names the file, when it can't be read.
  */
-export async function readRecord(fs: FileSystem, path: string): Promise<Uint8Array | undefined> {
-  let file: number | undefined;
-  try {
-    file = await fs.open(path);
-    const { kind, size } = await fs.stat(file);
-    if (kind !== "file") throw refused(path, "a file", kind);
+export function readRecord(fs: FileSystem, path: string): Promise<Uint8Array | undefined> {
+  return withFile(fs, path, (file, size) => {
     if (size > MAX_SIZE) throw new RangeError(`it has ${size} bytes, too many for a checkpoint`);
-    return await fs.read(file, size);
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    if (codeOf(error) === "ELOOP") throw refused(path, "a file", "other");
-    throw named(error, path);
-  } finally {
-    if (file !== undefined) await fs.close(file);
-  }
-}
-
-/** The same error, with the file's name in its message where it has none. */
-function named(error: unknown, path: string): unknown {
-  if (!(error instanceof Error) || error.message.includes(path)) return error;
-  const { message } = error;
-  return Object.assign(new Error(`${path} can't be read: ${message}`, { cause: error }), {
-    code: codeOf(error),
+    return fs.read(file, size);
   });
 }

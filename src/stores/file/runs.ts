@@ -3,7 +3,7 @@ import type { RunSummary } from "../../checkpoint/store.js";
 import type { DocumentHeader } from "../../codecs/document.js";
 import { type FileSystem, unless } from "./file-system.js";
 import { runOf } from "./layout.js";
-import { list, namesIn } from "./listing.js";
+import { namesIn, sequencesIn } from "./listing.js";
 import { headersOf } from "./record.js";
 
 /** How many folders to look into at once. */
@@ -33,8 +33,9 @@ async function findRun(
 ): Promise<FoundRun | undefined> {
   const found = await unless(["ENOENT"], fs.lstat(folder), undefined);
   // A file, or a link that leads elsewhere, is nobody's run.
-  const listing = found?.kind === "folder" ? await list(fs, folder) : undefined;
-  const { checkpoints = [] } = listing ?? {};
+  if (found?.kind !== "folder") return undefined;
+  // Only the names: what else is wrong with one run must not hide the others.
+  const checkpoints = sequencesIn(await unless(["ENOENT"], fs.readdir(folder), []));
   if (checkpoints.length === 0) return undefined;
   const run = runOf(name);
   if (typeof run === "object") return { runId: run.runId, folder, checkpoints };

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { type FileSystem, unless } from "../file/file-system.js";
 import { namesIn } from "../file/listing.js";
+import { withFile } from "../file/open-file.js";
 import { reserve } from "../file/reserve.js";
 import { syncFolder } from "../file/sync.js";
 import { anchorsName, anchorsNumber, temporaryRecordsName } from "./layout.js";
@@ -65,17 +66,12 @@ export class AnchorsFile {
       if (numbers.length === 0) return none;
       for (const number of numbers.reverse()) {
         if (this.#last.number === number) return this.#last;
-        const file = await unless(["ENOENT"], fs.open(this.#path(number)), undefined);
-        if (file === undefined) break;
-        try {
-          const { size } = await fs.stat(file);
-          // Where there are no links, a name can be taken before anything is behind it.
-          if (size === 0) continue;
-          this.#last = parse(toBuffer(await fs.read(file, size)), number);
-          return this.#last;
-        } finally {
-          await fs.close(file);
-        }
+        const bytes = await withFile(fs, this.#path(number), (file, size) => fs.read(file, size));
+        if (bytes === undefined) break;
+        // Where there are no links, a name can be taken before anything is behind it.
+        if (bytes.length === 0) continue;
+        this.#last = parse(toBuffer(bytes), number);
+        return this.#last;
       }
     }
   }

@@ -86,7 +86,7 @@ export class Compactor {
         const oldest = fs.lstat(log.path(numbers[0] ?? 0));
         return (await unless(["ENOENT"], oldest, undefined)) !== undefined;
       };
-      await quarantine.addDamages();
+      await quarantine.addDamages(() => true);
       const moves = await inParallel(views, (view) => this.#move(view, last, isDue));
       const done = moves.flatMap((move) => move ?? []);
       if (done.length < moves.length) return;

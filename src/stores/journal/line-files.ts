@@ -1,6 +1,7 @@
 import { join } from "node:path";
-import { type FileSystem, unless } from "../file/file-system.js";
+import type { FileSystem } from "../file/file-system.js";
 import { folderName } from "../file/layout.js";
+import { withFile } from "../file/open-file.js";
 import { recordsName } from "./layout.js";
 import { toBuffer } from "./line.js";
 import type { Log } from "./log.js";
@@ -41,9 +42,7 @@ export class LineFiles {
       byPath.set(path, [...(byPath.get(path) ?? []), spot]);
     }
     for (const [path, wanted] of byPath) {
-      const file = await unless(["ENOENT"], fs.open(path), undefined);
-      if (file === undefined) return undefined;
-      try {
+      const found = await withFile(fs, path, async (file) => {
         for (const group of grouped(wanted)) {
           const [start, end] = [group[0]?.offset ?? 0, endOf(group.at(-1))];
           const bytes = toBuffer(await fs.read(file, end - start, start));
@@ -52,9 +51,9 @@ export class LineFiles {
             texts.set(spot, bytes.subarray(from, from + spot.length));
           }
         }
-      } finally {
-        await fs.close(file);
-      }
+        return true;
+      });
+      if (found === undefined) return undefined;
     }
     return spots.map((spot) => texts.get(spot) ?? Buffer.alloc(0));
   }

@@ -51,6 +51,8 @@ export interface Damage {
   readonly kind: "damage";
   /** Whether they look like a line that a crash cut off: nobody was told that it was written. */
   readonly torn: boolean;
+  /** The run that it names, if it looks like a line. */
+  readonly run?: string;
   readonly log: number;
   readonly offset: number;
   readonly length: number;
@@ -103,12 +105,17 @@ function hashOf(line: Uint8Array): string {
 
 /** What is wrong with a line; `undefined` when it is, byte by byte, what was written. */
 export function faultOf(line: Buffer): { expected: string; actual: string } | undefined {
-  if (line.toString("latin1", 0, START.length) !== START || line.length <= FRAME)
+  const frame = line.toString("latin1", 0, FRAME);
+  const isFrame =
+    frame.startsWith(START) &&
+    frame.startsWith(HASH, LENGTH_AT + DIGITS) &&
+    frame.startsWith(END, HASH_AT + HASH_LENGTH);
+  if (!isFrame || line.length <= FRAME)
     return { expected: "a line of a journal", actual: "something else" };
-  const expected = line.toString("latin1", HASH_AT, HASH_AT + HASH_LENGTH);
+  const expected = frame.slice(HASH_AT, HASH_AT + HASH_LENGTH);
   const actual = hashOf(line);
   if (expected !== actual) return { expected, actual };
-  const length = line.toString("latin1", LENGTH_AT, LENGTH_AT + DIGITS);
+  const length = frame.slice(LENGTH_AT, LENGTH_AT + DIGITS);
   return Number(length) === line.length
     ? undefined
     : { expected: `${Number(length)} bytes`, actual: `${line.length} bytes` };
@@ -142,7 +149,13 @@ export function scan(
   for (;;) {
     while (bytes[at] === NEWLINE) at++;
     const end = at < bytes.length ? bytes.indexOf(NEWLINE, at) : -1;
-    if (end < 0) return at;
+    if (end < 0) {
+      const rest = bytes.length - at;
+      // All of it is there but its newline: no crash leaves that.
+      if (rest === 0 || (lengthOf(bytes.subarray(at, at + HASH_AT)) ?? rest + 1) > rest) return at;
+      visit(damageAt(bytes, log, at, bytes.length, base));
+      return bytes.length;
+    }
     visit(lineAt(bytes, log, at, end + 1, base) ?? damageAt(bytes, log, at, end, base));
     at = end + 1;
   }
@@ -152,11 +165,16 @@ function damageAt(bytes: Buffer, log: number, at: number, end: number, base: num
   const head = bytes.toString("latin1", at, Math.min(end, at + HASH_AT));
   const begun = head.startsWith(START) ? Number(head.slice(LENGTH_AT, LENGTH_AT + DIGITS)) : 0;
   const torn =
-    begun > end - at ||
+    (begun > end + 1 - at && !isWhole(bytes.subarray(at, end + 1))) ||
     START.startsWith(head) ||
     (head.startsWith(START) && head.length < HASH_AT) ||
     bytes.subarray(at, end).every((byte) => byte === 0);
   return { kind: "damage", torn, log, offset: base + at, length: end - at };
+}
+
+/** Whether all of a line is there, whatever it says of its length. */
+function isWhole(line: Buffer): boolean {
+  return line.toString("latin1", HASH_AT, HASH_AT + HASH_LENGTH) === hashOf(line);
 }
 
 /** Enough for what comes first in most lines. */

@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import { type FileSystem, unless } from "../file/file-system.js";
+import { type OpenFile, openFile } from "../file/open-file.js";
+import { Damages, damageOf } from "./damages.js";
 import { judge } from "./judge.js";
 import { LOG } from "./layout.js";
 import { type Damage, faultOf, type Line, runKey, scan, toBuffer } from "./line.js";
@@ -36,7 +38,7 @@ const ATTEMPTS = 100;
 /** The log, as this process knows it. */
 export class Log {
   readonly views = new Map<string, RunView>();
-  readonly damages: Damage[] = [];
+  readonly damages = new Damages();
   readonly #folder: LogFolder;
   readonly #fs: FileSystem;
   readonly #durable: boolean;
@@ -101,7 +103,11 @@ export class Log {
         if (!(await this.#open())) return;
         continue;
       }
-      const { size } = await this.#fs.stat(active.reader);
+      const { size, names } = await this.#fs.stat(active.reader);
+      if (names === 0) {
+        await this.#close();
+        continue;
+      }
       if (size > active.size || active.scanned < active.size) await this.#scanTo(active, size);
       if (!active.sealed) return;
       await this.#advance(active);
@@ -157,7 +163,8 @@ export class Log {
       sync ? this.#fs.syncData(writer).then(() => undefined, failed) : undefined,
     ]);
     if (outcome !== undefined) throw outcome.error;
-    if (info.size !== expected || active.scanned !== active.size) {
+    // Without a name nobody will ever find it: `follow` looks what has taken its place.
+    if (info.names === 0 || info.size !== expected || active.scanned !== active.size) {
       await this.follow();
       return undefined;
     }
@@ -190,6 +197,22 @@ export class Log {
     await this.follow();
   }
 
+  /** Notes that a line is not what was written. What was known of other runs has to be looked at again. */
+  spoil(line: Line): void {
+    if (!this.damages.add(damageOf(line))) return;
+    for (const view of this.views.values()) if (view.key !== line.run) view.known = undefined;
+  }
+
+  /** Verifies every line; `true` when there are some that are not what was written, and it was not known. Only in turn. */
+  async verify(): Promise<boolean> {
+    let isNew = false;
+    for (const number of this.#files) {
+      isNew = (await this.damages.verify(this.#fs, this.path(number), number)) || isNew;
+    }
+    if (isNew) for (const view of this.views.values()) view.known = undefined;
+    return isNew;
+  }
+
   /** Forgets files that were compacted. Only in turn. */
   forget(numbers: readonly number[]): void {
     this.#forget(numbers);
@@ -204,11 +227,7 @@ export class Log {
     if (numbers.length === 0) return;
     const gone = new Set(numbers);
     this.#files = this.#files.filter((number) => !gone.has(number));
-    this.damages.splice(
-      0,
-      this.damages.length,
-      ...this.damages.filter(({ log }) => !gone.has(log)),
-    );
+    this.damages.forget(gone);
     for (const [key, view] of this.views) {
       const lines = view.lines.filter(({ log }) => !gone.has(log));
       if (lines.length < view.lines.length) {
@@ -250,25 +269,25 @@ export class Log {
     const number = active.number + 1;
     if (!(await this.#folder.hasName(active.number, active.reader))) return this.#close();
     await this.#folder.create(number);
-    const reader = await unless(["ENOENT"], fs.open(this.path(number)), undefined);
-    if (reader === undefined) return this.#close();
+    const next = await openFile(fs, this.path(number));
+    if (next === undefined) return this.#close();
     if (!(await this.#folder.hasName(active.number, active.reader))) {
-      await fs.close(reader).catch(() => {});
+      await fs.close(next.file).catch(() => {});
       return this.#close();
     }
     for (const file of [active.reader, active.writer]) {
       if (file !== undefined) await fs.close(file).catch(() => {});
     }
-    await this.#begin(number, reader);
+    await this.#begin(number, next);
   }
 
   /** Makes a file the one that is written to, and reads what is in it. */
-  async #begin(number: number, reader: number): Promise<Active> {
+  async #begin(number: number, { file: reader, info }: OpenFile): Promise<Active> {
     const rest = { writer: undefined, scanned: 0, size: 0, sealed: false };
     const active: Active = { number, reader, ...rest };
     if (!this.#files.includes(number)) this.#files.push(number);
     this.#active = active;
-    await this.#scanTo(active, (await this.#fs.stat(reader)).size);
+    await this.#scanTo(active, info.size);
     return active;
   }
 
@@ -276,16 +295,16 @@ export class Log {
   async #take(numbers: readonly number[]): Promise<void> {
     const fs = this.#fs;
     for (const number of numbers) {
-      const reader = await unless(["ENOENT"], fs.open(this.path(number)), undefined);
-      if (reader === undefined) return this.#close();
-      const active = await this.#begin(number, reader);
+      const opened = await openFile(fs, this.path(number));
+      if (opened === undefined) return this.#close();
+      const active = await this.#begin(number, opened);
       if (number === numbers.at(-1)) return;
       if (!active.sealed) {
         await this.#folder.seal(number);
-        await this.#scanTo(active, (await fs.stat(reader)).size);
+        await this.#scanTo(active, (await fs.stat(active.reader)).size);
         if (!active.sealed) throw new Error(`${this.path(number)} could not be sealed`);
       }
-      await fs.close(reader).catch(() => {});
+      await fs.close(active.reader).catch(() => {});
     }
   }
 
@@ -309,20 +328,31 @@ export class Log {
       if (faultOf(text) === undefined) active.sealed = true;
       return;
     }
+    // A name that was not seen before may be another one that is broken.
+    const isNew = (this.views.get(line.run)?.lines.length ?? 0) === 0;
+    if (isNew && faultOf(text) !== undefined) {
+      const damage = damageOf(line);
+      this.#damaged(damage);
+      if (damage.run === undefined) return;
+    }
     const view = this.#view(line.run);
     this.note(view, line);
     // What was moved out of the log has taken in all that was in it up to there.
     if (view.known === undefined || active.number <= view.known.movedUpTo) return;
     try {
-      judge(view.known, view.runId, line, text);
+      const problem = judge(view.known, view.runId, line, text);
+      if (problem === "corrupt") this.#damaged(damageOf(line));
+      // Whoever asks for this run looks what is missing.
+      if (problem === "gap") view.known = undefined;
     } catch {
       // Whoever asks for this run will be told; others need not care.
       view.known = undefined;
     }
   }
 
+  /** Notes damage at the end of what was read. */
   #damaged(damage: Damage): void {
-    this.damages.push(damage);
+    this.damages.add(damage);
     for (const { known } of this.views.values()) if (known !== undefined) known.damaged = true;
   }
 }

@@ -1,12 +1,14 @@
 import { join } from "node:path";
 import type { StoreContext } from "../../checkpoint/store.js";
-import { CheckpointCorruptionError } from "../../errors.js";
+import type { CheckpointCorruptionError } from "../../errors.js";
 import { type FileSystem, unless } from "../file/file-system.js";
 import { digits, QUARANTINE } from "../file/layout.js";
+import { namesIn } from "../file/listing.js";
 import { makeFolder } from "../file/make-folder.js";
 import { syncFolder } from "../file/sync.js";
 import type { LineFiles } from "./line-files.js";
 import type { Log } from "./log.js";
+import { corrupt } from "./record.js";
 import type { CorruptLine } from "./view.js";
 
 type Emit = StoreContext["emit"];
@@ -28,20 +30,29 @@ export class Quarantine {
     this.#files = files;
   }
 
+  /** A run's folder for these copies, and what is in it. */
+  async of(runId: string): Promise<{ aside: string; names: readonly string[] }> {
+    const aside = join(this.#files.folder(runId), QUARANTINE);
+    return { aside, names: (await namesIn(this.#fs, aside)) ?? [] };
+  }
+
   /** Copies a line of a run, and tells of it the first time; gives the error for it. */
   async add(runId: string, line: CorruptLine, emit?: Emit): Promise<CheckpointCorruptionError> {
     const { sequence, expected, actual } = line;
     const [text] = (await this.#files.read(runId, [line])) ?? [];
     if (text !== undefined) await this.#copy(this.#files.folder(runId), line, text, emit);
     const path = this.#files.path(runId, line);
-    const message = `record ${sequence} in ${path} is corrupt: expected ${expected}, found ${actual}`;
-    return new CheckpointCorruptionError(message, { expected, actual });
+    return corrupt(sequence === 0 ? path : `record ${sequence} in ${path}`, expected, actual);
   }
 
-  /** Copies what is no line of any run, unless it looks like what a crash leaves behind. */
-  async addDamages(emit?: Emit): Promise<void> {
-    for (const { log: file, offset, length, torn } of this.#log.damages) {
-      if (torn) continue;
+  /**
+   * Copies what is no line of any run, unless it looks like what a crash leaves behind.
+   *
+   * @param isSeenTo - says whether lines that name this run are copied as that run's.
+   */
+  async addDamages(isSeenTo: (run: string) => boolean, emit?: Emit): Promise<void> {
+    for (const { log: file, offset, length, torn, run } of this.#log.damages.all) {
+      if (torn || (run !== undefined && isSeenTo(run))) continue;
       const spot = { file, inLog: true, offset, length };
       const [text] = (await this.#files.read("", [spot])) ?? [];
       const [expected, actual] = ["a line of a journal", "something else"];

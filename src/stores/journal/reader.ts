@@ -1,14 +1,13 @@
-import { join } from "node:path";
 import {
   type CheckpointAt,
   type HistoryEntry,
   isAt,
-  notFound,
+  isNewest,
   type StoreContext,
 } from "../../checkpoint/store.js";
 import { CheckpointCorruptionError } from "../../errors.js";
 import type { State } from "../../state/state.js";
-import { QUARANTINE } from "../file/layout.js";
+import { nothingLeft } from "../file/nothing-left.js";
 import { partsOf } from "./line.js";
 import type { LineFiles } from "./line-files.js";
 import type { Log } from "./log.js";
@@ -68,10 +67,14 @@ export class JournalReader {
       const isSure = corrupt.length === 0 || fresh;
       fresh = true;
       if (state === "changed" || !isSure) return undefined;
-      await quarantine.addDamages(emit);
+      await quarantine.addDamages((run) => run === view.key, emit);
       const faults: CheckpointCorruptionError[] = [];
       for (const line of corrupt) faults.push(await quarantine.add(view.runId, line, emit));
-      if (state === undefined) throw this.#nothingLeft(view.runId, at, faults);
+      if (state === undefined) {
+        const { runId } = view;
+        const { aside, names: quarantined } = await quarantine.of(runId);
+        throw nothingLeft({ runId, at, faults, aside, quarantined });
+      }
       return { state, head: known.head?.id ?? "" };
     });
   }
@@ -90,15 +93,15 @@ export class JournalReader {
     });
   }
 
-  /** The header of a run's newest record that can be read; `null` when it has none. */
-  newest(view: RunView): Promise<RecordHeader | null> {
-    return this.#read(view, async ({ kept }) => {
+  /** The header of a run's newest record that can be read. */
+  newest(view: RunView): Promise<RecordHeader | "unreadable" | "none"> {
+    return this.#read(view, async ({ kept, isEmpty }) => {
       for (const entry of [...kept].reverse()) {
         const headers = await this.headers(view, [entry]);
         if (headers === undefined) return undefined;
         if (headers[0] !== undefined) return headers[0];
       }
-      return null;
+      return isEmpty ? "none" : "unreadable";
     });
   }
 
@@ -134,9 +137,8 @@ export class JournalReader {
   ): Promise<State<D> | "changed" | undefined> {
     const { codec, files } = this.#settings;
     const { runId } = view;
-    const isAny = at.step === undefined && at.checkpointId === undefined;
     const kept = [...known.kept].reverse();
-    const headers = isAny ? [] : await this.headers(view, kept);
+    const headers = isNewest(at) ? [] : await this.headers(view, kept);
     if (headers === undefined) return "changed";
     for (const [index, entry] of kept.entries()) {
       const header = headers[index];
@@ -148,7 +150,7 @@ export class JournalReader {
       const state = await codec.decode<D>(reads, files.path(runId, entry));
       if (!isAt(at, state)) continue;
       // What comes next goes after all that was ever there, also after what is corrupt.
-      const sequence = isAny ? known.sequence : state.sequence;
+      const sequence = isNewest(at) ? known.sequence : state.sequence;
       return state.savedAs({ checkpointId: state.checkpointId, sequence, bytes: entry.length });
     }
     return undefined;
@@ -178,20 +180,5 @@ export class JournalReader {
       }
     }
     return areLinked(reads) ? reads : undefined;
-  }
-
-  #nothingLeft(
-    runId: string,
-    at: CheckpointAt,
-    faults: readonly CheckpointCorruptionError[],
-  ): Error {
-    const [first] = faults;
-    if (first === undefined) return notFound(runId, at);
-    const reasons = faults.map(({ message }) => message).join("; ");
-    const aside = join(this.#settings.files.folder(runId), QUARANTINE);
-    return new CheckpointCorruptionError(
-      `run ${JSON.stringify(runId)} has no checkpoint left that is whole: ${reasons}. Copies are in ${aside}`,
-      { expected: first.expected, actual: first.actual, cause: first },
-    );
   }
 }

@@ -1,13 +1,21 @@
 import { join } from "node:path";
-import { type FileSystem, unless } from "../file/file-system.js";
+import { CheckpointCorruptionError } from "../../errors.js";
+import type { FileSystem } from "../file/file-system.js";
 import { namesIn } from "../file/listing.js";
 import { makeFolder } from "../file/make-folder.js";
+import { withFile } from "../file/open-file.js";
 import { reserve } from "../file/reserve.js";
 import { syncFolder } from "../file/sync.js";
 import { isTemporaryRecords, recordsName, recordsNumber, temporaryRecordsName } from "./layout.js";
 import { faultOf, lengthOf, partsOf, runIdOf, scan, toBuffer, toLine } from "./line.js";
-import { parseRecordHeader, previousOf, type RecordHeader, readRecord } from "./record.js";
-import type { Entry, Known } from "./view.js";
+import {
+  corrupt as corruptError,
+  parseRecordHeader,
+  previousOf,
+  type RecordHeader,
+  readRecord,
+} from "./record.js";
+import type { CorruptLine, Entry, Known } from "./view.js";
 
 /*
  * What was moved out of the log: a run's lines as they were, byte by byte, behind a line that says
@@ -22,10 +30,12 @@ export interface RecordsFile {
   readonly path: string;
   readonly size: number;
   readonly entries: readonly Entry[];
-  /** The header of the last one. */
-  readonly newest: RecordHeader;
+  /** The header of the last one that can be read; `undefined` when none can. */
+  readonly newest: RecordHeader | undefined;
   /** The id of the record that comes before the first. */
   readonly after: string;
+  /** What in it is not what was written. */
+  readonly corrupt: readonly CorruptLine[];
 }
 
 /** A record to put into such a file. */
@@ -34,6 +44,9 @@ export interface MovedRecord {
   readonly snapshot: boolean;
   readonly line: Buffer;
 }
+
+/** What only the first line has in it: a quote inside of a string is escaped. */
+const INDEX = '","records":{';
 
 /** Mostly enough for the first line. */
 const HEAD = 4 * 1024;
@@ -60,39 +73,41 @@ export async function readRecordsFiles(
   const files: RecordsFile[] = [];
   for (const number of numbers) {
     const file = await readRecordsFile(fs, folder, number, runId);
-    if (file === "gone") return undefined;
-    if (file !== undefined) files.push(file);
+    if (file === undefined) return undefined;
+    files.push(file);
   }
   return files;
 }
 
-/** One file, out of its first line where that is whole; `undefined` when it has no record of this run. */
+/** One file, out of its first line where that is whole; `undefined` when it is gone. */
 export async function readRecordsFile(
   fs: FileSystem,
   folder: string,
   number: number,
   runId: string | undefined,
-): Promise<RecordsFile | "gone" | undefined> {
+): Promise<RecordsFile | undefined> {
   const path = join(folder, recordsName(number));
-  const file = await unless(["ENOENT"], fs.open(path), undefined);
-  if (file === undefined) return "gone";
-  try {
-    const { size } = await fs.stat(file);
+  return withFile(fs, path, async (file, size) => {
     const head = toBuffer(await fs.read(file, Math.min(HEAD, size)));
     const length = Math.min(lengthOf(head) ?? 0, size);
     const first = length <= head.length ? head : toBuffer(await fs.read(file, length));
     const found =
       fromIndex(first.subarray(0, length), number) ??
       fromLines(toBuffer(await fs.read(file, size)), number, runId);
-    if (found === undefined || found.newest.runId !== (runId ?? found.newest.runId))
-      return undefined;
-    return { ...found, number, path, size };
-  } finally {
-    await fs.close(file);
-  }
+    const { newest } = found;
+    const problem =
+      newest === undefined
+        ? { expected: "records of a run", actual: size === 0 ? "an empty file" : "something else" }
+        : newest.runId !== (runId ?? newest.runId)
+          ? { expected: `run ${runId}`, actual: `run ${newest.runId}` }
+          : undefined;
+    if (problem === undefined) return { ...found, number, path, size };
+    const whole = { file: number, inLog: false, offset: 0, length: size, sequence: 0, ...problem };
+    return { entries: [], newest: undefined, after: "", corrupt: [whole], number, path, size };
+  });
 }
 
-type Contents = Pick<RecordsFile, "entries" | "newest" | "after">;
+type Contents = Pick<RecordsFile, "entries" | "newest" | "after" | "corrupt">;
 
 function fromIndex(line: Buffer, number: number): Contents | undefined {
   if (line.length === 0 || faultOf(line) !== undefined) return undefined;
@@ -109,43 +124,67 @@ function fromIndex(line: Buffer, number: number): Contents | undefined {
     const where = { file: number, inLog: false, offset: offset - length, length };
     return { sequence, snapshot: snapshot === 1, ...where };
   });
-  return { entries, newest, after: index.after ?? "" };
+  return { entries, newest, after: index.after ?? "", corrupt: [] };
 }
 
 /** The same out of the lines themselves. */
-function fromLines(bytes: Buffer, number: number, runId: string | undefined): Contents | undefined {
+function fromLines(bytes: Buffer, number: number, runId: string | undefined): Contents {
   const entries: Entry[] = [];
+  const corrupt: CorruptLine[] = [];
   let newest: RecordHeader | undefined;
   let after: string | undefined;
+  let broken = false;
   scan(bytes, number, 0, (line) => {
-    if (line.kind !== "snapshot" && line.kind !== "patch") return;
-    const { offset, length, kind, sequence } = line;
+    const { offset, length, kind } = line;
     const where = { file: number, inLog: false, offset, length };
+    const text = bytes.subarray(offset, offset + length);
+    const isRecord = kind === "snapshot" || kind === "patch";
+    // The index, whole or not: nothing is lost with it.
+    if (!isRecord && (offset === 0 || text.includes(INDEX))) return;
+    const sequence = isRecord ? line.sequence : 0;
     try {
-      const text = bytes.subarray(offset, offset + length);
+      if (!isRecord) throw corruptError("", "a record", "something else");
       const { header } = readRecord(text, "", runId ?? runIdOf(line.run));
+      const snapshot = kind === "snapshot";
+      entries.push({ sequence, snapshot, ...where, ...(broken && !snapshot && { broken }) });
       after ??= previousOf(header);
       newest = header;
-    } catch {
-      // It is found again, and told, by whoever needs it.
+      broken = false;
+    } catch (error) {
+      if (!(error instanceof CheckpointCorruptionError)) throw error;
+      const { expected, actual } = error;
+      corrupt.push({ ...where, sequence, expected, actual });
+      broken = true;
     }
-    entries.push({ sequence, snapshot: kind === "snapshot", ...where });
   });
-  return newest && { entries, newest, after: after ?? "" };
+  return { entries, newest, after: after ?? "", corrupt };
 }
 
-/** Takes the files' records in, oldest first. A file that does not go on where those before it end replaces them. */
+/**
+ * Takes the files' records in, oldest first. A file that does not go on where those before it end
+ * replaces them, unless something before it can't be read.
+ */
 export function takeFiles(known: Known, files: readonly RecordsFile[]): Known {
-  for (const { entries, newest, after, number } of files) {
+  const unsure = known.damaged;
+  let missing = unsure;
+  for (const { entries, newest, after, number, corrupt } of files) {
     known.movedUpTo = Math.max(known.movedUpTo, number);
-    if (after !== (known.head?.id ?? "")) known.clear();
-    known.entries.push(...entries);
-    const { checkpointId: id, sequence, keep = Number.POSITIVE_INFINITY } = newest;
-    const last = known.entries.pop();
-    if (last !== undefined) known.entries.push({ ...last, id });
-    known.head = { id, sequence, keep };
-    known.sequence = sequence;
+    if (newest !== undefined) {
+      const follows = after === (known.head?.id ?? "");
+      if (!follows && !missing) known.clear();
+      const [first, ...rest] = entries;
+      const broken = !follows && missing && first?.snapshot === false;
+      if (first !== undefined) known.entries.push({ ...first, ...(broken && { broken }) }, ...rest);
+      const { checkpointId: id, sequence, keep = Number.POSITIVE_INFINITY } = newest;
+      const last = known.entries.pop();
+      if (last !== undefined) known.entries.push({ ...last, id });
+      known.head = { id, sequence, keep };
+      known.sequence = sequence;
+    }
+    for (const line of corrupt) known.addCorrupt(line);
+    missing = unsure || corrupt.length > 0;
   }
+  known.damaged = missing;
   return known;
 }
 

@@ -62,10 +62,15 @@ export class Resolver {
       const overtaken = log.number > 0 && known.movedUpTo >= log.number;
       // What is in the files has taken in all that was in the log up to there.
       const fresh = lines.filter((line) => line.log > known.movedUpTo);
+      const exclusively = <T>(action: () => Promise<T>): Promise<T> =>
+        inTurn ? action() : log.inTurn(action);
+      const verify = (): Promise<boolean> => exclusively(() => log.verify());
       const changed =
-        moved === undefined || overtaken || !(await this.#takeLines(known, view.runId, fresh));
+        moved === undefined ||
+        overtaken ||
+        !(await this.#takeLines(known, view.runId, fresh, verify));
       if (changed) {
-        await (inTurn ? log.refresh() : log.inTurn(() => log.refresh()));
+        await exclusively(() => log.refresh());
       } else if (view.version === version) {
         view.known = known;
       }
@@ -73,15 +78,20 @@ export class Resolver {
     throw new Error(`${files.folder(view.runId)} changed ${ATTEMPTS} times while it was read`);
   }
 
-  /** Takes lines of the log in; `false` when one is gone. */
-  async #takeLines(known: Known, runId: string, lines: readonly Line[]): Promise<boolean> {
+  /** Takes lines of the log in; `false` when one is gone, or there is more to know about the log now. */
+  async #takeLines(
+    known: Known,
+    runId: string,
+    lines: readonly Line[],
+    verify: () => Promise<boolean>,
+  ): Promise<boolean> {
     const { log, files } = this.#settings;
     const [first, last] = [lines[0], lines.at(-1)];
     if (first === undefined || last === undefined) return true;
     const spots = lines.map(entryAt);
     // Where nobody disputed a sequence, looking at the ends is enough.
     const undisputed =
-      log.damages.length === 0 &&
+      log.damages.all.length === 0 &&
       lines.every(
         ({ kind, sequence }, index) => kind !== "delete" && sequence === known.sequence + 1 + index,
       );
@@ -97,14 +107,13 @@ export class Resolver {
     if (texts === undefined) return false;
     let before: Line | undefined;
     for (const [index, line] of lines.entries()) {
-      const between = log.damages.some(
-        (damage) => isAfter(damage, before) && !isAfter(damage, line),
-      );
-      if (between) known.damaged = true;
-      judge(known, runId, line, texts[index] ?? Buffer.alloc(0));
+      if (log.damages.isBetween(before, line)) known.damaged = true;
+      const problem = judge(known, runId, line, texts[index] ?? Buffer.alloc(0));
+      if (problem === "corrupt") log.spoil(line);
+      if (problem === "gap" && (await verify())) return false;
       before = line;
     }
-    if (log.damages.some((damage) => isAfter(damage, before))) known.damaged = true;
+    if (log.damages.isBetween(before, undefined)) known.damaged = true;
     return true;
   }
 }
@@ -140,9 +149,4 @@ function attempt<T>(action: () => T): T | CheckpointCorruptionError {
     if (error instanceof CheckpointCorruptionError) return error;
     throw error;
   }
-}
-
-function isAfter(one: { log: number; offset: number }, other: Line | undefined): boolean {
-  if (other === undefined) return true;
-  return one.log > other.log || (one.log === other.log && one.offset > other.offset);
 }

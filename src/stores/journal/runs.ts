@@ -9,7 +9,7 @@ import { runKey } from "./line.js";
 import type { Log } from "./log.js";
 import type { JournalReader } from "./reader.js";
 import type { RecordHeader } from "./record.js";
-import { listRecords, type RecordsFile, readRecordsFile } from "./records-file.js";
+import { listRecords, readRecordsFile } from "./records-file.js";
 import type { Resolver } from "./resolver.js";
 
 /** What it takes to find runs. */
@@ -24,9 +24,9 @@ export interface RunsSettings {
 
 /** A run, as its newest record tells of it. */
 export interface FoundRun {
-  readonly summary: RunSummary;
-  /** The id of that record. */
-  readonly head: string;
+  readonly runId: string;
+  /** The header of that record; `undefined` when there are records, and none can be read. */
+  readonly newest: RecordHeader | undefined;
 }
 
 /** All runs under a root: those in the log and those that were moved out of it. The log must have been read. */
@@ -43,27 +43,44 @@ export async function findJournalRuns({
   const logged = new Set(runsIn(log));
   const moved = await findMoved(fs, root);
   const { runs } = await anchors.read();
-  for (const { number, newest } of moved) {
+  for (const { runId, newest, number } of moved) {
     // A file that was written too late is no run.
-    const { at = 0 } = runs.get(runKey(newest.runId)) ?? {};
-    if (number >= at) found.set(newest.runId, toRun(newest));
+    const { at = 0 } = runs.get(runKey(runId)) ?? {};
+    if (number >= at) found.set(runId, { runId, newest });
   }
   for (const runId of runsIn(log)) logged.add(runId);
   await inParallel([...logged], async (runId) => {
     const newest = await resolver.with(runId, (view) => reader.newest(view));
-    if (newest === null) found.delete(runId);
-    else found.set(runId, toRun(newest));
+    if (newest === "none") found.delete(runId);
+    else found.set(runId, { runId, newest: newest === "unreadable" ? undefined : newest });
   });
   return [...found.values()];
 }
 
-/** The runs that have lines in the log. A name that is broken is no run's. */
-function runsIn(log: Log): string[] {
-  const views = [...log.views.values()].filter(({ lines }) => lines.length > 0);
-  return views.map(({ runId }) => runId).filter((runId) => runId !== "");
+/** A run's summary out of the header of its newest record. */
+export function summaryOf({
+  runId,
+  graph,
+  status,
+  node,
+  step,
+  timestamp,
+}: RecordHeader): RunSummary {
+  return { runId, graph, status, node, step, timestamp };
 }
 
-async function findMoved(fs: FileSystem, root: string): Promise<RecordsFile[]> {
+/** The runs that have lines in the log. */
+function runsIn(log: Log): string[] {
+  const views = [...log.views.values()].filter(({ lines }) => lines.length > 0);
+  return views.map(({ runId }) => runId);
+}
+
+interface MovedRun extends FoundRun {
+  /** The number of the newest file of its records. */
+  readonly number: number;
+}
+
+async function findMoved(fs: FileSystem, root: string): Promise<MovedRun[]> {
   const names = (await namesIn(fs, root)) ?? [];
   const folders = names.filter((name) => runOf(name) !== undefined).sort();
   const found = await inParallel(folders, async (name) => {
@@ -77,25 +94,25 @@ async function findMoved(fs: FileSystem, root: string): Promise<RecordsFile[]> {
   return found.filter((file) => file !== undefined);
 }
 
-/** The newest file of a run's records that can be read. */
+/** A run by the newest file of its records that can be read, or the newest of all. */
 async function newestFile(
   fs: FileSystem,
   folder: string,
   runId: string | undefined,
-): Promise<RecordsFile | undefined> {
+): Promise<MovedRun | undefined> {
   for (;;) {
     const { numbers } = await listRecords(fs, folder);
+    const highest = numbers.at(-1);
+    if (highest === undefined) return undefined;
     let gone = false;
     for (const number of numbers.reverse()) {
       const file = await readRecordsFile(fs, folder, number, runId);
-      if (file === "gone") gone = true;
-      else if (file !== undefined) return file;
+      gone ||= file === undefined;
+      if (file?.newest !== undefined)
+        return { runId: file.newest.runId, newest: file.newest, number };
     }
-    if (!gone) return undefined;
+    if (gone) continue;
+    // Where the folder does not tell which run it is, nothing does.
+    return runId === undefined ? undefined : { runId, newest: undefined, number: highest };
   }
-}
-
-function toRun(header: RecordHeader): FoundRun {
-  const { runId, graph, status, node, step, timestamp, checkpointId } = header;
-  return { summary: { runId, graph, status, node, step, timestamp }, head: checkpointId };
 }

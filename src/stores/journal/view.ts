@@ -89,12 +89,18 @@ export class Known {
     this.#spoiled.add(entry);
   }
 
-  /** Ends the run. */
+  /** Ends the run. What was corrupt in it does not matter any more. */
   clear(): void {
     this.entries = [];
+    this.corrupt.length = 0;
     this.head = undefined;
     this.sequence = 0;
     this.damaged = false;
+  }
+
+  /** Whether there is nothing of the run, not even something that can't be read. */
+  get isEmpty(): boolean {
+    return this.head === undefined && this.corrupt.length === 0;
   }
 
   /** The newest `keep` records. */

@@ -1,5 +1,5 @@
 import { v7 } from "uuid";
-import { CheckpointConflictError } from "../../errors.js";
+import { CheckpointConflictError, CheckpointCorruptionError } from "../../errors.js";
 import type { Saved } from "../../state/record.js";
 import { State } from "../../state/state.js";
 import type { Committer } from "./committer.js";
@@ -7,6 +7,7 @@ import type { Compactor } from "./compactor.js";
 import { deletionLine } from "./deletion.js";
 import type { LineFiles } from "./line-files.js";
 import type { Log } from "./log.js";
+import type { JournalReader } from "./reader.js";
 import type { Base, Place, RecordCodec } from "./record.js";
 import type { Resolver } from "./resolver.js";
 import type { Known, RunView } from "./view.js";
@@ -22,6 +23,7 @@ export interface WriterSettings {
   readonly resolver: Resolver;
   readonly committer: Committer;
   readonly compactor: Compactor;
+  readonly reader: JournalReader;
   /** Refuses a record that is too large. */
   readonly checkSize: (state: State<object>, bytes: number) => void;
 }
@@ -114,13 +116,13 @@ export class JournalWriter {
       view.inTurn(async () => {
         for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
           const known = await resolver.known(view);
-          if (known.head === undefined) {
+          if (known.isEmpty) {
             // What was moved out of the log before the run's end; the rest goes with the log.
             const end = view.lines.findLast(({ kind }) => kind === "delete")?.log ?? 0;
             await compactor.remove(files.folder(runId), end - 1);
             return true;
           }
-          if (head !== undefined && known.head.id !== head) return false;
+          if (head !== undefined && known.head?.id !== head) return false;
           const line = deletionLine(runId, known.sequence, head);
           await committer.append({ view, kind: "delete", line, place: undefined, builtOn: 0 });
         }
@@ -172,7 +174,18 @@ export class JournalWriter {
     await log.inTurn(() => log.follow());
     const known = await resolver.known(view);
     if (this.#isAt(view, record)) return view.known;
+    if (record.sequence === 0 && (await this.#isLost(view))) return resolver.known(view);
     throw new CheckpointConflictError(view.runId, record.sequence, known.sequence);
+  }
+
+  /** Whether a run has records and nothing can be made of them, so that it may start afresh. */
+  async #isLost(view: RunView): Promise<boolean> {
+    try {
+      await this.#settings.reader.load(view, {}, undefined);
+    } catch (error) {
+      return error instanceof CheckpointCorruptionError;
+    }
+    return false;
   }
 
   #restless(): Error {
