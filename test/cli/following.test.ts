@@ -42,7 +42,7 @@ test.each(["file:.waymark", "journal:.waymark"])(
     touch(folder, "gate");
     expect((await running).code).toBe(0);
     const { code, out, err } = await watched;
-    expect(code).toBe(0);
+    expect({ code, err }).toMatchObject({ code: 0 });
     expect(out).toMatch(/checkpoint +draft +step 1 +in_progress +interval\n/);
     expect(out).toMatch(/checkpoint +review +step 2 +completed +complete\n/);
     expect(err).toBe("run monday completed after 2 steps\n");

@@ -45,7 +45,11 @@ describe.each(stores)("runs in $store", ({ store }) => {
     expect(paused.out).toMatch(
       /waits for +review, needs a look: "cairns"\ngo on +waymark resume monday --input JSON/,
     );
-    expect((await waymark(folder, "resume", "monday")).code).not.toBe(0);
+    const unanswered = await waymark(folder, "resume", "monday");
+    expect(unanswered.code).toBe(2);
+    expect(unanswered.err).toBe(
+      "waymark: run monday waits for an answer (see: waymark show monday; answer: waymark resume monday --input JSON)\n",
+    );
     const state = await json(folder, "resume", "monday", "--input", "fine by me");
     expect(state).toMatchObject({ status: "completed", data: { approved: "fine by me" } });
   });

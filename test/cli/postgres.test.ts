@@ -1,44 +1,161 @@
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Databases, startDatabases } from "./database.js";
 import { articleRun, json, newFolder, project, waymark } from "./harness.js";
 
-test("runs in a PGlite are seen, checked, repaired, resumed and moved", async () => {
-  const folder = project("pglite:db");
-  await articleRun(folder);
-  expect((await waymark(folder, "list")).out).toMatch(
-    /monday +article +completed +publish +3 .*\$0\.05/,
-  );
-  const { PGlite } = await import("@electric-sql/pglite");
-  const database = await PGlite.create(join(folder, "db"));
-  await database.exec(
-    "UPDATE waymark.checkpoints SET body = replace(body, 'publish', 'publiss') WHERE sequence = 4",
-  );
-  await database.close();
-  // Looking does not set it aside.
-  for (let again = 0; again < 2; again++) {
-    const { code, out } = await waymark(folder, "validate");
-    expect(code).toBe(1);
-    expect(out).toMatch(/problem +corrupt +monday +4/);
-  }
-  expect(await json(folder, "repair", "--yes")).toMatchObject([{ runId: "monday", step: 2 }]);
-  expect(await json(folder, "resume", "monday")).toMatchObject({ status: "completed", step: 3 });
-  expect(await json(folder, "convert", "--to", "file:files")).toMatchObject([{ problem: "" }]);
-  expect((await waymark(folder, "validate", "--store", "file:files")).code).toBe(0);
-}, 90_000);
+describe("a server", () => {
+  let databases: Databases;
 
-test("looking makes no database", async () => {
-  const folder = newFolder();
-  const { code, err } = await waymark(folder, "list", "--store", "pglite:none");
-  expect(code).toBe(3);
-  expect(err).toContain("there is no folder");
-  expect(existsSync(join(folder, "none"))).toBe(false);
+  beforeAll(async () => {
+    databases = await startDatabases();
+  });
+
+  afterAll(() => databases.stop());
+
+  const data = (gate: string) => JSON.stringify({ topic: "cairns", parts: [], gate });
+
+  test("in which nothing was saved yet has no runs, and looking makes no tables", async () => {
+    const store = await databases.create();
+    const folder = project(store);
+    const { code, out, err } = await waymark(folder, "list");
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toMatch(/^no runs in postgres:\/\/postgres:\*\*\*@/);
+    expect((await waymark(folder, "show", "monday")).code).toBe(3);
+    expect((await waymark(folder, "validate")).code).toBe(0);
+    expect(await json(folder, "prune", "--max-runs", "0", "--dry-run")).toMatchObject({
+      removed: [],
+    });
+    const healthy = await waymark(folder, "doctor");
+    expect(healthy.code).toBe(0);
+    expect(healthy.out).toMatch(
+      /ok +store .*, 0 runs\n +server +Postgres [\d.]+, .*B in the database/,
+    );
+    expect(healthy.out).toMatch(/ok +rights +there are no tables yet; this user may make them/);
+    const query = "SELECT FROM pg_namespace WHERE nspname = 'waymark'";
+    expect(await databases.query(store, query)).toEqual([]);
+  });
+
+  test("shows its runs, and those that a living process works on", async () => {
+    const store = await databases.create();
+    const folder = project(store);
+    await articleRun(folder);
+    await waymark(folder, "rollback", "monday", "--to", "1", "--yes");
+    expect((await waymark(folder, "list")).out).toMatch(/monday +article +in_progress, stopped/);
+    const gate = join(folder, "gate");
+    let began = (): void => {};
+    const isWaiting = new Promise<void>((resolve) => {
+      began = resolve;
+    });
+    const onError = (text: string): void => {
+      if (text.includes("slow  review")) began();
+    };
+    const args = ["run", "slow", "--id", "tuesday", "--data", data(gate)];
+    const running = waymark({ cwd: folder, columns: 80, onError }, ...args);
+    await isWaiting;
+    expect((await waymark(folder, "list")).out).toMatch(/tuesday +slow +in_progress, live/);
+    const shown = await waymark(folder, "show", "tuesday");
+    expect(shown.out).toMatch(/status +in_progress, live\n/);
+    expect(shown.out).toMatch(/next +review\n(.*\n)*see +waymark watch tuesday\n/);
+    const refused = await waymark(folder, "resume", "tuesday");
+    expect(refused.code).toBe(1);
+    expect(refused.err).toContain("the claim of one that died ends by itself, within 30 s");
+    writeFileSync(gate, "");
+    expect((await running).code).toBe(0);
+    const report = await json(folder, "show", "tuesday");
+    expect(report).toMatchObject({ status: "completed", live: false, waitsFor: [] });
+  });
+
+  test("is told apart from one that can't be used", async () => {
+    const store = await databases.create();
+    const folder = project(store);
+    await articleRun(folder);
+    const at = (change: (url: URL) => void): string => {
+      const url = new URL(store);
+      change(url);
+      return url.href;
+    };
+    const list = (url: string) => waymark(folder, "list", "--store", url);
+    const missing = await list(at((url) => (url.pathname = "/none")));
+    expect(missing.code).toBe(1);
+    expect(missing.err).toMatch(
+      /"none" does not exist \(create the database first, or name another/,
+    );
+    await databases.query(
+      store,
+      "CREATE ROLE reader LOGIN PASSWORD 'reader'; GRANT USAGE ON SCHEMA waymark TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA waymark TO reader",
+    );
+    const reader = at((url) => {
+      url.username = "reader";
+      url.password = "reader";
+    });
+    expect((await list(reader)).out).toMatch(/monday +article +completed/);
+    const doctor = await waymark(folder, "doctor", "--store", reader);
+    expect(doctor.code).toBe(1);
+    expect(doctor.out).toMatch(/problem +rights +this user may not save/);
+    const refused = await waymark(folder, "fork", "monday", "--store", reader);
+    expect(refused.code).toBe(1);
+    expect(refused.err).toMatch(/permission denied .*\(waymark doctor checks the store\)/);
+    await databases.query(store, "DROP OWNED BY reader; DROP ROLE reader");
+    await databases.query(store, "DELETE FROM waymark.migrations");
+    const old = await waymark(folder, "list");
+    expect(old.code).toBe(1);
+    expect(old.err).toMatch(/the tables are of an older version \(the next program that saves/);
+  });
+
+  test("that can't be reached is told without its password, and with what to do", async () => {
+    const store = "postgres://me:s3cret@127.0.0.1:1/db";
+    const { code, out, err } = await waymark(newFolder(), "doctor", "--store", store);
+    expect(code).toBe(1);
+    expect(out).toMatch(/problem +store .*ECONNREFUSED.* \(no server answers there; start it/);
+    expect(out + err).not.toContain("s3cret");
+  });
 });
 
-test("a server that can't be reached is told without its password", async () => {
-  const store = "postgres://me:s3cret@127.0.0.1:1/db";
-  const { code, out, err } = await waymark(newFolder(), "doctor", "--store", store);
-  expect(code).toBe(1);
-  expect(out).toMatch(/problem +store/);
-  expect(out + err).not.toContain("s3cret");
+describe("a PGlite", () => {
+  test("shows, checks, repairs, resumes and moves its runs", async () => {
+    const folder = project("pglite:db");
+    await articleRun(folder);
+    expect((await waymark(folder, "list")).out).toMatch(
+      /monday +article +completed +publish +3 .*\$0\.05/,
+    );
+    const { PGlite } = await import("@electric-sql/pglite");
+    const database = await PGlite.create(join(folder, "db"));
+    await database.exec(
+      "UPDATE waymark.checkpoints SET body = replace(body, 'publish', 'publiss') WHERE sequence = 4",
+    );
+    await database.close();
+    // Looking does not set it aside.
+    for (let again = 0; again < 2; again++) {
+      const { code, out } = await waymark(folder, "validate");
+      expect(code).toBe(1);
+      expect(out).toMatch(/problem +corrupt +monday +4/);
+    }
+    expect(await json(folder, "repair", "--yes")).toMatchObject([{ runId: "monday", step: 2 }]);
+    expect((await waymark(folder, "list")).out).toMatch(/monday +article +in_progress, stopped/);
+    expect(await json(folder, "resume", "monday")).toMatchObject({ status: "completed", step: 3 });
+    expect(await json(folder, "convert", "--to", "file:files")).toMatchObject([{ problem: "" }]);
+    expect((await waymark(folder, "validate", "--store", "file:files")).code).toBe(0);
+    const { code, out } = await waymark(folder, "doctor");
+    expect(code).toBe(0);
+    expect(out).toMatch(/ok +rights +this user may save\n/);
+    expect(out).toMatch(/ok +disk +.* free/);
+  }, 90_000);
+
+  test("that is not there has no runs, and looking makes none", async () => {
+    const folder = newFolder();
+    const none = ["--store", "pglite:none"];
+    expect((await waymark(folder, "list", ...none)).out).toBe(
+      `no runs in pglite:${join(folder, "none")}\n`,
+    );
+    expect((await waymark(folder, "state", "monday", ...none)).code).toBe(3);
+    expect((await waymark(folder, "doctor", ...none)).out).toMatch(
+      /ok +permissions .*none is not there yet; it can be made/,
+    );
+    expect(existsSync(join(folder, "none"))).toBe(false);
+    writeFileSync(join(folder, "file"), "");
+    const { code, err } = await waymark(folder, "list", "--store", "pglite:file");
+    expect(code).toBe(1);
+    expect(err).toMatch(/file is no folder \(pglite:DIR wants the folder of a database\)/);
+  });
 });

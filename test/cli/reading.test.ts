@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { articleRun, contentOf, json, project, waymark } from "./harness.js";
+import { articleRun, contentOf, json, newFolder, project, waymark } from "./harness.js";
 
 const stores = [{ store: "file:.waymark" }, { store: "journal:.waymark/journal" }];
 
@@ -165,24 +165,6 @@ test("the beginning of an id names a run unless several begin so, or it is too s
   expect((await waymark(folder, "state", "monday")).err).toContain("monday-5 and 1 more");
 });
 
-test("what is redacted in the config is not printed", async () => {
-  const folder = project("file:.waymark", 'redact: ["*.token"]');
-  await articleRun(folder);
-  for (const args of [
-    ["state", "monday"],
-    ["state", "monday", "--path", "data"],
-    ["show", "monday"],
-    ["diff", "monday", "1", "2", "--all"],
-  ]) {
-    for (const format of [[], ["--json"]]) {
-      const { code, out } = await waymark(folder, ...args, ...format);
-      expect(code).toBe(0);
-      expect(out).not.toContain("s3cret");
-    }
-  }
-  expect(await json(folder, "state", "monday", "--path", "data.token")).toBe("[redacted]");
-});
-
 test("what a run says can't command the terminal", async () => {
   const folder = project();
   const data = JSON.stringify({ topic: "\u001b[2Jred\u009b\u202e", parts: [] });
@@ -229,6 +211,49 @@ test("a run whose checkpoints are gone is shown out of its log", async () => {
   expect(code).toBe(0);
   expect(out).toMatch(/status +completed/);
   expect((await waymark(folder, "show", "never", "--log", "events.jsonl")).code).toBe(3);
+});
+
+test("what a run waits for, and how to go on, is shown", async () => {
+  const folder = project();
+  const data = JSON.stringify({ topic: "cairns", parts: [], gate: "/nowhere" });
+  await waymark(folder, "run", "asking", "--id", "waits", "--data", data);
+  expect((await waymark(folder, "show", "waits")).out).toMatch(
+    /waits for +review, needs a look: "cairns"\ngo on +waymark resume waits --input JSON\n/,
+  );
+  expect(await json(folder, "show", "waits")).toMatchObject({
+    live: false,
+    waitsFor: ['review, needs a look: "cairns"'],
+  });
+  await waymark(folder, "run", "flaky", "--id", "it failed", "--data", data);
+  const failed = await waymark(folder, "show", "it failed", "--store", "file:.waymark");
+  expect(failed.out).toMatch(/next +review\n/);
+  expect(failed.out).toContain("go on    waymark resume 'it failed' --store file:.waymark\n");
+  const secret = "postgres://me:s3cret@127.0.0.1:1/db";
+  expect((await waymark(folder, "show", "waits", "--store", secret)).err).not.toContain("s3cret");
+});
+
+test("without a log the graph tells what is next, and checkpoints how long it took", async () => {
+  const folder = project();
+  await articleRun(folder);
+  await waymark(folder, "rollback", "monday", "--to", "1", "--yes");
+  const { out } = await waymark(folder, "show", "monday");
+  expect(out).toMatch(/status +in_progress, stopped\n/);
+  expect(out).toMatch(/last +draft\nnext +review\n/);
+  expect(out).toMatch(/# +node +completed +since last\n1 +draft +\S+Z +\+\d+ m?s\n/);
+  expect(await json(folder, "show", "monday")).toMatchObject({ nextStep: "review", live: false });
+  // A graph that can't be asked is done without.
+  writeFileSync(join(folder, "other.json"), '{ "graphs": { "article": "./none.ts" } }');
+  const other = await waymark(folder, "show", "monday", "--config", "other.json");
+  expect(other.code).toBe(0);
+  expect(other.out).not.toMatch(/next +review/);
+});
+
+test("where no store is named, it is told how to name one", async () => {
+  const { out, err } = await waymark(newFolder(), "list");
+  expect(out).toMatch(/^no runs in file:/);
+  expect(err).toBe("another store is named by --store, WAYMARK_STORE or waymark.config.ts\n");
+  const filtered = await waymark(newFolder(), "list", "--graph", "x", "--store", "file:a");
+  expect(filtered.out).toMatch(/^no such runs in file:/);
 });
 
 test("a store of the user's own is read too", async () => {

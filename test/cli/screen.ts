@@ -1,36 +1,42 @@
-import { spawnSync } from "node:child_process";
 import { setTimeout as wait } from "node:timers/promises";
+import { ScriptTerminal } from "./script-terminal.js";
+import type { Terminal } from "./terminal.js";
+import { TmuxTerminal } from "./tmux-terminal.js";
 
-/** Whether there is a tmux to make terminals with. */
-export const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
+/** What can make a terminal here, in the order of what is asked for first. */
+export type Kind = "tmux" | "script";
+
+const kinds = { tmux: TmuxTerminal, script: ScriptTerminal };
 
 /** How long to wait for something to be on the screen, in milliseconds. */
 const PATIENCE = 20_000;
 
-let screens = 0;
-
-/** A terminal with a shell in it, as a person sees it. */
+/** A terminal as a person uses it: by the eyes and the keys. */
 export class Screen {
-  readonly #socket = `waymark-${process.pid}-${++screens}`;
+  readonly #terminal: Terminal;
 
-  /** @param rc - a file that the shell reads first. */
-  constructor(cwd: string, width: number, rc: string) {
-    const size = ["-x", String(width), "-y", "40"];
-    const shell = `bash --noprofile --rcfile '${rc}'`;
-    this.#tmux("-f", "/dev/null", "new-session", "-d", ...size, "-c", cwd, shell);
+  /**
+   * @param rc - a file that the shell reads first.
+   * @throws where nothing can make a terminal: that is no reason to pass.
+   */
+  constructor(order: readonly Kind[], cwd: string, width: number, rc: string) {
+    const kind = order.find((one) => kinds[one].isHere());
+    if (kind === undefined) {
+      throw new Error("to test in a terminal, tmux or the script of util-linux is needed");
+    }
+    const shell = `exec bash --noprofile --noediting --rcfile '${rc}' -i`;
+    this.#terminal = new kinds[kind](cwd, width, shell);
   }
 
   /** Types, as a person does. `Enter` and `C-c` are keys. */
   type(...keys: string[]): void {
-    for (const key of keys) {
-      const isKey = key === "Enter" || key === "C-c";
-      this.#tmux("send-keys", ...(isKey ? [key] : ["-l", key]));
-    }
+    const codes: Readonly<Record<string, string>> = { Enter: "\r", "C-c": "\u0003" };
+    for (const key of keys) this.#terminal.send(codes[key] ?? key);
   }
 
-  /** What is on the screen, with lines that are too long in one piece; with `colours` as the codes that make them. */
+  /** What is on the screen; with `colours` as the codes that make them. */
   text(colours = false): string {
-    const lines = this.#tmux("capture-pane", "-p", "-J", ...(colours ? ["-e"] : [])).split("\n");
+    const lines = this.#terminal.text(colours).split("\n");
     return lines
       .map((line) => line.trimEnd())
       .join("\n")
@@ -57,10 +63,6 @@ export class Screen {
   }
 
   close(): void {
-    this.#tmux("kill-server");
-  }
-
-  #tmux(...args: string[]): string {
-    return spawnSync("tmux", ["-L", this.#socket, ...args], { encoding: "utf8" }).stdout;
+    this.#terminal.close();
   }
 }

@@ -37,7 +37,7 @@ export const command: Command = {
       import("../draw/draw.js"),
     ]);
     const diagram = readDiagram(mermaid);
-    print.result({ name, fingerprint, ...diagram }, () => draw(diagram, print.paint));
+    print.result({ name, fingerprint, ...diagram }, () => draw(diagram, print.paint, print.width));
     return undefined;
   },
 };

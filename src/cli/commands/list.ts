@@ -1,4 +1,9 @@
-import type { CheckpointStore, RunFilter, RunSummary } from "../../checkpoint/store.js";
+import {
+  type CheckpointStore,
+  type RunFilter,
+  type RunSummary,
+  summarize,
+} from "../../checkpoint/store.js";
 import type { Command } from "../command.js";
 import { lookOf, statusText } from "../output/style.js";
 import type { Column } from "../output/table.js";
@@ -33,12 +38,9 @@ export const command: Command = {
     const limit = values.count("limit", 1) ?? LIMIT;
     const found = await runsOf(opened.store, { ...filterOf(values), limit: limit + 1 });
     const isLiving = await livingOf(opened, found);
-    const rows = await Promise.all(
-      found.slice(0, limit).map(async (run): Promise<Row> => {
-        const live = run.status === "in_progress" ? (isLiving(run.runId) ?? null) : false;
-        return { ...run, costUsd: await costOf(opened.store, run.runId), live };
-      }),
-    );
+    const rows: Row[] = [];
+    // One after the other: all States together may be more than there is room for.
+    for (const run of found.slice(0, limit)) rows.push(await rowOf(opened.store, run, isLiving));
     const { print } = context;
     const none = Object.keys(filterOf(values)).length === 0 ? "no runs" : "no such runs";
     print.result(rows, () =>
@@ -60,26 +62,28 @@ function filterOf(values: Values): RunFilter {
 
 async function runsOf(store: CheckpointStore, filter: RunFilter): Promise<RunSummary[]> {
   if (store.runs !== undefined) return store.runs(filter);
-  const [{ filterRuns }, { summarize }] = await Promise.all([
-    import("../../checkpoint/retention.js"),
-    import("../../checkpoint/store.js"),
-  ]);
+  const { filterRuns } = await import("../../checkpoint/retention.js");
   const states = (await store.list()).map((runId) => store.load<object>(runId));
   return filterRuns((await Promise.all(states)).map(summarize), filter);
 }
 
+/** Only runs that are not over can have a process that works on them. */
 async function livingOf(opened: OpenStore, runs: readonly RunSummary[]): Promise<Living> {
   if (runs.every(({ status }) => status !== "in_progress")) return () => false;
   const { livingIn } = await import("../store/living.js");
   return livingIn(opened);
 }
 
-async function costOf(store: CheckpointStore, runId: string): Promise<number | null> {
+/** A run as it loads: a store may not have noticed yet that its newest checkpoint is corrupt. */
+async function rowOf(store: CheckpointStore, listed: RunSummary, isLiving: Living): Promise<Row> {
   try {
-    return (await store.load(runId)).ledger.usage.costUsd;
+    const state = await store.load(listed.runId);
+    const run = summarize(state);
+    const live = run.status === "in_progress" ? (isLiving(run.runId) ?? null) : false;
+    return { ...run, costUsd: state.ledger.usage.costUsd, live };
   } catch {
     // It is gone meanwhile, or corrupt: `validate` tells.
-    return null;
+    return { ...listed, costUsd: null, live: null };
   }
 }
 

@@ -31,9 +31,19 @@ export const command: Command = {
     const found = await inspect(opened, runs, all);
     const isGood = found.findings.every(({ level }) => level !== "problem");
     context.print.result({ ok: isGood, ...found }, () => inspectionText(found, context.print));
+    const isMendable = found.findings.some(
+      ({ level, what }) => level === "problem" && mendable.has(what),
+    );
+    if (isMendable) {
+      const repair = context.command("repair", ...(given === undefined ? [] : runs));
+      context.print.note(`what is corrupt is set aside by: ${repair}`);
+    }
     return isGood ? exit.ok : exit.problems;
   },
 };
+
+/** What `repair` can do something about. */
+const mendable: ReadonlySet<Finding["what"]> = new Set(["corrupt", "lost", "log"]);
 
 const columns: readonly Column<Finding>[] = [
   {

@@ -11,12 +11,16 @@ const signs: Readonly<Record<DiagramNode["mark"], string>> = { done: "✓ ", nex
 
 const LEFT = 4;
 const NAME = 60;
+/** What an edge beside a box has at least: a terminal breaks the line then. */
+const LEAST = 12;
 
 /**
  * A graph as boxes, one below the other in the order in which a run comes to them. An edge to the
  * next box is a line; all others are named beside the box they start from.
+ *
+ * @param screen - how wide it may be.
  */
-export function draw(diagram: Diagram, paint: Paint): string {
+export function draw(diagram: Diagram, paint: Paint, screen: number): string {
   const order = inOrder(diagram);
   const lines: string[] =
     diagram.entry === "" ? [] : [`${" ".repeat(LEFT)}start`, ...down(false, "")];
@@ -25,7 +29,7 @@ export function draw(diagram: Diagram, paint: Paint): string {
     const edges = diagram.edges.filter(({ from }) => from === node.id);
     const straight = edges.find(({ to }) => to === next?.id);
     const others = edges.filter((edge) => edge !== straight);
-    lines.push(...box(node, others, diagram, straight !== undefined, paint));
+    lines.push(...box(node, others, diagram, straight !== undefined, paint, screen));
     if (straight !== undefined) lines.push(...down(straight.isConditional, plain(straight.label)));
     else if (next !== undefined) lines.push("");
   }
@@ -53,8 +57,9 @@ function box(
   { nodes }: Diagram,
   goesOn: boolean,
   paint: Paint,
+  screen: number,
 ): string[] {
-  const text = signs[node.mark] + cut(plain(node.name), NAME);
+  const text = cut(signs[node.mark] + plain(node.name), Math.max(Math.min(NAME, screen - 4), LEFT));
   const [topLeft, topRight, bottomLeft, bottomRight] = node.isExit ? "╭╮╰╯" : "┌┐└┘";
   const width = Math.max(widthOf(text), LEFT + 1);
   const bar = "─".repeat(width + 2);
@@ -62,7 +67,8 @@ function box(
   const nameOf = (id: string): string => plain(nodes.find((one) => one.id === id)?.name ?? id);
   const beside = others.map(({ to, label, isConditional }) => {
     const name = to === node.id ? "itself" : nameOf(to);
-    return ` ${isConditional ? "╌╌▷" : "──▶"} ${name}${label === "" ? "" : `  ${plain(label)}`}`;
+    const edge = ` ${isConditional ? "╌╌▷" : "──▶"} ${name}${label === "" ? "" : `  ${plain(label)}`}`;
+    return cut(edge, Math.max(screen - width - 4, LEAST));
   });
   const look = looks[node.mark];
   const middle = `│ ${text}${" ".repeat(width - widthOf(text))} │`;

@@ -69,9 +69,11 @@ export async function checkFree(opened: OpenStore, runId: string): Promise<void>
     ? (await livingIn(opened))(runId) === true
     : await isClaimed(store, runId);
   if (!isBusy) return;
+  // A database can't see that a process has died.
+  const wait = isByFiles ? "" : "; the claim of one that died ends by itself, within 30 s";
   throw problem(
     `a living process works on run ${runId}`,
-    `see it: waymark watch ${runId}; stop it first`,
+    `see it: waymark watch ${runId}; stop it first${wait}`,
   );
 }
 
