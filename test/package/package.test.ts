@@ -105,6 +105,26 @@ describe("the packed package", () => {
     ]);
   });
 
+  test("has the command, which loads a config and its graph in TypeScript", () => {
+    // Links what a package says is a command, as an installation does.
+    run("npm", ["rebuild", "--ignore-scripts", "--silent"], app);
+    writeFileSync(
+      join(app, "waymark.config.ts"),
+      `import { StateGraph } from "waymark";
+      interface Data { n: number }
+      const graph = new StateGraph<Data>({ name: "count" })
+        .addNode("one", ({ data }) => ({ n: data.n + 1 }))
+        .setEntryPoint("one")
+        .setExitPoint("one");
+      export default { store: "file:counted", graphs: { count: graph } };`,
+    );
+    const waymark = (...args: string[]) => run("npx", ["--no-install", "waymark", ...args], app);
+    expect(waymark("--version")).toBe(`${manifest.version}\n`);
+    const counted = waymark("run", "count", "--id", "monday", "--data", '{"n":1}', "--json");
+    expect(JSON.parse(counted)).toMatchObject({ status: "completed", data: { n: 2 } });
+    expect(waymark("list")).toMatch(/monday +count +completed +one +1 /);
+  });
+
   test("has the page that an error's help names", () => {
     writeFileSync(
       join(app, "help.mjs"),
