@@ -210,7 +210,7 @@ class Tracing implements OpenTelemetryObserver {
     const { sequence, reason, durationMs, bytes } = data;
     const attributes: Attributes = {
       "waymark.sequence": sequence,
-      "waymark.reason": reason,
+      ...(reasons.has(reason) && { "waymark.reason": reason }),
       "waymark.duration_ms": durationMs,
       ...(bytes !== undefined && { "waymark.bytes": bytes }),
     };
@@ -236,6 +236,12 @@ class Tracing implements OpenTelemetryObserver {
     remember(this.#before, runId, span.spanContext());
   }
 }
+
+/** Why waymark itself saves. Any other reason may be a text of a node, and stays out. */
+const reasons: ReadonlySet<string> = new Set([
+  ...["start", "interval", "complete", "failure", "abort", "pause", "input", "resume", "once"],
+  ...["fork", "rollback", "recovery", "node", "confidence", "time", "memory"],
+]);
 
 /** Ends the spans of a run whose end was not told. */
 function close(run: OpenRun | undefined): void {

@@ -31,8 +31,9 @@ const graph = (observer: ReturnType<typeof openTelemetry>) =>
     observer,
     checkpoint: { store, interval: 1, preserve: true },
   })
-    .addNode("draft", (_, ctx) => {
+    .addNode("draft", async (state, ctx) => {
       ctx.ledger.usage({ inputTokens: 100, outputTokens: 20, costUsd: 0.5, apiCalls: 2 });
+      await ctx.checkpoint(state, "hunter2 is in use");
       return { secret: "hunter2" };
     })
     .addNode(
@@ -81,7 +82,12 @@ describe("traces", () => {
     expect(run?.spanContext().traceId).toBe(runSpanContext("r1").traceId);
     expect(run?.links).toEqual([]);
     const saves = run?.events.filter((one) => one.name === "waymark.checkpoint.save");
-    expect(saves?.length).toBe(3);
+    expect(saves?.map((one) => one.attributes?.["waymark.reason"])).toEqual([
+      "start",
+      undefined,
+      "interval",
+      "complete",
+    ]);
   });
 
   test("a resumed run links to the one before: the span itself, or its place in the trace", async () => {
