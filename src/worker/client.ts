@@ -123,7 +123,9 @@ export class Client {
     isStore("options.store", options.store);
     this.#place = placeOf(options.connection);
     this.#store = options.store;
-    this.#onError = options.onError ?? printError;
+    const tell = options.onError ?? printError;
+    // A server that stops may still say so on connections that are on their way out.
+    this.#onError = (error) => this.#closed || tell(error);
     this.#load = load;
   }
 

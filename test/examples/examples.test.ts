@@ -63,6 +63,12 @@ const printed: Readonly<Record<string, readonly (string | RegExp)[]>> = {
     "  400 input is not what the run waits for",
     "  200 completed, step 14",
   ],
+  workers: [
+    /Worker [ABC] is killed with SIGKILL while it charges order-05/,
+    /order-05 {2}reserve ([ABC]) {2}charge \1, then (?!\1)[ABC] {2}ship/,
+    /order-05 was taken over after \d\.\d s/,
+    "Every order was shipped, and no node ran again whose result was saved.",
+  ],
 };
 
 const folders = readdirSync(join(root, "examples"), { withFileTypes: true })

@@ -1,0 +1,44 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { StateGraph } from "waymark";
+
+export interface Order {
+  readonly item: string;
+  readonly receipt: string;
+  readonly parcel: string;
+}
+
+/** What a worker tells the others, in the words of the order. */
+export type Told =
+  | { readonly what: "ready" }
+  /** A node has begun; a charge carries the key that makes it happen once. */
+  | { readonly what: "begun"; readonly order: string; readonly node: string; readonly key: string }
+  /** A node's result was saved. */
+  | { readonly what: "saved"; readonly order: string; readonly node: string };
+
+/** What becomes of an order; `tell` is the world outside, which a node has effects on. */
+export function orders(tell: (told: Told) => void) {
+  const step = async (order: string, node: string, key: string): Promise<void> => {
+    tell({ what: "begun", order, node, key });
+    await wait(100); // stands for what it really does
+  };
+  return new StateGraph<Order>({ name: "orders" })
+    .addNode("reserve", async (state, { runId, node, idempotencyKey }) => {
+      await step(runId, node, idempotencyKey);
+      return state;
+    })
+    .addNode("charge", async (_state, { runId, node, idempotencyKey }) => {
+      await step(runId, node, idempotencyKey);
+      return { receipt: `receipt of ${idempotencyKey}` };
+    })
+    .addNode("ship", async (state, { runId, node, idempotencyKey }) => {
+      await step(runId, node, idempotencyKey);
+      return { parcel: `parcel with ${state.data.item}` };
+    })
+    .addEdge("reserve", "charge")
+    .addEdge("charge", "ship")
+    .setEntryPoint("reserve")
+    .setExitPoint("ship")
+    .on("checkpoint.save", ({ runId, data }) => {
+      if (data.node !== "") tell({ what: "saved", order: runId, node: data.node });
+    });
+}
