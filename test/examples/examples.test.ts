@@ -84,6 +84,10 @@ describe.concurrent("examples", { timeout: 120_000 }, () => {
 });
 
 describe("the folder of examples", () => {
+  test("has none that is not run", () => {
+    expect([...Object.keys(printed), "main-job"].sort()).toEqual(folders.toSorted());
+  });
+
   test.each(folders)("%s says how to run it, and stands in the list", (name) => {
     expect(existsSync(join(root, "examples", name, "main.ts"))).toBe(true);
     expect(read(`examples/${name}/main.ts`)).toContain(`npx tsx examples/${name}/main.ts`);
