@@ -305,6 +305,11 @@ describe("rotation", () => {
     await Promise.all(logs.map((log) => log.close()));
     const steps = (await all({ path }, "r")).map((line) => Number(line.step));
     expect(steps.sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, step) => step));
+    // Nobody moves the young file that the other one has just begun.
+    const sizes = readdirSync(join(path, "..")).map(
+      (name) => statSync(join(path, "..", name)).size,
+    );
+    expect(sizes.filter((size) => size < 500).length).toBeLessThanOrEqual(1);
   });
 });
 

@@ -60,6 +60,7 @@ describe("a report", () => {
       error: { name: "TypeError", message: "no | luck", node: "tick" },
       totals: { usage: { inputTokens: 40 } },
     });
+    expect(await report("r", { store })).toMatchObject({ status: "failed", nextStep: "tick" });
     expect(await report("r", { log })).toMatchObject({
       status: "failed",
       error: { name: "NODE_FAILED", message: 'node "tick" failed: no | luck', node: "tick" },
@@ -205,6 +206,7 @@ describe("a report", () => {
       confidence: 0.4,
       agents: { atlas: { status: "waits" } },
     });
+    expect(await report("r", { store: other.store })).toMatchObject({ nextStep: "ask" });
     expect(await report("r", { log: other.log })).toMatchObject({
       status: "paused",
       nextStep: "ask",
@@ -259,6 +261,8 @@ describe("a report as text", () => {
       steps: told.steps.map((step) => ({ ...step, saved: false, durationMs: 61_000 })),
       repeated: { ...told.repeated, visits: 2 },
     });
+    const hostile = { name: "E", message: "a\u001b[2J\nb\u2028c", node: "x" };
+    expect(toTable({ ...told, error: hostile })).toContain("E in x: a [2J b c\n");
     const lines = table.split("\n");
     expect(lines).toContain("status    failed");
     expect(lines).toContain("elapsed   1 h 2 min");

@@ -33,6 +33,8 @@ describe("usage", () => {
     expect(Ledger.empty.addUsage("a", { costUsd: 0.1 * 3 }).usage.costUsd).toBe(0.3);
     expect(Ledger.empty.addUsage("a", { costUsd: 1.5e-7 }).usage.costUsd).toBe(1.5e-7);
     expect(Ledger.empty.addUsage("a", { costUsd: 4e-13 }).usage.costUsd).toBe(0);
+    expect(Ledger.empty.addUsage("a", { costUsd: 6e-13 }).usage.costUsd).toBe(1e-12);
+    expect(Ledger.empty.addUsage("a", { costUsd: 0.7 + 0.1 }).usage.costUsd).toBe(0.8);
   });
 
   test("is exact past what a number can hold", () => {
