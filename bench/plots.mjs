@@ -8,6 +8,7 @@ import { pathToFileURL } from "node:url";
 import { draw } from "./draw.mjs";
 import { readResults } from "./results.mjs";
 import { allTables, ratiosTable, storesTable, tablesOf } from "./tables.mjs";
+import { workersTables } from "./worker-model.mjs";
 
 const project = new URL("../", import.meta.url);
 const images = "guide/images/";
@@ -23,6 +24,8 @@ const plots = [
   { suite: "journal", tables: /runs at once/, title: "Journal: one save, many runs at once" },
   { suite: "postgres", tables: /^one run, a state of/, title: "Postgres: one save, one run" },
   { suite: "postgres", tables: /runs at once/, title: "Postgres: one save, many runs at once" },
+  { suite: "workers", tables: /nodes that/, title: "Runs in a second, by the number of workers" },
+  { suite: "workers", tables: /^one node/, title: "One node in a worker, beside its save" },
   { suite: "codecs", tables: /^(en|de)code a conversation/, title: "A State as JSON and back" },
   { suite: "codecs", tables: /sealed/, title: "Compressed and encrypted documents" },
 ];
@@ -62,6 +65,7 @@ function filesOf(folder, results) {
   const all = results.length === 0 ? "Not measured yet." : allTables(results, drawn);
   fill("guide/performance.md", "results", all);
   fill("guide/checkpoints-and-stores.md", "stores", storesTable(results));
+  fill("guide/many-machines.md", "workers", workersTables(results));
   fill("guide/comparison.md", "ratios", ratiosTable(results, "performance.md"));
   fill("README.md", "ratios", ratiosTable(results, "guide/performance.md"));
   for (const { file, svg } of [...drawn.values()].flat()) files.set(images + file, svg);
