@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 import { join } from "node:path";
-import { checkKeep, filterRuns, prunable } from "../checkpoint/retention.js";
+import { filterRuns } from "../checkpoint/retention.js";
 import {
   type CheckpointAt,
   type CheckpointStore,
@@ -19,16 +19,8 @@ import {
   type StoreContext,
 } from "../checkpoint/store.js";
 import { now } from "../clock.js";
-import {
-  CheckpointConflictError,
-  CheckpointSaveError,
-  ConfigError,
-  SerializationError,
-  show,
-} from "../errors.js";
 import { checkRunId } from "../state/run-id.js";
-import { State } from "../state/state.js";
-import { Background } from "./file/background.js";
+import type { State } from "../state/state.js";
 import { Claims } from "./file/claim.js";
 import type { FileSystem } from "./file/file-system.js";
 import { folderName, ownerOf } from "./file/layout.js";
@@ -40,11 +32,13 @@ import { removeRun, sweep } from "./file/removal.js";
 import { restoreRun } from "./file/restore.js";
 import { Root } from "./file/root.js";
 import { findRuns, inParallel, summarizeRun } from "./file/runs.js";
+import { checkSave, checkSize, refusalOf } from "./file/save-error.js";
+import { Upkeep } from "./file/upkeep.js";
+import { exportRun, pruneRuns } from "./file/whole-runs.js";
 import { RunWriter } from "./file/writer.js";
 
 export type { FileStoreOptions };
 
-const HOUR = 60 * 60 * 1000;
 /** For how many runs to remember, with two open files each, what was saved last; the others are looked up again. */
 const REMEMBERED_RUNS = 64;
 
@@ -78,9 +72,8 @@ export class FileStore implements CheckpointStore {
   readonly #fs: FileSystem;
   readonly #root: Root;
   readonly #writers = new Map<string, RunWriter>();
-  readonly #background = new Background();
+  readonly #upkeep: Upkeep;
   readonly #claims: Claims;
-  #prunedAt = Number.NEGATIVE_INFINITY;
 
   /** @throws ConfigError when an option is not what it must be. */
   constructor(options?: FileStoreOptions);
@@ -89,6 +82,8 @@ export class FileStore implements CheckpointStore {
   constructor(options: FileStoreOptions = {}, fileSystem: FileSystem = nodeFileSystem) {
     this.#options = resolveOptions(options);
     this.root = this.#options.root;
+    const { warnBytes, retention } = this.#options;
+    this.#upkeep = new Upkeep({ warnBytes, retention, prune: (rule) => this.prune(rule) });
     this.#fs = fileSystem;
     this.#claims = new Claims(fileSystem, this.root);
     this.#root = new Root(fileSystem, this.root, this.#options.durable);
@@ -103,16 +98,14 @@ export class FileStore implements CheckpointStore {
    * @throws SerializationError when the data can't be kept exactly.
    */
   async save<D extends object>(state: State<D>, options: SaveOptions = {}): Promise<State<D>> {
-    if (!(state instanceof State))
-      throw new ConfigError("state", `wants a State, got ${show(state)}`);
-    if (options.keep !== undefined) checkKeep("keep", options.keep);
+    checkSave(state, options);
     const writer = this.#writer(state.runId);
     try {
       const saved = await writer.inTurn(() => writer.save(state));
       this.#afterSave(writer, saved, options);
       return saved;
     } catch (error) {
-      throw isMeant(error) ? error : this.#unsaved(state, messageOf(error), error);
+      throw refusalOf(this.#folder(state.runId), state, error);
     }
   }
 
@@ -153,16 +146,12 @@ export class FileStore implements CheckpointStore {
     return filterRuns([...(await this.#summaries()).keys()], filter);
   }
 
-  /** Removes old runs that are finished; a run that was saved to meanwhile is left alone. */
+  /** Removes old runs that are finished; one that is claimed, or was saved to meanwhile, is left alone. */
   async prune(retention: Retention): Promise<string[]> {
     const sequences = await this.#summaries();
-    const removed: string[] = [];
-    for (const run of prunable([...sequences.keys()], retention)) {
-      const isGone =
-        retention.dryRun === true || (await this.#remove(run.runId, sequences.get(run)));
-      if (isGone) removed.push(run.runId);
-    }
-    return removed;
+    return pruneRuns(sequences.keys(), retention, this.#claims, (run) =>
+      this.#remove(run.runId, sequences.get(run)),
+    );
   }
 
   /**
@@ -175,9 +164,8 @@ export class FileStore implements CheckpointStore {
 
   /** All kept checkpoints of a run, oldest first. */
   async *export(runId: string): AsyncGenerator<ExportedCheckpoint> {
-    for (const { checkpointId, parentId } of (await this.history(runId)).reverse()) {
-      yield { state: await this.load<object>(runId, { checkpointId }), parentId };
-    }
+    const reader = this.#reader(checkRunId(runId));
+    yield* exportRun(await reader.history(), (wanted) => reader.load(wanted, undefined));
   }
 
   /** Keeps the checkpoints that another store exported. */
@@ -189,13 +177,13 @@ export class FileStore implements CheckpointStore {
       folder: this.#folder(runId),
       durable: this.#options.durable,
       root: this.#root,
-      encode: (state, parentId) => this.#options.codec.encode(state, parentId),
+      encode: (state, parentId) => this.#encode(state, parentId),
     }));
   }
 
   /** Waits for what is done in the background and closes all files. The store may be used again. */
   async close(): Promise<void> {
-    await this.#background.settled();
+    await this.#upkeep.settled();
     const writers = [...this.#writers.values()];
     this.#writers.clear();
     await Promise.all(writers.map((writer) => writer.inTurn(() => writer.forget())));
@@ -232,40 +220,29 @@ export class FileStore implements CheckpointStore {
       fs: this.#fs,
       durable: this.#options.durable,
       root: this.#root,
-      encode: async (state, parentId) => {
-        const bytes = await this.#options.codec.encode(state, parentId);
-        if (bytes.length <= this.#options.maxBytes) return bytes;
-        const problem = `the checkpoint has ${bytes.length} bytes, more than maxBytes (${this.#options.maxBytes})`;
-        throw this.#unsaved(state, `${problem}: keep less in the State, or raise it`);
-      },
+      encode: (state, parentId) => this.#encode(state, parentId),
       onListing: (listing) => this.#sweep(folder, listing),
     });
   }
 
+  async #encode<D extends object>(state: State<D>, parentId: string): Promise<Uint8Array> {
+    const bytes = await this.#options.codec.encode(state, parentId);
+    checkSize(this.#folder(state.runId), state, bytes.length, this.#options.maxBytes);
+    return bytes;
+  }
+
   #drop(runId: string, writer: RunWriter): void {
     this.#writers.delete(runId);
-    this.#background.start(
-      () => writer.inTurn(() => writer.forget()),
-      () => {},
-    );
+    this.#upkeep.start(() => writer.inTurn(() => writer.forget()));
   }
 
   #afterSave<D extends object>(writer: RunWriter, saved: State<D>, options: SaveOptions): void {
-    const { runId, checkpointNode: node, bytes = 0, status } = saved;
-    if (bytes > this.#options.warnBytes) {
-      const error = `the checkpoint has ${bytes} bytes, more than warnBytes (${this.#options.warnBytes})`;
-      options.emit?.("checkpoint.error", { action: "size", node, error });
-    }
-    const tell = (error: unknown): void =>
-      options.emit?.("checkpoint.error", { action: "delete", node, error: messageOf(error) });
-    this.#background.start(() => writer.rotate(options.keep ?? this.#options.keep), tell);
+    const { runId, checkpointNode: node, status } = saved;
+    const { emit, keep = this.#options.keep } = options;
+    this.#upkeep.start(() => writer.rotate(keep), emit, node);
     // Nothing more is to come, so its files need not stay open.
     if (status === "completed" || status === "failed") this.#drop(runId, writer);
-    const retention = this.#options.retention;
-    if (retention !== undefined && now() - this.#prunedAt > HOUR) {
-      this.#prunedAt = now();
-      this.#background.start(() => this.prune(retention), tell);
-    }
+    this.#upkeep.afterSave(saved, emit);
   }
 
   #sweep(folder: string, { temporaries }: Listing): void {
@@ -274,10 +251,7 @@ export class FileStore implements CheckpointStore {
       return owner === undefined || owner === this.#fs.owner ? [] : [{ name, owner }];
     });
     if (foreign.length === 0) return;
-    this.#background.start(
-      () => sweep(this.#fs, folder, foreign, now()),
-      () => {},
-    );
+    this.#upkeep.start(() => sweep(this.#fs, folder, foreign, now()));
   }
 
   async #remove(runId: string, expected?: number): Promise<boolean> {
@@ -294,27 +268,6 @@ export class FileStore implements CheckpointStore {
     const summaries = await inParallel(found, (run) => summarizeRun(this.#fs, run));
     return new Map(summaries.flatMap((one) => (one ? [[one.summary, one.sequence]] : [])));
   }
-
-  #unsaved<D extends object>(
-    state: State<D>,
-    problem: string,
-    cause?: unknown,
-  ): CheckpointSaveError {
-    const { runId, checkpointNode: nodeName } = state;
-    const message = `nothing was saved in ${this.#folder(runId)}: ${problem}`;
-    return new CheckpointSaveError(message, { nodeName, state, path: [], cause });
-  }
 }
 
 const nodeFileSystem = new NodeFileSystem();
-
-/** Whether a save failed for a reason of its own, not of the file system's. */
-function isMeant(error: unknown): boolean {
-  return [CheckpointConflictError, CheckpointSaveError, ConfigError, SerializationError].some(
-    (kind) => error instanceof kind,
-  );
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 import { join, resolve } from "node:path";
-import { checkKeep, DEFAULT_KEEP, filterRuns, prunable } from "../checkpoint/retention.js";
+import { DEFAULT_KEEP, filterRuns } from "../checkpoint/retention.js";
 import {
   type CheckpointAt,
   type CheckpointStore,
@@ -18,21 +18,15 @@ import {
   type SaveOptions,
   type StoreContext,
 } from "../checkpoint/store.js";
-import { now } from "../clock.js";
-import {
-  CheckpointConflictError,
-  CheckpointSaveError,
-  ConfigError,
-  SerializationError,
-  show,
-} from "../errors.js";
 import type { Saved } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
 import { State } from "../state/state.js";
-import { Background } from "./file/background.js";
 import { Claims } from "./file/claim.js";
 import type { FileSystem } from "./file/file-system.js";
 import { NodeFileSystem } from "./file/node-file-system.js";
+import { checkSave, checkSize, refusalOf } from "./file/save-error.js";
+import { Upkeep } from "./file/upkeep.js";
+import { exportRun, pruneRuns, type Wanted } from "./file/whole-runs.js";
 import { AnchorsFile } from "./journal/anchors.js";
 import { Committer } from "./journal/committer.js";
 import { Compactor } from "./journal/compactor.js";
@@ -53,7 +47,6 @@ import { JournalWriter } from "./journal/writer.js";
 export type { FlushInterval, JournalStoreOptions };
 
 const KB = 1024;
-const HOUR = 60 * 60 * 1000;
 
 /**
  * Keeps what changed from one checkpoint to the next, in one log that all runs and processes append
@@ -95,10 +88,7 @@ export class JournalStore implements CheckpointStore {
   readonly #compactor: Compactor;
   readonly #claims: Claims;
   readonly #keep: number;
-  readonly #retention: Retention | undefined;
-  readonly #warnBytes: number;
-  readonly #background = new Background();
-  #prunedAt = Number.NEGATIVE_INFINITY;
+  readonly #upkeep: Upkeep;
   #compacting: Promise<void> = Promise.resolve();
   /** Whom to tell what goes wrong in the background. */
   #emit: StoreContext["emit"];
@@ -110,12 +100,11 @@ export class JournalStore implements CheckpointStore {
   constructor(options: JournalStoreOptions = {}, fs: FileSystem = nodeFileSystem) {
     checkJournalOptions(options);
     const { durability = "fsync", snapshotEvery = 256, logBytes = 8 * KB * KB } = options;
-    const { maxBytes = 100 * KB * KB } = options;
+    const { maxBytes = 100 * KB * KB, warnBytes = 500 * KB, retention } = options;
     const durable = durability !== "os";
     this.root = resolve(options.root ?? join(".waymark", "journal"));
     this.#keep = options.keep ?? DEFAULT_KEEP;
-    this.#retention = options.retention;
-    this.#warnBytes = options.warnBytes ?? 500 * KB;
+    this.#upkeep = new Upkeep({ warnBytes, retention, prune: (rule) => this.prune(rule) });
     this.#claims = new Claims(fs, this.root);
     const log = new Log(fs, this.root, durable);
     const codec = new RecordCodec(options.codec, snapshotEvery);
@@ -138,17 +127,12 @@ export class JournalStore implements CheckpointStore {
       onSealed: () => this.#start(() => this.#compact(1)),
     });
     this.#committer = committer;
-    const checkSize = (state: State<object>, bytes: number): void => {
-      if (bytes <= maxBytes) return;
-      const problem = `the record has ${bytes} bytes, more than maxBytes (${maxBytes})`;
-      throw this.#unsaved(state, `${problem}: keep less in the State, or raise it`);
-    };
     this.#writer = new JournalWriter({
       ...shared,
       committer,
       reader: this.#reader,
       compactor: this.#compactor,
-      checkSize,
+      checkSize: (state, bytes) => checkSize(this.root, state, bytes, maxBytes),
     });
   }
 
@@ -161,16 +145,14 @@ export class JournalStore implements CheckpointStore {
    * @throws SerializationError when the data can't be kept exactly.
    */
   async save<D extends object>(state: State<D>, options: SaveOptions = {}): Promise<State<D>> {
-    if (!(state instanceof State))
-      throw new ConfigError("state", `wants a State, got ${show(state)}`);
-    if (options.keep !== undefined) checkKeep("keep", options.keep);
+    checkSave(state, options);
     if (options.emit !== undefined) this.#emit = options.emit;
     try {
       const saved = await this.#writer.save(state, options.keep ?? this.#keep);
-      this.#afterSave(saved, options);
+      this.#upkeep.afterSave(saved, options.emit);
       return saved;
     } catch (error) {
-      throw isMeant(error) ? error : this.#unsaved(state, messageOf(error), error);
+      throw refusalOf(this.root, state, error);
     }
   }
 
@@ -186,14 +168,8 @@ export class JournalStore implements CheckpointStore {
     at: CheckpointAt = {},
     context: StoreContext = {},
   ): Promise<State<D>> {
-    checkRunId(runId);
     checkAt(at);
-    await this.#follow();
-    return this.#resolver.with(runId, async (view) => {
-      const { state, head } = await this.#reader.load<D>(view, at, context.emit);
-      this.#writer.loaded(state, head);
-      return state;
-    });
+    return this.#load(checkRunId(runId), at, context.emit);
   }
 
   /** Removes a run's checkpoints, for good when the promise resolves. What is in its quarantine stays. */
@@ -218,16 +194,12 @@ export class JournalStore implements CheckpointStore {
     return filterRuns([...(await this.#summaries()).keys()], filter);
   }
 
-  /** Removes old runs that are finished; a run that was saved to meanwhile is left alone. */
+  /** Removes old runs that are finished; one that is claimed, or was saved to meanwhile, is left alone. */
   async prune(retention: Retention): Promise<string[]> {
     const heads = await this.#summaries();
-    const removed: string[] = [];
-    for (const run of prunable([...heads.keys()], retention)) {
-      const isGone =
-        retention.dryRun === true || (await this.#writer.delete(run.runId, heads.get(run)));
-      if (isGone) removed.push(run.runId);
-    }
-    return removed;
+    return pruneRuns(heads.keys(), retention, this.#claims, (run) =>
+      this.#writer.delete(run.runId, heads.get(run)),
+    );
   }
 
   /** Says that this process works on a run; `undefined` when a living process has said so already. */
@@ -237,9 +209,7 @@ export class JournalStore implements CheckpointStore {
 
   /** All kept checkpoints of a run, oldest first. */
   async *export(runId: string): AsyncGenerator<ExportedCheckpoint> {
-    for (const { checkpointId, parentId } of (await this.history(runId)).reverse()) {
-      yield { state: await this.load<object>(runId, { checkpointId }), parentId };
-    }
+    yield* exportRun(await this.history(runId), (wanted) => this.#load(runId, wanted, undefined));
   }
 
   /** Keeps the checkpoints that another store exported. */
@@ -263,9 +233,22 @@ export class JournalStore implements CheckpointStore {
 
   /** Waits for what is done in the background, flushes and closes all files. The store may be used again. */
   async close(): Promise<void> {
-    await this.#background.settled();
+    await this.#upkeep.settled();
     await this.#committer.flush();
     await this.#log.inTurn(() => this.#log.close());
+  }
+
+  async #load<D extends object>(
+    runId: string,
+    wanted: Wanted,
+    emit: StoreContext["emit"],
+  ): Promise<State<D>> {
+    await this.#follow();
+    return this.#resolver.with(runId, async (view) => {
+      const { state, head } = await this.#reader.load<D>(view, wanted, emit);
+      this.#writer.loaded(state, head);
+      return state;
+    });
   }
 
   #follow(): Promise<void> {
@@ -294,44 +277,9 @@ export class JournalStore implements CheckpointStore {
   }
 
   /** Does something that nobody waits for. */
-  #start(task: () => Promise<unknown>, node = ""): void {
-    this.#background.start(task, (error) =>
-      this.#emit?.("checkpoint.error", { action: "delete", node, error: messageOf(error) }),
-    );
-  }
-
-  #afterSave<D extends object>(saved: State<D>, { emit }: SaveOptions): void {
-    const { checkpointNode: node, bytes = 0 } = saved;
-    if (bytes > this.#warnBytes) {
-      const error = `the record has ${bytes} bytes, more than warnBytes (${this.#warnBytes})`;
-      emit?.("checkpoint.error", { action: "size", node, error });
-    }
-    const retention = this.#retention;
-    if (retention === undefined || now() - this.#prunedAt <= HOUR) return;
-    this.#prunedAt = now();
-    this.#start(() => this.prune(retention), node);
-  }
-
-  #unsaved<D extends object>(
-    state: State<D>,
-    problem: string,
-    cause?: unknown,
-  ): CheckpointSaveError {
-    const message = `nothing of run ${show(state.runId)} was saved in ${this.root}: ${problem}`;
-    const { checkpointNode: nodeName } = state;
-    return new CheckpointSaveError(message, { nodeName, state, path: [], cause });
+  #start(task: () => Promise<unknown>): void {
+    this.#upkeep.start(task, this.#emit);
   }
 }
 
 const nodeFileSystem = new NodeFileSystem();
-
-/** Whether a save failed for a reason of its own, not of the file system's. */
-function isMeant(error: unknown): boolean {
-  return [CheckpointConflictError, CheckpointSaveError, ConfigError, SerializationError].some(
-    (kind) => error instanceof kind,
-  );
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

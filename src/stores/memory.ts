@@ -137,7 +137,8 @@ export class MemoryStore implements CheckpointStore {
 
   /** Removes old runs; see {@link Retention}. */
   async prune(retention: Retention): Promise<string[]> {
-    const runIds = prunable(this.#summaries(), retention).map((run) => run.runId);
+    const runs = this.#summaries().filter(({ runId }) => !this.#claimed.has(runId));
+    const runIds = prunable(runs, retention).map((run) => run.runId);
     if (retention.dryRun !== true) for (const runId of runIds) this.#runs.delete(runId);
     return runIds;
   }

@@ -4,7 +4,7 @@ import { ConfigError, show } from "../errors.js";
 import type { Case } from "./cases/case.js";
 import { claims } from "./cases/claims.js";
 import { contract } from "./cases/contract.js";
-import { forks, history, keep, runs } from "./cases/history.js";
+import { forks, history, keep, moves, runs } from "./cases/history.js";
 import { badIds, ids, similarIds } from "./cases/ids.js";
 import { roundTrip } from "./cases/values.js";
 import { concurrency, conflict, durable, isolation } from "./cases/writers.js";
@@ -18,6 +18,7 @@ const cases: readonly Case[] = [
   ...forks,
   ...keep,
   ...runs,
+  ...moves,
   ...conflict,
   ...concurrency,
   ...isolation,

@@ -16,6 +16,9 @@ describe("a store that is loaded when it is first used", () => {
     expect(await deferred.history("r")).toEqual(await store.history("r"));
     expect(await deferred.runs({ limit: 1 })).toEqual(await store.runs({ limit: 1 }));
     expect(await deferred.prune({ maxRuns: 0 })).toEqual([]);
+    const claim = vi.spyOn(store, "claim");
+    expect(await deferred.claim("r", { ttl: 5 })).toBe(await claim.mock.results[0]?.value);
+    expect(claim).toHaveBeenCalledWith("r", { ttl: 5 });
     await deferred.delete("r");
     expect(await store.list()).toEqual([]);
     expect(create).toHaveBeenCalledTimes(1);

@@ -1,6 +1,5 @@
 import { execFileSync } from "node:child_process";
 import {
-  chmodSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -14,6 +13,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { CheckpointCorruptionError, CheckpointSaveError, State } from "waymark";
 import { FileStore } from "waymark/stores/file";
+import { CrashDisk } from "../../src/testing/crash-file-system.js";
 import { type Count, filesOf, newFolder, saveTimes } from "./folders.js";
 
 /** A run of two checkpoints, and the path of a third. */
@@ -95,18 +95,26 @@ describe("a file from elsewhere in the place of a checkpoint", () => {
     await expect(store.load("run")).rejects.toThrow(third);
   });
 
-  test("one that can't be read is an error that names it, and stays", async () => {
-    const { store, third } = await withThird();
-    writeFileSync(third, "secret");
-    chmodSync(third, 0);
-    // Root may read everything.
-    if (process.getuid?.() === 0) return;
-    await expect(store.load("run")).rejects.toMatchObject({
-      code: "EACCES",
-      message: expect.stringContaining(third),
-    });
-    expect(existsSync(third)).toBe(true);
-  });
+  test.each(["open", "read"])(
+    "one of which the %s fails is an error that names it, and stays",
+    async (broken) => {
+      const disk = new CrashDisk();
+      await saveTimes(new FileStore({ root: "/w" }, disk.mount()), 2);
+      const path = "/w/run/checkpoint_0002.json";
+      let opened = "";
+      const locked = disk.mount((call, of) => {
+        if (call === "open") opened = of;
+        if (call !== broken || opened !== path) return;
+        throw Object.assign(new Error("EACCES: permission denied"), { code: "EACCES" });
+      });
+      const error = new FileStore({ root: "/w" }, locked).load("run");
+      await expect(error).rejects.toMatchObject({
+        code: "EACCES",
+        message: expect.stringMatching(path),
+      });
+      expect(disk.contents().has(path)).toBe(true);
+    },
+  );
 });
 
 describe("a symbolic link", () => {
@@ -145,6 +153,9 @@ describe("a symbolic link", () => {
     writeFileSync(third, "corrupt");
     await expect(store.load("run")).rejects.toThrow(join(root, "run/quarantine"));
     expect(readdirSync(outside)).toEqual([]);
+    // Nor does it hide this run or others.
+    await saveTimes(store, 1, "other");
+    expect([await store.list(), (await store.runs()).length]).toEqual([["other", "run"], 2]);
     expect(readFileSync(third, "utf8")).toBe("corrupt");
   });
 

@@ -2,10 +2,18 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { CheckpointSaveError, ConfigError, getCheckpointStore, State, StateGraph } from "waymark";
+import {
+  CheckpointSaveError,
+  ConfigError,
+  getCheckpointStore,
+  pause,
+  State,
+  StateGraph,
+} from "waymark";
 import { FileStore } from "waymark/stores/file";
 import { useFakeClock } from "waymark/testing";
 import { checkpointName } from "../../src/stores/file/layout.js";
+import { NodeFileSystem } from "../../src/stores/file/node-file-system.js";
 import { CrashDisk, systemError } from "../../src/testing/crash-file-system.js";
 import { type Count, filesOf, listen, newFolder, saveTimes } from "./folders.js";
 
@@ -111,25 +119,28 @@ describe("rotation", () => {
     expect(await store.list()).toEqual([]);
   });
 
-  test("keeps failure and pause checkpoints among the newest", async () => {
-    const root = newFolder();
-    const store = new FileStore({ root, keep: 2 });
-    const graph = new StateGraph<Count>({ checkpoint: { store, interval: 1 } })
-      .addNode("count", ({ data }) => ({ n: data.n + 1 }))
-      .addNode("fail", () => {
-        throw new Error("no");
-      })
-      .addEdge("count", "count", ({ data }) => data.n < 5)
-      .addEdge("count", "fail")
-      .setEntryPoint("count")
-      .setExitPoint("fail");
-    await graph.execute(State.create<Count>({ n: 0 }, { runId: "run" })).catch(() => {});
-    await store.close();
-    expect((await store.history("run")).map(({ status, reason }) => [status, reason])).toEqual([
-      ["failed", "failure"],
-      ["in_progress", "interval"],
-    ]);
-  });
+  test.each([
+    ["failed", "failure", () => Promise.reject(new Error("no"))],
+    ["paused", "pause", (state: State<Count>) => pause(state, { reason: "review" })],
+  ] as const)(
+    "keeps the checkpoint of a run that %s among the newest",
+    async (status, why, end) => {
+      const store = new FileStore({ root: newFolder(), keep: 2 });
+      // It is kept also where no other checkpoint is wanted for long.
+      const graph = new StateGraph<Count>({ checkpoint: { store, interval: 1 } })
+        .addNode("count", ({ data }) => ({ n: data.n + 1 }))
+        .addNode("end", end)
+        .addEdge("count", "count", ({ data }) => data.n < 5)
+        .addEdge("count", "end")
+        .setEntryPoint("count")
+        .setExitPoint("end");
+      await graph.execute(State.create<Count>({ n: 0 }, { runId: "run" })).catch(() => {});
+      await store.close();
+      const [newest, ...older] = await store.history("run");
+      expect([newest?.status, newest?.reason, older.length]).toEqual([status, why, 1]);
+      expect((await new FileStore({ root: store.root }).load("run")).status).toBe(status);
+    },
+  );
 });
 
 describe("size", () => {
@@ -333,14 +344,15 @@ describe("a store", () => {
   test("sweeps what a dead process left behind, not what a living one writes", async () => {
     const root = newFolder();
     await saveTimes(new FileStore({ root }), 2);
-    const dead = execFileSync(process.execPath, ["-p", "process.pid"], { encoding: "utf8" }).trim();
-    const names = [dead, String(process.ppid), String(process.pid)].map(
-      (pid) => `.checkpoint_0003.${pid}-ab.1.tmp`,
-    );
+    const { owner } = new NodeFileSystem();
+    const [, started = "", place = ""] = owner.split("-");
+    const gone = `${process.pid}-${Number(started) - 1}-${place}-00000000`;
+    const elsewhere = `${process.pid}-${started}-ffffffff-00000000`;
+    const names = [gone, owner, elsewhere].map((one) => `.checkpoint_0003.${one}.1.tmp`);
     for (const name of names) writeFileSync(join(root, "run", name), "half");
     const store = new FileStore({ root });
     await store.load("run");
     await store.close();
-    expect(filesOf(root).filter((name) => name.endsWith(".tmp"))).toEqual([names[1]]);
+    expect(filesOf(root).filter((name) => name.endsWith(".tmp"))).toEqual(names.slice(1).sort());
   });
 });

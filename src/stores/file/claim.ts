@@ -46,6 +46,11 @@ export class Claims {
     this.#folder = join(root, FOLDER);
   }
 
+  /** Whether a living process has a run. */
+  async isClaimed(runId: string): Promise<boolean> {
+    return (await this.#rivals(`${folderName(runId)}@`, "")).length > 0;
+  }
+
   /** Claims a run; `undefined` when a living process has it. */
   async claim(runId: string): Promise<Claim | undefined> {
     const run = `${folderName(runId)}@`;
@@ -92,7 +97,8 @@ export class Claims {
       known.set(owner, lives);
       const isRival = name.startsWith(run);
       if (lives === false || (isRival && lives === undefined && !(await this.#beats(owner)))) {
-        await this.#unlink(name);
+        // If it can't be removed, it does not count all the same.
+        await this.#unlink(name).catch(() => {});
       } else if (isRival) {
         rivals.push(name);
       }
@@ -116,7 +122,7 @@ export class Claims {
     const lives = (await size()) > before;
     // The dead stay dead.
     if (lives) setTimeout(() => this.#watched.delete(owner), BELIEVED).unref();
-    else await this.#unlink(owner + ALIVE);
+    else await this.#unlink(owner + ALIVE).catch(() => {});
     return lives;
   }
 

@@ -26,7 +26,7 @@ export interface Head {
 export interface FileSystem {
   /** Names the process that writes. It goes into the names of its temporary files. */
   readonly owner: string;
-  /** Whether the process of that name may still be there. */
+  /** Whether the process of that name may still be there; one that has its number now is another. */
   isAlive(owner: string): boolean;
 
   /** Creates a file, for its owner only, and opens it to write. `EEXIST` when the name is taken. */

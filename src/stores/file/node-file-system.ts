@@ -1,8 +1,8 @@
-import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { type BigIntStats, constants } from "node:fs";
 import { promisify } from "node:util";
 import { codeOf, type FileInfo, type FileKind, type FileSystem, type Head } from "./file-system.js";
+import { isLiving, ownerName } from "./process.js";
 
 // Callbacks and plain descriptors: `fs/promises` makes a save about a tenth slower.
 const open = promisify(fs.open);
@@ -22,20 +22,10 @@ const exact = { bigint: true } as const;
 
 /** The file system of Node. */
 export class NodeFileSystem implements FileSystem {
-  readonly owner = `${process.pid}-${randomBytes(4).toString("hex")}`;
+  readonly owner = ownerName();
 
   isAlive(owner: string): boolean {
-    if (owner === this.owner) return true;
-    const pid = Number.parseInt(owner, 10);
-    // One that had our own process id is gone, or counts its processes apart from us.
-    if (pid === process.pid) return false;
-    try {
-      process.kill(pid, 0);
-      return true;
-    } catch (error) {
-      // EPERM: it is there and belongs to somebody else.
-      return codeOf(error) === "EPERM";
-    }
+    return isLiving(owner) ?? true;
   }
 
   create(path: string): Promise<number> {

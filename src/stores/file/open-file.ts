@@ -18,7 +18,7 @@ export async function openFile(fs: FileSystem, path: string): Promise<OpenFile |
     file = await fs.open(path);
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
-    throw codeOf(error) === "ELOOP" ? refused(path, "a file", "other") : error;
+    throw codeOf(error) === "ELOOP" ? refused(path, "a file", "other") : named(error, path);
   }
   try {
     const info = await fs.stat(file);

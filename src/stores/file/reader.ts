@@ -1,11 +1,5 @@
 import { join } from "node:path";
-import {
-  type CheckpointAt,
-  type HistoryEntry,
-  isAt,
-  isNewest,
-  type StoreContext,
-} from "../../checkpoint/store.js";
+import { type HistoryEntry, isAt, isNewest, type StoreContext } from "../../checkpoint/store.js";
 import type { DocumentCodec } from "../../codecs/document.js";
 import { CheckpointCorruptionError } from "../../errors.js";
 import type { State } from "../../state/state.js";
@@ -15,6 +9,7 @@ import { type Listing, list } from "./listing.js";
 import { nothingLeft } from "./nothing-left.js";
 import { quarantine } from "./quarantine.js";
 import { headersOf, readRecord } from "./record.js";
+import type { Wanted } from "./whole-runs.js";
 
 /** How often to look again at a folder in which files come and go. */
 const ATTEMPTS = 100;
@@ -52,7 +47,7 @@ export class RunReader {
    * @throws CheckpointNotFoundError when there is none.
    * @throws CheckpointCorruptionError that lists them when there are only corrupt ones.
    */
-  async load<D extends object>(at: CheckpointAt, emit: StoreContext["emit"]): Promise<State<D>> {
+  async load<D extends object>(at: Wanted, emit: StoreContext["emit"]): Promise<State<D>> {
     const corrupt: Corrupt[] = [];
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const listing = await list(this.#settings.fs, this.#folder);
@@ -85,7 +80,7 @@ export class RunReader {
 
   async #newest<D extends object>(
     listing: Listing | undefined,
-    at: CheckpointAt,
+    at: Wanted,
     corrupt: Corrupt[],
     emit: StoreContext["emit"],
   ): Promise<State<D> | "changed" | undefined> {
@@ -108,8 +103,9 @@ export class RunReader {
   }
 
   /** Which files to read, newest first: those whose header fits, and those that have none to look at. */
-  async #candidates(checkpoints: readonly number[], at: CheckpointAt): Promise<number[]> {
-    const sequences = [...checkpoints].reverse();
+  async #candidates(checkpoints: readonly number[], at: Wanted): Promise<number[]> {
+    const sequences = checkpoints.toReversed();
+    if (at.sequence !== undefined) return sequences.filter((one) => one === at.sequence);
     if (isNewest(at)) return sequences;
     const headers = await headersOf(this.#settings.fs, this.#folder, this.#runId, sequences);
     return sequences.filter((_, index) => {

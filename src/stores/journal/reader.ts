@@ -1,13 +1,8 @@
-import {
-  type CheckpointAt,
-  type HistoryEntry,
-  isAt,
-  isNewest,
-  type StoreContext,
-} from "../../checkpoint/store.js";
+import { type HistoryEntry, isAt, isNewest, type StoreContext } from "../../checkpoint/store.js";
 import { CheckpointCorruptionError } from "../../errors.js";
 import type { State } from "../../state/state.js";
 import { nothingLeft } from "../file/nothing-left.js";
+import type { Wanted } from "../file/whole-runs.js";
 import { partsOf } from "./line.js";
 import type { LineFiles } from "./line-files.js";
 import type { Log } from "./log.js";
@@ -55,7 +50,7 @@ export class JournalReader {
    */
   load<D extends object>(
     view: RunView,
-    at: CheckpointAt,
+    at: Wanted,
     emit: StoreContext["emit"],
   ): Promise<Loaded<D>> {
     const { quarantine } = this.#settings;
@@ -132,13 +127,16 @@ export class JournalReader {
   async #newest<D extends object>(
     view: RunView,
     known: Known,
-    at: CheckpointAt,
+    at: Wanted,
     corrupt: CorruptLine[],
   ): Promise<State<D> | "changed" | undefined> {
     const { codec, files } = this.#settings;
     const { runId } = view;
-    const kept = [...known.kept].reverse();
-    const headers = isNewest(at) ? [] : await this.headers(view, kept);
+    const kept = known.kept
+      .toReversed()
+      .filter(({ sequence }) => (at.sequence ?? sequence) === sequence);
+    const isFound = isNewest(at) || at.sequence !== undefined;
+    const headers = isFound ? [] : await this.headers(view, kept);
     if (headers === undefined) return "changed";
     for (const [index, entry] of kept.entries()) {
       const header = headers[index];

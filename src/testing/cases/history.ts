@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { ExportedCheckpoint } from "../../checkpoint/store.js";
 import type { StateJSON } from "../../state/json.js";
 import { State } from "../../state/state.js";
 import { type Case, eventually, type Notes, notes, refuses, saveSteps } from "./case.js";
@@ -199,6 +200,53 @@ export const runs: readonly Case[] = [
       assert.deepEqual(await store.prune({ maxRuns: 1 }), ["done"]);
       assert.deepEqual(await store.prune({ maxAgeDays: 30 }), ["failed"]);
       assert.deepEqual((await store.list()).sort(), ["going", "paused", "waiting"]);
+    },
+  ],
+  [
+    "prune leaves a run alone that somebody has claimed, such as one that is resumed after it failed",
+    async (store) => {
+      if (store.prune === undefined || store.claim === undefined) return;
+      const timestamp = "2001-01-01T00:00:00.000Z";
+      await store.save(State.fromJSON({ ...notes("run").toJSON(), status: "failed", timestamp }));
+      const claim = await store.claim("run");
+      assert.deepEqual(await store.prune({ maxAgeDays: 30 }), []);
+      assert.deepEqual(await store.list(), ["run"]);
+      await claim?.release();
+      assert.deepEqual(await store.prune({ maxAgeDays: 30 }), ["run"]);
+    },
+  ],
+];
+
+/** Moving a run from one store to another. */
+export const moves: readonly Case[] = [
+  [
+    "a run that is exported and imported keeps its history, ids and sequences",
+    async (store) => {
+      if (store.export === undefined || store.import === undefined) return;
+      await saveSteps(store, 8, "run");
+      const entries = async () =>
+        (await store.history?.("run"))?.map(({ bytes: _bytes, ...entry }) => entry);
+      const before = await entries();
+      const newest = await store.load<Notes>("run");
+      const exported: ExportedCheckpoint[] = [];
+      for await (const one of store.export("run")) exported.push(one);
+      assert.deepEqual(
+        exported.map(({ state }) => state.sequence),
+        [4, 5, 6, 7, 8],
+      );
+      await refuses(async () => store.import?.(exported), "CHECKPOINT_CONFLICT");
+      await store.delete("run");
+      await store.import(exported);
+      assert.deepEqual(await entries(), before);
+      const moved = await store.load<Notes>("run");
+      assert.deepEqual(moved.toJSON(), newest.toJSON());
+      assert.equal((await store.save(moved)).sequence, 9);
+    },
+  ],
+  [
+    "export of an unknown run gives nothing",
+    async (store) => {
+      for await (const one of store.export?.("unknown") ?? []) assert.fail(String(one));
     },
   ],
 ];
