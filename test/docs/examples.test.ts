@@ -18,8 +18,8 @@ interface Example {
   readonly below: string;
 }
 
-// Inside the project, so that an example resolves what a user's file would.
-const folder = join(root, "node_modules/.waymark-examples");
+// Inside the project, so that an example resolves what a user's file would; two runs do not share it.
+const folder = join(root, `node_modules/.waymark-examples-${process.pid}`);
 
 function example(path: string, line: number, code: string, isRun = true, below = ""): Example {
   const file = join(folder, `${path.replace(/\W/g, "_")}_${line}.ts`);
@@ -58,7 +58,6 @@ function expectedOutput({ code, below }: Example): string[] {
 let program: ts.Program;
 
 beforeAll(() => {
-  rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   for (const { file, code } of examples) writeFileSync(file, `${code}\nexport {};\n`);
   const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
