@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { newFolder } from "../folder.mjs";
 import { compare } from "../measure.mjs";
 import { entry, isBuilt, root } from "../waymark.mjs";
 
@@ -12,6 +13,7 @@ const here = fileURLToPath(new URL("..", import.meta.url));
 
 export async function run() {
   const command = commandPath();
+  const runs = command && (await tenRuns());
   return [
     await compare({
       title: "a node process that imports it and ends",
@@ -33,10 +35,27 @@ export async function run() {
           sample: () => milliseconds([command, "--help"]),
           goals: [{ id: "P10", minus: "bare node", atMost: 100 }],
         },
+        command && {
+          name: "waymark list, of ten runs in files",
+          role: "reference",
+          sample: () => milliseconds([command, "list", "--no-config", "--store", `file:${runs}`]),
+          goals: [{ id: "P10", minus: "bare node", atMost: 100 }],
+        },
         { name: "LangGraph.js", role: "peer", sample: importing("@langchain/langgraph") },
       ],
     }),
   ];
+}
+
+/** A folder of a FileStore with ten runs. */
+async function tenRuns() {
+  const folder = newFolder();
+  const [{ State }, { FileStore }] = await Promise.all(
+    [entry, join(root, "dist/stores/file.js")].map((file) => import(pathToFileURL(file).href)),
+  );
+  const store = new FileStore({ root: folder });
+  for (let run = 0; run < 10; run++) await store.save(State.create({ run }));
+  return folder;
 }
 
 function importing(...specifiers) {
