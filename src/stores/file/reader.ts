@@ -50,8 +50,7 @@ export class RunReader {
   async load<D extends object>(at: Wanted, emit: StoreContext["emit"]): Promise<State<D>> {
     const corrupt: Corrupt[] = [];
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const listing = await list(this.#settings.fs, this.#folder);
-      if (listing !== undefined) this.#settings.onListing(this.#folder, listing);
+      const listing = attempt === 0 ? await this.#look(at) : await this.#look({});
       const found = await this.#newest<D>(listing, at, corrupt, emit);
       if (found === "changed") continue;
       if (found !== undefined) return found;
@@ -76,6 +75,15 @@ export class RunReader {
       const entry = { sequence, step, node, status, timestamp, checkpointId, parentId, reason };
       return [{ ...entry, bytes }];
     });
+  }
+
+  /** What is in the folder; where a sequence is wanted, that it is there is believed without looking. */
+  async #look({ sequence }: Wanted): Promise<Listing | undefined> {
+    if (sequence !== undefined)
+      return { checkpoints: [sequence], newest: sequence, quarantined: [], temporaries: [] };
+    const listing = await list(this.#settings.fs, this.#folder);
+    if (listing !== undefined) this.#settings.onListing(this.#folder, listing);
+    return listing;
   }
 
   async #newest<D extends object>(
