@@ -3,7 +3,7 @@ import { type DocumentHeader, parseHeader } from "../../codecs/header.js";
 import { Patterns } from "../../codecs/patterns.js";
 import { type CodecOptions, type CodecRecord, Pipeline } from "../../codecs/pipeline.js";
 import { redactState } from "../../codecs/redact-state.js";
-import { CheckpointCorruptionError, SerializationError } from "../../errors.js";
+import { CheckpointCorruptionError, isWaymarkError, SerializationError } from "../../errors.js";
 import { encode } from "../../state/encode.js";
 import { decodeState, encodeState, type StateJSON } from "../../state/json.js";
 import { own, PLAIN } from "../../state/own.js";
@@ -144,8 +144,13 @@ export class RecordCodec {
     let tree: unknown;
     for (const [index, read] of records.entries()) {
       const text = await this.#open(read, where);
-      const content: unknown = JSON.parse(text);
-      tree = index === 0 ? content : apply(tree, content as Change[]);
+      try {
+        const content: unknown = JSON.parse(text);
+        tree = index === 0 ? content : apply(tree, content as Change[]);
+      } catch (error) {
+        if (isWaymarkError(error)) throw error;
+        throw corrupt(where, "what a record holds", String(error));
+      }
     }
     const header = records.at(-1)?.header;
     if (header === undefined || typeof tree !== "object" || tree === null) {
