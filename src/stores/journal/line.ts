@@ -1,4 +1,4 @@
-import * as crypto from "node:crypto";
+import { sha256 } from "../../codecs/hash.js";
 
 /*
  * All that a journal writes are lines, each a JSON object of its own:
@@ -95,12 +95,8 @@ export function toLine(kind: LineKind, header: string, content?: string): Buffer
   return bytes;
 }
 
-// Node 20.12 and newer hash in one call, twice as fast.
-const hashOnce: typeof crypto.hash | undefined = crypto.hash;
-
 function hashOf(line: Uint8Array): string {
-  const hashed = line.subarray(FRAME);
-  return hashOnce?.("sha256", hashed) ?? crypto.createHash("sha256").update(hashed).digest("hex");
+  return sha256(line.subarray(FRAME));
 }
 
 /** What is wrong with a line; `undefined` when it is, byte by byte, what was written. */
