@@ -133,7 +133,7 @@ test("one that is refused among many that are saved at once harms none of the ot
   const firsts = await Promise.all(
     Array.from({ length: 12 }, (_, index) => store.save(start(`run-${index}`))),
   );
-  const hasBad = (params: readonly unknown[]): boolean => params.flat().includes("run-7");
+  const hasBad = (params: readonly unknown[]): boolean => /\brun-7\b/.test(String(params[0]));
   flaky.before = (text, params) =>
     SAVE.test(text) && hasBad(params) ? failure("54000", "too much") : undefined;
   const outcomes = await Promise.allSettled(firsts.map((state) => store.save(state.set("n", 1))));
