@@ -63,8 +63,15 @@ async function goOn(
     return outcomeOf(await graph.resume(runId, { signal }));
   } catch (error) {
     if (!isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) throw error;
+    // It has no checkpoint to count its tries in.
+    if (job.stalledCounter >= shop.maxAttempts) return neverSaved(job.stalledCounter);
     return outcomeOf(await graph.execute(firstState(job, runId), { signal }));
   }
+}
+
+function neverSaved(starts: number): Outcome {
+  const message = `the run was begun ${starts} times, and its workers died before they saved it`;
+  return { kind: "failed", error: new Error(message) };
 }
 
 /** Starts a run that is most likely new, and goes on with it when it is not. */

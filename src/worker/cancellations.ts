@@ -1,3 +1,4 @@
+import { now } from "../clock.js";
 import type { ActiveRun } from "./active-run.js";
 import type { Engine, RunQueue } from "./engine.js";
 import { queueName } from "./names.js";
@@ -6,6 +7,8 @@ import { queueName } from "./names.js";
 const QUEUE = "waymark.cancel";
 /** How old a request may be before it is dropped, in milliseconds. */
 const OLD = 60_000;
+/** How old one may be before who still wants it asks again. */
+const AGAIN = OLD / 2;
 /** How often a worker looks for requests while it works on something, in milliseconds. */
 const EVERY = 500;
 
@@ -22,12 +25,23 @@ export class Cancellations {
     this.#queue = engine.queue(QUEUE);
   }
 
-  /** Asks whoever works on a run to stop it; gives the way to take that back. */
-  async request(queue: string, jobId: string): Promise<() => Promise<unknown>> {
+  /** What asks whoever works on a run to stop it, for as long as it is called, and what takes that back. */
+  request(queue: string, jobId: string): { ask(): Promise<void>; takeBack(): Promise<void> } {
     const id = encodeURIComponent(`${queue} ${jobId}`);
-    const options = { jobId: id, removeOnComplete: true };
-    await this.#queue.add("cancel", { queue, jobId } as object, options);
-    return () => this.#queue.remove(id);
+    let asked: number | undefined;
+    const takeBack = async (): Promise<void> => {
+      if (asked !== undefined) await this.#queue.remove(id);
+      asked = undefined;
+    };
+    const ask = async (): Promise<void> => {
+      // The worker may have died, and the next one must not take it for an old one.
+      if (asked !== undefined && now() - asked > AGAIN) await takeBack();
+      if (asked !== undefined) return;
+      const options = { jobId: id, removeOnComplete: true };
+      await this.#queue.add("cancel", { queue, jobId } as object, options);
+      asked = now();
+    };
+    return { ask, takeBack };
   }
 
   /** The requests there are; old ones, whose sender died, are dropped. */
@@ -36,7 +50,7 @@ export class Cancellations {
     const found: Request[] = [];
     for (const job of jobs) {
       if (job === undefined) continue;
-      if (Date.now() - job.timestamp > OLD) await this.#queue.remove(String(job.id));
+      if (now() - job.timestamp > OLD) await this.#queue.remove(String(job.id));
       else found.push(job.data as unknown as Request);
     }
     return found;

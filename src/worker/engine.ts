@@ -30,6 +30,8 @@ export interface Engine {
     options: Omit<WorkerOptions<unknown>, "connection">,
   ): QueueWorker;
   events(name: string): RunEvents;
+  /** Closes what {@link Engine.events} gave. */
+  closeEvents(events: RunEvents): Promise<void>;
   /** Puts a job that was taken once already before those that wait. */
   putFirst(queue: RunQueue, jobId: string): Promise<void>;
   /** Publishes an event of our own on a queue. */
@@ -75,13 +77,13 @@ function makeEngine(
 ): Engine {
   const classes = bullmq.withBackend<IQueueBackend, unknown>(factory);
   const options = { connection, prefix };
-  const open: { close(): Promise<void> }[] = [];
+  const open = new Set<{ close(): Promise<void> }>();
   const heard = <T>(one: T): T => {
     (one as unknown as { on(event: "error", listener: typeof onError): void }).on("error", onError);
     return one;
   };
   const opened = <T extends { close(): Promise<void> }>(one: T): T => {
-    open.push(heard(one));
+    open.add(heard(one));
     return one;
   };
   const publishers = new Map<string, InstanceType<typeof classes.QueueEventsProducer>>();
@@ -97,6 +99,10 @@ function makeEngine(
       ),
     events: (name) =>
       opened(new classes.QueueEvents<JobResult>(name, { ...options, blockingTimeout: 1000 })),
+    closeEvents: async (events) => {
+      open.delete(events);
+      await events.close().catch(onError);
+    },
     // On Redis these are the first already.
     putFirst: async () => {},
     publish: (name, fields) => {
@@ -106,7 +112,7 @@ function makeEngine(
       return publisher.publishEvent({ eventName: "waymark", ...fields });
     },
     close: async () => {
-      await Promise.all(open.map((one) => one.close().catch(onError)));
+      await Promise.all([...open].map((one) => one.close().catch(onError)));
     },
   };
 }

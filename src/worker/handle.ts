@@ -159,7 +159,7 @@ export class RunHandle<D extends object = object> {
    */
   async cancel(): Promise<boolean> {
     const { queue, cancellations } = this.#office;
-    let takeBack: (() => Promise<unknown>) | undefined;
+    const request = cancellations.request(queue.name, this.#jobId);
     try {
       for (;;) {
         const where = await queue.getJobState(this.#jobId);
@@ -168,11 +168,11 @@ export class RunHandle<D extends object = object> {
         if (removed === 1) break;
         // The job of a schedule can't be removed: a worker has to end it.
         if (removed === undefined) await this.#endSoon();
-        takeBack ??= await cancellations.request(queue.name, this.#jobId);
+        await request.ask();
         await sleep(SOON);
       }
     } finally {
-      await takeBack?.();
+      await request.takeBack();
     }
     return (await this.#load())?.status !== "completed";
   }

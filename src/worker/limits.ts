@@ -3,9 +3,12 @@ import type { RunQueue } from "./engine.js";
 
 /** How much of a graph may happen at once, over all workers. The queue sees to it. */
 export interface GraphLimits {
-  /** At most so many of its runs at once; at least 1. */
+  /** At most so many of its runs at once; at least 1. `Infinity` lifts the limit that there was. */
   readonly concurrency?: number;
-  /** At most `max` of its runs are taken within `duration` milliseconds. One that goes on is taken again. */
+  /**
+   * At most `max` of its runs are taken within `duration` milliseconds. One that goes on is taken again.
+   * A `max` of `Infinity` lifts the limit that there was.
+   */
   readonly rate?: {
     /** How many runs. */
     readonly max: number;
@@ -17,11 +20,11 @@ export interface GraphLimits {
 /** @throws ConfigError when a limit is not what it must be. */
 export function checkLimits(name: string, limits: unknown): void {
   checkOptions(name, limits, {
-    concurrency: integer(1),
+    concurrency: integer(1, true),
     rate: (rate, value) => {
-      checkOptions(rate, value, { max: integer(1), duration: integer(1) });
+      checkOptions(rate, value, { max: integer(1, true), duration: integer(1) });
       const { max, duration } = value as Partial<NonNullable<GraphLimits["rate"]>>;
-      integer(1)(`${rate}.max`, max);
+      integer(1, true)(`${rate}.max`, max);
       integer(1)(`${rate}.duration`, duration);
     },
   });
@@ -30,6 +33,8 @@ export function checkLimits(name: string, limits: unknown): void {
 /** Tells the queue; what is not said stays as it is. */
 export async function applyLimits(queue: RunQueue, limits: GraphLimits = {}): Promise<void> {
   const { concurrency, rate } = limits;
-  if (concurrency !== undefined) await queue.setGlobalConcurrency(concurrency);
-  if (rate !== undefined) await queue.setGlobalRateLimit(rate.max, rate.duration);
+  if (concurrency === Number.POSITIVE_INFINITY) await queue.removeGlobalConcurrency();
+  else if (concurrency !== undefined) await queue.setGlobalConcurrency(concurrency);
+  if (rate?.max === Number.POSITIVE_INFINITY) await queue.removeGlobalRateLimit();
+  else if (rate !== undefined) await queue.setGlobalRateLimit(rate.max, rate.duration);
 }

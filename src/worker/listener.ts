@@ -49,8 +49,8 @@ export class Listener {
 
   #close(): void {
     this.#idle = undefined;
-    if (this.#handlers.size > 0) return;
-    void this.#events?.close();
+    if (this.#handlers.size > 0 || this.#events === undefined) return;
+    void this.#engine.closeEvents(this.#events);
     this.#events = undefined;
   }
 

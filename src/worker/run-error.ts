@@ -12,7 +12,11 @@ export function cancelledError<D extends object>(
 ): ExecutionError {
   const state = saved ?? { runId, ...nowhere };
   const options = { nodeName: state.checkpointNode, state, path: [] };
-  return new ExecutionError("ABORTED", `run ${show(runId)} was cancelled`, options);
+  const what =
+    saved === undefined
+      ? "is neither in the queue nor in the store: it was cancelled before it began, or never submitted"
+      : "was cancelled";
+  return new ExecutionError("ABORTED", `run ${show(runId)} ${what}`, options);
 }
 
 /** The error of a run that failed for good, as it was in its worker. */

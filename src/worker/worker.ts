@@ -155,8 +155,8 @@ export class Worker {
   async #start(graphs: readonly AnyGraph[], place: Place, load: Load | undefined): Promise<void> {
     const onError = (error: unknown): void => this.#failed(error);
     const engine = await openEngine(place, onError, load);
+    if (this.#closing !== undefined) return engine.close();
     this.#engine = engine;
-    if (this.#closing !== undefined) return;
     for (const graph of graphs) this.#lines.push(this.#line(engine, graph));
     const { limits } = this.#settings;
     for (const { graph, queue } of this.#lines) await applyLimits(queue, limits[graph.name]);
@@ -230,7 +230,9 @@ export class Worker {
     for (const [signal, drain] of this.#signals) process.off(signal, drain);
     const reason = new Error("the worker closes");
     this.#draining.abort(reason);
-    await this.#ready.catch(() => {});
+    const isReady = this.#ready.catch(() => {});
+    // One that still waits for its database closes what it gets.
+    if (this.#engine !== undefined) await inTime(isReady, timeout);
     const closed = Promise.all(this.#lines.map(({ worker }) => worker.close()));
     if (!(await inTime(closed, timeout))) {
       for (const run of this.#active.values()) run.stop("close", reason);

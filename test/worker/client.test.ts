@@ -131,7 +131,9 @@ describe("cancel", () => {
     const run = await place.client.submit(graph.name, { n: 0 });
     expect(await run.cancel()).toBe(true);
     expect((await run.status()).state).toBe("unknown");
-    expect((await rejection(run.result(), ExecutionError)).code).toBe("ABORTED");
+    const result = await rejection(run.result(), ExecutionError);
+    expect(result.code).toBe("ABORTED");
+    expect(result.message).toContain("cancelled before it began");
     const error = await rejection(run.resume(), ConfigError);
     expect(error.message).toContain("neither in the queue nor in the store");
   });

@@ -1,9 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { CheckpointConflictError, ExecutionError, MemoryStore, State } from "waymark";
 import { useFakeClock } from "waymark/testing";
 import { Client } from "waymark/worker";
 import { ActiveRun } from "../../src/worker/active-run.js";
+import { Cancellations } from "../../src/worker/cancellations.js";
 import { fenced, leaseTimes } from "../../src/worker/lease.js";
+import { Listener } from "../../src/worker/listener.js";
 import { health } from "../../src/worker/metrics.js";
 import { jobIdOf, runIdOf } from "../../src/worker/names.js";
 import { judge } from "../../src/worker/outcome.js";
@@ -153,6 +155,54 @@ describe("many workers on Postgres", () => {
 
 type Locks = Parameters<typeof renewOneByOne>[0];
 type Waiting = Parameters<typeof calm>[0];
+
+test("who waits for a run to be cancelled asks again before the request is too old", async () => {
+  const clock = useFakeClock();
+  const said: string[] = [];
+  const queue = {
+    add: async () => said.push("add"),
+    remove: async () => said.push("remove"),
+  };
+  const { ask, takeBack } = new Cancellations({ queue: () => queue } as never).request("q", "r");
+  try {
+    await ask();
+    await clock.advance(20_000);
+    await ask();
+    expect(said).toEqual(["add"]);
+    await clock.advance(20_000);
+    await ask();
+    expect(said).toEqual(["add", "remove", "add"]);
+    await takeBack();
+    await takeBack();
+    expect(said).toEqual(["add", "remove", "add", "remove"]);
+  } finally {
+    clock.restore();
+  }
+});
+
+test("the queue is read only while somebody listens", async () => {
+  vi.useFakeTimers();
+  const events = { on: () => {}, waitUntilReady: async () => {} };
+  const engine = { events: vi.fn(() => events), closeEvents: vi.fn(async () => {}) };
+  const listener = new Listener(engine as never, "q");
+  try {
+    const stop = await listener.listen("r", () => {});
+    const stopAnother = await listener.listen("another", () => {});
+    stop();
+    vi.advanceTimersByTime(5000);
+    expect(engine.closeEvents).not.toHaveBeenCalled();
+    stopAnother();
+    // Somebody comes while it is still read.
+    (await listener.listen("r", () => {}))();
+    vi.advanceTimersByTime(5000);
+    expect(engine.events).toHaveBeenCalledTimes(1);
+    expect(engine.closeEvents.mock.calls).toEqual([[events]]);
+    await listener.listen("r", () => {});
+    expect(engine.events).toHaveBeenCalledTimes(2);
+  } finally {
+    vi.useRealTimers();
+  }
+});
 
 /** Stands in for BullMQ on Redis, and remembers what it was made with. */
 function fakeBullMQ() {

@@ -135,6 +135,16 @@ describe("a run that a dead worker left", () => {
     expect((await worker.metrics()).takeovers).toBe(1);
   });
 
+  test("before its first checkpoint, again and again, fails for good", async () => {
+    const graph = single(() => ({ n: 1 }));
+    const run = await place.client.submit(graph.name, { n: 0 });
+    await leave(run, ", stalled_count = 2");
+    await place.work({ graphs: [graph], lease: 400, maxAttempts: 3 });
+    const error = await rejection(run.result(), ExecutionError);
+    expect(error.message).toContain("begun 3 times");
+    expect(await place.client.failed(graph.name)).toMatchObject([{ runId: run.runId }]);
+  });
+
   test("while it was paused waits on", async () => {
     const graph = new StateGraph<Count>({ name: "left paused" })
       .addNode("ask", (state) => pause(state, { reason: "ask", ask: "n?", into: "n" }))
@@ -301,6 +311,14 @@ test("what goes wrong is printed when nobody wants to know", async () => {
   ]);
   print.mockRestore();
   await worker.close();
+});
+
+test("a worker that waits for its database closes at once", async () => {
+  const connection = "postgres://127.0.0.1:1/nowhere";
+  const worker = new Worker({ graphs: [single((state) => state)], store: place.store, connection });
+  const started = Date.now();
+  await worker.close();
+  expect(Date.now() - started).toBeLessThan(2000);
 });
 
 test("a database that starts is waited for", async () => {

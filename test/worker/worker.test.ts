@@ -306,6 +306,25 @@ describe("limits", () => {
     expect(most).toBe(2);
   });
 
+  test("are lifted by Infinity", async () => {
+    const graph = single((state) => state);
+    const queued = `SELECT field FROM bullmq.meta WHERE queue = 'waymark-' || $1 AND field = ANY($2)`;
+    const fields = async (): Promise<number> =>
+      (
+        await place.pool.query(queued, [
+          encodeURIComponent(graph.name),
+          ["concurrency", "max", "duration"],
+        ])
+      ).rows.length;
+    const limits = { concurrency: 1, rate: { max: 1, duration: 60_000 } };
+    const first = await place.work({ graphs: [graph], limits: { [graph.name]: limits } });
+    expect(await fields()).toBe(3);
+    await first.close();
+    const none = { concurrency: Infinity, rate: { max: Infinity, duration: 1 } };
+    await place.work({ graphs: [graph], limits: { [graph.name]: none } });
+    expect(await fields()).toBe(0);
+  });
+
   test("at most so many runs are taken in a time", async () => {
     const began: number[] = [];
     const graph = single((state) => {
