@@ -74,7 +74,11 @@ export function explain(error: unknown): { code: number; message: string; hint: 
   const message = messageOf(error);
   if (error instanceof CommandError) return { code: error.exitCode, message, hint: error.hint };
   if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) {
-    return { code: exit.notFound, message, hint: "waymark list shows the runs" };
+    const isRunThere = / has no checkpoint (at|with) /.test(message);
+    const hint = isRunThere
+      ? `waymark history ${error.runId} shows those it has`
+      : "waymark list shows the runs";
+    return { code: exit.notFound, message, hint };
   }
   if (isWaymarkError(error, "CHECKPOINT_CORRUPT")) {
     return { code: exit.problems, message, hint: "waymark validate shows what is wrong" };

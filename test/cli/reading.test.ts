@@ -97,6 +97,9 @@ describe.each(stores)("looking at runs in $store", ({ store }) => {
       path: "data.parts.1",
       before: "review",
     });
+    const one = await waymark(folder, "diff", "monday", "1");
+    expect(one.code).toBe(2);
+    expect(one.err).toContain("diff wants two steps of a run, or two runs (as in 2 3)");
     await articleRun(folder, "tuesday");
     // The times of decisions differ.
     const changes = (await json(folder, "diff", "monday", "tuesday")) as { path: string }[];
@@ -133,7 +136,10 @@ describe.each(stores)("looking at runs in $store", ({ store }) => {
     await articleRun(folder);
     const missing: readonly (readonly [string[], RegExp])[] = [
       [["show", "sunday"], /there is no run "sunday" in .*waymark list shows the runs/],
-      [["state", "monday", "--at", "9"], /no checkpoint .*at step 9/],
+      [
+        ["state", "monday", "--at", "9"],
+        /no checkpoint at step 9 .*\(waymark history monday shows those it has\)/,
+      ],
       [["state", "monday", "--at", "nope"], /there is no checkpoint "nope" in run monday/],
       [
         ["state", "monday", "--path", "data.x"],

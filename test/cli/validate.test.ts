@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { ownerName } from "../../src/stores/file/process.js";
 import { articleRun, contentOf, json, project, spoil, waymark } from "./harness.js";
 
 const kinds = (findings: readonly { what: string; level: string }[]): string[] =>
@@ -112,17 +113,14 @@ describe("checkpoints in files", () => {
     const folder = project();
     await articleRun(folder);
     const { runId } = (await json(folder, "fork", "monday", "--at", "1")) as { runId: string };
-    writeFileSync(
-      join(folder, ".waymark/monday/.checkpoint_0005.999999999-00000000.1.tmp"),
-      "half",
-    );
+    const dead = ownerName().replace(/^\d+/, "999999999");
+    const leftover = `.checkpoint_0005.${dead}.1.tmp`;
+    writeFileSync(join(folder, ".waymark/monday", leftover), "half");
     const found = (await json(folder, "validate")) as Found;
     expect(kinds(found.findings)).toEqual(["note leftover"]);
     expect(found.ok).toBe(true);
     expect((await waymark(folder, "repair", "monday", "--yes")).code).toBe(0);
-    expect(readdirSync(join(folder, ".waymark/monday"))).not.toContain(
-      ".checkpoint_0005.999999999-00000000.1.tmp",
-    );
+    expect(readdirSync(join(folder, ".waymark/monday"))).not.toContain(leftover);
     await waymark(folder, "prune", "--max-runs", "0", "--yes");
     const orphan = (await json(folder, "validate")) as Found;
     expect(orphan.findings).toMatchObject([{ level: "note", what: "orphan", runId }]);

@@ -2,6 +2,7 @@ import type { StateJSON } from "../../state/json.js";
 import type { Command } from "../command.js";
 import type { Context } from "../context.js";
 import type { PathChange } from "../diff/changes.js";
+import { usage } from "../exit.js";
 import type { Printer } from "../output/printer.js";
 import type { Look } from "../output/style.js";
 import { cut, plain, toJson } from "../output/text.js";
@@ -24,6 +25,8 @@ export const command: Command = {
     const opened = await context.store();
     const runId = await findRun(opened, values.argument(0));
     const [, from = "", to] = values.arguments;
+    const isStep = to === undefined && /^\d+$/.test(from) && !(await isRun(opened, from));
+    if (isStep) throw usage("diff wants two steps of a run, or two runs", "as in 2 3");
     const [before, after] = await Promise.all(
       to === undefined
         ? [stateOf(context, opened, runId), stateOf(context, opened, await findRun(opened, from))]
@@ -39,6 +42,10 @@ export const command: Command = {
     return undefined;
   },
 };
+
+async function isRun({ store }: OpenStore, runId: string): Promise<boolean> {
+  return (await store.list()).includes(runId);
+}
 
 async function stateOf(
   context: Context,
