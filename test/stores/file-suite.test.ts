@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, test } from "vitest";
 import type { CheckpointStore } from "waymark";
+import type { CodecOptions } from "waymark/codecs";
 import { FileStore, type FileStoreOptions } from "waymark/stores/file";
 import { testCheckpointStore } from "waymark/testing";
 import { CrashDisk, withoutLinks } from "../../src/testing/crash-file-system.js";
@@ -24,11 +25,19 @@ function suite(name: string, options: FileStoreOptions): void {
 
 suite("FileStore", {});
 suite("FileStore, os", { durability: "os" });
-suite("FileStore, compressed", { codec: { compress: "brotli" }, durability: "os" });
-suite("FileStore, encrypted", {
-  codec: { encrypt: { keys: { k1: new Uint8Array(32) }, current: "k1" } },
-  durability: "os",
-});
+
+// Also what is too small to be worth it.
+const threshold = 0;
+const encrypt = { keys: { k1: new Uint8Array(32) }, current: "k1" };
+const codecs: Readonly<Record<string, CodecOptions>> = {
+  gzip: { compress: { algorithm: "gzip", threshold } },
+  brotli: { compress: { algorithm: "brotli", threshold } },
+  encrypted: { encrypt },
+  "brotli and encrypted": { compress: { algorithm: "brotli", threshold }, encrypt },
+};
+for (const [name, codec] of Object.entries(codecs)) {
+  suite(`FileStore, ${name}`, { codec, durability: "os" });
+}
 
 // In memory, on a disk where a file can't have two names.
 const disks = new Map<CheckpointStore, CrashDisk>();

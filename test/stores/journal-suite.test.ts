@@ -25,8 +25,10 @@ suite("JournalStore", {});
 // Every few saves the log is compacted, whatever else is going on.
 suite("JournalStore, compacting", { logBytes: 1, durability: "os" });
 suite("JournalStore, flushed later", { durability: { flushEvery: 1 }, snapshotEvery: 2 });
-suite("JournalStore, compressed", { codec: { compress: "brotli" }, durability: "os" });
-suite("JournalStore, encrypted", {
-  codec: { encrypt: { keys: { k1: new Uint8Array(32) }, current: "k1" } },
-  durability: "os",
-});
+
+// Also what is too small to be worth it.
+const compress = { algorithm: "brotli", threshold: 0 } as const;
+const encrypt = { keys: { k1: new Uint8Array(32) }, current: "k1" };
+suite("JournalStore, compressed", { codec: { compress }, durability: "os" });
+suite("JournalStore, encrypted", { codec: { encrypt }, durability: "os" });
+suite("JournalStore, both", { codec: { compress, encrypt }, durability: "os" });

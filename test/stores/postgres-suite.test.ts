@@ -46,6 +46,7 @@ function suite(
 const encrypt = { keys: { k1: new Uint8Array(32) }, current: "k1" };
 
 suite("a pool of pg", "as it is", {});
-suite("a pool of pg", "compressed and encrypted", { codec: { compress: "brotli", encrypt } });
+const compress = { algorithm: "brotli", threshold: 0 } as const;
+suite("a pool of pg", "compressed and encrypted", { codec: { compress, encrypt } });
 suite("a pool of pg", "not prepared", { prepare: false, snapshotEvery: 2 });
 suite("a connection string", "as it is", {});
