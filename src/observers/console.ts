@@ -40,7 +40,8 @@ export function consoleObserver(options: ConsoleObserverOptions = {}): Observer 
 }
 
 function asJson(level: Level, { type, timestamp, source, runId, data }: AnyEvent): string {
-  return JSON.stringify({ level, event: type, run: runId, timestamp, source, ...data });
+  const head = { level, event: type, run: runId, timestamp, source };
+  return json({ ...head, ...data }) ?? JSON.stringify(head);
 }
 
 function asText(level: Level, { type, timestamp, source, runId, data }: AnyEvent): string {
@@ -54,7 +55,18 @@ function asText(level: Level, { type, timestamp, source, runId, data }: AnyEvent
 function inLine(value: unknown): string {
   return typeof value === "string" && /^[\w.:/-]+$/.test(value)
     ? value
-    : (JSON.stringify(value) ?? "undefined");
+    : (json(value) ?? typeof value);
+}
+
+/** A node may emit events of its own, with what is no JSON in them. */
+function json(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value, (_key, item: unknown) =>
+      typeof item === "bigint" ? String(item) : item,
+    );
+  } catch {
+    return undefined;
+  }
 }
 
 /** Escapes the line breaks and terminal controls that JSON lets through. */

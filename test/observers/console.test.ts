@@ -118,6 +118,19 @@ describe("no value can forge a line or move the cursor", () => {
   });
 });
 
+test("prints what is no JSON as well as it can", () => {
+  const cycle: Record<string, unknown> = { n: 1 };
+  cycle.self = cycle;
+  const event = { type: "my.event", data: { big: 12n, none: undefined, cycle } };
+  expect(print(event)).toMatch(/ big="12" none=undefined cycle=object$/);
+  expect(JSON.parse(print(event, { json: true }))).toMatchObject({
+    event: "my.event",
+    level: "info",
+  });
+  const big = { type: "my.event", data: { big: 12n } };
+  expect(JSON.parse(print(big, { json: true }))).toMatchObject({ big: "12" });
+});
+
 test("is what a graph uses by name", async () => {
   const graph = new StateGraph<object>({ name: "article", observer: "console" })
     .addNode("draft", (state) => state)
