@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { CheckpointCorruptionError } from "waymark";
 import { type CodecOptions, DocumentCodec } from "waymark/codecs";
 import { configError, serializationError } from "../matchers.js";
@@ -66,6 +66,21 @@ describe("a document", () => {
     const apart = new Uint8Array(bytes.length + 7);
     apart.set(bytes, 7);
     expect((await decode({}, apart.subarray(7))).data).toEqual(state.data);
+  });
+
+  test("has the same hash where Node can't hash in one call", async () => {
+    const bytes = new Uint8Array([1, 2, 3]);
+    vi.doMock("node:crypto", async (original) => ({
+      ...(await original<object>()),
+      hash: undefined,
+    }));
+    vi.resetModules();
+    const older = await import("../../src/codecs/hash.js");
+    vi.doUnmock("node:crypto");
+    vi.resetModules();
+    const newer = await import("../../src/codecs/hash.js");
+    const expected = createHash("sha256").update(bytes).digest("hex");
+    expect([older.sha256(bytes), newer.sha256(bytes)]).toEqual([expected, expected]);
   });
 
   test("of a State that can't be saved names the path", async () => {
