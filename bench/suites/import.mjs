@@ -39,7 +39,6 @@ export async function run() {
           name: "waymark list, of ten runs in files",
           role: "reference",
           sample: () => milliseconds([command, "list", "--no-config", "--store", `file:${runs}`]),
-          goals: [{ id: "P10", minus: "bare node", atMost: 100 }],
         },
         { name: "LangGraph.js", role: "peer", sample: importing("@langchain/langgraph") },
       ],

@@ -1,8 +1,8 @@
-import { isWaymarkError } from "../errors.js";
 import type { RunReport } from "../report/record.js";
 import type { State } from "../state/state.js";
 import type { Context } from "./context.js";
 import { waitsFor } from "./output/pauses.js";
+import { newestOf } from "./store/find.js";
 import { livingIn } from "./store/living.js";
 import type { OpenStore } from "./store/open.js";
 
@@ -24,7 +24,7 @@ export async function outlook(
   opened: OpenStore,
   { runId, status, graph, nextStep }: RunReport,
 ): Promise<Outlook> {
-  const state = await stateOf(opened, runId);
+  const state = await newestOf(opened, runId);
   const isOver = state === undefined || status === "completed";
   if (isOver) return { live: false, waitsFor: [], next: undefined, goOn: undefined };
   const isAtWork = status === "in_progress" || status === "pending";
@@ -38,15 +38,6 @@ export async function outlook(
     next: isKnown ? undefined : await nextNode(context, graph, state),
     goOn: context.command(...(live === true ? ["watch", runId] : ["resume", runId, ...input])),
   };
-}
-
-async function stateOf({ store }: OpenStore, runId: string): Promise<State<object> | undefined> {
-  try {
-    return await store.load<object>(runId);
-  } catch (error) {
-    if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
-    throw error;
-  }
 }
 
 /** The node that a graph of the config would go on with; `undefined` where it can't be asked. */

@@ -31,14 +31,14 @@ export class Redaction {
   /** A store whose States have nothing that must not be printed. */
   store(store: CheckpointStore): CheckpointStore {
     if (!this.isOn) return store;
-    const history = store.history?.bind(store);
-    return {
-      save: (...args) => store.save(...args),
-      load: async (...args) => State.fromJSON(this.state(await store.load<object>(...args))),
-      delete: (runId) => store.delete(runId),
-      list: () => store.list(),
-      ...(history !== undefined && { history }),
-    };
+    const load: CheckpointStore["load"] = async (...args) =>
+      State.fromJSON(this.state(await store.load<object>(...args)));
+    return new Proxy(store, {
+      get: (target, key) => {
+        const value: unknown = Reflect.get(target, key);
+        return key === "load" ? load : typeof value === "function" ? value.bind(target) : value;
+      },
+    });
   }
 
   /** An event. */

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { articleRun, json, newFolder, project, touch, waymark } from "./harness.js";
+import { articleRun, json, newFolder, project, spoil, touch, waymark } from "./harness.js";
 
 const stores = [{ store: "file:.waymark" }, { store: "journal:.waymark/journal" }];
 const start = (more: object = {}) => JSON.stringify({ topic: "cairns", parts: [], ...more });
@@ -159,6 +159,40 @@ describe.each(stores)("runs in $store", ({ store }) => {
     );
     expect((await waymark(folder, "recover")).out).toBe("no run was left behind\n");
   });
+});
+
+test("what a resume finds wrong with a checkpoint is told", async () => {
+  const folder = project();
+  const gate = touch(folder, "gate");
+  await waymark(folder, "run", "slow", "--id", "monday", "--data", start({ gate }));
+  const told = /^a corrupt checkpoint was moved to .*quarantine.checkpoint_000\d\.json\n$/;
+  spoil(join(folder, ".waymark/monday/checkpoint_0003.json"));
+  const first = await waymark(folder, "resume", "monday");
+  expect(first.code).toBe(0);
+  expect(first.err).toMatch(told);
+  // The graph itself loads it where its name is given.
+  spoil(join(folder, ".waymark/monday/checkpoint_0004.json"));
+  const second = await waymark(folder, "resume", "monday", "--graph", "slow");
+  expect(second.code).toBe(0);
+  expect(second.err).toMatch(told);
+});
+
+test("that the graph has changed since is told", async () => {
+  const folder = newFolder();
+  const module = (more: string) => `import { StateGraph } from "waymark";
+export const graph = new StateGraph({ name: "one", onMismatch: "warn" })
+  .addNode("a", ({ data }) => { if (data.fail) throw new Error("no"); return { n: 1 }; })${more}
+  .setEntryPoint("a").setExitPoint("a");`;
+  writeFileSync(join(folder, "old.mjs"), module(""));
+  writeFileSync(
+    join(folder, "new.mjs"),
+    module('.addNode("b", (s) => s).addEdge("a", "b").addEdge("b", "a")'),
+  );
+  const store = ["--store", "file:runs"];
+  const data = ["--data", '{"fail":true}'];
+  await waymark(folder, "run", "./old.mjs", "--id", "monday", ...data, ...store);
+  const { err } = await waymark(folder, "resume", "monday", "--graph", "./new.mjs", ...store);
+  expect(err).toContain("the graph has changed since this run was saved\n");
 });
 
 test("a run of an id goes on, or starts over by force", async () => {

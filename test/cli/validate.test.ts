@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { NodeFileSystem } from "../../src/stores/file/node-file-system.js";
 import { ownerName } from "../../src/stores/file/process.js";
+import { LogFolder } from "../../src/stores/journal/log-folder.js";
 import { articleRun, contentOf, json, project, spoil, waymark } from "./harness.js";
 
 const kinds = (findings: readonly { what: string; level: string }[]): string[] =>
@@ -166,6 +168,38 @@ describe("records in a journal", () => {
     await waymark(folder, "repair", "--yes");
     expect(((await json(folder, "validate")) as Found).ok).toBe(true);
   });
+});
+
+test("a record that can't even tell its run is set aside, and what it took along is known then", async () => {
+  const folder = project("journal:.waymark");
+  await articleRun(folder);
+  const path = join(folder, ".waymark/.log/log_0001.jsonl");
+  const lines = readFileSync(path, "utf8").split("\n");
+  const at = lines.findIndex((line) => line.includes('"sequence":3'));
+  lines[at] = lines[at]?.replace('"waymark"', '"waymork"') ?? "";
+  writeFileSync(path, lines.join("\n"));
+  const found = (await json(folder, "validate")) as Found;
+  expect(found.ok).toBe(false);
+  expect(kinds(found.findings)).toContain("problem log");
+  expect((await waymark(folder, "validate", "monday")).err).toBe(
+    "what is corrupt is set aside by: waymark repair monday\n",
+  );
+  expect((await waymark(folder, "repair", "--yes")).code).toBe(0);
+  const after = (await json(folder, "validate")) as Found;
+  expect(after.findings.map(({ level }) => level)).not.toContain("problem");
+  expect(await json(folder, "resume", "monday")).toMatchObject({ status: "completed", step: 3 });
+});
+
+test("a journal whose log is full is looked at without beginning the next", async () => {
+  const folder = project("journal:.waymark");
+  await articleRun(folder);
+  const log = join(folder, ".waymark/.log");
+  await new LogFolder(new NodeFileSystem(), log, false).seal(1);
+  const before = contentOf(folder);
+  expect((await waymark(folder, "list")).out).toMatch(/monday +article +completed/);
+  expect((await waymark(folder, "validate")).code).toBe(0);
+  expect((await waymark(folder, "watch", "monday")).code).toBe(0);
+  expect(contentOf(folder)).toEqual(before);
 });
 
 test("repair asks, and does nothing where nobody can be asked", async () => {

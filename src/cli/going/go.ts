@@ -9,6 +9,7 @@ import { waitsFor } from "../output/pauses.js";
 import { lookOf } from "../output/style.js";
 import { usageText } from "../output/units.js";
 import type { Redaction } from "../redaction.js";
+import { quarantineText } from "./graph-run.js";
 import { Interrupts } from "./interrupts.js";
 
 /** Works on a run until it ends; the signal cancels it. */
@@ -30,8 +31,7 @@ export async function go(
   const onEvent = (event: AnyEvent): void => {
     bar.onEvent(event);
     if (event.type === "checkpoint.save" || event.type === "checkpoint.load") isSaved = true;
-    if (event.type === "checkpoint.quarantine")
-      print.note(`a corrupt checkpoint was moved to ${event.data.file}`);
+    if (event.type === "checkpoint.quarantine") print.note(quarantineText(event.data));
     if (event.type === "graph.mismatch")
       print.note("the graph has changed since this run was saved");
   };

@@ -2,7 +2,7 @@ import { StateGraph } from "../../run/state-graph.js";
 import type { AnyGraph } from "../config/graphs.js";
 import type { Context } from "../context.js";
 import { CommandError, exit, missing, problem } from "../exit.js";
-import { findRun, summaryOf } from "../store/find.js";
+import { findRun, newestOf } from "../store/find.js";
 import { livingIn } from "../store/living.js";
 import type { OpenStore } from "../store/open.js";
 
@@ -34,7 +34,10 @@ export async function findGraphRun(
   try {
     const runId = await findRun(opened, given);
     await checkFree(opened, runId);
-    const named = graphName ?? (await summaryOf(opened.store, runId))?.graph ?? "";
+    const emit = (type: string, data: object): void => {
+      if (type === "checkpoint.quarantine") context.print.note(quarantineText(data));
+    };
+    const named = graphName ?? (await newestOf(opened, runId, emit))?.graph?.name ?? "";
     if (named === "") throw missing(`run ${runId} has no graph`, "name it: --graph NAME");
     return { runId, graph: await inStore(context, await context.graph(named)) };
   } catch (error) {
@@ -46,6 +49,11 @@ export async function findGraphRun(
     if (graph === undefined || history === undefined || history.length === 0) throw error;
     return { graph, runId: given };
   }
+}
+
+/** Tells where a corrupt checkpoint is now. */
+export function quarantineText(data: object): string {
+  return `a corrupt checkpoint was moved to ${String(Reflect.get(data, "file"))}`;
 }
 
 async function onlyGraph(

@@ -35,17 +35,13 @@ export async function checkFiles(
     const text = `${join(folder, name)} was left by a process that died while it saved`;
     return { level: "note", what: "leftover", runId, sequence: 0, text };
   });
-  return { runId, checkpoints: checked, quarantined: sequencesOf(quarantined), others };
+  const aside = sequencesOf(quarantined);
+  return { runId, checkpoints: checked, quarantined: aside, hasStrays: false, others };
 }
 
-/** The sequences of the files that a run has in quarantine. */
-export async function quarantinedIn(
-  fs: FileSystem,
-  root: string,
-  runId: string,
-): Promise<readonly number[]> {
-  const names = await fs.readdir(join(root, folderName(runId), QUARANTINE)).catch(() => []);
-  return sequencesOf(names);
+/** The sequences of the files that a folder has in quarantine. */
+export async function quarantinedIn(fs: FileSystem, folder: string): Promise<readonly number[]> {
+  return sequencesOf(await fs.readdir(join(folder, QUARANTINE)).catch(() => []));
 }
 
 function sequencesOf(names: readonly string[]): readonly number[] {

@@ -46,6 +46,8 @@ export interface CheckedRun {
   readonly checkpoints: readonly Checked[];
   /** The sequences of what was set aside. */
   readonly quarantined: readonly number[];
+  /** Whether something was set aside of which nobody knows what it was: it may be what is missing here. */
+  readonly hasStrays: boolean;
   /** What else was found. */
   readonly others: readonly Finding[];
 }

@@ -6,7 +6,7 @@ import type { Checked, CheckedRun, Finding } from "./finding.js";
 export async function checkRecords(
   store: CheckpointStore,
   runId: string,
-  quarantined: readonly number[],
+  { quarantined, hasStrays }: Pick<CheckedRun, "quarantined" | "hasStrays">,
 ): Promise<CheckedRun> {
   /** What loading told of, by its sequence. */
   const told = new Map<number, string>();
@@ -42,7 +42,7 @@ export async function checkRecords(
   const others: Finding[] =
     damage === undefined ? [] : [{ level: "problem", what: "log", runId: "", sequence: 0, text }];
   checkpoints.sort((a, b) => a.sequence - b.sequence);
-  return { runId, checkpoints, quarantined, others };
+  return { runId, checkpoints, quarantined, hasStrays, others };
 }
 
 async function faultOf(

@@ -1,12 +1,15 @@
 import type { Checked, CheckedRun, Finding } from "./finding.js";
 
+const UNUSED = "none was made from it";
+const SET_ASIDE = "what is in the log's quarantine may have been it";
+
 /**
  * What is wrong with a run, and what is good to know of it.
  *
  * @param isThere - whether a run is in the store.
  */
 export function findingsOf(
-  { runId, checkpoints, quarantined, others }: CheckedRun,
+  { runId, checkpoints, quarantined, hasStrays, others }: CheckedRun,
   isThere: (runId: string) => boolean,
 ): readonly Finding[] {
   const note = (what: Finding["what"], sequence: number, text: string): Finding => {
@@ -19,7 +22,7 @@ export function findingsOf(
   const faults = checkpoints.flatMap(({ sequence, fault }) => {
     if (fault === undefined) return [];
     // What was copied to quarantine stays in a journal until it is compacted.
-    const isKnown = aside.has(sequence) || (fault.what === "lost" && aside.size > 0);
+    const isKnown = aside.has(sequence) || (fault.what === "lost" && (aside.size > 0 || hasStrays));
     return [(isKnown ? note : problem)(fault.what, sequence, fault.text)];
   });
   const isEmpty = checkpoints.every(({ fault }) => fault !== undefined);
@@ -29,9 +32,9 @@ export function findingsOf(
     ...faults,
     ...(isEmpty ? [problem("empty", 0, "it has no checkpoint that is whole")] : []),
     ...gaps(checkpoints, aside).map(({ at, isNeeded }) =>
-      isNeeded
+      isNeeded && !hasStrays
         ? problem("gap", at, "this checkpoint is missing")
-        : note("gap", at, "this checkpoint is missing; none was made from it"),
+        : note("gap", at, `this checkpoint is missing; ${isNeeded ? SET_ASIDE : UNUSED}`),
     ),
     ...strangers(checkpoints, aside).map(({ sequence, parentId }) =>
       problem("chain", sequence, `it was made from checkpoint ${parentId}, which is not there`),

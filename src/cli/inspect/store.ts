@@ -1,3 +1,6 @@
+import { join } from "node:path";
+import { folderName } from "../../stores/file/layout.js";
+import { LOG } from "../../stores/journal/layout.js";
 import type { OpenStore } from "../store/open.js";
 import { ReadOnlyFileSystem } from "../store/read-only-file-system.js";
 import { checkFiles, quarantinedIn } from "./files.js";
@@ -37,10 +40,17 @@ export async function inspect(
 }
 
 async function check({ store, address, codec }: OpenStore, runId: string): Promise<CheckedRun> {
+  if (address === undefined || !("root" in address)) {
+    return checkRecords(store, runId, { quarantined: [], hasStrays: false });
+  }
   const fs = new ReadOnlyFileSystem();
-  if (address === undefined || !("root" in address)) return checkRecords(store, runId, []);
-  if (address.kind === "file") return checkFiles(fs, address.root, runId, codec);
-  return checkRecords(store, runId, await quarantinedIn(fs, address.root, runId));
+  const { kind, root } = address;
+  if (kind === "file") return checkFiles(fs, root, runId, codec);
+  const [quarantined, strays] = await Promise.all([
+    quarantinedIn(fs, join(root, folderName(runId))),
+    quarantinedIn(fs, join(root, LOG)),
+  ]);
+  return checkRecords(store, runId, { quarantined, hasStrays: strays.length > 0 });
 }
 
 /** What belongs to no run is found with each. */

@@ -14,6 +14,12 @@ export interface Column<T> {
 
 const GAP = "  ";
 
+/** A column, and how wide it is. */
+interface Laid<T> {
+  readonly column: Column<T>;
+  width: number;
+}
+
 /**
  * Rows in columns. Where they do not fit the width, those that may shrink do, the widest first.
  *
@@ -25,51 +31,34 @@ export function table<T>(
   width: number,
   paint: Paint,
 ): string {
-  const cells = rows.map((row) => columns.map((column) => plain(column.cell(row))));
-  const widths = fitted(
-    columns,
-    columns.map((column, at) =>
-      Math.max(widthOf(column.head), ...cells.map((row) => widthOf(row[at] ?? ""))),
-    ),
-    width,
-  );
-  const line = (texts: readonly string[], lookAt: (at: number) => Look | undefined): string =>
-    columns
-      .map((column, at) => {
-        const text = cut(texts[at] ?? "", widths[at] ?? 0);
-        const space = " ".repeat((widths[at] ?? 0) - widthOf(text));
-        const isLast = at === columns.length - 1;
-        const shown = paint(lookAt(at), text);
-        return column.right === true ? space + shown : isLast ? shown : shown + space;
-      })
-      .join(GAP)
-      .trimEnd();
-  const head = line(
-    columns.map((column) => column.head),
-    () => "dim",
-  );
-  const body = rows.map((row, index) => line(cells[index] ?? [], (at) => columns[at]?.look?.(row)));
+  const laid = columns.map((column) => {
+    const cells = rows.map((row) => widthOf(plain(column.cell(row))));
+    return { column, width: cells.reduce((a, b) => Math.max(a, b), widthOf(column.head)) };
+  });
+  shrink(laid, width);
+  const line = (part: (column: Column<T>) => [text: string, look?: Look | undefined]): string => {
+    const parts = laid.map(({ column, width: room }) => {
+      const [whole, look] = part(column);
+      const text = cut(whole, room);
+      const space = " ".repeat(room - widthOf(text));
+      const shown = text === "" ? "" : paint(look, text);
+      return column.right === true ? space + shown : shown + space;
+    });
+    return parts.join(GAP).trimEnd();
+  };
+  const head = line(({ head: text }) => [text, "dim"]);
+  const body = rows.map((row) => line(({ cell, look }) => [plain(cell(row)), look?.(row)]));
   return [head, ...body].join("\n");
 }
 
-function fitted<T>(
-  columns: readonly Column<T>[],
-  wanted: readonly number[],
-  width: number,
-): readonly number[] {
-  const widths = [...wanted];
-  const total = (): number =>
-    widths.reduce((sum, one) => sum + one, 0) + GAP.length * (columns.length - 1);
-  while (total() > width) {
-    let widest = -1;
-    for (const [at, one] of widths.entries()) {
-      const canShrink = one > (columns[at]?.least ?? one);
-      if (canShrink && one > (widths[widest] ?? 0)) widest = at;
-    }
-    if (widest < 0) break;
-    widths[widest] = (widths[widest] ?? 0) - 1;
+function shrink<T>(laid: readonly Laid<T>[], width: number): void {
+  const total = laid.reduce((sum, one) => sum + one.width + GAP.length, -GAP.length);
+  for (let over = total - width; over > 0; over--) {
+    const able = laid.filter(({ column, width: now }) => now > (column.least ?? now));
+    const [first, ...others] = able;
+    if (first === undefined) return;
+    others.reduce((a, b) => (b.width > a.width ? b : a), first).width--;
   }
-  return widths;
 }
 
 /** Names and values, one below the other. */

@@ -1,6 +1,6 @@
-import type { CheckpointAt, CheckpointStore, RunSummary } from "../../checkpoint/store.js";
-import { summarize } from "../../checkpoint/store.js";
+import type { CheckpointAt, CheckpointStore, StoreContext } from "../../checkpoint/store.js";
 import { isWaymarkError } from "../../errors.js";
+import type { State } from "../../state/state.js";
 import { missing, usage } from "../exit.js";
 import type { OpenStore } from "./open.js";
 
@@ -54,13 +54,14 @@ function only(
   throw usage(`"${given}" is the beginning of several ${what}s: ${shown}${more}`);
 }
 
-/** A run's summary; `undefined` when the store does not have it. */
-export async function summaryOf(
-  store: CheckpointStore,
+/** A run's newest State; `undefined` when the store has none. */
+export async function newestOf(
+  { store }: OpenStore,
   runId: string,
-): Promise<RunSummary | undefined> {
+  emit?: StoreContext["emit"],
+): Promise<State<object> | undefined> {
   try {
-    return summarize(await store.load<object>(runId));
+    return await store.load<object>(runId, {}, { emit });
   } catch (error) {
     if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
     throw error;
