@@ -55,6 +55,11 @@ describe("metadata", () => {
     for (const json of [full, text, load(full)]) expect(JSON.stringify(load(json))).toBe(text);
   });
 
+  test("may have a time in any form of ISO 8601", () => {
+    for (const timestamp of ["2024-05-06", "2024-05-06T07:08:09Z", "+010000-01-01T00:00:00.000Z"])
+      expect(load({ ...full, timestamp }).timestamp).toBe(timestamp);
+  });
+
   test("is frozen", () => {
     const { error, parent, graph, visits, data } = load(full);
     for (const part of [error, parent, graph, visits, data]) {
@@ -88,7 +93,7 @@ describe("metadata", () => {
     ["checkpointId", [undefined, 5]],
     ["sequence", [undefined, -1, 0.5, "3"]],
     ["checkpointNode", [undefined, null]],
-    ["timestamp", [undefined, 1_715_000_000_000, "yesterday", ""]],
+    ["timestamp", [undefined, 1_715_000_000_000, "yesterday", "", "2024-13-06T07:08:09.010Z"]],
     ["step", [undefined, -1, "2", 2 ** 60]],
     ["status", [undefined, "done", 5]],
     ["reason", [undefined, false]],
