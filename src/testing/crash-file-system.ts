@@ -81,14 +81,12 @@ export class CrashDisk {
     return node;
   }
 
-  /** @internal How many names a file or folder has. */
-  namesOf(node: Node): number {
-    const count = (folder: FolderNode): number =>
-      [...folder.entries.values()].reduce(
-        (sum, one) => sum + Number(one === node) + (one.kind === "folder" ? count(one) : 0),
-        0,
-      );
-    return count(this.#root);
+  /** @internal Whether a file or folder has a name. */
+  hasName(node: Node, folder = this.#root): boolean {
+    for (const one of folder.entries.values()) {
+      if (one === node || (one.kind === "folder" && this.hasName(node, one))) return true;
+    }
+    return false;
   }
 
   /** @internal */
@@ -294,8 +292,8 @@ class MountedDisk implements FileSystem {
 
   #info(node: Node): FileInfo {
     const size = node.kind === "file" ? node.bytes.length : 0;
-    const names = this.#disk.namesOf(node);
-    return { kind: node.kind, id: String(node.number), size, names, modified: 0 };
+    const named = this.#disk.hasName(node);
+    return { kind: node.kind, id: String(node.number), size, named, modified: 0 };
   }
 
   #opened(node: Node): number {

@@ -1,6 +1,7 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { CheckpointConflictError, CheckpointSaveError, isWaymarkError, State } from "waymark";
-import { FileStore } from "waymark/stores/file";
+import type { FileStore } from "waymark/stores/file";
+import type { JournalStore } from "waymark/stores/journal";
 import { codeOf } from "../../src/stores/file/file-system.js";
 import {
   CrashDisk,
@@ -8,192 +9,186 @@ import {
   systemError,
   withoutLinks,
 } from "../../src/testing/crash-file-system.js";
+import { failEach } from "./failing.js";
+import { openFileStore, openJournal, ROOT, type Subject, subjects } from "./subjects.js";
 
 interface Count {
   readonly n: number;
 }
 
-const codes = ["ENOSPC", "EIO", "EACCES", "EMFILE"];
+type Store = FileStore | JournalStore;
 
-function open(disk: CrashDisk, gate: Gate = () => {}): FileStore {
-  return new FileStore({ root: "/.waymark", keep: 2 }, disk.mount(gate));
-}
-
-/** What a test does on a disk where a file can have two names, and on one where it can't. */
-const disks: readonly (readonly [string, Gate])[] = [
-  ["", () => {}],
-  [" (without links)", withoutLinks],
-];
-
-/** A disk with a run that was saved three times. */
-async function savedThrice(): Promise<CrashDisk> {
+/** A disk with a run that was saved four times; of a journal, twice before its log was compacted. */
+async function savedFourTimes({ open }: Subject): Promise<CrashDisk> {
   const disk = new CrashDisk();
-  const store = open(disk);
+  const store = open(disk.mount(), { logBytes: 1e6 });
   let state = State.create<Count>({ n: 0 }, { runId: "run" });
-  for (let n = 1; n <= 3; n++) state = await store.save(state.set("n", n));
+  for (let n = 1; n <= 4; n++) {
+    state = await store.save(state.set("n", n));
+    if (n === 2 && "compact" in store) await store.compact();
+  }
   await store.close();
   return disk.settled();
 }
 
-/** Lets every call through but one, which fails; says which calls there were. */
-function failAt(
-  index: number,
-  code: string,
-  disk: Gate = () => {},
-): { gate: Gate; calls: string[] } {
-  const calls: string[] = [];
-  const gate: Gate = (call, path) => {
-    if (calls.push(`${call} ${path}`) === index + 1) throw systemError(code, path);
-    return disk(call, path);
-  };
-  return { gate, calls };
-}
-
-/** Does something once for each call that it makes, each time with that call failing. */
-async function failEach(
-  action: (store: FileStore) => Promise<unknown>,
-  check: (outcome: unknown, disk: CrashDisk, what: string, isLinked: boolean) => Promise<void>,
-  diskGate?: Gate,
-): Promise<number> {
-  const before = await savedThrice();
-  const { gate, calls } = failAt(-1, "", diskGate);
-  const store = open(before.settled(), gate);
-  await action(store);
-  await store.close();
-  for (const index of calls.keys()) {
-    for (const code of codes) {
-      const disk = before.settled();
-      const failing = failAt(index, code, diskGate);
-      const tried = open(disk, failing.gate);
-      const outcome = await action(tried).catch((error: unknown) => error);
-      await tried.close();
-      const isLinked = failing.calls.slice(0, index).some((call) => /^(link|rename)/.test(call));
-      await check(outcome, disk, `${code} in ${failing.calls[index]}`, isLinked);
-    }
-  }
-  return calls.length;
-}
-
-const goOn = async (store: FileStore): Promise<State<Count>> => {
+const goOn = async (store: Store): Promise<State<Count>> => {
   const state = await store.load<Count>("run");
-  return store.save(state.set("n", 4));
+  return store.save(state.set("n", 5));
 };
 
-test.each(disks)(
-  "a call that fails in a save is a clear error, and the checkpoint before it is as it was%s",
-  async (_, diskGate) => {
-    const calls = await failEach(
-      goOn,
-      async (outcome, disk, what, isLinked) => {
-        const store = open(disk);
-        const { n } = (await store.load<Count>("run")).data;
-        if (outcome instanceof State) {
-          expect(n, what).toBe(4);
-        } else {
-          // Past the link it is there and whole, only not sure to last: the one in flight.
-          expect(isLinked ? [3, 4] : [3], what).toContain(n);
-          expect(outcome, what).toBeInstanceOf(Error);
-          // A load gives the file system's own error, a save wraps it.
-          const cause = outcome instanceof CheckpointSaveError ? outcome.cause : outcome;
-          expect(what.startsWith(codeOf(cause)), what).toBe(true);
-        }
-        // The fault is gone, and all goes on, also the run that was told to ignore it.
-        expect((await goOn(store)).data.n, what).toBe(4);
-        await store.close();
-      },
-      diskGate,
-    );
-    expect(calls).toBeGreaterThan(20);
-  },
-);
+const load = (store: Store, runId = "run"): Promise<unknown> =>
+  store.load<Count>(runId).catch((error: unknown) => error);
 
-test("a run that goes on after a failed save can save again", async () => {
-  await failEach(
-    async (store) => {
-      const state = await store.load<Count>("run");
-      const saved = await store.save(state.set("n", 4)).catch(() => state);
-      return store.save(saved.set("n", 5));
-    },
-    async (outcome, disk, what) => {
-      const { n } = (await open(disk).load<Count>("run")).data;
-      expect(outcome, what).not.toBeInstanceOf(CheckpointConflictError);
-      if (outcome instanceof State) expect(n, what).toBe(5);
-      else expect([3, 4, 5], what).toContain(n);
+const isGone = (loaded: unknown): boolean => isWaymarkError(loaded, "CHECKPOINT_NOT_FOUND");
+
+describe.each(subjects)("a call that fails, $name", (subject) => {
+  const { open } = subject;
+  const there = subject.name === "FileStore" ? /^(link|rename)/ : /^write/;
+
+  test.each([
+    ["", () => {}],
+    // A journal gives no file a second name to save.
+    ...(subject.name === "FileStore" ? [[" (without links)", withoutLinks] as const] : []),
+  ] as const)(
+    "in a save is a clear error, and the checkpoint before it is as it was%s",
+    async (_, gate: Gate) => {
+      const disk = await savedFourTimes(subject);
+      const calls = await failEach(
+        disk,
+        open,
+        goOn,
+        async ({ outcome, disk: tried, what, before }) => {
+          const store = open(tried.mount());
+          const { n } = (await store.load<Count>("run")).data;
+          if (outcome instanceof State) {
+            expect(n, what).toBe(5);
+          } else {
+            // Past this it is there, only not sure to last: the one in flight.
+            expect(before.some((call) => there.test(call)) ? [4, 5] : [4], what).toContain(n);
+            expect(outcome, what).toBeInstanceOf(Error);
+            // A load gives the file system's own error, a save wraps it.
+            const cause = outcome instanceof CheckpointSaveError ? outcome.cause : outcome;
+            expect(what.startsWith(codeOf(cause)), `${what}: ${outcome}`).toBe(true);
+          }
+          // The fault is gone, and all goes on, also the run that was told to ignore it.
+          expect((await goOn(store)).data.n, what).toBe(5);
+          await store.close();
+        },
+        gate,
+      );
+      expect(calls).toBeGreaterThan(20);
     },
   );
-});
 
-test("a call that fails in a new run's first save leaves nothing that is not whole", async () => {
-  const first = (store: FileStore): Promise<State<Count>> =>
-    store.save(State.create<Count>({ n: 1 }, { runId: "new" }));
-  await failEach(first, async (outcome, disk, what, isLinked) => {
-    const store = open(disk);
-    const loaded = await store.load<Count>("new").catch((error: unknown) => error);
-    if (outcome instanceof State || (isLinked && loaded instanceof State))
-      expect(loaded, what).toBeInstanceOf(State);
-    else expect(isWaymarkError(loaded, "CHECKPOINT_NOT_FOUND"), what).toBe(true);
-    expect((await store.load<Count>("run")).data.n).toBe(3);
+  test("does not keep a run that goes on from saving again", async () => {
+    await failEach(
+      await savedFourTimes(subject),
+      open,
+      async (store) => {
+        const state = await store.load<Count>("run");
+        const saved = await store.save(state.set("n", 5)).catch(() => state);
+        return store.save(saved.set("n", 6));
+      },
+      async ({ outcome, disk, what }) => {
+        expect(outcome, what).not.toBeInstanceOf(CheckpointConflictError);
+        const { n } = (await open(disk.mount()).load<Count>("run")).data;
+        expect(outcome instanceof State ? [6] : [4, 5, 6], what).toContain(n);
+      },
+    );
+  });
+
+  test("in a new run's first save leaves nothing that is not whole", async () => {
+    await failEach(
+      await savedFourTimes(subject),
+      open,
+      (store) => store.save(State.create<Count>({ n: 1 }, { runId: "new" })),
+      async ({ outcome, disk, what }) => {
+        const store = open(disk.mount());
+        const loaded = await load(store, "new");
+        if (outcome instanceof State) expect(loaded, what).toBeInstanceOf(State);
+        else expect(isGone(loaded) || loaded instanceof State, what).toBe(true);
+        expect((await store.load<Count>("run")).data.n).toBe(4);
+      },
+    );
+  });
+
+  test("in a delete leaves the newest checkpoint, or nothing", async () => {
+    await failEach(
+      await savedFourTimes(subject),
+      open,
+      (store) => store.delete("run"),
+      async ({ outcome, disk, what }) => {
+        const store = open(disk.mount());
+        const loaded = await load(store);
+        if (loaded instanceof State) expect((loaded.data as Count).n, what).toBe(4);
+        else expect(isGone(loaded), what).toBe(true);
+        if (outcome === undefined) expect(loaded, what).not.toBeInstanceOf(State);
+        await store.delete("run");
+        expect(await store.list(), what).toEqual([]);
+      },
+    );
   });
 });
 
-test("a call that fails in a delete leaves the newest checkpoint, or nothing", async () => {
+test.each([
+  ["", () => {}],
+  [" (without links)", withoutLinks],
+] as const)("a call that fails in a compaction loses nothing%s", async (_, gate: Gate) => {
   await failEach(
-    (store) => store.delete("run"),
-    async (outcome, disk, what) => {
-      const store = open(disk);
-      const loaded = await store.load<Count>("run").catch((error: unknown) => error);
-      if (loaded instanceof State) expect(loaded.data.n, what).toBe(3);
-      else expect(isWaymarkError(loaded, "CHECKPOINT_NOT_FOUND"), what).toBe(true);
-      if (outcome === undefined) expect(loaded, what).not.toBeInstanceOf(State);
-      await store.delete("run");
-      expect(await store.list()).toEqual([]);
+    await savedFourTimes({ name: "", open: openJournal }),
+    (fileSystem) => openJournal(fileSystem, { logBytes: 1e6 }),
+    (store) => store.compact(),
+    async ({ disk, what }) => {
+      const store = openJournal(disk.mount());
+      expect((await store.load<Count>("run")).data.n, what).toBe(4);
+      expect((await store.history("run")).length, what).toBe(2);
+      await store.compact();
+      expect((await store.load<Count>("run")).data.n, what).toBe(4);
+      await store.close();
     },
+    gate,
   );
 });
 
 test("a call that fails in a quarantine loses nothing, and the older State is used", async () => {
   const corrupt = new TextEncoder().encode("corrupt");
-  const before = await savedThrice();
-  before.tamper("/.waymark/run/checkpoint_0003.json", () => corrupt);
-  const disk = before.settled();
-  const { gate, calls } = failAt(-1, "");
-  await open(disk.settled(), gate).load("run");
-  for (const index of calls.keys()) {
-    for (const code of codes) {
-      const tried = disk.settled();
-      const failing = failAt(index, code);
-      const store = open(tried, failing.gate);
-      const outcome = await store.load<Count>("run").catch((error: unknown) => error);
-      await store.close();
-      const what = `${code} in ${failing.calls[index]}`;
-      if (outcome instanceof State) expect(outcome.data.n, what).toBe(2);
-      else expect(codeOf(outcome), what).toBe(code);
-      const kept = [...tried.contents().values()].some((bytes) =>
-        Buffer.from(bytes).equals(corrupt),
-      );
-      expect(kept, what).toBe(true);
-      expect((await goOn(open(tried))).sequence, what).toBe(4);
-    }
-  }
+  const disk = await savedFourTimes({ name: "", open: openFileStore });
+  disk.tamper(`${ROOT}/run/checkpoint_0004.json`, () => corrupt);
+  await failEach(
+    disk,
+    openFileStore,
+    (store) => store.load<Count>("run"),
+    async ({ outcome, disk: tried, what }) => {
+      if (outcome instanceof State) expect((outcome.data as Count).n, what).toBe(3);
+      else expect(what.startsWith(codeOf(outcome)), what).toBe(true);
+      const contents = [...tried.contents().values()];
+      expect(
+        contents.some((bytes) => Buffer.from(bytes).equals(corrupt)),
+        what,
+      ).toBe(true);
+      expect((await goOn(openFileStore(tried.mount()))).sequence, what).toBe(5);
+    },
+  );
 });
 
 test("a rotation that fails is told by an event and tried again at the next save", async () => {
-  const disk = await savedThrice();
+  const disk = await savedFourTimes({ name: "", open: openFileStore });
   let broken = true;
-  const store = open(disk, (call, path) => {
+  const gate: Gate = (call, path) => {
     if (broken && call === "unlink" && path.endsWith(".json")) throw systemError("EACCES", path);
-  });
+  };
+  const store = openFileStore(disk.mount(gate));
   const events: unknown[] = [];
   const emit = (type: string, data: object): unknown => events.push({ type, ...data });
+  const sequences = async () => (await store.history("run")).map((entry) => entry.sequence);
   let state = await store.load<Count>("run");
-  state = await store.save(state.set("n", 4), { emit });
+  state = await store.save(state.set("n", 5), { emit });
   await store.close();
-  expect(events).toMatchObject([
-    { type: "checkpoint.error", action: "delete", error: expect.stringMatching(/EACCES/) },
-  ]);
-  expect((await store.history("run")).map((entry) => entry.sequence)).toEqual([4, 3, 2]);
+  const error = expect.stringMatching(/EACCES/);
+  expect(events).toMatchObject([{ type: "checkpoint.error", action: "delete", error }]);
+  expect(await sequences()).toEqual([5, 4, 3]);
   broken = false;
-  await store.save(state.set("n", 5), { emit });
+  await store.save(state.set("n", 6), { emit });
   await store.close();
-  expect((await store.history("run")).map((entry) => entry.sequence)).toEqual([5, 4]);
+  expect(await sequences()).toEqual([6, 5]);
 });

@@ -1,7 +1,10 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { isWaymarkError, State } from "waymark";
-import { FileStore } from "waymark/stores/file";
+import type { FileStore } from "waymark/stores/file";
+import type { JournalStore } from "waymark/stores/journal";
+import type { FileSystem } from "../../src/stores/file/file-system.js";
 import { withoutLinks } from "../../src/testing/crash-file-system.js";
+import { openFileStore, openJournal, type Subject, subjects } from "./subjects.js";
 import { World } from "./world.js";
 
 /** Every save adds a word of its own, so a State tells all that it was built on. */
@@ -18,50 +21,81 @@ interface Saved {
   readonly told: number;
 }
 
-const ORDERS = Number(process.env.ORDERS ?? 200);
+type Store = FileStore | JournalStore;
+
+/** How many orders of calls to try. */
+const ORDERS = Number(process.env.ORDERS ?? 100);
 let words = 0;
 
-async function loadOrStart(store: FileStore): Promise<State<Words>> {
+async function loadOrStart(store: Store, runId = "run"): Promise<State<Words>> {
   try {
-    return await store.load<Words>("run");
+    return await store.load<Words>(runId);
   } catch (error) {
     const isGone = ["CHECKPOINT_NOT_FOUND", "CHECKPOINT_CORRUPT"] as const;
     if (!isGone.some((code) => isWaymarkError(error, code))) throw error;
-    return State.create<Words>({ words: [] }, { runId: "run" });
+    return State.create<Words>({ words: [] }, { runId });
   }
 }
 
-/** A process that goes on with the run; when another was faster, it takes the run up again once. */
-function writer(
-  world: World,
-  saved: Saved[],
-  saves: number,
-  asks = new Map<string, number>(),
-): void {
-  world.start(async (store) => {
-    for (let life = 0; life < 2; life++) {
-      let state = await loadOrStart(store);
-      try {
-        for (let count = 0; count < saves; count++) {
-          const word = `w${++words}`;
-          const next = state.set("words", [...state.data.words, word]);
-          const asked = world.time;
-          asks.set(word, asked);
-          state = await store.save(next);
-          const { sequence, data } = state;
-          saved.push({ sequence, words: data.words, asked, told: world.time });
-        }
-      } catch (error) {
-        if (!isWaymarkError(error, "CHECKPOINT_CONFLICT")) throw error;
-      }
-    }
-    await store.close();
-  });
-}
+/** Several processes on the runs of one store. */
+class Crowd {
+  readonly world: World;
+  readonly saved = new Map<string, Saved[]>();
+  /** When each word was asked to be saved. */
+  readonly asks = new Map<string, number>();
+  readonly #open: (fileSystem: FileSystem) => Store;
 
-/** What somebody finds who comes when all is over. */
-function afterwards(world: World): Promise<State<Words>> {
-  return loadOrStart(new FileStore({ root: "/w" }, world.disk.mount()));
+  constructor(seed: number, { open }: Pick<Subject, "open">, keep = 2, gate = () => {}) {
+    this.world = new World(seed, gate);
+    this.#open = (fileSystem) => open(fileSystem, { keep, durability: "os", logBytes: 1200 });
+  }
+
+  /** Starts a process that does something with a store of its own. */
+  start(live: (store: Store) => Promise<void>): void {
+    this.world.start(async (fileSystem) => {
+      const store = this.#open(fileSystem);
+      await live(store);
+      await store.close();
+    });
+  }
+
+  /** Starts processes that go on with a run; when another was faster, each takes the run up again once. */
+  write(writers: number, saves: number, runId = "run"): void {
+    const saved = this.of(runId);
+    for (let count = 0; count < writers; count++) {
+      this.start(async (store) => {
+        for (let life = 0; life < 2; life++) await this.#goOn(store, saves, runId, saved);
+      });
+    }
+  }
+
+  /** The saves of a run that were acknowledged. */
+  of(runId = "run"): Saved[] {
+    const saved = this.saved.get(runId) ?? [];
+    this.saved.set(runId, saved);
+    return saved;
+  }
+
+  /** What somebody finds who comes when all is over. */
+  afterwards(runId = "run"): Promise<State<Words>> {
+    return loadOrStart(this.#open(this.world.disk.mount()), runId);
+  }
+
+  async #goOn(store: Store, saves: number, runId: string, saved: Saved[]): Promise<void> {
+    let state = await loadOrStart(store, runId);
+    try {
+      for (let count = 0; count < saves; count++) {
+        const word = `w${++words}`;
+        const asked = this.world.time;
+        this.asks.set(word, asked);
+        state = await store.save(state.set("words", [...state.data.words, word]));
+        const { sequence, data } = state;
+        saved.push({ sequence, words: data.words, asked, told: this.world.time });
+      }
+    } catch (error) {
+      if (!isWaymarkError(error, "CHECKPOINT_CONFLICT")) throw error;
+    }
+  }
 }
 
 const isPrefix = (short: readonly string[], long: readonly string[]): boolean =>
@@ -74,76 +108,77 @@ function checkOneLine(saved: readonly Saved[], found: State<Words>, seed: number
     const next = bySequence[index + 1];
     if (next === undefined) break;
     expect(next.sequence, `seed ${seed}: acknowledged twice`).toBeGreaterThan(sequence);
-    expect(
-      isPrefix(built, next.words),
-      `seed ${seed}: ${next.sequence} is not built on ${sequence}`,
-    ).toBe(true);
+    const text = `seed ${seed}: ${next.sequence} is not built on ${sequence}`;
+    expect(isPrefix(built, next.words), text).toBe(true);
   }
   const last = bySequence.at(-1)?.words ?? [];
   expect(isPrefix(last, found.data.words), `seed ${seed}: the last one is lost`).toBe(true);
 }
 
-test("of several writers on one run, one wins each checkpoint", async () => {
-  let conflicts = 0;
-  for (let seed = 1; seed <= ORDERS; seed++) {
-    const world = new World(seed);
-    const saved: Saved[] = [];
-    for (let process = 0; process < 3; process++) writer(world, saved, 6);
-    await world.run();
-    const found = await afterwards(world);
-    checkOneLine(saved, found, seed);
-    expect(found.sequence).toBe(Math.max(...saved.map(({ sequence }) => sequence)));
-    conflicts += 36 - saved.length;
-  }
-  expect(conflicts).toBeGreaterThan(ORDERS);
-});
+describe.each(subjects)("several processes on one $name", (subject) => {
+  const orders = subject.name === "FileStore" ? 2 * ORDERS : ORDERS;
 
-test("the same where no file can have two names", async () => {
-  for (let seed = 1; seed <= ORDERS; seed++) {
-    const world = new World(seed, 2, withoutLinks);
-    const saved: Saved[] = [];
-    for (let process = 0; process < 3; process++) writer(world, saved, 6);
-    await world.run();
-    checkOneLine(saved, await afterwards(world), seed);
-  }
-});
+  test("of those that write one run, one wins each checkpoint", async () => {
+    let conflicts = 0;
+    for (let seed = 1; seed <= orders; seed++) {
+      const crowd = new Crowd(seed, subject);
+      crowd.write(3, 6);
+      await crowd.world.run();
+      const found = await crowd.afterwards();
+      const saved = crowd.of();
+      checkOneLine(saved, found, seed);
+      // Nobody lost to a checkpoint that nobody won with.
+      expect(found.sequence).toBe(Math.max(...saved.map(({ sequence }) => sequence)));
+      conflicts += 36 - saved.length;
+    }
+    expect(conflicts).toBeGreaterThan(orders);
+  });
 
-test("the same when writers are killed in the middle of a call", async () => {
-  for (let seed = 1; seed <= ORDERS; seed++) {
-    const world = new World(seed);
-    const saved: Saved[] = [];
-    for (let process = 0; process < 4; process++) writer(world, saved, 6);
-    await world.run(0.01);
-    checkOneLine(saved, await afterwards(world), seed);
-  }
-});
+  test("the same where no file can have two names", async () => {
+    for (let seed = 1; seed <= orders; seed++) {
+      const crowd = new Crowd(seed, subject, 2, withoutLinks as () => void);
+      crowd.write(3, 6);
+      await crowd.world.run();
+      checkOneLine(crowd.of(), await crowd.afterwards(), seed);
+    }
+  });
 
-test("a State of before a delete is never saved into the run that comes after it", async () => {
-  for (let seed = 1; seed <= ORDERS; seed++) {
-    // With rotation it might be removed from there: see append.ts.
-    const world = new World(seed, Number.POSITIVE_INFINITY);
-    const saved: Saved[] = [];
-    const asks = new Map<string, number>();
-    for (let process = 0; process < 3; process++) writer(world, saved, 4, asks);
-    world.start(async (store) => {
-      for (let count = 0; count < 3; count++) {
-        await loadOrStart(store);
-        await store.delete("run");
+  test("the same when they are killed in the middle of a call", async () => {
+    for (let seed = 1; seed <= orders; seed++) {
+      const crowd = new Crowd(seed, subject);
+      crowd.write(4, 6);
+      await crowd.world.run(0.01);
+      checkOneLine(crowd.of(), await crowd.afterwards(), seed);
+    }
+  });
+
+  test("a State of before a delete is never saved into the run that comes after it", async () => {
+    for (let seed = 1; seed <= orders; seed++) {
+      // With rotation of files it might be removed from there: see append.ts.
+      const keep = subject.name === "FileStore" ? Number.POSITIVE_INFINITY : 2;
+      const crowd = new Crowd(seed, subject, keep);
+      crowd.write(3, 4);
+      crowd.start(async (store) => {
+        for (let count = 0; count < 3; count++) {
+          await loadOrStart(store);
+          await store.delete("run");
+        }
+      });
+      await crowd.world.run();
+      const saved = crowd.of();
+      // The first word tells which of the runs of this name it was.
+      for (const first of new Set(saved.map(({ words: [one] }) => one))) {
+        const own = saved.filter(({ words: [one] }) => one === first);
+        const longest = own.toSorted((a, b) => a.words.length - b.words.length).at(-1);
+        checkOneLine(own, State.create<Words>({ words: longest?.words ?? [] }), seed);
       }
-      await store.close();
-    });
-    await world.run();
-    // The first word tells which of the runs of this name it was.
-    for (const own of byFirstWord(saved)) {
-      const longest = own.toSorted((a, b) => a.words.length - b.words.length).at(-1);
-      checkOneLine(own, State.create<Words>({ words: longest?.words ?? [] }), seed);
+      const left = (await crowd.afterwards()).data.words;
+      const asked = crowd.asks.get(left.at(-1) ?? "") ?? 0;
+      for (const late of [...saved, { words: left, asked }]) {
+        expect(isFromTheDead(late, saved), `seed ${seed}: ${late.words}`).toBe(false);
+      }
     }
-    const left = (await afterwards(world)).data.words;
-    const asked = asks.get(left.at(-1) ?? "") ?? 0;
-    for (const late of [...saved, { words: left, asked }]) {
-      expect(isFromTheDead(late, saved), `seed ${seed}: ${late.words}`).toBe(false);
-    }
-  }
+  });
 });
 
 /** Whether this was saved although, before it was asked for, a later run of the same name had begun. */
@@ -162,36 +197,36 @@ function isFromTheDead(
   );
 }
 
-test("a sequence in quarantine is never given out again", async () => {
-  for (let seed = 1; seed <= ORDERS; seed++) {
-    const world = new World(seed);
-    const saved: Saved[] = [];
-    for (let process = 0; process < 3; process++) writer(world, saved, 5);
-    world.start(async (store) => {
-      for (let count = 0; count < 4; count++) {
-        await loadOrStart(store);
-        const paths = [...world.disk.contents().keys()];
-        const newest = paths
-          .filter((path) => /run\/checkpoint_\d+\.json$/.test(path))
-          .sort()
-          .at(-1);
-        if (newest !== undefined) world.disk.tamper(newest, (bytes) => bytes.slice(1));
-      }
-      await loadOrStart(store);
-      await store.close();
-    });
-    await world.run();
-    const sequences = saved.map(({ sequence }) => sequence);
-    expect(new Set(sequences).size, `seed ${seed}: acknowledged twice`).toBe(sequences.length);
-    const next = await new FileStore({ root: "/w" }, world.disk.mount()).save(
-      await afterwards(world),
-    );
-    expect(next.sequence).toBeGreaterThan(Math.max(...sequences));
+test("writers of several runs share a journal and don't disturb each other", async () => {
+  for (let seed = 1; seed <= ORDERS / 2; seed++) {
+    const crowd = new Crowd(seed, { open: openJournal });
+    const runIds = ["a", "b", "c"];
+    for (const runId of runIds) crowd.write(2, 4, runId);
+    await crowd.world.run();
+    for (const runId of runIds) checkOneLine(crowd.of(runId), await crowd.afterwards(runId), seed);
   }
 });
 
-function byFirstWord(saved: readonly Saved[]): Saved[][] {
-  const groups = new Map<string | undefined, Saved[]>();
-  for (const one of saved) groups.set(one.words[0], [...(groups.get(one.words[0]) ?? []), one]);
-  return [...groups.values()];
-}
+test("a sequence in quarantine is never given out again", async () => {
+  for (let seed = 1; seed <= 2 * ORDERS; seed++) {
+    const crowd = new Crowd(seed, { open: openFileStore });
+    const { disk } = crowd.world;
+    crowd.write(3, 5);
+    crowd.start(async (store) => {
+      for (let count = 0; count < 4; count++) {
+        await loadOrStart(store);
+        const newest = [...disk.contents().keys()]
+          .filter((path) => /run\/checkpoint_\d+\.json$/.test(path))
+          .sort()
+          .at(-1);
+        if (newest !== undefined) disk.tamper(newest, (bytes) => bytes.slice(1));
+      }
+      await loadOrStart(store);
+    });
+    await crowd.world.run();
+    const sequences = crowd.of().map(({ sequence }) => sequence);
+    expect(new Set(sequences).size, `seed ${seed}: acknowledged twice`).toBe(sequences.length);
+    const next = await openFileStore(disk.mount()).save(await crowd.afterwards());
+    expect(next.sequence).toBeGreaterThan(Math.max(...sequences));
+  }
+});

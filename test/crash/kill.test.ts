@@ -1,11 +1,10 @@
-import { spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { FileStore } from "waymark/stores/file";
 import { bundle, removeBundle } from "./bundle.js";
 import { below, seeded, seedOfRun } from "./random.js";
+import { type Moment, runAndKill } from "./run-and-kill.js";
 
 /** `npm run torture` kills more. */
 const KILLS = process.env.MODE === "torture" ? 10_000 : 200;
@@ -20,28 +19,10 @@ beforeAll(async () => {
 
 afterAll(() => removeBundle(built));
 
-/** Starts a process on a run and kills it at a moment that the random numbers say; gives all it has said. */
-function runAndKill(args: readonly string[], random: () => number): Promise<string[]> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [built.script, ...args], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const kill = (): unknown => child.kill("SIGKILL");
-    const said: string[] = [];
-    // Most die in the middle of their work, some while they start.
-    const lines = random() < 0.9 ? 1 + below(random, 60) : Number.POSITIVE_INFINITY;
-    const pause = below(random, 3);
-    const timer = lines === Number.POSITIVE_INFINITY && setTimeout(kill, below(random, 150));
-    createInterface(child.stdout).on("line", (line) => {
-      if (said.push(line) === lines) setTimeout(kill, pause);
-    });
-    child.on("error", reject);
-    child.on("close", (code) => {
-      if (timer !== false) clearTimeout(timer);
-      if (code === null || code === 0) resolve(said);
-      else reject(new Error(`the process ended with ${code}: ${said.join("; ")}`));
-    });
-  });
+/** The moment at which a process is killed: for most in the middle of their work, for some while they start. */
+function moment(random: () => number): Moment {
+  if (random() < 0.9) return { lines: 1 + below(random, 60), pause: below(random, 3) };
+  return { time: below(random, 150) };
 }
 
 /** Kills a run over and over. What was acknowledged must be found again, and must not be done again. */
@@ -53,7 +34,8 @@ async function lane(lane: number, kills: number, random: () => number): Promise<
     const durability = random() < 0.3 ? "os" : "fsync";
     let acknowledged = -1;
     for (let alive = true; alive && count < kills; count++) {
-      const said = await runAndKill([root, runId, durability, "600"], random);
+      const args = [built.script, root, runId, durability, "600"];
+      const { said } = await runAndKill(args, moment(random));
       for (const line of said) {
         const [word, number] = line.split(" ");
         if (word === "done") alive = false;

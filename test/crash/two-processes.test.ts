@@ -1,8 +1,9 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { FileStore } from "waymark/stores/file";
+import { JournalStore } from "waymark/stores/journal";
 import { bundle, removeBundle } from "./bundle.js";
 
 type Answer = { sequence: number } | { code: string };
@@ -22,17 +23,20 @@ afterEach(() => {
 
 afterAll(() => removeBundle(built));
 
+const currentRoot = (): string => join(built.folder, String(roots));
+
 /** A process that does what it is told, with a store on the root that is current. */
 class Puppet {
-  readonly #child = fork(built.script, [join(built.folder, String(roots)), "run"]);
+  readonly child: ChildProcess;
 
-  constructor() {
-    children.push(this.#child);
+  constructor(kind: string) {
+    this.child = fork(built.script, [kind, currentRoot(), "run"]);
+    children.push(this.child);
   }
 
   async tell(order: string): Promise<Answer> {
-    this.#child.send(order);
-    const [answer] = await once(this.#child, "message");
+    this.child.send(order);
+    const [answer] = await once(this.child, "message");
     return answer;
   }
 
@@ -43,71 +47,73 @@ class Puppet {
   }
 }
 
-function twoPuppets(): [Puppet, Puppet] {
-  roots++;
-  return [new Puppet(), new Puppet()];
-}
+describe.each([
+  { name: "FileStore", open: () => new FileStore({ root: currentRoot() }) },
+  { name: "JournalStore", open: () => new JournalStore({ root: currentRoot() }) },
+])("of two processes on one $name", ({ name, open }) => {
+  const twoPuppets = (): [Puppet, Puppet] => {
+    roots++;
+    return [new Puppet(name), new Puppet(name)];
+  };
 
-test("of two processes that save at the same time, one wins, a hundred times over", async () => {
-  const [first, second] = twoPuppets();
-  await first.tell("save");
-  for (let sequence = 2; sequence <= 101; sequence++) {
-    await Promise.all([first.tell("load"), second.tell("load")]);
-    const answers = await Promise.all([first.tell("save"), second.tell("save")]);
-    const won = answers.filter((answer) => "sequence" in answer);
-    expect(won).toEqual([{ sequence }]);
-    expect(answers).toContainEqual(conflict);
-  }
-  const state = await new FileStore({ root: join(built.folder, String(roots)) }).load<{
-    n: number;
-  }>("run");
-  expect([state.sequence, state.data.n]).toEqual([101, 101]);
-});
-
-test("of two processes that start a run, one wins", async () => {
-  for (let count = 0; count < 4; count++) {
+  test("that save at the same time one wins, a hundred times over", async () => {
     const [first, second] = twoPuppets();
-    const answers = await Promise.all([first.tell("save"), second.tell("save")]);
-    expect(answers).toContainEqual({ sequence: 1 });
-    expect(answers).toContainEqual(conflict);
-  }
-});
+    await first.tell("save");
+    for (let sequence = 2; sequence <= 101; sequence++) {
+      await Promise.all([first.tell("load"), second.tell("load")]);
+      const answers = await Promise.all([first.tell("save"), second.tell("save")]);
+      expect(answers.filter((answer) => "sequence" in answer)).toEqual([{ sequence }]);
+      expect(answers).toContainEqual(conflict);
+    }
+    const state = await open().load<{ n: number }>("run");
+    expect([state.sequence, state.data.n]).toEqual([101, 101]);
+  });
 
-test("one that was left far behind, its sequences long rotated away, gets a conflict", async () => {
-  const [first, second] = twoPuppets();
-  await first.repeat("save", 3);
-  await second.tell("load");
-  expect(await second.repeat("save", 10)).toEqual({ sequence: 13 });
-  expect(await first.tell("save")).toEqual(conflict);
-  await first.tell("load");
-  expect(await first.tell("save")).toEqual({ sequence: 14 });
-});
+  test("that start a run one wins", async () => {
+    for (let count = 0; count < 3; count++) {
+      const [first, second] = twoPuppets();
+      const answers = await Promise.all([first.tell("save"), second.tell("save")]);
+      expect(answers).toContainEqual({ sequence: 1 });
+      expect(answers).toContainEqual(conflict);
+    }
+  });
 
-test("one whose run was deleted gets a conflict and does not bring it back", async () => {
-  const [first, second] = twoPuppets();
-  await first.repeat("save", 3);
-  await second.tell("delete");
-  expect(await first.tell("save")).toEqual(conflict);
-  expect(await new FileStore({ root: join(built.folder, String(roots)) }).list()).toEqual([]);
-});
+  test("one that was left far behind, what it knows long gone, gets a conflict", async () => {
+    const [first, second] = twoPuppets();
+    await first.repeat("save", 3);
+    await second.tell("load");
+    expect(await second.repeat("save", 40)).toEqual({ sequence: 43 });
+    expect(await first.tell("save")).toEqual(conflict);
+    await first.tell("load");
+    expect(await first.tell("save")).toEqual({ sequence: 44 });
+  });
 
-test("one whose run was deleted and has come as far again gets a conflict", async () => {
-  const [first, second] = twoPuppets();
-  await first.repeat("save", 3);
-  await second.tell("delete");
-  await second.tell("start");
-  expect(await second.repeat("save", 3)).toEqual({ sequence: 3 });
-  expect(await first.tell("save")).toEqual(conflict);
-  expect(await second.tell("save")).toEqual({ sequence: 4 });
-});
+  test("one whose run was deleted gets a conflict and does not bring it back", async () => {
+    const [first, second] = twoPuppets();
+    await first.repeat("save", 3);
+    await second.tell("delete");
+    expect(await first.tell("save")).toEqual(conflict);
+    expect(await open().list()).toEqual([]);
+  });
 
-test("one that is killed does not hold up the other", async () => {
-  const [first, second] = twoPuppets();
-  await first.repeat("save", 3);
-  const saving = first.tell("save").catch(() => {});
-  children[0]?.kill("SIGKILL");
-  await Promise.race([saving, once(children[0] ?? process, "exit")]);
-  await second.tell("load");
-  const answer = await second.tell("save");
-  expect([{ sequence: 4 }, { sequence: 5 }]).toContainEqual(answer);
+  test("one whose run was deleted and has come as far again gets a conflict", async () => {
+    const [first, second] = twoPuppets();
+    await first.repeat("save", 3);
+    await second.tell("delete");
+    await second.tell("start");
+    expect(await second.repeat("save", 3)).toEqual({ sequence: 3 });
+    expect(await first.tell("save")).toEqual(conflict);
+    expect(await second.tell("save")).toEqual({ sequence: 4 });
+  });
+
+  test("one that is killed does not hold up the other", async () => {
+    const [first, second] = twoPuppets();
+    await first.repeat("save", 3);
+    const saving = first.tell("save").catch(() => {});
+    first.child.kill("SIGKILL");
+    await Promise.race([saving, once(first.child, "exit")]);
+    await second.tell("load");
+    const answer = await second.tell("save");
+    expect([{ sequence: 4 }, { sequence: 5 }]).toContainEqual(answer);
+  });
 });

@@ -1,4 +1,3 @@
-import { FileStore } from "waymark/stores/file";
 import type { FileSystem } from "../../src/stores/file/file-system.js";
 import { CrashDisk, type Gate } from "../../src/testing/crash-file-system.js";
 import { below, seeded } from "./random.js";
@@ -19,14 +18,12 @@ export class World {
   /** How many calls were made so far. */
   time = 0;
   readonly #random: () => number;
-  readonly #keep: number;
   readonly #gate: Gate;
   readonly #processes: Process[] = [];
   readonly #failures: unknown[] = [];
 
-  constructor(seed: number, keep = 2, gate: Gate = () => {}) {
+  constructor(seed: number, gate: Gate = () => {}) {
     this.#random = seeded(seed);
-    this.#keep = keep;
     this.#gate = gate;
   }
 
@@ -34,14 +31,8 @@ export class World {
     return this.#random() < share;
   }
 
-  /** Starts a process with a store of its own. */
-  start(live: (store: FileStore) => Promise<void>): void {
-    const options = { root: "/w", keep: this.#keep, durability: "os" } as const;
-    this.startOn((fileSystem) => live(new FileStore(options, fileSystem)));
-  }
-
   /** Starts a process on the disk. */
-  startOn(live: (fileSystem: FileSystem) => Promise<void>): void {
+  start(live: (fileSystem: FileSystem) => Promise<void>): void {
     const process: Process = { calls: [], asleep: false, ended: false };
     const gate: Gate = async (call, path) => {
       await new Promise<void>((resolve) => process.calls.push(resolve));

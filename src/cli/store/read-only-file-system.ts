@@ -41,7 +41,7 @@ export class ReadOnlyFileSystem extends NodeFileSystem implements FileSystem {
 
   override async stat(file: number): Promise<FileInfo> {
     if (file >= 0) return super.stat(file);
-    return { kind: "file", id: `begun:${file}`, size: 0, names: 1, modified: 0 };
+    return { kind: "file", id: `begun:${file}`, size: 0, named: true, modified: 0 };
   }
 
   override async read(file: number, length: number, from = 0): Promise<Uint8Array> {

@@ -7,8 +7,8 @@ export interface FileInfo {
   /** Tells this file from every other that is there or open at the same time. */
   readonly id: string;
   readonly size: number;
-  /** How many names it has; none when it was removed while it is open. */
-  readonly names: number;
+  /** Whether it has a name; not when it was removed while it is open. */
+  readonly named: boolean;
   /** When it was last written, in milliseconds since 1970. */
   readonly modified: number;
 }

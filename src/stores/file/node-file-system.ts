@@ -139,7 +139,7 @@ function toInfo(stats: BigIntStats): FileInfo {
     kind,
     id: `${stats.dev}:${stats.ino}`,
     size: Number(stats.size),
-    names: Number(stats.nlink),
+    named: stats.nlink > 0n,
     modified: Number(stats.mtimeMs),
   };
 }

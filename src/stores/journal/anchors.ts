@@ -132,10 +132,16 @@ export function takeAnchor(
   known.movedUpTo = upTo;
   known.damaged = damaged;
   const anchor = runs.get(key);
-  if (anchor === undefined) return files;
-  if (anchor.id !== "") known.head = { ...anchor, keep: Number.POSITIVE_INFINITY };
-  known.sequence = anchor.sequence;
-  return files.filter(({ number }) => number >= anchor.at);
+  if (anchor !== undefined && anchor.id !== "")
+    known.head = { ...anchor, keep: Number.POSITIVE_INFINITY };
+  known.sequence = anchor?.sequence ?? 0;
+  const { at = 0 } = anchor ?? {};
+  return files.filter((file) => file.number >= at && (damaged || isDone(file, upTo)));
+}
+
+/** Whether a file of records is there for good: one that can't be read may be of a compaction that did not end. */
+export function isDone({ newest, number }: Pick<RecordsFile, "newest" | "number">, upTo: number) {
+  return newest !== undefined || number <= upTo;
 }
 
 function parse(line: Buffer, number: number): Anchors {

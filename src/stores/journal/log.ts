@@ -103,8 +103,8 @@ export class Log {
         if (!(await this.#open())) return;
         continue;
       }
-      const { size, names } = await this.#fs.stat(active.reader);
-      if (names === 0) {
+      const { size, named } = await this.#fs.stat(active.reader);
+      if (!named) {
         await this.#close();
         continue;
       }
@@ -164,7 +164,7 @@ export class Log {
     ]);
     if (outcome !== undefined) throw outcome.error;
     // Without a name nobody will ever find it: `follow` looks what has taken its place.
-    if (info.names === 0 || info.size !== expected || active.scanned !== active.size) {
+    if (!info.named || info.size !== expected || active.scanned !== active.size) {
       await this.follow();
       return undefined;
     }

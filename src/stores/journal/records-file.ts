@@ -168,8 +168,8 @@ export function takeFiles(known: Known, files: readonly RecordsFile[]): Known {
   const unsure = known.damaged;
   let missing = unsure;
   for (const { entries, newest, after, number, corrupt } of files) {
-    known.movedUpTo = Math.max(known.movedUpTo, number);
     if (newest !== undefined) {
+      known.movedUpTo = Math.max(known.movedUpTo, number);
       const follows = after === (known.head?.id ?? "");
       if (!follows && !missing) known.clear();
       const [first, ...rest] = entries;

@@ -4,7 +4,7 @@ import { type FileSystem, unless } from "../file/file-system.js";
 import { runOf } from "../file/layout.js";
 import { namesIn } from "../file/listing.js";
 import { inParallel } from "../file/runs.js";
-import type { AnchorsFile } from "./anchors.js";
+import { type AnchorsFile, isDone } from "./anchors.js";
 import { runKey } from "./line.js";
 import type { Log } from "./log.js";
 import type { JournalReader } from "./reader.js";
@@ -42,11 +42,11 @@ export async function findJournalRuns({
   // Before and after: a run may be moved out of the log meanwhile, or come back into it.
   const logged = new Set(runsIn(log));
   const moved = await findMoved(fs, root);
-  const { runs } = await anchors.read();
+  const { runs, upTo } = await anchors.read();
   for (const { runId, newest, number } of moved) {
     // A file that was written too late is no run.
     const { at = 0 } = runs.get(runKey(runId)) ?? {};
-    if (number >= at) found.set(runId, { runId, newest });
+    if (number >= at && isDone({ newest, number }, upTo)) found.set(runId, { runId, newest });
   }
   for (const runId of runsIn(log)) logged.add(runId);
   await inParallel([...logged], async (runId) => {
