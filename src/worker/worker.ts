@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { hostname } from "node:os";
 import { now } from "../clock.js";
 import type { AnyEvent } from "../events.js";
@@ -101,6 +102,8 @@ export class Worker {
   constructor(options: WorkerOptions, load: Load);
   constructor(options: WorkerOptions, load?: Load) {
     this.#settings = resolveWorkerOptions(options);
+    // Every run listens to it.
+    setMaxListeners(0, this.#draining.signal);
     this.#ready = this.#start(options.graphs, placeOf(options.connection), load);
     this.#ready.catch((error: unknown) => this.#settings.onError(error));
     for (const signal of this.#settings.drainOn) {

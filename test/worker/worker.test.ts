@@ -401,6 +401,24 @@ describe("a worker that closes", () => {
   });
 });
 
+test("a worker has many runs at once, and nothing to warn of", async () => {
+  const warnings: Error[] = [];
+  const warn = (warning: Error): void => void warnings.push(warning);
+  process.on("warning", warn);
+  const all = gate();
+  let begun = 0;
+  const graph = single(async (state) => {
+    if (++begun === 15) all.open();
+    await all.opened;
+    return state;
+  });
+  await place.work({ graphs: [graph], concurrency: 15 });
+  const submitted = Array.from({ length: 15 }, () => place.client.submit(graph.name, { n: 0 }));
+  await Promise.all((await Promise.all(submitted)).map((run) => run.result()));
+  process.off("warning", warn);
+  expect(warnings).toEqual([]);
+});
+
 test("a worker tells how it is", async () => {
   const graph = single((state) => state);
   const worker = new Worker({ graphs: [graph], store: place.store, connection: place.url });
