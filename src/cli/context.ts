@@ -59,15 +59,21 @@ export class Context {
     );
   }
 
-  async #open(given: StoreConfig, folder: string, mode: Mode): Promise<OpenStore> {
+  async #open(
+    given: StoreConfig,
+    folder: string,
+    mode: Mode,
+    name = "the config's store",
+  ): Promise<OpenStore> {
     const config = await this.config();
     const { stores = {} } = config;
     if (typeof given === "string" && Object.hasOwn(stores, given)) {
       const named = stores[given];
-      if (named !== undefined && named !== given) return this.#open(named, config.folder, mode);
+      if (named !== undefined && named !== given) {
+        return this.#open(named, config.folder, mode, `the config's store "${given}"`);
+      }
     }
     if (isCheckpointStore(given)) {
-      const name = "the config's own store";
       return { store: given, address: undefined, name, codec: undefined };
     }
     const { store: text, codec = config.codec } =

@@ -158,12 +158,27 @@ test("log says where it has looked", async () => {
   const { code, err } = await waymark(folder, "log", "monday");
   expect(code).toBe(3);
   expect(err).toMatch(/there is no log of run "monday" in .*\.waymark \(--log PLACE\)/);
-  writeFileSync(
-    join(folder, "own.mts"),
-    'import { MemoryStore } from "waymark"; export default { store: new MemoryStore() };',
+  const none = await waymark(folder, "log", "monday", "--log", "none.jsonl");
+  expect(none.err).toMatch(/there is no log of run "monday" in .*none\.jsonl/);
+});
+
+test("what was done twice, and how often it was resumed, is shown out of the log", async () => {
+  const folder = project();
+  logged(
+    folder,
+    line("graph.start", { node: "", entryPoint: "draft", resumed: false }),
+    line("node.start", { step: 0 }),
+    line("node.complete", { step: 1, durationMs: 61_000 }),
+    line("graph.start", { node: "", entryPoint: "draft", resumed: true }),
+    line("checkpoint.resume", { step: 0, resumeNode: "draft" }),
+    line("node.start", { step: 0 }),
+    line("node.complete", { step: 1, durationMs: 1500, usage: { inputTokens: 1200 } }),
   );
-  expect((await waymark(folder, "log", "monday", "--config", "own.mts")).err).toContain(
-    "it is not known where the log is (--log FOLDER)",
+  const { out } = await waymark(folder, "show", "monday");
+  expect(out).toMatch(/resumes +1\n/);
+  expect(out).toMatch(/repeated +1 visit in vain\n/);
+  expect(out).toMatch(
+    /# +node +completed +took +tokens\n1 +draft +\S+ +1\.5 s +1,200 +not saved, /,
   );
 });
 

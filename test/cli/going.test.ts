@@ -34,8 +34,10 @@ describe.each(stores)("runs in $store", ({ store }) => {
     expect((await waymark(folder, "resume", "monday")).code).toBe(1);
     touch(folder, "gate");
     expect(await json(folder, "resume", "mond")).toMatchObject({ status: "completed", step: 2 });
-    // There is nothing more to do.
+    // There is nothing more to do, but to do it again.
     expect((await waymark(folder, "resume", "monday")).code).toBe(0);
+    const again = await json(folder, "resume", "monday", "--at", "1");
+    expect(again).toMatchObject({ status: "completed", step: 2 });
   });
 
   test("that wait for a person take the answer", async () => {
@@ -50,6 +52,7 @@ describe.each(stores)("runs in $store", ({ store }) => {
     expect(unanswered.err).toBe(
       "waymark: run monday waits for an answer (see: waymark show monday; answer: waymark resume monday --input JSON)\n",
     );
+    expect(await json(folder, "fork", "monday")).toMatchObject({ status: "paused" });
     const state = await json(folder, "resume", "monday", "--input", "fine by me");
     expect(state).toMatchObject({ status: "completed", data: { approved: "fine by me" } });
   });
@@ -278,6 +281,12 @@ export const graph = new StateGraph({ name: "own", checkpoint: { store: new File
   .setEntryPoint("one").setExitPoint("one");
 export const silent = new StateGraph({ name: "silent" })
   .addNode("one", ({ data }) => { if (data.fail) throw new Error("no"); return { n: 1 }; })
+  .setEntryPoint("one").setExitPoint("one");
+export const waiting = new StateGraph({ name: "waiting" })
+  .addNode("one", async (_, { signal }) => { for (;;) { signal.throwIfAborted(); await new Promise((done) => setTimeout(done, 5)); } })
+  .setEntryPoint("one").setExitPoint("one");
+export const text = new StateGraph({ name: "text" })
+  .addNode("one", () => { throw "just text"; })
   .setEntryPoint("one").setExitPoint("one");`;
 
   test("a graph saves in its own, and its runs are found there", async () => {
@@ -309,6 +318,22 @@ export const silent = new StateGraph({ name: "silent" })
     expect(code).toBe(1);
     expect(err).toMatch(/node "one" failed: no\n$/);
     expect((await waymark(folder, "resume", "monday")).code).toBe(3);
+    const text = await waymark(folder, "run", "./graph.ts#text");
+    expect(text.err).toMatch(/node "one" failed: just text\n$/);
+    let interrupt = (): void => {};
+    const world = {
+      cwd: folder,
+      columns: 80,
+      onStart: (stop: () => void) => {
+        interrupt = stop;
+      },
+      onError: (printed: string) => {
+        if (printed.includes("waiting  one")) interrupt();
+      },
+    };
+    const stopped = await waymark(world, "run", "./graph.ts#waiting");
+    expect(stopped.code).toBe(130);
+    expect(stopped.err).toMatch(/was stopped \(it saves no checkpoints\)\n$/);
     const given = await waymark(
       folder,
       "run",

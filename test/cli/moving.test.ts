@@ -145,6 +145,18 @@ describe("prune", () => {
     expect(await json(folder, "list")).toMatchObject([{ runId: "paused" }]);
   });
 
+  test("names ten of many that it would remove", async () => {
+    const folder = project();
+    for (let n = 10; n < 22; n++) await articleRun(folder, `run-${n}`);
+    const { err } = await waymark(
+      { cwd: folder, columns: 80, input: "n\n" },
+      "prune",
+      "--max-runs",
+      "0",
+    );
+    expect(err).toMatch(/^run-21, (run-\d\d, ){8}run-12 and 2 more\nRemove 12 runs from/);
+  });
+
   test("says which age it wants", async () => {
     const folder = project();
     expect((await waymark(folder, "prune")).err).toContain(

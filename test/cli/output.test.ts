@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { CheckpointConflictError, CheckpointSaveError, State } from "waymark";
+import {
+  CheckpointConflictError,
+  CheckpointNotFoundError,
+  CheckpointSaveError,
+  GraphError,
+  State,
+} from "waymark";
 import { changesBetween } from "../../src/cli/diff/changes.js";
 import { explain } from "../../src/cli/exit.js";
 import { painter } from "../../src/cli/output/style.js";
@@ -26,6 +32,11 @@ describe("a table", () => {
       "name     n\na        1\nabcde…  12",
     );
     expect(table(columns, ["abcdefghijkl"], 1, paint)).toBe("name   n\nabc…  12");
+  });
+
+  test("takes from the widest first", () => {
+    const two = [...columns, { head: "more", cell: (row: string) => `${row}!`, least: 6 }];
+    expect(table(two, ["abcdefghijkl"], 18, paint)).toBe("name     n  more\nabcde…  12  abcde…");
   });
 
   test("counts wide characters as two columns", () => {
@@ -136,6 +147,12 @@ test("anything thrown has an exit code, and a line that says what to do", () => 
   expect(explain("text")).toEqual({ code: 1, message: "text", hint: unknown });
   expect(explain({ name: "ErrnoError", errno: 54 })).toMatchObject({ message: "ErrnoError" });
   expect(explain(null)).toMatchObject({ message: "null" });
+  expect(explain({})).toMatchObject({ message: "[object Object]" });
+  expect(explain(new CheckpointNotFoundError("a")).hint).toBe("waymark list shows the runs");
+  expect(explain(new GraphError("GRAPH_NO_NODES", "it has no nodes"))).toMatchObject({
+    code: 1,
+    hint: "",
+  });
   const refused = ["::1", "127.0.0.1"].map((host) => new Error(`connect ECONNREFUSED ${host}`));
   const all = Object.assign(new AggregateError(refused), { code: "ECONNREFUSED" });
   expect(explain(all)).toEqual({

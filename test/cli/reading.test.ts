@@ -261,37 +261,3 @@ test("where no store is named, it is told how to name one", async () => {
   const filtered = await waymark(newFolder(), "list", "--graph", "x", "--store", "file:a");
   expect(filtered.out).toMatch(/^no such runs in file:/);
 });
-
-test("a store of the user's own is read too", async () => {
-  const folder = project();
-  writeFileSync(
-    join(folder, "own.ts"),
-    `import { MemoryStore, State } from "waymark";
-const memory = new MemoryStore();
-await memory.save(State.create({ a: 1 }, { runId: "mine" }));
-const { save, load, list } = { save: memory.save, load: memory.load, list: memory.list };
-const bare = { save: save.bind(memory), load: load.bind(memory), delete: async () => {}, list: list.bind(memory) };
-export default { store: bare, stores: { memory, kept: { ...bare, history: memory.history.bind(memory) } } };`,
-  );
-  const own = ["--config", "own.ts"];
-  expect(await json(folder, "list", ...own)).toMatchObject([{ runId: "mine", live: false }]);
-  expect((await waymark(folder, "validate", ...own)).code).toBe(0);
-  expect((await waymark(folder, "export", "mine", ...own)).out).toContain('"checkpoints":1');
-  const kept = ["--store", "kept", ...own];
-  expect((await waymark(folder, "export", "mine", ...kept)).out).toContain('"checkpoints":1');
-  expect((await waymark(folder, "history", "mine", ...kept)).out).toMatch(/^ +1 +0 +pending/m);
-  const world = { cwd: folder, onStart: (stop: () => void) => stop() };
-  expect((await waymark(world, "watch", "mine", ...own)).code).toBe(130);
-  expect((await waymark(folder, "history", "mine", ...own)).err).toContain("keeps no history");
-  expect((await waymark(folder, "fork", "mine", ...own)).err).toContain("keeps no history");
-  expect((await waymark(folder, "prune", "--max-runs", "1", ...own)).err).toContain(
-    "can't be pruned",
-  );
-  expect(await json(folder, "list", "--store", "memory", ...own)).toMatchObject([
-    { runId: "mine" },
-  ]);
-  expect((await waymark(folder, "show", "mine", ...own)).code).toBe(0);
-  expect((await waymark(folder, "doctor", ...own)).code).toBe(0);
-  const converted = await waymark(folder, "convert", "--to", "own", ...own);
-  expect(converted.err).toContain('"own" is no store');
-});

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { commandNames, loadCommands } from "../../src/cli/commands/index.js";
 import { commandLinePage } from "../../src/cli/guide.js";
+import { ownerName } from "../../src/stores/file/process.js";
 import { articleRun, json, newFolder, project, waymark } from "./harness.js";
 
 const root = join(import.meta.dirname, "../..");
@@ -94,6 +95,8 @@ export const make = async () => one;`,
       "
     `);
     expect((await waymark(folder, "graph", "./graph.ts#make")).code).toBe(0);
+    writeFileSync(join(folder, "only.ts"), 'export { one, notGraph } from "./graph.ts";');
+    expect((await waymark(folder, "graph", "./only.ts")).code).toBe(0);
     expect((await waymark(folder, "graph", "./graph.ts#empty", "--draw")).code).toBe(0);
     const wrong: readonly (readonly [string, number, RegExp])[] = [
       ["./graph.ts", 3, /has no export that is the graph \(name it: \.\/graph\.ts#name\)/],
@@ -121,7 +124,17 @@ describe("doctor", () => {
     expect(out).toMatch(/ok +store +file:.*, 0 runs/);
     expect(out).toMatch(/ok +permissions .*is not there yet; it can be made/);
     await articleRun(folder);
-    expect((await waymark(folder, "doctor")).out).toMatch(/for its owner only \(700\)/);
+    const claims = join(folder, ".waymark/.claims");
+    mkdirSync(claims, { recursive: true });
+    const dead = ownerName().replace(/^\d+/, "999999999");
+    for (const name of [`monday@${dead}.1`, `${dead}.alive`, `sunday@${ownerName()}.1`]) {
+      writeFileSync(join(claims, name), "");
+    }
+    const there = await waymark(folder, "doctor");
+    expect(there.out).toMatch(/for its owner only \(700\)/);
+    expect(there.out).toMatch(/claims +1 run at work, 1 left by dead processes/);
+    await waymark(folder, "rollback", "monday", "--to", "1", "--yes");
+    expect((await waymark(folder, "list")).out).toMatch(/monday +article +in_progress, stopped/);
     expect(await json(folder, "doctor")).toMatchObject({ ok: true });
     expect((await waymark(newFolder(), "doctor")).out).toMatch(/config +none/);
   });

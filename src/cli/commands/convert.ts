@@ -35,7 +35,9 @@ export const command: Command = {
     const source =
       from === undefined ? await context.store("read") : await context.storeOf(from, "read");
     const target = await context.storeOf(to, "write");
-    if (source.name === target.name) throw usage("both stores are the same");
+    if (source.store === target.store || source.name === target.name) {
+      throw usage("both stores are the same");
+    }
     const { exportRun, importRun, Counter } = await import("../transfer/copy.js");
     const given = values.arguments;
     const runIds =

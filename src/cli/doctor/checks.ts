@@ -122,9 +122,7 @@ async function folderChecks({ address }: OpenStore): Promise<readonly Check[]> {
 /** The folder that a store is in; `undefined` when it is in none. */
 function folderOf(address: OpenStore["address"]): string | undefined {
   if (address === undefined) return undefined;
-  if ("root" in address) return address.root;
-  const [, folder] = /^pglite:((?!.*:\/\/).+)$/.exec(address.connection) ?? [];
-  return folder;
+  return "root" in address ? address.root : /^pglite:(.*)$/s.exec(address.connection)?.[1];
 }
 
 /** The folder, or the one around it that is there. */

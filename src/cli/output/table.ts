@@ -66,12 +66,9 @@ export function facts(
   pairs: readonly (readonly [name: string, value: string | undefined, look?: Look | undefined])[],
   paint: Paint,
 ): string {
-  const shown = pairs.filter(([, value]) => value !== undefined && value !== "");
-  const width = Math.max(0, ...shown.map(([name]) => name.length));
-  return shown
-    .map(
-      ([name, value, look]) =>
-        `${paint("dim", name.padEnd(width))}  ${paint(look, plain(value ?? ""))}`,
-    )
-    .join("\n");
+  const shown = pairs.flatMap(([name, value, look]) => (value ? [{ name, value, look }] : []));
+  const width = Math.max(0, ...shown.map(({ name }) => name.length));
+  const line = ({ name, value, look }: (typeof shown)[number]): string =>
+    `${paint("dim", name.padEnd(width))}  ${paint(look, plain(value))}`;
+  return shown.map(line).join("\n");
 }

@@ -15,12 +15,9 @@ export function parseAddress(text: string, folder: string): Address | undefined 
   const [, kind, path = ""] = /^(file|journal|pglite):(.*)$/s.exec(text) ?? [];
   if (kind === undefined) return undefined;
   if (path === "") throw usage(`store "${text}" names no folder`, `as in ${kind}:.waymark`);
-  if (kind === "pglite") {
-    const isPath = !path.includes("://");
-    return { kind, connection: `pglite:${isPath ? toPath(path, folder) : path}` };
-  }
-  if (kind !== "file" && kind !== "journal") return undefined;
-  return { kind, root: toPath(path, folder) };
+  const root = toPath(path, folder);
+  if (kind === "pglite") return { kind, connection: `pglite:${root}` };
+  return { kind: kind === "file" ? "file" : "journal", root };
 }
 
 /** The error for what is no store. */

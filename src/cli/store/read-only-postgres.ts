@@ -43,9 +43,8 @@ export class ReadOnlyPostgres extends PostgresStore {
   constructor(options: PostgresStoreOptions & { readonly client: string }) {
     super({ ...options, retryFor: RETRY }, load);
     const { client } = options;
-    const folder = client.replace(/^pglite:/, "");
     this.#client = client;
-    this.#folder = folder === client || folder.includes("://") ? undefined : folder;
+    this.#folder = /^pglite:(.*)$/s.exec(client)?.[1];
   }
 
   override load<D extends object>(

@@ -1,0 +1,91 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { json, newFolder, waymark } from "./harness.js";
+
+/** A folder whose config has stores that a user wrote. */
+function project(): string {
+  const folder = newFolder();
+  writeFileSync(
+    join(folder, "waymark.config.ts"),
+    `import { CheckpointCorruptionError, CheckpointNotFoundError, MemoryStore, State } from "waymark";
+const memory = new MemoryStore();
+await memory.save(State.create({ a: 1 }, { runId: "mine" }));
+const bare = {
+  save: memory.save.bind(memory),
+  load: memory.load.bind(memory),
+  delete: async () => {},
+  list: memory.list.bind(memory),
+};
+const kept = { ...bare, history: memory.history.bind(memory) };
+const entry = (sequence: number) => ({
+  sequence, step: 0, node: "", status: "pending", timestamp: "", checkpointId: "c" + sequence, parentId: "", reason: "",
+});
+const faults = [
+  new CheckpointCorruptionError("the disk lies", { expected: "a", actual: "b" }),
+  new CheckpointNotFoundError("mine"),
+  new Error("a key is missing"),
+];
+const broken = {
+  ...bare,
+  history: async () => [entry(3), entry(2), entry(1)],
+  load: async (_run: string, at: { checkpointId?: string } = {}) => {
+    throw faults[Number(at.checkpointId?.slice(1) ?? 1) - 1] ?? faults[1];
+  },
+};
+const empty = { ...bare, history: async () => [] };
+export default { store: bare, stores: { memory, kept, broken, empty } };`,
+  );
+  return folder;
+}
+
+test("a store of the user's own is read", async () => {
+  const folder = project();
+  expect(await json(folder, "list")).toMatchObject([{ runId: "mine", live: false }]);
+  expect(await json(folder, "list", "--store", "memory")).toMatchObject([{ runId: "mine" }]);
+  expect((await waymark(folder, "validate")).code).toBe(0);
+  expect((await waymark(folder, "show", "mine")).code).toBe(0);
+  expect((await waymark(folder, "doctor")).code).toBe(0);
+  expect((await waymark(folder, "export", "mine")).out).toContain('"checkpoints":1');
+  const interrupted = { cwd: folder, onStart: (stop: () => void) => stop() };
+  expect((await waymark(interrupted, "watch", "mine")).code).toBe(130);
+});
+
+test("what a store can't do is told", async () => {
+  const folder = project();
+  const refused: readonly (readonly [string[], number, RegExp])[] = [
+    [["history", "mine"], 1, /keeps no history/],
+    [["fork", "mine"], 2, /keeps no history/],
+    [["state", "mine", "--at", "none"], 3, /there is no checkpoint "none" in run mine/],
+    [["prune", "--max-runs", "1"], 2, /can't be pruned/],
+    [["convert", "--to", "nope"], 2, /"nope" is no store/],
+    [["convert", "--store", "kept", "--to", "empty"], 2, /can't import runs/],
+    [["resume", "mine"], 3, /run mine has no graph \(name it: --graph NAME\)/],
+    [["log", "mine"], 3, /it is not known where the log is/],
+  ];
+  for (const [args, code, message] of refused) {
+    const ended = await waymark(folder, ...args);
+    expect({ args, code: ended.code, err: ended.err }).toEqual({
+      args,
+      code,
+      err: expect.stringMatching(message),
+    });
+  }
+  expect((await waymark(folder, "rollback", "mine", "--to", "0", "--yes")).code).toBe(0);
+});
+
+test("one with a history is exported and checked by that", async () => {
+  const folder = project();
+  const kept = ["--store", "kept"];
+  expect((await waymark(folder, "export", "mine", ...kept)).out).toContain('"checkpoints":1');
+  expect((await waymark(folder, "history", "mine", ...kept)).out).toMatch(/^ +1 +0 +pending/m);
+  expect(await json(folder, "validate", "--store", "empty")).toMatchObject({ ok: true });
+  const broken = await waymark(folder, "validate", "--store", "broken");
+  expect(broken.code).toBe(1);
+  expect(broken.out).toMatch(/problem +corrupt +mine +1\n +the disk lies/);
+  expect(broken.out).toMatch(/problem +lost +mine +2\n +it needs a record that is corrupt/);
+  expect(broken.out).toMatch(/problem +unreadable +mine +3\n +a key is missing/);
+  const repaired = await waymark(folder, "repair", "--yes", "--store", "broken");
+  expect(repaired.code).toBe(1);
+  expect(repaired.out).toContain("mine: has no checkpoint left; 0 checkpoints set aside");
+});
