@@ -6,7 +6,8 @@ import { type OwnServer, startOwnServer } from "./server.js";
 
 const RUNS = 200;
 const isTorture = process.env.MODE === "torture";
-const STEPS = isTorture ? 500 : 12;
+/** The fewest steps of a run; all go on until the server is left alone. */
+const STEPS = 12;
 const KILLS = isTorture ? 40 : 5;
 /** The longest time between two kills, in milliseconds. */
 const CALM = isTorture ? 4000 : 700;
@@ -20,6 +21,7 @@ interface Walk {
 }
 
 let server: OwnServer;
+let kills = 0;
 
 beforeAll(async () => {
   server = await startOwnServer();
@@ -55,7 +57,8 @@ class Witness {
 }
 
 function graphOf(store: PostgresStore, witnesses: ReadonlyMap<string, Witness>) {
-  return new StateGraph<Walk>({ name: "walk", checkpoint: { store, interval: 1, preserve: true } })
+  const checkpoint = { store, interval: 1, preserve: true };
+  return new StateGraph<Walk>({ name: "walk", checkpoint, maxIterations: 1_000_000 })
     .addNode("step", async (state, { runId }) => {
       const step = state.data.steps.length + 1;
       witnesses.get(runId)?.runs(step);
@@ -63,7 +66,7 @@ function graphOf(store: PostgresStore, witnesses: ReadonlyMap<string, Witness>) 
       return { steps: [...state.data.steps, step] };
     })
     .addNode("end", (state) => state)
-    .addEdge("step", "step", (state) => state.data.steps.length < STEPS)
+    .addEdge("step", "step", ({ data }) => data.steps.length < STEPS || kills < KILLS)
     .addEdge("step", "end")
     .setEntryPoint("step")
     .setExitPoint("end")
@@ -83,7 +86,6 @@ test(`a server that is killed again and again loses nothing and repeats nothing 
     (client, index) => new PostgresStore({ client, retryFor: index === 0 ? 20_000 : 0 }),
   );
   const graphs = stores.map((store) => graphOf(store, witnesses));
-  let going = RUNS;
 
   const walk = async (witness: Witness, index: number): Promise<void> => {
     const graph = graphs[index % 2];
@@ -107,12 +109,10 @@ test(`a server that is killed again and again loses nothing and repeats nothing 
         await pause(200);
       }
     }
-    going--;
   };
   const walking = Promise.all([...witnesses.values()].map(walk));
 
-  let kills = 0;
-  while (kills < KILLS && going > 0) {
+  while (kills < KILLS) {
     await new Promise((resolve) => setTimeout(resolve, 300));
     await pause(CALM);
     await server.kill();
@@ -125,14 +125,17 @@ test(`a server that is killed again and again loses nothing and repeats nothing 
     found.map((fault) => `${runId}: ${fault}`),
   );
   expect(faults).toEqual([]);
-  const expected = Array.from({ length: STEPS }, (_, index) => index + 1);
   const reader = new PostgresStore({ client: server.url });
-  for (const { runId } of witnesses.values()) {
-    expect((await reader.load<Walk>(runId)).data.steps).toEqual(expected);
+  let steps = 0;
+  for (const { runId, acknowledged } of witnesses.values()) {
+    const found = await reader.load<Walk>(runId);
+    expect(found.data.steps).toEqual(found.data.steps.map((_, index) => index + 1));
+    // More may be there than anybody heard of, never less.
+    expect(found.step).toBeGreaterThanOrEqual(acknowledged);
+    steps += acknowledged;
   }
   await reader.close();
-  expect(kills).toBeGreaterThanOrEqual(isTorture ? KILLS : 2);
   const resumed = [...witnesses.values()].reduce((sum, { resumes }) => sum + resumes, 0);
   expect(resumed).toBeGreaterThan(0);
-  console.log(`seed ${seed}: ${kills} kills, ${resumed} resumes of ${RUNS} runs`);
+  console.log(`seed ${seed}: ${kills} kills, ${resumed} resumes of ${RUNS} runs, ${steps} steps`);
 }, 900_000);

@@ -139,7 +139,7 @@ async function blocksOf(filter: RunFilter): Promise<number> {
 test.each(Object.entries(filters))(
   "listing %s reads a page by an index and sorts nothing",
   async (_, filter) => {
-    expect(await blocksOf(filter)).toBeLessThan(250);
+    expect(await blocksOf(filter)).toBeLessThan(100);
   },
 );
 

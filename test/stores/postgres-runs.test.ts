@@ -99,6 +99,21 @@ test("a run that was saved to between being found and being removed stays", asyn
   expect(await store.list()).toEqual(["one"]);
 });
 
+test("a moment and a cursor both bound a list", async () => {
+  const store = tables.open();
+  for (let day = 1; day <= 9; day++) await saveRun(store, `day-${day}`, "failed", day);
+  const at = (day: number): string => new Date(Date.UTC(2030, 0, day)).toISOString();
+  const before = async (day: number, after: number, runId = `day-${after}`) => {
+    const found = await store.runs({ before: at(day), cursor: { timestamp: at(after), runId } });
+    return found.map((run) => run.runId);
+  };
+  const rest = ["day-4", "day-3", "day-2", "day-1"];
+  expect(await before(5, 7)).toEqual(rest);
+  expect(await before(7, 5)).toEqual(rest);
+  expect(await before(5, 5, "zzz")).toEqual(rest);
+  expect(await before(6, 5, "zzz")).toEqual(["day-5", ...rest]);
+});
+
 test("runs of no status are none", async () => {
   const store = tables.open();
   await store.save(start());

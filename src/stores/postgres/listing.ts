@@ -42,10 +42,13 @@ export class Listing {
     if (wanted.length === 0) return [];
     const query = new RunQuery(this.#runs, wanted);
     if (graph !== undefined) query.where(`graph = ${query.parameter(toColumn(graph))}`);
-    if (before !== undefined) {
-      query.where(`"timestamp" < ${query.parameter(new Date(before).toISOString())}`);
+    // One bound is enough, and of two Postgres begins at the one that comes first.
+    const moment = before && new Date(before).toISOString();
+    if (moment !== undefined && !(cursor && cursor.timestamp < moment)) {
+      query.where(`"timestamp" < ${query.parameter(moment)}`);
+    } else if (cursor !== undefined) {
+      query.place("<", cursor);
     }
-    if (cursor !== undefined) query.place("<", cursor);
     return (await this.#find(query, limit)).map(summaryOf);
   }
 
@@ -57,8 +60,8 @@ export class Listing {
     let cursor: Place | undefined;
     while (newest !== undefined) {
       const query = new RunQuery(this.#runs, finished);
-      query.place("<=", newest);
-      if (cursor !== undefined) query.place("<", cursor);
+      if (cursor === undefined) query.place("<=", newest);
+      else query.place("<", cursor);
       const page = await this.#find(query, PAGE);
       const last = page.at(-1);
       if (last === undefined) break;
