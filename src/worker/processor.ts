@@ -36,6 +36,9 @@ export class RunFailure extends Error {
 /** How long a run waits for input at the most before a worker looks at it again, in milliseconds. */
 const YEAR = 365 * 24 * 60 * 60 * 1000;
 
+/** How long a run that is too new for a worker waits at the most before one looks at it again, in milliseconds. */
+const LONGEST_BOUNCE = 5000;
+
 /** Works on the runs of one graph: claims each, brings it as far as it goes, and tells the queue what then. */
 export class RunProcessor {
   readonly #floor: Floor;
@@ -103,7 +106,7 @@ export class RunProcessor {
       case "elsewhere":
         return this.#delay(job, token, now() + Math.max(lease / 8, 25));
       case "newer": {
-        const wait = Math.min(250 * job.attemptsStarted, lease);
+        const wait = Math.min(250 * job.attemptsStarted, lease, LONGEST_BOUNCE);
         return this.#delay(job, token, now() + wait * (0.75 + Math.random() / 2));
       }
       case "paused": {

@@ -36,6 +36,9 @@ async function holder(run: string, children: readonly Child[]): Promise<Child> {
   return child;
 }
 
+const startTwo = (settings = {}): Promise<Child[]> =>
+  Promise.all([1, 2].map(() => world.start({ lease: LEASE, ...settings })));
+
 async function stop(...children: Child[]): Promise<void> {
   for (const child of children) child.process.kill("SIGKILL");
   await Promise.all(children.map(({ ended }) => ended));
@@ -43,7 +46,7 @@ async function stop(...children: Child[]): Promise<void> {
 
 describe("workers in processes of their own", () => {
   test("one that hangs for longer than its lease has lost its run, and writes nothing more", async () => {
-    const children = [await world.start({ lease: LEASE }), await world.start({ lease: LEASE })];
+    const children = await startTwo();
     const run = await submit("held");
     const hung = await holder(run.runId, children);
     hung.process.kill("SIGSTOP");
@@ -71,7 +74,7 @@ describe("workers in processes of their own", () => {
   });
 
   test("a run whose node was killed goes on in another before twice the lease", async () => {
-    const children = [await world.start({ lease: LEASE }), await world.start({ lease: LEASE })];
+    const children = await startTwo();
     const run = await submit("held");
     const victim = await holder(run.runId, children);
     victim.process.kill("SIGKILL");
@@ -134,10 +137,7 @@ describe("workers in processes of their own", () => {
   });
 
   test("the database restarts under the work: nothing is lost", async () => {
-    const children = [
-      await world.start({ lease: LEASE, maxAttempts: 20 }),
-      await world.start({ lease: LEASE, maxAttempts: 20 }),
-    ];
+    const children = await startTwo({ maxAttempts: 20 });
     const runs = await Promise.all(Array.from({ length: 20 }, () => submit("steps", 150)));
     await until("work goes on", async () => (await effects(runs[0]?.runId ?? "", 0)).length > 0);
     await world.server.kill();

@@ -265,9 +265,14 @@ describe("versions", () => {
     const next = await place.client.submit("versions", { n: 0 });
     await until("it is paused", async () => (await next.status()).state === "paused");
     await newer.close();
-    await place.work({ graphs: [versioned(1)] });
+    const older = await place.work({ graphs: [versioned(1)] });
+    const jobs = "SELECT attempts_started AS n FROM bullmq.job WHERE id = $1";
+    const starts = async (): Promise<number> =>
+      Number((await place.pool.query(jobs, [next.runId])).rows[0].n);
+    const before = await starts();
     await next.resume();
-    await wait(600);
+    await until("the older one has looked at it", async () => (await starts()) > before);
+    await older.close();
     const { graph, status } = await place.store.load(next.runId);
     expect([graph?.version, status]).toEqual([2, "paused"]);
     await place.work({ graphs: [versioned(2, migrations)] });
