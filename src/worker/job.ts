@@ -40,6 +40,8 @@ export const jobOptions: JobsOptions = {
   // What became of the run is in the store.
   removeOnComplete: true,
   removeOnFail: false,
+  // A run may be tried very often while its store is away.
+  stackTraceLimit: 1,
 };
 
 /** A value of any type that a State can hold, as text. */

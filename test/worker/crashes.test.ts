@@ -36,8 +36,8 @@ async function holder(run: string, children: readonly Child[]): Promise<Child> {
   return child;
 }
 
-const startTwo = (settings = {}): Promise<Child[]> =>
-  Promise.all([1, 2].map(() => world.start({ lease: LEASE, ...settings })));
+const startTwo = (): Promise<Child[]> =>
+  Promise.all([1, 2].map(() => world.start({ lease: LEASE })));
 
 async function stop(...children: Child[]): Promise<void> {
   for (const child of children) child.process.kill("SIGKILL");
@@ -137,7 +137,7 @@ describe("workers in processes of their own", () => {
   });
 
   test("the database restarts under the work: nothing is lost", async () => {
-    const children = await startTwo({ maxAttempts: 20 });
+    const children = await startTwo();
     const runs = await Promise.all(Array.from({ length: 20 }, () => submit("steps", 150)));
     await until("work goes on", async () => (await effects(runs[0]?.runId ?? "", 0)).length > 0);
     await world.server.kill();
