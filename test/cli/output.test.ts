@@ -39,6 +39,16 @@ describe("a table", () => {
     expect(table(two, ["abcdefghijkl"], 18, paint)).toBe("name     n  more\nabcde…  12  abcde…");
   });
 
+  test("leaves out what may be where the rest would not fit", () => {
+    const more = [
+      { head: "second", cell: () => "second", leave: 2 },
+      ...columns,
+      { head: "first", cell: () => "first", leave: 1 },
+    ];
+    expect(table(more, ["abcdefghijkl"], 18, paint)).toBe("second  name     n\nsecond  abcde…  12");
+    expect(table(more, ["abcdefghijkl"], 8, paint)).toBe("name   n\nabc…  12");
+  });
+
   test("counts wide characters as two columns", () => {
     expect(table(columns, ["山山", "abcde"], 80, paint)).toBe("name   n\n山山   2\nabcde  5");
   });

@@ -211,19 +211,23 @@ test("a live run is looked at and followed, and not disturbed", async () => {
   expect(await following.ended).toMatchObject({ code: 0 });
 }, 60_000);
 
-test("Ctrl-C stops a run so that it can be resumed", async () => {
+test("Ctrl-C stops a run, and a resume, so that it can be resumed", async () => {
   const folder = project("journal:runs");
   const gate = join(folder, "gate");
-  const running = start(built, folder, ["run", "article", "--id", "monday", "--data", data(gate)]);
-  const log = join(folder, "runs/monday/events.jsonl");
-  await until(() => existsSync(log));
-  await until(async () =>
-    /node\.start +review/.test((await run(built, folder, ["log", "monday"])).out),
-  );
-  running.child.kill("SIGINT");
-  const { code, err } = await running.ended;
-  expect(code).toBe(130);
-  expect(err).toContain("run monday was stopped (go on: waymark resume monday)");
+  const log = () => run(built, folder, ["log", "monday", "--event", "node.start"]);
+  const commands = [
+    ["run", "article", "--id", "monday", "--data", data(gate)],
+    ["resume", "monday"],
+  ];
+  for (const [index, args] of commands.entries()) {
+    const running = start(built, folder, args);
+    const isWaiting = async () => (await log()).out.split(/node\.start +review/).length > index + 1;
+    await until(isWaiting);
+    running.child.kill("SIGINT");
+    const { code, err } = await running.ended;
+    expect(code).toBe(130);
+    expect(err).toContain("run monday was stopped (go on: waymark resume monday)");
+  }
   writeFileSync(gate, "");
   expect(await run(built, folder, ["resume", "monday"])).toMatchObject({ code: 0 });
   expect((await run(built, folder, ["validate"])).code).toBe(0);

@@ -11,14 +11,21 @@ const columns: readonly Column<HistoryEntry>[] = [
   { head: "step", cell: ({ step }) => String(step), right: true },
   { head: "node", cell: ({ node }) => node, least: 8 },
   { head: "status", cell: ({ status }) => status, look: ({ status }) => lookOf(status) },
-  { head: "reason", cell: ({ reason }) => reason, least: 8 },
-  { head: "time", cell: ({ timestamp }) => seconds(timestamp) },
+  { head: "reason", cell: ({ reason }) => reason, least: 8, leave: 2 },
+  { head: "time", cell: ({ timestamp }) => seconds(timestamp), leave: 4 },
   {
     head: "size",
     cell: (entry) => (entry.bytes === undefined ? "" : bytes(entry.bytes)),
     right: true,
+    leave: 1,
   },
-  { head: "checkpoint", cell: ({ checkpointId }) => checkpointId, least: 10, look: () => "dim" },
+  {
+    head: "checkpoint",
+    cell: ({ checkpointId }) => checkpointId,
+    least: 10,
+    look: () => "dim",
+    leave: 3,
+  },
 ];
 
 /** `waymark history`. */

@@ -90,17 +90,17 @@ async function rowOf(store: CheckpointStore, listed: RunSummary, isLiving: Livin
 function columns(now: number): readonly Column<Row>[] {
   return [
     { head: "run", cell: ({ runId }) => runId, least: 12 },
-    { head: "graph", cell: ({ graph }) => graph, least: 8 },
+    { head: "graph", cell: ({ graph }) => graph, least: 8, leave: 2 },
     {
       head: "status",
       cell: ({ status, live }) => statusText(status, live),
       look: ({ status }) => lookOf(status),
       least: 11,
     },
-    { head: "node", cell: ({ node }) => node, least: 8 },
+    { head: "node", cell: ({ node }) => node, least: 8, leave: 4 },
     { head: "steps", cell: ({ step }) => String(step), right: true },
-    { head: "updated", cell: ({ timestamp }) => ago(timestamp, now) },
-    { head: "cost", cell: ({ costUsd }) => costText(costUsd), right: true },
+    { head: "updated", cell: ({ timestamp }) => ago(timestamp, now), leave: 3 },
+    { head: "cost", cell: ({ costUsd }) => costText(costUsd), right: true, leave: 1 },
   ];
 }
 

@@ -55,7 +55,7 @@ function columnsOf({ steps, startedAt }: RunReport): readonly Column<StepReport>
   const all: readonly Column<StepReport>[] = [
     { head: "#", cell: ({ step }) => String(step), right: true },
     { head: "node", cell: ({ node }) => node, least: 10 },
-    { head: "completed", cell: ({ completedAt }) => seconds(completedAt), least: 10 },
+    { head: "completed", cell: ({ completedAt }) => seconds(completedAt), leave: 1 },
     isLogged
       ? { head: "took", cell: ({ durationMs }) => optional(durationMs, duration), right: true }
       : {

@@ -10,6 +10,8 @@ export interface Column<T> {
   readonly right?: boolean;
   /** The fewest columns of the terminal it may shrink to; one without never shrinks. */
   readonly least?: number;
+  /** Where nothing can shrink any more it is left out; the lowest number goes first. One without stays. */
+  readonly leave?: number;
 }
 
 const GAP = "  ";
@@ -21,7 +23,8 @@ interface Laid<T> {
 }
 
 /**
- * Rows in columns. Where they do not fit the width, those that may shrink do, the widest first.
+ * Rows in columns. Where they do not fit the width, those that may shrink do, the widest first; where
+ * that is not enough, those that may be left out are.
  *
  * @param width - of the terminal; `Infinity` where there is none.
  */
@@ -31,10 +34,11 @@ export function table<T>(
   width: number,
   paint: Paint,
 ): string {
-  const laid = columns.map((column) => {
+  const laid: Laid<T>[] = columns.map((column) => {
     const cells = rows.map((row) => widthOf(plain(column.cell(row))));
     return { column, width: cells.reduce((a, b) => Math.max(a, b), widthOf(column.head)) };
   });
+  leaveOut(laid, width);
   shrink(laid, width);
   const line = (part: (column: Column<T>) => [text: string, look?: Look | undefined]): string => {
     const parts = laid.map(({ column, width: room }) => {
@@ -51,8 +55,24 @@ export function table<T>(
   return [head, ...body].join("\n");
 }
 
+function leaveOut<T>(laid: Laid<T>[], width: number): void {
+  const least = laid.map(({ column, width: wanted }) => Math.min(wanted, column.least ?? wanted));
+  if (totalOf(least) <= width) return;
+  const leaving = laid
+    .filter(({ column }) => column.leave !== undefined)
+    .sort((a, b) => (a.column.leave ?? 0) - (b.column.leave ?? 0));
+  const [first] = leaving;
+  if (first === undefined) return;
+  laid.splice(laid.indexOf(first), 1);
+  leaveOut(laid, width);
+}
+
+function totalOf(widths: readonly number[]): number {
+  return widths.reduce((sum, one) => sum + one + GAP.length, -GAP.length);
+}
+
 function shrink<T>(laid: readonly Laid<T>[], width: number): void {
-  const total = laid.reduce((sum, one) => sum + one.width + GAP.length, -GAP.length);
+  const total = totalOf(laid.map((one) => one.width));
   for (let over = total - width; over > 0; over--) {
     const able = laid.filter(({ column, width: now }) => now > (column.least ?? now));
     const [first, ...others] = able;
