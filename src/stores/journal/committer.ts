@@ -34,8 +34,11 @@ export interface Waiting {
   readonly builtOn: number;
 }
 
+/** What became of a line: it counts; it has to be written again; or others were before it, or have ended its run. */
+type Settled = "kept" | "stale" | "lost";
+
 interface Queued extends Waiting {
-  readonly settle: (outcome: "kept" | "stale") => void;
+  readonly settle: (outcome: Settled) => void;
   readonly fail: (error: unknown) => void;
 }
 
@@ -62,9 +65,10 @@ export class Committer {
   /**
    * Appends a line; it is as durable as `flush` says when the promise resolves.
    *
-   * @returns `stale` when it does not count, because its run is not any more where it was thought to be.
+   * @returns `stale` when it was not written, because its run is not any more where it was thought to be,
+   *   or too late; `lost` when it was written and does not count, or not any more.
    */
-  append(waiting: Waiting): Promise<"kept" | "stale"> {
+  append(waiting: Waiting): Promise<Settled> {
     return new Promise((settle, fail) => {
       this.#queue.push({ ...waiting, settle, fail });
       if (!this.#writing) this.#drain();
@@ -129,7 +133,7 @@ export class Committer {
       if (items.length === 0) return;
       const lines = items.map(({ line }) => line);
       const offsets = await log.append(lines, flush === "each");
-      if (offsets === undefined) await this.#settleByLog(items);
+      if (typeof offsets === "string") await this.#settleByLog(items, offsets);
       else this.#settleAt(items, offsets);
       if (typeof flush === "object") this.#flushLater(flush.flushEvery);
       this.#rollIfLarge();
@@ -160,10 +164,15 @@ export class Committer {
     });
   }
 
-  /** Others wrote too: what counts is what the log says now. */
-  async #settleByLog(items: readonly Queued[]): Promise<void> {
+  /**
+   * Others wrote too: what counts is what the log says now. A record that had its place in the log is
+   * never written again: others may have built on it, and its run may have been deleted since.
+   */
+  async #settleByLog(items: readonly Queued[], how: "mixed" | "late"): Promise<void> {
     for (const { view, place, settle } of items) {
-      settle(place !== undefined && (await this.#counts(view, place)) ? "kept" : "stale");
+      if (place === undefined) settle("stale");
+      else if (await this.#counts(view, place)) settle("kept");
+      else settle(how === "mixed" ? "lost" : "stale");
     }
   }
 

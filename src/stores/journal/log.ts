@@ -148,9 +148,10 @@ export class Log {
   /**
    * Appends a batch of lines and makes them durable. Only in turn, and after `ready`.
    *
-   * @returns where each line is; `undefined` when others wrote too, and their lines and these were taken in.
+   * @returns where each line is. When others wrote too, their lines and these were taken in: `mixed`; or
+   *   these came after the file was sealed, or removed, and don't count: `late`.
    */
-  async append(lines: readonly Buffer[], sync: boolean): Promise<number[] | undefined> {
+  async append(lines: readonly Buffer[], sync: boolean): Promise<number[] | "mixed" | "late"> {
     const active = this.#active;
     if (active?.writer === undefined) throw new Error("the log is not open");
     const { writer } = active;
@@ -165,8 +166,10 @@ export class Log {
     if (outcome !== undefined) throw outcome.error;
     // Without a name nobody will ever find it: `follow` looks what has taken its place.
     if (!info.named || info.size !== expected || active.scanned !== active.size) {
+      const isIn = await this.#scanTo(active, info.size, lines[0]);
+      const counts = isIn && (info.named || active.sealed);
       await this.follow();
-      return undefined;
+      return counts ? "mixed" : "late";
     }
     let at = active.size + newline.length;
     active.size = expected;
@@ -308,18 +311,24 @@ export class Log {
     }
   }
 
-  async #scanTo(active: Active, size: number): Promise<void> {
+  /** Reads on; says whether this line is among those that count. */
+  async #scanTo(active: Active, size: number, sought?: Buffer): Promise<boolean> {
     const from = active.scanned;
     const bytes = toBuffer(await this.#fs.read(active.reader, size - from, from));
+    let isFound = false;
     const done = scan(bytes, active.number, from, (line) => {
-      if (!active.sealed) this.#visit(line, active, bytes, from);
+      if (active.sealed) return;
+      const start = line.offset - from;
+      const text = bytes.subarray(start, start + line.length);
+      isFound ||= sought?.equals(text) === true;
+      this.#visit(line, active, text);
     });
     active.scanned = from + done;
     active.size = from + bytes.length;
+    return isFound;
   }
 
-  #visit(line: Line | Damage, active: Active, bytes: Buffer, from: number): void {
-    const text = bytes.subarray(line.offset - from, line.offset - from + line.length);
+  #visit(line: Line | Damage, active: Active, text: Buffer): void {
     if (line.kind === "damage") {
       this.#damaged(line);
       return;

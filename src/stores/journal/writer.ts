@@ -138,14 +138,18 @@ export class JournalWriter {
     place: Place,
     after = State.recordOf(state),
   ): Promise<State<D> | undefined> {
-    const { codec, committer, checkSize } = this.#settings;
+    const { codec, committer, resolver, checkSize } = this.#settings;
     const encoding = codec.encode(state, place, this.#bases.get(after));
     const { kind, line, base } = encoding instanceof Promise ? await encoding : encoding;
     const bytes = line.length;
     checkSize(state as unknown as State<object>, bytes);
     const builtOn = state.sequence;
-    if ((await committer.append({ view, kind, line, place, builtOn })) === "stale")
-      return undefined;
+    const outcome = await committer.append({ view, kind, line, place, builtOn });
+    if (outcome === "stale") return undefined;
+    if (outcome === "lost") {
+      const known = await resolver.known(view);
+      throw new CheckpointConflictError(view.runId, builtOn, known.sequence);
+    }
     view.unsure.clear();
     const { checkpointId, sequence } = place;
     const saved: Saved = { checkpointId, sequence, bytes };
