@@ -8,7 +8,7 @@ import {
   SerializationError,
   StateGraph,
 } from "waymark";
-import { Client, type RunEvent } from "waymark/worker";
+import { Client, type RunEvent, type RunHandle } from "waymark/worker";
 import { rejection } from "../graphs.js";
 import { type Count, gate, single, usePlace } from "./place.js";
 import { until } from "./world.js";
@@ -280,20 +280,30 @@ describe("schedules", () => {
 });
 
 describe("events", () => {
-  const read = async (events: AsyncIterable<RunEvent>): Promise<string[]> => {
-    const types: string[] = [];
+  const read = async (events: AsyncIterable<RunEvent>, types: string[] = []): Promise<string[]> => {
     for await (const event of events) types.push(event.type);
     return types;
   };
 
+  /** Reads the events of a run that no worker has yet; resolves when the first of them has come. */
+  async function listen(run: RunHandle<Count>): Promise<Promise<string[]>[]> {
+    const types: string[] = [];
+    const reading = read(run.events(), types);
+    const publish = "SELECT bullmq.publish_event('waymark-' || $1, 'waiting', $2)";
+    const told = [encodeURIComponent(run.graph), { jobId: run.runId }];
+    await until("it listens", async () => {
+      await place.pool.query(publish, told);
+      return types.length > 0;
+    });
+    return [reading];
+  }
+
   test("tell what happens to a run, and of its graph what the worker sends", async () => {
     const graph = single((state) => state);
-    const run = await place.client.submit(graph.name, { n: 0 }, { delay: 400 });
-    const reading = read(run.events());
-    await wait(200);
+    const run = await place.client.submit(graph.name, { n: 0 });
+    const [reading] = await listen(run);
     await place.work({ graphs: [graph], events: ["node.start", "graph.complete"] });
-    const types = await reading;
-    expect(types.slice(-4)).toEqual([
+    expect((await reading)?.slice(-4)).toEqual([
       "run.active",
       "node.start",
       "graph.complete",
@@ -305,17 +315,16 @@ describe("events", () => {
   test("tell of failures and of cancelled runs", async () => {
     const inside = gate();
     const failing = single(() => {
-      throw new FatalErrorOnce("bad");
+      throw new Error("bad");
     });
     const long = single(async (state, ctx) => {
       inside.open();
       await wait(20_000, undefined, { signal: ctx.signal });
       return state;
     });
-    const failed = await place.client.submit(failing.name, { n: 0 }, { delay: 300 });
-    const cancelled = await place.client.submit(long.name, { n: 0 }, { delay: 300 });
-    const both = [read(failed.events()), read(cancelled.events())];
-    await wait(150);
+    const failed = await place.client.submit(failing.name, { n: 0 });
+    const cancelled = await place.client.submit(long.name, { n: 0 });
+    const both = [...(await listen(failed)), ...(await listen(cancelled))];
     await place.work({ graphs: [failing, long], events: true, maxAttempts: 1 });
     await inside.opened;
     await cancelled.cancel();
@@ -337,8 +346,6 @@ describe("events", () => {
     await run.cancel();
   });
 });
-
-class FatalErrorOnce extends Error {}
 
 describe("a client", () => {
   test("whose database is not there fails, and works when it is", async () => {

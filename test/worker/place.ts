@@ -15,6 +15,8 @@ export interface WorkPlace {
   readonly client: Client;
   /** What went wrong beside the runs. */
   readonly errors: unknown[];
+  /** How often a worker has taken a run. */
+  starts(runId: string): Promise<number>;
   /** A worker that is closed after the test. */
   work(options: Partial<WorkerOptions> & Pick<WorkerOptions, "graphs">): Promise<Worker>;
 }
@@ -39,6 +41,10 @@ export function usePlace(
       store: place.store,
       onError: (error) => place.errors.push(error),
     });
+    place.starts = async (runId) => {
+      const jobs = "SELECT attempts_started AS n FROM bullmq.job WHERE id = $1";
+      return Number((await place.pool.query(jobs, [runId])).rows[0].n);
+    };
     place.work = async (options) => {
       const worker = new Worker({
         store: place.store,

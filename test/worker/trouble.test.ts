@@ -179,7 +179,11 @@ describe("a run that a dead worker left", () => {
     await first.close();
     await leave(run);
     const resumed = run.resume(6);
-    await wait(100);
+    const given = `SELECT 1 FROM bullmq.job WHERE ${job} AND data ? 'input'`;
+    await until("its input is there", async () => {
+      const { rows } = await place.pool.query(given, [nameOf(run.graph), run.runId]);
+      return rows.length === 1;
+    });
     await place.work({ graphs: [graph], lease: 400 });
     await resumed;
     expect((await run.result()).data.n).toBe(6);
@@ -327,7 +331,6 @@ test("a database that starts is waited for", async () => {
   const store = new PostgresStore({ client: server.url });
   const client = new Client({ connection: server.url, store, onError: () => {} });
   const submitted = client.submit("later", { n: 0 });
-  await wait(300);
   await server.restart();
   expect((await (await submitted).status()).state).toBe("waiting");
   await client.close();

@@ -1,0 +1,137 @@
+import { describe, expect, test } from "vitest";
+import { ConfigError, pause, StateGraph } from "waymark";
+import { rejection } from "../graphs.js";
+import { type Count, single, usePlace } from "./place.js";
+import { until } from "./world.js";
+
+const place = usePlace();
+
+describe("a run that pauses", () => {
+  const approval = (name: string) =>
+    new StateGraph<{ text: string; approved: boolean }>({ name })
+      .addNode("write", (state) =>
+        pause(state.set("text", "Cairns"), { reason: "review", ask: "Ok?" }),
+      )
+      .addNode("publish", (state) => state)
+      .addEdge("write", "publish")
+      .setEntryPoint("write")
+      .setExitPoint("publish");
+
+  test("lets its worker go, and its input puts it back into the queue", async () => {
+    const graph = approval("approval");
+    const other = single((state) => ({ n: state.data.n + 1 }));
+    const worker = await place.work({ graphs: [graph, other], concurrency: 1 });
+    const run = await place.client.submit("approval", { text: "", approved: false });
+    await until("it is paused", async () => (await run.status()).state === "paused");
+    expect(await run.status()).toMatchObject({ node: "write", step: 1, pauses: [{ ask: "Ok?" }] });
+    expect((await worker.metrics()).running).toBe(0);
+    // Its worker has a place free for another.
+    const next = await place.client.submit("approval", { text: "", approved: false });
+    await until("the next is paused", async () => (await next.status()).state === "paused");
+    await run.resume({ approved: true });
+    expect((await run.result()).data).toEqual({ text: "Cairns", approved: true });
+  });
+
+  test("goes on also when the input comes before the worker has put it down", async () => {
+    const graph = approval("approval at once");
+    await place.work({ graphs: [graph] });
+    const run = await place.client.submit("approval at once", { text: "", approved: false });
+    await until("it is saved", async () => {
+      const state = await place.store.load(run.runId).catch(() => undefined);
+      return state?.status === "paused";
+    });
+    await run.resume({ approved: true });
+    expect((await run.result()).data.approved).toBe(true);
+  });
+
+  test("waits on when its input is refused, and says why", async () => {
+    const graph = approval("approval refused");
+    await place.work({ graphs: [graph] });
+    const run = await place.client.submit("approval refused", { text: "", approved: false });
+    await until("it is paused", async () => (await run.status()).state === "paused");
+    await run.resume("yes");
+    await until("it is refused", async () => (await run.status()).refused !== undefined);
+    expect((await run.status()).refused).toContain("input wants an object");
+    await until("it is paused again", async () => (await run.status()).state === "paused");
+    await run.resume({ approved: true });
+    const final = await run.result();
+    expect(final.data.approved).toBe(true);
+    expect((await run.status()).refused).toBeUndefined();
+  });
+
+  test("is answered by the names of its pauses", async () => {
+    const graph = new StateGraph<{ all: unknown }>({ name: "names" })
+      .addNode("ask", async (_state, ctx) => {
+        const asks = ["one", "two"].map((name) => ctx.pause(name, { reason: name, ask: name }));
+        const all = await Promise.all(asks.map((ask) => ask.catch((error: unknown) => error)));
+        return { all };
+      })
+      .setEntryPoint("ask")
+      .setExitPoint("ask");
+    await place.work({ graphs: [graph] });
+    const run = await place.client.submit("names", { all: 0 as unknown });
+    await until("it is paused", async () => (await run.status()).state === "paused");
+    const error = await rejection(run.signal("three", 3), ConfigError);
+    expect(error.message).toContain('waits for "one", "two"');
+    await run.signal("one", 1);
+    await until("it waits for the other", async () => {
+      const { state, pauses } = await run.status();
+      return state === "paused" && pauses.length === 1;
+    });
+    await run.signal("two", new Date(2));
+    expect((await run.result()).data.all).toEqual([1, new Date(2)]);
+  });
+
+  test("is looked at in vain when it is woken without its input", async () => {
+    const graph = approval("approval woken");
+    await place.work({ graphs: [graph] });
+    const run = await place.client.submit("approval woken", { text: "", approved: false });
+    await until("it is paused", async () => (await run.status()).state === "paused");
+    const before = await place.starts(run.runId);
+    await run.resume();
+    await until("a worker has looked at it", async () => (await place.starts(run.runId)) > before);
+    await until("it is paused again", async () => (await run.status()).state === "paused");
+    expect((await run.status()).refused).toBeUndefined();
+    await run.cancel();
+  });
+});
+
+describe("a run that waits", () => {
+  test("sleeps in the queue, and holds no worker", async () => {
+    const graph = single(async (_state, ctx) => {
+      await ctx.sleep("nap", 700);
+      return { n: 1 };
+    });
+    const worker = await place.work({ graphs: [graph], longestWait: 100 });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    await until("it sleeps", async () => (await run.status()).state === "delayed");
+    expect((await worker.metrics()).running).toBe(0);
+    expect((await worker.metrics()).queues[graph.name]).toEqual({
+      waiting: 0,
+      active: 0,
+      delayed: 1,
+      failed: 0,
+    });
+    expect((await run.result()).data.n).toBe(1);
+  });
+
+  test("waits in the queue for the next attempt of its node", async () => {
+    const attempts: number[] = [];
+    const graph = new StateGraph<Count>({ name: "far retry" })
+      .addNode(
+        "call",
+        (_state, ctx) => {
+          attempts.push(ctx.attempt);
+          if (ctx.attempt < 3) throw new Error("busy");
+          return { n: ctx.attempt };
+        },
+        { retry: { maxAttempts: 3, initialInterval: 300, backoff: 1 } },
+      )
+      .setEntryPoint("call")
+      .setExitPoint("call");
+    await place.work({ graphs: [graph], longestWait: 100 });
+    const run = await place.client.submit("far retry", { n: 0 });
+    expect((await run.result()).data.n).toBe(3);
+    expect(attempts).toEqual([1, 2, 3]);
+  });
+});
