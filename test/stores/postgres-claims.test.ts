@@ -207,6 +207,32 @@ test("a claim whose answer was lost is made once", async () => {
   expect(await open().claim("run")).toBeUndefined();
 });
 
+test("many runs that are claimed and released at once share statements", async () => {
+  const flaky = new Flaky(tables.pool);
+  const store = open(flaky);
+  const runIds = Array.from({ length: 250 }, (_, index) => `run ${index}`);
+  const claims = await Promise.all(runIds.map((runId) => store.claim(runId)));
+  expect(new Set(claims.map((claim) => claim?.epoch)).size).toBe(250);
+  expect(await Promise.all(runIds.map((runId) => open().claim(runId)))).toEqual(
+    runIds.map(() => undefined),
+  );
+  await store.save(State.create({ n: 0 }, { runId: "run 7" }));
+  await Promise.all(claims.map((claim) => claim?.release()));
+  expect(await rows()).toEqual([{ run_id: "run 7", sequence: "1", owner: "" }]);
+  expect(flaky.asked.filter((text) => /nextval|DELETE/.test(text)).length).toBeLessThan(20);
+});
+
+test("of many who claim one run at once, one has it", async () => {
+  const store = open();
+  const all = ["a", "run", "b", "run", "run", "c", "run", "run"];
+  const claims = await Promise.all(all.map((runId) => store.claim(runId)));
+  expect(claims.filter((claim) => claim !== undefined)).toHaveLength(4);
+  const has = (runId: string): boolean[] =>
+    all.flatMap((id, index) => (id === runId ? claims[index] !== undefined : []));
+  for (const runId of ["a", "b", "c"]) expect(has(runId)).toEqual([true]);
+  expect(has("run").filter(Boolean)).toHaveLength(1);
+});
+
 test("deleting a claimed run leaves the claim, and the run can start again under it", async () => {
   const store = open();
   const claim = await store.claim("run");

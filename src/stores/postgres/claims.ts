@@ -4,7 +4,8 @@ import type { Claim } from "../../checkpoint/store.js";
 import { CheckpointConflictError, show } from "../../errors.js";
 import type { Connection } from "./connection.js";
 import { messageOf } from "./failure.js";
-import type { Statements } from "./statements.js";
+import { Sharing } from "./sharing.js";
+import { arrayOf, type Statements } from "./statements.js";
 
 /** A claim that this store holds, or thinks it does. */
 export interface Held {
@@ -15,15 +16,53 @@ export interface Held {
   renewed(at: number): void;
 }
 
+/** A claim that is wanted. */
+interface Wanted {
+  readonly runId: string;
+  readonly owner: string;
+  readonly ttl: number;
+}
+
+/** A claim that was given. */
+interface Given {
+  readonly runId: string;
+  readonly epoch: number;
+  readonly ttl: number;
+}
+
 /** The claims of a store. Whether one still holds, the clock of the database says. */
 export class Claims {
-  readonly #connection: Connection;
-  readonly #statements: Statements;
   readonly #held = new Map<string, Lease>();
+  readonly #claims: Sharing<Wanted, number | undefined>;
+  readonly #renewals: Sharing<Given, boolean>;
+  readonly #releases: Sharing<Given, undefined>;
 
-  constructor(connection: Connection, statements: Statements) {
-    this.#connection = connection;
-    this.#statements = statements;
+  constructor(connection: Connection, { claim, renew, release }: Statements) {
+    const runIds = (all: readonly { runId: string }[]): string =>
+      arrayOf(all.map(({ runId }) => runId));
+    const epochs = (all: readonly Given[]): string => arrayOf(all.map(({ epoch }) => epoch));
+    const ttls = (all: readonly { ttl: number }[]): string => arrayOf(all.map(({ ttl }) => ttl));
+    this.#claims = new Sharing({
+      async together(all) {
+        const owners = arrayOf(all.map(({ owner }) => owner));
+        const rows = await connection.query(claim, [runIds(all), owners, ttls(all)]);
+        const claimed = new Map(rows.map((row) => [String(row.run_id), Number(row.epoch)]));
+        return all.map(({ runId }) => claimed.get(runId));
+      },
+    });
+    this.#renewals = new Sharing({
+      async together(all) {
+        const rows = await connection.query(renew, [runIds(all), epochs(all), ttls(all)]);
+        const renewed = new Set(rows.map((row) => String(row.run_id)));
+        return all.map(({ runId }) => renewed.has(runId));
+      },
+    });
+    this.#releases = new Sharing({
+      async together(all) {
+        await connection.query(release, [runIds(all), epochs(all)]);
+        return all.map(() => undefined);
+      },
+    });
   }
 
   /** The claim on a run whose epoch its saves must carry. */
@@ -48,12 +87,9 @@ export class Claims {
   async claim(runId: string, ttl: number): Promise<Claim | undefined> {
     const owner = `${hostname()}:${process.pid}:${v7()}`;
     const at = performance.now();
-    const [row] = await this.#connection.query(this.#statements.claim, [runId, owner, ttl]);
-    if (row === undefined) return undefined;
-    const lease = new Lease(Number(row.epoch), ttl, at, async (epoch) => {
-      const renewed = await this.#connection.query(this.#statements.renew, [runId, epoch, ttl]);
-      return renewed.length === 1;
-    });
+    const epoch = await this.#claims.ask({ runId, owner, ttl });
+    if (epoch === undefined) return undefined;
+    const lease = new Lease(epoch, ttl, at, () => this.#renewals.ask({ runId, epoch, ttl }));
     this.#held.get(runId)?.stop();
     this.#held.set(runId, lease);
     let released: Promise<void> | undefined;
@@ -76,10 +112,7 @@ export class Claims {
   async #release(runId: string, lease: Lease): Promise<void> {
     lease.stop();
     if (this.#held.get(runId) === lease) this.#held.delete(runId);
-    const { release, forget } = this.#statements;
-    const [row] = await this.#connection.query(release, [runId, lease.epoch]);
-    // A run that nobody saved is not there at all.
-    if (Number(row?.sequence) === 0) await this.#connection.query(forget, [runId, lease.epoch]);
+    await this.#releases.ask({ runId, epoch: lease.epoch, ttl: lease.ttl });
   }
 }
 
@@ -87,13 +120,13 @@ export class Claims {
 class Lease implements Held {
   readonly epoch: number;
   readonly ttl: number;
-  readonly #renew: (epoch: number) => Promise<boolean>;
+  readonly #renew: () => Promise<boolean>;
   readonly #lost = new AbortController();
   #until: number;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
-  constructor(epoch: number, ttl: number, at: number, renew: (epoch: number) => Promise<boolean>) {
+  constructor(epoch: number, ttl: number, at: number, renew: () => Promise<boolean>) {
     this.epoch = epoch;
     this.ttl = ttl;
     this.#renew = renew;
@@ -133,7 +166,7 @@ class Lease implements Held {
     const late = setTimeout(() => this.#lose(problem), Math.max(this.#until - at, 0));
     late.unref();
     try {
-      if (await this.#renew(this.epoch)) this.renewed(at);
+      if (await this.#renew()) this.renewed(at);
       else this.#lose("somebody else has claimed it");
     } catch (error) {
       problem = `it could not be renewed: ${messageOf(error)}`;

@@ -42,7 +42,7 @@ export class Listing {
     if (wanted.length === 0) return [];
     const query = new RunQuery(this.#runs, wanted);
     if (graph !== undefined) query.where(`graph = ${query.parameter(toColumn(graph))}`);
-    // One bound is enough, and of two Postgres begins at the one that comes first.
+    // Of two bounds Postgres may begin at the wider one, and read all that is between them.
     const moment = before && new Date(before).toISOString();
     if (moment !== undefined && !(cursor && cursor.timestamp < moment)) {
       query.where(`"timestamp" < ${query.parameter(moment)}`);

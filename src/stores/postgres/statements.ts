@@ -95,10 +95,10 @@ export interface Statements {
   readonly quarantine: Statement;
   readonly trim: Statement;
   readonly list: Statement;
+  /** Claims runs; this and the next two are for several, each parameter is an array. */
   readonly claim: Statement;
   readonly renew: Statement;
   readonly release: Statement;
-  readonly forget: Statement;
   readonly lock: Statement;
   readonly empty: Statement;
   readonly removeCheckpoints: Statement;
@@ -170,24 +170,29 @@ export function statementsFor(name: string): Statements {
       DELETE FROM ${checkpoints} c USING dead d WHERE c.run = d.run AND c.sequence = d.sequence
       RETURNING c.sequence`,
     list: `SELECT run_id FROM ${runs} WHERE status <> ''`,
-    // The same owner asks again when it did not hear the answer.
+    // The same owner asks again when it did not hear the answer. An epoch is never followed by a lower one.
     claim: `
       INSERT INTO ${runs} AS r (run_id, epoch, owner, lease_until)
-      VALUES ($1, nextval('${epochs}'), $2, ${fromNow("$3::bigint")})
+      SELECT c.run_id, nextval('${epochs}'), c.owner, ${fromNow("c.ttl")}
+      FROM unnest($1::text[], $2::text[], $3::bigint[]) AS c (run_id, owner, ttl) ORDER BY c.run_id
       ON CONFLICT (run_id) DO UPDATE
       SET epoch = EXCLUDED.epoch, owner = EXCLUDED.owner, lease_until = EXCLUDED.lease_until
-      WHERE r.lease_until IS NULL OR r.lease_until <= clock_timestamp() OR r.owner = EXCLUDED.owner
-      RETURNING epoch`,
+      WHERE EXCLUDED.epoch > r.epoch
+        AND (r.lease_until IS NULL OR r.lease_until <= clock_timestamp() OR r.owner = EXCLUDED.owner)
+      RETURNING run_id, epoch`,
     // One that was released stays so, also when the release overtook this.
     renew: `
-      UPDATE ${runs} SET lease_until = ${fromNow("$3::bigint")}
-      WHERE run_id = $1 AND epoch = $2 AND lease_until IS NOT NULL RETURNING epoch`,
+      UPDATE ${runs} r SET lease_until = ${fromNow("c.ttl")}
+      FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS c (run_id, epoch, ttl)
+      WHERE r.run_id = c.run_id AND r.epoch = c.epoch AND r.lease_until IS NOT NULL RETURNING r.run_id`,
+    // A run that nobody saved is then not there at all.
     release: `
-      UPDATE ${runs} SET lease_until = NULL, owner = ''
-      WHERE run_id = $1 AND epoch = $2 RETURNING sequence`,
-    forget: `
-      DELETE FROM ${runs}
-      WHERE run_id = $1 AND epoch = $2 AND sequence = 0 AND lease_until IS NULL`,
+      WITH c AS (SELECT * FROM unnest($1::text[], $2::bigint[]) AS c (run_id, epoch)),
+        gone AS (
+          DELETE FROM ${runs} r USING c
+          WHERE r.run_id = c.run_id AND r.epoch = c.epoch AND r.sequence = 0)
+      UPDATE ${runs} r SET lease_until = NULL, owner = '' FROM c
+      WHERE r.run_id = c.run_id AND r.epoch = c.epoch AND r.sequence > 0`,
     // In the order of the ids, so that two who remove the same runs don't wait for each other.
     lock: `
       SELECT r.run_id, r.id, r.sequence, r.epoch, r.lease_until > clock_timestamp() AS claimed FROM ${runs} r
@@ -228,7 +233,7 @@ export function parametersOfAll(rows: readonly SaveRow[]): unknown[] {
 }
 
 /** An array as Postgres reads it. Drivers differ in what they make of one, and take longer. */
-function arrayOf(values: readonly unknown[]): string {
+export function arrayOf(values: readonly unknown[]): string {
   const items = values.map((value) => {
     if (value === null) return "NULL";
     return typeof value === "string" ? `"${value.replace(/["\\]/g, "\\$&")}"` : String(value);
