@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import manifest from "./package.json" with { type: "json" };
@@ -25,6 +26,8 @@ export default defineConfig({
     hookTimeout: 30_000,
     // Crash tests signal and kill: a process of their own keeps that from the other tests.
     pool: "forks",
+    // Many tests wait for disks and processes; Vitest would leave a core of two idle.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     typecheck: { include: ["test/types/**/*.test-d.ts"], tsconfig: "./tsconfig.json" },
     coverage: {
       provider: "v8",

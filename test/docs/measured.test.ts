@@ -34,7 +34,8 @@ test.each([
   ["kill, workers", "test/worker/kill.test.ts"],
 ])("the guide says of the test %s how much it does", (name, path) => {
   const source = readFileSync(join(root, path), "utf8");
-  const [, torture, usual] = /(?:KILLS|RUNS) = [^?;]* \? ([\d_]+) : ([\d_]+);/.exec(source) ?? [];
+  const [, torture, usual] =
+    /(?:KILLS|\[?RUNS)[^=]* =[^?;]* \? \[?([\d_]+)[^:;]* : \[?([\d_]+)/.exec(source) ?? [];
   const guide = readFileSync(join(root, "guide/crash-safety.md"), "utf8");
   const row = guide.split("\n").find((line) => line.startsWith(`| ${name} |`)) ?? "";
   const figures = [...row.matchAll(/\d[\d,]*/g)].map(([figure]) => figure.replaceAll(",", "_"));
