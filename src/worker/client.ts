@@ -248,6 +248,7 @@ export class Client {
       queue: engine.queue(name),
       listener: new Listener(engine, name),
       cancellations: this.#cancellations,
+      publish: (fields) => engine.publish(name, fields),
     };
     this.#counters.set(graph, counter);
     return counter;

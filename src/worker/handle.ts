@@ -2,7 +2,6 @@ import type { CheckpointStore } from "../checkpoint/store.js";
 import { sleep } from "../clock.js";
 import { ConfigError, isWaymarkError, show } from "../errors.js";
 import { check, checkOptions } from "../options.js";
-import type { PauseRequest } from "../state/record.js";
 import type { State } from "../state/state.js";
 import type { Cancellations } from "./cancellations.js";
 import type { RunQueue } from "./engine.js";
@@ -10,37 +9,8 @@ import { jobOptions, toText } from "./job.js";
 import type { Listener } from "./listener.js";
 import { jobIdOf } from "./names.js";
 import { cancelledError, failedError } from "./run-error.js";
-import { isLast, type RunEvent, toRunEvent } from "./run-events.js";
-
-/** What a run of the queue does, or how it ended. */
-export interface RunState {
-  /**
-   * - `waiting`: for a worker; `running`: one works on it;
-   * - `delayed`: until a moment, or its next try; `paused`: until it gets input;
-   * - `completed`, `failed`;
-   * - `cancelled`: it is in the store, unfinished, and not in the queue;
-   * - `unknown`: neither has it.
-   */
-  readonly state:
-    | "waiting"
-    | "running"
-    | "delayed"
-    | "paused"
-    | "completed"
-    | "failed"
-    | "cancelled"
-    | "unknown";
-  /** The last node that completed. */
-  readonly node: string;
-  /** How many nodes have completed. */
-  readonly step: number;
-  /** What it waits for, if it is paused or sleeps. */
-  readonly pauses: readonly PauseRequest[];
-  /** The message of the last error, if it failed, also if it is tried again. */
-  readonly error?: string;
-  /** Why the last input was refused. */
-  readonly refused?: string;
-}
+import { cancelledEvent, isLast, type RunEvent, toRunEvent } from "./run-events.js";
+import { hasEnded, type RunState, stateOf } from "./run-state.js";
 
 /** Options of {@link RunHandle.result} and {@link RunHandle.events}. */
 export interface WaitOptions {
@@ -54,6 +24,8 @@ export interface Office {
   readonly queue: RunQueue;
   readonly listener: Listener;
   readonly cancellations: Cancellations;
+  /** Tells those who listen to the queue. */
+  publish(fields: Readonly<Record<string, string>>): Promise<unknown>;
 }
 
 /** How long to wait, at first and at most, in milliseconds, for what the queue may have failed to tell. */
@@ -129,8 +101,8 @@ export class RunHandle<D extends object = object> {
     checkOptions("options", options, waitOptions);
     const { queue, listener } = this.#office;
     let wake = (): void => {};
-    const stop = await listener.listen(this.#jobId, ({ type }) => {
-      if (type === "completed" || type === "failed" || type === "removed") wake();
+    const stop = await listener.listen(this.#jobId, (event) => {
+      if (isLast(toRunEvent(this.runId, event))) wake();
     });
     try {
       for (let wait = FIRST_LOOK; ; wait = Math.min(wait * 2, LOOK)) {
@@ -158,14 +130,18 @@ export class RunHandle<D extends object = object> {
    * @returns whether it was stopped; not if it had come to its end.
    */
   async cancel(): Promise<boolean> {
-    const { queue, cancellations } = this.#office;
+    const { queue, cancellations, publish } = this.#office;
     const request = cancellations.request(queue.name, this.#jobId);
     try {
       for (;;) {
         const where = await queue.getJobState(this.#jobId);
         if (where === "unknown" || where === "completed") break;
         const removed = await queue.remove(this.#jobId).catch(() => undefined);
-        if (removed === 1) break;
+        if (removed === 1) {
+          // Not every queue says so itself.
+          await publish(cancelledEvent(this.#jobId));
+          break;
+        }
         // The job of a schedule can't be removed: a worker has to end it.
         if (removed === undefined) await this.#endSoon();
         await request.ask();
@@ -311,11 +287,6 @@ const waitOptions = {
   signal: check("an AbortSignal", (value) => value instanceof AbortSignal),
 };
 
-/** Whether a job in this state is worked on no more. */
-function hasEnded(where: string): boolean {
-  return where === "failed" || where === "completed" || where === "unknown";
-}
-
 /** Waits, but not once `woken` aborts; rejects when `signal` does. */
 async function pause(
   ms: number,
@@ -324,25 +295,4 @@ async function pause(
 ): Promise<void> {
   const signals = signal === undefined ? [woken] : [woken, signal];
   await sleep(ms, ...signals).catch(() => signal?.throwIfAborted());
-}
-
-function stateOf<D extends object>(where: string, saved: State<D> | undefined): RunState["state"] {
-  switch (where) {
-    case "active":
-      return "running";
-    case "failed":
-      return "failed";
-    case "delayed": {
-      const isPaused = saved?.status === "paused";
-      return isPaused && saved.pauses.some(({ until }) => until === undefined)
-        ? "paused"
-        : "delayed";
-    }
-    case "completed":
-    case "unknown":
-      if (saved === undefined) return "unknown";
-      return saved.status === "completed" ? "completed" : "cancelled";
-    default:
-      return "waiting";
-  }
 }

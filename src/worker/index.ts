@@ -11,7 +11,7 @@ export {
   type SubmitOptions,
 } from "./client.js";
 export type { QueueConnection, QueueConnectionOptions } from "./connection.js";
-export { RunHandle, type RunState, type WaitOptions } from "./handle.js";
+export { RunHandle, type WaitOptions } from "./handle.js";
 export type { GraphLimits } from "./limits.js";
 export {
   type QueueMetrics,
@@ -21,4 +21,5 @@ export {
 } from "./metrics.js";
 export type { AnyGraph, WorkerOptions } from "./options.js";
 export type { QueueEvent, RunEvent } from "./run-events.js";
+export type { RunState } from "./run-state.js";
 export { type CloseOptions, Worker } from "./worker.js";

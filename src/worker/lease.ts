@@ -49,8 +49,6 @@ export function fenced(
     load: (runId, at, context) => store.load(runId, at, context),
     delete: (runId) => store.delete(runId),
     list: () => store.list(),
-    ...(store.history && {
-      history: (runId: string) => store.history?.(runId) ?? Promise.resolve([]),
-    }),
+    ...(store.history && { history: store.history.bind(store) }),
   };
 }

@@ -24,11 +24,19 @@ export interface QueueEvent {
 /** One event of a run: what the queue tells, and those of the graph that the worker's `events` option names. */
 export type RunEvent = QueueEvent | AnyEvent;
 
+/** What to publish of a run that was taken out of the queue. */
+export function cancelledEvent(jobId: string): {
+  readonly jobId: string;
+  readonly removed: string;
+} {
+  return { jobId, removed: "yes" };
+}
+
 /** An event of the queue as a run's event. */
 export function toRunEvent(runId: string, { type, fields }: JobEvent): RunEvent {
-  if (type === "waymark") return JSON.parse(String(fields.told)) as AnyEvent;
   const told = { timestamp: isoNow(), runId };
-  if (type === "removed") return { type: "run.cancelled", ...told };
+  if (type === "removed" || fields.removed !== undefined) return { type: "run.cancelled", ...told };
+  if (type === "waymark") return JSON.parse(String(fields.told)) as AnyEvent;
   if (type === "failed") return { type: "run.failed", ...told, error: String(fields.failedReason) };
   const { status } = Object(fields.returnvalue) as { readonly status?: unknown };
   const name = type === "completed" && status === "cancelled" ? "cancelled" : type;

@@ -324,14 +324,19 @@ describe("events", () => {
     });
     const failed = await place.client.submit(failing.name, { n: 0 });
     const cancelled = await place.client.submit(long.name, { n: 0 });
-    const both = [...(await listen(failed)), ...(await listen(cancelled))];
+    const removed = await place.client.submit(long.name, { n: 0 });
+    const all = [failed, cancelled, removed].map((run) => listen(run));
+    const reading = (await Promise.all(all)).flat();
+    await removed.cancel();
     await place.work({ graphs: [failing, long], events: true, maxAttempts: 1 });
     await inside.opened;
     await cancelled.cancel();
-    const [one = [], two = []] = await Promise.all(both);
+    const [one = [], two = [], three = []] = await Promise.all(reading);
     expect(one.at(-1)).toBe("run.failed");
     expect(one).toContain("graph.fail");
     expect(two.at(-1)).toBe("run.cancelled");
+    expect(three.at(-1)).toBe("run.cancelled");
+    expect(three).not.toContain("run.active");
   });
 
   test("and result stop when they are told to", async () => {

@@ -180,6 +180,25 @@ test("who waits for a run to be cancelled asks again before the request is too o
   }
 });
 
+test("a worker that can't look for requests to cancel says so, and looks again", async () => {
+  vi.useFakeTimers();
+  const getWaiting = vi.fn(async () => Promise.reject(new Error("no answer")));
+  const cancellations = new Cancellations({ queue: () => ({ getWaiting }) } as never);
+  const errors: unknown[] = [];
+  const active = new Map<string, ActiveRun>();
+  const stop = cancellations.watch(active, (error) => errors.push(error));
+  try {
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(getWaiting).not.toHaveBeenCalled();
+    active.set("r", new ActiveRun("r", "g", "r"));
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(errors).toEqual([new Error("no answer"), new Error("no answer")]);
+  } finally {
+    stop();
+    vi.useRealTimers();
+  }
+});
+
 test("the queue is read only while somebody listens", async () => {
   vi.useFakeTimers();
   const events = { on: () => {}, waitUntilReady: async () => {} };

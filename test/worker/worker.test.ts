@@ -149,6 +149,17 @@ describe("versions", () => {
     expect((await next.result()).data.n).toBe(1);
   });
 
+  test("a run that was submitted for a newer one waits for it", async () => {
+    const older = await place.work({ graphs: [versioned(1)] });
+    const run = await place.client.submit("versions", { n: 0 }, { version: 2 });
+    await until("the older one has looked at it", async () => (await place.starts(run.runId)) > 0);
+    await older.close();
+    expect(await run.status()).toMatchObject({ state: "delayed", step: 0 });
+    await place.work({ graphs: [versioned(2)] });
+    await until("it is paused", async () => (await run.status()).state === "paused");
+    await run.cancel();
+  });
+
   test("an older checkpoint without a migration fails for good", async () => {
     const old = await place.work({ graphs: [versioned(1)] });
     const run = await place.client.submit("versions", { n: 0 });
