@@ -125,12 +125,10 @@ describe("a PGlite", () => {
       "UPDATE waymark.checkpoints SET body = replace(body, 'publish', 'publiss') WHERE sequence = 4",
     );
     await database.close();
-    // Looking does not set it aside.
-    for (let again = 0; again < 2; again++) {
-      const { code, out } = await waymark(folder, "validate");
-      expect(code).toBe(1);
-      expect(out).toMatch(/problem +corrupt +monday +4/);
-    }
+    const found = await waymark(folder, "validate");
+    expect(found.code).toBe(1);
+    expect(found.out).toMatch(/problem +corrupt +monday +4/);
+    // Looking did not set it aside: it is still there to repair.
     expect(await json(folder, "repair", "--yes")).toMatchObject([{ runId: "monday", step: 2 }]);
     expect((await waymark(folder, "list")).out).toMatch(/monday +article +in_progress, stopped/);
     expect(await json(folder, "resume", "monday")).toMatchObject({ status: "completed", step: 3 });

@@ -111,30 +111,6 @@ describe.each([
     }
   }, 60_000);
 
-  test("bad input ends with its exit code and one line", async () => {
-    const folder = project(await open(), kind);
-    const wrong: readonly (readonly [number, ...string[]])[] = [
-      [2, "nope"],
-      [2, "list", "--nope"],
-      [3, "show", "nope"],
-      [3, "run", "nope"],
-      [2, "run", "article", "--data", "{"],
-      [2, "prune", "--max-age", "x"],
-      [2, "list", "--store", "nope"],
-    ];
-    const all = await Promise.all(
-      wrong.map(([, ...args]) => {
-        const config = args[0] === "run" ? [] : ["--no-config"];
-        return run(built, folder, [...args, ...config]);
-      }),
-    );
-    expect(all.map(({ code }) => code)).toEqual(wrong.map(([code]) => code));
-    for (const { out, err } of all) {
-      expect(out).toBe("");
-      expect(err).toMatch(/^waymark: [^\n]+\n$/);
-    }
-  });
-
   test("a run that is killed is seen, checked, repaired and resumed", async () => {
     const store = await open();
     const folder = project(store, kind);
@@ -181,6 +157,30 @@ describe.each([
       data: { parts: ["draft", "review", "publish"] },
     });
   }, 60_000);
+});
+
+test("bad input ends with its exit code and one line", async () => {
+  const folder = project("file:runs", "mjs");
+  const wrong: readonly (readonly [number, ...string[]])[] = [
+    [2, "nope"],
+    [2, "list", "--nope"],
+    [3, "show", "nope"],
+    [3, "run", "nope"],
+    [2, "run", "article", "--data", "{"],
+    [2, "prune", "--max-age", "x"],
+    [2, "list", "--store", "nope"],
+  ];
+  const all = await Promise.all(
+    wrong.map(([, ...args]) => {
+      const config = args[0] === "run" ? [] : ["--no-config"];
+      return run(built, folder, [...args, ...config]);
+    }),
+  );
+  expect(all.map(({ code }) => code)).toEqual(wrong.map(([code]) => code));
+  for (const { out, err } of all) {
+    expect(out).toBe("");
+    expect(err).toMatch(/^waymark: [^\n]+\n$/);
+  }
 });
 
 test("a live run is looked at and followed, and not disturbed", async () => {

@@ -100,20 +100,21 @@ export class ReadOnlyPostgres extends PostgresStore {
   /** What is known of the database; `undefined` for a folder that is not there yet. */
   async facts(): Promise<DatabaseFacts | undefined> {
     if (!this.#isThere()) return undefined;
-    const isMade = await this.#isMade();
-    const may = isMade
-      ? "has_table_privilege($1, 'INSERT')"
-      : "has_database_privilege(current_database(), $1)";
-    const [row] = await this.#ask(
-      `SELECT current_setting('server_version') AS version, ${may} AS may, pg_database_size(current_database()) AS bytes`,
-      [isMade ? `${quoted(this.schema)}.checkpoints` : "CREATE"],
+    const table = `${quoted(this.schema)}.checkpoints`;
+    const [row = {}] = await this.#ask(
+      `SELECT current_setting('server_version') AS version,
+        pg_database_size(current_database()) AS bytes,
+        to_regclass($1) IS NOT NULL AS made,
+        CASE WHEN to_regclass($1) IS NULL
+          THEN has_database_privilege(current_database(), 'CREATE')
+          ELSE has_table_privilege(to_regclass($1)::oid, 'INSERT') END AS may`,
+      [table],
     );
-    const { version, may: canWrite, bytes } = row ?? {};
     return {
-      version: String(version),
-      isMade,
-      canWrite: canWrite === true,
-      bytes: Number(bytes),
+      version: String(row.version),
+      isMade: row.made === true,
+      canWrite: row.may === true,
+      bytes: Number(row.bytes),
     };
   }
 
