@@ -49,6 +49,8 @@ async function gzipped(specifiers, platform = "browser") {
     target: "node20",
     platform,
     external: ["node:*"],
+    // As a user's bundler sees it: without this project's own path mapping.
+    tsconfigRaw: {},
     define: { "process.env.NODE_ENV": '"production"' },
     outdir: "out",
     absWorkingDir: here,
