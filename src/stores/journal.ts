@@ -12,6 +12,7 @@ import {
   checkAt,
   type ExportedCheckpoint,
   type HistoryEntry,
+  isNewest,
   type Retention,
   type RunFilter,
   type RunSummary,
@@ -30,18 +31,21 @@ import { exportRun, pruneRuns, type Wanted } from "./file/whole-runs.js";
 import { AnchorsFile } from "./journal/anchors.js";
 import { Committer } from "./journal/committer.js";
 import { Compactor } from "./journal/compactor.js";
+import { LOG } from "./journal/layout.js";
 import { LineFiles } from "./journal/line-files.js";
 import { Log } from "./journal/log.js";
+import { LogFolder } from "./journal/log-folder.js";
 import {
   checkJournalOptions,
   type FlushInterval,
   type JournalStoreOptions,
 } from "./journal/options.js";
 import { Quarantine } from "./journal/quarantine.js";
-import { JournalReader } from "./journal/reader.js";
+import { JournalReader, type Loaded } from "./journal/reader.js";
 import { RecordCodec } from "./journal/record.js";
 import { Resolver } from "./journal/resolver.js";
 import { type FoundRun, findJournalRuns, type RunsSettings, summaryOf } from "./journal/runs.js";
+import { Tail } from "./journal/tail.js";
 import { JournalWriter } from "./journal/writer.js";
 
 export type { FlushInterval, JournalStoreOptions };
@@ -80,6 +84,7 @@ export class JournalStore implements CheckpointStore {
   /** The folder for the log and the records of all runs, as an absolute path. */
   readonly root: string;
   readonly #log: Log;
+  readonly #tail: Tail;
   readonly #parts: RunsSettings;
   readonly #resolver: Resolver;
   readonly #reader: JournalReader;
@@ -106,7 +111,8 @@ export class JournalStore implements CheckpointStore {
     this.#keep = options.keep ?? DEFAULT_KEEP;
     this.#upkeep = new Upkeep({ warnBytes, retention, prune: (rule) => this.prune(rule) });
     this.#claims = new Claims(fs, this.root);
-    const log = new Log(fs, this.root, durable);
+    const folder = new LogFolder(fs, join(this.root, LOG), durable);
+    const log = new Log(fs, folder, durable);
     const codec = new RecordCodec(options.codec, snapshotEvery);
     const anchors = new AnchorsFile(fs, log.folder, durable);
     const files = new LineFiles(fs, this.root, log);
@@ -114,6 +120,7 @@ export class JournalStore implements CheckpointStore {
     const resolver = new Resolver({ fs, log, files, anchors });
     const shared = { fs, durable, log, codec, files, resolver, quarantine, anchors };
     this.#log = log;
+    this.#tail = new Tail(fs, folder, codec);
     this.#resolver = resolver;
     this.#reader = new JournalReader(shared);
     this.#parts = { ...shared, root: this.root, reader: this.#reader };
@@ -243,12 +250,22 @@ export class JournalStore implements CheckpointStore {
     wanted: Wanted,
     emit: StoreContext["emit"],
   ): Promise<State<D>> {
+    // Who has not read the log yet need not, if its end tells.
+    const isTold = this.#log.number === 0 && isNewest(wanted);
+    const { state, head } =
+      (isTold ? await this.#tail.load<D>(runId) : undefined) ??
+      (await this.#find<D>(runId, wanted, emit));
+    this.#writer.loaded(state, head);
+    return state;
+  }
+
+  async #find<D extends object>(
+    runId: string,
+    wanted: Wanted,
+    emit: StoreContext["emit"],
+  ): Promise<Loaded<D>> {
     await this.#follow();
-    return this.#resolver.with(runId, async (view) => {
-      const { state, head } = await this.#reader.load<D>(view, wanted, emit);
-      this.#writer.loaded(state, head);
-      return state;
-    });
+    return this.#resolver.with(runId, (view) => this.#reader.load<D>(view, wanted, emit));
   }
 
   #follow(): Promise<void> {

@@ -24,7 +24,7 @@ async function look(root: string) {
   const newest = await store.load<Count>("run", {}, context);
   const loadable: number[] = [];
   for (const { checkpointId, sequence } of await store.history("run")) {
-    const loaded = await store.load("run", { checkpointId }).catch(() => undefined);
+    const loaded = await store.load("run", { checkpointId }, context).catch(() => undefined);
     if (loaded !== undefined) loadable.push(sequence);
   }
   return { store, newest, loadable, events: events.map(({ type }) => type) };

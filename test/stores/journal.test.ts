@@ -6,6 +6,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { State, StateGraph } from "waymark";
 import { FileStore } from "waymark/stores/file";
 import { JournalStore, type JournalStoreOptions } from "waymark/stores/journal";
+import { NodeFileSystem } from "../../src/stores/file/node-file-system.js";
 import { stateData } from "../arbitraries.js";
 
 const folder = mkdtempSync(join(tmpdir(), "waymark-journal-"));
@@ -162,6 +163,13 @@ describe("what is loaded", () => {
             });
           }
           if (reopen && saved.length % 2 === 0) state = await store.load("run");
+          // A process that has just started reads the end of the log; once it has read all, that must agree.
+          const other = new JournalStore({ root: store.root, durability: "os", keep: 4 });
+          const end = await other.load("run");
+          await other.history("run");
+          for (const one of [end, await other.load("run")])
+            expect(JSON.stringify(one.toJSON())).toBe(JSON.stringify(state.toJSON()));
+          await other.close();
           for (const one of saved.slice(-4)) {
             const loaded = await store.load("run", { checkpointId: one.checkpointId });
             expect(JSON.stringify(loaded.toJSON())).toBe(JSON.stringify(one.toJSON()));
@@ -179,6 +187,34 @@ describe("what is loaded", () => {
       }),
       { numRuns: 60, endOnFailure: true },
     );
+  });
+
+  test.each([
+    ["one run", 0],
+    ["many runs", 5],
+  ])("is read out of the end of a long log of %s by a process that starts", async (_, others) => {
+    const store = open();
+    let states = Array.from({ length: 1 + others }, (__, id) => talk(30, `run-${id}`));
+    for (let step = 0; step < 200; step++) {
+      states = await Promise.all(states.map((state) => store.save(say(state))));
+    }
+    await store.close();
+    let bytes = 0;
+    class Counting extends NodeFileSystem {
+      override async read(file: number, length: number, from?: number): Promise<Uint8Array> {
+        bytes += length;
+        return super.read(file, length, from);
+      }
+    }
+    for (const state of states) {
+      bytes = 0;
+      const again = new JournalStore({ root: store.root }, new Counting());
+      expect((await again.load(state.runId)).toJSON()).toEqual(state.toJSON());
+      expect(bytes).toBeLessThan(bytesOf(store));
+      expect([64 * 1024, 1088 * 1024]).toContain(bytes);
+      expect((await again.save(say(await again.load<Talk>(state.runId)))).sequence).toBe(201);
+      await again.close();
+    }
   });
 
   test("keeps ledger, visits, pauses and results of a run, as a graph writes them", async () => {

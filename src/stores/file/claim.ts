@@ -35,7 +35,7 @@ let claims = 0;
 export class Claims {
   readonly #fs: FileSystem;
   readonly #folder: string;
-  readonly #owner = ownerName();
+  #name: string | undefined;
   /** What was found of those who can't be asked, by watching them. */
   readonly #watched = new Map<string, Promise<boolean>>();
   #held = 0;
@@ -44,6 +44,12 @@ export class Claims {
   constructor(fs: FileSystem, root: string) {
     this.#fs = fs;
     this.#folder = join(root, FOLDER);
+  }
+
+  /** Names this store among those that claim runs. */
+  get #owner(): string {
+    this.#name ??= ownerName();
+    return this.#name;
   }
 
   /** Whether a living process has a run. */

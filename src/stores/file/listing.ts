@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { CheckpointCorruptionError } from "../../errors.js";
-import { type FileKind, type FileSystem, unless } from "./file-system.js";
+import { type FileKind, type FileSystem, together, unless } from "./file-system.js";
 import { ownerOf, QUARANTINE, quarantinedSequence, sequenceOf } from "./layout.js";
 
 /** What is in a run's folder. */
@@ -43,10 +43,13 @@ export function sequencesIn(names: readonly string[]): number[] {
 
 /** The names in a folder; `undefined` when it is not there. A link to a folder is not followed. */
 export async function namesIn(fs: FileSystem, folder: string): Promise<string[] | undefined> {
-  const found = await unless(["ENOENT"], fs.lstat(folder), undefined);
+  const [found, names] = await together([
+    unless(["ENOENT"], fs.lstat(folder), undefined),
+    unless(["ENOENT", "ENOTDIR"], fs.readdir(folder), undefined),
+  ]);
   if (found === undefined) return undefined;
   if (found.kind !== "folder") throw refused(folder, "a folder", found.kind);
-  return unless(["ENOENT"], fs.readdir(folder), undefined);
+  return names;
 }
 
 /** The error for what is not what it has to be. Nothing was done to it. */

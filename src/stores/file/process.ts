@@ -3,13 +3,16 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { codeOf } from "./file-system.js";
 
+let started: string | undefined;
+
 /**
  * Names a part of this process so that others can see whether it lives: its id, when it was started,
  * which a later process with the same id was not, and where its id counts.
  */
 export function ownerName(): string {
   const { pid } = process;
-  return `${pid}-${startOf(pid) ?? 0}-${place()}-${randomBytes(4).toString("hex")}`;
+  started ??= startOf(pid) ?? "0";
+  return `${pid}-${started}-${place()}-${randomBytes(4).toString("hex")}`;
 }
 
 /** Whether the process of that name lives; `undefined` when it can't be told from here. */

@@ -146,15 +146,33 @@ export function scan(
     while (bytes[at] === NEWLINE) at++;
     const end = at < bytes.length ? bytes.indexOf(NEWLINE, at) : -1;
     if (end < 0) {
-      const rest = bytes.length - at;
-      // All of it is there but its newline: no crash leaves that.
-      if (rest === 0 || (lengthOf(bytes.subarray(at, at + HASH_AT)) ?? rest + 1) > rest) return at;
+      if (!lacksNewline(bytes, at)) return at;
       visit(damageAt(bytes, log, at, bytes.length, base));
       return bytes.length;
     }
     visit(lineAt(bytes, log, at, end + 1, base) ?? damageAt(bytes, log, at, end, base));
     at = end + 1;
   }
+}
+
+/** Goes through lines from the last one back, until `visit` says that it is enough; what may have begun before is left. */
+export function scanBack(bytes: Buffer, visit: (line: Line | Damage) => boolean): void {
+  let end = bytes.lastIndexOf(NEWLINE);
+  if (lacksNewline(bytes, end + 1) && visit(damageAt(bytes, 0, end + 1, bytes.length, 0))) return;
+  while (end > 0) {
+    const start = bytes.lastIndexOf(NEWLINE, end - 1);
+    if (start < 0) return;
+    const at = start + 1;
+    if (at < end && visit(lineAt(bytes, 0, at, end + 1, 0) ?? damageAt(bytes, 0, at, end, 0)))
+      return;
+    end = start;
+  }
+}
+
+/** Whether all of a line is there but its newline: no crash leaves that. */
+function lacksNewline(bytes: Buffer, at: number): boolean {
+  const length = lengthOf(bytes.subarray(at, at + HASH_AT));
+  return length !== undefined && length <= bytes.length - at;
 }
 
 function damageAt(bytes: Buffer, log: number, at: number, end: number, base: number): Damage {

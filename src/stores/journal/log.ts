@@ -1,11 +1,9 @@
-import { join } from "node:path";
 import { type FileSystem, unless } from "../file/file-system.js";
 import { type OpenFile, openFile } from "../file/open-file.js";
 import { Damages, damageOf } from "./damages.js";
 import { judge } from "./judge.js";
-import { LOG } from "./layout.js";
 import { type Damage, faultOf, type Line, runKey, scan, toBuffer } from "./line.js";
-import { LogFolder, newline } from "./log-folder.js";
+import { type LogFolder, newline } from "./log-folder.js";
 import { RunView } from "./view.js";
 
 /*
@@ -46,9 +44,9 @@ export class Log {
   #active: Active | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(fs: FileSystem, root: string, durable: boolean) {
+  constructor(fs: FileSystem, folder: LogFolder, durable: boolean) {
     this.#fs = fs;
-    this.#folder = new LogFolder(fs, join(root, LOG), durable);
+    this.#folder = folder;
     this.#durable = durable;
   }
 

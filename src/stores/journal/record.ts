@@ -143,7 +143,8 @@ export class RecordCodec {
   async decode<D extends object>(records: readonly Read[], where: string): Promise<State<D>> {
     let tree: unknown;
     for (const [index, read] of records.entries()) {
-      const text = await this.#open(read, where);
+      const opened = this.#open(read, where);
+      const text = typeof opened === "string" ? opened : await opened;
       try {
         const content: unknown = JSON.parse(text);
         tree = index === 0 ? content : apply(tree, content as Change[]);
@@ -207,7 +208,7 @@ export class RecordCodec {
     return toLine(kind, headerText(state, place, record), content);
   }
 
-  async #open({ header, headerText: bound, content }: Read, where: string): Promise<string> {
+  #open({ header, headerText: bound, content }: Read, where: string): string | Promise<string> {
     const { codec } = header;
     this.#pipeline.admit(codec, where);
     if (codec?.compress === undefined && codec?.encrypt === undefined) return content;

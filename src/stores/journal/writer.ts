@@ -36,7 +36,7 @@ export class JournalWriter {
   /** The newest record of its run that a State was saved as, or loaded beside. */
   readonly #heads = new WeakMap<Saved, string>();
   /** Makes the ids of this store's checkpoints different from any other's. */
-  readonly #id = v7();
+  #id: string | undefined;
   #saves = 0;
 
   constructor(settings: WriterSettings) {
@@ -62,7 +62,7 @@ export class JournalWriter {
         for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
           const known = this.#isAt(view, record) ? view.known : await this.#where(view, record);
           const place = {
-            checkpointId: `${this.#id}.${++this.#saves}`,
+            checkpointId: this.#newId(),
             sequence: known.sequence + 1,
             previous: known.head?.id ?? "",
             parentId: state.checkpointId,
@@ -156,6 +156,11 @@ export class JournalWriter {
     this.#bases.set(saved, base);
     this.#heads.set(saved, checkpointId);
     return state.savedAs(saved);
+  }
+
+  #newId(): string {
+    this.#id ??= v7();
+    return `${this.#id}.${++this.#saves}`;
   }
 
   /** Whether a run is known to be where a State thinks. */
