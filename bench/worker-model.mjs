@@ -65,7 +65,7 @@ function modelTable(costs) {
       const { perSecond, cores } = predict(costs, workers, seconds);
       return [figure(perSecond), figure(cores)];
     });
-    return `| ${[workers, ...cells, workers * CONNECTIONS].join(" | ")} |`;
+    return `| ${[workers, ...cells, workers * CONNECTIONS].map(spelt).join(" | ")} |`;
   });
   return [
     `The model: workers with ${AT_ONCE} runs at once, runs of ${NODES} nodes that wait for 0.1, 1 or 10 seconds each; runs in a`,
@@ -75,6 +75,10 @@ function modelTable(costs) {
     `| ---: |${" ---: |".repeat(head.length + 1)}`,
     ...lines,
   ].join("\n");
+}
+
+function spelt(cell) {
+  return typeof cell === "number" ? cell.toLocaleString("en") : cell;
 }
 
 /** The model where the same was measured. */
