@@ -52,12 +52,15 @@ function onRedis(): void {
 
   test("delays and priorities hold", async () => {
     const order: number[] = [];
+    let last = 0;
     const graph = single((state) => {
       order.push(state.data.n);
+      last = Date.now();
       return state;
     });
+    const start = Date.now();
     const runs = [
-      await place.client.submit(graph.name, { n: 4 }, { delay: 500 }),
+      await place.client.submit(graph.name, { n: 4 }, { delay: 500, priority: 30 }),
       await place.client.submit(graph.name, { n: 3 }, { priority: 20 }),
       await place.client.submit(graph.name, { n: 2 }, { priority: 10 }),
       await place.client.submit(graph.name, { n: 1 }),
@@ -65,6 +68,7 @@ function onRedis(): void {
     await place.work({ graphs: [graph], concurrency: 1 });
     await Promise.all(runs.map((run) => run.result()));
     expect(order).toEqual([1, 2, 3, 4]);
+    expect(last - start).toBeGreaterThanOrEqual(500);
   });
 
   test("a pause and a sleep hold no worker, and input puts the run back", async () => {
