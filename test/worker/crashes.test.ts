@@ -4,7 +4,7 @@ import { rejection } from "../graphs.js";
 import type { Trail } from "./fixtures/graphs.js";
 import { type Child, startWorld, until, type World } from "./world.js";
 
-const LEASE = 1000;
+const LEASE = 1500;
 
 let world: World;
 beforeAll(async () => {

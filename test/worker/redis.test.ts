@@ -198,7 +198,7 @@ function onRedis(): void {
 }
 
 function inProcesses(): void {
-  const LEASE = 1000;
+  const LEASE = 1500;
   let world: World;
   let redis: Awaited<ReturnType<typeof startRedis>>;
   let client: Client;
