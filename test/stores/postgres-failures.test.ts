@@ -213,7 +213,8 @@ test("a save goes through when its connections are cut", async () => {
 });
 
 test("a pool that has no connection left says so", async () => {
-  const pool = tables.server.pool({ max: 1, connectionTimeoutMillis: 20 });
+  // Long enough for a busy server to answer the first.
+  const pool = tables.server.pool({ max: 1, connectionTimeoutMillis: 1500 });
   const store = open({ client: pool, retryFor: 50 });
   const first = await store.save(start());
   const taken = await pool.connect();
