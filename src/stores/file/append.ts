@@ -63,23 +63,32 @@ export class Appender {
   /**
    * Writes the file that comes after `base`; it is safe when the promise resolves.
    *
+   * @param encode - gives what is to be in it; it works while the file is created.
    * @returns the base of the next one; `"stale"` when this one did not hold, so that there may be
    *   another to look for; `"lost"` when somebody else was seen to be at it.
    */
   async append(
     base: Base,
-    bytes: Uint8Array,
+    encode: () => Promise<Uint8Array>,
     checkpointId: string,
   ): Promise<Base | "stale" | "lost"> {
     const fs = this.#fs;
     const sequence = base.sequence + 1;
     const temporary = join(this.#path, temporaryName(sequence, fs.owner));
-    const file = await unless(["ENOENT"], fs.create(temporary), undefined);
+    const creating = unless(["ENOENT"], fs.create(temporary), undefined);
+    const [created, encoded] = await Promise.allSettled([creating, encode()]);
+    if (encoded.status === "rejected") {
+      if (created.status === "fulfilled" && created.value !== undefined)
+        await this.#giveUp(temporary, created.value, undefined);
+      throw encoded.reason;
+    }
+    if (created.status === "rejected") throw created.reason;
+    const file = created.value;
     if (file === undefined) return "stale";
     let folder = base.folder;
     let won = false;
     try {
-      await fs.write(file, bytes);
+      await fs.write(file, encoded.value);
       const openFolder = async (): Promise<void> => {
         folder ??= await fs.openFolder(this.#path);
       };

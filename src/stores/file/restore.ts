@@ -38,7 +38,8 @@ export async function restoreRun(
       const before: Base = { ...base, sequence: Math.max(base.sequence, sequence - 1) };
       const bytes = await encode(state.savedAs({ checkpointId, sequence }), parentId);
       await root.makeFolder(folder);
-      const next = await new Appender(fs, folder, durable).append(before, bytes, checkpointId);
+      const appender = new Appender(fs, folder, durable);
+      const next = await appender.append(before, async () => bytes, checkpointId);
       if (typeof next === "string") {
         throw new CheckpointConflictError(state.runId, 0, before.sequence + 1);
       }

@@ -133,20 +133,27 @@ export class RunWriter {
   ): Promise<State<D> | "stale" | "lost"> {
     const { encode, fs, root } = this.#settings;
     const record = { checkpointId: newCheckpointId(), sequence: known.sequence + 1 };
-    const bytes = await encode(state.savedAs(record), state.checkpointId);
-    this.#tried = { on: state.sequence, checkpointId: record.checkpointId };
+    let encoding: Promise<Uint8Array> | undefined;
+    const encodeOnce = (): Promise<Uint8Array> => {
+      encoding ??= encode(state.savedAs(record), state.checkpointId);
+      return encoding;
+    };
     if (known.newest === undefined) {
+      // What is refused leaves no folder behind.
+      await encodeOnce();
       await root.makeFolder(this.#folder);
       // Refuses a link that was put in its place.
       await list(fs, this.#folder);
     }
-    const next = await this.#appender.append(known, bytes, record.checkpointId);
+    this.#tried = { on: state.sequence, checkpointId: record.checkpointId };
+    const next = await this.#appender.append(known, encodeOnce, record.checkpointId);
     if (typeof next === "string") return next;
+    const { length: bytes } = await encodeOnce();
     this.#tried = undefined;
     known.files.push(next.sequence);
     this.#known = { ...next, files: known.files, found: known.found };
     if (known.newest?.file !== undefined) fs.close(known.newest.file).catch(() => {});
-    return state.savedAs({ ...record, bytes: bytes.length });
+    return state.savedAs({ ...record, bytes });
   }
 
   /** Refuses a State that was not built on what is in the folder. */
