@@ -1,6 +1,6 @@
 import { chownSync, existsSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { CheckpointSaveError } from "waymark";
 import { PostgresStore } from "waymark/stores/postgres";
 import { rejection } from "../graphs.js";
@@ -16,6 +16,31 @@ beforeAll(async () => {
 });
 
 afterAll(() => server.stop());
+
+test("a save that the server dies in the middle of is made once when it is back", async () => {
+  const store = new PostgresStore({ client: server.pool(), schema: "restart", retryFor: 20_000 });
+  const first = await store.save(start());
+  const watcher = server.pool({ max: 2 });
+  const other = await watcher.connect();
+  other.on("error", () => {});
+  await other.query("BEGIN");
+  await other.query("SELECT FROM restart.runs FOR UPDATE");
+  const saving = store.save(first.set("n", 1));
+  await vi.waitFor(
+    async () => {
+      const waiting = await watcher.query(
+        "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'",
+      );
+      expect(waiting.rowCount).toBe(1);
+    },
+    { timeout: 20_000 },
+  );
+  await server.kill();
+  await server.restart();
+  expect((await saving).sequence).toBe(2);
+  expect(await store.history("run")).toHaveLength(2);
+  other.release(true);
+});
 
 /** The file in which the server keeps what is too large for a row. */
 async function largeFile(): Promise<string> {
