@@ -112,7 +112,7 @@ export class JournalStore implements CheckpointStore {
     this.#upkeep = new Upkeep({ warnBytes, retention, prune: (rule) => this.prune(rule) });
     this.#claims = new Claims(fs, this.root);
     const folder = new LogFolder(fs, join(this.root, LOG), durable);
-    const log = new Log(fs, folder, durable);
+    const log = new Log(fs, folder, { durable, each: durability === "fsync" });
     const codec = new RecordCodec(options.codec, snapshotEvery);
     const anchors = new AnchorsFile(fs, log.folder, durable);
     const files = new LineFiles(fs, this.root, log);
@@ -127,7 +127,7 @@ export class JournalStore implements CheckpointStore {
     this.#compactor = new Compactor(shared);
     const committer = new Committer({
       ...shared,
-      flush: durability === "fsync" ? "each" : durability === "os" ? "never" : durability,
+      flushEvery: typeof durability === "object" ? durability.flushEvery : undefined,
       logBytes,
       start: (task) => this.#start(task),
       // The newest file that is sealed is left alone: by the time the next is, most runs need nothing in it.

@@ -160,6 +160,7 @@ class MountedDisk implements FileSystem {
   readonly #gate: Gate;
   readonly #othersAlive: boolean;
   readonly #open = new Map<number, Node>();
+  readonly #synced = new Set<number>();
   #files = 0;
 
   constructor(disk: CrashDisk, owner: string, gate: Gate, othersAlive: boolean) {
@@ -183,8 +184,10 @@ class MountedDisk implements FileSystem {
     return this.#opened(this.#disk.find(path));
   }
 
-  openToAppend(path: string): Promise<number> {
-    return this.open(path);
+  async openToAppend(path: string, synced: boolean): Promise<number> {
+    const file = await this.open(path);
+    if (synced) this.#synced.add(file);
+    return file;
   }
 
   async openFolder(path: string): Promise<number> {
@@ -205,8 +208,9 @@ class MountedDisk implements FileSystem {
     this.#disk.write(node, bytes);
   }
 
-  append(file: number, bytes: Uint8Array): Promise<void> {
-    return this.write(file, bytes);
+  async append(file: number, bytes: Uint8Array): Promise<void> {
+    await this.write(file, bytes);
+    if (this.#synced.has(file)) await this.sync(file);
   }
 
   async read(file: number, length: number, from = 0): Promise<Uint8Array> {

@@ -1,9 +1,10 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { constants, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { codeOf, together, unless } from "../../src/stores/file/file-system.js";
 import { NodeFileSystem } from "../../src/stores/file/node-file-system.js";
+import { SharedRead } from "../../src/stores/file/shared-read.js";
 import { newFolder } from "./folders.js";
 
 const fs = new NodeFileSystem();
@@ -25,6 +26,43 @@ test("creates files that must be new, and writes and reads all of them", async (
   await fs.close(opened);
   expect(await codeFrom(fs.write(opened, bytes))).toBe("EBADF");
   expect(await codeFrom(fs.read(opened, 1))).toBe("EBADF");
+});
+
+test("appends whole lines and syncs them, also where no flag of the system does", async () => {
+  const synced: number[] = [];
+  class Flagless extends NodeFileSystem {
+    protected override readonly synced = 0;
+    override readonly syncData = async (file: number): Promise<void> => {
+      synced.push(file);
+    };
+  }
+  for (const [system, syncs] of [
+    [fs, 0],
+    [new Flagless(), 2],
+  ] as const) {
+    const path = join(newFolder(), "log");
+    writeFileSync(path, "");
+    const file = await system.openToAppend(path, true);
+    for (const line of ["one\n", "two\n"]) await system.append(file, Buffer.from(line));
+    await system.close(file);
+    const plain = await system.openToAppend(path, false);
+    await system.append(plain, Buffer.from("three\n"));
+    await system.close(plain);
+    expect(readFileSync(path, "utf8")).toBe("one\ntwo\nthree\n");
+    expect(synced).toHaveLength(syncs);
+  }
+});
+
+test.runIf(process.platform === "linux")("a file that is synced has the flag for it", async () => {
+  const path = join(newFolder(), "log");
+  writeFileSync(path, "");
+  for (const isSynced of [true, false]) {
+    const file = await fs.openToAppend(path, isSynced);
+    const [, flags = "0"] =
+      /flags:\s*(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${file}`, "utf8")) ?? [];
+    expect((Number.parseInt(flags, 8) & constants.O_DSYNC) !== 0).toBe(isSynced);
+    await fs.close(file);
+  }
 });
 
 test("does not follow a symbolic link", async () => {
@@ -102,4 +140,33 @@ test("a call that fails waits for those beside it", async () => {
   expect(done).toEqual(["slow"]);
   expect(await together([Promise.resolve(1), "two"])).toEqual([1, "two"]);
   await expect(unless(["ENOENT"], Promise.reject(new Error("other")), 0)).rejects.toThrow("other");
+});
+
+test("what is read for all who ask is never older than their asking", async () => {
+  const begun: (() => void)[] = [];
+  let reads = 0;
+  const shared = new SharedRead(async () => {
+    const number = ++reads;
+    await new Promise<void>((resolve) => begun.push(resolve));
+    if (number === 2) throw new Error("second");
+    return number;
+  });
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  const first = shared.get();
+  await turn();
+  const later = [shared.get(), shared.get()];
+  await turn();
+  expect(reads).toBe(1);
+  begun[0]?.();
+  expect(await first).toBe(1);
+  await turn();
+  begun[1]?.();
+  expect((await Promise.allSettled(later)).map(({ status }) => status)).toEqual([
+    "rejected",
+    "rejected",
+  ]);
+  const last = shared.get();
+  await turn();
+  begun[2]?.();
+  expect(await last).toBe(3);
 });

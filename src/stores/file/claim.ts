@@ -6,6 +6,7 @@ import { folderName } from "./layout.js";
 import { namesIn } from "./listing.js";
 import { makeFolder } from "./make-folder.js";
 import { isLiving, ownerName } from "./process.js";
+import { SharedRead } from "./shared-read.js";
 
 /*
  * {root}/.claims/{run}@{owner}.{n}   a claim, for as long as its owner lives
@@ -19,7 +20,7 @@ import { isLiving, ownerName } from "./process.js";
 
 const FOLDER = ".claims";
 const ALIVE = ".alive";
-const OWNER = /^(?:[^@]+@)?(\d+-\d+-[\da-f]{8}-[\da-f]{8})\.(?:\d+|alive)$/;
+const OWNER = /^([^@]+@)?(\d+-\d+-[\da-f]{8}-[\da-f]{8})\.(?:\d+|alive)$/;
 /** How long to watch for a sign of life, in milliseconds. */
 const WATCH = 3 * BEAT;
 /** How often to look whether the other has given up, and how long to wait before each time, in milliseconds. */
@@ -29,12 +30,19 @@ const PAUSE = 5;
 /** How long to believe that one lives who was seen to, in milliseconds. */
 const BELIEVED = 10 * BEAT;
 
+/** A file in the folder of the claims. */
+interface Found {
+  readonly name: string;
+  readonly owner: string;
+}
+
 let claims = 0;
 
 /** The claims of a root, as one store of this process has them and sees them. */
 export class Claims {
   readonly #fs: FileSystem;
   readonly #folder: string;
+  readonly #looks = new SharedRead(() => this.#look());
   #name: string | undefined;
   /** What was found of those who can't be asked, by watching them. */
   readonly #watched = new Map<string, Promise<boolean>>();
@@ -93,23 +101,31 @@ export class Claims {
 
   /** The claims of others on this run who live. What the dead have left is removed. */
   async #rivals(run: string, own: string): Promise<string[]> {
-    const names = (await namesIn(this.#fs, this.#folder)) ?? [];
     const rivals: string[] = [];
-    const known = new Map<string, boolean | undefined>([[this.#owner, true]]);
-    for (const name of names) {
-      const [, owner] = OWNER.exec(name) ?? [];
-      if (owner === undefined || name === own) continue;
-      const lives = known.has(owner) ? known.get(owner) : isLiving(owner);
-      known.set(owner, lives);
-      const isRival = name.startsWith(run);
-      if (lives === false || (isRival && lives === undefined && !(await this.#beats(owner)))) {
-        // If it can't be removed, it does not count all the same.
-        await this.#unlink(name).catch(() => {});
-      } else if (isRival) {
-        rivals.push(name);
-      }
+    for (const { name, owner } of (await this.#looks.get()).get(run) ?? []) {
+      if (name === own) continue;
+      const lives = owner === this.#owner || (isLiving(owner) ?? (await this.#beats(owner)));
+      if (lives) rivals.push(name);
+      // If it can't be removed, it does not count all the same.
+      else await this.#unlink(name).catch(() => {});
     }
     return rivals;
+  }
+
+  /** The claims that are there, by the beginning of their names. What the dead have left is removed. */
+  async #look(): Promise<ReadonlyMap<string, readonly Found[]>> {
+    const names = (await namesIn(this.#fs, this.#folder)) ?? [];
+    const found = new Map<string, Found[]>();
+    const known = new Map<string, boolean | undefined>([[this.#owner, true]]);
+    for (const name of names) {
+      const [, run = "", owner] = OWNER.exec(name) ?? [];
+      if (owner === undefined) continue;
+      const lives = known.has(owner) ? known.get(owner) : isLiving(owner);
+      known.set(owner, lives);
+      if (lives === false) await this.#unlink(name).catch(() => {});
+      else found.set(run, [...(found.get(run) ?? []), { name, owner }]);
+    }
+    return found;
   }
 
   /** Whether one on another machine, or in another container, shows that it lives. */

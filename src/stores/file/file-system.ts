@@ -33,8 +33,11 @@ export interface FileSystem {
   create(path: string): Promise<number>;
   /** Opens a file to read it; never through a symbolic link (`ELOOP`). */
   open(path: string): Promise<number>;
-  /** Opens a file that is there, to write at its end, wherever that is by then; never through a symbolic link. */
-  openToAppend(path: string): Promise<number>;
+  /**
+   * Opens a file that is there, to write at its end, wherever that is by then; never through a symbolic
+   * link. If it is `synced`, what is appended outlives a power cut when `append` resolves.
+   */
+  openToAppend(path: string, synced: boolean): Promise<number>;
   /** Opens a folder to sync it; `undefined` where a system has no such thing. */
   openFolder(path: string): Promise<number | undefined>;
   /** Writes all of the bytes. */

@@ -3,6 +3,7 @@ import { type FileSystem, unless } from "../file/file-system.js";
 import { namesIn } from "../file/listing.js";
 import { withFile } from "../file/open-file.js";
 import { reserve } from "../file/reserve.js";
+import { SharedRead } from "../file/shared-read.js";
 import { syncFolder } from "../file/sync.js";
 import { anchorsName, anchorsNumber, temporaryRecordsName } from "./layout.js";
 import { faultOf, partsOf, toBuffer, toLine } from "./line.js";
@@ -50,6 +51,7 @@ export class AnchorsFile {
   readonly #fs: FileSystem;
   readonly #folder: string;
   readonly #durable: boolean;
+  readonly #reads = new SharedRead(() => this.#read());
   #last: Anchors = none;
 
   constructor(fs: FileSystem, folder: string, durable: boolean) {
@@ -59,7 +61,11 @@ export class AnchorsFile {
   }
 
   /** What the file says now. */
-  async read(): Promise<Anchors> {
+  read(): Promise<Anchors> {
+    return this.#reads.get();
+  }
+
+  async #read(): Promise<Anchors> {
     const fs = this.#fs;
     for (;;) {
       const numbers = await this.#numbers();

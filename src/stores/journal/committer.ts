@@ -6,15 +6,13 @@ import { type Place, parseRecordHeader } from "./record.js";
 import type { Resolver } from "./resolver.js";
 import type { RunView } from "./view.js";
 
-/** When what was appended is made durable: before a save is acknowledged, at the latest so many milliseconds after, or never. */
-type Flush = "each" | "never" | { readonly flushEvery: number };
-
 /** What a committer needs of its store. */
 export interface CommitterSettings {
   readonly log: Log;
   readonly files: LineFiles;
   readonly resolver: Resolver;
-  readonly flush: Flush;
+  /** So many milliseconds after it was appended a line is flushed at the latest, where that is not done at once or left to the system. */
+  readonly flushEvery: number | undefined;
   /** How large a file of the log gets before the next is begun. */
   readonly logBytes: number;
   /** Is told that a file of the log was sealed. */
@@ -63,7 +61,7 @@ export class Committer {
   }
 
   /**
-   * Appends a line; it is as durable as `flush` says when the promise resolves.
+   * Appends a line; it is as durable as the log makes it when the promise resolves.
    *
    * @returns `stale` when it was not written, because its run is not any more where it was thought to be,
    *   or too late; `lost` when it was written and does not count, or not any more.
@@ -120,7 +118,7 @@ export class Committer {
   }
 
   async #write(batch: readonly Queued[]): Promise<void> {
-    const { log, flush } = this.#settings;
+    const { log, flushEvery } = this.#settings;
     let items = batch;
     try {
       if (this.#flushFailed !== undefined) throw this.#flushFailed.error;
@@ -132,10 +130,10 @@ export class Committer {
       });
       if (items.length === 0) return;
       const lines = items.map(({ line }) => line);
-      const offsets = await log.append(lines, flush === "each");
+      const offsets = await log.append(lines);
       if (typeof offsets === "string") await this.#settleByLog(items, offsets);
       else this.#settleAt(items, offsets);
-      if (typeof flush === "object") this.#flushLater(flush.flushEvery);
+      if (flushEvery !== undefined) this.#flushLater(flushEvery);
       this.#rollIfLarge();
     } catch (error) {
       this.#flushFailed = undefined;

@@ -58,7 +58,7 @@ export class LogFolder {
   /** Seals a file: one that is full, one whose seal was lost in a power cut, or one that was created too late. */
   async seal(number: number, open?: number): Promise<void> {
     const fs = this.#fs;
-    const writer = open ?? (await fs.openToAppend(this.file(number)));
+    const writer = open ?? (await fs.openToAppend(this.file(number), false));
     try {
       await fs.append(writer, sealLine);
       if (this.#durable) await fs.syncData(writer);

@@ -39,15 +39,16 @@ export class Log {
   readonly damages = new Damages();
   readonly #folder: LogFolder;
   readonly #fs: FileSystem;
-  readonly #durable: boolean;
+  readonly #flush: { readonly durable: boolean; readonly each: boolean };
   #files: number[] = [];
   #active: Active | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(fs: FileSystem, folder: LogFolder, durable: boolean) {
+  /** @param flush - whether its files outlive a power cut, and each append does when it resolves. */
+  constructor(fs: FileSystem, folder: LogFolder, flush: { durable: boolean; each: boolean }) {
     this.#fs = fs;
     this.#folder = folder;
-    this.#durable = durable;
+    this.#flush = flush;
   }
 
   /** The number of the file that is written to; 0 before the first. */
@@ -131,8 +132,10 @@ export class Log {
       const active = this.#active;
       if (active === undefined) continue;
       if (active.writer !== undefined) return;
-      if (this.#durable) await this.#folder.settle();
-      const writer = await unless(["ENOENT"], fs.openToAppend(this.path(active.number)), undefined);
+      const { durable, each } = this.#flush;
+      if (durable) await this.#folder.settle();
+      const opening = fs.openToAppend(this.path(active.number), each);
+      const writer = await unless(["ENOENT"], opening, undefined);
       if (writer !== undefined) {
         const [here, there] = [await fs.stat(active.reader), await fs.stat(writer)];
         active.writer = writer;
@@ -149,7 +152,7 @@ export class Log {
    * @returns where each line is. When others wrote too, their lines and these were taken in: `mixed`; or
    *   these came after the file was sealed, or removed, and don't count: `late`.
    */
-  async append(lines: readonly Buffer[], sync: boolean): Promise<number[] | "mixed" | "late"> {
+  async append(lines: readonly Buffer[]): Promise<number[] | "mixed" | "late"> {
     const active = this.#active;
     if (active?.writer === undefined) throw new Error("the log is not open");
     const { writer } = active;
@@ -157,11 +160,7 @@ export class Log {
     const bytes = Buffer.concat([newline, ...lines]);
     const expected = active.size + bytes.length;
     await this.#fs.append(writer, bytes);
-    const [info, outcome] = await Promise.all([
-      this.#fs.stat(writer),
-      sync ? this.#fs.syncData(writer).then(() => undefined, failed) : undefined,
-    ]);
-    if (outcome !== undefined) throw outcome.error;
+    const info = await this.#fs.stat(writer);
     // Without a name nobody will ever find it: `follow` looks what has taken its place.
     if (!info.named || info.size !== expected || active.scanned !== active.size) {
       const isIn = await this.#scanTo(active, info.size, lines[0]);
@@ -362,8 +361,4 @@ export class Log {
     this.damages.add(damage);
     for (const { known } of this.views.values()) if (known !== undefined) known.damaged = true;
   }
-}
-
-function failed(error: unknown): { error: unknown } {
-  return { error };
 }
