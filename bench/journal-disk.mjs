@@ -1,17 +1,22 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { SqliteSaver } from "@langchain/langgraph-checkpoint-sqlite";
 import { newFolder } from "./folder.mjs";
+import { langgraphCycle } from "./langgraph-cycle.mjs";
 import { message } from "./messages.mjs";
 import { entry } from "./waymark.mjs";
 
-/** What 1,000 steps of a list that grows to 200 KB leave on the disk, in MB: as they are, and compacted. */
-export async function journalDisk() {
+/**
+ * What so many steps of a list that grows leave on the disk, in MB: as they are, and compacted.
+ * @param {number} steps 1,000 make a list of 200 KB
+ */
+export async function journalDisk(steps) {
   const { State } = await import(entry);
   const { JournalStore } = await import(new URL("../dist/stores/journal.js", import.meta.url));
   const root = newFolder();
   const store = new JournalStore({ root, durability: "os" });
   let state = State.create({ n: 0, messages: [] });
-  for (let n = 1; n <= 1000; n++) {
+  for (let n = 1; n <= steps; n++) {
     state = await store.save(state.merge({ n, messages: [...state.data.messages, message(n)] }));
   }
   const before = sizeOf(root);
@@ -19,6 +24,16 @@ export async function journalDisk() {
   const after = sizeOf(root);
   await store.close();
   return { before, after, state: JSON.stringify(state.data).length / 1e6 };
+}
+
+/** The same of LangGraph.js and its SQLite saver, in MB. */
+export async function langgraphDisk(steps) {
+  const root = newFolder();
+  const saver = SqliteSaver.fromConnString(join(root, "checkpoints.sqlite"));
+  await langgraphCycle(saver, steps, { kilobytes: 0, kind: "growing" });
+  saver.db.pragma("wal_checkpoint(TRUNCATE)");
+  saver.db.close();
+  return sizeOf(root);
 }
 
 function sizeOf(root) {

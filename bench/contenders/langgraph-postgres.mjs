@@ -1,7 +1,6 @@
-import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 import { PostgresSaver } from "@langchain/langgraph-checkpoint-postgres";
 import pg from "pg";
-import { conversation, replaceOne } from "../messages.mjs";
+import { langgraphCycle } from "../langgraph-cycle.mjs";
 
 // What measures has no more to ask.
 process.on("disconnect", () => process.exit());
@@ -22,21 +21,8 @@ export async function prepare({ url }) {
  * @param {object} options as of raw-postgres.mjs
  */
 export async function run(steps, { kilobytes, runs = 1 }) {
-  const all = Array.from({ length: runs }, () => cycle(steps / runs, kilobytes));
+  const all = Array.from({ length: runs }, () =>
+    langgraphCycle(saver, steps / runs, { kilobytes, thread: `cycle-${++threads}` }),
+  );
   return (await Promise.all(all)).reduce((sum, n) => sum + n, 0);
-}
-
-async function cycle(steps, kilobytes) {
-  const data = conversation(kilobytes);
-  const channels = Object.fromEntries(Object.keys(data).map((key) => [key, Annotation()]));
-  const app = new StateGraph(Annotation.Root(channels))
-    .addNode("tick", async (state) => replaceOne(state))
-    .addNode("done", async () => ({}))
-    .addEdge(START, "tick")
-    .addConditionalEdges("tick", (state) => (state.n < steps ? "tick" : "done"), ["tick", "done"])
-    .addEdge("done", END)
-    .compile({ checkpointer: saver });
-  const thread = { configurable: { thread_id: `cycle-${++threads}` } };
-  const final = await app.invoke(data, { recursionLimit: steps + 10, ...thread });
-  return final.n;
 }
