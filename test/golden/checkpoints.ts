@@ -1,6 +1,5 @@
-import { type GraphConfig, State, StateGraph } from "waymark";
+import { type CheckpointStore, type GraphConfig, State, StateGraph } from "waymark";
 import type { CodecOptions } from "waymark/codecs";
-import type { FileStore } from "waymark/stores/file";
 
 /** The key of the encrypted ones. It protects nothing. */
 const key = Uint8Array.from({ length: 32 }, (_, index) => index);
@@ -19,7 +18,7 @@ export interface Article {
 }
 
 /** A graph of two drafts, a review, which may fail, and the end. */
-export function articleGraph(store: FileStore, config: GraphConfig = {}, fail = false) {
+export function articleGraph(store: CheckpointStore, config: GraphConfig = {}, fail = false) {
   return new StateGraph<Article>({
     name: "article",
     checkpoint: { store, interval: 1, preserve: true },
@@ -67,7 +66,7 @@ const start = (runId: string, more: Partial<Article> = {}): State<Article> =>
 export interface Golden {
   readonly name: string;
   readonly codec?: CodecOptions;
-  readonly write: (store: FileStore) => Promise<unknown>;
+  readonly write: (store: CheckpointStore) => Promise<unknown>;
 }
 
 const ignore = (): void => {};
