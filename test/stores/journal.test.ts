@@ -62,6 +62,40 @@ describe("what is written", () => {
     expect((await store.save(say(first))).bytes).toBeLessThan(1000);
   });
 
+  test("a State of which no one knows what it came from is written whole", async () => {
+    const store = open();
+    const state = await sayOften(store, talk(50), 3);
+    expect(state.bytes).toBeLessThan(1000);
+    const again = new JournalStore({ root: store.root, durability: "os" });
+    const resumed = await again.save(say(await again.load<Talk>("run")));
+    const forked = await again.save(
+      State.fromJSON<Talk>({ ...resumed.toJSON(), runId: "fork", sequence: 0 }),
+    );
+    for (const { bytes } of [resumed, forked]) expect(bytes).toBeGreaterThan(10_000);
+    expect((await again.save(say(resumed))).bytes).toBeLessThan(1000);
+    await again.close();
+  });
+
+  test("after so many patches a State is written whole, sooner when they come to more than it", async () => {
+    const often = open({ snapshotEvery: 4 });
+    let state = await often.save(talk(50));
+    const isWhole: boolean[] = [];
+    for (let count = 0; count < 8; count++) {
+      state = await often.save(say(state));
+      isWhole.push((state.bytes ?? 0) > 10_000);
+    }
+    expect(isWhole).toEqual([false, false, false, true, false, false, false, true]);
+    const seldom = open();
+    let large = await seldom.save(talk(5, "large"));
+    let patches = 0;
+    // What has to be read to load it stays small, however many steps there are.
+    for (let count = 0; count < 400; count++) {
+      large = await seldom.save(large.set("n", count));
+      patches = (large.bytes ?? 0) > 1000 ? 0 : patches + (large.bytes ?? 0);
+      expect(patches).toBeLessThan(34_000);
+    }
+  });
+
   test("the bytes of a growing run are linear in what changed", async () => {
     const store = open();
     await sayOften(store, talk(0), 500);
