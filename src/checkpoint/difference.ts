@@ -29,55 +29,75 @@ const CHANGE_BYTES = 40;
  * what `JSON.parse` could have given, with no object that is in itself.
  */
 export function difference(before: unknown, after: unknown): Change[] {
-  return changesAt(before, after, []);
+  const changes: Change[] = [];
+  collect(before, after, [], changes);
+  return changes;
 }
 
-function changesAt(before: unknown, after: unknown, path: Path): Change[] {
-  if (before === after) return [];
-  const changes = containerChanges(before, after, path);
-  if (changes === undefined) return [{ op: "replace", path, value: after }];
-  const bytes = changes.length * CHANGE_BYTES;
+/** Where the walk is; a change gets a copy of it. */
+type Place = (string | number)[];
+
+function collect(before: unknown, after: unknown, place: Place, changes: Change[]): void {
+  if (before === after) return;
+  const first = changes.length;
+  const done = collectInside(before, after, place, changes);
+  const bytes = (changes.length - first) * CHANGE_BYTES;
   // Many small changes can be more to write than the whole.
-  return changes.length > 1 && bytes > CHANGE_BYTES + weigh(after, bytes)
-    ? [{ op: "replace", path, value: after }]
-    : changes;
+  if (done && (bytes <= CHANGE_BYTES || bytes <= CHANGE_BYTES + weigh(after, bytes))) return;
+  changes.length = first;
+  changes.push({ op: "replace", path: place.slice(), value: after });
 }
 
-/** The changes inside a container; `undefined` when only replacing it makes it the other. */
-function containerChanges(before: unknown, after: unknown, path: Path): Change[] | undefined {
-  if (typeof before !== "object" || typeof after !== "object") return undefined;
-  if (before === null || after === null) return undefined;
-  if (Array.isArray(before) !== Array.isArray(after)) return undefined;
-  return Array.isArray(before)
-    ? itemChanges(before, after as unknown[], path)
-    : fieldChanges(before as Fields, after as Fields, path);
+/** The changes inside a container; `false` when only replacing it makes it the other. */
+function collectInside(before: unknown, after: unknown, place: Place, changes: Change[]): boolean {
+  if (typeof before !== "object" || typeof after !== "object") return false;
+  if (before === null || after === null) return false;
+  if (Array.isArray(before) !== Array.isArray(after)) return false;
+  if (Array.isArray(before)) {
+    collectItems(before, after as unknown[], place, changes);
+    return true;
+  }
+  return collectFields(before as Fields, after as Fields, place, changes);
 }
 
-function fieldChanges(before: Fields, after: Fields, path: Path): Change[] | undefined {
+/** The changes at a key or an index. */
+function collectAt(
+  key: string | number,
+  before: unknown,
+  after: unknown,
+  place: Place,
+  changes: Change[],
+): void {
+  place.push(key);
+  collect(before, after, place, changes);
+  place.pop();
+}
+
+function collectFields(before: Fields, after: Fields, place: Place, changes: Change[]): boolean {
   const keys = Object.keys(after);
   const old = Object.keys(before);
-  if (keys.length === old.length && keys.every((key, index) => old[index] === key)) {
-    const changes: Change[] = [];
-    for (const key of keys) {
-      if (before[key] !== after[key])
-        changes.push(...changesAt(before[key], after[key], [...path, key]));
-    }
-    return changes;
-  }
-  const stays = old.filter((key) => Object.hasOwn(after, key));
-  if (!isReachable(stays, keys)) return undefined;
-  const changes: Change[] = [];
-  if (stays.length < old.length) {
+  const stays = areSame(old, keys) ? old : old.filter((key) => Object.hasOwn(after, key));
+  if (stays !== old) {
+    if (!isReachable(stays, keys)) return false;
     for (const key of old) {
-      if (!Object.hasOwn(after, key)) changes.push({ op: "remove", path: [...path, key] });
+      if (!Object.hasOwn(after, key)) changes.push({ op: "remove", path: [...place, key] });
     }
   }
   for (const key of keys) {
     const value = after[key];
-    if (!Object.hasOwn(before, key)) changes.push({ op: "add", path: [...path, key], value });
-    else if (before[key] !== value) changes.push(...changesAt(before[key], value, [...path, key]));
+    if (stays !== old && !Object.hasOwn(before, key)) {
+      changes.push({ op: "add", path: [...place, key], value });
+    } else if (before[key] !== value) {
+      collectAt(key, before[key], value, place, changes);
+    }
   }
-  return changes;
+  return true;
+}
+
+function areSame(old: readonly string[], keys: readonly string[]): boolean {
+  if (old.length !== keys.length) return false;
+  for (let at = 0; at < old.length; at++) if (old[at] !== keys[at]) return false;
+  return true;
 }
 
 /** Whether adding keys gives this order: what is added comes last, but for indexes, which sort themselves. */
@@ -96,18 +116,24 @@ function isIndexKey(key: string): boolean {
  * left to right. An item that only one side has was added or removed; where both have one that the
  * other lacks, one became the other.
  */
-function itemChanges(before: readonly unknown[], after: readonly unknown[], path: Path): Change[] {
+function collectItems(
+  before: readonly unknown[],
+  after: readonly unknown[],
+  place: Place,
+  changes: Change[],
+): void {
   const shorter = Math.min(before.length, after.length);
   let start = 0;
   while (start < shorter && isSame(before[start], after[start])) start++;
-  let tail = 0;
-  const isSameFromEnd = (at: number): boolean =>
-    isSame(before[before.length - 1 - at], after[after.length - 1 - at]);
-  while (tail < shorter - start && isSameFromEnd(tail)) tail++;
-  const [oldEnd, newEnd] = [before.length - tail, after.length - tail];
-  const changes: Change[] = [];
-  if (oldEnd === start + 1 && newEnd === start + 1)
-    return changesAt(before[start], after[start], [...path, start]);
+  let [oldEnd, newEnd] = [before.length, after.length];
+  while (oldEnd > start && newEnd > start && isSame(before[oldEnd - 1], after[newEnd - 1])) {
+    oldEnd--;
+    newEnd--;
+  }
+  if (oldEnd === start + 1 && newEnd === start + 1) {
+    collectAt(start, before[start], after[start], place, changes);
+    return;
+  }
   const had =
     start < oldEnd && start < newEnd ? new Set(before.slice(start, oldEnd).map(nameOf)) : undefined;
   const has = had && new Set(after.slice(start, newEnd).map(nameOf));
@@ -118,24 +144,23 @@ function itemChanges(before: readonly unknown[], after: readonly unknown[], path
     const isGone = !isSame(was, is) && !has?.has(nameOf(was));
     const isNew = !isSame(was, is) && !had?.has(nameOf(is));
     if (isNew && !isGone) {
-      changes.push({ op: "add", path: [...path, at++], value: is });
+      changes.push({ op: "add", path: [...place, at++], value: is });
     } else if (isGone && !isNew) {
-      changes.push({ op: "remove", path: [...path, at] });
+      changes.push({ op: "remove", path: [...place, at] });
       old++;
     } else {
       // The same, or one became the other; what has only moved is written as if it were new.
-      changes.push(...changesAt(was, is, [...path, at++]));
+      collectAt(at++, was, is, place, changes);
       old++;
     }
   }
-  for (; at < newEnd; at++) changes.push({ op: "add", path: [...path, at], value: after[at] });
+  for (; at < newEnd; at++) changes.push({ op: "add", path: [...place, at], value: after[at] });
   const cut = oldEnd - old;
-  if (cut > 1 && tail === 0) {
-    changes.push({ op: "replace", path: [...path, "length"], value: newEnd });
+  if (cut > 1 && newEnd === after.length && oldEnd === before.length) {
+    changes.push({ op: "replace", path: [...place, "length"], value: newEnd });
   } else {
-    for (let count = 0; count < cut; count++) changes.push({ op: "remove", path: [...path, at] });
+    for (let count = 0; count < cut; count++) changes.push({ op: "remove", path: [...place, at] });
   }
-  return changes;
 }
 
 /** Whether two items are the same; the entries of a Map are made anew each time, their keys and values are not. */

@@ -1,4 +1,4 @@
-import type { StateJSON } from "../state/json.js";
+import type { BodyJSON } from "../state/json.js";
 import { looksTagged, setKey } from "../state/own.js";
 import { Patterns, type Positions, REDACTED } from "./patterns.js";
 
@@ -30,9 +30,9 @@ interface Place {
 }
 
 /** The same State without what the patterns name; the very same when they name nothing in it. */
-export function redactState(json: StateJSON, patterns: Patterns): StateJSON {
+export function redactState<T extends BodyJSON>(json: T, patterns: Patterns): T {
   const top: Place = { wanted: patterns.start, free: free.start, hot: false };
-  return fields(json as unknown as Tree, top) as unknown as StateJSON;
+  return fields(json as unknown as Tree, top) as unknown as T;
 
   /** A value of the State's JSON. What `encode` wrapped is seen as what it was. */
   function walk(tree: unknown, place: Place): unknown {

@@ -93,31 +93,58 @@ export interface RecoveryJSON {
   readonly results: number;
 }
 
+/** What of a State can be large, or is mostly the same from one checkpoint to the next. */
+export type BodyJSON = Omit<
+  StateJSON,
+  | "runId"
+  | "checkpointId"
+  | "sequence"
+  | "checkpointNode"
+  | "timestamp"
+  | "step"
+  | "status"
+  | "reason"
+>;
+
 /** A State's fields as JSON. */
-export function encodeState({ data, traits, identity, progress, saved }: StateFields): StateJSON {
-  const { runId, parent, graph } = identity;
-  const { checkpointNode, timestamp, step, status, reason, error, visits } = progress;
-  const { pauses, unfinished, ledger, recovery } = progress;
-  return {
+export function encodeState(fields: StateFields): StateJSON {
+  const { data, traits, identity, progress, saved } = fields;
+  const { checkpointNode, timestamp, step, status, reason } = progress;
+  const { checkpointId, sequence } = saved;
+  const isPlain = traits === PLAIN && !looksTagged(Object.keys(data));
+  const header = {
     waymark: FORMAT,
-    runId,
-    checkpointId: saved.checkpointId,
-    sequence: saved.sequence,
+    runId: identity.runId,
+    checkpointId,
+    sequence,
     checkpointNode,
     timestamp,
     step,
     status,
     reason,
-    ...(error && { error }),
-    ...(parent && { parent }),
-    ...(graph && { graph }),
-    visits: visits.byName(),
-    ...(!ledger.isEmpty && { ledger: ledger.toJSON() }),
-    ...(pauses.length > 0 && { pauses: pauses.map(encodePause) }),
-    ...(unfinished && { unfinished: encodeUnfinished(unfinished) }),
-    ...(recovery && { recovery }),
-    data: traits === PLAIN && !looksTagged(Object.keys(data)) ? data : encode(data, "data"),
   };
+  return encodeBody(fields, isPlain ? data : encode(data, "data"), header);
+}
+
+/** The same after a header of the caller's; the data must be JSON already. */
+export function encodeBody<T extends { readonly waymark: number }>(
+  { identity, progress }: StateFields,
+  data: unknown,
+  header: T = { waymark: FORMAT } as T,
+): T & BodyJSON {
+  const { parent, graph } = identity;
+  const { error, visits, pauses, unfinished, ledger, recovery } = progress;
+  const body: { -readonly [K in keyof BodyJSON]?: BodyJSON[K] } = header;
+  if (error !== undefined) body.error = error;
+  if (parent !== undefined) body.parent = parent;
+  if (graph !== undefined) body.graph = graph;
+  body.visits = visits.byName();
+  if (!ledger.isEmpty) body.ledger = ledger.toJSON();
+  if (pauses.length > 0) body.pauses = pauses.map(encodePause);
+  if (unfinished !== undefined) body.unfinished = encodeUnfinished(unfinished);
+  if (recovery !== undefined) body.recovery = recovery;
+  body.data = data;
+  return body as T & BodyJSON;
 }
 
 function encodeUnfinished({ node, results }: Unfinished): UnfinishedJSON {

@@ -130,10 +130,15 @@ export function setKey(target: object, key: string, value: unknown): void {
   }
 }
 
-/** A frozen copy of a value; parts that a State owns already, or that can't change, are shared. */
-export function own<T>(value: T): Immutable<T> {
+/**
+ * A frozen copy of a value; parts that a State owns already, or that can't change, are shared.
+ *
+ * @param before - what a State has had in its place: of what is the same there, nothing is looked up.
+ */
+export function own<T>(value: T, before?: unknown): Immutable<T> {
+  if (typeof value !== "object" || value === null) return value as Immutable<T>;
   try {
-    return ownAt(value, 0, undefined) as Immutable<T>;
+    return ownAt(value, 0, undefined, before) as Immutable<T>;
   } catch (error) {
     if (error !== perhapsCycle) throw error;
     return ownAt(value, 0, new Map()) as Immutable<T>;
@@ -142,39 +147,50 @@ export function own<T>(value: T): Immutable<T> {
 
 type Copies = Map<object, object>;
 
-function ownAt(value: unknown, depth: number, copies: Copies | undefined): unknown {
+function ownAt(
+  value: unknown,
+  depth: number,
+  copies: Copies | undefined,
+  before?: unknown,
+): unknown {
   if (typeof value !== "object" || value === null || owned.has(value)) return value;
   const copied = copies?.get(value);
   if (copied !== undefined) return copied;
   if (depth > CYCLE_DEPTH && copies === undefined) throw perhapsCycle;
   if (depth > MAX_DEPTH) return value;
-  if (Array.isArray(value)) return ownArray(value, depth, copies);
-  if (isPlainObject(value)) return ownObject(value, depth, copies);
+  if (Array.isArray(value)) return ownArray(value, depth, copies, before);
+  if (isPlainObject(value)) return ownObject(value, depth, copies, before);
   return ownExotic(value, depth, copies);
 }
 
-function ownArray(value: readonly unknown[], depth: number, copies: Copies | undefined): unknown {
+function ownArray(
+  value: readonly unknown[],
+  depth: number,
+  copies: Copies | undefined,
+  before: unknown,
+): unknown {
   if (Object.getPrototypeOf(value) !== Array.prototype || value.length > MAX_LENGTH) return value;
   if (value.length > SPARSE_LENGTH && isSparse(value)) return ownSparse(value, depth, copies);
   const copy = value.slice();
   copies?.set(value, copy);
-  let known = PLAIN;
+  const past = listOf(before);
+  let known = past === none ? PLAIN : knownOf(past) - LEVEL;
   let items = copy.length;
   let same = Object.isFrozen(value);
   for (let index = 0; index < copy.length; index++) {
     const item = copy[index];
+    if (index < past.length && Object.is(item, past[index])) continue;
     if (item === undefined && !(index in copy)) {
       known |= TAGGED;
       items--;
       continue;
     }
-    // Of a long list that was changed in one place, all but one are known already.
-    const before = typeof item === "object" && item !== null ? owned.get(item) : undefined;
-    if (before !== undefined) {
-      known = join(known, before);
+    const parts = typeof item === "object" && item !== null ? owned.get(item) : undefined;
+    if (parts !== undefined) {
+      known = join(known, parts);
       continue;
     }
-    const kept = ownAt(item, depth + 1, copies);
+    const kept = ownAt(item, depth + 1, copies, past[index]);
     if (!Object.is(kept, item)) {
       copy[index] = kept;
       same = false;
@@ -190,6 +206,16 @@ function ownArray(value: readonly unknown[], depth: number, copies: Copies | und
     same = false;
   }
   return keep(value, copy, same, known);
+}
+
+const none: readonly unknown[] = [];
+
+/**
+ * The list before, if it is one of plain JSON. Of a long list that was changed in one place all items
+ * but one are found in it, and what is known of it holds for them.
+ */
+function listOf(before: unknown): readonly unknown[] {
+  return Array.isArray(before) && traitsOf(before) === PLAIN ? before : none;
 }
 
 /** Whether an array looks mostly empty. */
@@ -240,15 +266,18 @@ function ownObject(
   value: Record<string, unknown>,
   depth: number,
   copies: Copies | undefined,
+  before: unknown,
 ): unknown {
   const copy = { ...value };
   copies?.set(value, copy);
   const keys = Object.keys(copy);
   let known = looksTagged(keys) ? TAGGED : PLAIN;
   let same = Object.getPrototypeOf(value) === Object.prototype && cannotChange(value);
+  // A getter of something else must not be called.
+  const past = traitsOf(before) === PLAIN ? (before as Record<string, unknown> | null) : undefined;
   for (const key of keys) {
     const item = copy[key];
-    const kept = ownAt(item, depth + 1, copies);
+    const kept = ownAt(item, depth + 1, copies, past?.[key]);
     if (!Object.is(kept, item)) {
       setKey(copy, key, kept);
       same = false;

@@ -214,7 +214,7 @@ export class State<D extends object> {
    */
   set<K extends keyof D & string>(key: K, value: D[K] | Immutable<D[K]>): State<D> {
     if (typeof key !== "string") throw new ConfigError("key", `wants a string, got ${show(key)}`);
-    const kept: unknown = own(value);
+    const kept: unknown = own(value, Reflect.get(this.#data, key));
     const data = Object.freeze({ ...this.#data, [key]: kept }) as Immutable<D>;
     const next = this.#with(data, this.#traits | traitsOf(kept));
     if (this.#sink?.listens("state.set"))
@@ -233,7 +233,7 @@ export class State<D extends object> {
     const data = { ...this.#data } as object;
     let traits = this.#traits;
     for (const key of Object.keys(patch)) {
-      const kept: unknown = own(Reflect.get(patch, key));
+      const kept: unknown = own(Reflect.get(patch, key), Reflect.get(this.#data, key));
       setKey(data, key, kept);
       traits |= traitsOf(kept);
     }

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { State } from "waymark";
 
@@ -151,4 +152,53 @@ test("a value that is in deep data twice is copied once", () => {
   const state = State.create({ deep, shared });
   expect(JSON.stringify(state.toJSON().data)).toBe(JSON.stringify({ deep, shared }));
   expect(Object.isFrozen(state.data.shared.a)).toBe(true);
+});
+
+describe("what a State makes of a value does not depend on what it had in its place", () => {
+  const part = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 3 },
+      fc.constantFrom<unknown>(0, -0, 1, "a", null, undefined, Number.NaN, new Date(0), 1n),
+      fc.array(tie("value"), { maxLength: 4 }),
+      fc.dictionary(fc.constantFrom("a", "b", "$a", "__proto__"), tie("value"), { maxKeys: 2 }),
+    ),
+  })).value;
+
+  test("whatever the two are, and whatever they share", () => {
+    const changed = fc.tuple(fc.array(part, { maxLength: 5 }), fc.nat(5), part, fc.boolean());
+    fc.assert(
+      fc.property(changed, ([list, at, value, nested]) => {
+        const wrap = (items: readonly unknown[]): unknown => (nested ? { x: { items } } : items);
+        const before = State.create<{ list: unknown }>({ list: wrap(list) });
+        const shared = before.data.list as { x: { items: unknown[] } } & unknown[];
+        const next = [...(nested ? shared.x.items : shared)];
+        next[at] = value;
+        const after = before.set("list", wrap(next));
+        const fresh = State.create<{ list: unknown }>({ list: wrap(structuredClone(next)) });
+        expect(after.toJSON().data).toEqual(fresh.toJSON().data);
+        expect(after.data).toEqual(fresh.data);
+        expect(JSON.stringify(State.fromJSON(after.toJSON()).toJSON().data)).toBe(
+          JSON.stringify(fresh.toJSON().data),
+        );
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("a zero that becomes a negative one is another", () => {
+    const state = State.create({ list: [0, 1] }).set("list", [-0, 1]);
+    expect(Object.is(State.fromJSON<typeof state.data>(state.toJSON()).data.list[0], -0)).toBe(
+      true,
+    );
+  });
+
+  test("no getter of an instance is called", () => {
+    class Odd {
+      get x(): number {
+        throw new Error("called");
+      }
+    }
+    const state = State.create<{ odd: object }>({ odd: new Odd() });
+    expect(state.set("odd", { x: 1 }).data.odd).toEqual({ x: 1 });
+  });
 });

@@ -1,10 +1,10 @@
 import { after } from "../../clock.js";
-import { type LineKind, partsOf } from "./line.js";
+import { type Line, type LineKind, partsOf } from "./line.js";
 import type { LineFiles } from "./line-files.js";
 import type { Log } from "./log.js";
 import { type Place, parseRecordHeader } from "./record.js";
 import type { Resolver } from "./resolver.js";
-import type { RunView } from "./view.js";
+import { entryAt, type RunView } from "./view.js";
 
 /** What a committer needs of its store. */
 export interface CommitterSettings {
@@ -21,9 +21,8 @@ export interface CommitterSettings {
   readonly start: (task: () => Promise<unknown>) => void;
 }
 
-/** A line that waits to be written. */
-export interface Waiting {
-  readonly view: RunView;
+/** A line to append. */
+export interface Appended {
   readonly kind: LineKind;
   readonly line: Buffer;
   /** The record that the line is; `undefined` for the end of a run. */
@@ -35,7 +34,9 @@ export interface Waiting {
 /** What became of a line: it counts; it has to be written again; or others were before it, or have ended its run. */
 type Settled = "kept" | "stale" | "lost";
 
-interface Queued extends Waiting {
+/** A line that waits to be written. */
+interface Queued extends Appended {
+  readonly view: RunView;
   readonly settle: (outcome: Settled) => void;
   readonly fail: (error: unknown) => void;
 }
@@ -66,9 +67,9 @@ export class Committer {
    * @returns `stale` when it was not written, because its run is not any more where it was thought to be,
    *   or too late; `lost` when it was written and does not count, or not any more.
    */
-  append(waiting: Waiting): Promise<Settled> {
+  append(view: RunView, { kind, line, place, builtOn }: Appended): Promise<Settled> {
     return new Promise((settle, fail) => {
-      this.#queue.push({ ...waiting, settle, fail });
+      this.#queue.push({ view, kind, line, place, builtOn, settle, fail });
       if (!this.#writing) this.#drain();
     });
   }
@@ -148,16 +149,14 @@ export class Committer {
 
   #settleAt(items: readonly Queued[], offsets: readonly number[]): void {
     const { log } = this.#settings;
-    items.forEach(({ view, kind, line, place, settle }, index) => {
-      const where = { log: log.number, offset: offsets[index] ?? 0, length: line.length };
+    const { number } = log;
+    items.forEach(({ view, kind, line: { length }, place, settle }, index) => {
+      const offset = offsets[index] ?? 0;
       const sequence = place?.sequence ?? 0;
-      log.note(view, { kind, run: view.key, sequence, ...where });
+      const line: Line = { kind, run: view.key, sequence, log: number, offset, length };
+      log.note(view, line);
       if (place === undefined) view.known?.clear();
-      else {
-        const { offset, length } = where;
-        const snapshot = kind === "snapshot";
-        view.known?.add(place, { snapshot, file: log.number, inLog: true, offset, length });
-      }
+      else view.known?.add(place, entryAt(line));
       settle("kept");
     });
   }

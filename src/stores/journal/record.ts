@@ -5,8 +5,8 @@ import { type CodecOptions, type CodecRecord, Pipeline } from "../../codecs/pipe
 import { redactState } from "../../codecs/redact-state.js";
 import { CheckpointCorruptionError, isWaymarkError, SerializationError } from "../../errors.js";
 import { encode } from "../../state/encode.js";
-import { decodeState, encodeState, type StateJSON } from "../../state/json.js";
-import { own, PLAIN } from "../../state/own.js";
+import { type BodyJSON, decodeState, encodeBody } from "../../state/json.js";
+import { looksTagged, own, PLAIN } from "../../state/own.js";
 import type { Saved } from "../../state/record.js";
 import { State } from "../../state/state.js";
 import { faultOf, type LineKind, partsOf, toLine } from "./line.js";
@@ -16,24 +16,12 @@ const FORMAT = 1;
 /** So many bytes of patches are read to load a State without a thought, however small it is. */
 const ALWAYS_READ = 32 * 1024;
 
-/** What of a State's JSON the header says. */
-const inHeader: ReadonlySet<string> = new Set([
-  "runId",
-  "sequence",
-  "checkpointId",
-  "checkpointNode",
-  "timestamp",
-  "step",
-  "status",
-  "reason",
-]);
-
 /** What a record says of itself in clear, also when it is encrypted. */
 export interface RecordHeader extends DocumentHeader {
   /** The record of this run that comes before it; absent when that is `parentId`. */
-  readonly previous?: string;
+  readonly previous?: string | undefined;
   /** How many records of the run to keep from this one on; absent for all. */
-  readonly keep?: number;
+  readonly keep?: number | undefined;
 }
 
 /** The record that a State is saved as, and what it comes after. */
@@ -47,16 +35,14 @@ export interface Place extends Saved {
 /** A State that was written, to tell the next one's difference to it. */
 export interface Base {
   readonly checkpointId: string;
-  readonly tree: Tree;
+  /** All of it that can be large is shared with the State before. */
+  readonly tree: BodyJSON;
   /** How many bytes the last snapshot took, and the patches since. */
   readonly snapshotBytes: number;
   readonly patchBytes: number;
   /** How many patches there are since the last snapshot. */
   readonly patches: number;
 }
-
-/** What of a State the header does not say; all of it that can be large is shared with the State before. */
-export type Tree = Readonly<Record<string, unknown>>;
 
 /** A line to write, and the base for the next. */
 export interface Written {
@@ -109,7 +95,9 @@ export class RecordCodec {
     place: Place,
     base: Base | undefined,
   ): Written | Promise<Written> {
-    const { tree, redacted } = this.#treeOf(state);
+    const whole = this.#treeOf(state);
+    const tree = this.#redact === undefined ? whole : redactState(whole, this.#redact);
+    const redacted = tree !== whole;
     const { checkpointId } = place;
     const usable =
       base !== undefined &&
@@ -163,18 +151,12 @@ export class RecordCodec {
     return State.fromFields<D>(decodeState({ ...tree, ...fields, checkpointNode }));
   }
 
-  #treeOf<D extends object>(state: State<D>): { tree: Tree; redacted: boolean } {
+  /** What of a State the header does not say. */
+  #treeOf<D extends object>(state: State<D>): BodyJSON {
     const fields = State.fields(state);
-    const { traits } = fields;
-    const isPlain = traits === PLAIN && !Object.keys(fields.data).some((key) => key[0] === "$");
-    const data = isPlain ? fields.data : encode(own(fields.data), "data", this.#known);
-    const json: StateJSON = { ...encodeState({ ...fields, data: {}, traits: PLAIN }), data };
-    const kept = this.#redact === undefined ? json : redactState(json, this.#redact);
-    const tree: Record<string, unknown> = {};
-    for (const key of Object.keys(kept)) {
-      if (!inHeader.has(key)) tree[key] = kept[key as keyof StateJSON];
-    }
-    return { tree, redacted: kept !== json };
+    const { data, traits } = fields;
+    const isPlain = traits === PLAIN && !looksTagged(Object.keys(data));
+    return encodeBody(fields, isPlain ? data : encode(own(data), "data", this.#known));
   }
 
   /** Without a codec it is made at once: to wait for nothing costs as much as to write a small patch. */
@@ -283,9 +265,10 @@ function headerText<D extends object>(
     parentId,
     reason: state.reason,
     graph: state.graph?.name ?? "",
-    ...(previous !== parentId && { previous }),
-    ...(Number.isFinite(keep) && { keep }),
-    ...(codec && { codec }),
+    // JSON leaves out what is undefined.
+    previous: previous === parentId ? undefined : previous,
+    keep: Number.isFinite(keep) ? keep : undefined,
+    codec,
   };
   return JSON.stringify(header);
 }

@@ -122,7 +122,7 @@ function fromIndex(line: Buffer, number: number): Contents | undefined {
   const entries = index.lines.map(([sequence, length, snapshot]): Entry => {
     offset += length;
     const where = { file: number, inLog: false, offset: offset - length, length };
-    return { sequence, snapshot: snapshot === 1, ...where };
+    return { ...where, sequence, snapshot: snapshot === 1, broken: false };
   });
   return { entries, newest, after: index.after ?? "", corrupt: [] };
 }
@@ -146,7 +146,7 @@ function fromLines(bytes: Buffer, number: number, runId: string | undefined): Co
       if (!isRecord) throw corruptError("", "a record", "something else");
       const { header } = readRecord(text, "", runId ?? runIdOf(line.run));
       const snapshot = kind === "snapshot";
-      entries.push({ sequence, snapshot, ...where, ...(broken && !snapshot && { broken }) });
+      entries.push({ ...where, sequence, snapshot, broken: broken && !snapshot });
       after ??= previousOf(header);
       newest = header;
       broken = false;

@@ -30,7 +30,7 @@ export interface Entry extends Spot {
   readonly sequence: number;
   readonly snapshot: boolean;
   /** Whether the record that it is a patch to is lost. */
-  readonly broken?: boolean;
+  readonly broken: boolean;
   /** Its id, where it is known already. */
   readonly id?: string;
 }
@@ -65,12 +65,13 @@ export class Known {
   readonly #spoiled = new Set<Entry>();
 
   /** Takes a record in, if it counts. */
-  add(header: Link, where: Omit<Entry, "sequence">): boolean {
+  add(header: Link, where: Omit<Entry, "sequence" | "broken" | "id">): boolean {
     const { sequence, checkpointId: id, keep = Number.POSITIVE_INFINITY } = header;
     const follows = previousOf(header) === (this.head?.id ?? "");
     if (!follows && !(this.damaged && sequence > this.sequence)) return false;
-    const broken = !follows && !where.snapshot;
-    this.entries.push({ ...where, sequence, id, ...(broken && { broken }) });
+    const { file, inLog, offset, length, snapshot } = where;
+    const broken = !follows && !snapshot;
+    this.entries.push({ file, inLog, offset, length, sequence, snapshot, broken, id });
     this.head = { id, sequence, keep };
     this.sequence = Math.max(this.sequence, sequence);
     this.damaged = false;
@@ -124,7 +125,7 @@ export class Known {
     const end = this.entries.indexOf(entry);
     for (let from = end; from >= 0; from--) {
       const one = this.entries[from];
-      if (one === undefined || one.broken === true || this.#spoiled.has(one)) return undefined;
+      if (one === undefined || one.broken || this.#spoiled.has(one)) return undefined;
       if (one.snapshot) return this.entries.slice(from, end + 1);
     }
     return undefined;
@@ -164,5 +165,6 @@ export class RunView {
 
 /** The place of a record in the log. */
 export function entryAt({ kind, log, offset, length, sequence }: Line): Entry {
-  return { sequence, snapshot: kind === "snapshot", file: log, inLog: true, offset, length };
+  const snapshot = kind === "snapshot";
+  return { file: log, inLog: true, offset, length, sequence, snapshot, broken: false };
 }

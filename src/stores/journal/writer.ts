@@ -124,7 +124,7 @@ export class JournalWriter {
           }
           if (head !== undefined && known.head?.id !== head) return false;
           const line = deletionLine(runId, known.sequence, head);
-          await committer.append({ view, kind: "delete", line, place: undefined, builtOn: 0 });
+          await committer.append(view, { kind: "delete", line, place: undefined, builtOn: 0 });
         }
         throw this.#restless();
       }),
@@ -144,7 +144,7 @@ export class JournalWriter {
     const bytes = line.length;
     checkSize(state as unknown as State<object>, bytes);
     const builtOn = state.sequence;
-    const outcome = await committer.append({ view, kind, line, place, builtOn });
+    const outcome = await committer.append(view, { kind, line, place, builtOn });
     if (outcome === "stale") return undefined;
     if (outcome === "lost") {
       const known = await resolver.known(view);
