@@ -146,7 +146,10 @@ function toInfo(stats: BigIntStats): FileInfo {
   const kind: FileKind = stats.isFile() ? "file" : stats.isDirectory() ? "folder" : "other";
   return {
     kind,
-    id: `${stats.dev}:${stats.ino}`,
+    // Most who ask for the size don't ask for this, and a bigint is slow to write.
+    get id() {
+      return `${stats.dev}:${stats.ino}`;
+    },
     size: Number(stats.size),
     named: stats.nlink > 0n,
     modified: Number(stats.mtimeMs),

@@ -10,6 +10,7 @@ import { type Listing, list } from "./listing.js";
 import { headersOf } from "./record.js";
 import { discard } from "./removal.js";
 import type { Root } from "./root.js";
+import { Turns } from "./turns.js";
 
 /** How often a save looks again when what it built on was not there any more, and yet nobody else had saved. */
 const ATTEMPTS = 100;
@@ -44,8 +45,7 @@ export class RunWriter {
   #known: Known | undefined;
   /** A save that failed. Did it so at the very end, its file may be there all the same. */
   #tried: { readonly on: number; readonly checkpointId: string } | undefined;
-  #last: Promise<unknown> = Promise.resolve();
-  #waiting = 0;
+  readonly #turns = new Turns();
   #keep = Number.POSITIVE_INFINITY;
   #rotating = false;
 
@@ -58,19 +58,12 @@ export class RunWriter {
 
   /** Whether nothing is under way. */
   get idle(): boolean {
-    return this.#waiting === 0 && !this.#rotating;
+    return this.#turns.idle && !this.#rotating;
   }
 
   /** Runs one action at a time, in the order they came. */
-  async inTurn<T>(action: () => Promise<T>): Promise<T> {
-    this.#waiting++;
-    const result = this.#last.then(action);
-    this.#last = result.catch(() => {});
-    try {
-      return await result;
-    } finally {
-      this.#waiting--;
-    }
+  inTurn<T>(action: () => Promise<T>): Promise<T> {
+    return this.#turns.take(action);
   }
 
   /**

@@ -123,7 +123,7 @@ export class Committer {
     let items = batch;
     try {
       if (this.#flushFailed !== undefined) throw this.#flushFailed.error;
-      await log.ready();
+      if (!log.isReady) await log.ready();
       items = batch.filter((item) => {
         if (fits(item)) return true;
         item.settle("stale");

@@ -1,5 +1,6 @@
 import { type FileSystem, unless } from "../file/file-system.js";
 import { type OpenFile, openFile } from "../file/open-file.js";
+import { Turns } from "../file/turns.js";
 import { Damages, damageOf } from "./damages.js";
 import { judge } from "./judge.js";
 import { type Damage, faultOf, type Line, runKey, scan, toBuffer } from "./line.js";
@@ -42,7 +43,7 @@ export class Log {
   readonly #flush: { readonly durable: boolean; readonly each: boolean };
   #files: number[] = [];
   #active: Active | undefined;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
 
   /** @param flush - whether its files outlive a power cut, and each append does when it resolves. */
   constructor(fs: FileSystem, folder: LogFolder, flush: { durable: boolean; each: boolean }) {
@@ -89,9 +90,7 @@ export class Log {
 
   /** Does one thing at a time with the log. */
   inTurn<T>(action: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(action);
-    this.#last = result.catch(() => {});
-    return result;
+    return this.#turns.take(action);
   }
 
   /** Takes in what others have written. Only in turn. */
@@ -119,6 +118,11 @@ export class Log {
     const numbers = await this.#folder.numbers();
     this.#forget(this.#files.filter((number) => !numbers.includes(number)));
     await this.follow();
+  }
+
+  /** Whether the file that is written to is open. */
+  get isReady(): boolean {
+    return this.#active?.writer !== undefined;
   }
 
   /** Makes ready to append: the file is there for good, and open. Only in turn. */

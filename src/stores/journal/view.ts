@@ -1,3 +1,4 @@
+import { Turns } from "../file/turns.js";
 import { type Line, runIdOf } from "./line.js";
 import { previousOf, type RecordHeader } from "./record.js";
 
@@ -148,7 +149,7 @@ export class RunView {
   /** Records that could not be written, so it seemed, each with the sequence it was built on. */
   readonly unsure = new Map<string, number>();
 
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
 
   constructor(key: string) {
     this.key = key;
@@ -157,9 +158,7 @@ export class RunView {
 
   /** Does one thing at a time with the run. */
   inTurn<T>(action: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(action);
-    this.#last = result.catch(() => {});
-    return result;
+    return this.#turns.take(action);
   }
 }
 

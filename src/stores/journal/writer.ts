@@ -28,13 +28,19 @@ export interface WriterSettings {
   readonly checkSize: (state: State<object>, bytes: number) => void;
 }
 
+/** Where a State comes from. */
+interface Origin {
+  /** The newest record of its run when it was saved or loaded. */
+  readonly head: string;
+  /** What was written of it; unknown of one that was loaded. */
+  readonly base: Base | undefined;
+}
+
 /** Writes the records of runs. */
 export class JournalWriter {
   readonly #settings: WriterSettings;
-  /** The States that were saved, each with its record, for as long as somebody builds on it. */
-  readonly #bases = new WeakMap<Saved, Base>();
-  /** The newest record of its run that a State was saved as, or loaded beside. */
-  readonly #heads = new WeakMap<Saved, string>();
+  /** What is known of a State that was saved or loaded, for as long as somebody builds on it. */
+  readonly #origins = new WeakMap<Saved, Origin>();
   /** Makes the ids of this store's checkpoints different from any other's. */
   #id: string | undefined;
   #saves = 0;
@@ -45,7 +51,7 @@ export class JournalWriter {
 
   /** Remembers which record was the newest of its run when a State was loaded. */
   loaded<D extends object>(state: State<D>, head: string): void {
-    this.#heads.set(State.recordOf(state), head);
+    this.#origins.set(State.recordOf(state), { head, base: undefined });
   }
 
   /**
@@ -139,23 +145,25 @@ export class JournalWriter {
     after = State.recordOf(state),
   ): Promise<State<D> | undefined> {
     const { codec, committer, resolver, checkSize } = this.#settings;
-    const encoding = codec.encode(state, place, this.#bases.get(after));
+    const encoding = codec.encode(state, place, this.#origins.get(after)?.base);
     const { kind, line, base } = encoding instanceof Promise ? await encoding : encoding;
     const bytes = line.length;
     checkSize(state as unknown as State<object>, bytes);
     const builtOn = state.sequence;
-    const outcome = await committer.append(view, { kind, line, place, builtOn });
+    const appending = committer.append(view, { kind, line, place, builtOn });
+    // While that is under way.
+    const { checkpointId, sequence } = place;
+    const saved: Saved = { checkpointId, sequence, bytes };
+    this.#origins.set(saved, { head: checkpointId, base });
+    const result = state.savedAs(saved);
+    const outcome = await appending;
     if (outcome === "stale") return undefined;
     if (outcome === "lost") {
       const known = await resolver.known(view);
       throw new CheckpointConflictError(view.runId, builtOn, known.sequence);
     }
     view.unsure.clear();
-    const { checkpointId, sequence } = place;
-    const saved: Saved = { checkpointId, sequence, bytes };
-    this.#bases.set(saved, base);
-    this.#heads.set(saved, checkpointId);
-    return state.savedAs(saved);
+    return result;
   }
 
   #newId(): string {
@@ -170,7 +178,7 @@ export class JournalWriter {
     const newest = known.head?.id ?? "";
     // Where the newest record is known that it was built on, a run that was deleted and has come to
     // the same sequence again is seen to be another.
-    const head = this.#heads.get(record) ?? newest;
+    const head = this.#origins.get(record)?.head ?? newest;
     const same = known.sequence === record.sequence && newest === head;
     return same || unsure.get(newest) === record.sequence;
   }
