@@ -20,7 +20,7 @@ export async function run() {
 }
 
 function alone(kilobytes) {
-  const steps = kilobytes < 1000 ? 200 : 40;
+  const steps = kilobytes < 1000 ? 1000 : 40;
   const isGoal = kilobytes === 10 || kilobytes === 100;
   return compare({
     title: `one run, a state of ${kilobytes} KB, one message replaced per step (${steps} steps)`,
@@ -68,7 +68,7 @@ function alone(kilobytes) {
 
 function together(kilobytes) {
   const runs = 100;
-  const steps = kilobytes < 100 ? 3000 : 1000;
+  const steps = kilobytes < 1000 ? 10_000 : 1000;
   // What writes a hundred megabytes for one step of all runs is measured by less.
   const isHuge = kilobytes === 1000;
   return compare({
@@ -91,7 +91,7 @@ function together(kilobytes) {
       isBuilt && {
         name: "waymark, JournalStore, one run",
         role: "reference",
-        ...microsPerStep("journal", 200, { kilobytes }),
+        ...microsPerStep("journal", isHuge ? 40 : 1000, { kilobytes }),
         goals: isHuge ? [] : [{ id: "P5", times: "ours", atLeast: 10 }],
       },
       isBuilt &&
@@ -103,7 +103,7 @@ function together(kilobytes) {
       !isHuge && {
         name: "LMDB, all of it, flushed",
         role: "peer",
-        ...microsPerStep("lmdb", steps, { kilobytes, runs }),
+        ...microsPerStep("lmdb", 1000, { kilobytes, runs }),
       },
       !isHuge && {
         name: sqlite,
