@@ -14,7 +14,9 @@ export function conversation(kilobytes) {
 /** What a step changes in it: the counter and one message, in turn. */
 export function replaceOne({ n, messages }) {
   const next = n + 1;
-  return { n: next, messages: messages.with(next % messages.length, message(next)) };
+  const list = [...messages];
+  list[next % list.length] = message(next);
+  return { n: next, messages: list };
 }
 
 export function message(n) {

@@ -1,5 +1,10 @@
 import { basename, dirname } from "node:path";
-import { type FileInfo, type FileSystem, type Head, unless } from "../stores/file/file-system.js";
+import {
+  type Extract,
+  type FileInfo,
+  type FileSystem,
+  unless,
+} from "../stores/file/file-system.js";
 import { type Change, type Crash, crashesOf } from "./crash-points.js";
 import { type FileNode, type FolderNode, type Node, newFolder } from "./disk.js";
 
@@ -280,18 +285,27 @@ class MountedDisk implements FileSystem {
     this.#disk.remove(path, "file");
   }
 
-  async heads(paths: readonly string[], length: number): Promise<(Head | undefined)[]> {
-    const heads: (Head | undefined)[] = [];
+  async heads(paths: readonly string[], length: number): Promise<(Extract | undefined)[]> {
+    const heads: (Extract | undefined)[] = [];
     for (const path of paths) {
       await this.#gate("heads", path);
-      try {
-        const bytes = bytesOf(this.#disk.find(path));
-        heads.push({ bytes: bytes.slice(0, length), size: bytes.length });
-      } catch {
-        heads.push(undefined);
-      }
+      heads.push(this.#extract(path, (bytes) => bytes.slice(0, length)));
     }
     return heads;
+  }
+
+  async end(path: string, length: number): Promise<Extract | undefined> {
+    await this.#gate("end", path);
+    return this.#extract(path, (bytes) => bytes.slice(-length));
+  }
+
+  #extract(path: string, cut: (bytes: Uint8Array) => Uint8Array): Extract | undefined {
+    try {
+      const bytes = bytesOf(this.#disk.find(path));
+      return { bytes: cut(bytes), size: bytes.length };
+    } catch {
+      return undefined;
+    }
   }
 
   #info(node: Node): FileInfo {

@@ -13,8 +13,8 @@ export interface FileInfo {
   readonly modified: number;
 }
 
-/** The beginning of a file, and how long the whole is. */
-export interface Head {
+/** The beginning or the end of a file, and how long the whole is. */
+export interface Extract {
   readonly bytes: Uint8Array;
   readonly size: number;
 }
@@ -72,7 +72,9 @@ export interface FileSystem {
   unlink(path: string): Promise<void>;
 
   /** The beginnings of many files; `undefined` for what is gone or is no file. */
-  heads(paths: readonly string[], length: number): Promise<(Head | undefined)[]>;
+  heads(paths: readonly string[], length: number): Promise<(Extract | undefined)[]>;
+  /** The end of a file; `undefined` when it is gone or is no file. */
+  end(path: string, length: number): Promise<Extract | undefined>;
 }
 
 /** The code of a file system's error, such as `ENOENT`; `""` for anything else. */

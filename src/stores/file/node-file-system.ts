@@ -1,7 +1,13 @@
 import * as fs from "node:fs";
 import { type BigIntStats, constants } from "node:fs";
 import { promisify } from "node:util";
-import { codeOf, type FileInfo, type FileKind, type FileSystem, type Head } from "./file-system.js";
+import {
+  codeOf,
+  type Extract,
+  type FileInfo,
+  type FileKind,
+  type FileSystem,
+} from "./file-system.js";
 import { isLiving, ownerName } from "./process.js";
 
 // Callbacks and plain descriptors: `fs/promises` makes a save about a tenth slower.
@@ -112,27 +118,37 @@ export class NodeFileSystem implements FileSystem {
   }
 
   /** Blocking calls, a slice of time at a go: four times as fast as others for what is in the cache. */
-  async heads(paths: readonly string[], length: number): Promise<(Head | undefined)[]> {
-    const found: (Head | undefined)[] = [];
+  async heads(paths: readonly string[], length: number): Promise<(Extract | undefined)[]> {
+    const found: (Extract | undefined)[] = [];
     let started = performance.now();
     for (const path of paths) {
-      found.push(headOf(path, length));
+      found.push(extractOf(path, () => 0, length));
       if (performance.now() - started < SLICE) continue;
       await new Promise((resolve) => setImmediate(resolve));
       started = performance.now();
     }
     return found;
   }
+
+  /** Blocking for the same reason. */
+  async end(path: string, length: number): Promise<Extract | undefined> {
+    return extractOf(path, (size) => Math.max(0, size - length), length);
+  }
 }
 
-function headOf(path: string, length: number): Head | undefined {
+/** @param from - where to begin, by the size of the file. */
+function extractOf(
+  path: string,
+  from: (size: number) => number,
+  length: number,
+): Extract | undefined {
   let file: number | undefined;
   try {
     file = fs.openSync(path, READ);
     const stats = fs.fstatSync(file);
     if (!stats.isFile()) return undefined;
     const bytes = Buffer.allocUnsafe(Math.min(length, stats.size));
-    const count = fs.readSync(file, bytes, 0, bytes.length, 0);
+    const count = fs.readSync(file, bytes, 0, bytes.length, from(stats.size));
     return { bytes: bytes.subarray(0, count), size: stats.size };
   } catch (error) {
     if (["ENOENT", "ELOOP"].includes(codeOf(error))) return undefined;

@@ -14,7 +14,7 @@ import { faultOf, type LineKind, partsOf, toLine } from "./line.js";
 const FORMAT = 1;
 
 /** So many bytes of patches are read to load a State without a thought, however small it is. */
-const ALWAYS_READ = 32 * 1024;
+const ALWAYS_READ = 16 * 1024;
 
 /** What a record says of itself in clear, also when it is encrypted. */
 export interface RecordHeader extends DocumentHeader {
@@ -83,7 +83,7 @@ export class RecordCodec {
    * - there is no base, or the run's newest record is another one;
    * - there are `snapshotEvery` patches since the last snapshot;
    * - this patch is larger than the last snapshot was;
-   * - this patch and those since the last snapshot are together larger than it was, and than 32 KB.
+   * - this patch and those since the last snapshot are together larger than it was, and than 16 KB.
    *
    * So what is read to load a State is at most about twice its size, and snapshots at most double
    * what is written.

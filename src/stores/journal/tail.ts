@@ -1,6 +1,5 @@
 import type { State } from "../../state/state.js";
 import type { FileSystem } from "../file/file-system.js";
-import { withFile } from "../file/open-file.js";
 import { faultOf, type Line, runKey, scanBack, toBuffer } from "./line.js";
 import type { LogFolder } from "./log-folder.js";
 import type { Loaded } from "./reader.js";
@@ -34,29 +33,32 @@ export class Tail {
     const number = (await this.#folder.numbers()).at(-1);
     if (number === undefined) return undefined;
     const path = this.#folder.file(number);
-    const records = await withFile(this.#fs, path, async (file, size) => {
-      for (const window of WINDOWS) {
-        const from = Math.max(0, size - window);
-        const bytes = toBuffer(await this.#fs.read(file, size - from, from));
-        const found = newestIn(bytes, runId, path);
-        if (found !== undefined || from === 0) return found;
-      }
-      return undefined;
-    });
+    const records = await this.#newest(path, runId);
     if (records === undefined) return undefined;
     const state: State<D> = await this.#codec.decode(records.chain, path);
     const { checkpointId, sequence } = state;
     const saved = state.savedAs({ checkpointId, sequence, bytes: records.bytes });
     return { state: saved, head: checkpointId };
   }
+
+  async #newest(path: string, runId: string): Promise<Newest | undefined> {
+    for (const window of WINDOWS) {
+      // Whoever reads the whole log tells what is wrong.
+      const end = await this.#fs.end(path, window).catch(() => undefined);
+      const found = end && newestIn(toBuffer(end.bytes), runId, path);
+      if (found !== undefined || end === undefined || end.size <= window) return found;
+    }
+    return undefined;
+  }
 }
 
 /** The records that make up the newest State of a run, from a snapshot on, and how long the last of them is. */
-function newestIn(
-  bytes: Buffer,
-  runId: string,
-  where: string,
-): { chain: Read[]; bytes: number } | undefined {
+interface Newest {
+  readonly chain: readonly Read[];
+  readonly bytes: number;
+}
+
+function newestIn(bytes: Buffer, runId: string, where: string): Newest | undefined {
   const key = runKey(runId);
   const textOf = ({ offset, length }: Line): Buffer => bytes.subarray(offset, offset + length);
   const lines: Line[] = [];

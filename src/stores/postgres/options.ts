@@ -15,7 +15,7 @@ export interface PostgresStoreOptions {
   /**
    * At the latest, every so many checkpoints of a run are written whole; 256 by default, 1 for all of
    * them. Sooner when what changed since the last whole one comes to more than that one, and to
-   * more than 32 KB: so to load a State about twice its size is read at most.
+   * more than 16 KB: so to load a State about twice its size is read at most.
    */
   readonly snapshotEvery?: number;
   /** Which finished runs to remove, in the background, about once an hour while runs are saved; none by default. */
