@@ -75,12 +75,11 @@ async function langgraph(data) {
 
 async function waymark(data) {
   const { State } = await import("../../dist/index.js");
-  const { decodeState } = await import("../../dist/state/json.js");
   const state = saved(State, data);
   const text = JSON.stringify(state);
   return {
     encode: () => JSON.stringify(state.toJSON()),
-    decode: () => State.fromFields(decodeState(JSON.parse(text))),
+    decode: () => State.fromJSON(text),
   };
 }
 

@@ -7,8 +7,8 @@ import { epilogue, examplesOf } from "./help.js";
 import type { Io } from "./io.js";
 import { Printer } from "./output/printer.js";
 import { plainLines } from "./output/text.js";
+import { manifest } from "./package.js";
 import { Values } from "./values.js";
-import { version } from "./version.js";
 
 /**
  * The `waymark` command.
@@ -33,7 +33,7 @@ async function run(argv: readonly string[], io: Io): Promise<number> {
   const program = new Commander("waymark")
     .description("See, check, compare, repair and continue runs.")
     .usage("<command> [arguments] [options]")
-    .version(version(), "--version", "print the version")
+    .version(manifest().version, "--version", "print the version")
     .helpOption("--help", "print this help")
     .commandsGroup(`${groupOf("completion")}:`)
     .helpCommand("help [command]", "print the help of a command")

@@ -27,7 +27,7 @@ export interface DocumentHeader {
   /** The name of the graph; `""` for a State that no graph has run. */
   readonly graph: string;
   /** What was done to the state; absent when it stands there in clear. */
-  readonly codec?: CodecRecord | undefined;
+  readonly codec?: CodecRecord;
 }
 
 /** The header in this text; `undefined` when it is none. */

@@ -1,7 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { build } from "esbuild";
 
 const project = join(import.meta.dirname, "../..");
 
@@ -13,26 +12,14 @@ export interface Built {
   readonly script: string;
 }
 
-/**
- * Builds the package into a folder of its own, where it is found by its name. Each file for itself, as
- * tsc does, so that what is loaded is what a user's process loads; by esbuild, as it takes a tenth of the time.
- */
-export async function buildPackage(): Promise<Built> {
+/** Builds the package into a folder of its own, where it is found by its name. */
+export function buildPackage(): Built {
   const folder = mkdtempSync(join(project, "node_modules/.waymark-cli-"));
   const modules = join(folder, "node_modules");
   const installed = join(modules, "waymark");
   mkdirSync(installed, { recursive: true });
-  const source = join(project, "src");
-  const files = readdirSync(source, { recursive: true, encoding: "utf8" });
-  await build({
-    entryPoints: files.filter((name) => name.endsWith(".ts")).map((name) => join(source, name)),
-    outdir: join(installed, "dist"),
-    outbase: source,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    logLevel: "error",
-  });
+  const script = join(project, ".ci/build.mjs");
+  execFileSync(process.execPath, [script, installed, "--no-types"]);
   cpSync(join(project, "package.json"), join(installed, "package.json"));
   for (const name of ["commander", "immer", "jiti", "mitt", "uuid", "pg", "@electric-sql/pglite"]) {
     mkdirSync(dirname(join(modules, name)), { recursive: true });

@@ -10,7 +10,8 @@ let built: Built;
 let databases: Databases;
 
 beforeAll(async () => {
-  [built, databases] = await Promise.all([buildPackage(), startDatabases()]);
+  built = buildPackage();
+  databases = await startDatabases();
 });
 
 afterAll(async () => {

@@ -50,7 +50,7 @@ describe("in a terminal", () => {
   let rc: string;
 
   beforeAll(async () => {
-    built = await buildPackage();
+    built = buildPackage();
     folder = join(built.folder, "project");
     mkdirSync(folder);
     writeFileSync(join(folder, "waymark.config.mjs"), graph);

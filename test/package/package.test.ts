@@ -25,13 +25,7 @@ beforeAll(() => {
   for (const file of ["package.json", "README.md", "CHANGELOG.md", "LICENSE", "guide"]) {
     cpSync(join(root, file), join(source, file), { recursive: true });
   }
-  run(process.execPath, [
-    join(root, "node_modules/typescript/bin/tsc"),
-    "-p",
-    join(root, "tsconfig.build.json"),
-    "--outDir",
-    join(source, "dist"),
-  ]);
+  run(process.execPath, [join(root, ".ci/build.mjs"), source]);
   run("npm", ["pack", "--silent", "--pack-destination", folder], source);
   const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz")) ?? "";
   const installed = join(app, "node_modules/waymark");
@@ -76,6 +70,15 @@ describe("the packed package", () => {
     expect(run(process.execPath, ["entries.mjs"], app).trim().split("\n")).toEqual(
       entries.map((name) => `${name} true`),
     );
+  });
+
+  test("calls its classes and functions by the names they are exported by", () => {
+    const script = `
+      const misnamed = Object.entries(await import("waymark")).filter(
+        ([name, value]) => typeof value === "function" && value.name !== name);
+      console.log(JSON.stringify(misnamed.map(([name]) => name)));`;
+    writeFileSync(join(app, "names.mjs"), script);
+    expect(JSON.parse(run(process.execPath, ["names.mjs"], app))).toEqual([]);
   });
 
   test("does what the ten-minute page says, word by word", () => {

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { dirname, extname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { problem } from "../exit.js";
+import { entryUrl, manifest } from "../package.js";
 
 const typescript = new Set([".ts", ".mts", ".cts", ".tsx"]);
 
@@ -40,15 +40,9 @@ function cacheFor(file: string): string | false {
   }
 }
 
-interface Manifest {
-  readonly name: string;
-  readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
-}
-
 /** The entry points of this copy of waymark, by the names that others import them by. */
 async function ownModules(): Promise<Record<string, unknown>> {
-  const manifest = new URL("../../../package.json", import.meta.url);
-  const { name, exports } = JSON.parse(await readFile(manifest, "utf8")) as Manifest;
+  const { name, exports } = manifest();
   const loaded = Object.entries(exports).map(async ([entry, target]) => {
     if (typeof target === "string") return [];
     try {
@@ -60,10 +54,4 @@ async function ownModules(): Promise<Record<string, unknown>> {
     }
   });
   return Object.fromEntries((await Promise.all(loaded)).flat());
-}
-
-/** The file of an entry point, built or not, as this file is. */
-function entryUrl(target: string): string {
-  const path = target.replace("./dist/", "../../").replace(/\.js$/, extname(import.meta.url));
-  return new URL(path, import.meta.url).href;
 }

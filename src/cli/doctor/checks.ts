@@ -6,8 +6,8 @@ import { isLiving } from "../../stores/file/process.js";
 import type { Context } from "../context.js";
 import { explain } from "../exit.js";
 import { bytes, count } from "../output/units.js";
+import { manifest } from "../package.js";
 import type { OpenStore } from "../store/open.js";
-import { version } from "../version.js";
 
 /** What was found out about one thing. */
 export interface Check {
@@ -31,7 +31,7 @@ export function versions(): readonly Check[] {
     return version === undefined ? [] : [`${name} ${version}`];
   });
   return [
-    { name: "waymark", state: "info", text: version() },
+    { name: "waymark", state: "info", text: manifest().version },
     {
       name: "node",
       state: isOld ? "problem" : "ok",

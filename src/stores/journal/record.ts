@@ -19,9 +19,9 @@ const ALWAYS_READ = 16 * 1024;
 /** What a record says of itself in clear, also when it is encrypted. */
 export interface RecordHeader extends DocumentHeader {
   /** The record of this run that comes before it; absent when that is `parentId`. */
-  readonly previous?: string | undefined;
+  readonly previous?: string;
   /** How many records of the run to keep from this one on; absent for all. */
-  readonly keep?: number | undefined;
+  readonly keep?: number;
 }
 
 /** The record that a State is saved as, and what it comes after. */
@@ -253,7 +253,7 @@ function headerText<D extends object>(
   { sequence, checkpointId, parentId, previous, keep }: Place,
   codec: CodecRecord | undefined,
 ): string {
-  const header: RecordHeader = {
+  const header: { [K in keyof RecordHeader]: RecordHeader[K] | undefined } = {
     runId: state.runId,
     sequence,
     format: FORMAT,

@@ -1,0 +1,24 @@
+import { readFileSync } from "node:fs";
+import { extname } from "node:path";
+
+/** What package.json says of this package. */
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
+}
+
+// This file is two levels down, in src/ and in dist/.
+const root = new URL("../../", import.meta.url);
+
+/** This package's own package.json. */
+export function manifest(): Manifest {
+  return JSON.parse(readFileSync(new URL("package.json", root), "utf8")) as Manifest;
+}
+
+/** The file of an entry point; its source, where this runs from the source. */
+export function entryUrl(target: string): string {
+  const extension = extname(import.meta.url);
+  const path = extension === ".js" ? target : target.replace("/dist/", "/src/");
+  return new URL(path.replace(/\.js$/, extension), root).href;
+}
