@@ -54,7 +54,7 @@ function alone(url, kilobytes) {
 
 function together(url, kilobytes) {
   const runs = 100;
-  const steps = 5000;
+  const steps = 10_000;
   return compare({
     title: `${runs} runs at once, a state of ${kilobytes} KB each (${steps} steps together)`,
     unit: "µs/step",

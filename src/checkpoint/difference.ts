@@ -134,9 +134,9 @@ function collectItems(
     collectAt(start, before[start], after[start], place, changes);
     return;
   }
-  const had =
-    start < oldEnd && start < newEnd ? new Set(before.slice(start, oldEnd).map(nameOf)) : undefined;
-  const has = had && new Set(after.slice(start, newEnd).map(nameOf));
+  const isMixed = start < oldEnd && start < newEnd;
+  const had = isMixed ? namesIn(before, start, oldEnd) : undefined;
+  const has = isMixed ? namesIn(after, start, newEnd) : undefined;
   let old = start;
   let at = start;
   while (old < oldEnd && at < newEnd) {
@@ -168,6 +168,13 @@ function isSame(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (!Array.isArray(one) || !Array.isArray(other)) return false;
   return one.length === 2 && other.length === 2 && one[0] === other[0] && one[1] === other[1];
+}
+
+/** The names of some items. Not by `slice`, which is slow on what is frozen. */
+function namesIn(items: readonly unknown[], start: number, end: number): Set<unknown> {
+  const names = new Set<unknown>();
+  for (let at = start; at < end; at++) names.add(nameOf(items[at]));
+  return names;
 }
 
 /** What tells an item from others: an entry of a Map by its key, any other by itself. */
