@@ -10,6 +10,7 @@ const close = promisify(fs.close);
 const write = promisify(fs.write);
 const fsync = promisify(fs.fsync);
 const rename = promisify(fs.rename);
+const unlink = promisify(fs.unlink);
 const readFile = promisify(fs.readFile);
 
 let folder;
@@ -18,19 +19,31 @@ export function prepare({ load = false }) {
   if (!load || folder === undefined) folder = newFolder();
 }
 
-/** The floor of a file store: each state as JSON, to a file of its own that survives a power cut; or read back. */
-export function run(steps, { kilobytes, load = false }) {
-  return load ? loads(steps, kilobytes) : saves(steps, kilobytes);
+/**
+ * The floor of a file store: each state as JSON, to a file of its own that survives a power cut; or read back.
+ * @param {number} steps
+ * @param {object} options
+ * @param {number} options.kilobytes the size of a state
+ * @param {number} [options.keep] how many files to keep; the others are removed on the side
+ * @param {boolean} [options.load] read one back
+ */
+export function run(steps, { kilobytes, keep = steps, load = false }) {
+  return load ? loads(steps, kilobytes) : saves(steps, kilobytes, keep);
 }
 
-async function saves(steps, kilobytes) {
+async function saves(steps, kilobytes, keep) {
   let state = conversation(kilobytes);
+  let removing;
   while (state.n < steps) {
     state = replaceOne(state);
     await save(state);
+    if (state.n > keep) removing = unlink(pathOf(state.n - keep));
   }
+  await removing;
   return state.n;
 }
+
+const pathOf = (n) => join(folder, `checkpoint_${String(n).padStart(4, "0")}.json`);
 
 async function save(state) {
   const temporary = join(folder, "temporary");
@@ -38,7 +51,7 @@ async function save(state) {
   await write(file, JSON.stringify(state));
   await fsync(file);
   await close(file);
-  await rename(temporary, join(folder, `checkpoint_${String(state.n).padStart(4, "0")}.json`));
+  await rename(temporary, pathOf(state.n));
   const directory = await open(folder, "r");
   await fsync(directory);
   await close(directory);

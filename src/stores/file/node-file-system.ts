@@ -26,6 +26,8 @@ const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 /** How long reading many heads may keep everybody else waiting, in milliseconds. */
 const SLICE = 1;
+/** How much is written without waiting for a turn of the thread pool, in bytes. */
+const LITTLE = 128 * 1024;
 const exact = { bigint: true } as const;
 
 /** The file system of Node. */
@@ -58,8 +60,12 @@ export class NodeFileSystem implements FileSystem {
     return process.platform === "win32" ? undefined : open(path, constants.O_RDONLY);
   }
 
+  /** Blocking where there is little to write: that only goes to memory, what takes time is to sync it. */
   async write(file: number, bytes: Uint8Array): Promise<void> {
-    for (let offset = 0; offset < bytes.length; ) offset += await write(file, bytes, offset);
+    const isLittle = bytes.length <= LITTLE;
+    for (let offset = 0; offset < bytes.length; ) {
+      offset += isLittle ? fs.writeSync(file, bytes, offset) : await write(file, bytes, offset);
+    }
   }
 
   async append(file: number, bytes: Uint8Array): Promise<void> {
