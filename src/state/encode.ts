@@ -17,6 +17,7 @@ import { show } from "../errors.js";
 import { errorFields, errorType } from "./error-value.js";
 import {
   fieldOf,
+  isBuiltIn,
   isIndex,
   isPlain,
   isPlainObject,
@@ -26,6 +27,7 @@ import {
   MAX_DIGITS,
   MAX_LENGTH,
   setKey,
+  symbolOf,
   tooDeep,
 } from "./own.js";
 import { below, named, Refusal } from "./refusal.js";
@@ -81,21 +83,22 @@ function encodeAt(value: unknown, above: Above): unknown {
 
 function encodeObject(value: object, above: Above): unknown {
   const prototype: unknown = Object.getPrototypeOf(value);
+  const registered = registeredData(value, prototype);
+  if (registered !== undefined) {
+    return { $type: [registered[0], encodeAt(registered[1], above)] };
+  }
+  const symbol = symbolOf(value);
+  if (symbol !== undefined && isHeld(value, prototype)) {
+    throw new Refusal(`has the key ${String(symbol)}: keys must be strings`);
+  }
   if (Array.isArray(value)) {
     if (prototype === Array.prototype) return encodeArray(value, above);
     throw new Refusal("is an array of a class of its own: copy it into a plain array");
   }
   if (isPlainObject(value)) {
-    const symbol = Object.getOwnPropertySymbols(value)[0];
-    if (symbol !== undefined)
-      throw new Refusal(`has the key ${String(symbol)}: keys must be strings`);
     const keys = Object.keys(value);
     const fields = encodeFields(value, keys, above);
     return looksTagged(keys) ? { $object: fields } : fields;
-  }
-  const registered = registeredData(value, prototype);
-  if (registered !== undefined) {
-    return { $type: [registered[0], encodeAt(registered[1], above)] };
   }
   const field = fieldOf(value, prototype);
   if (field !== undefined) {
@@ -128,6 +131,17 @@ function encodeObject(value: object, above: Above): unknown {
   }
   throw new Refusal(
     `is ${show(value)}, which a checkpoint can't hold: put plain data into the State, or register its class`,
+  );
+}
+
+/** Whether a checkpoint can hold such a value, but for keys that it must not have. */
+function isHeld(value: object, prototype: unknown): boolean {
+  return (
+    Array.isArray(value) ||
+    isPlainObject(value) ||
+    isBuiltIn(prototype) ||
+    value instanceof Error ||
+    typedArrayName(value) !== undefined
   );
 }
 

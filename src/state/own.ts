@@ -170,6 +170,7 @@ function ownArray(
   before: unknown,
 ): unknown {
   if (Object.getPrototypeOf(value) !== Array.prototype || value.length > MAX_LENGTH) return value;
+  if (symbolOf(value) !== undefined) return value;
   if (value.length > SPARSE_LENGTH && isSparse(value)) return ownSparse(value, depth, copies);
   const copy = value.slice();
   copies?.set(value, copy);
@@ -284,7 +285,7 @@ function ownObject(
     }
     known = join(known, knownOf(kept));
   }
-  if (Object.getOwnPropertySymbols(copy).length > 0) known |= OPAQUE;
+  if (symbolOf(copy) !== undefined) known |= OPAQUE;
   return keep(value, copy, same, known);
 }
 
@@ -305,14 +306,26 @@ const builtIns: ReadonlySet<unknown> = new Set(
   [Date, Map, Set, RegExp, URL, ArrayBuffer].map((type) => type.prototype as unknown),
 );
 
+/** A symbol that is a key of a value; a checkpoint can't hold it. Those of a URL are Node's own. */
+export function symbolOf(value: object): symbol | undefined {
+  return Object.getPrototypeOf(value) === URL.prototype
+    ? undefined
+    : Object.getOwnPropertySymbols(value)[0];
+}
+
+/** Whether instances of a class have a tag of their own. */
+export function isBuiltIn(prototype: unknown): boolean {
+  return builtIns.has(prototype);
+}
+
 /** A field that somebody gave to a Date, a Map or the like: a checkpoint can't hold it. */
 export function fieldOf(value: object, prototype: unknown): string | undefined {
-  return builtIns.has(prototype) ? Object.keys(value)[0] : undefined;
+  return isBuiltIn(prototype) ? Object.keys(value)[0] : undefined;
 }
 
 function ownExotic(value: object, depth: number, copies: Copies | undefined): unknown {
   const prototype: unknown = Object.getPrototypeOf(value);
-  if (fieldOf(value, prototype) !== undefined) return value;
+  if (fieldOf(value, prototype) !== undefined || symbolOf(value) !== undefined) return value;
   switch (prototype) {
     case Date.prototype: {
       const date = value as Date;

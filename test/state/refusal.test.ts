@@ -65,7 +65,14 @@ describe("what a checkpoint can't hold is refused with its path", () => {
     ],
     ["an array with what looks like an index", withKey([1], "01"), /with the key "01"/],
     ["an array with a number too high for an index", withKey([1], "4294967295"), /with the key/],
-    ["an object with a symbol as key", { [Symbol("id")]: 1 }, /has the key Symbol\(id\)/],
+    ...[{}, [1], new Date(0), new Map(), new Set(), new Error("x"), new Uint8Array(2)].map(
+      (value): [string, unknown, RegExp] => [
+        `${value.constructor.name} with a symbol as key`,
+        withKey(value, Symbol("id")),
+        /has the key Symbol\(id\)/,
+      ],
+    ),
+    ["an instance with a symbol as key", withKey(new Order(), Symbol("id")), /is a Order/],
   ])("%s", (_, bad, message) => {
     const paths: readonly [object, string][] = [
       [{ bad }, "data.bad"],
