@@ -155,14 +155,13 @@ function load() {
   return compare({
     title: "load a state of 10 KB and find the next node, after 1,000 steps, as a new process",
     unit: "µs",
-    rounds: 5,
-    warmUp: 1,
+    rounds: 9,
     contenders: [
-      { name: raw, role: "floor", ...microsPerStep("raw-files", 50, { kilobytes, load: true }) },
+      { name: raw, role: "floor", ...microsPerStep("raw-files", 100, { kilobytes, load: true }) },
       {
         name: ours,
         role: "ours",
-        ...microsPerStep("journal", 50, { kilobytes, what: "load", saved: 1000 }),
+        ...microsPerStep("journal", 100, { kilobytes, what: "load", saved: 1000 }),
         goals: [
           { id: "P9", atMost: 5000 },
           { id: "P9", times: raw, atMost: 3 },
