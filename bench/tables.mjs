@@ -27,7 +27,7 @@ const shown = [
   ["a step saved in the journal, synced", "journal", /^one run, a state of 10 KB/],
   ["the same with 100 KB", "journal", /^one run, a state of 100 KB/],
   [
-    "100 runs at once in the journal (LangGraph.js: one)",
+    "100 runs at once in the journal",
     "journal",
     /^100 runs at once, a state of 10 KB/,
   ],
