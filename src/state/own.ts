@@ -1,6 +1,7 @@
 import type { Immutable } from "immer";
 import { errorFields, errorType, isPlainError, makeError, setErrorField } from "./error-value.js";
 import { freezeDate, freezeMap, freezeSet, isGuarded } from "./guards.js";
+import { isOverflow } from "./refusal.js";
 import { isRegistered } from "./registered-types.js";
 import { typedArrayName } from "./typed-arrays.js";
 
@@ -140,9 +141,22 @@ export function own<T>(value: T, before?: unknown): Immutable<T> {
   try {
     return ownAt(value, 0, undefined, before) as Immutable<T>;
   } catch (error) {
-    if (error !== perhapsCycle) throw error;
-    return ownAt(value, 0, new Map()) as Immutable<T>;
+    return (error === perhapsCycle ? ownDeep(value) : unlessDeep(error, value)) as Immutable<T>;
   }
+}
+
+function ownDeep(value: object): unknown {
+  try {
+    return ownAt(value, 0, new Map());
+  } catch (error) {
+    return unlessDeep(error, value);
+  }
+}
+
+/** What is too deep for the stack is kept as it is, like what is too deep for a checkpoint. */
+function unlessDeep(error: unknown, value: object): unknown {
+  if (isOverflow(error)) return value;
+  throw error;
 }
 
 type Copies = Map<object, object>;

@@ -240,3 +240,35 @@ test("a bigint is saved up to its limit of digits, and refused above", () => {
   const error = thrown(() => longer.toJSON(), SerializationError);
   expect(error.message).toContain("is a bigint of 100001 digits: a checkpoint holds up to 100000");
 });
+
+/** Does something when the stack has room for about so many more calls. */
+function withRoomFor(calls: number, action: () => void): void {
+  let depth = 0;
+  const dive = (levels: number): void => {
+    depth++;
+    if (levels > 0) dive(levels - 1);
+    else action();
+  };
+  expect(() => dive(Number.POSITIVE_INFINITY)).toThrow(RangeError);
+  dive(depth - calls);
+}
+
+test.each([1000, 2000, 4000])("a stack with room for %i calls is never overrun", (calls) => {
+  const errors = nested(900, (cause) => new Error("x", { cause }));
+  const text = JSON.stringify(State.create({ errors }));
+  const outcomes: unknown[] = [];
+  const attempt = (action: () => unknown): void => {
+    try {
+      action();
+    } catch (error) {
+      outcomes.push(error);
+    }
+  };
+  withRoomFor(calls, () => {
+    attempt(() => State.create({ errors }).toJSON());
+    attempt(() => State.create({}).merge({ errors }).toJSON());
+    attempt(() => State.fromJSON(text));
+  });
+  expect(outcomes.length).toBeGreaterThan(0);
+  for (const error of outcomes) expect(error).toMatchObject({ code: "SERIALIZATION" });
+});
