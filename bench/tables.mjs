@@ -26,11 +26,7 @@ const shown = [
   ["a step saved in a file, synced", "file-store", /^save a state of 10 KB/],
   ["a step saved in the journal, synced", "journal", /^one run, a state of 10 KB/],
   ["the same with 100 KB", "journal", /^one run, a state of 100 KB/],
-  [
-    "100 runs at once in the journal",
-    "journal",
-    /^100 runs at once, a state of 10 KB/,
-  ],
+  ["100 runs at once in the journal", "journal", /^100 runs at once, a state of 10 KB/],
   ["a step saved in Postgres", "postgres", /^one run, a state of 10 KB/],
   ["100 runs at once in Postgres", "postgres", /^100 runs at once, a state of 10 KB/],
   ["a load, to go on with a run", "file-store", /^load a state of 10 KB/],
