@@ -1,8 +1,9 @@
+import { cycle } from "./cycle.mjs";
 import { newFolder } from "./folder.mjs";
-import { conversation, replaceOne } from "./messages.mjs";
+import { conversation } from "./messages.mjs";
 import { entry } from "./waymark.mjs";
 
-const { State, StateGraph } = await import(entry);
+const { State } = await import(entry);
 
 const runId = "cycle";
 
@@ -15,25 +16,16 @@ export function cycleInStore(open) {
   let store;
   let filled;
 
-  function cycle(steps, keep = 5) {
-    const checkpoint = { store, interval: 1, preserve: true, keep };
-    return new StateGraph({ name: "cycle", maxIterations: steps + 10, checkpoint })
-      .addNode("tick", async (state) => replaceOne(state.data))
-      .addNode("done", (state) => state)
-      .addEdge("tick", "tick", (state) => state.data.n < steps)
-      .addEdge("tick", "done")
-      .setEntryPoint("tick")
-      .setExitPoint("done");
-  }
-
   /** A run of so many steps, as another process has left it. */
   async function fill({ kilobytes, saved, store: options = {} }) {
     const root = newFolder();
     store = open({ root, durability: "os", ...options });
-    await cycle(saved, options.keep).execute(State.create(conversation(kilobytes), { runId }));
+    await cycle(store, saved, options.keep).execute(
+      State.create(conversation(kilobytes), { runId }),
+    );
     const kept = (await store.history(runId)).length;
     await store.close();
-    return { graph: cycle(saved), root, kept };
+    return { graph: cycle(store, saved), root, kept };
   }
 
   async function prepare({ what = "save", ...options }) {
@@ -58,7 +50,7 @@ export function cycleInStore(open) {
    */
   async function run(steps, { kilobytes, runs = 1, what = "save" }) {
     if (what === "save") {
-      const graph = cycle(steps / runs);
+      const graph = cycle(store, steps / runs);
       const all = Array.from({ length: runs }, () =>
         graph.execute(State.create(conversation(kilobytes))),
       );

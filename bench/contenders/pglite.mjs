@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { cycle } from "../cycle.mjs";
 import { newFolder } from "../folder.mjs";
 import { conversation, replaceOne } from "../messages.mjs";
 import { entry } from "../waymark.mjs";
@@ -7,7 +8,7 @@ import { entry } from "../waymark.mjs";
 const { PGlite } = createRequire(new URL("../../package.json", import.meta.url))(
   "@electric-sql/pglite",
 );
-const { State, StateGraph } = await import(entry);
+const { State } = await import(entry);
 const { PostgresStore } = await import(new URL("../../dist/stores/postgres.js", import.meta.url));
 
 // What measures has no more to ask.
@@ -37,17 +38,7 @@ export async function prepare({ raw = false }) {
  */
 export async function run(steps, { kilobytes, raw = false }) {
   if (raw) return insert(steps, kilobytes);
-  const graph = new StateGraph({
-    maxIterations: steps + 10,
-    checkpoint: { store, interval: 1, preserve: true },
-  })
-    .addNode("tick", async (state) => replaceOne(state.data))
-    .addNode("done", (state) => state)
-    .addEdge("tick", "tick", (state) => state.data.n < steps)
-    .addEdge("tick", "done")
-    .setEntryPoint("tick")
-    .setExitPoint("done");
-  const { data } = await graph.execute(State.create(conversation(kilobytes)));
+  const { data } = await cycle(store, steps).execute(State.create(conversation(kilobytes)));
   return data.n;
 }
 

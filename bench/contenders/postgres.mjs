@@ -1,8 +1,9 @@
 import pg from "pg";
-import { conversation, replaceOne } from "../messages.mjs";
+import { cycle } from "../cycle.mjs";
+import { conversation } from "../messages.mjs";
 import { entry } from "../waymark.mjs";
 
-const { State, StateGraph } = await import(entry);
+const { State } = await import(entry);
 const { PostgresStore } = await import(new URL("../../dist/stores/postgres.js", import.meta.url));
 
 // What measures has no more to ask.
@@ -40,7 +41,7 @@ export async function prepare({ url, what = "save", ...options }) {
  */
 export async function run(steps, { kilobytes, runs = 1, what = "save" }) {
   if (what === "save") {
-    const graph = cycle(steps / runs);
+    const graph = cycle(store, steps / runs);
     const all = Array.from({ length: runs }, () =>
       graph.execute(State.create(conversation(kilobytes))),
     );
@@ -57,18 +58,7 @@ export async function run(steps, { kilobytes, runs = 1, what = "save" }) {
 /** A run of so many steps. */
 async function fill({ kilobytes, saved, keep = 5 }) {
   store = new PostgresStore({ client: pool, schema, keep });
-  await cycle(saved, keep).execute(State.create(conversation(kilobytes), { runId }));
+  await cycle(store, saved, keep).execute(State.create(conversation(kilobytes), { runId }));
   const kept = (await store.history(runId)).length;
-  return { graph: cycle(saved), kept };
-}
-
-function cycle(steps, keep = 5) {
-  const checkpoint = { store, interval: 1, preserve: true, keep };
-  return new StateGraph({ name: "cycle", maxIterations: steps + 10, checkpoint })
-    .addNode("tick", async (state) => replaceOne(state.data))
-    .addNode("done", (state) => state)
-    .addEdge("tick", "tick", (state) => state.data.n < steps)
-    .addEdge("tick", "done")
-    .setEntryPoint("tick")
-    .setExitPoint("done");
+  return { graph: cycle(store, saved), kept };
 }

@@ -7,7 +7,7 @@
  * patch is plain JSON too, and one rule covers all types.
  */
 import { SerializationError } from "../errors.js";
-import { setKey } from "../state/own.js";
+import { setKey } from "../state/shape.js";
 
 /** One change, as immer writes it: `add` in an array inserts, `remove` closes the gap. */
 export interface Change {

@@ -1,6 +1,8 @@
 import { ConfigError, MigrationError, show } from "../errors.js";
-import { isPlainObject, own, traitsOf } from "../state/own.js";
+import { own } from "../state/own.js";
+import { isPlainObject } from "../state/shape.js";
 import { State } from "../state/state.js";
+import { traitsOf } from "../state/traits.js";
 
 /** Turns data of one schema version into data of the next. It may name its own types for both. */
 export type Migration = MigrationMethod["migrate"];

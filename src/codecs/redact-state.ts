@@ -1,5 +1,5 @@
 import type { BodyJSON } from "../state/json.js";
-import { looksTagged, setKey } from "../state/own.js";
+import { looksTagged, setKey } from "../state/shape.js";
 import { Patterns, type Positions, REDACTED } from "./patterns.js";
 
 /** What of a State is the user's own. The rest has a shape that a load relies on, and stays. */

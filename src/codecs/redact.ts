@@ -1,7 +1,7 @@
 import { ConfigError, show } from "../errors.js";
 import type { AnyEvent, Observer } from "../events.js";
 import type { StateJSON } from "../state/json.js";
-import { MAX_DEPTH } from "../state/own.js";
+import { MAX_DEPTH } from "../state/shape.js";
 import { State } from "../state/state.js";
 import { checkPatterns, Patterns, type Positions, REDACTED } from "./patterns.js";
 import { redactState } from "./redact-state.js";

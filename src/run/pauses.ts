@@ -1,8 +1,9 @@
 import { ConfigError, show } from "../errors.js";
 import { type Check, text } from "../options.js";
 import { encode } from "../state/encode.js";
-import { isPlainObject, own } from "../state/own.js";
+import { own } from "../state/own.js";
 import { noPauses, type PauseRequest } from "../state/record.js";
+import { isPlainObject } from "../state/shape.js";
 import { State } from "../state/state.js";
 import { isSchema, type StandardSchema, validated } from "./schema.js";
 

@@ -1,6 +1,6 @@
 import { show } from "../errors.js";
 import type { NodeResult } from "../graph/node.js";
-import { isPlainObject } from "../state/own.js";
+import { isPlainObject } from "../state/shape.js";
 import { State } from "../state/state.js";
 import { Failure } from "./failure.js";
 

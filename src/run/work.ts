@@ -1,9 +1,10 @@
 import { CheckpointConflictError, ConfigError, show } from "../errors.js";
 import { encode } from "../state/encode.js";
 import type { Ledger } from "../state/ledger.js";
-import { OPAQUE, own, traitsOf } from "../state/own.js";
+import { own } from "../state/own.js";
 import { type PauseRequest, Results } from "../state/record.js";
 import { State } from "../state/state.js";
+import { OPAQUE, traitsOf } from "../state/traits.js";
 import { outsideRun } from "./failure.js";
 import { answerKey, PauseSignal } from "./pauses.js";
 import type { Saver } from "./saver.js";

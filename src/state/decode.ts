@@ -1,28 +1,26 @@
 import { show } from "../errors.js";
 import { makeError, setErrorField } from "./error-value.js";
 import { freezeDate, freezeMap, freezeSet } from "./guards.js";
+import { rememberSparse } from "./own.js";
+import { below, named, Refusal } from "./refusal.js";
+import { registeredInstance } from "./registered-types.js";
 import {
   emptyArray,
   looksTagged,
   MAX_DEPTH,
   MAX_DIGITS,
   MAX_LENGTH,
-  OPAQUE,
-  PLAIN,
-  rememberSparse,
   setKey,
-  TAGGED,
   tooDeep,
-} from "./own.js";
-import { below, named, Refusal } from "./refusal.js";
-import { registeredInstance } from "./registered-types.js";
+} from "./shape.js";
+import { OPAQUE, PLAIN, TAGGED } from "./traits.js";
 import { typedArrays } from "./typed-arrays.js";
 
 /** A value out of a checkpoint, with what is known of it. */
 export interface Decoded {
   /** Frozen to the bottom. */
   readonly value: unknown;
-  /** See `own.ts`. */
+  /** See `traits.ts`. */
   readonly traits: number;
 }
 

@@ -15,13 +15,13 @@
  */
 import { show } from "../errors.js";
 import { errorFields, errorType } from "./error-value.js";
+import { below, named, Refusal } from "./refusal.js";
+import { registeredData } from "./registered-types.js";
 import {
   fieldOf,
   isBuiltIn,
   isIndex,
-  isPlain,
   isPlainObject,
-  isSettled,
   looksTagged,
   MAX_DEPTH,
   MAX_DIGITS,
@@ -29,9 +29,8 @@ import {
   setKey,
   symbolOf,
   tooDeep,
-} from "./own.js";
-import { below, named, Refusal } from "./refusal.js";
-import { registeredData } from "./registered-types.js";
+} from "./shape.js";
+import { isPlain, isSettled } from "./traits.js";
 import { typedArrayName } from "./typed-arrays.js";
 
 /** The containers around a value, and the trees that were made before. */

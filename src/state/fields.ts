@@ -1,6 +1,6 @@
 import { ConfigError, SerializationError, show } from "../errors.js";
-import { isPlainObject } from "./own.js";
 import { checkRunId } from "./run-id.js";
+import { isPlainObject } from "./shape.js";
 
 /*
  * Reads the fields of an untrusted object one by one: each function gives the value that it was

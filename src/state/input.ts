@@ -2,8 +2,8 @@ import type { Immutable } from "immer";
 import { ConfigError, show } from "../errors.js";
 import { EventBus, type EventSink, isObserver, type Observer, observe } from "../events.js";
 import { type Check, check, checkOptions } from "../options.js";
-import { isPlainObject } from "./own.js";
 import { checkRunId } from "./run-id.js";
+import { isPlainObject } from "./shape.js";
 
 /** New values for some keys of `D`, as `merge` and a node's shorthand take them. */
 export type Patch<D extends object> = { readonly [K in keyof D]?: D[K] | Immutable<D[K]> };

@@ -14,7 +14,6 @@ import {
   time,
 } from "./fields.js";
 import { Ledger, type LedgerJSON } from "./ledger.js";
-import { isPlainObject, looksTagged, OPAQUE, PLAIN } from "./own.js";
 import {
   type GraphIdentity,
   type ParentLink,
@@ -29,6 +28,8 @@ import {
   VisitCounts,
   type Visits,
 } from "./record.js";
+import { isPlainObject, looksTagged } from "./shape.js";
+import { OPAQUE, PLAIN } from "./traits.js";
 
 const breakpoints = ["before", "after"] as const;
 

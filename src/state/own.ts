@@ -3,38 +3,30 @@ import { errorFields, errorType, isPlainError, makeError, setErrorField } from "
 import { freezeDate, freezeMap, freezeSet, isGuarded } from "./guards.js";
 import { isOverflow } from "./refusal.js";
 import { isRegistered } from "./registered-types.js";
+import {
+  emptyArray,
+  fieldOf,
+  isIndex,
+  isPlainObject,
+  looksTagged,
+  MAX_DEPTH,
+  MAX_LENGTH,
+  setKey,
+  symbolOf,
+} from "./shape.js";
+import {
+  isOwned,
+  join,
+  knownOf,
+  LEVEL,
+  OPAQUE,
+  ownedTraits,
+  PLAIN,
+  remember,
+  TAGGED,
+  traitsOf,
+} from "./traits.js";
 import { typedArrayName } from "./typed-arrays.js";
-
-/**
- * A State never shares memory with its callers: what enters is copied once, frozen and remembered
- * here, and what is remembered is shared for ever after. So a value is walked once in its life, and
- * what was learnt on that walk (its traits) lets a save skip the next one.
- */
-const owned = new WeakMap<object, number>();
-
-/** JSON text holds it exactly. */
-export const PLAIN = 0;
-/** It is frozen, but JSON needs a tag for something in it. */
-export const TAGGED = 1;
-/** Something in it can't be frozen, or perhaps not saved: a buffer, a function, a class instance, too deep a nest. */
-export const OPAQUE = 2;
-
-const TRAITS = TAGGED | OPAQUE;
-
-/** What is remembered of a value: its traits, and above those bits how many levels it has. */
-const LEVEL = 4;
-
-/** Nesting past this depth is kept as it is, and refused when it is to be saved. */
-export const MAX_DEPTH = 1000;
-
-/** What is said of that. */
-export const tooDeep = `is nested more than ${MAX_DEPTH} levels deep`;
-
-/** An array this long is kept as it is, and refused when it is to be saved: a sparse one can be long at no cost. */
-export const MAX_LENGTH = 2 ** 24;
-
-/** A bigint longer than this takes so long to read that it is refused. */
-export const MAX_DIGITS = 100_000;
 
 /** Past this depth a cycle is likely enough to pay for looking out for one, from the top again. */
 const CYCLE_DEPTH = 64;
@@ -47,89 +39,6 @@ const SEARCHED_LENGTH = 100;
 
 /** Longer arrays are looked at whether they are mostly holes, which then cost nothing. */
 const SPARSE_LENGTH = 10_000;
-
-/** What is known of a value: PLAIN, or TAGGED and OPAQUE or'ed together. */
-export function traitsOf(value: unknown): number {
-  return knownOf(value) & TRAITS;
-}
-
-/** Whether JSON text holds a value exactly, also when it is this deep in other values. */
-export function isPlain(value: unknown, depth: number): boolean {
-  const known = knownOf(value);
-  return (known & TRAITS) === PLAIN && depth + known / LEVEL <= MAX_DEPTH + 1;
-}
-
-/** Whether nothing in a value can change, and it can be saved at this depth. */
-export function isSettled(value: object, depth: number): boolean {
-  const known = knownOf(value);
-  return (known & OPAQUE) === 0 && depth + known / LEVEL <= MAX_DEPTH + 1;
-}
-
-function knownOf(value: unknown): number {
-  switch (typeof value) {
-    case "string":
-    case "boolean":
-      return PLAIN;
-    case "number":
-      return isJsonNumber(value) ? PLAIN : TAGGED;
-    case "undefined":
-    case "bigint":
-      return TAGGED;
-    case "object":
-      return value === null ? PLAIN : (owned.get(value) ?? OPAQUE);
-    default:
-      return OPAQUE;
-  }
-}
-
-/** The traits of an object's values taken together. */
-export function traitsOfValues(object: object): number {
-  let traits = Object.getOwnPropertySymbols(object).length > 0 ? OPAQUE : PLAIN;
-  for (const value of Object.values(object)) traits |= traitsOf(value);
-  return traits;
-}
-
-/** What is known of two values together. */
-function join(one: number, other: number): number {
-  return ((one | other) & TRAITS) | (Math.max(one, other) & ~TRAITS);
-}
-
-/** Remembers a value that is frozen to the bottom, and what is known of its parts. */
-function remember<T extends object>(value: T, parts: number): T {
-  const known = parts + LEVEL;
-  owned.set(value, known > MAX_DEPTH * LEVEL + TRAITS ? known | OPAQUE : known);
-  return value;
-}
-
-/** Whether JSON writes a number so that it reads back the same. */
-function isJsonNumber(value: number): boolean {
-  return Number.isFinite(value) && !Object.is(value, -0);
-}
-
-/** Whether an object could be taken for one of our tags: its only key starts with `$`. */
-export function looksTagged(keys: readonly string[]): boolean {
-  return keys.length === 1 && keys[0]?.charCodeAt(0) === 36;
-}
-
-/** Whether a value is an object literal, and no instance of a class. */
-export function isPlainObject(value: object): value is Record<string, unknown> {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
-}
-
-/** Sets a key without calling the `__proto__` setter. */
-export function setKey(target: object, key: string, value: unknown): void {
-  if (key === "__proto__") {
-    Object.defineProperty(target, key, {
-      value,
-      enumerable: true,
-      configurable: true,
-      writable: true,
-    });
-  } else {
-    (target as Record<string, unknown>)[key] = value;
-  }
-}
 
 /**
  * A frozen copy of a value; parts that a State owns already, or that can't change, are shared.
@@ -167,7 +76,7 @@ function ownAt(
   copies: Copies | undefined,
   before?: unknown,
 ): unknown {
-  if (typeof value !== "object" || value === null || owned.has(value)) return value;
+  if (typeof value !== "object" || value === null || isOwned(value)) return value;
   const copied = copies?.get(value);
   if (copied !== undefined) return copied;
   if (depth > CYCLE_DEPTH && copies === undefined) throw perhapsCycle;
@@ -200,7 +109,7 @@ function ownArray(
       items--;
       continue;
     }
-    const parts = typeof item === "object" && item !== null ? owned.get(item) : undefined;
+    const parts = typeof item === "object" && item !== null ? ownedTraits(item) : undefined;
     if (parts !== undefined) {
       known = join(known, parts);
       continue;
@@ -256,20 +165,6 @@ function ownSparse(value: readonly unknown[], depth: number, copies: Copies | un
   return keep(value, copy, same, known);
 }
 
-/** An array of nothing but holes, which take no room however long it is. */
-export function emptyArray(length: number): unknown[] {
-  const array: unknown[] = [];
-  // An item far out, so that the engine makes no room for what is between.
-  if (length > 0) array[length - 1] = undefined;
-  Reflect.deleteProperty(array, length - 1);
-  return array;
-}
-
-/** Whether a key of an array names one of its items. */
-export function isIndex(key: string, length: number): boolean {
-  return String(Number(key)) === key && Number(key) < length;
-}
-
 /** Remembers an array whose holes were not to be walked; it and its items must be frozen. */
 export function rememberSparse(array: readonly unknown[]): readonly unknown[] {
   let known = TAGGED;
@@ -314,27 +209,6 @@ function cannotChange(value: object): boolean {
     Object.isFrozen(value) &&
     Object.values(Object.getOwnPropertyDescriptors(value)).every((field) => "value" in field)
   );
-}
-
-const builtIns: ReadonlySet<unknown> = new Set(
-  [Date, Map, Set, RegExp, URL, ArrayBuffer].map((type) => type.prototype as unknown),
-);
-
-/** A symbol that is a key of a value; a checkpoint can't hold it. Those of a URL are Node's own. */
-export function symbolOf(value: object): symbol | undefined {
-  return Object.getPrototypeOf(value) === URL.prototype
-    ? undefined
-    : Object.getOwnPropertySymbols(value)[0];
-}
-
-/** Whether instances of a class have a tag of their own. */
-export function isBuiltIn(prototype: unknown): boolean {
-  return builtIns.has(prototype);
-}
-
-/** A field that somebody gave to a Date, a Map or the like: a checkpoint can't hold it. */
-export function fieldOf(value: object, prototype: unknown): string | undefined {
-  return isBuiltIn(prototype) ? Object.keys(value)[0] : undefined;
 }
 
 function ownExotic(value: object, depth: number, copies: Copies | undefined): unknown {

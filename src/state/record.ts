@@ -1,6 +1,6 @@
 import { isoNow } from "../clock.js";
 import { Ledger } from "./ledger.js";
-import { setKey } from "./own.js";
+import { setKey } from "./shape.js";
 
 /** What a run is doing, or how it ended. */
 export type RunStatus = "pending" | "in_progress" | "paused" | "completed" | "failed";
@@ -71,7 +71,7 @@ export interface Unfinished {
   readonly node: string;
   /** What it must not do again, by key. */
   readonly results: Results;
-  /** Whether a save must walk the results; see `own.ts`. */
+  /** Whether a save must walk the results; see `traits.ts`. */
   readonly opaque: boolean;
 }
 
@@ -113,7 +113,7 @@ export interface Saved {
 /** All that a State is made of, but for its observer. */
 export interface StateFields {
   readonly data: object;
-  /** See `own.ts`. */
+  /** See `traits.ts`. */
   readonly traits: number;
   readonly identity: Identity;
   readonly progress: Progress;

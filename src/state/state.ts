@@ -5,7 +5,7 @@ import type { EventSink } from "../events.js";
 import { checkData, checkStateOptions, type Patch, type StateOptions, sinkFor } from "./input.js";
 import { decodeState, encodeState, type StateJSON } from "./json.js";
 import type { Ledger, LedgerLimits } from "./ledger.js";
-import { OPAQUE, own, setKey, traitsOf, traitsOfValues } from "./own.js";
+import { own } from "./own.js";
 import { produce } from "./recipe.js";
 import {
   type GraphIdentity,
@@ -25,6 +25,8 @@ import {
   type Visits,
 } from "./record.js";
 import { newRunId } from "./run-id.js";
+import { setKey } from "./shape.js";
+import { OPAQUE, traitsOf, traitsOfValues } from "./traits.js";
 
 export type { Patch, StateOptions } from "./input.js";
 

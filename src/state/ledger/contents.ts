@@ -1,5 +1,5 @@
 import { checkOptions, integer } from "../../options.js";
-import { setKey } from "../own.js";
+import { setKey } from "../shape.js";
 import type { Agent, Decision, Origin, Output } from "./entries.js";
 import { plus, type Tally } from "./usage.js";
 

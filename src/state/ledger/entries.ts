@@ -1,7 +1,8 @@
 import { ConfigError } from "../../errors.js";
 import { type Check, check, checkOptions, integer, text } from "../../options.js";
 import { encode } from "../encode.js";
-import { OPAQUE, own, traitsOf } from "../own.js";
+import { own } from "../own.js";
+import { OPAQUE, traitsOf } from "../traits.js";
 
 /** Where and when something was written into the ledger. */
 export interface Origin {

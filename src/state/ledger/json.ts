@@ -2,7 +2,7 @@ import { ConfigError, SerializationError } from "../../errors.js";
 import { check, checkOptions } from "../../options.js";
 import { decode } from "../decode.js";
 import { encode } from "../encode.js";
-import { isPlainObject } from "../own.js";
+import { isPlainObject } from "../shape.js";
 import {
   blank,
   type Contents,

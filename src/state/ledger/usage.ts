@@ -1,5 +1,5 @@
 import { check, integer } from "../../options.js";
-import { isPlainObject, setKey } from "../own.js";
+import { isPlainObject, setKey } from "../shape.js";
 
 /** What a node used up. Any other counter may be added, such as `apiCalls`. */
 export interface Usage {

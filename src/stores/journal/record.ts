@@ -6,9 +6,11 @@ import { redactState } from "../../codecs/redact-state.js";
 import { CheckpointCorruptionError, isWaymarkError, SerializationError } from "../../errors.js";
 import { encode } from "../../state/encode.js";
 import { type BodyJSON, decodeState, encodeBody } from "../../state/json.js";
-import { looksTagged, own, PLAIN } from "../../state/own.js";
+import { own } from "../../state/own.js";
 import type { Saved } from "../../state/record.js";
+import { looksTagged } from "../../state/shape.js";
 import { State } from "../../state/state.js";
+import { PLAIN } from "../../state/traits.js";
 import { faultOf, type LineKind, partsOf, toLine } from "./line.js";
 
 const FORMAT = 1;
