@@ -3,7 +3,7 @@ import type { State } from "../state/state.js";
 import type { Context } from "./context.js";
 import { waitsFor } from "./output/pauses.js";
 import { newestOf } from "./store/find.js";
-import { livingIn } from "./store/living.js";
+import type { Living } from "./store/living.js";
 import type { OpenStore } from "./store/open.js";
 
 /** What can be said of how a run goes on. */
@@ -23,12 +23,13 @@ export async function outlook(
   context: Context,
   opened: OpenStore,
   { runId, status, graph, nextStep }: RunReport,
+  isLiving: Living,
 ): Promise<Outlook> {
   const state = await newestOf(opened, runId);
   const isOver = state === undefined || status === "completed";
   if (isOver) return { live: false, waitsFor: [], next: undefined, goOn: undefined };
   const isAtWork = status === "in_progress" || status === "pending";
-  const live = isAtWork ? ((await livingIn(opened))(runId) ?? null) : false;
+  const live = isAtWork ? (isLiving(runId) ?? null) : false;
   const waits = waitsFor((await context.redaction()).state(state));
   const isKnown = nextStep !== undefined || !isAtWork;
   const input = state.pauses.some(({ ask }) => ask !== undefined) ? ["--input", "JSON"] : [];

@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { articleRun, json, project, touch, waymark } from "./harness.js";
+import { articleRun, json, project, slowRun, waymark } from "./harness.js";
 
 const start = (more: object = {}) => JSON.stringify({ topic: "cairns", parts: [], ...more });
 
@@ -19,28 +19,10 @@ test.each(["file:.waymark", "journal:.waymark"])(
   "watch follows a run in %s until it ends",
   async (store) => {
     const folder = project(store);
-    const gate = join(folder, "gate");
-    let went = (): void => {};
-    const began = new Promise<void>((done) => {
-      went = done;
-    });
-    const onError = (text: string): void => {
-      if (text.includes("slow  review")) went();
-    };
-    const running = waymark(
-      { cwd: folder, columns: 80, onError },
-      "run",
-      "slow",
-      "--id",
-      "monday",
-      "--data",
-      start({ gate }),
-    );
-    await began;
+    const run = await slowRun(folder);
     const watched = waymark(folder, "watch", "monday", "--every", "10");
     const watchedJson = waymark(folder, "watch", "monday", "--every", "10", "--json");
-    touch(folder, "gate");
-    expect((await running).code).toBe(0);
+    expect((await run.finish()).code).toBe(0);
     const { code, out, err } = await watched;
     expect({ code, err }).toMatchObject({ code: 0 });
     expect(out).toMatch(/checkpoint +draft +step 1 +in_progress +interval\n/);

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { articleRun, json, newFolder, project, spoil, touch, waymark } from "./harness.js";
+import { articleRun, json, newFolder, project, slowRun, spoil, touch, waymark } from "./harness.js";
 
 const stores = [{ store: "file:.waymark" }, { store: "journal:.waymark/journal" }];
 const start = (more: object = {}) => JSON.stringify({ topic: "cairns", parts: [], ...more });
@@ -214,17 +214,7 @@ test("a run of an id goes on, or starts over by force", async () => {
 
 test("a run that a living process works on is left alone", async () => {
   const folder = project();
-  const gate = join(folder, "gate");
-  const args = ["slow", "--id", "monday", "--data", start({ gate })];
-  let resolve = (): void => {};
-  const began = new Promise<void>((done) => {
-    resolve = done;
-  });
-  const onError = (text: string): void => {
-    if (text.includes("slow  review")) resolve();
-  };
-  const running = waymark({ cwd: folder, columns: 80, onError }, "run", ...args);
-  await began;
+  const run = await slowRun(folder);
   expect((await waymark(folder, "list")).out).toMatch(/in_progress, live/);
   for (const [command, ...rest] of [
     ["resume"],
@@ -237,15 +227,14 @@ test("a run that a living process works on is left alone", async () => {
       "a living process works on run monday (see it: waymark watch monday; stop it first)",
     );
   }
-  const forced = await waymark(folder, "run", ...args, "--force", "--yes");
+  const forced = await waymark(folder, "run", "slow", "--id", "monday", "--force", "--yes");
   expect(forced.code).toBe(1);
   const path = join(folder, ".waymark/monday/checkpoint_0001.json");
   writeFileSync(path, readFileSync(path, "utf8").replace("cairns", "carins"));
   expect((await waymark(folder, "repair", "--yes")).out).toContain(
     "left alone, a living process works on it",
   );
-  touch(folder, "gate");
-  expect((await running).code).toBe(0);
+  expect((await run.finish()).code).toBe(0);
 });
 
 test("a second Ctrl-C ends the process at once", async () => {

@@ -152,3 +152,24 @@ export async function articleRun(folder: string, id = "monday"): Promise<void> {
   const { code, err } = await waymark(folder, "run", "article", "--id", id, "--data", data);
   if (code !== 0) throw new Error(err);
 }
+
+/** A run of `slow` that waits in its second node; resolves once it is there. */
+export async function slowRun(
+  folder: string,
+  id = "monday",
+): Promise<{ readonly finish: () => Promise<Ended> }> {
+  const gate = join(folder, "gate");
+  const data = JSON.stringify({ topic: "cairns", parts: [], gate });
+  const args = ["run", "slow", "--id", id, "--data", data];
+  return new Promise((resolve, reject) => {
+    const onError = (text: string): void => {
+      if (text.includes("slow  review")) resolve({ finish });
+    };
+    const running = waymark({ cwd: folder, columns: 80, onError }, ...args);
+    const finish = (): Promise<Ended> => {
+      touch(folder, "gate");
+      return running;
+    };
+    running.then(({ err }) => reject(new Error(`it never waited: ${err}`)), reject);
+  });
+}

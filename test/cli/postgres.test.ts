@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Databases, startDatabases } from "./database.js";
-import { articleRun, json, newFolder, project, waymark } from "./harness.js";
+import { articleRun, json, newFolder, project, slowRun, waymark } from "./harness.js";
 
 describe("a server", () => {
   let databases: Databases;
@@ -12,8 +12,6 @@ describe("a server", () => {
   });
 
   afterAll(() => databases.stop());
-
-  const data = (gate: string) => JSON.stringify({ topic: "cairns", parts: [], gate });
 
   test("in which nothing was saved yet has no runs, and looking makes no tables", async () => {
     const store = await databases.create();
@@ -42,17 +40,7 @@ describe("a server", () => {
     await articleRun(folder);
     await waymark(folder, "rollback", "monday", "--to", "1", "--yes");
     expect((await waymark(folder, "list")).out).toMatch(/monday +article +in_progress, stopped/);
-    const gate = join(folder, "gate");
-    let began = (): void => {};
-    const isWaiting = new Promise<void>((resolve) => {
-      began = resolve;
-    });
-    const onError = (text: string): void => {
-      if (text.includes("slow  review")) began();
-    };
-    const args = ["run", "slow", "--id", "tuesday", "--data", data(gate)];
-    const running = waymark({ cwd: folder, columns: 80, onError }, ...args);
-    await isWaiting;
+    const run = await slowRun(folder, "tuesday");
     expect((await waymark(folder, "list")).out).toMatch(/tuesday +slow +in_progress, live/);
     const shown = await waymark(folder, "show", "tuesday");
     expect(shown.out).toMatch(/status +in_progress, live\n/);
@@ -60,8 +48,7 @@ describe("a server", () => {
     const refused = await waymark(folder, "resume", "tuesday");
     expect(refused.code).toBe(1);
     expect(refused.err).toContain("the claim of one that died ends by itself, within 30 s");
-    writeFileSync(gate, "");
-    expect((await running).code).toBe(0);
+    expect((await run.finish()).code).toBe(0);
     const report = await json(folder, "show", "tuesday");
     expect(report).toMatchObject({ status: "completed", live: false, waitsFor: [] });
   });

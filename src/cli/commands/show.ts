@@ -18,18 +18,21 @@ export const command: Command = {
   examples: ["waymark show 019a2f", "waymark show monday --markdown > monday.md"],
   run: async (context, values) => {
     const opened = await context.store();
-    const [{ report, toMarkdown }, { outlook }] = await Promise.all([
+    const [{ report, toMarkdown }, { outlook }, { livingIn }] = await Promise.all([
       import("../../report/index.js"),
       import("../outlook.js"),
+      import("../store/living.js"),
     ]);
     const log = await context.log(opened);
     const runId = await logged(opened, values.argument(0), log);
     const redaction = await context.redaction();
     const store = redaction.store(opened.store);
+    // Before the run itself: one that ends in between is over, not left alone.
+    const isLiving = await livingIn(opened);
     const found = redaction.report(
       await report(runId, { store, ...(log !== undefined && { log }) }),
     );
-    const seen = await outlook(context, opened, found);
+    const seen = await outlook(context, opened, found, isLiving);
     const shown = { ...found, nextStep: found.nextStep ?? seen.next };
     const { print } = context;
     if (print.json) print.line({ ...shown, live: seen.live, waitsFor: seen.waitsFor });

@@ -38,6 +38,8 @@ export const command: Command = {
     const interrupts = new Interrupts(context.io, () => {});
     try {
       for (let isFirst = true; ; isFirst = false) {
+        // Before the run itself: one that ends in between is over, not left alone.
+        const isLeft = isFirst && (await livingIn(opened))(runId) === false;
         const { events, checkpoints, end } = await tail.next();
         for (const event of events) {
           const shown = redaction.line(event);
@@ -52,7 +54,7 @@ export const command: Command = {
           print.noteBelow(`run ${runId} goes on; so does: ${context.command("watch", runId)}`);
           return exit.interrupted;
         }
-        if (isFirst && (await livingIn(opened))(runId) === false) {
+        if (isLeft) {
           const goOn = context.command("resume", runId);
           print.note(`no process works on run ${runId} now; go on with it: ${goOn}`);
         }

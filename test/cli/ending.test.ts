@@ -1,0 +1,34 @@
+import { expect, test, vi } from "vitest";
+import { livingIn } from "../../src/cli/store/living.js";
+import { json, project, slowRun, waymark } from "./harness.js";
+
+vi.mock("../../src/cli/store/living.js", { spy: true });
+
+/** A run that ends at the very moment when the command looks for the process that works on it. */
+async function endingRun(): Promise<string> {
+  const folder = project();
+  const { finish } = await slowRun(folder);
+  const { livingIn: look } = await vi.importActual<{ livingIn: typeof livingIn }>(
+    "../../src/cli/store/living.js",
+  );
+  vi.mocked(livingIn).mockImplementationOnce(async (opened) => {
+    await finish();
+    return look(opened);
+  });
+  return folder;
+}
+
+test("watch does not say of a run that ends meanwhile that nobody works on it", async () => {
+  const { code, err } = await waymark(await endingRun(), "watch", "monday");
+  expect({ code, err }).toEqual({ code: 0, err: "run monday completed after 2 steps\n" });
+});
+
+test("show does not say of a run that ends meanwhile that it was stopped", async () => {
+  const shown = await json(await endingRun(), "show", "monday");
+  expect(shown).toMatchObject({ status: "completed", live: false });
+});
+
+test("list does not say of a run that ends meanwhile that it was stopped", async () => {
+  const { out } = await waymark(await endingRun(), "list");
+  expect(out).toMatch(/monday +slow +completed/);
+});
