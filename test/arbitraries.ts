@@ -47,7 +47,8 @@ const leaf = fc.oneof(
   fc.boolean(),
   fc.constantFrom(null, undefined),
   fc.bigInt(),
-  fc.date({ noInvalidDate: false }),
+  // Invalid ones have tests of their own: Node 20 says that no two of them are equal.
+  fc.date({ noInvalidDate: true }),
   fc.webUrl().map((href) => new URL(href)),
   fc.constantFrom(/a+/, /[\n/]/giu, /(?<name>x)|y/dsy).map((regexp) => new RegExp(regexp)),
   typedArray,
