@@ -4,6 +4,8 @@ import { expect, test } from "vitest";
 import { CheckpointSaveError, ConfigError } from "waymark";
 import {
   type EmbeddedPostgres,
+  type PostgresConnection,
+  type PostgresPool,
   PostgresStore,
   type PostgresStoreOptions,
 } from "waymark/stores/postgres";
@@ -187,5 +189,29 @@ test("a pool that was given stays open, and does not end the process when it los
   pool.emit("error", new Error("idle"), undefined as never);
   for (const store of stores) await store.close();
   expect(pool.ended).toBe(false);
+  await pool.end();
+});
+
+test("a connection that is lost between two statements does not end the process", async () => {
+  const pool = tables.server.pool({ max: 1 });
+  let told = 0;
+  const connect = async (): Promise<PostgresConnection> => {
+    const connection = await pool.connect();
+    const query = async (text: string, params?: unknown[]) => {
+      const result = await connection.query(text, params);
+      // As pg does when it reads both in one go. Without a listener this throws.
+      connection.emit("error", new Error("terminating connection"));
+      told++;
+      return result;
+    };
+    const on = connection.on.bind(connection);
+    return Object.assign({ query, release: () => connection.release() }, { on });
+  };
+  const query = pool.query.bind(pool) as PostgresPool["query"];
+  const store = tables.open({ client: { query, connect } });
+  await store.save(start());
+  await store.delete("run");
+  expect(told).toBeGreaterThan(2);
+  expect(await store.list()).toEqual([]);
   await pool.end();
 });

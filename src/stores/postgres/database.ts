@@ -55,6 +55,7 @@ export class PoolDatabase implements Database {
     if (typeof connection?.release !== "function") {
       throw new ConfigError("PostgresStore.client", "wants a Pool of pg, got a single connection");
     }
+    listenTo(connection);
     let failure: Error | undefined;
     try {
       await connection.query("BEGIN");
@@ -78,14 +79,17 @@ export class PoolDatabase implements Database {
   }
 }
 
-const heard = new WeakSet<PostgresPool>();
+const heard = new WeakSet<PostgresQueryable>();
 
-/** Without a listener the loss of an idle connection ends the process. The next statement tells of it. */
-function listenTo(pool: PostgresPool): void {
-  const on: unknown = Reflect.get(pool, "on");
-  if (heard.has(pool) || typeof on !== "function") return;
-  heard.add(pool);
-  on.call(pool, "error", () => {});
+/**
+ * Without a listener the loss of a connection ends the process: a pool tells of one that is idle, and
+ * one that was taken out of it tells itself, between two statements. The next statement fails anyway.
+ */
+function listenTo(source: PostgresQueryable): void {
+  const on: unknown = Reflect.get(source, "on");
+  if (heard.has(source) || typeof on !== "function") return;
+  heard.add(source);
+  on.call(source, "error", () => {});
 }
 
 /** A PGlite. */
