@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { commandNames, loadCommands } from "../../src/cli/commands/index.js";
@@ -246,6 +246,15 @@ describe("stores", () => {
     expect(empty.err).toContain('store "file:" names no folder (as in file:.waymark)');
     const secret = await waymark(folder, "list", "--store", "mysql://me:s3cret@host/db");
     expect(secret.err).toContain('"mysql://me:***@host/db" is no store');
+    const others = {
+      "mysql://me:s3@cret:s@host:1/db": "mysql://me:***@host:1/db",
+      "mysql://host/db?a=b&password=s3cret&c=d": "mysql://host/db?a=b&password=***&c=d",
+      "mysql://me@host:1/db": "mysql://me@host:1/db",
+    };
+    for (const [store, shown] of Object.entries(others)) {
+      const { err } = await waymark(folder, "list", "--store", store);
+      expect(err).toContain(`"${shown}" is no store`);
+    }
   });
 });
 
@@ -262,24 +271,33 @@ describe("completion", () => {
 
   test("completes in bash", async () => {
     const { out } = await waymark(newFolder(), "completion", "bash");
+    const folder = newFolder();
+    const ids = ["monday", "tuesday", "$(id>here)", "`id>here`", "it's", "*"];
+    writeFileSync(join(folder, "runs"), `${ids.join("\n")}\n`);
     const complete = (...words: string[]): string[] => {
       const quoted = words.map((word) => `'${word}'`).join(" ");
       const script = `${out}
-waymark() { echo monday tuesday; }
+waymark() { cat runs; }
 COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _waymark; printf '%s\\n' "\${COMPREPLY[@]}"`;
-      return execFileSync("bash", ["-c", script], { encoding: "utf8" }).trim().split("\n");
+      const settings = { cwd: folder, encoding: "utf8" } as const;
+      return execFileSync("bash", ["-c", script], settings).trim().split("\n");
     };
     expect(complete("waymark", "li")).toEqual(["list"]);
     expect(complete("waymark", "prune", "--max")).toEqual(["--max-age", "--max-runs"]);
     expect(complete("waymark", "show", "m")).toEqual(["monday"]);
+    // An id is data, whatever is in it: no part of it is run, or stands for files.
+    const all = ["monday", "tuesday", "\\$\\(id\\>here\\)"];
+    expect(complete("waymark", "show", "")).toEqual([...all, "\\`id\\>here\\`", "it\\'s", "\\*"]);
+    expect(complete("waymark", "show", "\\$")).toEqual(all.slice(2));
+    expect(readdirSync(folder)).toEqual(["runs"]);
     expect(complete("waymark", "completion", "z")).toEqual(["zsh"]);
   });
 
   test("lists runs for the scripts, and refuses other shells", async () => {
     const folder = project();
-    for (const id of ["monday", "a b"]) await articleRun(folder, id);
+    for (const id of ["monday", "a b", "-v"]) await articleRun(folder, id);
     expect((await waymark(folder, "completion", "--runs")).out).toBe("monday\n");
-    expect(await json(folder, "completion", "--runs")).toEqual(["a b", "monday"]);
+    expect(await json(folder, "completion", "--runs")).toEqual(["-v", "a b", "monday"]);
     for (const args of [["tcsh"], []]) {
       const { code, err } = await waymark(folder, "completion", ...args);
       expect(code).toBe(2);

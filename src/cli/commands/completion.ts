@@ -18,7 +18,7 @@ export const command: Command = {
     const { print } = context;
     if (values.flag("runs")) {
       const runs = await (await context.store()).store.list();
-      print.result(runs, () => runs.filter((id) => !/\s/.test(id)).join("\n"));
+      print.result(runs, () => runs.filter((id) => !/^-|\s/.test(id)).join("\n"));
       return undefined;
     }
     const shell = shells.find((one) => one === values.argument(0));

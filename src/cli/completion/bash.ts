@@ -1,7 +1,10 @@
 import type { Command } from "../command.js";
 import { longName, optionsOf, RUNS, takesValue } from "./words.js";
 
-/** A completion script for bash. */
+/**
+ * A completion script for bash. The ids of runs are data: `compgen -W` would expand what is in them, and
+ * run a command that one has in `$(…)`.
+ */
 export function bash(commands: readonly Command[]): string {
   const names = commands.map(({ name }) => name).join(" ");
   const options = commands.map(
@@ -12,6 +15,13 @@ export function bash(commands: readonly Command[]): string {
     .filter(({ arguments: args = [] }) => args.some(({ completes }) => completes === "run"))
     .map(({ name }) => name);
   return `# waymark completion bash >> ~/.bashrc
+_waymark_runs() {
+  local run quoted
+  while IFS= read -r run; do
+    printf -v quoted '%q' "$run"
+    if [[ "$run" == "$1"* || "$quoted" == "$1"* ]]; then COMPREPLY+=("$quoted"); fi
+  done < <(${RUNS})
+}
 _waymark() {
   local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" command="" options="" i
   for ((i = 1; i < COMP_CWORD; i++)); do
@@ -33,7 +43,7 @@ ${options.join("\n")}
     return
   fi
   case "$command" in
-    ${withRuns.join("|")}) COMPREPLY=($(compgen -W "$(${RUNS})" -- "$word")) ;;
+    ${withRuns.join("|")}) COMPREPLY=(); _waymark_runs "$word" ;;
     completion) COMPREPLY=($(compgen -W "bash zsh fish" -- "$word")) ;;
     *) COMPREPLY=($(compgen -f -- "$word")) ;;
   esac

@@ -33,7 +33,9 @@ export function showAddress(address: Address): string {
 
 /** A text without the password that may be in it. */
 export function hidePassword(text: string): string {
-  return text.replace(/(:\/\/[^/@]*?):[^/@]*@/, "$1:***@");
+  return text
+    .replace(/(:\/\/[^/:@]*):[^/]*@/, "$1:***@")
+    .replace(/([?&](?:ssl)?password=)[^&]*/g, "$1***");
 }
 
 function toPath(path: string, folder: string): string {
