@@ -1,12 +1,16 @@
 #!/usr/bin/env node
+import { exit } from "./exit.js";
 import type { Io } from "./io.js";
 import { main } from "./program.js";
 
 // Whoever reads may leave early: `waymark log RUN | head`.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code === "EPIPE") process.exit(0);
-  throw error;
+  if (error.code === "EPIPE") process.exit(exit.ok);
+  process.stderr.write(`waymark: what was found can't be printed: ${error.message}\n`);
+  process.exit(exit.problems);
 });
+// What is said by the way may find no reader; a run does not stop for that.
+process.stderr.on("error", () => {});
 
 const io: Io = {
   stdin: process.stdin,

@@ -247,6 +247,25 @@ test("whoever reads may leave early", async () => {
   expect(status).toBe(0);
 });
 
+test("a run goes on where nobody reads what is said by the way", async () => {
+  const folder = project("file:runs");
+  const args = ["run", "article", "--id", "monday", "--data", data()];
+  const running = start(built, folder, args);
+  running.child.stderr?.destroy();
+  expect((await running.ended).code).toBe(0);
+  expect((await run(built, folder, ["show", "monday"])).out).toMatch(/status +completed/);
+});
+
+test.runIf(existsSync("/dev/full"))("what can't be printed is said in one line", () => {
+  const { status, stderr } = spawnSync(
+    "bash",
+    ["-c", `"${process.execPath}" "${built.script}" list > /dev/full`],
+    { cwd: project("file:runs"), encoding: "utf8" },
+  );
+  expect(status).toBe(1);
+  expect(stderr).toMatch(/^waymark: what was found can't be printed: ENOSPC[^\n]*\n$/);
+});
+
 test("what a graph leaves open does not keep the process", async () => {
   const folder = project("file:runs");
   writeFileSync(join(folder, "open.ts"), `${graph}\nsetInterval(() => {}, 1000);`);
