@@ -52,6 +52,8 @@ describe.each(stores)("runs in $store", ({ store }) => {
     expect(unanswered.err).toBe(
       "waymark: run monday waits for an answer (see: waymark show monday; answer: waymark resume monday --input JSON)\n",
     );
+    const again = await waymark(folder, "run", "asking", "--id", "monday");
+    expect(again).toMatchObject({ code: 2, err: `run monday\n${unanswered.err}` });
     expect(await json(folder, "fork", "monday")).toMatchObject({ status: "paused" });
     const state = await json(folder, "resume", "monday", "--input", "fine by me");
     expect(state).toMatchObject({ status: "completed", data: { approved: "fine by me" } });

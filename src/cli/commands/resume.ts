@@ -1,6 +1,5 @@
-import { isWaymarkError } from "../../errors.js";
 import type { Command } from "../command.js";
-import { usage } from "../exit.js";
+import type { Work } from "../going/go.js";
 import { findAt } from "../store/find.js";
 
 /** `waymark resume`. */
@@ -34,18 +33,7 @@ export const command: Command = {
     const at = given === undefined ? {} : await findAt(graph, runId, given);
     const text = values.text("input");
     const input = text === undefined ? {} : { input: await readValue(context.io, text) };
-    return go(context, graph, runId, async (signal) => {
-      try {
-        return await graph.resume(runId, { signal, ...at, ...input });
-      } catch (error) {
-        const isAsked = isWaymarkError(error, "CONFIG") && error.option === "input";
-        if (!isAsked || text !== undefined) throw error;
-        const [see, answer] = [
-          context.command("show", runId),
-          context.command("resume", runId, "--input", "JSON"),
-        ];
-        throw usage(`run ${runId} waits for an answer`, `see: ${see}; answer: ${answer}`);
-      }
-    });
+    const work: Work = (signal) => graph.resume(runId, { signal, ...at, ...input });
+    return go(context, graph, runId, work, text !== undefined);
   },
 };

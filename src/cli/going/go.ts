@@ -4,7 +4,7 @@ import { progressBar } from "../../observers/progress-bar.js";
 import type { State } from "../../state/state.js";
 import type { AnyGraph } from "../config/graphs.js";
 import type { Context } from "../context.js";
-import { CommandError, exit, problem } from "../exit.js";
+import { CommandError, exit, problem, usage } from "../exit.js";
 import { waitsFor } from "../output/pauses.js";
 import { lookOf } from "../output/style.js";
 import { usageText } from "../output/units.js";
@@ -18,12 +18,15 @@ export type Work = (signal: AbortSignal) => Promise<State<object>>;
 /**
  * Lets a graph work on a run: shows how far it is, stops it at Ctrl-C so that it can be resumed, and
  * says how it ended.
+ *
+ * @param isAnswered - whether it brings the answer that a paused run waits for.
  */
 export async function go(
   context: Context,
   graph: AnyGraph,
   runId: string,
   work: Work,
+  isAnswered = false,
 ): Promise<number> {
   const { io, print } = context;
   const bar = progressBar({ stream: io.stderr });
@@ -48,6 +51,12 @@ export async function go(
     if (interrupts.happened && isWaymarkError(error, "ABORTED")) {
       const how = isSaved ? `go on: ${goOn}` : "it saves no checkpoints";
       throw new CommandError(exit.interrupted, `run ${runId} was stopped`, how);
+    }
+    const isAsked = isWaymarkError(error, "CONFIG") && error.option === "input";
+    if (isAsked && !isAnswered) {
+      const see = context.command("show", runId);
+      const answer = context.command("resume", runId, "--input", "JSON");
+      throw usage(`run ${runId} waits for an answer`, `see: ${see}; answer: ${answer}`);
     }
     throw failed(error, runId, redaction, isSaved ? `try again: ${goOn}` : "");
   } finally {
