@@ -243,11 +243,21 @@ export function isAt(at: CheckpointAt, entry: { step: number; checkpointId: stri
 
 /** The error for a checkpoint that is not there. */
 export function notFound(runId: string, at: CheckpointAt = {}): CheckpointNotFoundError {
+  return new CheckpointNotFoundError(runId, whereOf(at));
+}
+
+/** Which checkpoint was asked for, in words; `""` when it was the newest. */
+function whereOf({ step, checkpointId }: CheckpointAt): string {
   const parts = [
-    at.step === undefined ? "" : `at step ${at.step}`,
-    at.checkpointId === undefined ? "" : `with the id ${show(at.checkpointId)}`,
+    step === undefined ? "" : `at step ${step}`,
+    checkpointId === undefined ? "" : `with the id ${show(checkpointId)}`,
   ];
-  return new CheckpointNotFoundError(runId, parts.filter((part) => part !== "").join(" "));
+  return parts.filter((part) => part !== "").join(" ");
+}
+
+/** Says of a run that what was asked for is there, and corrupt; others may be whole. */
+export function noneWhole(runId: string, at: CheckpointAt): string {
+  return `run ${JSON.stringify(runId)} has no checkpoint ${whereOf(at) || "left"} that is whole`;
 }
 
 /** What a State says of itself, whatever its data; see {@link State} for each. */

@@ -122,6 +122,14 @@ test("a run of which nothing is whole is an error that says so, each time", asyn
   await rejection(store.load("run", { step: 7 }), CheckpointNotFoundError);
 });
 
+test("a checkpoint that is asked for and corrupt is not said to be all there was", async () => {
+  const store = tables.open({ snapshotEvery: 1 });
+  const { checkpointId } = await saveTimes(store, 2, { n: 0 });
+  await tables.ask(`UPDATE $schema.checkpoints SET body = 'nothing' WHERE sequence = 2`);
+  const error = await rejection(store.load("run", { checkpointId }), CheckpointCorruptionError);
+  expect(error.message).toContain(`has no checkpoint with the id "${checkpointId}" that is whole`);
+});
+
 test("a row that is corrupt and can't be marked is passed over all the same", async () => {
   const flaky = new Flaky(tables.pool);
   const store = tables.open({ client: flaky, snapshotEvery: 1 });

@@ -1,4 +1,4 @@
-import { type CheckpointAt, isNewest, notFound } from "../../checkpoint/store.js";
+import { type CheckpointAt, isNewest, noneWhole, notFound } from "../../checkpoint/store.js";
 import { CheckpointCorruptionError } from "../../errors.js";
 
 /** What was found of a run that has nothing to load. */
@@ -19,10 +19,11 @@ export function nothingLeft({ runId, at, faults, aside, quarantined }: NothingLe
   if (first !== undefined) {
     const { expected, actual } = first;
     const reasons = faults.map(({ message }) => message).join("; ");
-    return new CheckpointCorruptionError(
-      `${run} has no checkpoint left that is whole: ${reasons}. See ${aside}`,
-      { expected, actual, cause: first },
-    );
+    return new CheckpointCorruptionError(`${noneWhole(runId, at)}: ${reasons}. See ${aside}`, {
+      expected,
+      actual,
+      cause: first,
+    });
   }
   if (!isNewest(at) || quarantined.length === 0) return notFound(runId, at);
   return new CheckpointCorruptionError(

@@ -1,5 +1,5 @@
 import type { CheckpointAt, HistoryEntry, StoreContext } from "../../checkpoint/store.js";
-import { notFound } from "../../checkpoint/store.js";
+import { noneWhole, notFound } from "../../checkpoint/store.js";
 import { CheckpointCorruptionError, show } from "../../errors.js";
 import type { RunStatus } from "../../state/record.js";
 import type { State } from "../../state/state.js";
@@ -151,10 +151,11 @@ export class PostgresReader {
     const [first] = faults;
     if (first !== undefined) {
       const reasons = faults.map(({ message }) => message).join("; ");
-      return new CheckpointCorruptionError(
-        `run ${show(runId)} has no checkpoint left that is whole: ${reasons}`,
-        { expected: first.expected, actual: first.actual, cause: first },
-      );
+      return new CheckpointCorruptionError(`${noneWhole(runId, at)}: ${reasons}`, {
+        expected: first.expected,
+        actual: first.actual,
+        cause: first,
+      });
     }
     const isAny = at.step === undefined && at.checkpointId === undefined;
     const [row] = isAny ? await connection.query(statements.where, [runId, 0]) : [];
