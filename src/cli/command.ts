@@ -48,7 +48,10 @@ export const sharedOptions: readonly Option[] = [
     flags: "--store <store>",
     text: "file:DIR, journal:DIR, pglite:DIR, postgres://…, or a name out of the config (default: WAYMARK_STORE, the config's store, or file:.waymark)",
   },
-  { flags: "--config <file>", text: "the config (default: waymark.config.ts, .js, .mjs or .json)" },
+  {
+    flags: "--config <file>",
+    text: "the config (default: waymark.config.ts, .mts, .js, .mjs or .json)",
+  },
   { flags: "--no-config", text: "read no config" },
   { flags: "--json", text: "print JSON" },
   { flags: "--no-color", text: "print no colours" },

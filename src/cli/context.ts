@@ -7,6 +7,7 @@ import type { AnyGraph } from "./config/graphs.js";
 import { usage } from "./exit.js";
 import type { Io } from "./io.js";
 import { Printer } from "./output/printer.js";
+import { typed } from "./output/shell.js";
 import type { Redaction } from "./redaction.js";
 import { hidePassword, noStore, parseAddress, showAddress } from "./store/address.js";
 import type { Mode, OpenStore } from "./store/open.js";
@@ -119,12 +120,12 @@ export class Context {
   }
 
   /** A command to go on with, as it can be typed: with the store and the config that were named in this one. */
-  command(...words: readonly string[]): string {
-    const options = ["store", "config"].flatMap((name) => {
+  command(verb: string, runId?: string, ...options: readonly string[]): string {
+    const named = ["store", "config"].flatMap((name) => {
       const value = this.#values.text(name);
       return value === undefined ? [] : [`--${name}`, hidePassword(value)];
     });
-    return ["waymark", ...words, ...options].map(quoted).join(" ");
+    return typed(verb, runId, [...options, ...named]);
   }
 
   /**
@@ -147,9 +148,4 @@ export class Context {
     for (const { store } of this.#opened.values()) await store.close?.();
     this.#opened.clear();
   }
-}
-
-/** A word as a shell takes it for one. */
-function quoted(word: string): string {
-  return /^[\w./:@%+,=-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`;
 }

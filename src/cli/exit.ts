@@ -1,4 +1,5 @@
 import { isWaymarkError } from "../errors.js";
+import { typed } from "./output/shell.js";
 
 /** How the command ends. */
 export const exit = {
@@ -76,7 +77,7 @@ export function explain(error: unknown): { code: number; message: string; hint: 
   if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) {
     const isRunThere = / has no checkpoint (at|with) /.test(message);
     const hint = isRunThere
-      ? `waymark history ${error.runId} shows those it has`
+      ? `${typed("history", error.runId)} shows those it has`
       : "waymark list shows the runs";
     return { code: exit.notFound, message, hint };
   }

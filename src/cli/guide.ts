@@ -26,10 +26,11 @@ const intro = `# The waymark command
 <!-- Written by npm run cli:guide, out of what --help is made of. -->
 
 \`npx waymark\` shows, checks, compares, repairs and continues runs from a terminal, on any store. A run is
-named by its id, or by the beginning of its id if no other begins so. Commands that only look at runs
-write nothing to them, so they can be used beside a process that works on one; only the folder of a PGlite
-can't be open twice. Results go to stdout, all else to stderr; \`--json\` prints results as JSON. What can't
-be undone asks first; where nobody can be asked, it wants \`--yes\`.
+named by its id, or by the beginning of its id if no other begins so; an id that begins with a dash comes
+last, after \`--\`. Commands that only look at runs write nothing to them, so they can be used beside a
+process that works on one; only the folder of a PGlite can't be open twice. Results go to stdout, all else
+to stderr; \`--json\` prints results as JSON. What can't be undone asks first; where nobody can be asked, it
+wants \`--yes\`.
 
 \`\`\`sh
 npx waymark list

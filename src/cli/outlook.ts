@@ -37,7 +37,8 @@ export async function outlook(
     live,
     waitsFor: waits,
     next: isKnown ? undefined : await nextNode(context, graph, state),
-    goOn: context.command(...(live === true ? ["watch", runId] : ["resume", runId, ...input])),
+    goOn:
+      live === true ? context.command("watch", runId) : context.command("resume", runId, ...input),
   };
 }
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { articleRun, contentOf, json, newFolder, project, waymark } from "./harness.js";
+import { articleRun, contentOf, json, newFolder, project, spoil, waymark } from "./harness.js";
 
 const stores = [{ store: "file:.waymark" }, { store: "journal:.waymark/journal" }];
 
@@ -12,7 +12,7 @@ describe.each(stores)("looking at runs in $store", ({ store }) => {
     await articleRun(folder);
     const { out } = await waymark(folder, "list");
     expect(out).toMatch(/^run +graph +status +node +steps +updated +cost\n/);
-    expect(out).toMatch(/monday +article +completed +publish +3 +(now|\d s ago) +\$0\.05/);
+    expect(out).toMatch(/monday +article +completed +publish +3 +(now|\d+ s ago) +\$0\.05/);
     expect(await json(folder, "list")).toEqual([
       expect.objectContaining({
         runId: "monday",
@@ -238,6 +238,31 @@ test("what a run waits for, and how to go on, is shown", async () => {
   expect((await waymark(folder, "show", "waits", "--store", secret)).err).not.toContain("s3cret");
 });
 
+test("a run whose id begins with a dash is named after --, as the commands to go on do", async () => {
+  const folder = project();
+  const [waits, done] = ["--yes", "-v"];
+  const data = JSON.stringify({ topic: "cairns", parts: [] });
+  const paused = await waymark(folder, "run", "asking", "--id", waits, "--data", data);
+  const goOn = ["resume", "--input", "JSON", "--", waits];
+  expect(paused.out).toContain(`go on      waymark ${goOn.join(" ")}\n`);
+  const shown = await waymark(folder, "show", "--", waits);
+  expect(shown.out).toContain(`waymark ${goOn.join(" ")}\n`);
+  expect((await waymark(folder, ...goOn)).code).toBe(0);
+  await articleRun(folder, done);
+  const none = await waymark(folder, "state", "--at", "9", "--", done);
+  expect(none.err).toContain("(waymark history -- -v shows those it has)");
+});
+
+test("a checkpoint that is asked for and corrupt is not said to be all there was", async () => {
+  const folder = project();
+  await articleRun(folder);
+  spoil(join(folder, ".waymark/monday/checkpoint_0003.json"));
+  const { code, err } = await waymark(folder, "state", "monday", "--at", "2");
+  expect(code).toBe(1);
+  expect(err).toContain('run "monday" has no checkpoint at step 2 that is whole: ');
+  expect((await waymark(folder, "state", "monday", "--at", "1")).code).toBe(0);
+});
+
 test("without a log the graph tells what is next, and checkpoints how long it took", async () => {
   const folder = project();
   await articleRun(folder);
@@ -245,7 +270,7 @@ test("without a log the graph tells what is next, and checkpoints how long it to
   const { out } = await waymark(folder, "show", "monday");
   expect(out).toMatch(/status +in_progress, stopped\n/);
   expect(out).toMatch(/last +draft\nnext +review\n/);
-  expect(out).toMatch(/# +node +completed +since last\n1 +draft +\S+Z +\+\d+ m?s\n/);
+  expect(out).toMatch(/# +node +completed +since last\n1 +draft +\S+Z +\+[\d.]+ m?s\n/);
   expect(await json(folder, "show", "monday")).toMatchObject({ nextStep: "review", live: false });
   // A graph that can't be asked is done without.
   writeFileSync(join(folder, "other.json"), '{ "graphs": { "article": "./none.ts" } }');

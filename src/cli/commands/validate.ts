@@ -35,7 +35,7 @@ export const command: Command = {
       ({ level, what }) => level === "problem" && mendable.has(what),
     );
     if (isMendable) {
-      const repair = context.command("repair", ...(given === undefined ? [] : runs));
+      const repair = context.command("repair", given === undefined ? given : runs[0]);
       context.print.note(`what is corrupt is set aside by: ${repair}`);
     }
     return isGood ? exit.ok : exit.problems;

@@ -10,7 +10,7 @@ export type StoreConfig =
   | { readonly store: string; readonly codec?: CodecOptions }
   | CheckpointStore;
 
-/** What is in `waymark.config.ts`, `.js`, `.mjs` or `.json`. */
+/** What is in `waymark.config.ts`, `.mts`, `.js`, `.mjs` or `.json`. */
 export interface Config {
   /** The store to use: an address or one of `stores`. */
   readonly store?: StoreConfig;

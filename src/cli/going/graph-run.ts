@@ -2,6 +2,7 @@ import { StateGraph } from "../../run/state-graph.js";
 import type { AnyGraph } from "../config/graphs.js";
 import type { Context } from "../context.js";
 import { CommandError, exit, missing, problem } from "../exit.js";
+import { typed } from "../output/shell.js";
 import { findRun, newestOf } from "../store/find.js";
 import { livingIn } from "../store/living.js";
 import type { OpenStore } from "../store/open.js";
@@ -81,7 +82,7 @@ export async function checkFree(opened: OpenStore, runId: string): Promise<void>
   const wait = isByFiles ? "" : "; the claim of one that died ends by itself, within 30 s";
   throw problem(
     `a living process works on run ${runId}`,
-    `see it: waymark watch ${runId}; stop it first${wait}`,
+    `see it: ${typed("watch", runId)}; stop it first${wait}`,
   );
 }
 

@@ -2,6 +2,7 @@ import type { CheckpointAt, CheckpointStore, StoreContext } from "../../checkpoi
 import { isWaymarkError } from "../../errors.js";
 import type { State } from "../../state/state.js";
 import { missing, usage } from "../exit.js";
+import { typed } from "../output/shell.js";
 import type { OpenStore } from "./open.js";
 
 /** Fewer characters of an id than this name nothing. */
@@ -34,7 +35,7 @@ export async function findAt(
   const history = (await store.history?.(runId)) ?? [];
   const ids = history.map(({ checkpointId }) => checkpointId);
   if (ids.includes(given)) return { checkpointId: given };
-  const hint = `waymark history ${runId} shows them`;
+  const hint = `${typed("history", runId)} shows them`;
   return { checkpointId: only(given, ids, "checkpoint", `in run ${runId}`, hint) };
 }
 
