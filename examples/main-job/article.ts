@@ -14,14 +14,17 @@ export const nodes = ["research", "outline", "draft", "review", "illustrate", "p
 /** The node in the middle of which the first process is killed. */
 export const killedIn = "review";
 
-/** Stands for work that takes its time. */
-const work: NodeFunction<Article> = async (state, { node }) => {
-  await wait(250);
-  return { parts: [...state.data.parts, `${node} of ${state.data.topic}`] };
-};
-
-/** The graph. Each process builds its own; all they share is the folder. */
-export function articleGraph(root: string) {
+/**
+ * The graph. Each process builds its own; all they share is the folder.
+ *
+ * @param endless - a node that takes so long that whoever wants to kill its process is in time.
+ */
+export function articleGraph(root: string, endless = "") {
+  /** Stands for work that takes its time. */
+  const work: NodeFunction<Article> = async (state, { node }) => {
+    await wait(node === endless ? 60_000 : 250);
+    return { parts: [...state.data.parts, `${node} of ${state.data.topic}`] };
+  };
   return new StateGraph<Article>({
     name: "article",
     checkpoint: { store: new FileStore({ root, keep: 10 }), interval: 1, preserve: true },

@@ -31,8 +31,8 @@ interface Life {
 }
 
 /** Lets a worker live until it ends, or until it has started the node that it is to be killed in. */
-async function live(number: string, killIn?: string): Promise<Life> {
-  const worker = fork(new URL("./worker.ts", import.meta.url), [root, runId]);
+async function live(number: string, killIn = ""): Promise<Life> {
+  const worker = fork(new URL("./worker.ts", import.meta.url), [root, runId, killIn]);
   say(bold(`\n${number} process, pid ${worker.pid}`));
   const [started, saved]: [string[], string[]] = [[], []];
   worker.on("message", (event: AnyEvent) => {

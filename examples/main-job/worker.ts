@@ -2,9 +2,9 @@
 import { State } from "waymark";
 import { type Article, articleGraph } from "./article.js";
 
-const [root = "", runId = ""] = process.argv.slice(2);
+const [root = "", runId = "", endless = ""] = process.argv.slice(2);
 
-await articleGraph(root)
+await articleGraph(root, endless)
   .on("*", (event) => process.send?.(event))
   .resumeOrStart(State.create<Article>({ topic: "cairns", parts: [] }, { runId }));
 process.disconnect?.();

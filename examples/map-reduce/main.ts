@@ -26,9 +26,10 @@ interface Life {
   readonly saved: readonly number[];
 }
 
-async function live(number: number, killAt?: number): Promise<Life> {
+async function live(number: number, killAt = 0): Promise<Life> {
   const diary = join(root, `process-${number}.txt`);
-  const worker = fork(new URL("./worker.ts", import.meta.url), [join(root, "store"), diary]);
+  const args = [join(root, "store"), diary, String(killAt)];
+  const worker = fork(new URL("./worker.ts", import.meta.url), args);
   worker.on("message", (completed) => {
     if (completed === killAt) worker.kill("SIGKILL");
   });

@@ -11,7 +11,9 @@ interface Words {
   readonly counts: Counts;
 }
 
-const [root = "", diary = ""] = process.argv.slice(2);
+const [root = "", diary = "", killAt = ""] = process.argv.slice(2);
+/** Whether it is about to be killed: then it has time enough for that. */
+let isDoomed = false;
 const store = new JournalStore({ root });
 
 const graph = new StateGraph<Words>({
@@ -24,13 +26,16 @@ const graph = new StateGraph<Words>({
     parallel<Words, number, Counts>(
       (state) => state.data.documents,
       async (_state, index) => {
-        await wait(4); // stands for reading it from somewhere
+        await wait(isDoomed ? 60_000 : 4); // stands for reading it from somewhere
         return countWords(documentAt(index));
       },
       {
         concurrency: 8,
         merge: (_state, mapped) => ({ mapped }),
-        onProgress: (completed) => process.send?.(completed),
+        onProgress: (completed) => {
+          if (completed === Number(killAt)) isDoomed = true;
+          process.send?.(completed);
+        },
       },
     ),
   )

@@ -15,10 +15,10 @@ export type Told =
   /** A node's result was saved. */
   | { readonly what: "saved"; readonly order: string; readonly node: string };
 
-/** What becomes of an order; `tell` is the world outside, which a node has effects on. */
-export function orders(tell: (told: Told) => void) {
+/** What becomes of an order; `tell` is the world outside, which a node has effects on and waits for. */
+export function orders(tell: (told: Told) => Promise<void>) {
   const step = async (order: string, node: string, key: string): Promise<void> => {
-    tell({ what: "begun", order, node, key });
+    await tell({ what: "begun", order, node, key });
     await wait(100); // stands for what it really does
   };
   return new StateGraph<Order>({ name: "orders" })
@@ -39,6 +39,6 @@ export function orders(tell: (told: Told) => void) {
     .setEntryPoint("reserve")
     .setExitPoint("ship")
     .on("checkpoint.save", ({ runId, data }) => {
-      if (data.node !== "") tell({ what: "saved", order: runId, node: data.node });
+      if (data.node !== "") void tell({ what: "saved", order: runId, node: data.node });
     });
 }
