@@ -1,6 +1,8 @@
+import { appendFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { livingIn } from "../../src/cli/store/living.js";
-import { json, project, slowRun, waymark } from "./harness.js";
+import { articleRun, json, project, slowRun, waymark } from "./harness.js";
 
 vi.mock("../../src/cli/store/living.js", { spy: true });
 
@@ -31,4 +33,21 @@ test("show does not say of a run that ends meanwhile that it was stopped", async
 test("list does not say of a run that ends meanwhile that it was stopped", async () => {
   const { out } = await waymark(await endingRun(), "list");
   expect(out).toMatch(/monday +slow +completed/);
+});
+
+test("watch waits for the last event of a run as long as its process lives", async () => {
+  const folder = project();
+  await articleRun(folder);
+  const file = join(folder, ".waymark/monday/events.jsonl");
+  const line = (event: string): string =>
+    `${JSON.stringify({ ts: "2026-01-01T00:00:00.000Z", event, run: "monday", step_id: "", parent_id: "", node: "" })}\n`;
+  writeFileSync(file, line("graph.start"));
+  let looks = 0;
+  vi.mocked(livingIn).mockImplementation(async () => {
+    if (++looks === 3) appendFileSync(file, line("graph.complete"));
+    return () => true;
+  });
+  const { code, out } = await waymark(folder, "watch", "monday");
+  expect(code).toBe(0);
+  expect(out).toContain("graph.complete");
 });

@@ -4,12 +4,15 @@ import { isWaymarkError } from "../../errors.js";
 import type { LogLine } from "../../observers/event-log/reader.js";
 import type { LogPlace } from "../../observers/run-files.js";
 import { count } from "../output/units.js";
+import { livingIn } from "../store/living.js";
 import type { OpenStore } from "../store/open.js";
 import { EventTail, isEnd } from "./events.js";
 
 /** How often, and how many milliseconds apart, to look for the last event of a run that is over. */
 const TRIES = 20;
 const PAUSE = 50;
+/** How often where the run's process still lives: on a busy machine it may be far behind. */
+const LIVING_TRIES = 400;
 
 /** What has happened since it was last asked. */
 export interface News {
@@ -23,6 +26,7 @@ export interface News {
 
 /** Follows a run through its store and its log. */
 export class RunTail {
+  readonly #opened: OpenStore;
   readonly #store: CheckpointStore;
   readonly #runId: string;
   readonly #events: EventTail | undefined;
@@ -30,8 +34,9 @@ export class RunTail {
   /** The last event of the log. */
   #last: LogLine | undefined;
 
-  constructor({ store }: OpenStore, runId: string, log: LogPlace | undefined) {
-    this.#store = store;
+  constructor(opened: OpenStore, runId: string, log: LogPlace | undefined) {
+    this.#opened = opened;
+    this.#store = opened.store;
     this.#runId = runId;
     this.#events = log && new EventTail(log, runId);
   }
@@ -51,13 +56,17 @@ export class RunTail {
   /** The new events; of a run that is over its last too, which is written right after its last checkpoint. */
   async #read(isOver: boolean): Promise<readonly LogLine[]> {
     const events: LogLine[] = [];
-    for (let tries = 0; tries < TRIES; tries++) {
+    for (let tries = 0; tries < TRIES || (await this.#isLate(tries)); tries++) {
       events.push(...((await this.#events?.next()) ?? []));
       this.#last = events.at(-1) ?? this.#last;
       if (!isOver || this.#last === undefined || isEnd(this.#last)) break;
       await wait(PAUSE);
     }
     return events;
+  }
+
+  async #isLate(tries: number): Promise<boolean> {
+    return tries < LIVING_TRIES && (await livingIn(this.#opened))(this.#runId) === true;
   }
 
   async #status(): Promise<News["end"] | "gone"> {
