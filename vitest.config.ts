@@ -23,7 +23,8 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Some hooks build the package and start a server, on a machine that does other things as well.
+    hookTimeout: 120_000,
     // Crash tests signal and kill: a process of their own keeps that from the other tests.
     pool: "forks",
     // Many tests wait for disks and processes; Vitest would leave a core of two idle.

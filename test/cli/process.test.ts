@@ -110,7 +110,7 @@ describe.each([
         if (isJson) for (const line of out.trim().split("\n")) JSON.parse(line);
       }
     }
-  }, 60_000);
+  }, 240_000);
 
   test("a run that is killed is seen, checked, repaired and resumed", async () => {
     const store = await open();
@@ -157,7 +157,7 @@ describe.each([
       status: "completed",
       data: { parts: ["draft", "review", "publish"] },
     });
-  }, 60_000);
+  }, 240_000);
 });
 
 test("bad input ends with its exit code and one line", async () => {
@@ -210,7 +210,7 @@ test("a live run is looked at and followed, and not disturbed", async () => {
   expect(watched.err).toBe("run monday completed after 3 steps\n");
   expect(watched.out).toMatch(/graph\.complete/);
   expect(await following.ended).toMatchObject({ code: 0 });
-}, 60_000);
+}, 240_000);
 
 test("Ctrl-C stops a run, and a resume, so that it can be resumed", async () => {
   const folder = project("journal:runs");
@@ -232,7 +232,7 @@ test("Ctrl-C stops a run, and a resume, so that it can be resumed", async () => 
   writeFileSync(gate, "");
   expect(await run(built, folder, ["resume", "monday"])).toMatchObject({ code: 0 });
   expect((await run(built, folder, ["validate"])).code).toBe(0);
-}, 60_000);
+}, 240_000);
 
 test("whoever reads may leave early", async () => {
   const folder = project("file:runs");

@@ -9,7 +9,7 @@ export type Kind = "tmux" | "script";
 const kinds = { tmux: TmuxTerminal, script: ScriptTerminal };
 
 /** How long to wait for something to be on the screen, in milliseconds. */
-const PATIENCE = 20_000;
+const PATIENCE = 60_000;
 
 /** A terminal as a person uses it: by the eyes and the keys. */
 export class Screen {

@@ -36,9 +36,9 @@ function steady(text: string): string {
   return text
     .replace(/\d{4}-\d\d-\d\d(T[\d:]+)(\.\d+)?Z/g, "2026-01-01T00:00:00Z")
     .replace(/[\da-f]{8}-[\da-f]*…/g, "01a1e60e-…")
-    .replace(/\b(now {4}|\d+ s ago|now)/g, "1 s ago")
-    .replace(/ +\+\d+(\.\d)? (ms|s)$/gm, "  +9 ms")
-    .replace(/\b\d+(\.\d)? (ms|s)\b(?! ago)/g, "9 ms")
+    .replace(/\b(now {4}|\d+ (s|min) ago|now)/g, "1 s ago")
+    .replace(/ +\+(\d+ min( \d+ s)?|\d+(\.\d)? (ms|s))$/gm, "  +9 ms")
+    .replace(/\b(\d+ min( \d+ s)?|\d+(\.\d)? (ms|s))\b(?! ago)/g, "9 ms")
     .replace(/(file:|\/)[^ ?"]*\/project/g, "/project")
     .replace(/[\da-f]{64}/g, "<hash>")
     .replace(/ +$/gm, "");
@@ -110,7 +110,7 @@ describe("in a terminal", () => {
     } finally {
       screen.close();
     }
-  }, 90_000);
+  }, 300_000);
 
   test("a small one gets what fits", async () => {
     const screen = new Screen(["script", "tmux"], folder, 60, rc);
@@ -126,5 +126,5 @@ describe("in a terminal", () => {
     } finally {
       screen.close();
     }
-  }, 60_000);
+  }, 300_000);
 });

@@ -189,13 +189,14 @@ describe("diagrams", () => {
 
   test.each(drawn)("of $title are drawn, in light and dark", async ({ title, count }) => {
     await visit(fileOf(title), { viewport: phone, colorScheme: "light" }, async (page) => {
-      const box = page.locator("pre.mermaid[data-drawn] svg .node");
-      await box.first().waitFor();
-      expect(await page.locator("pre.mermaid[data-drawn] svg").count()).toBe(count);
+      // They are drawn one after the other.
+      const diagrams = page.locator("pre.mermaid[data-drawn] svg:has(.node)");
+      await diagrams.nth(count - 1).waitFor();
+      expect(await diagrams.count()).toBe(count);
       const fill = () => styleOf(page, "pre.mermaid svg .node :is(path, rect)", "fill");
       const light = await fill();
       await page.emulateMedia({ colorScheme: "dark" });
-      await expect.poll(fill).not.toBe(light);
+      await expect.poll(fill, { timeout: 30_000 }).not.toBe(light);
       expect(await widthOf(page)).toBeLessThanOrEqual(phone.width);
     });
   });
