@@ -8,6 +8,8 @@ export class EventTail {
   readonly #place: LogPlace;
   readonly #runId: string;
   #seen = 0;
+  /** The line that was read last. */
+  #last: string | undefined;
   #size = -1;
 
   constructor(place: LogPlace, runId: string) {
@@ -19,15 +21,20 @@ export class EventTail {
   async next(): Promise<readonly LogLine[]> {
     const size = this.#bytes();
     if (size === this.#size) return [];
-    const fresh: LogLine[] = [];
-    let count = 0;
-    for await (const line of readEventLog(this.#place, this.#runId)) {
-      if (++count > this.#seen) fresh.push(line);
-    }
-    // Old files of a log may go while it is followed.
-    this.#seen = count;
+    const lines: LogLine[] = [];
+    for await (const line of readEventLog(this.#place, this.#runId)) lines.push(line);
+    const fresh = lines.slice(this.#firstNew(lines));
+    this.#seen = lines.length;
+    this.#last = JSON.stringify(lines.at(-1));
     this.#size = size;
     return fresh;
+  }
+
+  /** Old files of a log may go while it is followed: then the line that was seen last is looked for. */
+  #firstNew(lines: readonly LogLine[]): number {
+    const isLast = (line: LogLine | undefined): boolean => JSON.stringify(line) === this.#last;
+    if (isLast(lines[this.#seen - 1])) return this.#seen;
+    return lines.findLastIndex(isLast) + 1;
   }
 
   #bytes(): number {
