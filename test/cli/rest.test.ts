@@ -151,6 +151,10 @@ describe("doctor", () => {
     expect(broken.code).toBe(1);
     expect(broken.out).toMatch(/problem +config .*nope is not an option/);
     expect(broken.out).toMatch(/problem +store/);
+    const small = await waymark({ cwd: folder, columns: 60 }, "doctor", "--config", "broken.ts");
+    expect(small.out).toMatch(
+      /config +.*…\n {2}.*nope is not an option; the options are .*, log\n/,
+    );
     writeFileSync(join(folder, "file"), "");
     const unreadable = await waymark(folder, "doctor", "--no-config", "--store", "file:file");
     expect(unreadable.code).toBe(1);

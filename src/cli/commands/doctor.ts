@@ -1,8 +1,10 @@
 import type { Command } from "../command.js";
 import type { Check } from "../doctor/checks.js";
 import { exit } from "../exit.js";
+import type { Printer } from "../output/printer.js";
 import type { Look } from "../output/style.js";
 import type { Column } from "../output/table.js";
+import { plain } from "../output/text.js";
 
 const signs: Readonly<Record<Check["state"], readonly [sign: string, look: Look]>> = {
   ok: ["ok", "green"],
@@ -32,7 +34,18 @@ export const command: Command = {
     ];
     const isGood = checks.every(({ state }) => state !== "problem");
     const { print } = context;
-    print.result({ ok: isGood, checks }, () => print.table(columns, checks));
+    print.result({ ok: isGood, checks }, () => checksText(checks, print));
     return isGood ? exit.ok : exit.problems;
   },
 };
+
+/** What was found. What is wrong is shown to its end: where the table cuts it off, on a line of its own. */
+function checksText(checks: readonly Check[], print: Printer): string {
+  const [head = "", ...rows] = print.table(columns, checks).split("\n");
+  const lines = checks.flatMap(({ state, text }, at) => {
+    const [row = "", whole] = [rows[at], plain(text)];
+    const isWrong = state === "problem" || state === "warning";
+    return isWrong && !row.endsWith(whole) ? [row, `  ${whole}`] : [row];
+  });
+  return [head, ...lines].join("\n");
+}
