@@ -2,5 +2,5 @@ import { defineConfig } from "vitest/config";
 
 /** `npm run test:site`: what needs a browser. */
 export default defineConfig({
-  test: { include: ["*.spec.ts"], testTimeout: 60_000, hookTimeout: 60_000 },
+  test: { include: ["*.spec.ts"], testTimeout: 180_000, hookTimeout: 180_000 },
 });
