@@ -123,7 +123,11 @@ function add(command: Commander, { flags, text, many, choices }: Option): void {
 function misused(error: CommanderError, argv: readonly string[], print: Printer): number {
   if (error.exitCode === 0) return exit.ok;
   const [name] = argv.filter((word) => commandNames.includes(word));
-  const message = error.message.replace(/^error: /, "").replace(/\n/g, " ");
+  // It wants to print its help where it finds no command.
+  const message =
+    error.code === "commander.help"
+      ? "there is no such command, or none was given"
+      : error.message.replace(/^error: /, "").replace(/\n/g, " ");
   print.error(message, `try: waymark ${name === undefined ? "" : `${name} `}--help`);
   return exit.usage;
 }

@@ -338,6 +338,8 @@ describe("help", () => {
   test("what is misspelt is told in one line", async () => {
     const wrong: readonly (readonly [string[], RegExp])[] = [
       [["lst"], /unknown command 'lst' .*[Dd]id you mean list\?.*\(try: waymark --help\)/],
+      [["--json"], /there is no such command, or none was given \(try: waymark --help\)/],
+      [["help", "nope"], /there is no such command, or none was given \(try: waymark --help\)/],
       [["list", "--nope"], /unknown option '--nope' \(try: waymark list --help\)/],
       [["list", "--status", "nope"], /argument 'nope' is invalid.*Allowed choices are/],
       [["list", "--limit", "0"], /--limit wants a whole number from 1 up, got "0"/],
