@@ -181,3 +181,32 @@ test("an export is for its owner only", async () => {
   );
   writeFileSync(join(folder, "copy.jsonl"), readFileSync(file));
 });
+
+test.each(["file:a", "journal:a"])(
+  "a run in %s with a damaged checkpoint is not taken elsewhere before it is repaired",
+  async (store) => {
+    const folder = project(store);
+    await articleRun(folder);
+    await articleRun(folder, "tuesday");
+    const isFile = store.startsWith("file");
+    const path = join(folder, isFile ? "a/monday/checkpoint_0004.json" : "a/.log/log_0001.jsonl");
+    // The last checkpoint of monday: without it the run would not be complete any more.
+    const text = readFileSync(path, "utf8");
+    const at = text.indexOf("publish", text.indexOf('"step":3'));
+    writeFileSync(path, `${text.slice(0, at)}Publish${text.slice(at + "Publish".length)}`);
+    const { code, out } = await waymark(folder, "convert", "--to", "file:b");
+    expect(code).toBe(1);
+    expect(out).toMatch(/^monday: it was not copied: .*; waymark repair sets it aside$/m);
+    expect(out).toMatch(/^tuesday: 4 checkpoints$/m);
+    expect(await json(folder, "list", "--store", "file:b")).toMatchObject([{ runId: "tuesday" }]);
+    const refused = await waymark(folder, "export", "monday", "--out", "run.jsonl");
+    expect(refused.code).toBe(1);
+    expect(refused.err).toMatch(
+      /run monday is damaged: .* \(waymark repair monday sets it aside\)/,
+    );
+    await waymark(folder, "repair", "--yes");
+    expect((await waymark(folder, "export", "monday", "--out", "run.jsonl")).code).toBe(0);
+    await waymark(folder, "convert", "monday", "--to", "file:b");
+    expect(await json(folder, "state", "monday", "--path", "step", "--store", "file:b")).toBe(2);
+  },
+);

@@ -11,7 +11,13 @@ const kinds = (findings: readonly { what: string; level: string }[]): string[] =
 
 interface Found {
   readonly ok: boolean;
-  readonly findings: readonly { what: string; level: string; runId: string; sequence: number }[];
+  readonly findings: readonly {
+    what: string;
+    level: string;
+    runId: string;
+    sequence: number;
+    text: string;
+  }[];
 }
 
 describe("checkpoints in files", () => {
@@ -165,6 +171,9 @@ describe("records in a journal", () => {
     writeFileSync(log(folder), [lines[0], "this is no record", ...lines.slice(1)].join("\n"));
     const found = (await json(folder, "validate")) as Found;
     expect(kinds(found.findings)).toEqual(["problem log"]);
+    expect(found.findings[0]?.text).toMatch(
+      /^the log holds something that is no record \(log_0001\.jsonl, from byte \d+ on\)$/,
+    );
     await waymark(folder, "repair", "--yes");
     expect(((await json(folder, "validate")) as Found).ok).toBe(true);
   });

@@ -18,7 +18,7 @@ export const command: Command = {
   summary: "Copy runs from one store to another, each checkpoint with its id",
   details:
     "The runs stay in the store they come from. A run that the other store has already is left as " +
-    "it is there, and makes the exit code 1.",
+    "it is there, and one with a damaged checkpoint is not copied; both make the exit code 1.",
   arguments: [
     { name: "run", text: "the runs; all by default", optional: true, many: true, completes: "run" },
   ],
@@ -38,7 +38,7 @@ export const command: Command = {
     if (source.store === target.store || source.name === target.name) {
       throw usage("both stores are the same");
     }
-    const { exportRun, importRun, Counter } = await import("../transfer/copy.js");
+    const { damageOf, exportRun, importRun, Counter } = await import("../transfer/copy.js");
     const given = values.arguments;
     const runIds =
       given.length === 0
@@ -46,6 +46,12 @@ export const command: Command = {
         : await Promise.all(given.map((run) => findRun(source, run)));
     const converted: Converted[] = [];
     for (const runId of runIds) {
+      const damage = await damageOf(source, runId);
+      if (damage !== undefined) {
+        const problem = `it was not copied: ${damage}; waymark repair sets it aside`;
+        converted.push({ runId, checkpoints: 0, problem });
+        continue;
+      }
       const counter = new Counter();
       try {
         await importRun(target, counter.through(exportRun(source.store, runId)));

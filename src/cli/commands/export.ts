@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Command } from "../command.js";
-import { usage } from "../exit.js";
+import { problem, usage } from "../exit.js";
 import { count } from "../output/units.js";
 import { findRun } from "../store/find.js";
 
@@ -11,7 +11,8 @@ export const command: Command = {
   summary: "Write a run with all its checkpoints to a file, for waymark import",
   details:
     "The file holds the run's data in clear, also where the store encrypts it. With --redact it is " +
-    "fit to be shown to others: what the config redacts is not in it, and such a run can hardly go on.",
+    "fit to be shown to others: what the config redacts is not in it, and such a run can hardly go on. " +
+    "A run with a damaged checkpoint is not exported.",
   arguments: [{ name: "run", text: "the run's id, or its beginning", completes: "run" }],
   options: [
     { flags: "--out <file>", text: "the file; it must not be there. Stdout by default" },
@@ -24,7 +25,7 @@ export const command: Command = {
   run: async (context, values) => {
     const opened = await context.store();
     const runId = await findRun(opened, values.argument(0));
-    const [{ exportRun }, { toArchive }] = await Promise.all([
+    const [{ damageOf, exportRun }, { toArchive }] = await Promise.all([
       import("../transfer/copy.js"),
       import("../transfer/archive.js"),
     ]);
@@ -37,6 +38,11 @@ export const command: Command = {
     const isRedacted = values.flag("redact");
     if (isRedacted && !redaction.isOn) {
       throw usage("the config redacts nothing", 'as in redact: ["*.token"]');
+    }
+    const damage = await damageOf(opened, runId);
+    if (damage !== undefined) {
+      const repair = context.command("repair", runId);
+      throw problem(`run ${runId} is damaged: ${damage}`, `${repair} sets it aside`);
     }
     const { text, count: checkpoints } = await toArchive(
       runId,

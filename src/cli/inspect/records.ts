@@ -12,8 +12,11 @@ export async function checkRecords(
   const told = new Map<number, string>();
   const emit = (type: string, data: object): void => {
     const text = type === "checkpoint.error" ? String(Reflect.get(data, "error")) : "";
-    const [, sequence, where] = /^record (\d+) is corrupt, .*? copied to (.*): /s.exec(text) ?? [];
-    if (sequence !== undefined) told.set(Number(sequence), where ?? "");
+    const [, sequence, copy = ""] =
+      /^record (\d+) is corrupt, .*? copied to (.*)$/s.exec(text) ?? [];
+    // Nothing is copied here: the name that the copy would have says where it is.
+    const [, file, from] = /record_\d+\.(\w+)\.(\d+)\.json/.exec(copy) ?? [];
+    if (sequence !== undefined) told.set(Number(sequence), `${file}.jsonl, from byte ${from} on`);
   };
   const entries = store.history === undefined ? [{}] : (await store.history(runId)).reverse();
   const checkpoints: Checked[] = [];
