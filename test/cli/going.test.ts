@@ -229,6 +229,8 @@ test("a run that a living process works on is left alone", async () => {
       "a living process works on run monday (see it: waymark watch monday; stop it first)",
     );
   }
+  const named = await waymark(folder, "resume", "monday", "--store", "file:.waymark");
+  expect(named.err).toContain("see it: waymark watch monday --store file:.waymark;");
   const forced = await waymark(folder, "run", "slow", "--id", "monday", "--force", "--yes");
   expect(forced.code).toBe(1);
   const path = join(folder, ".waymark/monday/checkpoint_0001.json");

@@ -29,7 +29,7 @@ export const command: Command = {
       if (!values.flag("force")) {
         throw problem(`run ${runId} is already in ${opened.name}`, "--force replaces it");
       }
-      await checkFree(opened, runId);
+      await checkFree(context, opened, runId);
       await context.confirm(`Replace run ${runId} in ${opened.name}?`);
       await opened.store.delete(runId);
     }

@@ -20,7 +20,7 @@ export const command: Command = {
     const opened = await context.store("write");
     const { store } = opened;
     const runId = await findRun(opened, values.argument(0));
-    await checkFree(opened, runId);
+    await checkFree(context, opened, runId);
     const at = await findAt(store, runId, to);
     const target = await store.load(runId, at);
     const where = `step ${target.step}${target.checkpointNode && `, after ${target.checkpointNode}`}`;

@@ -43,7 +43,7 @@ export const command: Command = {
     if (id !== undefined) {
       const isGiven = await context.isStoreGiven();
       const opened = await context.store(isForced || isGiven ? "write" : "read");
-      await checkFree(opened, id);
+      await checkFree(context, opened, id);
       if (isForced && (await opened.store.list()).includes(id)) {
         await context.confirm(`Remove run ${id} in ${opened.name} and start over?`);
         await opened.store.delete(id);

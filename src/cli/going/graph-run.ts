@@ -2,7 +2,6 @@ import { StateGraph } from "../../run/state-graph.js";
 import type { AnyGraph } from "../config/graphs.js";
 import type { Context } from "../context.js";
 import { CommandError, exit, missing, problem } from "../exit.js";
-import { typed } from "../output/shell.js";
 import { findRun, newestOf } from "../store/find.js";
 import { livingIn } from "../store/living.js";
 import type { OpenStore } from "../store/open.js";
@@ -34,7 +33,7 @@ export async function findGraphRun(
   const opened = await context.store(isGiven ? "write" : "read");
   try {
     const runId = await findRun(opened, given);
-    await checkFree(opened, runId);
+    await checkFree(context, opened, runId);
     const emit = (type: string, data: object): void => {
       if (type === "checkpoint.quarantine") context.print.note(quarantineText(data));
     };
@@ -71,7 +70,7 @@ async function onlyGraph(
  *
  * @throws CommandError
  */
-export async function checkFree(opened: OpenStore, runId: string): Promise<void> {
+export async function checkFree(context: Context, opened: OpenStore, runId: string): Promise<void> {
   const { store, address } = opened;
   const isByFiles = address !== undefined && "root" in address;
   const isBusy = isByFiles
@@ -82,7 +81,7 @@ export async function checkFree(opened: OpenStore, runId: string): Promise<void>
   const wait = isByFiles ? "" : "; the claim of one that died ends by itself, within 30 s";
   throw problem(
     `a living process works on run ${runId}`,
-    `see it: ${typed("watch", runId)}; stop it first${wait}`,
+    `see it: ${context.command("watch", runId)}; stop it first${wait}`,
   );
 }
 
