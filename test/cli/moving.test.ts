@@ -47,6 +47,19 @@ describe("convert", () => {
     expect(out).toMatch(/monday: run "monday" is already in this store.*\n0 runs copied/);
   });
 
+  test("stops at Ctrl-C with no run half copied", async () => {
+    const folder = project("file:a");
+    for (const id of ["monday", "tuesday"]) await articleRun(folder, id);
+    const onStart = (interrupt: () => void): void => {
+      setImmediate(interrupt);
+    };
+    const { code, out } = await waymark({ cwd: folder, onStart }, "convert", "--to", "file:b");
+    expect(code).toBe(130);
+    expect(out).toMatch(/^monday: 4 checkpoints\n1 run copied to /);
+    expect(await json(folder, "history", "monday", "--store", "file:b")).toHaveLength(4);
+    expect(await json(folder, "list", "--store", "file:b")).toHaveLength(1);
+  });
+
   test("wants two stores", async () => {
     const folder = project("file:a");
     expect((await waymark(folder, "convert")).err).toContain("convert wants --to");

@@ -18,7 +18,7 @@ export const command: Command = {
   summary: "Copy runs from one store to another, each checkpoint with its id",
   details:
     "The runs stay in the store they come from. A run that the other store has already is left as " +
-    "it is there, and one with a damaged checkpoint is not copied; both make the exit code 1.",
+    "it is there, and one with a damaged checkpoint is not copied; both make the exit code 1. Ctrl-C stops after the run that is being copied.",
   arguments: [
     { name: "run", text: "the runs; all by default", optional: true, many: true, completes: "run" },
   ],
@@ -38,14 +38,22 @@ export const command: Command = {
     if (source.store === target.store || source.name === target.name) {
       throw usage("both stores are the same");
     }
-    const { damageOf, exportRun, importRun, Counter } = await import("../transfer/copy.js");
+    const [{ damageOf, exportRun, importRun, Counter }, { Interrupts }] = await Promise.all([
+      import("../transfer/copy.js"),
+      import("../going/interrupts.js"),
+    ]);
     const given = values.arguments;
     const runIds =
       given.length === 0
         ? await source.store.list()
         : await Promise.all(given.map((run) => findRun(source, run)));
     const converted: Converted[] = [];
+    // Half a run in the other store would be taken for the whole of it.
+    const interrupts = new Interrupts(context.io, () =>
+      print.noteBelow("stopping after this run …"),
+    );
     for (const runId of runIds) {
+      if (interrupts.happened) break;
       const damage = await damageOf(source, runId);
       if (damage !== undefined) {
         const problem = `it was not copied: ${damage}; waymark repair sets it aside`;
@@ -61,6 +69,7 @@ export const command: Command = {
         converted.push({ runId, checkpoints: 0, problem: error.message });
       }
     }
+    interrupts.end();
     const isGood = converted.every(({ problem }) => problem === "");
     print.result(converted, () => {
       const lines = converted.map(({ runId, checkpoints, problem }) =>
@@ -71,6 +80,7 @@ export const command: Command = {
       const copied = converted.filter(({ problem }) => problem === "").length;
       return [...lines, `${count(copied, "run")} copied to ${target.name}`].join("\n");
     });
+    if (converted.length < runIds.length) return exit.interrupted;
     return isGood ? exit.ok : exit.problems;
   },
 };
