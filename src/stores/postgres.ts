@@ -213,7 +213,7 @@ export class PostgresStore implements CheckpointStore {
    * Says that this process works on a run; `undefined` when another claim is still good, by the clock of
    * the database. It is renewed until it is released, or this process ends or hangs for longer than
    * `ttl`, 30 seconds by default. The claim's `lost` aborts when it could not be renewed in time, or
-   * another has the run; from then on this store can't save the run.
+   * another has the run. Once another has claimed it, this store can't save the run.
    */
   async claim(runId: string, options: ClaimOptions = {}): Promise<Claim | undefined> {
     checkOptions("options", options, { ttl: integer(1) });

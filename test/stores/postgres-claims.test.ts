@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import { CheckpointConflictError, type Claim, ConfigError, State } from "waymark";
 import type { PostgresPool, PostgresStore } from "waymark/stores/postgres";
@@ -7,6 +8,8 @@ import { start, Tables } from "../postgres/tables.js";
 
 /** However slow the machine is. */
 const PATIENT = { timeout: 20_000 };
+/** A lease that is soon renewed, and that a busy machine does not lose before. */
+const SHORT = 3000;
 const tables = Tables.use();
 
 const open = (client: PostgresPool = tables.pool, retryFor = 1000): PostgresStore =>
@@ -113,7 +116,7 @@ test("a claim that ran out, but that nobody took, is as good as before", async (
 
 test("a claim is renewed for as long as it is held", async () => {
   const store = open();
-  const claim = await store.claim("run", { ttl: 600 });
+  const claim = await store.claim("run", { ttl: SHORT });
   await tables.ask("UPDATE $schema.runs SET lease_until = '2000-01-01'");
   await vi.waitFor(async () => {
     const alive = await tables.ask("SELECT 1 FROM $schema.runs WHERE lease_until > '2001-01-01'");
@@ -134,12 +137,57 @@ test("the claim of who does not renew it ends by the clock of the database", asy
 
 test("whose claim was taken hears of it", async () => {
   const store = open();
-  const claim = await store.claim("run", { ttl: 200 });
+  const claim = await store.claim("run", { ttl: SHORT });
   await take(open());
   expect(await isLost(claim?.lost)).toMatch(/somebody else has claimed it/);
   await claim?.release();
   // It was not the first's to give away.
   expect(await store.claim("run")).toBeUndefined();
+});
+
+test("a claim that ran out unnoticed is lost when the same store claims the run again", async () => {
+  const store = open();
+  // So long that nothing renews it, and nobody but the second claim can tell the first.
+  const first = await store.claim("run", { ttl: 600_000 });
+  await expire();
+  const second = await store.claim("run");
+  expect(second?.epoch).toBeGreaterThan(first?.epoch ?? 0);
+  expect(await isLost(first?.lost)).toMatch(/somebody else has claimed it/);
+  await first?.release();
+  // It was not the first's to give away.
+  expect(await open().claim("run")).toBeUndefined();
+  expect(second?.lost?.aborted).toBe(false);
+});
+
+test("a claim that a save has renewed is not lost with the answer to a renewal", async () => {
+  const flaky = new Flaky(tables.pool);
+  const store = open(flaky, 0);
+  const claim = await store.claim("run", { ttl: SHORT });
+  let state = await store.save(start());
+  const asked = new Promise<void>((tell) => {
+    flaky.before = (text) => {
+      if (!/SET lease_until = clock/.test(text)) return undefined;
+      tell();
+      return new Promise(() => {});
+    };
+  });
+  await asked;
+  const began = performance.now();
+  // Longer than the lease was good for when its renewal was asked for.
+  while (performance.now() < began + SHORT) {
+    state = await store.save(state.set("n", state.data.n + 1));
+    await setTimeout(50);
+  }
+  expect(claim?.lost?.aborted).toBe(false);
+  flaky.before = () => undefined;
+});
+
+test("a claim for longer than a timer can be set is not renewed all the time", async () => {
+  const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+  const claim = await open().claim("run", { ttl: 2 ** 40 });
+  expect(warned.mock.calls).toEqual([]);
+  warned.mockRestore();
+  await claim?.release();
 });
 
 test("a renewal that is not answered in time is a claim that is lost", async () => {
@@ -183,7 +231,7 @@ test("a renewal that comes after the release renews nothing", async () => {
 
 test("a renewal that is refused is tried again while there is time", async () => {
   const flaky = new Flaky(tables.pool);
-  const claim = await open(flaky, 0).claim("run", { ttl: 900 });
+  const claim = await open(flaky, 0).claim("run", { ttl: SHORT });
   let refused = 0;
   flaky.before = (text) =>
     /SET lease_until = clock/.test(text) && ++refused < 3 ? failure("XX000", "no") : undefined;

@@ -90,7 +90,8 @@ export class Claims {
     const epoch = await this.#claims.ask({ runId, owner, ttl });
     if (epoch === undefined) return undefined;
     const lease = new Lease(epoch, ttl, at, () => this.#renewals.ask({ runId, epoch, ttl }));
-    this.#held.get(runId)?.stop();
+    // One that ran out unnoticed, while the event loop stood still for example.
+    this.#held.get(runId)?.lose("somebody else has claimed it");
     this.#held.set(runId, lease);
     let released: Promise<void> | undefined;
     return {
@@ -115,6 +116,9 @@ export class Claims {
     await this.#releases.ask({ runId, epoch: lease.epoch, ttl: lease.ttl });
   }
 }
+
+/** A timer that is set for longer goes off at once. */
+const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** Keeps a claim by renewing its lease well before it ends. */
 class Lease implements Held {
@@ -150,7 +154,8 @@ class Lease implements Held {
 
   /** A third of its time after it was renewed, by this or by a save, it is renewed again. */
   #wait(least = 0): void {
-    this.#timer = setTimeout(() => this.#beat(), Math.max(this.#due - performance.now(), least));
+    const wait = Math.max(this.#due - performance.now(), least);
+    this.#timer = setTimeout(() => this.#beat(), Math.min(wait, LONGEST_TIMER));
     // A run that waits for nothing that could still happen must not keep the process from its end.
     this.#timer.unref();
   }
@@ -163,20 +168,30 @@ class Lease implements Held {
     const at = performance.now();
     if (at < this.#due) return this.#wait();
     let problem = "no answer came in time";
-    const late = setTimeout(() => this.#lose(problem), Math.max(this.#until - at, 0));
-    late.unref();
+    let late: NodeJS.Timeout | undefined;
+    const watch = (): void => {
+      const left = Math.max(this.#until - performance.now(), 0);
+      late = setTimeout(giveUp, Math.min(left, LONGEST_TIMER)).unref();
+    };
+    // A save may have renewed it meanwhile.
+    const giveUp = (): void => {
+      if (performance.now() < this.#until) watch();
+      else this.lose(problem);
+    };
+    watch();
     try {
       if (await this.#renew()) this.renewed(at);
-      else this.#lose("somebody else has claimed it");
+      else this.lose("somebody else has claimed it");
     } catch (error) {
       problem = `it could not be renewed: ${messageOf(error)}`;
     }
     clearTimeout(late);
-    if (performance.now() >= this.#until) this.#lose(problem);
+    if (performance.now() >= this.#until) this.lose(problem);
     if (!this.#stopped) this.#wait(this.ttl / 10);
   }
 
-  #lose(why: string): void {
+  /** Says that somebody else may have the run. */
+  lose(why: string): void {
     if (this.#stopped) return;
     this.stop();
     this.#lost.abort(new Error(`the claim on the run is lost: ${why}`));
