@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { CheckpointConflictError, CheckpointSaveError, ConfigError } from "waymark";
+import { CheckpointConflictError, CheckpointSaveError, ConfigError, State } from "waymark";
 import type { PostgresStore, PostgresStoreOptions } from "waymark/stores/postgres";
 import { rejection } from "../graphs.js";
 import { Flaky, failure } from "../postgres/flaky.js";
@@ -186,6 +186,71 @@ test("what could not be removed in the background is told, and hinders nothing",
   await store.close();
   expect(told).toEqual([{ action: "delete", node: "", error: "no" }]);
   expect((await store.load<Notes>("run")).data.n).toBe(32);
+});
+
+test("what could not be removed of a run that has ended is removed with what another leaves", async () => {
+  const store = open({ keep: 2, snapshotEvery: 1 });
+  flaky.before = (text) => (/DELETE/.test(text) ? failure("XX000", "no") : undefined);
+  let state = start();
+  for (let n = 1; n <= 5; n++) state = await store.save(state.set("n", n));
+  const ended = { ...state.toJSON(), status: "completed" };
+  await store.save(State.fromJSON<Notes>(ended as never));
+  await store.close();
+  expect(await tables.stored()).toHaveLength(6);
+  flaky.before = () => undefined;
+  let other = start("other");
+  for (let n = 1; n <= 5; n++) other = await store.save(other.set("n", n));
+  await store.save(State.fromJSON<Notes>({ ...other.toJSON(), status: "failed" } as never));
+  await store.close();
+  expect(await tables.stored()).toEqual([5, 5, 6, 6]);
+});
+
+test("a delete whose answer was lost does not delete what has started since", async () => {
+  const store = open();
+  await store.save(start());
+  const other = open({ client: tables.pool });
+  let commits = 0;
+  flaky.after = async (text) => {
+    if (text !== "COMMIT" || commits++ > 0) return undefined;
+    await other.save(start("run", { n: 42 }));
+    throw failure("ECONNRESET");
+  };
+  await store.delete("run");
+  expect((await other.load<Notes>("run")).data.n).toBe(42);
+});
+
+test("a delete that was undone is done the next time", async () => {
+  const store = open();
+  await store.save(start());
+  flaky.before = Flaky.once(/^COMMIT$/, failure("ECONNRESET"));
+  await store.delete("run");
+  expect(await store.list()).toEqual([]);
+});
+
+test("a client that throws at once harms no more than one that rejects", async () => {
+  const released: unknown[] = [];
+  const client = {
+    query: (text: string, params: unknown[]) => tables.pool.query(text, params),
+    connect: async () => {
+      const inner = await tables.pool.connect();
+      return {
+        query: (text: string, params: unknown[]) => {
+          if (/FOR UPDATE|ROLLBACK/.test(text)) throw new Error(`no ${text.trim().slice(0, 6)}`);
+          return inner.query(text, params);
+        },
+        release: (error: unknown) => {
+          released.push(error);
+          inner.release(true);
+        },
+      };
+    },
+  };
+  const store = open({ client: client as never });
+  await store.save(start());
+  released.length = 0;
+  await expect(store.delete("run")).rejects.toThrow("no SELECT");
+  // A connection in a transaction that nobody could end is not given back as a good one.
+  expect(released).toEqual([new Error("no ROLLBA")]);
 });
 
 test("a database that can't be opened is asked again the next time", async () => {

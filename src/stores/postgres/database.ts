@@ -65,7 +65,7 @@ export class PoolDatabase implements Database {
       await connection.query("COMMIT");
       return result;
     } catch (error) {
-      await connection.query("ROLLBACK").catch((worse: Error) => {
+      await ask(connection, false, "ROLLBACK", []).catch((worse: Error) => {
         failure = worse;
       });
       throw error;

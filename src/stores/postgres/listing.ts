@@ -79,10 +79,13 @@ export class Listing {
    */
   async delete(runId: string): Promise<void> {
     const { lock, removeCheckpoints, removeRuns, empty } = this.#statements;
+    let meant: unknown;
     await this.#connection.transaction(async (session) => {
       // Once its row is locked nobody adds a checkpoint that this would not see.
       const [run] = await session.query(lock, [[runId]]);
-      if (run === undefined) return;
+      meant ??= run?.id;
+      // It was done when the answer was lost, and what is here now has started since.
+      if (run === undefined || run.id !== meant) return;
       this.#claims.check(runId, Number(run.epoch), Number(run.sequence));
       await session.query(removeCheckpoints, [[run.id]]);
       if (run.claimed === true) await session.query(empty, [runId]);

@@ -43,14 +43,24 @@ export class Trimmer {
       while (this.#due.size > 0) {
         const runIds = [...this.#due].slice(0, RUNS);
         for (const runId of runIds) this.#due.delete(runId);
-        let removed = CHECKPOINTS;
-        while (removed === CHECKPOINTS) {
-          const rows = await this.#connection.query(this.#statements.trim, [runIds, CHECKPOINTS]);
-          removed = rows.length;
-        }
+        await this.#trimAll(runIds);
       }
     } finally {
       this.#trimming = false;
+    }
+  }
+
+  async #trimAll(runIds: readonly string[]): Promise<void> {
+    let removed = CHECKPOINTS;
+    try {
+      while (removed === CHECKPOINTS) {
+        const rows = await this.#connection.query(this.#statements.trim, [runIds, CHECKPOINTS]);
+        removed = rows.length;
+      }
+    } catch (error) {
+      // A run that has ended is not saved again, so the next of another tries this too.
+      for (const runId of runIds) this.#due.add(runId);
+      throw error;
     }
   }
 }
