@@ -1,6 +1,7 @@
 import { now } from "../clock.js";
 import { check, checkOptions, flag, integer, oneOf, text } from "../options.js";
 import { statuses } from "../state/record.js";
+import { checkRunId } from "../state/run-id.js";
 import type { Retention, RunFilter, RunSummary } from "./store.js";
 
 /** How many checkpoints of a run a store keeps unless told otherwise. */
@@ -28,7 +29,10 @@ export function checkFilter(filter: RunFilter): void {
     before: isMoment,
     cursor: (name, value) => {
       isMoment(`${name}.timestamp`, (value as RunSummary | null)?.timestamp);
-      text(`${name}.runId`, (value as RunSummary | null)?.runId);
+      const { runId } = value as RunSummary;
+      text(`${name}.runId`, runId);
+      // No run has another, and not every store could even look for it.
+      checkRunId(runId);
     },
     limit: integer(0),
   });

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
-import { type RunStatus, State } from "waymark";
+import { ConfigError, type RunStatus, State } from "waymark";
 import type { PostgresStore } from "waymark/stores/postgres";
 import { useFakeClock } from "waymark/testing";
+import { rejection } from "../graphs.js";
 import { Flaky } from "../postgres/flaky.js";
 import { type Notes, start, Tables } from "../postgres/tables.js";
 
@@ -120,4 +121,12 @@ test("runs of no status are none", async () => {
   expect(await store.runs({ status: [] })).toEqual([]);
   expect(await store.runs({ status: ["pending", "pending"], limit: 5 })).toHaveLength(1);
   expect(await store.runs({ limit: 0 })).toEqual([]);
+});
+
+test("a cursor that can be no run's is refused, and not asked of the database", async () => {
+  const store = tables.open();
+  const cursor = { timestamp: "2020-01-01T00:00:00.000Z", runId: "\0" };
+  expect((await rejection(store.runs({ cursor }), ConfigError)).option).toBe("runId");
+  const none = await rejection(store.runs({ cursor: null as never }), ConfigError);
+  expect(none.option).toBe("filter.cursor.timestamp");
 });
