@@ -1,4 +1,13 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
@@ -82,6 +91,29 @@ test("a folder is kept from one store to the next, and is open only once", async
   expect((await two.load<Notes>("run")).data.n).toBe(0);
   await two.close();
   expect(readdirSync(parent)).toEqual(["pg"]);
+});
+
+test("a folder that is open is open by each of its names", async () => {
+  const parent = newFolder();
+  const one = new PostgresStore({ client: `pglite:${copyTo(join(parent, "pg"))}` });
+  symlinkSync(join(parent, "pg"), join(parent, "link"));
+  const two = new PostgresStore({ client: `pglite:${join(parent, "link")}` });
+  await one.save(start());
+  const error = await rejection(two.list(), ConfigError);
+  expect(error.message).toMatch(/is open already/);
+  await one.close();
+  expect(await two.list()).toEqual(["run"]);
+  await two.close();
+});
+
+test("what is no folder is named, and is not taken for open", async () => {
+  const parent = newFolder();
+  writeFileSync(join(parent, "pg"), "");
+  const store = new PostgresStore({ client: `pglite:${join(parent, "pg")}` });
+  for (const asked of [() => store.save(start()), () => store.list()]) {
+    const error = await rejection(asked(), ConfigError);
+    expect(error.message).toMatch(/wants a folder .*pg", which PGlite can't open: \S/);
+  }
 });
 
 test("pglite is a name that graphs can use, and its folder is .waymark/pg", async () => {

@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, realpath } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { ConfigError, show } from "../../errors.js";
 import { Claims } from "../file/claim.js";
@@ -73,8 +73,10 @@ async function openFolder(folder: string, load: Load): Promise<Database> {
     const memory = await PGlite.create();
     return new EmbeddedDatabase(memory, () => memory.close());
   }
-  const path = resolve(folder);
-  await mkdir(dirname(path), { recursive: true });
+  const named = resolve(folder);
+  await mkdir(dirname(named), { recursive: true });
+  // By whatever name it goes, it is one folder; one that is new has no other name yet.
+  const path = await realpath(named).catch(() => named);
   // PGlite itself does not see that another process has the folder open, and both would ruin it.
   const claims = new Claims(new NodeFileSystem(), dirname(path));
   const claim = await claims.claim(`pglite ${basename(path)}`);
@@ -92,8 +94,17 @@ async function openFolder(folder: string, load: Load): Promise<Database> {
     });
   } catch (error) {
     await claim.release();
-    throw error;
+    throw error instanceof Error ? error : unopened(path, error);
   }
+}
+
+/** What the file system of PGlite throws is no Error, and says nothing but a number. */
+function unopened(path: string, error: unknown): ConfigError {
+  const reason = `error ${Reflect.get(Object(error), "errno") ?? error}`;
+  return new ConfigError(
+    OPTION,
+    `wants a folder that this process can write to, got ${show(path)}, which PGlite can't open: ${reason}`,
+  );
 }
 
 async function peer(name: string, load: Load): Promise<unknown> {
