@@ -4,7 +4,8 @@ import { rejection } from "../graphs.js";
 import type { Trail } from "./fixtures/graphs.js";
 import { type Child, startWorld, until, type World } from "./world.js";
 
-const LEASE = 1500;
+/** Twice this time is enough for others on a busy machine, too. */
+const LEASE = 4000;
 
 let world: World;
 beforeAll(async () => {
@@ -90,17 +91,15 @@ describe("workers in processes of their own", () => {
   });
 
   test("SIGTERM lets the node finish and hands the run over at once", async () => {
-    const first = await world.start({ lease: 20_000 });
+    // No lease has to end for that: this one outlasts the test.
+    const first = await world.start({ lease: 120_000 });
     const run = await submit("held");
     await holder(run.runId, [first]);
-    const second = await world.start({ lease: 20_000 });
+    const second = await world.start({ lease: 120_000 });
     first.process.kill("SIGTERM");
     await release(run.runId);
     expect(await first.ended).toEqual({ code: null, signal: "SIGTERM" });
-    const started = Date.now();
     expect((await run.result()).status).toBe("completed");
-    // No lease has to end for that.
-    expect(Date.now() - started).toBeLessThan(5000);
     expect(await effects(run.runId, 1)).toEqual([first.pid]);
     expect(await effects(run.runId, 2)).toEqual([second.pid]);
     await stop(second);
@@ -109,11 +108,11 @@ describe("workers in processes of their own", () => {
   test("a run that kills its workers stops after maxAttempts and is listed", async () => {
     const run = await submit("poison");
     for (let tries = 1; tries <= 3; tries++) {
-      const child = await world.start({ lease: 500 });
+      const child = await world.start({ lease: 1500 });
       expect(await child.ended).toMatchObject({ signal: "SIGKILL" });
       expect(await effects(run.runId, 0)).toHaveLength(tries);
     }
-    const last = await world.start({ lease: 500 });
+    const last = await world.start({ lease: 1500 });
     const error = await rejection(run.result(), ExecutionError);
     expect(error.message).toContain("got no further");
     expect(await effects(run.runId, 0)).toHaveLength(3);

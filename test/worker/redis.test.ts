@@ -152,6 +152,8 @@ function onRedis(): void {
     let most = 0;
     const graph = single(async (state) => {
       most = Math.max(most, ++now);
+      // However long the next one takes to come.
+      while (most < 2) await wait(5);
       await wait(20);
       now--;
       return state;
@@ -198,7 +200,7 @@ function onRedis(): void {
 }
 
 function inProcesses(): void {
-  const LEASE = 1500;
+  const LEASE = 4000;
   let world: World;
   let redis: Awaited<ReturnType<typeof startRedis>>;
   let client: Client;

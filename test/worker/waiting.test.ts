@@ -99,7 +99,8 @@ describe("a run that pauses", () => {
 describe("a run that waits", () => {
   test("sleeps in the queue, and holds no worker", async () => {
     const graph = single(async (_state, ctx) => {
-      await ctx.sleep("nap", 700);
+      // Long enough to be looked at on a busy machine.
+      await ctx.sleep("nap", 3000);
       return { n: 1 };
     });
     const worker = await place.work({ graphs: [graph], longestWait: 100 });
