@@ -1,6 +1,6 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { ConfigError } from "../errors.js";
-import { callable, check, checkOptions, duration, integer, text } from "../options.js";
+import { callable, checkOptions, integer, text } from "../options.js";
 import { checkRunId } from "../state/run-id.js";
 import { State } from "../state/state.js";
 import { Cancellations } from "./cancellations.js";
@@ -10,8 +10,17 @@ import { type Office, RunHandle } from "./handle.js";
 import { jobOptions } from "./job.js";
 import { Listener } from "./listener.js";
 import { jobIdOf, queueName, runIdOf } from "./names.js";
+import { Opening } from "./opening.js";
 import { isStore, printError } from "./options.js";
 import type { Load } from "./peers.js";
+import {
+  checkRepeat,
+  dedup,
+  type ScheduleOptions,
+  type SubmitOptions,
+  scheduleOptions,
+  submitOptions,
+} from "./submission.js";
 
 /** Options of {@link Client}. */
 export interface ClientOptions {
@@ -21,46 +30,6 @@ export interface ClientOptions {
   readonly store: CheckpointStore;
   /** Is told what goes wrong between calls, a lost connection for example; `console.error` by default. */
   readonly onError?: (error: unknown) => void;
-}
-
-/** Options of {@link Client.submit}. */
-export interface SubmitOptions {
-  /** Names the run; a new one by default. A run that is in the queue already is not put there twice. */
-  readonly runId?: string;
-  /** Milliseconds to wait before it may start. */
-  readonly delay?: number;
-  /** From 1, the most urgent, to 2,097,152. Runs without one come before all that have one. */
-  readonly priority?: number;
-  /**
-   * While a run with the same id is in the queue, unfinished, or for `ttl` milliseconds, no other is put
-   * there: the handle is that of the first.
-   */
-  readonly deduplicate?:
-    | string
-    | {
-        /** What may be there once. */
-        readonly id: string;
-        /** Milliseconds from now on; without it, until the run is finished. */
-        readonly ttl?: number;
-      };
-  /** The version of the graph that the data is of; workers with an older graph leave the run alone. */
-  readonly version?: number;
-}
-
-/** Options of {@link Client.schedule}. */
-export interface ScheduleOptions {
-  /** Names the schedule; one of the same name is replaced. Without colons. */
-  readonly id: string;
-  /** When to start runs, as a pattern of cron: `0 3 * * *`. */
-  readonly cron?: string;
-  /** Or every so many milliseconds. */
-  readonly every?: number;
-  /** The time zone of the pattern, such as `Europe/Berlin`. */
-  readonly timeZone?: string;
-  /** At most so many runs. */
-  readonly limit?: number;
-  /** See {@link SubmitOptions.version}. */
-  readonly version?: number;
 }
 
 /** A run that failed for good. */
@@ -80,7 +49,8 @@ interface Counter extends Office {
   readonly queue: RunQueue;
 }
 
-const TWO_TO_21 = 2 ** 21;
+/** The largest number that a queue counts to. */
+const LARGEST = 2 ** 31 - 1;
 
 /**
  * Starts runs from anywhere, for workers to take; needs none of the graphs. Close it when it is not needed
@@ -112,7 +82,7 @@ export class Client {
   readonly #counters = new Map<string, Counter>();
   #engine: Promise<Engine> | undefined;
   #cancellations: Cancellations | undefined;
-  #closed = false;
+  readonly #opening = new Opening();
 
   /** @throws ConfigError when an option is not what it must be. */
   constructor(options: ClientOptions);
@@ -125,7 +95,7 @@ export class Client {
     this.#store = options.store;
     const tell = options.onError ?? printError;
     // A server that stops may still say so on connections that are on their way out.
-    this.#onError = (error) => this.#closed || tell(error);
+    this.#onError = (error) => this.#opening.isOver || tell(error);
     this.#load = load;
   }
 
@@ -149,13 +119,14 @@ export class Client {
       ...(version !== undefined && { version }),
     };
     const counter = await this.#counter(graph);
-    const added = await counter.queue.add(graph, job, {
+    const jobOf = {
       ...jobOptions,
       jobId: jobIdOf(state.runId),
-      ...(delay !== undefined && { delay }),
+      ...(delay !== undefined && { delay: Math.ceil(delay) }),
       ...(priority !== undefined && { priority }),
       ...(options.deduplicate !== undefined && { deduplication: dedup(options.deduplicate) }),
-    });
+    };
+    const added = await this.#opening.during(() => counter.queue.add(graph, job, jobOf));
     return new RunHandle<D>(graph, runIdOf(String(added.id)), counter);
   }
 
@@ -188,18 +159,21 @@ export class Client {
     if ((cron === undefined) === (every === undefined)) {
       throw new ConfigError("options", "wants one of cron and every");
     }
+    if (cron === undefined && timeZone !== undefined) {
+      throw new ConfigError("options.timeZone", "is that of a pattern: it wants cron");
+    }
     const state = JSON.stringify(State.create(data).toJSON());
     const { queue } = await this.#counter(graph);
     const repeat = {
       ...(cron === undefined ? { every: every ?? 0 } : { pattern: cron }),
       ...(timeZone !== undefined && { tz: timeZone }),
-      ...(limit !== undefined && { limit }),
+      ...(limit !== undefined && { limit: Math.min(limit, LARGEST) }),
     };
-    await queue.upsertJobScheduler(id, repeat, {
-      name: graph,
-      data: { state, ...(version !== undefined && { version }) },
-      opts: jobOptions,
-    });
+    const { bullmq } = await this.#open();
+    checkRepeat(repeat, bullmq);
+    const job = { state, ...(version !== undefined && { version }) };
+    const template = { name: graph, data: job, opts: jobOptions };
+    await this.#opening.during(() => queue.upsertJobScheduler(id, repeat, template));
   }
 
   /**
@@ -209,8 +183,9 @@ export class Client {
    */
   async unschedule(graph: string, id: string): Promise<boolean> {
     text("graph", graph);
+    scheduleOptions.id("id", id);
     const { queue } = await this.#counter(graph);
-    return queue.removeJobScheduler(id);
+    return this.#opening.during(() => queue.removeJobScheduler(id));
   }
 
   /**
@@ -222,7 +197,8 @@ export class Client {
     text("graph", graph);
     integer(1)("limit", limit);
     const { queue } = await this.#counter(graph);
-    const jobs = await queue.getFailed(0, limit - 1);
+    const last = Math.min(limit, LARGEST) - 1;
+    const jobs = await this.#opening.during(() => queue.getFailed(0, last));
     return jobs.map((job) => ({
       runId: runIdOf(String(job.id)),
       error: job.failedReason,
@@ -231,9 +207,9 @@ export class Client {
     }));
   }
 
-  /** Lets go of the connections; the store stays open. */
+  /** Lets go of the connections; the store stays open. Who waits for a run hears that. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#opening.end();
     await (await this.#engine?.catch(() => undefined))?.close();
   }
 
@@ -248,6 +224,7 @@ export class Client {
       queue: engine.queue(name),
       listener: new Listener(engine, name),
       cancellations: this.#cancellations,
+      opening: this.#opening,
       publish: (fields) => engine.publish(name, fields),
     };
     this.#counters.set(graph, counter);
@@ -255,7 +232,7 @@ export class Client {
   }
 
   #open(): Promise<Engine> {
-    if (this.#closed) throw new ConfigError("client", "is closed: make a new one");
+    this.#opening.check();
     this.#engine ??= openEngine(this.#place, this.#onError, this.#load).catch((error: unknown) => {
       // The next call tries again.
       this.#engine = undefined;
@@ -263,38 +240,4 @@ export class Client {
     });
     return this.#engine;
   }
-}
-
-const scheduleId = check(
-  "a name without colons",
-  (value) => typeof value === "string" && value !== "" && !value.includes(":"),
-);
-
-const scheduleOptions = {
-  id: scheduleId,
-  cron: text,
-  every: integer(1),
-  timeZone: text,
-  limit: integer(1),
-  version: integer(0),
-};
-
-const submitOptions = {
-  runId: (_name: string, value: unknown) => void checkRunId(value),
-  delay: duration,
-  priority: check(
-    `a whole number from 1 to ${TWO_TO_21}`,
-    (value) => Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= TWO_TO_21,
-  ),
-  deduplicate: (name: string, value: unknown) => {
-    if (typeof value === "string") return text(name, value);
-    checkOptions(name, value, { id: text, ttl: integer(1) });
-    text(`${name}.id`, (value as { readonly id?: unknown }).id);
-  },
-  version: integer(0),
-};
-
-function dedup(given: NonNullable<SubmitOptions["deduplicate"]>): { id: string; ttl?: number } {
-  if (typeof given === "string") return { id: given };
-  return { id: given.id, ...(given.ttl !== undefined && { ttl: given.ttl }) };
 }

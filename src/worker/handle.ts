@@ -6,8 +6,9 @@ import type { State } from "../state/state.js";
 import type { Cancellations } from "./cancellations.js";
 import type { RunQueue } from "./engine.js";
 import { jobOptions, toText } from "./job.js";
-import type { Listener } from "./listener.js";
+import type { JobEvent, Listener } from "./listener.js";
 import { jobIdOf } from "./names.js";
+import type { Opening } from "./opening.js";
 import { cancelledError, failedError } from "./run-error.js";
 import { cancelledEvent, isLast, type RunEvent, toRunEvent } from "./run-events.js";
 import { hasEnded, type RunState, stateOf } from "./run-state.js";
@@ -24,6 +25,7 @@ export interface Office {
   readonly queue: RunQueue;
   readonly listener: Listener;
   readonly cancellations: Cancellations;
+  readonly opening: Opening;
   /** Tells those who listen to the queue. */
   publish(fields: Readonly<Record<string, string>>): Promise<unknown>;
 }
@@ -69,14 +71,16 @@ export class RunHandle<D extends object = object> {
     this.#office = office;
   }
 
-  /** What the run does now. */
+  /**
+   * What the run does now.
+   *
+   * @throws ConfigError when the client is closed; so do the others, also while they wait.
+   */
   async status(): Promise<RunState> {
-    const { queue } = this.#office;
-    const [where, job, saved] = await Promise.all([
-      queue.getJobState(this.#jobId),
-      queue.getJob(this.#jobId),
-      this.#load(),
-    ]);
+    const { queue, opening } = this.#office;
+    const [where, job, saved] = await opening.during(() =>
+      Promise.all([queue.getJobState(this.#jobId), queue.getJob(this.#jobId), this.#load()]),
+    );
     const error = saved?.error?.message ?? job?.failedReason;
     const refused = job?.data.refused;
     return {
@@ -99,6 +103,10 @@ export class RunHandle<D extends object = object> {
    */
   async result(options: WaitOptions = {}): Promise<State<D>> {
     checkOptions("options", options, waitOptions);
+    return this.#office.opening.during(() => this.#result(options));
+  }
+
+  async #result(options: WaitOptions): Promise<State<D>> {
     const { queue, listener } = this.#office;
     let wake = (): void => {};
     const stop = await listener.listen(this.#jobId, (event) => {
@@ -130,6 +138,10 @@ export class RunHandle<D extends object = object> {
    * @returns whether it was stopped; not if it had come to its end.
    */
   async cancel(): Promise<boolean> {
+    return this.#office.opening.during(() => this.#cancel());
+  }
+
+  async #cancel(): Promise<boolean> {
     const { queue, cancellations, publish } = this.#office;
     const request = cancellations.request(queue.name, this.#jobId);
     try {
@@ -162,6 +174,10 @@ export class RunHandle<D extends object = object> {
    * @throws SerializationError when a checkpoint can't hold the input.
    */
   async resume(input?: unknown): Promise<void> {
+    return this.#office.opening.during(() => this.#resume(input));
+  }
+
+  async #resume(input: unknown): Promise<void> {
     const saved = await this.#load();
     const job = await this.#office.queue.getJob(this.#jobId);
     if (saved === undefined && job === undefined) {
@@ -217,13 +233,14 @@ export class RunHandle<D extends object = object> {
    */
   async *events(options: WaitOptions = {}): AsyncGenerator<RunEvent, void, undefined> {
     checkOptions("options", options, waitOptions);
-    const { queue, listener } = this.#office;
+    const { queue, listener, opening } = this.#office;
     const waiting: RunEvent[] = [];
     let woken = new AbortController();
-    const stop = await listener.listen(this.#jobId, (event) => {
+    const hear = (event: JobEvent): void => {
       waiting.push(toRunEvent(this.runId, event));
       woken.abort();
-    });
+    };
+    const stop = await opening.during(() => listener.listen(this.#jobId, hear));
     try {
       // What the queue says last may come after the run has ended, so one more wait.
       for (let looks = 0, isOver = false; ; looks++) {
@@ -233,9 +250,10 @@ export class RunHandle<D extends object = object> {
         }
         if (isOver) return;
         woken = new AbortController();
-        isOver = hasEnded(await queue.getJobState(this.#jobId));
+        isOver = hasEnded(await opening.during(() => queue.getJobState(this.#jobId)));
         if (isOver && looks === 0) return;
-        if (waiting.length === 0) await pause(LOOK, woken.signal, options.signal);
+        const { signal } = woken;
+        if (waiting.length === 0) await opening.during(() => pause(LOOK, signal, options.signal));
         options.signal?.throwIfAborted();
         isOver &&= waiting.length === 0;
       }

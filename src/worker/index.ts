@@ -3,13 +3,7 @@
  *
  * @packageDocumentation
  */
-export {
-  Client,
-  type ClientOptions,
-  type FailedRun,
-  type ScheduleOptions,
-  type SubmitOptions,
-} from "./client.js";
+export { Client, type ClientOptions, type FailedRun } from "./client.js";
 export type { QueueConnection, QueueConnectionOptions } from "./connection.js";
 export { RunHandle, type WaitOptions } from "./handle.js";
 export type { GraphLimits } from "./limits.js";
@@ -22,4 +16,5 @@ export {
 export type { AnyGraph, WorkerOptions } from "./options.js";
 export type { QueueEvent, RunEvent } from "./run-events.js";
 export type { RunState } from "./run-state.js";
+export type { ScheduleOptions, SubmitOptions } from "./submission.js";
 export { type CloseOptions, Worker } from "./worker.js";

@@ -53,3 +53,8 @@ export function toText(value: unknown): string {
 export function fromText(text: string): unknown {
   return State.fromJSON<{ value: unknown }>(text).data.value;
 }
+
+/** A text as every queue can keep it: Postgres knows neither the character 0 nor half a surrogate pair. */
+export function toKept(text: string): string {
+  return text.replace(/[\0\p{Surrogate}]/gu, "\ufffd");
+}

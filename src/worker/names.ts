@@ -1,7 +1,10 @@
 import { ConfigError, show } from "../errors.js";
 
-/** The queue of a graph. Queue names have no colon. */
+/** The queue of a graph. Queue names have no colon, and on Postgres none has the character 0. */
 export function queueName(graph: string): string {
+  if (graph.includes("\0")) {
+    throw new ConfigError("graph", `has the character 0 in its name, ${show(graph)}`);
+  }
   try {
     return `waymark-${encodeURIComponent(graph)}`;
   } catch {

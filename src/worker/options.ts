@@ -1,3 +1,4 @@
+import { constants } from "node:os";
 import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
 import type { EventType } from "../events.js";
@@ -26,7 +27,7 @@ export interface WorkerOptions {
   readonly concurrency?: number;
   /**
    * A worker that shows no sign of life for two thirds of this time, in milliseconds, loses its runs, and
-   * others that have room for them have them before twice this time; at least 200, 30,000 by default.
+   * others that have room for them have them before twice this time; from 200 to 2,147,483,647, 30,000 by default.
    */
   readonly lease?: number;
   /** How often to try a run that gets no further, also one that kills its worker; at least 1, 3 by default. */
@@ -65,6 +66,12 @@ export interface WorkerSettings {
   readonly onError: (error: unknown) => void;
 }
 
+/** What a timer can be set to, in milliseconds: about 24 days. */
+const LONGEST_LEASE = 2 ** 31 - 1;
+
+const isSignal = (value: unknown): boolean =>
+  Object.hasOwn(constants.signals, String(value)) && value !== "SIGKILL" && value !== "SIGSTOP";
+
 /** A store of checkpoints. */
 export const isStore: Check = check("a CheckpointStore", isCheckpointStore);
 
@@ -80,7 +87,11 @@ export function resolveWorkerOptions(options: WorkerOptions): WorkerSettings {
     store: isStore,
     connection: () => {},
     concurrency: integer(1),
-    lease: integer(200),
+    lease: check(
+      `a whole number from 200 to ${LONGEST_LEASE}`,
+      (value) =>
+        Number.isSafeInteger(value) && Number(value) >= 200 && Number(value) <= LONGEST_LEASE,
+    ),
     maxAttempts: integer(1),
     backoff: duration,
     longestWait: duration,
@@ -89,7 +100,10 @@ export function resolveWorkerOptions(options: WorkerOptions): WorkerSettings {
       "true, or the types of events to send",
       (value) => value === true || Array.isArray(value),
     ),
-    drainOn: check("an array of signals", Array.isArray),
+    drainOn: check(
+      "an array of signals that a process can listen to",
+      (value) => Array.isArray(value) && value.every(isSignal),
+    ),
     onError: callable,
   });
   checkGraphs("options.graphs", options.graphs);

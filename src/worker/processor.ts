@@ -5,7 +5,7 @@ import { messageOf, nameOf } from "../run/failure.js";
 import { ActiveRun } from "./active-run.js";
 import { advance, type Workshop } from "./advance.js";
 import type { Engine, RunQueue } from "./engine.js";
-import type { JobData, JobResult, RunJob } from "./job.js";
+import { type JobData, type JobResult, type RunJob, toKept } from "./job.js";
 import { runIdOf } from "./names.js";
 import type { Outcome } from "./outcome.js";
 
@@ -27,8 +27,8 @@ export class RunFailure extends Error {
   readonly retryAfter: number;
 
   constructor(error: unknown, retryAfter: number) {
-    super(messageOf(error), { cause: error });
-    this.name = nameOf(error);
+    super(toKept(messageOf(error)), { cause: error });
+    this.name = toKept(nameOf(error));
     this.retryAfter = retryAfter;
   }
 }
@@ -117,7 +117,7 @@ export class RunProcessor {
         const { error, retryAfter } = outcome;
         if (retryAfter !== undefined) throw new RunFailure(error, retryAfter);
         await job.updateData({ ...job.data, failure: failureOf(error) });
-        throw new bullmq.UnrecoverableError(messageOf(error));
+        throw new bullmq.UnrecoverableError(toKept(messageOf(error)));
       }
     }
   }
@@ -142,7 +142,7 @@ export class RunProcessor {
     const newest = await this.#queue.getJob(String(job.id));
     if (newest?.data.input?.value !== job.data.input?.value) return;
     const { input: _, ...rest } = newest?.data ?? job.data;
-    await job.updateData({ ...rest, refused });
+    await job.updateData({ ...rest, refused: toKept(refused) });
   }
 }
 
@@ -150,6 +150,6 @@ export class RunProcessor {
 const free: Claim = { release: async () => {} };
 
 function failureOf(error: unknown): NonNullable<JobData["failure"]> {
-  const failure = { name: nameOf(error), message: messageOf(error) };
+  const failure = { name: toKept(nameOf(error)), message: toKept(messageOf(error)) };
   return isWaymarkError(error) ? { ...failure, code: error.code } : failure;
 }

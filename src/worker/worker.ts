@@ -144,10 +144,11 @@ export class Worker {
     });
   }
 
-  /** Numbers about this worker, and about the queues of its graphs. Asks the queue. */
+  /** Numbers about this worker, and, while it is not closed, about the queues of its graphs. Asks the queue. */
   metrics(): Promise<WorkerMetrics> {
     return metrics({
-      lines: this.#lines,
+      // A queue that is closed never answers.
+      lines: this.#isClosed ? [] : this.#lines,
       active: this.#active,
       takeovers: this.#takeovers,
       finished: { ...this.#finished },

@@ -36,6 +36,7 @@ describe("a worker refuses", () => {
     [{ connection: 7 }, "connection"],
     [{ concurrency: 0 }, "options.concurrency"],
     [{ lease: 100 }, "options.lease"],
+    [{ lease: 2 ** 31 }, "options.lease"],
     [{ maxAttempts: 0 }, "options.maxAttempts"],
     [{ backoff: -1 }, "options.backoff"],
     [{ longestWait: -1 }, "options.longestWait"],
@@ -44,6 +45,8 @@ describe("a worker refuses", () => {
     [{ limits: { g: { rate: { max: 1 } } } }, "options.limits.g.rate.duration"],
     [{ events: false }, "options.events"],
     [{ drainOn: "SIGTERM" }, "options.drainOn"],
+    [{ drainOn: ["sigterm"] }, "options.drainOn"],
+    [{ drainOn: ["SIGKILL"] }, "options.drainOn"],
     [{ onError: 1 }, "options.onError"],
     [{ leese: 1 }, "options.leese"],
   ])("%j", (given, option) => {
@@ -52,13 +55,16 @@ describe("a worker refuses", () => {
     expect(error.message).not.toContain("secret");
   });
 
-  test("a graph with half a surrogate pair in its name", () => {
-    const half = new StateGraph({ name: "\ud800" })
+  test.each([
+    ["half a surrogate pair", "\ud800"],
+    ["the character 0", "a\0b"],
+  ])("a graph with %s in its name", async (what, name) => {
+    const odd = new StateGraph({ name })
       .addNode("only", (state) => state)
       .setEntryPoint("only")
       .setExitPoint("only");
-    const error = refusal(() => new Worker({ ...good, graphs: [half] }));
-    expect(error.message).toContain("half a surrogate pair");
+    const error = refusal(() => new Worker({ ...good, graphs: [odd] }));
+    expect(error.message).toContain(what);
   });
 });
 

@@ -40,6 +40,36 @@ describe("a run that fails", () => {
     expect(tries).toBe(4);
   });
 
+  test("ends also when no database can keep its message", async () => {
+    let tries = 0;
+    const graph = single(() => {
+      tries++;
+      throw new Error("a\0b\ud800c");
+    });
+    await place.work({ graphs: [graph], maxAttempts: 2 });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    const error = await rejection(run.result(), ExecutionError);
+    expect(error.message).toBe('node "only" failed: a\ufffdb\ufffdc');
+    // The checkpoint has it as it was.
+    expect(error.cause).toMatchObject({ message: "a\0b\ud800c" });
+    expect(tries).toBe(2);
+  });
+
+  test("fails when its checkpoints were removed before it could go on", async () => {
+    const graph = single((state) => pause(state, { reason: "wait" }));
+    const worker = await place.work({ graphs: [graph] });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    await until("it is paused", async () => (await run.status()).state === "paused");
+    await run.cancel();
+    await worker.close();
+    await run.resume();
+    await place.store.delete(run.runId);
+    await place.work({ graphs: [graph] });
+    const error = await rejection(run.result(), WaymarkError);
+    expect(error.code).toBe("CHECKPOINT_NOT_FOUND");
+    expect(error.message).toContain(run.runId);
+  });
+
   test("counts afresh when it has got further", async () => {
     const failures = new Map<number, number>();
     const graph = new StateGraph<Count>({ name: "further" })
@@ -178,6 +208,8 @@ describe("limits", () => {
     let most = 0;
     const graph = single(async (state) => {
       most = Math.max(most, ++now);
+      // However long the next one takes to come.
+      while (most < 2) await wait(5);
       await wait(40);
       now--;
       return state;
@@ -325,4 +357,6 @@ test("a worker tells how it is", async () => {
   expect(text).toContain("waymark_worker_completed_total 1");
   await worker.close();
   await worker.close();
+  // Its queues are out of reach now.
+  expect(await worker.metrics()).toMatchObject({ queues: {}, completed: 1 });
 });
