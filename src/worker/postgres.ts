@@ -1,6 +1,7 @@
 import type { EventEmitter } from "node:events";
 import type { IQueueBackend } from "bullmq";
 import { sleep } from "../clock.js";
+import { ConfigError } from "../errors.js";
 import type { Place } from "./connection.js";
 import type { BackendFactory, BullMQ } from "./peers.js";
 
@@ -58,6 +59,10 @@ async function connect(
       return shared;
     } catch (error) {
       await shared.close().catch(() => {});
+      if (Reflect.get(Object(error), "code") === "ERR_INVALID_URL") {
+        const wants = 'wants "postgres://user:password@host:port/database", got another';
+        throw new ConfigError("connection", wants);
+      }
       if (Date.now() > end || !isUnreachable(error)) throw error;
       await sleep(250);
     }

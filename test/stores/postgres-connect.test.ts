@@ -181,6 +181,16 @@ test("a role that may make no schema can use one that was made for it", async ()
   await tables.ask(`DROP ROLE ${role}`);
 });
 
+test("what is no address is refused when it is first used, without its password", async () => {
+  const store = new PostgresStore({ client: "postgres://user:secret@host:99999/db" });
+  for (const asked of [() => store.list(), () => store.save(start())]) {
+    const error = await rejection(asked(), ConfigError);
+    expect(error.option).toBe("PostgresStore.client");
+    expect(error.message).not.toContain("secret");
+  }
+  await store.close();
+});
+
 test("a pool that was given stays open, and does not end the process when it loses a connection", async () => {
   const pool = new pg.Pool({ connectionString: "postgres://nobody@127.0.0.1:1/none" });
   const stores = [1, 2].map(() => new PostgresStore({ client: pool, retryFor: 0 }));

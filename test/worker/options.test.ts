@@ -76,6 +76,15 @@ const missing = (...names: string[]) => {
   };
 };
 
+test("what is no address is refused when it is first used, without its password", async () => {
+  const connection = "postgres://user:secret@host:99999/db";
+  const client = new Client({ connection, store, onError: () => {} });
+  const error = await rejection(client.submit("g", {}), ConfigError);
+  expect(error.option).toBe("connection");
+  expect(error.message).not.toContain("secret");
+  await client.close();
+});
+
 describe("a package that is missing is named", () => {
   test.each([
     ["bullmq", "postgres://localhost/x"],

@@ -29,6 +29,19 @@ export function checkConnection(client: PostgresClient): void {
   throw new ConfigError(OPTION, `wants "postgres://…" or "pglite:<folder>", got ${got}`);
 }
 
+/** Whether the driver could make nothing of a string, which it looks at only when it connects. */
+export function isNoAddress(error: unknown): boolean {
+  return error instanceof Error && Reflect.get(error, "code") === "ERR_INVALID_URL";
+}
+
+/** Says so without the string, which may hold a password. */
+export function noAddress(): ConfigError {
+  return new ConfigError(
+    OPTION,
+    'wants "postgres://user:password@host:port/database", got another',
+  );
+}
+
 /** The database that a client is, or that a string names. */
 export async function connect(
   client: PostgresClient,

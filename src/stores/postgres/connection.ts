@@ -1,5 +1,5 @@
 import type { PostgresClient } from "./client.js";
-import { connect, type Load } from "./connect.js";
+import { connect, isNoAddress, type Load, noAddress } from "./connect.js";
 import type { Database, Row, Session, Statement } from "./database.js";
 import { retrying } from "./failure.js";
 import { migrate } from "./schema.js";
@@ -82,7 +82,7 @@ export class Connection {
       await migrate(database, schema);
     } catch (error) {
       await database.close();
-      throw error;
+      throw isNoAddress(error) ? noAddress() : error;
     }
     return database;
   }

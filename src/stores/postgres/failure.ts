@@ -17,7 +17,9 @@ const UNREACHED = new Set([
   "ECONNREFUSED",
   "ENOENT", // no socket: the server is not there
   "EHOSTUNREACH",
+  "ENETUNREACH",
   "EAI_AGAIN",
+  "ENOTFOUND", // nor has anybody its name, perhaps not yet
 ]);
 
 /** Another transaction was in the way; it was undone. */
