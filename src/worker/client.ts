@@ -81,6 +81,7 @@ export class Client {
   readonly #load: Load | undefined;
   readonly #counters = new Map<string, Counter>();
   #engine: Promise<Engine> | undefined;
+  #isReady = false;
   #cancellations: Cancellations | undefined;
   readonly #opening = new Opening();
 
@@ -210,11 +211,16 @@ export class Client {
   /** Lets go of the connections; the store stays open. Who waits for a run hears that. */
   async close(): Promise<void> {
     this.#opening.end();
-    await (await this.#engine?.catch(() => undefined))?.close();
+    const closed = this.#engine?.then(
+      (engine) => engine.close(),
+      () => {},
+    );
+    // One that still waits for its database closes what it gets.
+    if (this.#isReady) await closed;
   }
 
   async #counter(graph: string): Promise<Counter> {
-    const engine = await this.#open();
+    const engine = await this.#opening.during(() => this.#open());
     const known = this.#counters.get(graph);
     if (known !== undefined) return known;
     this.#cancellations ??= new Cancellations(engine);
@@ -233,11 +239,17 @@ export class Client {
 
   #open(): Promise<Engine> {
     this.#opening.check();
-    this.#engine ??= openEngine(this.#place, this.#onError, this.#load).catch((error: unknown) => {
-      // The next call tries again.
-      this.#engine = undefined;
-      throw error;
-    });
+    this.#engine ??= openEngine(this.#place, this.#onError, this.#load).then(
+      (engine) => {
+        this.#isReady = true;
+        return engine;
+      },
+      (error: unknown) => {
+        // The next call tries again.
+        this.#engine = undefined;
+        throw error;
+      },
+    );
     return this.#engine;
   }
 }

@@ -329,6 +329,17 @@ describe("a client that is closed", () => {
   });
 });
 
+test("a client that waits for its database closes at once, and nobody waits with it", async () => {
+  const client = new Client({
+    connection: "postgres://127.0.0.1:1/nowhere",
+    store: place.store,
+    onError: () => {},
+  });
+  const submitted = rejection(client.submit("x", { n: 0 }), ConfigError);
+  await client.close();
+  expect((await submitted).option).toBe("client");
+});
+
 describe("events", () => {
   const read = async (events: AsyncIterable<RunEvent>, types: string[] = []): Promise<string[]> => {
     for await (const event of events) types.push(event.type);
