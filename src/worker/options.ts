@@ -30,7 +30,7 @@ export interface WorkerOptions {
    * others that have room for them have them before twice this time; from 200 to 2,147,483,647, 30,000 by default.
    */
   readonly lease?: number;
-  /** How often to try a run that gets no further, also one that kills its worker; at least 1, 3 by default. */
+  /** How often to try a run that gets no further, also one that kills or hangs its worker; at least 1, 3 by default. */
   readonly maxAttempts?: number;
   /** Milliseconds before a run that failed is tried again; 1,000 by default. Doubles with each try, up to 30,000. */
   readonly backoff?: number;

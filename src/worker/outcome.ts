@@ -12,6 +12,8 @@ import type { ActiveRun } from "./active-run.js";
 /** What is to become of a job, once its run has stopped here. */
 export type Outcome =
   | { readonly kind: "completed" | "cancelled" | "handed-over" | "elsewhere" | "newer" }
+  /** The claim was lost on the way, to another worker, or because this one hung or was cut off. */
+  | { readonly kind: "lost" }
   /** It waits for a moment, or for input; `refused` says why the input it got was no good. */
   | { readonly kind: "paused"; readonly until?: number; readonly refused?: string }
   /** Without `retryAfter`, in milliseconds, it has failed for good. */
@@ -59,9 +61,8 @@ export function judge(
   maxAttempts: number,
   backoff: Backoff,
 ): Outcome {
-  if (run.isLost || isWaymarkError(error, "CHECKPOINT_CONFLICT")) {
-    return { kind: "elsewhere" };
-  }
+  if (run.isLost) return { kind: "lost" };
+  if (isWaymarkError(error, "CHECKPOINT_CONFLICT")) return { kind: "elsewhere" };
   if (run.why === "cancel") return { kind: "cancelled" };
   if (isWaymarkError(error, "ABORTED")) return { kind: "handed-over" };
   if (isWaymarkError(error, "MIGRATION") && error.from > error.to) return { kind: "newer" };

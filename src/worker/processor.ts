@@ -105,6 +105,9 @@ export class RunProcessor {
         }, new bullmq.WaitingError());
       case "elsewhere":
         return this.#delay(job, token, now() + Math.max(lease / 8, 25));
+      case "lost":
+        // If nobody else has it, it counts as tried: a run that hangs its worker would be tried for ever.
+        throw new RunFailure(new Error("the claim on the run was lost"), Math.max(lease / 8, 25));
       case "newer": {
         const wait = Math.min(250 * job.attemptsStarted, lease, LONGEST_BOUNCE);
         return this.#delay(job, token, now() + wait * (0.75 + Math.random() / 2));

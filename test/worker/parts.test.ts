@@ -48,7 +48,8 @@ describe("what a failed run says", () => {
     expect(judge(conflict, run, 1, backoff)).toEqual({ kind: "elsewhere" });
     run.stop("lost", new Error("gone"));
     expect(run.why).toBe("cancel");
-    expect(judge(new Error(), run, 1, backoff)).toEqual({ kind: "elsewhere" });
+    expect(judge(new Error(), run, 1, backoff)).toEqual({ kind: "lost" });
+    expect(judge(conflict, run, 1, backoff)).toEqual({ kind: "lost" });
   });
 });
 

@@ -104,6 +104,29 @@ describe("a lease", () => {
     expect((await run.result()).data.n).toBeGreaterThan(1);
   });
 
+  test("that is lost again and again, by a run that gets no further, ends with maxAttempts", async () => {
+    let lose = (): void => {};
+    const store = but(place.store, {
+      claim: async () => {
+        const claim = new AbortController();
+        lose = () => claim.abort(new Error("hung"));
+        return { lost: claim.signal, release: async () => {} };
+      },
+    });
+    let begun = 0;
+    const graph = single(async (state, ctx) => {
+      begun++;
+      lose();
+      ctx.signal.throwIfAborted();
+      return state;
+    });
+    await place.work({ graphs: [graph], store, maxAttempts: 3 });
+    const run = await place.client.submit(graph.name, { n: 0 });
+    const error = await rejection(run.result(), ExecutionError);
+    expect(error.message).toContain("got no further");
+    expect(begun).toBe(3);
+  });
+
   test("is not needed in a store without claims", async () => {
     const graph = single(() => ({ n: 1 }));
     await place.work({ graphs: [graph], store: but(place.store, {}) });
