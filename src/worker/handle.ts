@@ -74,7 +74,7 @@ export class RunHandle<D extends object = object> {
   /**
    * What the run does now.
    *
-   * @throws ConfigError when the client is closed; so do the others, also while they wait.
+   * @throws ConfigError when the client is closed; so do all methods, also while they wait.
    */
   async status(): Promise<RunState> {
     const { queue, opening } = this.#office;
@@ -136,6 +136,7 @@ export class RunHandle<D extends object = object> {
    * What it has done stays in the store, and {@link RunHandle.resume} goes on from there.
    *
    * @returns whether it was stopped; not if it had come to its end.
+   * @throws ConfigError when the client is closed.
    */
   async cancel(): Promise<boolean> {
     return this.#office.opening.during(() => this.#cancel());
