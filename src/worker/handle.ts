@@ -103,7 +103,7 @@ export class RunHandle<D extends object = object> {
    */
   async result(options: WaitOptions = {}): Promise<State<D>> {
     checkOptions("options", options, waitOptions);
-    return this.#office.opening.during(() => this.#result(options));
+    return this.#office.opening.during(() => this.#result(options), options.signal);
   }
 
   async #result(options: WaitOptions): Promise<State<D>> {
@@ -241,7 +241,8 @@ export class RunHandle<D extends object = object> {
       waiting.push(toRunEvent(this.runId, event));
       woken.abort();
     };
-    const stop = await opening.during(() => listener.listen(this.#jobId, hear));
+    const { signal } = options;
+    const stop = await opening.during(() => listener.listen(this.#jobId, hear), signal);
     try {
       // What the queue says last may come after the run has ended, so one more wait.
       for (let looks = 0, isOver = false; ; looks++) {
@@ -251,11 +252,11 @@ export class RunHandle<D extends object = object> {
         }
         if (isOver) return;
         woken = new AbortController();
-        isOver = hasEnded(await opening.during(() => queue.getJobState(this.#jobId)));
+        isOver = hasEnded(await opening.during(() => queue.getJobState(this.#jobId), signal));
         if (isOver && looks === 0) return;
-        const { signal } = woken;
-        if (waiting.length === 0) await opening.during(() => pause(LOOK, signal, options.signal));
-        options.signal?.throwIfAborted();
+        const heard = woken.signal;
+        if (waiting.length === 0) await opening.during(() => pause(LOOK, heard, signal));
+        signal?.throwIfAborted();
         isOver &&= waiting.length === 0;
       }
     } finally {

@@ -26,20 +26,23 @@ export class Opening {
   /**
    * What `work` gives.
    *
-   * @throws ConfigError as soon as it is over.
+   * @param signal - of who waits for it.
+   * @throws ConfigError as soon as it is over, and the signal's reason as soon as that aborts.
    */
-  async during<T>(work: () => Promise<T>): Promise<T> {
+  async during<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     this.check();
-    const { signal } = this.#over;
+    const over = this.#over.signal;
     let stop = (): void => {};
-    const over = new Promise<never>((_, reject) => {
-      stop = () => reject(closed());
-      signal.addEventListener("abort", stop);
+    const stopped = new Promise<never>((_, reject) => {
+      stop = () => reject(over.aborted ? closed() : signal?.reason);
+      over.addEventListener("abort", stop);
+      signal?.addEventListener("abort", stop);
     });
     try {
-      return await Promise.race([work(), over]);
+      return await Promise.race([work(), stopped]);
     } finally {
-      signal.removeEventListener("abort", stop);
+      over.removeEventListener("abort", stop);
+      signal?.removeEventListener("abort", stop);
     }
   }
 }

@@ -303,6 +303,23 @@ test("a schedule that is to be ended is named as it was when it began", async ()
   }
 });
 
+test("who stops waiting for a result does, whatever does not answer", async () => {
+  const store = new MemoryStore();
+  const asked = gate();
+  store.load = () => {
+    asked.open();
+    return new Promise(() => {});
+  };
+  const client = new Client({ connection: place.connection, store });
+  const stop = new AbortController();
+  const run = await client.run("nobody has it", "never submitted");
+  const result = rejection(run.result({ signal: stop.signal }), Error);
+  await asked.opened;
+  stop.abort(new Error("enough"));
+  expect((await result).message).toBe("enough");
+  await client.close();
+});
+
 describe("a client that is closed", () => {
   test("lets nobody wait for what it can't hear any more", async () => {
     const client = new Client({ connection: place.connection, store: place.store });
