@@ -7,6 +7,7 @@ import { isStop, messageOf } from "../run/failure.js";
 import { PauseSignal } from "../run/pauses.js";
 import { State } from "../state/state.js";
 import { ChainError } from "./errors.js";
+import { arrive } from "./place.js";
 import { type Change, type ItemContext, ItemScope, type Items, itemsOf } from "./scope.js";
 
 /** A step of a chain: from a State and an item to the next State, or to what changes in it. */
@@ -82,7 +83,10 @@ export function chain<D extends object, I>(
         const scope = new ItemScope(context, completed);
         state = await take(step, state, item, scope, total);
         completed++;
-        const saved = [context.remember("chain", { completed, data: state.data })];
+        const saved = [
+          context.remember("chain", { completed, data: state.data }),
+          arrive(context, "chain", String(completed - 1), String(completed)),
+        ];
         if (intermediate) saved.push(context.remember(`state ${completed}`, state.data));
         for (const key of scope.keys ?? []) context.forget(key);
         await Promise.all(saved);

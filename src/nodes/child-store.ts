@@ -3,6 +3,7 @@ import type { NodeContext } from "../graph/node.js";
 import type { StateJSON } from "../state/json.js";
 import { Ledger } from "../state/ledger.js";
 import { State } from "../state/state.js";
+import { arrive } from "./place.js";
 
 const KEY = "subgraph";
 
@@ -28,12 +29,14 @@ export class ChildStore<D extends object> implements CheckpointStore {
   async save<C extends object>(state: State<C>): Promise<State<C>> {
     const sequence = state.sequence + 1;
     const saved = state.savedAs({ checkpointId: `${state.runId}.${sequence}`, sequence });
-    const remembered = this.#context.remember(KEY, saved.toJSON());
+    const remembered = [this.#context.remember(KEY, saved.toJSON())];
+    const [from, to] = [placeOf(this.#latest), placeOf(state)];
+    if (from !== to) remembered.push(arrive(this.#context, KEY, from, to));
     // In one go with that, so that no checkpoint has the one without the other.
     this.#context.ledger.merge(this.#latest?.ledger ?? Ledger.empty, state.ledger);
     this.#latest = saved as unknown as State<object>;
     this.onSave();
-    await remembered;
+    await Promise.all(remembered);
     return saved;
   }
 
@@ -49,4 +52,9 @@ export class ChildStore<D extends object> implements CheckpointStore {
   async list(): Promise<string[]> {
     return this.#latest === undefined ? [] : [this.#latest.runId];
   }
+}
+
+/** How far a run is: what changes when it gets further, and not when it fails. */
+function placeOf<D extends object>(state: State<D> | undefined): string {
+  return state === undefined ? "" : `${state.step}.${state.unfinished?.count ?? 0}`;
 }

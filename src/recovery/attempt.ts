@@ -83,7 +83,7 @@ export class Attempt {
 type Place = Omit<Recovery, "attempts">;
 
 function placeOf<D extends object>({ step, unfinished }: State<D>): Place {
-  return { step, results: unfinished?.results.length ?? 0 };
+  return { step, results: unfinished?.count ?? 0 };
 }
 
 /** How far a run has come in all, and how often it was recovered there; a run that has got further counts afresh. */

@@ -103,7 +103,8 @@ export async function answered<D extends object>(
   let { results } = unfinished;
   for (const [{ name }, value] of answers) results = results.with(answerKey(name), own(value));
   // Whether an answer can be frozen is not looked at: a pause is rare.
-  const next = Object.freeze({ ...unfinished, results, opaque: true });
+  const count = unfinished.count + answers.size;
+  const next = Object.freeze({ ...unfinished, results, count, opaque: true });
   return State.progressed(state, { unfinished: next, pauses: noPauses });
 }
 

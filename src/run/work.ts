@@ -30,6 +30,7 @@ export class Work<D extends object> {
   /** The milestones since the last save. */
   #reasons: string[] = [];
   #results: Results;
+  #count: number;
   #state: State<D>;
   #opaque: boolean;
   #saving: Promise<void> = Promise.resolve();
@@ -51,6 +52,7 @@ export class Work<D extends object> {
     this.#lost = lost;
     this.#results = before?.results ?? Results.of([]);
     this.#known = this.#results.byKey();
+    this.#count = before?.count ?? 0;
     this.#opaque = before?.opaque ?? false;
     this.#state = state;
   }
@@ -99,6 +101,7 @@ export class Work<D extends object> {
       if (this.#saver !== undefined) encode(kept, key);
       this.#opaque = true;
     }
+    if (!this.#known.has(key)) this.#count++;
     this.#known.set(key, kept);
     this.#results =
       this.#results.length > this.#known.size + MOST_REPLACED
@@ -174,7 +177,7 @@ export class Work<D extends object> {
 
   #snapshot(): State<D> {
     const [node, results, opaque] = [this.#node, this.#results, this.#opaque];
-    const unfinished = Object.freeze({ node, results, opaque });
+    const unfinished = Object.freeze({ node, results, count: this.#count, opaque });
     return State.progressed(this.#state, { unfinished, ledger: this.#ledger() });
   }
 

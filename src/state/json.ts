@@ -82,6 +82,8 @@ export interface UnfinishedJSON {
   readonly node: string;
   /** What it must not do again, by key, with tags where JSON has no type for a value. */
   readonly results: unknown;
+  /** How many results it has got in all; where it is missing, as many as there are. */
+  readonly count?: number;
 }
 
 /** How often a run was recovered at startup and got no further, as JSON. */
@@ -90,7 +92,7 @@ export interface RecoveryJSON {
   readonly attempts: number;
   /** How many nodes had completed. */
   readonly step: number;
-  /** How many results its unfinished node had. */
+  /** How many results its unfinished node had got. */
   readonly results: number;
 }
 
@@ -148,8 +150,8 @@ export function encodeBody<T extends { readonly waymark: number }>(
   return body as T & BodyJSON;
 }
 
-function encodeUnfinished({ node, results }: Unfinished): UnfinishedJSON {
-  return { node, results: encode(Object.fromEntries(results.byKey()), "results") };
+function encodeUnfinished({ node, results, count }: Unfinished): UnfinishedJSON {
+  return { node, results: encode(Object.fromEntries(results.byKey()), "results"), count };
 }
 
 function encodePause(pause: PauseRequest): unknown {
@@ -252,6 +254,7 @@ function decodeUnfinished(fields: Fields, path: string): Unfinished {
   return {
     node: text(fields.node, `${path}.node`),
     results,
+    count: fields.count === undefined ? results.length : integer(fields.count, `${path}.count`, 0),
     opaque: (traits & OPAQUE) !== 0,
   };
 }

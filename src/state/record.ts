@@ -61,7 +61,7 @@ export interface PauseRequest {
 /** How often a run was recovered at startup and got no further. */
 export interface Recovery {
   readonly attempts: number;
-  /** How far it had come: the step, and how many results its unfinished node had. */
+  /** How far it had come: the step, and how many results its unfinished node had got. */
   readonly step: number;
   readonly results: number;
 }
@@ -71,6 +71,8 @@ export interface Unfinished {
   readonly node: string;
   /** What it must not do again, by key. */
   readonly results: Results;
+  /** How many results it has got in all, also those that it let go of since; one that replaces another is no new one. */
+  readonly count: number;
   /** Whether a save must walk the results; see `traits.ts`. */
   readonly opaque: boolean;
 }

@@ -8,6 +8,7 @@ function context(): NodeContext {
   return {
     recall: (key: string) => kept.get(key),
     remember: async (key: string, value: unknown) => void kept.set(key, value),
+    forget: (key: string) => void kept.delete(key),
     ledger: { merge: () => {} },
   } as unknown as NodeContext;
 }

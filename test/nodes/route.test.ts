@@ -209,7 +209,11 @@ describe("a handler is a node like any other", () => {
     // The start, the choice with the first step, the second step.
     const dying = { checkpoint: { store: new MortalStore(store, 3), interval: 1 } };
     await expect(only(node, dying).execute(ticket("bug"))).rejects.toThrow("dead");
-    expect(Object.keys(await remembered(store, "r"))).toEqual(["route", "route bug chain"]);
+    expect(Object.keys(await remembered(store, "r"))).toEqual([
+      "route",
+      "route bug chain",
+      "route bug chain 2",
+    ]);
     const graph = only(node, { checkpoint: { store, interval: 1 } });
     const events = eventsOf(graph, "route");
     expect((await graph.resume("r")).data.answer).toBe("abc");
