@@ -3,6 +3,7 @@ import { own } from "../state/own.js";
 import { isPlainObject } from "../state/shape.js";
 import { State } from "../state/state.js";
 import { traitsOf } from "../state/traits.js";
+import { withChainData } from "./chain-link.js";
 
 /** Turns data of one schema version into data of the next. It may name its own types for both. */
 export type Migration = MigrationMethod["migrate"];
@@ -64,14 +65,19 @@ export function migrate<D extends object>(
       "the checkpoint is newer than this graph: run it with the newer code",
     );
   }
-  let data: object = fields.data;
-  for (let from = graph.version; from < version; from++) {
-    data = step(data, from, version, migrations);
-  }
-  const kept = own(data);
+  const bring = (data: object): object => {
+    let next = data;
+    for (let from = graph.version; from < version; from++) {
+      next = step(next, from, version, migrations);
+    }
+    return next;
+  };
+  const kept = own(bring(fields.data));
+  const unfinished = state.unfinished && withChainData(state.unfinished, bring);
   const identity = { ...fields.identity, graph: { ...graph, version } };
+  const progress = { ...fields.progress, unfinished };
   return State.fromFields<D>(
-    { ...fields, data: kept, traits: traitsOf(kept), identity },
+    { data: kept, traits: traitsOf(kept), identity, progress, saved: fields.saved },
     State.sinkOf(state),
   );
 }

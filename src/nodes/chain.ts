@@ -1,4 +1,6 @@
 import type { Immutable } from "immer";
+import { CHAIN, type ChainLink, stepKey } from "../checkpoint/chain-link.js";
+import { ConfigError, show } from "../errors.js";
 import type { ItemsCompleteData } from "../event-map.js";
 import { guard } from "../events.js";
 import type { NodeFunction } from "../graph/node.js";
@@ -28,9 +30,8 @@ export interface ChainOptions<D extends object> {
   readonly intermediate?: (state: State<D>, states: readonly State<D>[]) => Change<NoInfer<D>>;
 }
 
-/** What a chain remembers: how many steps are done, and what they came to. */
-interface Link<D extends object> {
-  readonly completed: number;
+/** Its data is of the version that the graph is at: what a checkpoint holds is migrated when it is loaded. */
+interface Link<D extends object> extends ChainLink {
   readonly data: Immutable<D>;
 }
 
@@ -68,7 +69,7 @@ export function chain<D extends object, I>(
     const list = itemsOf(items, given);
     const { node, step: at } = context;
     const total = list.length;
-    const link = context.recall("chain") as Link<D> | undefined;
+    const link = context.recall(CHAIN) as Link<D> | undefined;
     let completed = link?.completed ?? 0;
     let state = link === undefined ? given : withData(given, link.data);
     const told = (error?: unknown): ItemsCompleteData => ({
@@ -84,10 +85,10 @@ export function chain<D extends object, I>(
         state = await take(step, state, item, scope, total);
         completed++;
         const saved = [
-          context.remember("chain", { completed, data: state.data }),
-          arrive(context, "chain", String(completed - 1), String(completed)),
+          context.remember(CHAIN, { completed, data: state.data }),
+          arrive(context, CHAIN, String(completed - 1), String(completed)),
         ];
-        if (intermediate) saved.push(context.remember(`state ${completed}`, state.data));
+        if (intermediate) saved.push(context.remember(stepKey(completed), state.data));
         for (const key of scope.keys ?? []) context.forget(key);
         await Promise.all(saved);
         progress?.(completed, total, state);
@@ -99,7 +100,7 @@ export function chain<D extends object, I>(
     context.emit("chain.complete", told());
     if (intermediate === undefined) return state;
     const later = Array.from({ length: completed }, (_, index) =>
-      withData(given, context.recall(`state ${index + 1}`) as Immutable<D>),
+      withData(given, context.recall(stepKey(index + 1)) as Immutable<D>),
     );
     return changed(state, intermediate(state, [given, ...later]));
   };
@@ -119,6 +120,11 @@ async function take<D extends object, I>(
   let next: State<D>;
   try {
     next = changed(state, await step(state, item, scope));
+    // What it came to is saved as the run's own data before the loop could refuse it.
+    if (next.runId !== state.runId) {
+      const problem = `returned the State of run ${show(next.runId)}: build on the State it is given`;
+      throw new ConfigError("step", problem);
+    }
   } catch (cause) {
     if (cause instanceof PauseSignal) throw cause;
     scope.emit("step.complete", { ...told, error: messageOf(cause) });
