@@ -286,9 +286,26 @@ export function show(value: unknown): string {
     if (Array.isArray(value)) return "an array";
     const prototype: object | null = Object.getPrototypeOf(value);
     if (prototype === null) return "a null-prototype object";
-    const name: unknown = prototype.constructor?.name;
+    const name = classOf(prototype);
     if (name === "Object") return "an object";
     return typeof name === "string" && name !== "" ? `a ${name}` : "an object of an unnamed class";
   }
   return typeof value === "bigint" ? `${value}n` : String(value);
+}
+
+function classOf(prototype: object): unknown {
+  try {
+    return prototype.constructor?.name;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Any value as `String` gives it, or as it is shown where that fails: what is thrown may be anything. */
+export function asText(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return show(value);
+  }
 }

@@ -1,4 +1,4 @@
-import { ConfigError, MigrationError, show } from "../errors.js";
+import { asText, ConfigError, MigrationError, show } from "../errors.js";
 import { own } from "../state/own.js";
 import { isPlainObject } from "../state/shape.js";
 import { State } from "../state/state.js";
@@ -95,7 +95,7 @@ function step(data: object, from: number, to: number, migrations: Migrations): o
   try {
     result = migration(data);
   } catch (cause) {
-    throw new MigrationError(from, to, `migrations[${from}] failed: ${String(cause)}`, { cause });
+    throw new MigrationError(from, to, `migrations[${from}] failed: ${asText(cause)}`, { cause });
   }
   if (typeof result !== "object" || result === null || !isPlainObject(result)) {
     throw new MigrationError(

@@ -53,7 +53,7 @@ export interface Stop {
 export function isStop(error: unknown, { signal, draining }: Stop): boolean {
   // A node may have been running another graph, which was stopped with it.
   const isAbort =
-    isWaymarkError(error, "ABORTED") || (error instanceof Error && error.name === "AbortError");
+    isWaymarkError(error, "ABORTED") || (error instanceof Error && nameOf(error) === "AbortError");
   return [signal, draining].some((one) => one.aborted && (error === one.reason || isAbort));
 }
 
@@ -112,5 +112,9 @@ export function messageOf(error: unknown): string {
 
 /** An error's name; a string whatever the error says it is. */
 export function nameOf(error: unknown): string {
-  return error instanceof Error && typeof error.name === "string" ? error.name : "Error";
+  try {
+    return error instanceof Error && typeof error.name === "string" ? error.name : "Error";
+  } catch {
+    return "Error";
+  }
 }

@@ -1,4 +1,4 @@
-import { ConfigError, show } from "../errors.js";
+import { asText, ConfigError, show } from "../errors.js";
 import { callable, checkOptions, text } from "../options.js";
 import { Refusal } from "./refusal.js";
 
@@ -96,7 +96,7 @@ export function registeredData(
   try {
     return [type.name, type.toData(value)];
   } catch (error) {
-    throw new Refusal(`is a ${type.name} whose toData failed: ${String(error)}`);
+    throw new Refusal(`is a ${type.name} whose toData failed: ${asText(error)}`);
   }
 }
 
@@ -112,7 +112,7 @@ export function registeredInstance(name: string, data: unknown): object {
   try {
     value = type.fromData(data);
   } catch (error) {
-    throw new Refusal(`holds a ${name} whose fromData failed: ${String(error)}`);
+    throw new Refusal(`holds a ${name} whose fromData failed: ${asText(error)}`);
   }
   if (
     typeof value !== "object" ||

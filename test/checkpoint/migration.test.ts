@@ -102,6 +102,18 @@ describe("migrate", () => {
       { from: 1 },
     ],
     [
+      "a migration that throws what has no text",
+      0,
+      1,
+      {
+        0: () => {
+          throw Object.create(null);
+        },
+      },
+      /migrations\[0\] failed: a null-prototype object/,
+      { from: 0 },
+    ],
+    [
       "a migration that throws",
       1,
       3,

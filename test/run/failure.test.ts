@@ -76,7 +76,39 @@ class Unnamed extends Error {
 
 const mute = Object.assign(new Error("x"), { message: { code: 7 } as unknown as string });
 
+/** An error that fails itself when this field of it is looked at. */
+function hiding(field: "name" | "message"): Error {
+  return Object.defineProperty(new Error("hidden"), field, {
+    get: () => {
+      throw new Error("not this one");
+    },
+  });
+}
+
+/** An object of which nobody can learn what it is. */
+class Nameless {
+  toString(): string {
+    throw new Error("not this one");
+  }
+}
+Object.defineProperty(Nameless.prototype, "constructor", {
+  get: () => {
+    throw new Error("not this one");
+  },
+});
+
 test.each<[what: string, value: unknown, error: object]>([
+  ["an error whose name can't be read", hiding("name"), { name: "Error", message: "hidden" }],
+  [
+    "an error whose message can't be read",
+    hiding("message"),
+    { name: "Error", message: "a Error" },
+  ],
+  [
+    "an object that can't be looked at",
+    new Nameless(),
+    { name: "Error", message: "an object of an unnamed class" },
+  ],
   ["a string", "just text", { name: "Error", message: "just text" }],
   ["null", null, { name: "Error", message: "null" }],
   [
