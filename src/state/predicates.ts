@@ -1,3 +1,5 @@
+import { ConfigError, show } from "../errors.js";
+import { callable } from "../options.js";
 import type { State } from "./state.js";
 
 /** Decides whether an edge is taken. It must answer at once, with `true` or `false`. */
@@ -54,6 +56,8 @@ export function keyEquals<D extends object, K extends keyof D & string>(
 /**
  * Takes the edge when the predicate does not.
  *
+ * @throws ConfigError when the predicate is no function.
+ *
  * @example
  * ```ts
  * import { keyExists, not, State } from "waymark";
@@ -63,11 +67,14 @@ export function keyEquals<D extends object, K extends keyof D & string>(
  * ```
  */
 export function not<D extends object>(predicate: Predicate<D>): Predicate<D> {
-  return (state) => !predicate(state);
+  callable("predicate", predicate);
+  return (state) => !answer(predicate, state);
 }
 
 /**
  * Takes the edge when all predicates do; also when there are none.
+ *
+ * @throws ConfigError when a predicate is no function.
  *
  * @example
  * ```ts
@@ -82,11 +89,14 @@ export function not<D extends object>(predicate: Predicate<D>): Predicate<D> {
  * ```
  */
 export function and<D extends object>(...predicates: readonly Predicate<D>[]): Predicate<D> {
-  return (state) => predicates.every((predicate) => predicate(state));
+  checkAll(predicates);
+  return (state) => predicates.every((predicate) => answer(predicate, state));
 }
 
 /**
  * Takes the edge when one of the predicates does; not when there are none.
+ *
+ * @throws ConfigError when a predicate is no function.
  *
  * @example
  * ```ts
@@ -101,5 +111,19 @@ export function and<D extends object>(...predicates: readonly Predicate<D>[]): P
  * ```
  */
 export function or<D extends object>(...predicates: readonly Predicate<D>[]): Predicate<D> {
-  return (state) => predicates.some((predicate) => predicate(state));
+  checkAll(predicates);
+  return (state) => predicates.some((predicate) => answer(predicate, state));
+}
+
+function checkAll(predicates: readonly unknown[]): void {
+  predicates.forEach((predicate, index) => {
+    callable(`predicates[${index}]`, predicate);
+  });
+}
+
+/** What a predicate says. A promise, say, would count as yes whatever comes of it. */
+function answer<D extends object>(predicate: Predicate<D>, state: State<D>): boolean {
+  const result: unknown = predicate(state);
+  if (typeof result === "boolean") return result;
+  throw new ConfigError("predicate", `wants to return true or false, got ${show(result)}`);
 }

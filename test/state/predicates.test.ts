@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { always, and, keyEquals, keyExists, not, or, type Predicate, State } from "waymark";
+import { configError } from "../matchers.js";
 
 interface Data {
   done?: boolean | undefined;
@@ -71,6 +72,26 @@ describe("not, and, or", () => {
     and(asked)(state);
     expect(asked).toHaveBeenCalledExactlyOnceWith(state);
   });
+
+  test.each([not, and, or])("want functions: %o", (combine) => {
+    for (const wrong of [undefined, null, true, "done"]) {
+      const make = () => combine(wrong as never);
+      expect(make).toThrow(expect.objectContaining({ code: "CONFIG" }));
+    }
+    expect(() => and(yes, 5 as never)).toThrow(configError("predicates[1]", "wants a function"));
+  });
+
+  test.each([not, and, or])(
+    "take no promise for an answer, nor anything like one: %o",
+    (combine) => {
+      for (const wrong of [Promise.resolve(false), undefined, 0, "no"]) {
+        const predicate = combine((() => wrong) as never);
+        expect(() => predicate(state)).toThrow(
+          configError("predicate", "wants to return true or false, got"),
+        );
+      }
+    },
+  );
 
   test("obey De Morgan", () => {
     fc.assert(
