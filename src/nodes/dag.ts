@@ -1,5 +1,6 @@
 import type { Immutable } from "immer";
 import { GraphError, show } from "../errors.js";
+import { check } from "../options.js";
 import type { RetryPolicy } from "../run/attempts.js";
 import type { GraphConfig } from "../run/config.js";
 import { StateGraph } from "../run/state-graph.js";
@@ -31,6 +32,16 @@ export interface DagOptions extends GraphConfig {
   readonly retry?: RetryPolicy;
 }
 
+const isObject = check(
+  "an object",
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+);
+
+const names = check(
+  "an array of names of tasks",
+  (value) => Array.isArray(value) && value.every((name) => typeof name === "string"),
+);
+
 /** How long the name of a layer may be. */
 const MAX_NAME = 80;
 
@@ -60,6 +71,8 @@ export function dag<D extends object>(
   tasks: DagTasks<D>,
   options: DagOptions = {},
 ): StateGraph<D, string> {
+  isObject("tasks", tasks);
+  isObject("options", options);
   const { concurrency, timeout, retry, ...config } = options;
   const byName = new Map<string, DagTask<D, unknown>>(Object.entries(tasks));
   const layers = layersOf(byName);
@@ -96,12 +109,13 @@ function layersOf<D extends object>(tasks: ReadonlyMap<string, DagTask<D, unknow
       const problem = `task ${show(name)} wants a function, run, got ${show(task?.run)}`;
       throw new GraphError("GRAPH_NODE_FUNCTION", problem);
     }
+    if (task.dependsOn !== undefined) names(`tasks.${name}.dependsOn`, task.dependsOn);
     needs.set(name, new Set(task.dependsOn));
     for (const need of new Set(task.dependsOn)) {
       const dependents = neededBy.get(need);
       if (dependents === undefined) {
-        const names = [...tasks.keys()].map(show).join(", ");
-        const problem = `task ${show(name)} depends on ${show(need)}, which is no task; the tasks are: ${names}`;
+        const known = [...tasks.keys()].map(show).join(", ");
+        const problem = `task ${show(name)} depends on ${show(need)}, which is no task; the tasks are: ${known}`;
         throw new GraphError("GRAPH_NODE_UNKNOWN", problem);
       }
       dependents.push(name);

@@ -3,7 +3,7 @@ import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import type { LedgerWriter, NodeContext, ProgressPart } from "../graph/node.js";
 import { type PauseOptions, pauseRequest } from "../graph/pause.js";
-import { check, checkOptions, duration, text } from "../options.js";
+import { callable, check, checkOptions, duration, text } from "../options.js";
 import type { State } from "../state/state.js";
 import { RETRY, sleepKey, waitUntil, workKey } from "./pauses.js";
 import type { Visit } from "./visit.js";
@@ -43,6 +43,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
 
   async once<T>(key: string, action: () => T | Promise<T>): Promise<T> {
     workKey("key", key);
+    callable("action", action);
     return (await this.#visit.work(this.step).once(key, this.attempt, action)) as T;
   }
 

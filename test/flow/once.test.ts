@@ -184,6 +184,15 @@ describe("once", () => {
     expect(String(errors.at(-1))).toContain('can\'t begin with "pause: "');
   });
 
+  test("what is to be done must be a function", async () => {
+    const node: NodeFunction<Trail> = async (state, context) => {
+      await context.once("key", "done" as never);
+      return state;
+    };
+    const { cause } = await rejection(graphOf(node).execute(start()), ExecutionError);
+    expect(cause).toEqual(configError("action", 'wants a function, got "done"'));
+  });
+
   test("keys may be anything else", async () => {
     const store = new RecordingStore();
     const keys = ["__proto__", "constructor", "$date", " ", "a\u0000b", "pause ok"];

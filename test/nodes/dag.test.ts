@@ -10,6 +10,7 @@ import {
   State,
 } from "waymark";
 import { RecordingStore, rejection, thrown } from "../graphs.js";
+import { configError } from "../matchers.js";
 import { Counts, finishedItems, MortalStore } from "./nodes.js";
 
 interface Page {
@@ -151,6 +152,20 @@ describe("a dag that can't be", () => {
       message: 'task "a" wants a function, run, got undefined',
     });
     expect(refused({ a: undefined })).toMatchObject({ code: "GRAPH_NODE_FUNCTION" });
+  });
+
+  test.each([null, undefined, 5, ["a"]])("because its tasks are %j", (tasks) => {
+    expect(() => dag(tasks as never)).toThrow(configError("tasks", "wants an object, got"));
+  });
+
+  test.each([null, 5, []])("because its options are %j", (options) => {
+    const make = () => dag<{ a: number }>({ a: { run: () => 1 } }, options as never);
+    expect(make).toThrow(configError("options", "wants an object, got"));
+  });
+
+  test.each([null, 5, "ab", {}, [5]])("because a task depends on %j", (dependsOn) => {
+    const make = () => dag({ a: { run }, b: { run }, ab: { dependsOn: dependsOn as never, run } });
+    expect(make).toThrow(configError("tasks.ab.dependsOn", "wants an array of names of tasks"));
   });
 });
 
