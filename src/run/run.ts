@@ -58,7 +58,13 @@ export class Run<D extends object> {
     const { before, after } = plan.settings.breakpoints ?? {};
     this.#before = before && new Set(before);
     this.#after = after && new Set(after);
-    this.#visit = new Visit(plan.settings, plan.saver, state, (error) => this.#abort(error));
+    this.#visit = new Visit(
+      plan.settings,
+      plan.saver,
+      state,
+      () => this.#visits(),
+      (error) => this.#abort(error),
+    );
     this.#plan = plan;
     this.#settings = plan.settings;
     this.#runId = runId;

@@ -4,7 +4,7 @@ import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import type { LedgerWriter } from "../graph/node.js";
 import type { Ledger } from "../state/ledger.js";
-import { noPauses, type PauseRequest } from "../state/record.js";
+import { noPauses, type PauseRequest, type VisitCounts } from "../state/record.js";
 import { State } from "../state/state.js";
 import type { Settings } from "./config.js";
 import { DRAINS } from "./failure.js";
@@ -16,6 +16,7 @@ export class Visit<D extends object> {
   readonly runId: string;
   readonly #settings: Settings;
   readonly #saver: Saver<D> | undefined;
+  readonly #visits: () => VisitCounts;
   readonly #lost: (error: unknown) => void;
   #state: State<D>;
   #node = "";
@@ -26,16 +27,21 @@ export class Visit<D extends object> {
   #drain: AbortController | undefined;
   #drained = false;
 
-  /** @param lost - is told when another writer has taken the run. */
+  /**
+   * @param visits - how often each node has completed, as of now.
+   * @param lost - is told when another writer has taken the run.
+   */
   constructor(
     settings: Settings,
     saver: Saver<D> | undefined,
     state: State<D>,
+    visits: () => VisitCounts,
     lost: (error: unknown) => void,
   ) {
     this.runId = state.runId;
     this.#settings = settings;
     this.#saver = saver;
+    this.#visits = visits;
     this.#lost = lost;
     this.#state = state;
     this.#ledger = state.ledger;
@@ -125,9 +131,15 @@ export class Visit<D extends object> {
   /** What the running node must not lose. */
   work(step: number): Work<D> {
     this.#check(step);
-    const ledger = (): Ledger => this.#ledger;
-    this.#work ??= new Work<D>(this.#node, this.#state, this.#saver, ledger, this.#lost);
+    this.#work ??= this.#newWork();
     return this.#work;
+  }
+
+  #newWork(): Work<D> {
+    const ledger = (): Ledger => this.#ledger;
+    // What is saved in the middle of a node is more than the State of the last interval.
+    const state = State.progressed(this.#state, { visits: this.#visits() });
+    return new Work<D>(this.#node, state, this.#saver, ledger, this.#lost);
   }
 
   ledgerWriter(step: number): LedgerWriter {

@@ -83,6 +83,26 @@ describe("once", () => {
     expect(calls).toBe(2);
   });
 
+  test("saves how often each node completed, also those since the last interval", async () => {
+    const store = new RecordingStore();
+    let isDying = true;
+    const graph = linear(
+      ["a", "b", "c"],
+      { checkpoint: { store, interval: 9, preserve: true } },
+      {
+        c: async (state, context) => {
+          await context.once("key", () => 1);
+          return isDying ? new Promise(() => {}) : mark(state, context);
+        },
+      },
+    );
+    void graph.execute(start("r"));
+    await vi.waitUntil(() => store.saved.length === 2);
+    expect(store.saved.at(-1)).toMatchObject({ reason: "once", step: 2, visits: { a: 1, b: 1 } });
+    isDying = false;
+    expect((await graph.resume("r")).visits).toEqual({ a: 1, b: 1, c: 1 });
+  });
+
   test("gives its result to a retry, also when nothing is checkpointed", async () => {
     for (const store of [undefined, new RecordingStore()]) {
       let [calls, attempts] = [0, 0];
