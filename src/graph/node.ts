@@ -45,7 +45,8 @@ export interface NodeContext<D extends object = object> {
   /**
    * Pauses the run inside the node, unless this pause was answered: then it gives the answer. On
    * `resume` the node runs again up to here, so do what is dear with {@link NodeContext.once}. Names keep
-   * several pauses apart, also at the same time. It throws to stop the node; catching that changes nothing.
+   * several pauses apart, also at the same time: all that pause by one name, the items of a list too, share one
+   * question and its answer. It throws to stop the node; catching that changes nothing.
    */
   pause(name: string, options: PauseOptions): Promise<unknown>;
   /**

@@ -14,7 +14,10 @@ export type Items<D extends object, I> = readonly I[] | ((state: State<D>) => re
 
 /** What a step of a chain or a worker of a parallel node gets besides the State and its item. */
 export interface ItemContext<D extends object = object> extends NodeContext<D> {
-  /** The place of the item in the list, from 0 up. What is remembered here is this item's own. */
+  /**
+   * The place of the item in the list, from 0 up. What is remembered here is this item's own; only the names of
+   * pauses are those of the whole node.
+   */
   readonly index: number;
 }
 
