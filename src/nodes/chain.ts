@@ -8,6 +8,7 @@ import { callable, checkOptions } from "../options.js";
 import { isStop, messageOf } from "../run/failure.js";
 import { PauseSignal } from "../run/pauses.js";
 import { State } from "../state/state.js";
+import { alone } from "./alone.js";
 import { ChainError } from "./errors.js";
 import { arrive } from "./place.js";
 import { type Change, type ItemContext, ItemScope, type Items, itemsOf } from "./scope.js";
@@ -65,7 +66,7 @@ export function chain<D extends object, I>(
   const { onProgress, intermediate } = options;
   const progress = onProgress && guard("onProgress", onProgress);
 
-  return async (given, context) => {
+  return alone("chain", async (given, context) => {
     const list = itemsOf(items, given);
     const { node, step: at } = context;
     const total = list.length;
@@ -103,7 +104,7 @@ export function chain<D extends object, I>(
       withData(given, context.recall(stepKey(index + 1)) as Immutable<D>),
     );
     return changed(state, intermediate(state, [given, ...later]));
-  };
+  });
 }
 
 /** One step, and the events around it. */

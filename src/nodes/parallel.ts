@@ -2,6 +2,7 @@ import { guard } from "../events.js";
 import type { NodeFunction } from "../graph/node.js";
 import { callable, check, checkOptions, flag, integer } from "../options.js";
 import type { State } from "../state/state.js";
+import { alone } from "./alone.js";
 import type { ItemError } from "./errors.js";
 import { Pool } from "./pool.js";
 import { type Change, type ItemContext, type Items, itemsOf } from "./scope.js";
@@ -87,7 +88,7 @@ export function parallel<D extends object, I, R>(
   checkOptions("parallel", options, checks);
   const { merge, onProgress, failFast = true, timeout } = options;
   const told = onProgress && guard("onProgress", onProgress);
-  return async (state, context) => {
+  return alone("parallel", async (state, context) => {
     const list = itemsOf(items, state);
     const pool = new Pool<D, I, R>(context, list, {
       worker: (item, scope) => worker(state, item, scope),
@@ -98,7 +99,7 @@ export function parallel<D extends object, I, R>(
     });
     const results = await pool.run();
     return merge === undefined ? state : merge(state, results, pool.errors);
-  };
+  });
 }
 
 /** Twice the processors, where they can be counted. */

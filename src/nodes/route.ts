@@ -4,6 +4,7 @@ import { callable, check } from "../options.js";
 import { isStop, messageOf } from "../run/failure.js";
 import { PauseSignal } from "../run/pauses.js";
 import type { State } from "../state/state.js";
+import { alone } from "./alone.js";
 import { RouteError } from "./errors.js";
 import { Scope } from "./scope.js";
 
@@ -57,7 +58,7 @@ export function route<D extends object>(
   for (const [name, handler] of known) callable(`handlers.${name}`, handler);
   if (fallback !== undefined) callable("fallback", fallback);
 
-  return async (state, context) => {
+  return alone("route", async (state, context) => {
     const { node, step, signal } = context;
     const recalled = context.recall("route") as string | undefined;
     const name = recalled ?? (await chosen(choose, state, context));
@@ -88,7 +89,7 @@ export function route<D extends object>(
         cause,
       });
     }
-  };
+  });
 }
 
 async function chosen<D extends object>(

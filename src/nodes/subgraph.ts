@@ -5,6 +5,7 @@ import { callable, check, checkOptions } from "../options.js";
 import { answerKey } from "../run/pauses.js";
 import { StateGraph } from "../run/state-graph.js";
 import { State } from "../state/state.js";
+import { alone } from "./alone.js";
 import { ChildStore } from "./child-store.js";
 import { shortened } from "./names.js";
 import { type Change, placeOf, rootOf } from "./scope.js";
@@ -59,7 +60,7 @@ export function subgraph<D extends object, C extends object, N extends string>(
   checkOptions("subgraph", options, { in: callable, out: callable });
   callable("subgraph.in", options.in);
   callable("subgraph.out", options.out);
-  return async (state, context) => {
+  return alone("subgraph", async (state, context) => {
     const { signal, draining } = context;
     const store = new ChildStore(context);
     const inner = StateGraph.inside(graph, store, draining);
@@ -86,7 +87,7 @@ export function subgraph<D extends object, C extends object, N extends string>(
       }
     }
     return options.out(state, last);
-  };
+  });
 }
 
 /**
