@@ -1,3 +1,4 @@
+import { withChainData } from "../checkpoint/chain-link.js";
 import { DeferredStore } from "../checkpoint/deferred.js";
 import { migrate } from "../checkpoint/migration.js";
 import {
@@ -27,6 +28,16 @@ import { type Patch, State } from "../state/state.js";
 import type { Settings } from "./config.js";
 import { outsideRun } from "./failure.js";
 import { Saver } from "./saver.js";
+
+/** The same State, with the data changed that the chains of its unfinished node have come to. */
+function changedInside<D extends object>(
+  state: State<D>,
+  change: (data: object) => object,
+): State<D> {
+  const { unfinished } = state;
+  if (unfinished === undefined) return state;
+  return State.progressed(state, { unfinished: withChainData(unfinished, change) });
+}
 
 /** The checkpoints of a graph's runs: what is read and written between runs, never during one. */
 export class Checkpoints<D extends object> {
@@ -90,7 +101,8 @@ export class Checkpoints<D extends object> {
   async fork(runId: string, at: CheckpointAt, changes: Patch<D>): Promise<State<D>> {
     const source = await this.#read(await this.store(), runId, at);
     this.nodeAfter(source);
-    const fields = State.fields(source.merge(changes));
+    const merged = source.merge(changes);
+    const fields = State.fields(changedInside(merged, (data) => ({ ...data, ...changes })));
     const parent = { runId, checkpointId: source.checkpointId };
     const identity = { runId: newRunId(), parent, graph: this.identity };
     const saved = { checkpointId: source.checkpointId, sequence: 0 };

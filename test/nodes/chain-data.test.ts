@@ -69,6 +69,25 @@ test("the States in between are migrated as well", async () => {
   expect((await change(before, after)).data).toEqual({ total: 16, totals: [10, 11, 13, 16] });
 });
 
+test("a fork in the middle of a chain goes on with the changes that it was given", async () => {
+  interface Bill {
+    readonly sum: number;
+    readonly rate: number;
+  }
+  let isBroken = true;
+  const node = chain(items, (state: State<Bill>, item) => {
+    if (isBroken && item === 3) throw new Error("stop");
+    return { sum: state.data.sum + item * state.data.rate };
+  });
+  const graph = only(node, { checkpoint: { store: new MemoryStore(), interval: 1 } });
+  const start = State.create<Bill>({ sum: 0, rate: 1 }, { runId: "r" });
+  await rejection(graph.execute(start), ExecutionError);
+  isBroken = false;
+  const forked = await graph.fork("r", 0, { rate: 100 });
+  expect((await graph.resume(forked.runId)).data).toEqual({ sum: 303, rate: 100 });
+  expect((await graph.resume("r")).data).toEqual({ sum: 6, rate: 1 });
+});
+
 test("what a node has remembered itself stays as it is, whatever its key", async () => {
   const checkpoint = { store: new MemoryStore(), interval: 1 };
   const own = { chain: 7, "supply chain": { completed: 1 }, "state 1": { sum: 1 } };
