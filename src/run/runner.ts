@@ -1,4 +1,9 @@
-import type { CheckpointAt, CheckpointStore, Claim } from "../checkpoint/store.js";
+import {
+  type CheckpointAt,
+  type CheckpointStore,
+  type Claim,
+  isNewest,
+} from "../checkpoint/store.js";
 import { ConfigError, isWaymarkError, show } from "../errors.js";
 import type { GraphNode } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
@@ -171,7 +176,10 @@ export class Runner<D extends object> {
     }
     const unfinished = this.#unfinished(loaded);
     const saver = await this.#saver(loaded);
-    const state = isPaused ? await this.#answer(loaded, input, saver) : loaded;
+    const { checkpointId, sequence } = loaded;
+    // A run that is set back is not what the store has, also when it is stopped before its first save.
+    const from = isNewest(options) ? loaded : loaded.savedAs({ checkpointId, sequence });
+    const state = isPaused ? await this.#answer(from, input, saver) : from;
     const stoppedBefore = state.reason === BREAKPOINT || wasAtBreakpoint;
     const skipBreakpoint = stoppedBefore || unfinished !== undefined;
     return this.#go(state, true, signal, running, {

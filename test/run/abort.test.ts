@@ -79,6 +79,29 @@ describe("a run that is cancelled", () => {
     },
   );
 
+  test("of a run that was set back leaves it there, though no node has completed since", async () => {
+    const store = new RecordingStore();
+    const ran: string[] = [];
+    const controller = new AbortController();
+    const b: NodeFunction<Trail> = (state, ctx) => {
+      ran.push(ctx.node);
+      if (ran.length === 2) {
+        controller.abort();
+        throw ctx.signal.reason;
+      }
+      return mark(state, ctx);
+    };
+    const graph = linear(names, { checkpoint: { store, interval: 1, preserve: true } }, { b });
+    await graph.execute(start("r"));
+    const { signal } = controller;
+    const error = await rejection(graph.resume("r", { step: 1, signal }), ExecutionError);
+    expect(error.code).toBe("ABORTED");
+    const left = { status: "in_progress", step: 1, checkpointNode: "a", reason: "abort" };
+    expect(await store.load<Trail>("r")).toMatchObject(left);
+    expect((await graph.resume("r")).data.trail).toEqual(names);
+    expect(ran).toEqual(["b", "b", "b"]);
+  });
+
   test("inside a node reaches it through ctx.signal; the node runs again on resume", async () => {
     const store = new RecordingStore();
     const controller = new AbortController();
