@@ -85,12 +85,12 @@ export function chain<D extends object, I>(
         const scope = new ItemScope(context, completed);
         state = await take(step, state, item, scope, total);
         completed++;
+        for (const key of scope.keys ?? []) context.forget(key);
         const saved = [
-          context.remember(CHAIN, { completed, data: state.data }),
           arrive(context, CHAIN, String(completed - 1), String(completed)),
+          context.remember(CHAIN, { completed, data: state.data }),
         ];
         if (intermediate) saved.push(context.remember(stepKey(completed), state.data));
-        for (const key of scope.keys ?? []) context.forget(key);
         await Promise.all(saved);
         progress?.(completed, total, state);
       }

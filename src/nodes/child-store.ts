@@ -29,13 +29,14 @@ export class ChildStore<D extends object> implements CheckpointStore {
   async save<C extends object>(state: State<C>): Promise<State<C>> {
     const sequence = state.sequence + 1;
     const saved = state.savedAs({ checkpointId: `${state.runId}.${sequence}`, sequence });
-    const remembered = [this.#context.remember(KEY, saved.toJSON())];
+    const json = saved.toJSON();
     const [from, to] = [placeOf(this.#latest), placeOf(state)];
-    if (from !== to) remembered.push(arrive(this.#context, KEY, from, to));
-    // In one go with that, so that no checkpoint has the one without the other.
+    // All in one go, so that no checkpoint has the one without the other; what may throw comes first.
     this.#context.ledger.merge(this.#latest?.ledger ?? Ledger.empty, state.ledger);
-    this.#latest = saved as unknown as State<object>;
     this.onSave();
+    const remembered = from === to ? [] : [arrive(this.#context, KEY, from, to)];
+    remembered.push(this.#context.remember(KEY, json));
+    this.#latest = saved as unknown as State<object>;
     await Promise.all(remembered);
     return saved;
   }

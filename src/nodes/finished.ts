@@ -103,23 +103,24 @@ export class Finished<D extends object> {
 
   #saveFresh(): Promise<void> {
     const context = this.#context;
-    const spent = this.#spent;
-    let saved: Promise<void>;
-    if (this.#size + this.#waiting < PIECE) {
-      const key = this.#nextKey();
-      saved = context.remember(key, this.#fresh);
+    const isFull = this.#size + this.#waiting >= PIECE;
+    const spent = this.#spent.splice(0);
+    if (isFull) spent.push(...this.#keys.splice(0));
+    // In one go with what is remembered, so that no checkpoint has neither.
+    for (const key of spent) context.forget(key);
+    const key = isFull ? `results ${this.#pieces++}` : this.#nextKey();
+    const saved = context.remember(key, isFull ? { ...this.#open, ...this.#fresh } : this.#fresh);
+    // An attempt that was given up can't recall either: then nobody waits for this one.
+    saved.catch(() => {});
+    if (isFull) {
+      this.#open = {};
+      this.#size = 0;
+    } else {
       this.#keys.push(key);
       // What was remembered is frozen, and is not copied again.
       Object.assign(this.#open, context.recall(key));
       this.#size += this.#waiting;
-    } else {
-      saved = context.remember(`results ${this.#pieces++}`, Object.assign(this.#open, this.#fresh));
-      spent.push(...this.#keys.splice(0));
-      this.#open = {};
-      this.#size = 0;
     }
-    // In one go with that, so that no checkpoint has neither.
-    for (const key of spent.splice(0)) context.forget(key);
     this.#fresh = {};
     this.#waiting = 0;
     return saved;

@@ -10,7 +10,7 @@ export function arrive<D extends object>(
   from: string,
   to: string,
 ): Promise<void> {
-  const saved = context.remember(`${name} ${to}`, true);
+  // First, because an attempt that was given up is told so here, before a promise waits for nobody.
   context.forget(`${name} ${from}`);
-  return saved;
+  return context.remember(`${name} ${to}`, true);
 }

@@ -53,12 +53,12 @@ export class RunContext<D extends object> implements NodeContext<D> {
 
   async remember(key: string, value: unknown): Promise<void> {
     workKey("key", key);
-    await this.#visit.work(this.step).remember(key, value);
+    await this.#visit.workOf(this.step, this.attempt).remember(key, value);
   }
 
   forget(key: string): void {
     text("key", key);
-    this.#visit.work(this.step).forget(key);
+    this.#visit.workOf(this.step, this.attempt).forget(key);
   }
 
   async checkpoint(state: State<D>, reason: string): Promise<State<D>> {

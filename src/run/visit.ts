@@ -104,7 +104,10 @@ export class Visit<D extends object> {
     return State.progressed(this.#state, { ledger: this.#ledger });
   }
 
-  /** Only the newest attempt may set milestones and pause; one that was given up may still be running. */
+  /**
+   * Only the newest attempt may replace what is remembered, set milestones and pause; one that was given up
+   * may still be running.
+   */
   attempt(attempt: number): void {
     this.#attempt = attempt;
   }

@@ -109,7 +109,7 @@ describe("a chain that dies", () => {
     });
     const config = { checkpoint: { store, interval: 1 } };
     await rejection(only(node, config).execute(words()), ExecutionError);
-    expect(Object.keys(await remembered(store, "r"))).toEqual(["chain", "chain 1", "[1] charge"]);
+    expect(Object.keys(await remembered(store, "r"))).toEqual(["chain 1", "chain", "[1] charge"]);
     online = true;
     expect((await only(node, config).resume("r")).data.text).toBe("<a><b>");
     expect(charged.all).toEqual({ a: 1, b: 1 });

@@ -139,7 +139,7 @@ describe("a pause inside", () => {
     await graph.execute(start());
     const failure = await rejection(graph.resume("r", { input: "no" }), ExecutionError);
     expect(failure.cause).toEqual(configError("input", "say yes"));
-    expect(Object.keys(await remembered(store, "r"))).toEqual(["subgraph", "subgraph 0.0"]);
+    expect(Object.keys(await remembered(store, "r"))).toEqual(["subgraph 0.0", "subgraph"]);
     expect((await graph.resume("r")).status).toBe("paused");
     expect((await graph.resume("r", { input: "yes" })).data.said).toEqual(["yes"]);
   });
@@ -182,8 +182,8 @@ describe("a graph for each item of a list", () => {
     expect([...ids]).toEqual(["r:0:work[0]", "r:0:work[1]", "r:0:work[2]"]);
     const keys = Object.keys(await remembered(store, "r"));
     expect(keys.filter((key) => key.includes("subgraph"))).toEqual([
-      "[1] subgraph",
       "[1] subgraph 0.0",
+      "[1] subgraph",
     ]);
     online = true;
     expect((await graph.resume("r")).data.said).toEqual([
