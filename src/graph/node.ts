@@ -33,7 +33,10 @@ export interface NodeContext<D extends object = object> {
   once<T>(key: string, action: () => T | Promise<T>): Promise<T>;
   /** What was remembered under a key by this visit of the node; `undefined` if nothing was. */
   recall(key: string): unknown;
-  /** Saves a value that a retry or a resume of this visit can recall. Values that come in while a save is under way are saved together. */
+  /**
+   * Saves a value that a retry or a resume of this visit can recall. Values that come in while a save is under way are
+   * saved together. An attempt that was given up is refused: the next one may have saved something newer.
+   */
   remember(key: string, value: unknown): Promise<void>;
   /** Lets go of what was remembered under a key; the next save is without it. */
   forget(key: string): void;
