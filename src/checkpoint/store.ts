@@ -1,4 +1,4 @@
-import { CheckpointNotFoundError, ConfigError, show } from "../errors.js";
+import { CheckpointNotFoundError, show } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import type { GraphIdentity, RunStatus, Saved } from "../state/record.js";
@@ -215,17 +215,6 @@ export function isCheckpointStore(value: unknown): value is CheckpointStore {
       (method) => typeof Reflect.get(value, method) === "function",
     )
   );
-}
-
-/** Refuses what is not a step or a checkpoint id. */
-export function checkAt(at: CheckpointAt): void {
-  const { step, checkpointId } = at;
-  if (step !== undefined && !(Number.isSafeInteger(step) && step >= 0)) {
-    throw new ConfigError("step", `wants a whole number from 0 up, got ${show(step)}`);
-  }
-  if (checkpointId !== undefined && typeof checkpointId !== "string") {
-    throw new ConfigError("checkpointId", `wants a string, got ${show(checkpointId)}`);
-  }
 }
 
 /** Whether the newest checkpoint was asked for. */

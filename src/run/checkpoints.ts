@@ -1,10 +1,10 @@
+import { checkAt } from "../checkpoint/arguments.js";
 import { withChainData } from "../checkpoint/chain-link.js";
 import { DeferredStore } from "../checkpoint/deferred.js";
 import { migrate } from "../checkpoint/migration.js";
 import {
   type CheckpointAt,
   type CheckpointStore,
-  checkAt,
   entryOf,
   type HistoryEntry,
   isAt,

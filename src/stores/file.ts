@@ -3,20 +3,21 @@
  *
  * @packageDocumentation
  */
+
 import { join } from "node:path";
+import { checkAt, checkSave } from "../checkpoint/arguments.js";
 import { filterRuns } from "../checkpoint/retention.js";
-import {
-  type CheckpointAt,
-  type CheckpointStore,
-  type Claim,
-  checkAt,
-  type ExportedCheckpoint,
-  type HistoryEntry,
-  type Retention,
-  type RunFilter,
-  type RunSummary,
-  type SaveOptions,
-  type StoreContext,
+import type {
+  CheckpointAt,
+  CheckpointStore,
+  Claim,
+  ExportedCheckpoint,
+  HistoryEntry,
+  Retention,
+  RunFilter,
+  RunSummary,
+  SaveOptions,
+  StoreContext,
 } from "../checkpoint/store.js";
 import { now } from "../clock.js";
 import { checkRunId } from "../state/run-id.js";
@@ -32,7 +33,7 @@ import { removeRun, sweep } from "./file/removal.js";
 import { restoreRun } from "./file/restore.js";
 import { Root } from "./file/root.js";
 import { findRuns, inParallel, summarizeRun } from "./file/runs.js";
-import { checkSave, checkSize, refusalOf } from "./file/save-error.js";
+import { checkSize, refusalOf } from "./file/save-error.js";
 import { Upkeep } from "./file/upkeep.js";
 import { exportRun, pruneRuns } from "./file/whole-runs.js";
 import { RunWriter } from "./file/writer.js";
@@ -122,7 +123,7 @@ export class FileStore implements CheckpointStore {
     at: CheckpointAt = {},
     context: StoreContext = {},
   ): Promise<State<D>> {
-    checkAt(at);
+    checkAt(at, context);
     return this.#reader(checkRunId(runId)).load(at, context.emit);
   }
 

@@ -3,13 +3,14 @@
  *
  * @packageDocumentation
  */
+
 import { join, resolve } from "node:path";
+import { checkAt, checkImport, checkSave } from "../checkpoint/arguments.js";
 import { DEFAULT_KEEP, filterRuns } from "../checkpoint/retention.js";
 import {
   type CheckpointAt,
   type CheckpointStore,
   type Claim,
-  checkAt,
   type ExportedCheckpoint,
   type HistoryEntry,
   isNewest,
@@ -25,7 +26,7 @@ import { State } from "../state/state.js";
 import { Claims } from "./file/claim.js";
 import type { FileSystem } from "./file/file-system.js";
 import { NodeFileSystem } from "./file/node-file-system.js";
-import { checkSave, checkSize, refusalOf } from "./file/save-error.js";
+import { checkSize, refusalOf } from "./file/save-error.js";
 import { Upkeep } from "./file/upkeep.js";
 import { exportRun, pruneRuns, type Wanted } from "./file/whole-runs.js";
 import { AnchorsFile } from "./journal/anchors.js";
@@ -175,7 +176,7 @@ export class JournalStore implements CheckpointStore {
     at: CheckpointAt = {},
     context: StoreContext = {},
   ): Promise<State<D>> {
-    checkAt(at);
+    checkAt(at, context);
     return this.#load(checkRunId(runId), at, context.emit);
   }
 
@@ -224,7 +225,7 @@ export class JournalStore implements CheckpointStore {
     checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
   ): Promise<void> {
     let after: Saved | undefined;
-    for await (const { state, parentId } of checkpoints) {
+    for await (const { state, parentId } of checkImport(checkpoints)) {
       after = State.recordOf(await this.#writer.restore(state, parentId, after));
     }
   }

@@ -1,11 +1,11 @@
 import { v7 } from "uuid";
+import { checkAt, checkSave } from "../checkpoint/arguments.js";
 import { checkKeep, DEFAULT_KEEP, filterRuns, prunable } from "../checkpoint/retention.js";
 import {
   type Checkpoint,
   type CheckpointAt,
   type CheckpointStore,
   type Claim,
-  checkAt,
   entryOf,
   type HistoryEntry,
   isAt,
@@ -16,7 +16,7 @@ import {
   type SaveOptions,
   summarize,
 } from "../checkpoint/store.js";
-import { CheckpointConflictError, ConfigError, show } from "../errors.js";
+import { CheckpointConflictError } from "../errors.js";
 import { checkOptions } from "../options.js";
 import type { Saved } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
@@ -86,9 +86,8 @@ export class MemoryStore implements CheckpointStore {
   }
 
   /** Keeps a State; see {@link CheckpointStore.save}. */
-  async save<D extends object>(state: State<D>, options?: SaveOptions): Promise<State<D>> {
-    if (!(state instanceof State))
-      throw new ConfigError("state", `wants a State, got ${show(state)}`);
+  async save<D extends object>(state: State<D>, options: SaveOptions = {}): Promise<State<D>> {
+    checkSave(state, options);
     const { runId, sequence } = state;
     const run = this.#runs.get(runId) ?? { sequence: 0, keep: this.#keep, kept: [] };
     if (run.sequence !== sequence) {
@@ -98,7 +97,7 @@ export class MemoryStore implements CheckpointStore {
     const kept = State.isOpaque(saved) ? detached(saved) : saved;
     if (sequence === 0) this.#runs.set(runId, run);
     run.sequence = sequence + 1;
-    run.keep = options?.keep ?? this.#keep;
+    run.keep = options.keep ?? this.#keep;
     run.kept.push({ state: kept, parent: State.recordOf(state) });
     if (run.kept.length > 2 * run.keep) run.kept = run.kept.slice(-run.keep);
     return saved;

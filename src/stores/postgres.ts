@@ -3,23 +3,22 @@
  *
  * @packageDocumentation
  */
-import { checkKeep } from "../checkpoint/retention.js";
-import {
-  type CheckpointAt,
-  type CheckpointStore,
-  type Claim,
-  type ClaimOptions,
-  checkAt,
-  type ExportedCheckpoint,
-  type HistoryEntry,
-  type Retention,
-  type RunFilter,
-  type RunSummary,
-  type SaveOptions,
-  type StoreContext,
+import { checkAt, checkImport, checkSave } from "../checkpoint/arguments.js";
+import type {
+  CheckpointAt,
+  CheckpointStore,
+  Claim,
+  ClaimOptions,
+  ExportedCheckpoint,
+  HistoryEntry,
+  Retention,
+  RunFilter,
+  RunSummary,
+  SaveOptions,
+  StoreContext,
 } from "../checkpoint/store.js";
 import { now } from "../clock.js";
-import { CheckpointSaveError, ConfigError, isWaymarkError, show } from "../errors.js";
+import { CheckpointSaveError, isWaymarkError, show } from "../errors.js";
 import { checkOptions, integer } from "../options.js";
 import type { Saved } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
@@ -146,9 +145,7 @@ export class PostgresStore implements CheckpointStore {
    * @throws SerializationError when the data can't be kept exactly.
    */
   async save<D extends object>(state: State<D>, options: SaveOptions = {}): Promise<State<D>> {
-    if (!(state instanceof State))
-      throw new ConfigError("state", `wants a State, got ${show(state)}`);
-    if (options.keep !== undefined) checkKeep("keep", options.keep);
+    checkSave(state, options);
     if (options.emit !== undefined) this.#emit = options.emit;
     try {
       const saved = await this.#writer.save(state, options.keep ?? this.#options.keep);
@@ -173,7 +170,7 @@ export class PostgresStore implements CheckpointStore {
     context: StoreContext = {},
   ): Promise<State<D>> {
     checkRunId(runId);
-    checkAt(at);
+    checkAt(at, context);
     const { state, head } = await this.#reader.load<D>(runId, at, context.emit);
     this.#writer.loaded(state, head);
     return state;
@@ -232,7 +229,7 @@ export class PostgresStore implements CheckpointStore {
     checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
   ): Promise<void> {
     let after: Saved | undefined;
-    for await (const { state, parentId } of checkpoints) {
+    for await (const { state, parentId } of checkImport(checkpoints)) {
       after = State.recordOf(await this.#writer.restore(state, parentId, after));
     }
   }

@@ -53,6 +53,8 @@ async function connect(
     });
     shared.setMaxListeners(0);
     shared.on("error", onError);
+    // One that is lost between two statements tells it itself; the next statement fails anyway.
+    shared.pool.on("connect", (client) => void client.on("error", () => {}));
     try {
       await shared.waitUntilReady();
       shared.getListenClient = oneByOne(shared.getListenClient.bind(shared));

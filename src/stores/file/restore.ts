@@ -1,3 +1,4 @@
+import { checkImport } from "../../checkpoint/arguments.js";
 import type { ExportedCheckpoint } from "../../checkpoint/store.js";
 import { CheckpointConflictError } from "../../errors.js";
 import type { State } from "../../state/state.js";
@@ -28,7 +29,7 @@ export async function restoreRun(
   let base: Base | undefined;
   let fs: FileSystem | undefined;
   try {
-    for await (const { state, parentId } of checkpoints) {
+    for await (const { state, parentId } of checkImport(checkpoints)) {
       const settings = settingsOf(state.runId);
       const { folder, durable, root, encode } = settings;
       fs = settings.fs;

@@ -1,14 +1,5 @@
-import { checkKeep } from "../../checkpoint/retention.js";
-import type { SaveOptions } from "../../checkpoint/store.js";
-import { CheckpointSaveError, ConfigError, isWaymarkError, show } from "../../errors.js";
-import { State } from "../../state/state.js";
-
-/** Refuses to save what is no State, or to keep a number of checkpoints that is none. */
-export function checkSave(state: unknown, { keep }: SaveOptions): void {
-  if (!(state instanceof State))
-    throw new ConfigError("state", `wants a State, got ${show(state)}`);
-  if (keep !== undefined) checkKeep("keep", keep);
-}
+import { CheckpointSaveError, isWaymarkError, show } from "../../errors.js";
+import type { State } from "../../state/state.js";
 
 /** Refuses a checkpoint that is too large. */
 export function checkSize<D extends object>(

@@ -1,0 +1,52 @@
+import { ConfigError, show } from "../errors.js";
+import { type Check, callable, checkOptions, integer } from "../options.js";
+import { State } from "../state/state.js";
+import { checkKeep } from "./retention.js";
+import type { CheckpointAt, ExportedCheckpoint, SaveOptions, StoreContext } from "./store.js";
+
+/** Refuses to save what is no State, or with options that are none. */
+export function checkSave(state: unknown, options: SaveOptions): void {
+  if (!(state instanceof State))
+    throw new ConfigError("state", `wants a State, got ${show(state)}`);
+  checkContext("options", options);
+  if (options.keep !== undefined) checkKeep("keep", options.keep);
+}
+
+const step = integer(0);
+const checkpointId: Check = (name, value) => {
+  if (typeof value !== "string") throw new ConfigError(name, `wants a string, got ${show(value)}`);
+};
+
+/** Refuses to load what is not a step or a checkpoint id. */
+export function checkAt(at: CheckpointAt, context: StoreContext = {}): void {
+  checkOptions("at", at, {
+    step: (_, value) => step("step", value),
+    checkpointId: (_, value) => checkpointId("checkpointId", value),
+  });
+  checkContext("context", context);
+}
+
+function checkContext(name: string, context: StoreContext): void {
+  if (typeof context !== "object" || context === null)
+    throw new ConfigError(name, `wants an object of options, got ${show(context)}`);
+  if (context.emit !== undefined) callable(`${name}.emit`, context.emit);
+}
+
+/** The checkpoints that are to be imported; what is none is refused when it comes to it. */
+export async function* checkImport(
+  checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
+): AsyncGenerator<ExportedCheckpoint> {
+  const given = Object(checkpoints);
+  if (!(Symbol.asyncIterator in given) && !(Symbol.iterator in given)) {
+    const problem = `wants what export gives, an iterable of checkpoints, got ${show(checkpoints)}`;
+    throw new ConfigError("checkpoints", problem);
+  }
+  for await (const checkpoint of checkpoints) {
+    const { state, parentId } = Object(checkpoint) as Partial<ExportedCheckpoint>;
+    if (!(state instanceof State) || typeof parentId !== "string") {
+      const problem = `wants each to have a state and a parentId, as export gives them, got ${show(checkpoint)}`;
+      throw new ConfigError("checkpoints", problem);
+    }
+    yield { state, parentId };
+  }
+}
