@@ -1,34 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ExecutionError, type NodeFunction, type NodeOptions, StateGraph } from "waymark";
+import { ExecutionError, type NodeFunction } from "waymark";
 import { type FakeClock, useFakeClock } from "waymark/testing";
 import { mark, RecordingStore, rejection, start, type Trail } from "../graphs.js";
+import { failing, graphOf } from "./retrying.js";
 
 let clock: FakeClock;
 beforeEach(() => {
   clock = useFakeClock();
 });
 afterEach(() => clock.restore());
-
-/** a → b, of which `b` has these options. */
-function graphOf(node: NodeFunction<Trail>, options: NodeOptions<Trail>, store?: RecordingStore) {
-  return new StateGraph<Trail, string>(store && { checkpoint: { store, interval: 1 } })
-    .addNode("a", mark)
-    .addNode("b", node, options)
-    .addEdge("a", "b")
-    .setEntryPoint("a")
-    .setExitPoint("b");
-}
-
-/** A node that fails so often, and then works. */
-function failing(times: number, error: (attempt: number) => unknown = () => new Error("down")) {
-  const attempts: number[] = [];
-  const node: NodeFunction<Trail> = (state, context) => {
-    attempts.push(context.attempt);
-    if (attempts.length <= times) throw error(attempts.length);
-    return mark(state, context);
-  };
-  return { node, attempts };
-}
 
 describe("cancelling while a node waits for its next attempt", () => {
   test("ends the run at once, and leaves it resumable", async () => {

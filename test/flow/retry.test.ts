@@ -3,13 +3,12 @@ import {
   ExecutionError,
   FatalError,
   type NodeFunction,
-  type NodeOptions,
   RetryableError,
   type RetryPolicy,
-  StateGraph,
 } from "waymark";
 import { type FakeClock, useFakeClock } from "waymark/testing";
-import { linear, mark, RecordingStore, rejection, start, type Trail } from "../graphs.js";
+import { linear, RecordingStore, rejection, start, type Trail } from "../graphs.js";
+import { failing, graphOf } from "./retrying.js";
 
 let clock: FakeClock;
 beforeEach(() => {
@@ -19,27 +18,6 @@ afterEach(() => {
   clock.restore();
   vi.restoreAllMocks();
 });
-
-/** a → b, of which `b` has these options. */
-function graphOf(node: NodeFunction<Trail>, options: NodeOptions<Trail>, store?: RecordingStore) {
-  return new StateGraph<Trail, string>(store && { checkpoint: { store, interval: 1 } })
-    .addNode("a", mark)
-    .addNode("b", node, options)
-    .addEdge("a", "b")
-    .setEntryPoint("a")
-    .setExitPoint("b");
-}
-
-/** A node that fails so often, and then works. */
-function failing(times: number, error: (attempt: number) => unknown = () => new Error("down")) {
-  const attempts: number[] = [];
-  const node: NodeFunction<Trail> = (state, context) => {
-    attempts.push(context.attempt);
-    if (attempts.length <= times) throw error(attempts.length);
-    return mark(state, context);
-  };
-  return { node, attempts };
-}
 
 /** The waits before each attempt of a node that never works, in milliseconds. */
 async function waits(retry: RetryPolicy, error?: (attempt: number) => unknown): Promise<number[]> {
