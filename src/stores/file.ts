@@ -3,7 +3,6 @@
  *
  * @packageDocumentation
  */
-
 import { join } from "node:path";
 import { checkAt, checkSave } from "../checkpoint/arguments.js";
 import { filterRuns } from "../checkpoint/retention.js";

@@ -3,7 +3,6 @@
  *
  * @packageDocumentation
  */
-
 import { join, resolve } from "node:path";
 import { checkAt, checkImport, checkSave } from "../checkpoint/arguments.js";
 import { DEFAULT_KEEP, filterRuns } from "../checkpoint/retention.js";

@@ -81,6 +81,9 @@ function oneByOne(get: () => Promise<ListenClient>): () => Promise<ListenClient>
     if (known.has(client)) return client;
     known.add(client);
     (client as unknown as EventEmitter).setMaxListeners(0);
+    // When it is closed it forgets all listeners, and what the server says last must not end the process.
+    const forget = client.removeAllListeners.bind(client);
+    client.removeAllListeners = (...given) => forget(...given).on("error", () => {});
     const query = client.query.bind(client) as (text: string, params?: unknown[]) => Promise<never>;
     let last: Promise<unknown> = Promise.resolve();
     client.query = (text: string, params?: readonly unknown[]) => {

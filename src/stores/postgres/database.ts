@@ -55,7 +55,6 @@ export class PoolDatabase implements Database {
     if (typeof connection?.release !== "function") {
       throw new ConfigError("PostgresStore.client", "wants a Pool of pg, got a single connection");
     }
-    listenTo(connection);
     let failure: Error | undefined;
     try {
       await connection.query("BEGIN");
@@ -79,17 +78,19 @@ export class PoolDatabase implements Database {
   }
 }
 
-const heard = new WeakSet<PostgresQueryable>();
+const heard = new WeakSet<object>();
 
 /**
  * Without a listener the loss of a connection ends the process: a pool tells of one that is idle, and
  * one that was taken out of it tells itself, between two statements. The next statement fails anyway.
  */
-function listenTo(source: PostgresQueryable): void {
+function listenTo(source: object): void {
   const on: unknown = Reflect.get(source, "on");
   if (heard.has(source) || typeof on !== "function") return;
   heard.add(source);
   on.call(source, "error", () => {});
+  // Not once it is here: what was lost may be told in the same moment as that it is free.
+  on.call(source, "acquire", listenTo);
 }
 
 /** A PGlite. */
