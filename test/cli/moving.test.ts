@@ -1,6 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { ExportedCheckpoint } from "waymark";
+import { FileStore } from "waymark/stores/file";
+import { JournalStore } from "waymark/stores/journal";
 import { articleRun, json, newFolder, project, waymark } from "./harness.js";
 
 interface Entry {
@@ -46,6 +49,30 @@ describe("convert", () => {
     expect(code).toBe(1);
     expect(out).toMatch(/monday: run "monday" is already in this store.*\n0 runs copied/);
   });
+
+  test.each([
+    ["file:b", FileStore],
+    ["journal:b", JournalStore],
+  ])(
+    "copies a run anew of which only the beginning is in %s, and none that has gone on there",
+    async (to, Store: new (options: { root: string }) => FileStore | JournalStore) => {
+      const folder = project("file:a");
+      await articleRun(folder);
+      const store = new Store({ root: join(folder, "b") });
+      const beginning: ExportedCheckpoint[] = [];
+      for await (const one of new FileStore({ root: join(folder, "a") }).export("monday")) {
+        if (beginning.length < 2) beginning.push(one);
+      }
+      await store.import(beginning);
+      await store.close();
+      expect((await waymark(folder, "convert", "--to", to)).code).toBe(0);
+      expect(await chain(folder, to)).toEqual(await chain(folder, "file:a"));
+      await waymark(folder, "rollback", "monday", "--to", "1", "--yes", "--store", to);
+      const before = await chain(folder, to);
+      expect((await waymark(folder, "convert", "--to", to)).code).toBe(1);
+      expect(await chain(folder, to)).toEqual(before);
+    },
+  );
 
   test("stops at Ctrl-C with no run half copied", async () => {
     const folder = project("file:a");

@@ -18,7 +18,9 @@ export const command: Command = {
   summary: "Copy runs from one store to another, each checkpoint with its id",
   details:
     "The runs stay in the store they come from. A run that the other store has already is left as " +
-    "it is there, and one with a damaged checkpoint is not copied; both make the exit code 1. Ctrl-C stops after the run that is being copied.",
+    "it is there, and one with a damaged checkpoint is not copied; both make the exit code 1. Ctrl-C " +
+    "stops after the run that is being copied. One of which only the beginning is there, because " +
+    "the command was killed, is copied anew.",
   arguments: [
     { name: "run", text: "the runs; all by default", optional: true, many: true, completes: "run" },
   ],
@@ -38,10 +40,8 @@ export const command: Command = {
     if (source.store === target.store || source.name === target.name) {
       throw usage("both stores are the same");
     }
-    const [{ damageOf, exportRun, importRun, Counter }, { Interrupts }] = await Promise.all([
-      import("../transfer/copy.js"),
-      import("../going/interrupts.js"),
-    ]);
+    const [{ damageOf, exportRun, importRun, removePart, Counter }, { Interrupts }] =
+      await Promise.all([import("../transfer/copy.js"), import("../going/interrupts.js")]);
     const given = values.arguments;
     const runIds =
       given.length === 0
@@ -62,6 +62,7 @@ export const command: Command = {
       }
       const counter = new Counter();
       try {
+        await removePart(target.store, source.store, runId);
         await importRun(target, counter.through(exportRun(source.store, runId)));
         converted.push({ runId, checkpoints: counter.count, problem: "" });
       } catch (error) {

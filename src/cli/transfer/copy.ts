@@ -45,6 +45,32 @@ export async function importRun(
   await store.import(checkpoints);
 }
 
+/**
+ * Removes what a copy that was cut short has left: the beginning of a run, and nothing else. A run that
+ * has gone its own way since, or that somebody works on, stays.
+ */
+export async function removePart(
+  target: CheckpointStore,
+  source: CheckpointStore,
+  runId: string,
+): Promise<void> {
+  const [left, whole] = [await idsIn(target, runId), await idsIn(source, runId)];
+  const isPart = left.length < whole.length && left.every((id, at) => id === whole[at]);
+  if (left.length === 0 || !isPart) return;
+  const claim = await target.claim?.(runId);
+  if (claim === undefined && target.claim !== undefined) return;
+  try {
+    await target.delete(runId);
+  } finally {
+    await claim?.release();
+  }
+}
+
+async function idsIn(store: CheckpointStore, runId: string): Promise<string[]> {
+  const history = (await store.history?.(runId)) ?? [];
+  return history.map(({ checkpointId }) => checkpointId).reverse();
+}
+
 /** Counts what goes by. */
 export class Counter {
   count = 0;
