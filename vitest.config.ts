@@ -22,8 +22,8 @@ export default defineConfig({
   resolve: { alias },
   test: {
     include: ["test/**/*.test.ts"],
-    testTimeout: 30_000,
-    // Some hooks build the package and start a server, on a machine that does other things as well.
+    // Only what hangs is to meet these: some tests work for long, on a machine that does other things as well.
+    testTimeout: 120_000,
     hookTimeout: 120_000,
     // Crash tests signal and kill: a process of their own keeps that from the other tests.
     pool: "forks",

@@ -125,7 +125,7 @@ describe("a PGlite", () => {
     expect(code).toBe(0);
     expect(out).toMatch(/ok +rights +this user may save\n/);
     expect(out).toMatch(/ok +disk +.* free/);
-  }, 90_000);
+  });
 
   test("that is not there has no runs, and looking makes none", async () => {
     const folder = newFolder();

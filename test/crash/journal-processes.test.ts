@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => removeBundle(built));
 
 test("every acknowledged save of a hundred runs at once survives kill -9", {
-  timeout: 20_000 + KILLS * 3000,
+  timeout: 120_000 + KILLS * 3000,
 }, async () => {
   const seed = seedOfRun();
   console.log(`${KILLS} kills with SEED=${seed}`);

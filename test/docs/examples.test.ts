@@ -64,12 +64,12 @@ beforeAll(() => {
   const { options } = ts.parseJsonConfigFileContent({ ...config, include: [] }, ts.sys, root);
   const files = [...examples.map(({ file }) => file), ...entryFiles];
   program = ts.createProgram(files, { ...options, noUnusedLocals: false, rootDir: root });
-}, 120_000);
+});
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("examples in the documentation", () => {
-  test("compile", { timeout: 120_000 }, () => {
+  test("compile", () => {
     const problems = ts.getPreEmitDiagnostics(program).map(({ file, messageText }) => {
       const name = examples.find((example) => example.file === file?.fileName)?.name;
       return `${name ?? file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, "\n")}`;
@@ -95,7 +95,7 @@ describe("public functions and methods", () => {
   let all: readonly Callable[];
   beforeAll(() => {
     all = callables(program);
-  }, 120_000);
+  });
 
   test("are each used in an example", () => {
     const code = examples.map((example) => example.code).join("\n");

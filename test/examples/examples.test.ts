@@ -76,7 +76,7 @@ const folders = readdirSync(join(root, "examples"), { withFileTypes: true })
   .map((entry) => entry.name);
 
 // Some start several processes, on a machine that does other things as well.
-describe.concurrent("examples", { timeout: 120_000 }, () => {
+describe.concurrent("examples", () => {
   test.each(Object.entries(printed))("%s holds, and says so", async (name, parts) => {
     const output = await outputOf(command(name));
     for (const part of parts) expect(output).toMatch(part);

@@ -33,22 +33,18 @@ test("npm start: a killed process's run is finished by a second one", () => {
   expect(output).not.toContain("\u001b");
 });
 
-test.runIf(hasScript)(
-  "npm start on a terminal: a bar below, and the same lines",
-  async () => {
-    const example = command("main-job").map((part) => `'${part}'`);
-    const shell = `stty cols 100 && ${example.join(" ")}`;
-    const options = ["--quiet", "--return", "--command", shell];
-    const written = await outputOf(["script", ...options, "/dev/null"]);
-    // Each time the line is cleared, the bar or a line of text is written.
-    const bars = written.split(CLEAR).filter((part) => /^[█░]{20} {2}article {2}\w+ /.test(part));
-    expect(bars[0]).toMatch(/^░{20} {2}article {2}research {2}0\/6 {2}\d+\.\d s$/);
-    // One for each node, or fewer on a machine that is very busy.
-    expect(bars.length).toBeGreaterThan(2);
-    const end = "✓  article  completed  6/6  0.0 s\n";
-    const shown = plain(screen(written));
-    expect(shown).toContain(end);
-    expect(shown.replace(end, "")).toBe(plain(output));
-  },
-  120_000,
-);
+test.runIf(hasScript)("npm start on a terminal: a bar below, and the same lines", async () => {
+  const example = command("main-job").map((part) => `'${part}'`);
+  const shell = `stty cols 100 && ${example.join(" ")}`;
+  const options = ["--quiet", "--return", "--command", shell];
+  const written = await outputOf(["script", ...options, "/dev/null"]);
+  // Each time the line is cleared, the bar or a line of text is written.
+  const bars = written.split(CLEAR).filter((part) => /^[█░]{20} {2}article {2}\w+ /.test(part));
+  expect(bars[0]).toMatch(/^░{20} {2}article {2}research {2}0\/6 {2}\d+\.\d s$/);
+  // One for each node, or fewer on a machine that is very busy.
+  expect(bars.length).toBeGreaterThan(2);
+  const end = "✓  article  completed  6/6  0.0 s\n";
+  const shown = plain(screen(written));
+  expect(shown).toContain(end);
+  expect(shown.replace(end, "")).toBe(plain(output));
+});

@@ -140,7 +140,7 @@ describe("a process that is killed", () => {
       }
       expect(Object.keys(world.done).sort()).toEqual(Object.keys(once).sort());
     }
-  }, 60_000);
+  });
 });
 
 describe("recoverRuns in a new process", () => {

@@ -40,7 +40,7 @@ beforeAll(() => {
     const bin = join("node_modules/.bin", name);
     symlinkSync(join(root, bin), join(app, bin));
   }
-}, 120_000);
+});
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

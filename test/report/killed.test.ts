@@ -29,75 +29,69 @@ describe("a run that is killed and resumed three times", () => {
     [["in 0", "in 0", "in 0"], { visits: 0, usage: { inputTokens: 0 } }],
     [["done 4", "done 4", "done 4"], { visits: 3, usage: { inputTokens: 312, calls: 3 } }],
     [["saved -1", "saved 0", "saved 2"], { visits: 0, usage: { inputTokens: 0 } }],
-  ])(
-    "at %j: log, progress, ledger and report agree with what happened",
-    async (places, lost) => {
-      const root = mkdtempSync(join(folder, "run-"));
-      const store = new FileStore({ root });
-      for (const [index, place] of places.entries()) {
-        expect(run(root, place)).toBe("SIGKILL");
-        const now = await report("job-1", { store, log: { root } });
-        expect(now.status).toBe("in_progress");
-        expect(now.resumes).toBe(index);
-        expect(now.steps.filter((step) => step.saved)).toHaveLength(now.completedSteps);
-      }
-      expect(run(root)).toBe(0);
+  ])("at %j: log, progress, ledger and report agree with what happened", async (places, lost) => {
+    const root = mkdtempSync(join(folder, "run-"));
+    const store = new FileStore({ root });
+    for (const [index, place] of places.entries()) {
+      expect(run(root, place)).toBe("SIGKILL");
+      const now = await report("job-1", { store, log: { root } });
+      expect(now.status).toBe("in_progress");
+      expect(now.resumes).toBe(index);
+      expect(now.steps.filter((step) => step.saved)).toHaveLength(now.completedSteps);
+    }
+    expect(run(root)).toBe(0);
 
-      const truth = readFileSync(join(root, "truth.txt"), "utf8").trim().split("\n");
-      const lines = [];
-      for await (const line of readEventLog({ root }, "job-1")) lines.push(line);
-      const started = lines.filter((line) => line.event === "node.start");
-      expect(started.map((line) => `${line.node} ${line.step}`)).toEqual(truth);
+    const truth = readFileSync(join(root, "truth.txt"), "utf8").trim().split("\n");
+    const lines = [];
+    for await (const line of readEventLog({ root }, "job-1")) lines.push(line);
+    const started = lines.filter((line) => line.event === "node.start");
+    expect(started.map((line) => `${line.node} ${line.step}`)).toEqual(truth);
 
-      const nodes = ["plan", "search", "search", "search", "write"];
-      const state = await store.load<{ done: string[] }>("job-1");
-      expect(state.data.done).toEqual(nodes);
-      expect(state.ledger.usage).toEqual({
-        inputTokens: 510,
-        outputTokens: 50,
-        costUsd: 0.5,
-        calls: 5,
-      });
+    const nodes = ["plan", "search", "search", "search", "write"];
+    const state = await store.load<{ done: string[] }>("job-1");
+    expect(state.data.done).toEqual(nodes);
+    expect(state.ledger.usage).toEqual({
+      inputTokens: 510,
+      outputTokens: 50,
+      costUsd: 0.5,
+      calls: 5,
+    });
 
-      const told = await report("job-1", { store, log: { root } });
-      expect(told).toMatchObject({
-        graph: "job",
-        status: "completed",
-        resumes: 3,
-        completedSteps: 5,
-        lastStep: "write",
-        nextStep: undefined,
-        error: undefined,
-        confidence: 0.9,
-        repeated: lost,
-      });
-      expect(told.totals.usage).toEqual(state.ledger.usage);
-      expect(told.decisions.map((one) => one.description)).toEqual(
-        nodes.map((node) => `do ${node}`),
-      );
-      expect(told.steps.map((step) => [step.step, step.node, step.saved, step.attempts])).toEqual(
-        nodes.map((node, index) => [index + 1, node, true, 1]),
-      );
-      expect(told.steps.map((step) => step.usage?.inputTokens)).toEqual([100, 101, 102, 103, 104]);
-      expect(told.steps.flatMap((step) => Object.keys(step.outputs))).toEqual(
-        nodes.map((_, index) => `file-${index}`),
-      );
-      expect(told.startedAt).toBe(lines[0]?.ts);
-      expect(told.updatedAt).toBe(lines.at(-1)?.ts);
+    const told = await report("job-1", { store, log: { root } });
+    expect(told).toMatchObject({
+      graph: "job",
+      status: "completed",
+      resumes: 3,
+      completedSteps: 5,
+      lastStep: "write",
+      nextStep: undefined,
+      error: undefined,
+      confidence: 0.9,
+      repeated: lost,
+    });
+    expect(told.totals.usage).toEqual(state.ledger.usage);
+    expect(told.decisions.map((one) => one.description)).toEqual(nodes.map((node) => `do ${node}`));
+    expect(told.steps.map((step) => [step.step, step.node, step.saved, step.attempts])).toEqual(
+      nodes.map((node, index) => [index + 1, node, true, 1]),
+    );
+    expect(told.steps.map((step) => step.usage?.inputTokens)).toEqual([100, 101, 102, 103, 104]);
+    expect(told.steps.flatMap((step) => Object.keys(step.outputs))).toEqual(
+      nodes.map((_, index) => `file-${index}`),
+    );
+    expect(told.startedAt).toBe(lines[0]?.ts);
+    expect(told.updatedAt).toBe(lines.at(-1)?.ts);
 
-      // The log alone tells the same, but for what only the ledger holds.
-      const logOnly = await report("job-1", { log: { root } });
-      const rest = { steps: [], decisions: [] };
-      expect({ ...logOnly, ...rest }).toEqual({ ...told, ...rest });
-      expect(logOnly.decisions.map((one) => one.description)).toEqual(
-        nodes.map((node) => `do ${node}`),
-      );
-      expect(logOnly.steps).toEqual(told.steps.map((step) => ({ ...step, outputs: {} })));
+    // The log alone tells the same, but for what only the ledger holds.
+    const logOnly = await report("job-1", { log: { root } });
+    const rest = { steps: [], decisions: [] };
+    expect({ ...logOnly, ...rest }).toEqual({ ...told, ...rest });
+    expect(logOnly.decisions.map((one) => one.description)).toEqual(
+      nodes.map((node) => `do ${node}`),
+    );
+    expect(logOnly.steps).toEqual(told.steps.map((step) => ({ ...step, outputs: {} })));
 
-      const progress = readFileSync(join(root, "job-1", "progress.md"), "utf8");
-      const titles = [...progress.matchAll(/^## (.*)$/gm)].map((match) => match[1]);
-      expect(titles).toEqual(nodes.map((node, index) => `Part ${index} by ${node}`));
-    },
-    60_000,
-  );
+    const progress = readFileSync(join(root, "job-1", "progress.md"), "utf8");
+    const titles = [...progress.matchAll(/^## (.*)$/gm)].map((match) => match[1]);
+    expect(titles).toEqual(nodes.map((node, index) => `Part ${index} by ${node}`));
+  });
 });

@@ -31,7 +31,7 @@ let embedded: PGlite;
 beforeAll(async () => {
   await inFolder(async (store) => void (await store.list()));
   embedded = await PGlite.create(copyTo(join(folder, "pg")));
-}, 60_000);
+});
 
 afterAll(async () => {
   await embedded.close();
@@ -114,7 +114,7 @@ test("what is no folder is named, and is not taken for open", async () => {
     const error = await rejection(asked(), ConfigError);
     expect(error.message).toMatch(/wants a folder .*pg", which PGlite can't open: \S/);
   }
-}, 120_000);
+});
 
 test("pglite is a name that graphs can use, and its folder is .waymark/pg", async () => {
   await inFolder(async () => {

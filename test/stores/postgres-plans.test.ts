@@ -75,7 +75,7 @@ beforeAll(async () => {
   await pool.query(`UPDATE "${schema}".runs SET sequence = ${LONG} WHERE run_id = 'run-77'`);
   await pool.query(`VACUUM ANALYZE "${schema}".runs`);
   await pool.query(`VACUUM ANALYZE "${schema}".checkpoints`);
-}, 60_000);
+});
 
 afterAll(() => server.stop());
 

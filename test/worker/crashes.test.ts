@@ -10,7 +10,7 @@ const LEASE = 4000;
 let world: World;
 beforeAll(async () => {
   world = await startWorld();
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 let count = 0;

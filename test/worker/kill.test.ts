@@ -12,7 +12,7 @@ const NODES = 4;
 let world: World;
 beforeAll(async () => {
   world = await startWorld();
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 /** When each worker was killed, by its process. */

@@ -207,7 +207,7 @@ function inProcesses(): void {
   beforeAll(async () => {
     [world, redis] = await Promise.all([startWorld(), startRedis()]);
     client = new Client({ connection: redis.url, store: world.store, onError: () => {} });
-  }, 60_000);
+  });
   afterAll(async () => {
     await client.close();
     await world.stop();
