@@ -13,7 +13,7 @@ import {
   setKey,
   tooDeep,
 } from "./shape.js";
-import { OPAQUE, PLAIN, TAGGED } from "./traits.js";
+import { isJsonNumber, OPAQUE, PLAIN, TAGGED } from "./traits.js";
 import { typedArrays } from "./typed-arrays.js";
 
 /** A value out of a checkpoint, with what is known of it. */
@@ -42,11 +42,17 @@ interface Seen {
 type Tree = Record<string, unknown>;
 
 function decodeAt(tree: unknown, depth: number, seen: Seen): unknown {
-  if (typeof tree !== "object" || tree === null) return tree;
+  if (typeof tree !== "object" || tree === null) return leaf(tree, seen);
   if (depth > MAX_DEPTH) throw new Refusal(tooDeep);
   return Array.isArray(tree)
     ? Object.freeze(decodeItems(tree, depth + 1, seen))
     : decodeObject(tree as Tree, depth, seen);
+}
+
+/** A value as JSON has it. Text of others may hold -0 and 1e400, which JSON reads but does not write. */
+function leaf(value: unknown, seen: Seen): unknown {
+  if (typeof value === "number" && !isJsonNumber(value)) seen.traits |= TAGGED;
+  return value;
 }
 
 function decodeItems(items: unknown[], depth: number, seen: Seen): unknown[] {
@@ -55,6 +61,7 @@ function decodeItems(items: unknown[], depth: number, seen: Seen): unknown[] {
     for (; at < items.length; at++) {
       const item = items[at];
       if (typeof item === "object") items[at] = decodeAt(item, depth, seen);
+      else leaf(item, seen);
     }
   } catch (error) {
     throw below(error, at);
@@ -75,7 +82,10 @@ function decodeObject(tree: Tree, depth: number, seen: Seen): unknown {
       at = key;
       const item = tree[key];
       // `for in` also gives what somebody may have added to Object.prototype.
-      if (typeof item !== "object" || item === null || !Object.hasOwn(tree, key)) continue;
+      if (typeof item !== "object" || item === null || !Object.hasOwn(tree, key)) {
+        leaf(item, seen);
+        continue;
+      }
       const value = decodeAt(item, depth + 1, seen);
       if (value !== item) setKey(tree, key, value);
     }

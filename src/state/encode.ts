@@ -116,7 +116,11 @@ function encodeObject(value: object, above: Above): unknown {
     return { $set: encodeItems([...(value as Set<unknown>)], above) };
   if (prototype === RegExp.prototype) {
     const { source, flags, lastIndex } = value as RegExp;
-    return { $regexp: [source, flags, lastIndex] };
+    // Anybody may set it to anything; what is no whole number would not load again.
+    if (Number.isInteger(lastIndex)) return { $regexp: [source, flags, lastIndex] };
+    throw new Refusal(
+      `is a RegExp whose lastIndex is ${show(lastIndex)}: set it to a whole number`,
+    );
   }
   if (prototype === URL.prototype) return { $url: (value as URL).href };
   if (value instanceof Error) return encodeError(value, above);
@@ -195,12 +199,13 @@ function encodeFields(
 }
 
 function encodeError(value: Error, above: Above): unknown {
-  const { name, message, stack } = value;
+  const { name, message } = value;
   for (const [key, part] of Object.entries<unknown>({ name, message })) {
     if (typeof part === "string") continue;
     throw below(new Refusal(`is ${show(part)}: that of an Error must be a string`), key);
   }
   const fields = encodeFields(value, errorFields(value), above);
+  const { stack } = value;
   const trace = typeof stack === "string" ? stack : null;
   return { $error: [errorType(value), name, message, trace, fields] };
 }

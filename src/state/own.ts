@@ -278,10 +278,11 @@ function ownBytes(value: object, slice: (start: number) => object): object {
  * the same before and after a resume. Only a class that was registered stays.
  */
 function ownError(value: Error, depth: number, copies: Copies | undefined): unknown {
-  const { name, message, stack } = value;
+  const { name, message } = value;
   if (typeof name !== "string" || typeof message !== "string") return value;
   if (isRegistered(Object.getPrototypeOf(value))) return value;
-  const copy = makeError(errorType(value), name, message, stack) as Error;
+  // Not before: some engines put the stack's text together when it is read, and fail at such a message.
+  const copy = makeError(errorType(value), name, message, value.stack) as Error;
   copies?.set(value, copy);
   let known = TAGGED;
   let same = isPlainError(value) && cannotChange(value);

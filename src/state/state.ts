@@ -239,6 +239,11 @@ export class State<D extends object> {
       setKey(data, key, kept);
       traits |= traitsOf(kept);
     }
+    // Kept, so that a save can refuse it: what is left out here would be lost without a word.
+    for (const symbol of Object.getOwnPropertySymbols(patch)) {
+      Reflect.set(data, symbol, Reflect.get(patch, symbol));
+      traits |= OPAQUE;
+    }
     const next = this.#with(Object.freeze(data) as Immutable<D>, traits);
     next.#tell("state.merge", patch);
     return next;

@@ -74,7 +74,7 @@ export function remember<T extends object>(value: T, parts: number): T {
 }
 
 /** Whether JSON writes a number so that it reads back the same. */
-function isJsonNumber(value: number): boolean {
+export function isJsonNumber(value: number): boolean {
   return Number.isFinite(value) && !Object.is(value, -0);
 }
 

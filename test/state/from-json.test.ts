@@ -25,6 +25,26 @@ function without(key: keyof StateJSON): unknown {
   return rest;
 }
 
+test.each([
+  ["1e400", Number.POSITIVE_INFINITY],
+  ["-1e400", Number.NEGATIVE_INFINITY],
+  ["-0", -0],
+])("%s, which JSON reads but never writes, is saved again as what it is", (text, number) => {
+  for (const data of [
+    `{"n":${text}}`,
+    `{"n":{"m":[${text}]}}`,
+    `{"n":{"$object":{"$n":${text}}}}`,
+  ]) {
+    const json = JSON.stringify(full).replace('{"topic":"cairns"}', data);
+    const state = State.fromJSON<{ n: unknown }>(json);
+    const again = State.fromJSON<{ n: unknown }>(JSON.stringify(state));
+    expect(again.data).toStrictEqual(state.data);
+    expect(JSON.stringify(state.toJSON().data)).toContain(
+      `"$number":"${Object.is(number, -0) ? "-0" : number}"`,
+    );
+  }
+});
+
 function load(json: unknown): State<object> {
   return State.fromJSON(json as StateJSON);
 }

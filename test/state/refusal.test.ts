@@ -57,6 +57,11 @@ describe("what a checkpoint can't hold is refused with its path", () => {
       /is an array with the key "name"/,
     ],
     ["an array of millions of holes", new Array(2 ** 32 - 1), /is an array of 4294967295 items/],
+    [
+      "a RegExp that would not load again",
+      Object.assign(/x/g, { lastIndex: Number.NaN }),
+      /is a RegExp whose lastIndex is NaN: set it to a whole number/,
+    ],
     ["a match of a RegExp", /x/.exec("x"), /is an array with the key "index": copy it/],
     [
       "a sparse array with a name",
@@ -99,6 +104,25 @@ describe("what a checkpoint can't hold is refused with its path", () => {
     const error = Object.defineProperty(new Error("no"), key, { value });
     expect(() => State.create({ error }).toJSON()).toThrow(
       serializationError(`data.error.${key}`, "must be a string"),
+    );
+  });
+
+  test("a symbol as key of what is merged, which is not passed over", () => {
+    const state = State.create<object>({ a: 1 }).merge({ [Symbol("id")]: 1 });
+    for (const one of [state, state.set("a" as never, 2 as never), state.clone()]) {
+      expect(() => one.toJSON()).toThrow(
+        serializationError("data", /^data has the key Symbol\(id\): keys must be strings$/),
+      );
+    }
+  });
+
+  test("an Error whose message is no text, whatever its stack makes of that", () => {
+    const error = Object.defineProperty(new Error("no"), "message", { value: Symbol("no") });
+    expect(() => State.create({ error }).toJSON()).toThrow(
+      serializationError(
+        "data.error.message",
+        /is Symbol\(no\): that of an Error must be a string/,
+      ),
     );
   });
 
