@@ -16,6 +16,26 @@ vi.mock("node:fs", async (original) => ({
 const folder = mkdtempSync(join(tmpdir(), "waymark-rotation-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+test("a log whose file is moved while it is read has no gap, and nothing twice", async () => {
+  links.code = "EPERM";
+  const path = join(folder, "read", "log.jsonl");
+  const log = eventLog({ path, maxBytes: 1024 });
+  const write = (from: number, to: number): void => {
+    for (let step = from; step < to; step++) {
+      log.onEvent(event("node.start", "r", { node: "n", step }));
+    }
+  };
+  write(0, 20);
+  const steps: unknown[] = [];
+  for await (const line of readEventLog({ path }, "r")) {
+    // Enough to move the file that was the newest, and the next one too.
+    if (steps.push(line.step) === 1) write(20, 50);
+  }
+  await log.close();
+  expect(steps.length).toBeGreaterThanOrEqual(20);
+  expect(steps).toEqual(steps.map((_, step) => step));
+});
+
 test.each([
   // A file system that has no links.
   ["EPERM", true],

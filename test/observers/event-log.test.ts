@@ -49,6 +49,18 @@ async function all(place: Parameters<typeof readEventLog>[0], run: string): Prom
 }
 
 describe("lines", () => {
+  test("an event of somebody else's may come without fields", async () => {
+    const path = newPath();
+    const log = eventLog({ path });
+    for (const data of [undefined, null, "text", { run: "x", n: 1 }]) {
+      log.onEvent({ ...start("r"), type: "my.event", data } as unknown as AnyEvent);
+    }
+    await log.close();
+    expect(linesOf(path).map(({ event: type, run }) => [type, run])).toEqual(
+      Array(4).fill(["my.event", "r"]),
+    );
+  });
+
   test("each event is one line, at once, with where it happened", async () => {
     const root = join(folder, "root");
     const store = new MemoryStore();
@@ -466,10 +478,12 @@ describe("many writers", () => {
     const next = eventLog({ path });
     next.onEvent(start("next"));
     await next.close();
-    const lines = linesOf(path);
-    expect(lines.every((line) => line.event === "node.start" || line.event === "log.torn")).toBe(
-      true,
-    );
+    // A line may be torn so early that there is no room to say so.
+    const isShort = (text: string): boolean => text.length <= 20 && /^(?:\{\})? *$/.test(text);
+    const texts = readFileSync(path, "utf8").split("\n");
+    const lines = texts.filter((text) => !isShort(text)).map((text) => JSON.parse(text) as LogLine);
+    const others = lines.filter(({ event: type }) => type !== "node.start" && type !== "log.torn");
+    expect(others).toEqual([]);
     for (const [index, count] of written.entries()) {
       const steps = new Set(
         lines

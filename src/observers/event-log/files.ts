@@ -124,6 +124,13 @@ export function logFiles(path: string): string[] {
   return [...rotated(path).map((part) => part.path), path];
 }
 
+/** The files that were moved out of the way, oldest first, up to the one that has this inode by now. */
+export function partsBefore(path: string, inode: number | undefined): string[] {
+  const parts = rotated(path).map((part) => part.path);
+  const at = parts.findIndex((part) => statSync(part, { throwIfNoEntry: false })?.ino === inode);
+  return inode === undefined || at < 0 ? parts : parts.slice(0, at);
+}
+
 function rotated(path: string): { path: string; number: number }[] {
   const folder = dirname(path);
   const ending = extname(path);

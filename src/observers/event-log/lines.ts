@@ -18,9 +18,7 @@ export class Lines {
     const head = { ts, step_id, parent_id, event: type, node, run, source };
     const fields: Record<string, unknown> = { ...head, ...data };
     // An event of somebody else's may have fields of these names.
-    for (const name of reserved) {
-      if (name in data) fields[name] = head[name];
-    }
+    for (const name of reserved) fields[name] = head[name];
     return this.#write(fields, head);
   }
 

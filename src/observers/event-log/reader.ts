@@ -1,6 +1,6 @@
-import { createReadStream } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { type LogPlace, runPath } from "../run-files.js";
-import { logFiles, START } from "./files.js";
+import { partsBefore, START } from "./files.js";
 
 /** The name of a run's log. */
 export const LOG_FILE = "events.jsonl";
@@ -51,26 +51,44 @@ export interface LogLine {
  * ```
  */
 export async function* readEventLog(place: LogPlace, runId: string): AsyncGenerator<LogLine> {
-  for (const file of logFiles(runPath(place, runId, LOG_FILE))) {
-    for await (const text of linesOf(file)) {
-      // Most lines of a log that many runs share are not worth parsing.
-      if (place.path !== undefined && !text.includes(JSON.stringify(runId))) continue;
-      const line = parse(text);
-      if (line?.run === runId) yield line;
-    }
+  for await (const text of textsOf(runPath(place, runId, LOG_FILE))) {
+    // Most lines of a log that many runs share are not worth parsing.
+    if (place.path !== undefined && !text.includes(JSON.stringify(runId))) continue;
+    const line = parse(text);
+    if (line?.run === runId) yield line;
   }
 }
 
-async function* linesOf(file: string): AsyncGenerator<string> {
-  let rest = "";
+async function* textsOf(path: string): AsyncGenerator<string> {
+  // Opened before the others are read: if it is moved out of the way meanwhile, its lines are not missed.
+  const newest = await openIfThere(path);
   try {
-    for await (const chunk of createReadStream(file, "utf8")) {
-      const lines = (rest + String(chunk)).split("\n");
-      rest = lines.pop() ?? "";
-      yield* lines;
+    for (const part of partsBefore(path, newest && (await newest.stat()).ino)) {
+      const file = await openIfThere(part);
+      if (file !== undefined) yield* linesOf(file);
     }
+    if (newest !== undefined) yield* linesOf(newest);
+  } finally {
+    await newest?.close();
+  }
+}
+
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** The lines of a file, which is closed then. */
+async function* linesOf(file: FileHandle): AsyncGenerator<string> {
+  let rest = "";
+  for await (const chunk of file.createReadStream({ encoding: "utf8" })) {
+    const lines = (rest + String(chunk)).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
   }
   yield rest;
 }
