@@ -41,11 +41,13 @@ export function consoleObserver(options: ConsoleObserverOptions = {}): Observer 
 
 function asJson(level: Level, { type, timestamp, source, runId, data }: AnyEvent): string {
   const head = { level, event: type, run: runId, timestamp, source };
-  return json({ ...head, ...data }) ?? JSON.stringify(head);
+  // Twice: first in the line, and stronger than fields of these names in an event of somebody else's.
+  return json({ ...head, ...data, ...head }) ?? JSON.stringify(head);
 }
 
 function asText(level: Level, { type, timestamp, source, runId, data }: AnyEvent): string {
-  const fields = Object.entries({ run: runId, source, ...data }).map(
+  const head = { run: runId, source };
+  const fields = Object.entries({ ...head, ...data, ...head }).map(
     ([name, value]) => `${inLine(name)}=${inLine(value)}`,
   );
   return `${timestamp} ${level.toUpperCase().padEnd(5)} ${inLine(type).padEnd(17)} ${fields.join(" ")}`;

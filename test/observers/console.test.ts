@@ -118,6 +118,21 @@ describe("no value can forge a line or move the cursor", () => {
   });
 });
 
+test("fields of somebody's event that are named as the line's own don't replace those", () => {
+  const data = { run: "x", source: "x", level: "x", event: "graph.fail", timestamp: "x", n: 1 };
+  expect(print({ type: "my.event", data })).toMatch(
+    / INFO {2}my\.event .* run=run-1 source=article /,
+  );
+  expect(JSON.parse(print({ type: "my.event", data }, { json: true }))).toEqual({
+    level: "info",
+    event: "my.event",
+    run: "run-1",
+    timestamp: "2030-01-01T00:00:00.000Z",
+    source: "article",
+    n: 1,
+  });
+});
+
 test("prints what is no JSON as well as it can", () => {
   const cycle: Record<string, unknown> = { n: 1 };
   cycle.self = cycle;
