@@ -49,6 +49,12 @@ export function registerCheckpointStore(
       `wants a CheckpointStore or a function that makes one, got ${show(store)}`,
     );
   }
+  if (typeof store === "function" && isCheckpointStore(store.prototype)) {
+    throw new ConfigError(
+      "store",
+      `wants a CheckpointStore or a function that makes one, got the class ${store.name}: write () => new ${store.name}()`,
+    );
+  }
   registered.set(name, store);
 }
 

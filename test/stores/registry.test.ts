@@ -44,6 +44,16 @@ test("a registered store is returned as itself; the last one registered wins", (
   expect(getCheckpointStore(name)).toBe(second);
 });
 
+test("a class in place of a factory is refused with what to write", () => {
+  const error = thrown(
+    () => registerCheckpointStore(fresh(), MemoryStore as unknown as () => MemoryStore),
+    ConfigError,
+  );
+  expect(error.message).toBe(
+    "store wants a CheckpointStore or a function that makes one, got the class MemoryStore: write () => new MemoryStore()",
+  );
+});
+
 test("a factory is called once, and not before its store is asked for", () => {
   const name = fresh();
   const store = new MemoryStore();
