@@ -1,4 +1,5 @@
 import { useClock } from "../clock.js";
+import { check } from "../options.js";
 
 /** A clock that moves only when it is told to. */
 export interface FakeClock {
@@ -10,6 +11,18 @@ export interface FakeClock {
   restore(): void;
 }
 
+/** The last millisecond that a Date can tell. */
+const LAST = 8.64e15;
+
+const moment = check(
+  "a time in milliseconds since 1970",
+  (value) => typeof value === "number" && Math.abs(value) <= LAST,
+);
+const span = check(
+  "a number of milliseconds from 0 up",
+  (value) => typeof value === "number" && value >= 0 && value <= LAST,
+);
+
 interface Timer {
   readonly at: number;
   readonly callback: () => void;
@@ -17,6 +30,8 @@ interface Timer {
 
 /**
  * Makes waymark take the time from a clock that stands still, from `start` on, in this process.
+ *
+ * @throws ConfigError when it is given no time; `advance` too.
  *
  * @example
  * ```ts
@@ -30,6 +45,7 @@ interface Timer {
  * ```
  */
 export function useFakeClock(start = 0): FakeClock {
+  moment("start", start);
   let time = start;
   const timers = new Set<Timer>();
   const restore = useClock({
@@ -45,6 +61,7 @@ export function useFakeClock(start = 0): FakeClock {
       return timers.size;
     },
     async advance(ms) {
+      span("ms", ms);
       const end = time + ms;
       await settle();
       for (;;) {
