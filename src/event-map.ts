@@ -56,6 +56,8 @@ export interface GraphFailData extends AtNode {
 export interface GraphPauseData extends AtNode {
   /** The reasons of its pauses. */
   readonly reason: string;
+  /** What a node that paused before its end wrote into the ledger as used; its `node.complete` tells only the rest. */
+  readonly usage?: Readonly<Record<string, number | undefined>>;
 }
 
 /** What was wanted, and what was found. */

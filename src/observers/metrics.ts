@@ -123,6 +123,7 @@ class Meter implements Metrics {
         this.#end("failed", event.runId);
         return;
       case "graph.pause":
+        this.#used(event.data.usage);
         this.#end("paused", event.runId);
         return;
       case "node.complete":
@@ -199,8 +200,12 @@ class Meter implements Metrics {
     const node = this.#node(source, data.node);
     node[data.error === undefined ? "completed" : "failed"]++;
     node.duration.record(data.durationMs);
-    if (data.usage === undefined) return;
-    const counted = this.#usage.addUsage("all", data.usage);
+    this.#used(data.usage);
+  }
+
+  #used(usage: WaymarkEvent<"node.complete">["data"]["usage"]): void {
+    if (usage === undefined) return;
+    const counted = this.#usage.addUsage("all", usage);
     if (Object.keys(counted.usage).length <= MAX_COUNTERS) this.#usage = counted;
   }
 

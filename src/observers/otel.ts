@@ -135,6 +135,7 @@ class Tracing implements OpenTelemetryObserver {
         this.#end(event, "completed", event.data.step);
         break;
       case "graph.pause":
+        this.#used(event.runId, event.data.usage);
         this.#end(event, "paused", event.data.step);
         break;
       case "graph.fail":
@@ -196,14 +197,19 @@ class Tracing implements OpenTelemetryObserver {
   #nodeEnded({ runId, timestamp, data }: WaymarkEvent<"node.complete">): void {
     const run = this.#runs.get(runId);
     if (run?.node === undefined) return;
-    if (data.usage !== undefined) {
-      const used = Ledger.empty.addUsage("all", data.usage);
-      run.node.setAttributes(usageAttributes(used));
-      run.ledger = run.ledger.merge(Ledger.empty, used);
-    }
+    this.#used(runId, data.usage);
     if (data.error !== undefined) run.node.setStatus({ code: this.#api.SpanStatusCode.ERROR });
     run.node.end(Date.parse(timestamp));
     run.node = undefined;
+  }
+
+  /** Adds what the running node has used. */
+  #used(runId: string, usage: WaymarkEvent<"node.complete">["data"]["usage"]): void {
+    const run = this.#runs.get(runId);
+    if (run === undefined || usage === undefined) return;
+    const used = Ledger.empty.addUsage("all", usage);
+    run.node?.setAttributes(usageAttributes(used));
+    run.ledger = run.ledger.merge(Ledger.empty, used);
   }
 
   #saved({ runId, timestamp, data }: WaymarkEvent<"checkpoint.save">): void {

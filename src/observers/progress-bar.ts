@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 import { after, now } from "../clock.js";
-import type { AnyEvent } from "../events.js";
+import type { AnyEvent, WaymarkEvent } from "../events.js";
 import { check, checkOptions, integer } from "../options.js";
 import { Ledger } from "../state/ledger.js";
 
@@ -105,6 +105,7 @@ class Bar implements ProgressBar {
         this.#end(event.runId, "✓", "completed", event.data.step);
         break;
       case "graph.pause":
+        this.#used(event.runId, event.data.usage);
         this.#end(event.runId, "⏸", `paused at ${event.data.node}`, event.data.step);
         break;
       case "graph.fail":
@@ -133,10 +134,14 @@ class Bar implements ProgressBar {
     if (run === undefined) return;
     run.node = event.data.node;
     run.step = event.data.step;
-    if (event.type === "node.complete" && event.data.usage !== undefined)
-      run.ledger = run.ledger.addUsage("all", event.data.usage);
+    if (event.type === "node.complete") this.#used(event.runId, event.data.usage);
     this.#latest = run;
     this.#draw();
+  }
+
+  #used(runId: string, usage: WaymarkEvent<"node.complete">["data"]["usage"]): void {
+    const run = this.#runs.get(runId);
+    if (run !== undefined && usage !== undefined) run.ledger = run.ledger.addUsage("all", usage);
   }
 
   /** Draws now, or as soon as it may: the last of several events must be seen too. */

@@ -147,7 +147,7 @@ function fromLog(runId: string, replay: Replay): RunReport {
   const isSaved = (visit: Visit): boolean => status === "completed" || held.has(visit);
   const steps = stepsOf(visits, { history: [], outputs: {}, step: 0, isSaved });
   const decided = visits.flatMap((visit) => visit.decisions);
-  const ledger = decided.reduce(withDecision, last?.ledger ?? Ledger.empty);
+  const ledger = decided.reduce(withDecision, replay.ledger);
   const done = steps.at(-1);
   return {
     runId,
@@ -161,7 +161,7 @@ function fromLog(runId: string, replay: Replay): RunReport {
     completedSteps: done?.step ?? 0,
     lastStep: done?.node,
     nextStep: next,
-    totals: { usage: replay.usage ?? ledger.usage, durationMs: durationOf(steps) },
+    totals: { usage: ledger.usage, durationMs: durationOf(steps) },
     nodes: ledger.nodes,
     repeated: repeatedOf(replay),
     decisions: ledger.decisions,

@@ -1,5 +1,5 @@
 import type { LogLine } from "../observers/event-log/reader.js";
-import { Ledger, type Usage, type UsageTotals } from "../state/ledger.js";
+import { Ledger, type Usage } from "../state/ledger.js";
 import type { RunStatus } from "../state/record.js";
 import type { ReportError } from "./record.js";
 
@@ -36,8 +36,6 @@ export class Replay {
   last: Visit | undefined;
   /** The last visit that a checkpoint has. */
   saved: Visit | undefined;
-  /** What the whole run used, where its end says so. */
-  usage: UsageTotals | undefined;
   status: RunStatus = "pending";
   next: string | undefined;
   error: ReportError | undefined;
@@ -48,6 +46,13 @@ export class Replay {
   #started: LogLine | undefined;
   #attempts = 1;
   #decisions: LogLine[] = [];
+  /** What a node has used that paused before its end: it belongs to the visit that will end. */
+  #paused = Ledger.empty;
+
+  /** What was used up to now, by all that holds. */
+  get ledger(): Ledger {
+    return (this.last?.ledger ?? Ledger.empty).merge(Ledger.empty, this.#paused);
+  }
 
   add(line: LogLine): void {
     if (line.ts > this.updatedAt) this.updatedAt = line.ts;
@@ -74,6 +79,7 @@ export class Replay {
       this.startedAt = line.ts;
       this.next = text(line, "entryPoint");
       this.#setBack(undefined);
+      this.#losePaused();
     }
   }
 
@@ -91,6 +97,7 @@ export class Replay {
       this.#setBack(this.#holds(count(line, "step")));
       this.status = "in_progress";
       this.next = undefined;
+      this.error = undefined;
     }
     const [oldest] = this.#checkpoints.size >= MAX_CHECKPOINTS ? this.#checkpoints.keys() : [];
     if (oldest !== undefined) this.#checkpoints.delete(oldest);
@@ -119,7 +126,8 @@ export class Replay {
 
   nodeComplete(line: LogLine): void {
     const failed = line.error !== undefined;
-    const used = ledgerOf(line.usage, line.node);
+    const used = ledgerOf(line.usage, line.node).merge(Ledger.empty, this.#paused);
+    this.#paused = Ledger.empty;
     const step = count(line, "step");
     this.last = {
       index: failed ? step : step - 1,
@@ -146,7 +154,8 @@ export class Replay {
           : line.code === "ABORTED"
             ? "in_progress"
             : "failed";
-    if (line.usage !== undefined) this.usage = ledgerOf(line.usage, "run").usage;
+    if (line.event === "graph.pause")
+      this.#paused = this.#paused.merge(Ledger.empty, ledgerOf(line.usage, line.node));
     if (this.status === "completed") this.next = undefined;
     if (line.event !== "graph.fail") return;
     this.error = { name: text(line, "code"), message: text(line, "error"), node: line.node };
@@ -163,6 +172,7 @@ export class Replay {
 
   /** All that came after this visit was in vain. */
   #setBack(to: Visit | undefined): void {
+    if (to !== this.last) this.#losePaused();
     const held = new Set<Visit>();
     for (let visit = to; visit !== undefined; visit = visit.before) held.add(visit);
     for (let visit = this.last; visit !== undefined; visit = visit.before) {
@@ -171,6 +181,11 @@ export class Replay {
       this.repeated.ledger = this.repeated.ledger.merge(Ledger.empty, visit.used);
     }
     this.last = to;
+  }
+
+  #losePaused(): void {
+    this.repeated.ledger = this.repeated.ledger.merge(Ledger.empty, this.#paused);
+    this.#paused = Ledger.empty;
   }
 }
 

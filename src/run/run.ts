@@ -169,7 +169,7 @@ export class Run<D extends object> {
         // A node that asked for a pause and got no answer pauses the run, however it took that.
         const asked = pausesOf(error, visit.asked);
         const [pause] = asked;
-        if (pause !== undefined && saver !== undefined) return this.#pause(left, asked);
+        if (pause !== undefined && saver !== undefined) return this.#pause(left, asked, ledger);
         const cause = pause === undefined ? error : cannotPause(pause);
         const failure = nodeFailed(left, name, cause, { signal, draining: visit.draining });
         const data = {
@@ -248,17 +248,22 @@ export class Run<D extends object> {
       : nextNode(state, after, this.#settings.name, this.#settings.bus);
   }
 
-  /** Pauses before the current node completes. */
-  async #pause(state: State<D>, pauses: readonly PauseRequest[]): Promise<State<D>> {
+  /** Pauses before the current node completes; `before` is what was used when it began. */
+  async #pause(
+    state: State<D>,
+    pauses: readonly PauseRequest[],
+    before?: Ledger,
+  ): Promise<State<D>> {
     const visits = this.#visits();
     const paused = State.progressed(state, { status: "paused", reason: "pause", pauses, visits });
-    return this.#paused((await this.#plan.saver?.save(paused, true)) ?? paused);
+    return this.#paused((await this.#plan.saver?.save(paused, true)) ?? paused, before);
   }
 
-  #paused(state: State<D>): State<D> {
+  #paused(state: State<D>, before = this.#visit.ledger): State<D> {
     const node = state.unfinished?.node ?? state.checkpointNode;
     const reason = state.pauses.map((pause) => pause.reason).join(", ");
-    this.#emit("graph.pause", { node, step: state.step, reason });
+    const data = { node, step: state.step, reason };
+    this.#emit("graph.pause", withUsage(data, before, this.#visit.ledger));
     return state;
   }
 

@@ -148,6 +148,20 @@ describe("traces", () => {
     expect(own?.attributes["waymark.status"]).toBe("paused");
   });
 
+  test("what a node used before it paused is in its span, and in that of the run", () => {
+    const { tracer, spans } = tracing();
+    const observer = openTelemetry({ tracer });
+    const usage = { inputTokens: 7 };
+    const pause = event("graph.pause", "r", { node: "n", step: 0, reason: "x", usage });
+    observer.onEvent(pause);
+    observer.onEvent(event("graph.start", "r", { entryPoint: "n", step: 0, resumed: false }));
+    observer.onEvent(event("node.start", "r", { node: "n", step: 0 }));
+    observer.onEvent(pause);
+    for (const name of ["run test", "node n"]) {
+      expect(spans(name).map((span) => span.attributes["gen_ai.usage.input_tokens"])).toEqual([7]);
+    }
+  });
+
   test("spans that were not ended are, and events of unknown runs are passed over", () => {
     const { tracer, spans } = tracing();
     const observer = openTelemetry({ tracer });

@@ -77,8 +77,8 @@ describe("a progress bar", () => {
     const { stream, written } = terminal();
     const bar = progressBar({ stream });
     bar.onEvent(start("a"));
-    bar.onEvent(event("graph.pause", "a", { node: "ask", step: 2, reason: "x" }));
     const usage = { inputTokens: 1, costUsd: 0.001 };
+    bar.onEvent(event("graph.pause", "a", { node: "ask", step: 2, reason: "x", usage }));
     bar.onEvent(start("c"));
     bar.onEvent(event("node.complete", "c", { node: "n", step: 1, durationMs: 1, usage }));
     bar.onEvent(event("graph.complete", "c", { exitPoint: "n", step: 1 }));
@@ -87,7 +87,7 @@ describe("a progress bar", () => {
     bar.onEvent(event("graph.complete", "unknown", { exitPoint: "n", step: 1 }));
     bar.onEvent(nodeStart("unknown", "n", 1));
     expect(written.map((line) => line.slice(5))).toEqual([
-      "⏸  test  paused at ask  step 2  0.0 s\n",
+      "⏸  test  paused at ask  step 2  0.0 s  1 tokens  $0.0010\n",
       "test  n  step 1  0.0 s  1 tokens  $0.0010",
       "✓  test  completed  step 1  0.0 s  1 tokens  $0.0010\n",
       "✗  test  failed at n  step 1  0.0 s\n",

@@ -5,6 +5,7 @@ import MarkdownIt from "markdown-it";
 import { afterAll, describe, expect, test } from "vitest";
 import { MemoryStore, State, StateGraph } from "../../src/index.js";
 import { eventLog } from "../../src/observers/event-log.js";
+import { metrics } from "../../src/observers/metrics.js";
 import { report, toMarkdown, toTable } from "../../src/report/index.js";
 
 const folder = mkdtempSync(join(tmpdir(), "waymark-report-"));
@@ -104,6 +105,61 @@ describe("a report", () => {
       repeated: { visits: 4, usage: { inputTokens: 20 } },
     });
     expect(again.steps.map((step) => step.usage?.inputTokens)).toEqual([10, 10, 10, 10, 0]);
+  });
+
+  test("of a failed run that was set back has no error any more", async () => {
+    const { store, graph, fault, start, log } = setting();
+    Object.assign(fault, { at: 2, times: 2 });
+    await start().catch(() => {});
+    await graph.rollback("r", 1);
+    for (const from of [{ store, log }, { log }, { store }]) {
+      expect(await report("r", from)).toMatchObject({ status: "in_progress", error: undefined });
+    }
+  });
+
+  test("of a run that paused counts what the node used before and after", async () => {
+    const root = join(folder, `${++roots}`);
+    const store = new MemoryStore();
+    const meter = metrics();
+    const log = eventLog({ root });
+    const graph = new StateGraph<Data>({
+      observer: (told) => {
+        meter.onEvent(told);
+        log.onEvent(told);
+      },
+      checkpoint: { store, interval: 1, preserve: true },
+    })
+      .addNode("ask", async (_state, context) => {
+        await context.once("draft", () => context.ledger.usage({ inputTokens: 100 }));
+        const n = (await context.pause("ok", { reason: "check", ask: "n?" })) as number;
+        context.ledger.usage({ inputTokens: 10 });
+        return { n };
+      })
+      .setEntryPoint("ask")
+      .setExitPoint("ask");
+    const told = async (): Promise<(number | undefined)[]> => {
+      const both = await report("r", { store, log: { root } });
+      const logged = await report("r", { log: { root } });
+      return [
+        both.totals.usage.inputTokens,
+        logged.totals.usage.inputTokens,
+        meter.snapshot().usage.inputTokens,
+        both.steps[0]?.usage?.inputTokens,
+        both.repeated.usage.inputTokens,
+      ];
+    };
+
+    const { status } = await graph.execute(State.create({ n: 0 }, { runId: "r" }));
+    expect([status, ...(await told())]).toEqual(["paused", 100, 100, 100, undefined, 0]);
+    await graph.resume("r", { input: 1 });
+    expect(await told()).toEqual([110, 110, 110, 110, 0]);
+
+    await graph.execute(State.create({ n: 0 }, { runId: "s" }));
+    await store.delete("s");
+    // The same run from the start: what it used before it paused was in vain.
+    await graph.execute(State.create({ n: 0 }, { runId: "s" }));
+    const again = await report("s", { store, log: { root } });
+    expect([again.totals.usage.inputTokens, again.repeated.usage.inputTokens]).toEqual([100, 100]);
   });
 
   test("from a store alone tells what its checkpoints know", async () => {
