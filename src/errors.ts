@@ -274,11 +274,14 @@ export function isWaymarkError<C extends ErrorCode>(
   return code === undefined || (value as WaymarkError).code === code;
 }
 
+/** The most of a value that an error message shows. */
+const SHOWN = 40;
+
 /** A value as an error message shows it: short, and never a secret's whole text. */
 export function show(value: unknown): string {
   if (typeof value === "string") {
-    return value.length > 40
-      ? `${JSON.stringify(value.slice(0, 40))}… (a string)`
+    return value.length > SHOWN
+      ? `${JSON.stringify(value.slice(0, SHOWN))}… (a string)`
       : JSON.stringify(value);
   }
   if (typeof value === "function") return `the function ${value.name || "(anonymous)"}`;
@@ -290,7 +293,8 @@ export function show(value: unknown): string {
     if (name === "Object") return "an object";
     return typeof name === "string" && name !== "" ? `a ${name}` : "an object of an unnamed class";
   }
-  return typeof value === "bigint" ? `${value}n` : String(value);
+  const text = typeof value === "bigint" ? `${value}n` : String(value);
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}… (a ${typeof value})` : text;
 }
 
 function classOf(prototype: object): unknown {

@@ -192,6 +192,8 @@ describe("show", () => {
     ["0", -0],
     ["NaN", Number.NaN],
     ["5n", 5n],
+    [`1${"0".repeat(39)}… (a bigint)`, 10n ** 100n],
+    [`Symbol(${"x".repeat(33)}… (a symbol)`, Symbol(`${"x".repeat(40)}secret`)],
     ["true", true],
     ["null", null],
     ["undefined", undefined],
