@@ -54,7 +54,9 @@ export function checkOptions(
   options: unknown,
   checks: Readonly<Record<string, Check>>,
 ): void {
-  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+  // A Map and a Promise have no fields: all that was meant to be in them would be left at its default.
+  const isOther = Array.isArray(options) || options instanceof Map || options instanceof Promise;
+  if (typeof options !== "object" || options === null || isOther) {
     throw new ConfigError(owner, `wants an object of options, got ${show(options)}`);
   }
   for (const [name, value] of Object.entries(options)) {

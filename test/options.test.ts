@@ -86,12 +86,17 @@ describe("checkOptions", () => {
     },
   );
 
-  test.each<[unknown]>([[null], [undefined], ["config"], [[]], [() => {}]])(
-    "refuses %o",
-    (options) => {
-      expect(() => checkOptions("config", options, checks)).toThrow(
-        configError("config", "^config wants an object of options, got "),
-      );
-    },
-  );
+  test.each<[unknown]>([
+    [null],
+    [undefined],
+    ["config"],
+    [[]],
+    [() => {}],
+    [new Map()],
+    [Promise.resolve()],
+  ])("refuses %o", (options) => {
+    expect(() => checkOptions("config", options, checks)).toThrow(
+      configError("config", "^config wants an object of options, got "),
+    );
+  });
 });

@@ -5,7 +5,10 @@ import { check } from "../options.js";
 export interface FakeClock {
   /** How many callbacks wait for their time. */
   readonly waiting: number;
-  /** Moves it forward, and calls back what was to happen in that time, in order, letting each one's consequences settle. */
+  /**
+   * Moves it forward, and calls back what was to happen in that time, in order, letting each one's consequences
+   * settle. What needs real time, such as a disk, is not waited for: move it when {@link FakeClock.waiting} says so.
+   */
   advance(ms: number): Promise<void>;
   /** Puts the real clock back. */
   restore(): void;
