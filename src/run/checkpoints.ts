@@ -52,7 +52,7 @@ export class Checkpoints<D extends object> {
   /** The graph as its checkpoints name it. */
   get identity(): GraphIdentity {
     const { name, version } = this.#settings;
-    return { name, version, fingerprint: this.#topology.fingerprint };
+    return Object.freeze({ name, version, fingerprint: this.#topology.fingerprint });
   }
 
   /** The graph's store, its module loaded; `undefined` when nothing is saved. */
@@ -103,7 +103,7 @@ export class Checkpoints<D extends object> {
     this.nodeAfter(source);
     const merged = source.merge(changes);
     const fields = State.fields(changedInside(merged, (data) => ({ ...data, ...changes })));
-    const parent = { runId, checkpointId: source.checkpointId };
+    const parent = Object.freeze({ runId, checkpointId: source.checkpointId });
     const identity = { runId: newRunId(), parent, graph: this.identity };
     const saved = { checkpointId: source.checkpointId, sequence: 0 };
     return this.#append(State.fromFields<D>({ ...fields, identity, saved }), "fork");

@@ -157,7 +157,7 @@ export class Run<D extends object> {
         state = isPromise(base) ? await base : base;
         if (settled instanceof Pause) {
           if (saver === undefined) throw cannotPause(settled.request);
-          pauses = [settled.request];
+          pauses = Object.freeze([settled.request]);
           settled = settled.state;
         }
         result = accept(state, name, settled);
@@ -188,7 +188,8 @@ export class Run<D extends object> {
       const durationMs = lastNow() - started;
       started = lastNow();
       completed[index] = visits + 1;
-      if (pauses.length === 0 && this.#after?.has(name)) pauses = [breakpoint("after", name)];
+      if (pauses.length === 0 && this.#after?.has(name))
+        pauses = Object.freeze([breakpoint("after", name)]);
       const paused = pauses.length > 0;
       // An exit is always saved: of two writers who get here, only one may clean up.
       let due = saver !== undefined && (step % interval === 0 || exit || paused);
@@ -255,7 +256,12 @@ export class Run<D extends object> {
     before?: Ledger,
   ): Promise<State<D>> {
     const visits = this.#visits();
-    const paused = State.progressed(state, { status: "paused", reason: "pause", pauses, visits });
+    const paused = State.progressed(state, {
+      status: "paused",
+      reason: "pause",
+      pauses: Object.freeze(pauses),
+      visits,
+    });
     return this.#paused((await this.#plan.saver?.save(paused, true)) ?? paused, before);
   }
 

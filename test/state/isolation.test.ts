@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { State } from "waymark";
+import { MemoryStore, pause, State, StateGraph } from "waymark";
 
 /** Every object that can be reached from a value through fields, items, entries and causes. */
 function reachable(value: unknown, seen = new Set<object>()): Set<object> {
@@ -253,5 +253,42 @@ describe("a State shares nothing with what it was given", () => {
     item.a = 2;
     expect(data.list[0]?.a).toBe(1);
     expect(data.list.named.a).toBe(1);
+  });
+});
+
+describe("nor can what a run says of itself be changed, also through its JSON", () => {
+  const store = new MemoryStore({ keep: 100 });
+  const graph = (breakpoints: { before?: string[]; after?: string[] } = {}) =>
+    new StateGraph<{ n: number }>({ checkpoint: { store, interval: 1 }, breakpoints })
+      .addNode("first", (state) => pause(state, { reason: "look", ask: "?" }))
+      .addNode("second", async (state, context) => {
+        await context.pause("ok", { reason: "check", ask: "?" });
+        return state;
+      })
+      .addEdge("first", "second")
+      .setEntryPoint("first")
+      .setExitPoint("second");
+  const begin = () => State.create({ n: 0 });
+
+  test.each<[string, () => Promise<State<{ n: number }>>]>([
+    ["a pause that a node returned", () => graph().execute(begin())],
+    ["a breakpoint before", () => graph({ before: ["first"] }).execute(begin())],
+    [
+      "a pause inside a node",
+      async () => graph().resume((await graph().execute(begin())).runId, { input: {} }),
+    ],
+    ["a fork", async () => graph().fork((await graph().execute(begin())).runId, 0)],
+  ])("%s", async (_, make) => {
+    const state = await make();
+    for (const one of [state, await store.load<{ n: number }>(state.runId)]) {
+      const { graph: by, parent, pauses, visits, error, ledger } = one;
+      const parts = [by, parent, pauses, visits, error, ledger.usage, ledger.nodes];
+      const found = parts.flatMap((part) => [...reachable(part)]);
+      expect(found.length).toBeGreaterThan(4);
+      expect(found.filter((part) => !Object.isFrozen(part))).toEqual([]);
+    }
+    const before = JSON.stringify(state);
+    expect(() => Object.assign(state.toJSON().graph ?? {}, { name: "other" })).toThrow(TypeError);
+    expect(JSON.stringify(state)).toBe(before);
   });
 });

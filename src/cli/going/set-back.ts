@@ -18,7 +18,8 @@ export async function forkRun(
   const source = await store.load<object>(runId, at);
   const fields = State.fields(source.merge(changes));
   const { checkpointId, graph } = source;
-  const identity = { runId: newRunId(), parent: { runId, checkpointId }, graph };
+  const parent = Object.freeze({ runId, checkpointId });
+  const identity = { runId: newRunId(), parent, graph };
   const fork = State.fromFields<object>({
     ...fields,
     identity,
