@@ -128,7 +128,7 @@ describe("many workers on Postgres", () => {
     const restsFor = async (ms: number): Promise<boolean> => {
       const waiting = backend.waitForJob(5);
       const isResting = clock.waiting === 1;
-      await clock.advance(ms / 2 - 1);
+      await clock.advance(Math.max(ms / 2 - 1, 0));
       const isStill = clock.waiting === 1;
       await clock.advance(ms / 2 + 1);
       await waiting;
