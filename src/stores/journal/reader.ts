@@ -145,13 +145,37 @@ export class JournalReader {
       const reads = await this.#chain(view, known, chain, corrupt);
       if (reads === "changed") return reads;
       if (reads === undefined) continue;
-      const state = await codec.decode<D>(reads, files.path(runId, entry));
+      const path = files.path(runId, entry);
+      let state: State<D>;
+      try {
+        state = await codec.decode<D>(reads, path);
+      } catch (error) {
+        if (!(error instanceof CheckpointCorruptionError)) throw error;
+        // Its hash fits, what it holds does not: somebody has changed it who could make a hash.
+        const { expected, actual } = error;
+        const spoiled = chain[await this.#indexOfSpoiled(reads, path)] ?? entry;
+        known.spoil(spoiled);
+        corrupt.push({ ...spoiled, expected, actual });
+        continue;
+      }
       if (!isAt(at, state)) continue;
       // What comes next goes after all that was ever there, also after what is corrupt.
       const sequence = isNewest(at) ? known.sequence : state.sequence;
       return state.savedAs({ checkpointId: state.checkpointId, sequence, bytes: entry.length });
     }
     return undefined;
+  }
+
+  /** Which of the records that make up a State is the first that can't be made use of. */
+  async #indexOfSpoiled(reads: readonly Read[], path: string): Promise<number> {
+    for (let count = 1; count < reads.length; count++) {
+      try {
+        await this.#settings.codec.decode(reads.slice(0, count), path);
+      } catch {
+        return count - 1;
+      }
+    }
+    return reads.length - 1;
   }
 
   /** The records that make up a State; `undefined` when one is not what was written, which is noted. */

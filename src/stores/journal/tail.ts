@@ -1,3 +1,4 @@
+import { CheckpointCorruptionError } from "../../errors.js";
 import type { State } from "../../state/state.js";
 import type { FileSystem } from "../file/file-system.js";
 import { faultOf, type Line, runKey, scanBack, toBuffer } from "./line.js";
@@ -35,10 +36,24 @@ export class Tail {
     const path = this.#folder.file(number);
     const records = await this.#newest(path, runId);
     if (records === undefined) return undefined;
-    const state: State<D> = await this.#codec.decode(records.chain, path);
+    const state = await this.#decode<D>(records.chain, path);
+    if (state === undefined) return undefined;
     const { checkpointId, sequence } = state;
     const saved = state.savedAs({ checkpointId, sequence, bytes: records.bytes });
     return { state: saved, head: checkpointId };
+  }
+
+  async #decode<D extends object>(
+    chain: readonly Read[],
+    path: string,
+  ): Promise<State<D> | undefined> {
+    try {
+      return await this.#codec.decode<D>(chain, path);
+    } catch (error) {
+      // Whoever reads the whole log tells what is wrong, and finds an older one.
+      if (error instanceof CheckpointCorruptionError) return undefined;
+      throw error;
+    }
   }
 
   async #newest(path: string, runId: string): Promise<Newest | undefined> {
