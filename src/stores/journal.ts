@@ -25,7 +25,7 @@ import { State } from "../state/state.js";
 import { Claims } from "./file/claim.js";
 import type { FileSystem } from "./file/file-system.js";
 import { NodeFileSystem } from "./file/node-file-system.js";
-import { checkSize, refusalOf } from "./file/save-error.js";
+import { checkSize, messageOf, refusalOf } from "./file/save-error.js";
 import { Upkeep } from "./file/upkeep.js";
 import { exportRun, pruneRuns, type Wanted } from "./file/whole-runs.js";
 import { AnchorsFile } from "./journal/anchors.js";
@@ -132,6 +132,10 @@ export class JournalStore implements CheckpointStore {
       start: (task) => this.#start(task),
       // The newest file that is sealed is left alone: by the time the next is, most runs need nothing in it.
       onSealed: () => this.#start(() => this.#compact(1)),
+      onFlushFailed: (error) => {
+        const problem = `what was saved last may not outlive a power cut: ${messageOf(error)}`;
+        this.#emit?.("checkpoint.error", { action: "save", node: "", error: problem });
+      },
     });
     this.#committer = committer;
     this.#writer = new JournalWriter({
@@ -238,11 +242,15 @@ export class JournalStore implements CheckpointStore {
     await this.#compact(0);
   }
 
-  /** Waits for what is done in the background, flushes and closes all files. The store may be used again. */
+  /**
+   * Waits for what is done in the background, flushes and closes all files. The store may be used again.
+   *
+   * @throws the file system's own error when what was saved with `flushEvery` could not be flushed, and
+   *   no save was refused for it since.
+   */
   async close(): Promise<void> {
     await this.#upkeep.settled();
-    await this.#committer.flush();
-    await this.#log.inTurn(() => this.#log.close());
+    await this.#committer.close();
   }
 
   async #load<D extends object>(

@@ -153,6 +153,39 @@ describe("a journal that is flushed now and then", () => {
     }
   });
 
+  test.each(["later", "by close itself"])("tells of a flush that failed, %s", async (when) => {
+    const clock = useFakeClock();
+    try {
+      let broken = false;
+      const disk = new CrashDisk();
+      let open = 0;
+      const gate: Gate = (call, path) => {
+        if (/^(open|create)/.test(call)) open++;
+        if (call === "close") open--;
+        if (broken && call === "sync" && path === "file") throw systemError("EIO", path);
+      };
+      const store = new JournalStore(
+        { root: ROOT, durability: { flushEvery: 50 } },
+        disk.mount(gate),
+      );
+      const events: unknown[] = [];
+      const emit = (type: string, data: object): unknown => events.push({ type, ...data });
+      await store.save(run("run"), { emit });
+      broken = true;
+      if (when === "later") await clock.advance(50);
+      await expect(store.close()).rejects.toMatchObject({ code: "EIO" });
+      const error = expect.stringContaining("EIO");
+      expect(events).toMatchObject([{ type: "checkpoint.error", action: "save", error }]);
+      expect(open).toBe(0);
+      // It was told; the store may be used again.
+      broken = false;
+      expect((await store.load("run")).sequence).toBe(1);
+      await store.close();
+    } finally {
+      clock.restore();
+    }
+  });
+
   test("tells of a flush that failed with the next save, and goes on", async () => {
     const clock = useFakeClock();
     try {

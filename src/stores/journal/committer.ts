@@ -17,6 +17,8 @@ export interface CommitterSettings {
   readonly logBytes: number;
   /** Is told that a file of the log was sealed. */
   readonly onSealed: () => void;
+  /** Is told what a flush failed with that nobody waited for. */
+  readonly onFlushFailed: (error: unknown) => void;
   /** Runs something that nobody waits for. */
   readonly start: (task: () => Promise<unknown>) => void;
 }
@@ -74,13 +76,20 @@ export class Committer {
     });
   }
 
-  /** Flushes what was appended and not flushed yet. */
-  async flush(): Promise<void> {
+  /**
+   * Flushes what was appended and not flushed yet, and closes the log.
+   *
+   * @throws what a flush failed with, if no save was refused for it.
+   */
+  close(): Promise<void> {
     const { log } = this.#settings;
-    if (this.#cancelFlush === undefined) return;
-    this.#cancelFlush();
-    this.#cancelFlush = undefined;
-    await log.inTurn(() => log.flush());
+    return log.inTurn(async () => {
+      await this.#flush();
+      await log.close();
+      const failed = this.#flushFailed;
+      this.#flushFailed = undefined;
+      if (failed !== undefined) throw failed.error;
+    });
   }
 
   /** Ends the file that is written to, so that all that was written can be compacted. */
@@ -191,11 +200,24 @@ export class Committer {
 
   #flushLater(ms: number): void {
     if (this.#cancelFlush !== undefined) return;
+    const { log } = this.#settings;
     this.#cancelFlush = after(ms, () => {
-      this.flush().catch((error: unknown) => {
-        this.#flushFailed = { error };
-      });
+      void log.inTurn(() => this.#flush());
     });
+  }
+
+  /** Never fails: what was appended was acknowledged already, so it is told to the next who asks for something. */
+  async #flush(): Promise<void> {
+    if (this.#cancelFlush === undefined) return;
+    this.#cancelFlush();
+    this.#cancelFlush = undefined;
+    const { log, onFlushFailed } = this.#settings;
+    try {
+      await log.flush();
+    } catch (error) {
+      this.#flushFailed = { error };
+      onFlushFailed(error);
+    }
   }
 
   #rollIfLarge(): void {
