@@ -4,7 +4,9 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -124,6 +126,51 @@ describe("a log that is removed while the store has it open", () => {
     rmSync(root, { recursive: true });
     await expect(store.load("run")).rejects.toMatchObject({ code: "CHECKPOINT_NOT_FOUND" });
     expect(await store.list()).toEqual([]);
+    await store.close();
+  });
+});
+
+describe("a log that is cut while the store has it open", () => {
+  const log = (root: string): string => join(root, ".log/log_0001.jsonl");
+
+  test("is no place to go on in for a run that was in it; others are saved and found", async () => {
+    const root = newFolder();
+    const store = open(root);
+    const state = await saveTimes(store, 5);
+    await store.save(count("other"));
+    truncateSync(log(root), 100);
+    await expect(store.save(state.set("n", 6))).rejects.toMatchObject({
+      code: "CHECKPOINT_CONFLICT",
+    });
+    await store.save(count("new"));
+    for (const reader of [store, open(root)]) {
+      expect(await reader.list()).toEqual(["new"]);
+      expect((await reader.load<Count>("new")).data.n).toBe(1);
+      await reader.close();
+    }
+  });
+
+  test("a save that comes first after it says the truth", async () => {
+    const root = newFolder();
+    const store = open(root);
+    const state = await store.save(count());
+    const { size } = statSync(log(root));
+    await store.save(count("other"));
+    truncateSync(log(root), size);
+    expect((await store.save(count("new"))).sequence).toBe(1);
+    expect((await store.save(state.set("n", 2))).sequence).toBe(2);
+    expect((await open(root).load<Count>("run")).data.n).toBe(2);
+    expect((await open(root).list()).sort()).toEqual(["new", "run"]);
+    await store.close();
+  });
+
+  test("is read anew by who only reads", async () => {
+    const root = newFolder();
+    const store = open(root);
+    await store.save(count());
+    await store.history("run");
+    truncateSync(log(root), 0);
+    await expect(store.load("run")).rejects.toMatchObject({ code: "CHECKPOINT_NOT_FOUND" });
     await store.close();
   });
 });

@@ -102,7 +102,8 @@ export class Log {
         continue;
       }
       const { size, named } = await this.#fs.stat(active.reader);
-      if (!named) {
+      // One that has become shorter was cut by somebody else: what was known of it does not hold.
+      if (!named || size < active.size) {
         await this.#close();
         continue;
       }
@@ -165,6 +166,12 @@ export class Log {
     const expected = active.size + bytes.length;
     await this.#fs.append(writer, bytes);
     const info = await this.#fs.stat(writer);
+    if (info.size < expected) {
+      // Somebody else has cut it; whether these lines count is for what is left of it to say.
+      await this.#close();
+      await this.follow();
+      return "mixed";
+    }
     // Without a name nobody will ever find it: `follow` looks what has taken its place.
     if (!info.named || info.size !== expected || active.scanned !== active.size) {
       const isIn = await this.#scanTo(active, info.size, lines[0]);
