@@ -202,16 +202,22 @@ export class FileStore implements CheckpointStore {
     });
   }
 
-  /** The one writer of a run; the one that was not used for longest makes room. */
+  /** The one writer of a run. */
   #writer(runId: string): RunWriter {
     const writer = this.#writers.get(runId) ?? this.#newWriter(runId);
     this.#writers.delete(runId);
     this.#writers.set(runId, writer);
-    if (this.#writers.size > REMEMBERED_RUNS) {
-      const idle = [...this.#writers].find(([, one]) => one !== writer && one.idle);
-      if (idle !== undefined) this.#drop(...idle);
-    }
+    this.#makeRoom(writer);
     return writer;
+  }
+
+  /** Drops the writers that were not used for longest. Those that are busy may be too many for a while. */
+  #makeRoom(writer: RunWriter): void {
+    if (this.#writers.size <= REMEMBERED_RUNS) return;
+    for (const [runId, one] of this.#writers) {
+      if (one !== writer && one.idle) this.#drop(runId, one);
+      if (this.#writers.size <= REMEMBERED_RUNS) return;
+    }
   }
 
   #newWriter(runId: string): RunWriter {
@@ -232,7 +238,7 @@ export class FileStore implements CheckpointStore {
   }
 
   #drop(runId: string, writer: RunWriter): void {
-    this.#writers.delete(runId);
+    if (this.#writers.get(runId) === writer) this.#writers.delete(runId);
     this.#upkeep.start(() => writer.inTurn(() => writer.forget()));
   }
 
@@ -242,6 +248,7 @@ export class FileStore implements CheckpointStore {
     this.#upkeep.start(() => writer.rotate(keep), emit, node);
     // Nothing more is to come, so its files need not stay open.
     if (status === "completed" || status === "failed") this.#drop(runId, writer);
+    this.#makeRoom(writer);
     this.#upkeep.afterSave(saved, emit);
   }
 

@@ -206,3 +206,22 @@ describe("a journal that is flushed now and then", () => {
     }
   });
 });
+
+test("a file store does not keep the files of all runs open that were saved at once", async () => {
+  let open = 0;
+  const gate: Gate = (call) => {
+    if (/^(open|create)/.test(call)) open++;
+    if (call === "close") open--;
+  };
+  const store = openFileStore(new CrashDisk().mount(gate));
+  const runs = Array.from({ length: 300 }, (_, id) => run(`run-${id}`));
+  const saved = await Promise.all(runs.map((state) => store.save(state)));
+  await new Promise((resolve) => setImmediate(resolve));
+  // Two files of each of 64 runs.
+  expect(open).toBe(128);
+  for (const state of saved) await store.save(state.set("text", "x"));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(open).toBe(128);
+  await store.close();
+  expect(open).toBe(0);
+});
