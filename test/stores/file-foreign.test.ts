@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { CheckpointCorruptionError, CheckpointSaveError, State } from "waymark";
 import { FileStore } from "waymark/stores/file";
+import { JournalStore } from "waymark/stores/journal";
 import { CrashDisk } from "../../src/testing/crash-file-system.js";
 import { type Count, filesOf, newFolder, saveTimes } from "./folders.js";
 
@@ -208,4 +209,30 @@ describe("a file system that fails for real", () => {
     await expect(store.save(state)).rejects.toMatchObject({ code: "CHECKPOINT_CONFLICT" });
     expect(existsSync(root)).toBe(false);
   });
+});
+
+test.each([
+  ["FileStore", (root: string) => new FileStore({ root })],
+  ["JournalStore", (root: string) => new JournalStore({ root })],
+])("a root that is a link to a folder is as good as the folder: %s", async (_, open) => {
+  const link = join(newFolder(), "link");
+  symlinkSync(newFolder(), link);
+  const store = open(link);
+  await saveTimes(store, 2);
+  if (store instanceof JournalStore) await store.compact();
+  const claim = await store.claim("run");
+  expect([await store.list(), (await store.runs()).length]).toEqual([["run"], 1]);
+  expect((await store.load<Count>("run")).data.n).toBe(2);
+  await claim?.release();
+  await store.delete("run");
+  expect(await store.list()).toEqual([]);
+  await store.close();
+});
+
+test("a file in the place of the root is refused by name", async () => {
+  const root = join(newFolder(), "file");
+  writeFileSync(root, "");
+  await expect(new FileStore({ root }).list()).rejects.toThrow(
+    `${root} wants to be a folder and is a file`,
+  );
 });

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { CheckpointCorruptionError } from "../../errors.js";
-import { type FileKind, type FileSystem, together, unless } from "./file-system.js";
+import { codeOf, type FileKind, type FileSystem, together, unless } from "./file-system.js";
 import { ownerOf, QUARANTINE, quarantinedSequence, sequenceOf } from "./layout.js";
 
 /** What is in a run's folder. */
@@ -50,6 +50,16 @@ export async function namesIn(fs: FileSystem, folder: string): Promise<string[] 
   if (found === undefined) return undefined;
   if (found.kind !== "folder") throw refused(folder, "a folder", found.kind);
   return names;
+}
+
+/** The names in the root, `undefined` when it is not there. It is where its user says: also behind a link. */
+export async function namesInRoot(fs: FileSystem, root: string): Promise<string[] | undefined> {
+  try {
+    return await fs.readdir(root);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw codeOf(error) === "ENOTDIR" ? refused(root, "a folder", "file") : error;
+  }
 }
 
 /** The error for what is not what it has to be. Nothing was done to it. */

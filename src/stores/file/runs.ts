@@ -3,7 +3,7 @@ import type { RunSummary } from "../../checkpoint/store.js";
 import type { DocumentHeader } from "../../codecs/document.js";
 import { type FileSystem, unless } from "./file-system.js";
 import { runOf } from "./layout.js";
-import { namesIn, sequencesIn } from "./listing.js";
+import { namesInRoot, sequencesIn } from "./listing.js";
 import { headersOf } from "./record.js";
 
 /** How many folders to look into at once. */
@@ -20,7 +20,7 @@ export interface FoundRun {
 
 /** The runs under a root that have a checkpoint. */
 export async function findRuns(fs: FileSystem, root: string): Promise<FoundRun[]> {
-  const names = (await namesIn(fs, root)) ?? [];
+  const names = (await namesInRoot(fs, root)) ?? [];
   const folders = names.filter((name) => runOf(name) !== undefined).sort();
   const found = await inParallel(folders, (name) => findRun(fs, join(root, name), name));
   return found.filter((run) => run !== undefined);

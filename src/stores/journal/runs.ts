@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { RunSummary } from "../../checkpoint/store.js";
 import { type FileSystem, unless } from "../file/file-system.js";
 import { runOf } from "../file/layout.js";
-import { namesIn } from "../file/listing.js";
+import { namesInRoot } from "../file/listing.js";
 import { inParallel } from "../file/runs.js";
 import { type AnchorsFile, isDone } from "./anchors.js";
 import { runKey } from "./line.js";
@@ -81,7 +81,7 @@ interface MovedRun extends FoundRun {
 }
 
 async function findMoved(fs: FileSystem, root: string): Promise<MovedRun[]> {
-  const names = (await namesIn(fs, root)) ?? [];
+  const names = (await namesInRoot(fs, root)) ?? [];
   const folders = names.filter((name) => runOf(name) !== undefined).sort();
   const found = await inParallel(folders, async (name) => {
     const folder = join(root, name);
