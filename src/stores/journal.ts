@@ -114,7 +114,7 @@ export class JournalStore implements CheckpointStore {
     const folder = new LogFolder(fs, join(this.root, LOG), durable);
     const log = new Log(fs, folder, { durable, each: durability === "fsync" });
     const codec = new RecordCodec(options.codec, snapshotEvery);
-    const anchors = new AnchorsFile(fs, log.folder, durable);
+    const anchors = new AnchorsFile(fs, log.folder);
     const files = new LineFiles(fs, this.root, log);
     const quarantine = new Quarantine(fs, durable, log, files);
     const resolver = new Resolver({ fs, log, files, anchors });

@@ -30,6 +30,8 @@ export interface Anchor {
 export interface Anchors {
   /** The number of the file that says so; 0 when there is none. */
   readonly number: number;
+  /** The number of the next one: no file has had it yet. */
+  readonly next: number;
   /** The last file of the log that was compacted. */
   readonly upTo: number;
   /** By the run's name in lines. */
@@ -41,23 +43,22 @@ export interface Anchors {
 /** How many runs that have ended are remembered. */
 const ENDED = 1000;
 
-const none: Anchors = { number: 0, upTo: 0, runs: new Map(), damaged: false };
+const none = { number: 0, upTo: 0, runs: new Map(), damaged: false } as const;
 
 /**
  * The files of the anchors; the one with the highest number counts. Whoever compacts writes the one
  * that comes after the one it began with. Of several only one can, and the others have done nothing.
+ * They are synced whatever the store is told of its saves: what the log had for long is to outlive its end.
  */
 export class AnchorsFile {
   readonly #fs: FileSystem;
   readonly #folder: string;
-  readonly #durable: boolean;
   readonly #reads = new SharedRead(() => this.#read());
-  #last: Anchors = none;
+  #last: Omit<Anchors, "next"> = none;
 
-  constructor(fs: FileSystem, folder: string, durable: boolean) {
+  constructor(fs: FileSystem, folder: string) {
     this.#fs = fs;
     this.#folder = folder;
-    this.#durable = durable;
   }
 
   /** What the file says now. */
@@ -69,16 +70,19 @@ export class AnchorsFile {
     const fs = this.#fs;
     for (;;) {
       const numbers = await this.#numbers();
-      if (numbers.length === 0) return none;
+      const next = (numbers.at(-1) ?? 0) + 1;
+      let isGone = false;
       for (const number of numbers.reverse()) {
-        if (this.#last.number === number) return this.#last;
+        if (this.#last.number === number) return { ...this.#last, next };
         const bytes = await withFile(fs, this.#path(number), (file, size) => fs.read(file, size));
+        isGone = bytes === undefined;
         if (bytes === undefined) break;
-        // Where there are no links, a name can be taken before anything is behind it.
+        // Where there are no links, a name can be taken before anything is behind it; whoever dies then leaves it so.
         if (bytes.length === 0) continue;
         this.#last = parse(toBuffer(bytes), number);
-        return this.#last;
+        return { ...this.#last, next };
       }
+      if (!isGone) return { ...none, next };
     }
   }
 
@@ -89,7 +93,7 @@ export class AnchorsFile {
    */
   async write(before: Anchors, upTo: number, runs: ReadonlyMap<string, Anchor>): Promise<boolean> {
     const fs = this.#fs;
-    const number = before.number + 1;
+    const number = before.next;
     const ended = [...runs].filter(([, { id }]) => id === "").slice(-ENDED);
     const going = [...runs].filter(([, { id }]) => id !== "");
     const all = [...ended, ...going].map(([key, { id, sequence, at }]) => [key, id, sequence, at]);
@@ -97,7 +101,7 @@ export class AnchorsFile {
     const file = await fs.create(temporary);
     try {
       await fs.write(file, toLine("anchors", JSON.stringify({ upTo, runs: all })));
-      if (this.#durable) await fs.sync(file);
+      await fs.sync(file);
       const how = await reserve(fs, temporary, this.#path(number));
       if (how === "taken" || how === "gone") return false;
       if (how === "reserved") await fs.rename(temporary, this.#path(number));
@@ -107,13 +111,14 @@ export class AnchorsFile {
     }
     // Files go only when there is a higher one: so if there is none, there was none before.
     const isLast = (await this.#numbers()).at(-1) === number;
-    if (this.#durable) await syncFolder(fs, this.#folder);
+    await syncFolder(fs, this.#folder);
     return isLast;
   }
 
-  /** Removes the files of lower numbers. */
+  /** Removes the files of lower numbers than the one that counts. */
   async sweep(): Promise<void> {
-    for (const number of (await this.#numbers()).slice(0, -1)) {
+    const { number: counts } = await this.read();
+    for (const number of (await this.#numbers()).filter((one) => one < counts)) {
       await unless(["ENOENT"], this.#fs.unlink(this.#path(number)), undefined);
     }
   }
@@ -150,7 +155,7 @@ export function isDone({ newest, number }: Pick<RecordsFile, "newest" | "number"
   return newest !== undefined || number <= upTo;
 }
 
-function parse(line: Buffer, number: number): Anchors {
+function parse(line: Buffer, number: number): Omit<Anchors, "next"> {
   if (faultOf(line) !== undefined) return { ...none, number, damaged: true };
   const { runs, upTo } = JSON.parse(partsOf(line)?.header ?? "{}") as {
     upTo: number;

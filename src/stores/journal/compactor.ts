@@ -2,10 +2,11 @@ import { join } from "node:path";
 import { now } from "../../clock.js";
 import { codeOf, type FileSystem, unless } from "../file/file-system.js";
 import { QUARANTINE } from "../file/layout.js";
+import { sweep } from "../file/removal.js";
 import { inParallel } from "../file/runs.js";
 import { syncFolder } from "../file/sync.js";
 import type { Anchor, AnchorsFile } from "./anchors.js";
-import { COMPACTING, recordsName } from "./layout.js";
+import { COMPACTING, recordsName, recordsOwnerOf } from "./layout.js";
 import { faultOf, partsOf } from "./line.js";
 import type { LineFiles } from "./line-files.js";
 import type { Log } from "./log.js";
@@ -87,6 +88,7 @@ export class Compactor {
         return (await unless(["ENOENT"], oldest, undefined)) !== undefined;
       };
       await quarantine.addDamages(() => true);
+      await this.#sweep(log.folder);
       const moves = await inParallel(views, (view) => this.#move(view, last, isDue));
       const done = moves.flatMap((move) => move ?? []);
       if (done.length < moves.length) return;
@@ -133,6 +135,14 @@ export class Compactor {
     await log.inTurn(async () => log.forget(numbers));
   }
 
+  /** Removes what those who died at a compaction had begun to write. */
+  async #sweep(folder: string): Promise<void> {
+    const { fs } = this.#settings;
+    const { temporaries } = await listRecords(fs, folder);
+    const owned = temporaries.map((name) => ({ name, owner: recordsOwnerOf(name) ?? "" }));
+    await sweep(fs, folder, owned, now());
+  }
+
   /** Whether nobody else is at it. */
   async #begin(): Promise<boolean> {
     const { fs, log } = this.#settings;
@@ -161,7 +171,7 @@ export class Compactor {
     upTo: number,
     isDue: () => Promise<boolean>,
   ): Promise<Move | undefined> {
-    const { fs, files, resolver, quarantine, durable } = this.#settings;
+    const { fs, files, resolver, quarantine } = this.#settings;
     const { key, runId } = view;
     const folder = files.folder(runId);
     return resolver.with(runId, async () => {
@@ -170,6 +180,7 @@ export class Compactor {
       if (entries.length === 0) {
         return { key, obsolete: [], anchor: { id: "", sequence: 0 }, removed: folder };
       }
+      await this.#sweep(folder);
       const old = await readRecordsFiles(fs, folder, runId);
       if (old === undefined) return undefined;
       const isMoved = ({ inLog, file }: Entry): boolean => inLog && file <= upTo;
@@ -180,7 +191,7 @@ export class Compactor {
       if (used.length > 0) {
         const records = await this.#records(runId, used);
         if (records === undefined) return undefined;
-        if (!(await writeRecordsFile(fs, folder, upTo, records, durable, isDue))) return undefined;
+        if (!(await writeRecordsFile(fs, folder, upTo, records, isDue))) return undefined;
       }
       const stays = new Set(needed.flatMap(({ inLog, file }) => (inLog ? [] : [file])));
       const obsolete = old

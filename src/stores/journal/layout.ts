@@ -54,9 +54,9 @@ export function temporaryRecordsName(number: number, owner: string): string {
   return `.records_${digits(number)}.${owner}.${++temporaries}.tmp`;
 }
 
-/** Whether a name is one of those. */
-export function isTemporaryRecords(name: string): boolean {
-  return /^\.records_\d{4,16}\.[\w-]+\.\d+\.tmp$/.test(name);
+/** Who writes, or wrote, such a file; `undefined` for any other name. */
+export function recordsOwnerOf(name: string): string | undefined {
+  return /^\.records_\d{4,16}\.([\w-]+)\.\d+\.tmp$/.exec(name)?.[1];
 }
 
 function numberIn(

@@ -6,7 +6,7 @@ import { makeFolder } from "../file/make-folder.js";
 import { withFile } from "../file/open-file.js";
 import { reserve } from "../file/reserve.js";
 import { syncFolder } from "../file/sync.js";
-import { isTemporaryRecords, recordsName, recordsNumber, temporaryRecordsName } from "./layout.js";
+import { recordsName, recordsNumber, recordsOwnerOf, temporaryRecordsName } from "./layout.js";
 import { faultOf, lengthOf, partsOf, runIdOf, scan, toBuffer, toLine } from "./line.js";
 import {
   corrupt as corruptError,
@@ -59,7 +59,7 @@ export async function listRecords(
   const names = (await namesIn(fs, folder)) ?? [];
   return {
     numbers: names.flatMap((name) => recordsNumber(name) ?? []).sort((a, b) => a - b),
-    temporaries: names.filter(isTemporaryRecords),
+    temporaries: names.filter((name) => recordsOwnerOf(name) !== undefined),
   };
 }
 
@@ -189,7 +189,8 @@ export function takeFiles(known: Known, files: readonly RecordsFile[]): Known {
 }
 
 /**
- * Writes such a file; it is there for good when the promise resolves.
+ * Writes such a file; it is there for good when the promise resolves, whatever the store is told of its
+ * saves: what the log had for long is to outlive its end.
  *
  * @param isDue - asked once the file is begun, when whoever removes records would find it, and see
  *   to it that it does not come to be.
@@ -199,7 +200,6 @@ export async function writeRecordsFile(
   folder: string,
   number: number,
   records: readonly MovedRecord[],
-  durable: boolean,
   isDue: () => Promise<boolean>,
 ): Promise<boolean> {
   const [first, last] = [records[0], records.at(-1)];
@@ -216,20 +216,20 @@ export async function writeRecordsFile(
       snapshot ? 1 : 0,
     ]),
   };
-  await makeFolder(fs, folder, durable);
+  await makeFolder(fs, folder, true);
   const temporary = join(folder, temporaryRecordsName(number, fs.owner));
   const file = await fs.create(temporary);
   try {
     if (!(await isDue())) return false;
     const lines = records.map(({ line }) => line);
     await fs.write(file, Buffer.concat([toLine("records", JSON.stringify(index)), ...lines]));
-    if (durable) await fs.sync(file);
+    await fs.sync(file);
     // Never in place of another: somebody may know where in it a line is.
     const path = join(folder, recordsName(number));
     const how = await reserve(fs, temporary, path);
     if (how === "taken" || how === "gone") return false;
     if (how === "reserved") await fs.rename(temporary, path);
-    if (durable) await syncFolder(fs, folder);
+    await syncFolder(fs, folder);
     return true;
   } finally {
     await fs.close(file).catch(() => {});
