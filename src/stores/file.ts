@@ -168,7 +168,12 @@ export class FileStore implements CheckpointStore {
     yield* exportRun(await reader.history(), (wanted) => reader.load(wanted, undefined));
   }
 
-  /** Keeps the checkpoints that another store exported. */
+  /**
+   * Keeps the checkpoints that another store exported. If that fails, none of them stays: the beginning
+   * of a run would be taken for the whole of it. A process that is killed leaves it: delete it then.
+   *
+   * @throws CheckpointConflictError when the run is there already.
+   */
   async import(
     checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
   ): Promise<void> {
@@ -178,6 +183,7 @@ export class FileStore implements CheckpointStore {
       durable: this.#options.durable,
       root: this.#root,
       encode: (state, parentId) => this.#encode(state, parentId),
+      remove: (sequence) => this.#remove(runId, sequence),
     }));
   }
 

@@ -19,7 +19,6 @@ import {
   type SaveOptions,
   type StoreContext,
 } from "../checkpoint/store.js";
-import type { Saved } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
 import { State } from "../state/state.js";
 import { Claims } from "./file/claim.js";
@@ -223,13 +222,26 @@ export class JournalStore implements CheckpointStore {
     yield* exportRun(await this.history(runId), (wanted) => this.#load(runId, wanted, undefined));
   }
 
-  /** Keeps the checkpoints that another store exported. */
+  /**
+   * Keeps the checkpoints that another store exported. If that fails, none of them stays: the beginning
+   * of a run would be taken for the whole of it. A process that is killed leaves it: delete it then.
+   *
+   * @throws CheckpointConflictError when the run is there already.
+   */
   async import(
     checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
   ): Promise<void> {
-    let after: Saved | undefined;
-    for await (const { state, parentId } of checkImport(checkpoints)) {
-      after = State.recordOf(await this.#writer.restore(state, parentId, after));
+    let last: State<object> | undefined;
+    try {
+      for await (const { state, parentId } of checkImport(checkpoints)) {
+        const after = last && State.recordOf(last);
+        last = await this.#writer.restore(state, parentId, after);
+      }
+    } catch (error) {
+      // Unless somebody has gone on with it.
+      if (last !== undefined)
+        await this.#writer.delete(last.runId, last.checkpointId).catch(() => {});
+      throw error;
     }
   }
 

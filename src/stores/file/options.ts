@@ -10,7 +10,8 @@ export interface FileStoreOptions {
   readonly root?: string;
   /**
    * What a save waits for. `"fsync"`, the default: until the disk has it, so that it survives a power cut.
-   * `"os"`: until the operating system has it, so that it survives the death of the process only.
+   * `"os"`: until the operating system has it, so that it survives the death of the process only. A
+   * power cut can lose the checkpoints of the last half minute, also when these are all that are kept.
    */
   readonly durability?: "fsync" | "os";
   /** How many checkpoints of each run to keep, the newest; at least 2, 5 by default, `Infinity` for all. */

@@ -14,11 +14,13 @@ export interface RestoreSettings {
   readonly durable: boolean;
   readonly root: Root;
   readonly encode: (state: State<object>, parentId: string) => Promise<Uint8Array>;
+  /** Removes the run, if it is at this sequence. */
+  readonly remove: (sequence: number) => Promise<unknown>;
 }
 
 /**
  * Writes the checkpoints of a run that is not there, each with its own id and sequence, oldest first:
- * who is stopped in the middle leaves the beginning of its history.
+ * who is killed in the middle leaves the beginning of its history. If it fails, nothing of it stays.
  *
  * @throws CheckpointConflictError when the run is there, or somebody else starts it meanwhile.
  */
@@ -28,11 +30,13 @@ export async function restoreRun(
 ): Promise<void> {
   let base: Base | undefined;
   let fs: FileSystem | undefined;
+  let remove: RestoreSettings["remove"] | undefined;
   try {
     for await (const { state, parentId } of checkImport(checkpoints)) {
       const settings = settingsOf(state.runId);
       const { folder, durable, root, encode } = settings;
       fs = settings.fs;
+      remove = settings.remove;
       base ??= await newRun(settings, state);
       const { checkpointId, sequence } = state;
       // Some between two may have been in quarantine.
@@ -47,6 +51,10 @@ export async function restoreRun(
       if (base.newest?.file !== undefined) await fs.close(base.newest.file);
       base = next;
     }
+  } catch (error) {
+    // The beginning of a run would be taken for the whole of it. Somebody may have gone on with it, though.
+    if (base?.newest !== undefined) await remove?.(base.sequence).catch(() => {});
+    throw error;
   } finally {
     for (const file of [base?.newest?.file, base?.folder]) {
       if (file !== undefined) await fs?.close(file).catch(() => {});

@@ -83,10 +83,10 @@ export class JournalWriter {
   }
 
   /**
-   * Writes a State as the record that it carries, after the run's newest.
+   * Writes a State as the record that it carries, after the one that was restored before it.
    *
-   * @param after - the record that was restored before it, to write only what is different.
-   * @throws CheckpointConflictError when the run has a record of this sequence or a later one.
+   * @param after - that one; `undefined` for the first, whose run must not be there yet.
+   * @throws CheckpointConflictError when the run is there, or has changed since that.
    */
   restore<D extends object>(
     state: State<D>,
@@ -101,10 +101,11 @@ export class JournalWriter {
         for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
           await log.inTurn(() => log.follow());
           const known = await resolver.known(view);
-          if (known.sequence >= sequence) {
-            throw new CheckpointConflictError(view.runId, sequence - 1, known.sequence);
-          }
           const previous = known.head?.id ?? "";
+          // What is there already is another run, or somebody has gone on with what was restored.
+          if (previous !== (after?.checkpointId ?? "") || known.sequence >= sequence) {
+            throw new CheckpointConflictError(view.runId, after?.sequence ?? 0, known.sequence);
+          }
           const place = { checkpointId, sequence, previous, parentId, keep };
           const saved = await this.#append(view, state, place, after);
           if (saved !== undefined) return saved;
