@@ -293,8 +293,13 @@ export class JournalStore implements CheckpointStore {
   }
 
   async #runs(): Promise<FoundRun[]> {
-    await this.#follow();
-    return findJournalRuns(this.#parts);
+    for (;;) {
+      await this.#follow();
+      const { closings } = this.#log;
+      const found = await findJournalRuns(this.#parts);
+      // What is in a log that was closed meanwhile was not found.
+      if (this.#log.closings === closings) return found;
+    }
   }
 
   /** The runs whose newest record can be read, each with its id. */

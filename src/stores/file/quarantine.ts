@@ -23,7 +23,12 @@ export async function quarantine(
 ): Promise<string | undefined> {
   const path = join(folder, checkpointName(sequence));
   const aside = join(folder, QUARANTINE);
-  await unless(["EEXIST"], fs.mkdir(aside), undefined);
+  const isGone = await unless(
+    ["ENOENT"],
+    unless(["EEXIST"], fs.mkdir(aside), undefined).then(() => false),
+    true,
+  );
+  if (isGone) return undefined;
   await namesIn(fs, aside); // refuses a link in its place
   for (let attempt = 0; ; attempt++) {
     const target = join(aside, quarantineName(sequence, attempt));

@@ -42,6 +42,8 @@ export async function removeRun(
   durable: boolean,
   expected?: number,
 ): Promise<boolean> {
+  // Somebody else may remove it too, and be at the end of it.
+  const sync = (): Promise<void> => unless(["ENOENT"], syncFolder(fs, folder), undefined);
   for (let removed = false; ; removed = true) {
     const listing = await list(fs, folder);
     const { checkpoints = [], temporaries = [] } = listing ?? {};
@@ -53,9 +55,9 @@ export async function removeRun(
     if (newest === undefined && temporaries.length === 0) break;
     const older = checkpoints.slice(0, -1);
     for (const sequence of older) await discard(fs, folder, runId, sequence, durable);
-    if (older.length > 0 && durable) await syncFolder(fs, folder);
+    if (older.length > 0 && durable) await sync();
     if (newest !== undefined) await discard(fs, folder, runId, newest, durable);
-    if (durable) await syncFolder(fs, folder);
+    if (durable) await sync();
   }
   await removeIfEmpty(fs, folder, durable);
   return true;

@@ -20,7 +20,7 @@ import {
   writeRecordsFile,
 } from "./records-file.js";
 import type { Resolver } from "./resolver.js";
-import type { Entry, RunView } from "./view.js";
+import type { Entry } from "./view.js";
 
 /*
  * What a run still needs is moved out of sealed files of the log into a file of the run's own; then
@@ -70,6 +70,7 @@ export class Compactor {
   /** Empties the sealed files of the log up to this number and removes them. */
   async compact(upTo: number): Promise<void> {
     const { fs, log, quarantine, anchors } = this.#settings;
+    const { closings } = log;
     const numbers = log.sealed.filter((number) => number <= upTo);
     const last = numbers.at(-1);
     if (last === undefined || !(await this.#begin())) return;
@@ -84,14 +85,16 @@ export class Compactor {
         lines.some((line) => line.log <= last),
       );
       const isDue = async (): Promise<boolean> => {
+        // What was found out of a log that is being read is not all there is to find out.
+        if (log.closings !== closings) return false;
         const oldest = fs.lstat(log.path(numbers[0] ?? 0));
         return (await unless(["ENOENT"], oldest, undefined)) !== undefined;
       };
       await quarantine.addDamages(() => true);
       await this.#sweep(log.folder);
-      const moves = await inParallel(views, (view) => this.#move(view, last, isDue));
+      const moves = await inParallel(views, (view) => this.#move(view.runId, last, isDue));
       const done = moves.flatMap((move) => move ?? []);
-      if (done.length < moves.length) return;
+      if (done.length < moves.length || log.closings !== closings) return;
       const runs = new Map(before.runs);
       for (const { key, anchor } of done) {
         runs.delete(key);
@@ -117,7 +120,8 @@ export class Compactor {
       const names = [...temporaries, ...old];
       if (names.length === 0) break;
       for (const name of names) await unless(["ENOENT"], fs.unlink(join(folder, name)), undefined);
-      if (durable) await syncFolder(fs, folder);
+      // Somebody else may remove it too, and be at the end of it.
+      if (durable) await unless(["ENOENT"], syncFolder(fs, folder), undefined);
     }
     const stays = ["ENOENT", "ENOTEMPTY", "EEXIST", "ENOTDIR"];
     await unless(stays, fs.rmdir(join(folder, QUARANTINE)), undefined);
@@ -167,14 +171,14 @@ export class Compactor {
 
   /** Moves what a run needs out of the log up to a file; `undefined` when it could not be done. */
   async #move(
-    view: RunView,
+    runId: string,
     upTo: number,
     isDue: () => Promise<boolean>,
   ): Promise<Move | undefined> {
     const { fs, files, resolver, quarantine } = this.#settings;
-    const { key, runId } = view;
     const folder = files.folder(runId);
-    return resolver.with(runId, async () => {
+    return resolver.with(runId, async (view) => {
+      const { key } = view;
       const { entries, needed, corrupt } = await resolver.known(view);
       for (const line of corrupt) await quarantine.add(runId, line);
       if (entries.length === 0) {

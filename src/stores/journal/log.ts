@@ -43,6 +43,7 @@ export class Log {
   readonly #flush: { readonly durable: boolean; readonly each: boolean };
   #files: number[] = [];
   #active: Active | undefined;
+  #closings = 0;
   readonly #turns = new Turns();
 
   /** @param flush - whether its files outlive a power cut, and each append does when it resolves. */
@@ -55,6 +56,11 @@ export class Log {
   /** The number of the file that is written to; 0 before the first. */
   get number(): number {
     return this.#active?.number ?? 0;
+  }
+
+  /** How often it was closed: what was found out before has to be found out again. */
+  get closings(): number {
+    return this.#closings;
   }
 
   /** How long that file is. */
@@ -253,6 +259,7 @@ export class Log {
   async #close(): Promise<void> {
     const active = this.#active;
     this.#active = undefined;
+    this.#closings++;
     this.#forget(this.#files);
     this.#files = [];
     for (const view of this.views.values()) view.known = undefined;
@@ -270,7 +277,13 @@ export class Log {
       view.known = undefined;
       view.version++;
     }
-    await this.#take(numbers);
+    try {
+      await this.#take(numbers);
+    } catch (error) {
+      // Half of it is not to be taken for all of it.
+      await this.#close();
+      throw error;
+    }
     return true;
   }
 
@@ -286,19 +299,23 @@ export class Log {
       await fs.close(next.file).catch(() => {});
       return this.#close();
     }
+    this.#active = await this.#read(number, next);
     for (const file of [active.reader, active.writer]) {
       if (file !== undefined) await fs.close(file).catch(() => {});
     }
-    await this.#begin(number, next);
   }
 
-  /** Makes a file the one that is written to, and reads what is in it. */
-  async #begin(number: number, { file: reader, info }: OpenFile): Promise<Active> {
+  /** Takes in what is in a file; closes it if that fails. */
+  async #read(number: number, { file: reader, info }: OpenFile): Promise<Active> {
     const rest = { writer: undefined, scanned: 0, size: 0, sealed: false };
     const active: Active = { number, reader, ...rest };
+    try {
+      await this.#scanTo(active, info.size);
+    } catch (error) {
+      await this.#fs.close(reader).catch(() => {});
+      throw error;
+    }
     if (!this.#files.includes(number)) this.#files.push(number);
-    this.#active = active;
-    await this.#scanTo(active, info.size);
     return active;
   }
 
@@ -308,14 +325,19 @@ export class Log {
     for (const number of numbers) {
       const opened = await openFile(fs, this.path(number));
       if (opened === undefined) return this.#close();
-      const active = await this.#begin(number, opened);
-      if (number === numbers.at(-1)) return;
-      if (!active.sealed) {
+      const active = await this.#read(number, opened);
+      if (number === numbers.at(-1)) {
+        this.#active = active;
+        return;
+      }
+      try {
+        if (active.sealed) continue;
         await this.#folder.seal(number);
         await this.#scanTo(active, (await fs.stat(active.reader)).size);
         if (!active.sealed) throw new Error(`${this.path(number)} could not be sealed`);
+      } finally {
+        await fs.close(active.reader).catch(() => {});
       }
-      await fs.close(active.reader).catch(() => {});
     }
   }
 

@@ -57,7 +57,9 @@ export class JournalReader {
     let fresh = false;
     return this.#read(view, async (known) => {
       const corrupt = [...known.corrupt];
-      const state = await this.#newest<D>(view, known, at, corrupt);
+      // The run may go on while it is read; what is loaded must not pass for what came after it.
+      const { head, sequence } = known;
+      const state = await this.#newest<D>(view, known, at, sequence, corrupt);
       // What looks corrupt may only have been looked for where it is not any more.
       const isSure = corrupt.length === 0 || fresh;
       fresh = true;
@@ -70,7 +72,7 @@ export class JournalReader {
         const { aside, names: quarantined } = await quarantine.of(runId);
         throw nothingLeft({ runId, at, faults, aside, quarantined });
       }
-      return { state, head: known.head?.id ?? "" };
+      return { state, head: head?.id ?? "" };
     });
   }
 
@@ -128,6 +130,7 @@ export class JournalReader {
     view: RunView,
     known: Known,
     at: Wanted,
+    newest: number,
     corrupt: CorruptLine[],
   ): Promise<State<D> | "changed" | undefined> {
     const { codec, files } = this.#settings;
@@ -160,7 +163,7 @@ export class JournalReader {
       }
       if (!isAt(at, state)) continue;
       // What comes next goes after all that was ever there, also after what is corrupt.
-      const sequence = isNewest(at) ? known.sequence : state.sequence;
+      const sequence = isNewest(at) ? newest : state.sequence;
       return state.savedAs({ checkpointId: state.checkpointId, sequence, bytes: entry.length });
     }
     return undefined;

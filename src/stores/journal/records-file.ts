@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { CheckpointCorruptionError } from "../../errors.js";
-import type { FileSystem } from "../file/file-system.js";
+import { type FileSystem, unless } from "../file/file-system.js";
 import { namesIn } from "../file/listing.js";
 import { makeFolder } from "../file/make-folder.js";
 import { withFile } from "../file/open-file.js";
@@ -218,7 +218,9 @@ export async function writeRecordsFile(
   };
   await makeFolder(fs, folder, true);
   const temporary = join(folder, temporaryRecordsName(number, fs.owner));
-  const file = await fs.create(temporary);
+  // Whoever removes the last of a run takes its folder away.
+  const file = await unless(["ENOENT"], fs.create(temporary), undefined);
+  if (file === undefined) return false;
   try {
     if (!(await isDue())) return false;
     const lines = records.map(({ line }) => line);
@@ -229,8 +231,11 @@ export async function writeRecordsFile(
     const how = await reserve(fs, temporary, path);
     if (how === "taken" || how === "gone") return false;
     if (how === "reserved") await fs.rename(temporary, path);
-    await syncFolder(fs, folder);
-    return true;
+    return await unless(
+      ["ENOENT"],
+      syncFolder(fs, folder).then(() => true),
+      false,
+    );
   } finally {
     await fs.close(file).catch(() => {});
     await fs.unlink(temporary).catch(() => {});

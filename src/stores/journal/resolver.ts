@@ -49,8 +49,13 @@ export class Resolver {
    */
   async known(view: RunView, inTurn = false): Promise<Known> {
     const { fs, log, files, anchors } = this.#settings;
+    const exclusively = <T>(action: () => Promise<T>): Promise<T> =>
+      inTurn ? action() : log.inTurn(action);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       if (view.known !== undefined) return view.known;
+      // Somebody may have closed it meanwhile: a log that was not read says nothing of its runs.
+      if (log.number === 0) await exclusively(() => log.follow());
+      const { closings } = log;
       const { version, lines } = view;
       const anchored = await anchors.read();
       const folder = files.folder(view.runId);
@@ -62,8 +67,6 @@ export class Resolver {
       const overtaken = log.number > 0 && known.movedUpTo >= log.number;
       // What is in the files has taken in all that was in the log up to there.
       const fresh = lines.filter((line) => line.log > known.movedUpTo);
-      const exclusively = <T>(action: () => Promise<T>): Promise<T> =>
-        inTurn ? action() : log.inTurn(action);
       const verify = (): Promise<boolean> => exclusively(() => log.verify());
       const changed =
         moved === undefined ||
@@ -71,7 +74,7 @@ export class Resolver {
         !(await this.#takeLines(known, view.runId, fresh, verify));
       if (changed) {
         await exclusively(() => log.refresh());
-      } else if (view.version === version) {
+      } else if (view.version === version && log.closings === closings) {
         view.known = known;
       }
     }
