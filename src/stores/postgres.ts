@@ -20,7 +20,6 @@ import type {
 import { now } from "../clock.js";
 import { CheckpointSaveError, isWaymarkError, show } from "../errors.js";
 import { checkOptions, integer } from "../options.js";
-import type { Saved } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
 import { State } from "../state/state.js";
 import { Background } from "./file/background.js";
@@ -224,13 +223,24 @@ export class PostgresStore implements CheckpointStore {
     }
   }
 
-  /** Keeps the checkpoints that another store exported. */
+  /**
+   * Keeps the checkpoints that another store exported. If that fails, none of them stays: the beginning
+   * of a run would be taken for the whole of it. A process that is killed leaves it: delete it then.
+   *
+   * @throws CheckpointConflictError when the run is there already.
+   */
   async import(
     checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
   ): Promise<void> {
-    let after: Saved | undefined;
-    for await (const { state, parentId } of checkImport(checkpoints)) {
-      after = State.recordOf(await this.#writer.restore(state, parentId, after));
+    let last: State<object> | undefined;
+    try {
+      for await (const { state, parentId } of checkImport(checkpoints)) {
+        last = await this.#writer.restore(state, parentId, last && State.recordOf(last));
+      }
+    } catch (error) {
+      // Unless somebody has gone on with it.
+      if (last !== undefined) await this.#listing.delete(last.runId, last.sequence).catch(() => {});
+      throw error;
     }
   }
 

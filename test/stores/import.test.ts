@@ -1,14 +1,26 @@
-import { describe, expect, test } from "vitest";
+import { PGlite } from "@electric-sql/pglite";
+import { afterAll, describe, expect, test } from "vitest";
 import { CheckpointConflictError, State } from "waymark";
 import { FileStore } from "waymark/stores/file";
 import { JournalStore } from "waymark/stores/journal";
+import { PostgresStore } from "waymark/stores/postgres";
+import { newSchema } from "../postgres/server.js";
 import { type Count, newFolder, saveTimes } from "./folders.js";
+
+const pglite = new PGlite();
+
+afterAll(() => pglite.close());
 
 describe.each([
   ["FileStore", (maxBytes?: number) => new FileStore({ root: newFolder(), ...size(maxBytes) })],
   [
     "JournalStore",
     (maxBytes?: number) => new JournalStore({ root: newFolder(), ...size(maxBytes) }),
+  ],
+  [
+    "PostgresStore",
+    (maxBytes?: number) =>
+      new PostgresStore({ client: pglite, schema: newSchema(), ...size(maxBytes) }),
   ],
 ] as const)("an import of a %s", (_, open) => {
   test("that fails in the middle leaves nothing, and can be tried again", async () => {

@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { JournalStore } from "waymark/stores/journal";
-import { partsOf, toLine } from "../../src/stores/journal/line.js";
 import { type Count, listen, newFolder, saveTimes } from "./folders.js";
+import { withOther } from "./tampered.js";
 
 const codec = { encrypt: { current: "k1", keys: { k1: Buffer.alloc(32, 7) } } };
 
@@ -17,13 +17,9 @@ async function tampered(bad: number): Promise<string> {
   await saveTimes(open(root), 6);
   const path = join(root, ".log/log_0001.jsonl");
   const lines = readFileSync(path, "utf8").split("\n").filter(Boolean);
-  const changed = lines.map((line, index) => {
-    if (index !== bad - 1) return `${line}\n`;
-    const { header = "", content = "" } = partsOf(Buffer.from(`${line}\n`)) ?? {};
-    const first = content[1] === "A" ? "B" : "A";
-    const kind = line.includes('"snapshot":') ? "snapshot" : "patch";
-    return toLine(kind, header, `"${first}${content.slice(2)}`).toString();
-  });
+  const changed = lines.map((line, index) =>
+    index === bad - 1 ? withOther(`${line}\n`) : `${line}\n`,
+  );
   writeFileSync(path, `\n${changed.join("")}`);
   return root;
 }

@@ -10,6 +10,7 @@ import { rejection } from "../graphs.js";
 import { Flaky, failure } from "../postgres/flaky.js";
 import { type Notes, saveTimes, sequencesOf, start, Tables } from "../postgres/tables.js";
 import { listen } from "./folders.js";
+import { withOther } from "./tampered.js";
 
 const tables = Tables.use();
 
@@ -175,3 +176,31 @@ test("a record of a newer format is refused, not set aside", async () => {
   await tables.ask("UPDATE $schema.checkpoints SET body = $1", [line.toString()]);
   await expect(store.load("run")).rejects.toThrow(/record of format 2: a newer waymark/);
 });
+
+// 1 and 4 are whole, the others patches to the one before.
+test.each([
+  [1, 6],
+  [4, 3],
+  [5, 4],
+  [6, 5],
+])(
+  "of six encrypted ones the %ith was tampered with: the newest that does not need it is used",
+  async (bad, n) => {
+    const codec = { encrypt: { current: "k1", keys: { k1: Buffer.alloc(32, 7) } } };
+    const options = { codec, snapshotEvery: 3, keep: 10 };
+    await saveTimes(tables.open(options), 6);
+    const [row] = await tables.ask("SELECT body FROM $schema.checkpoints WHERE sequence = $1", [
+      bad,
+    ]);
+    const body = withOther(String(row?.body));
+    await tables.ask("UPDATE $schema.checkpoints SET body = $2 WHERE sequence = $1", [bad, body]);
+    const store = tables.open(options);
+    const { context, events } = listen();
+    const newest = await store.load<Notes>("run", {}, context);
+    expect([newest.data.n, newest.sequence]).toEqual([n, 6]);
+    const file = expect.stringContaining(`sequence ${bad}`);
+    expect(events[0]?.data).toEqual(n === 6 ? undefined : expect.objectContaining({ file }));
+    expect((await store.save(newest.set("n", 7))).sequence).toBe(7);
+    expect((await tables.open(options).load<Notes>("run")).data.n).toBe(7);
+  },
+);

@@ -156,7 +156,7 @@ export class JournalReader {
         if (!(error instanceof CheckpointCorruptionError)) throw error;
         // Its hash fits, what it holds does not: somebody has changed it who could make a hash.
         const { expected, actual } = error;
-        const spoiled = chain[await this.#indexOfSpoiled(reads, path)] ?? entry;
+        const spoiled = chain[await codec.firstSpoiled(reads, path)] ?? entry;
         known.spoil(spoiled);
         corrupt.push({ ...spoiled, expected, actual });
         continue;
@@ -167,18 +167,6 @@ export class JournalReader {
       return state.savedAs({ checkpointId: state.checkpointId, sequence, bytes: entry.length });
     }
     return undefined;
-  }
-
-  /** Which of the records that make up a State is the first that can't be made use of. */
-  async #indexOfSpoiled(reads: readonly Read[], path: string): Promise<number> {
-    for (let count = 1; count < reads.length; count++) {
-      try {
-        await this.#settings.codec.decode(reads.slice(0, count), path);
-      } catch {
-        return count - 1;
-      }
-    }
-    return reads.length - 1;
   }
 
   /** The records that make up a State; `undefined` when one is not what was written, which is noted. */

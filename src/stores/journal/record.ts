@@ -153,6 +153,18 @@ export class RecordCodec {
     return State.fromFields<D>(decodeState({ ...tree, ...fields, checkpointNode }));
   }
 
+  /** Which of these records, of which no State could be made, is the first that can't be made use of. */
+  async firstSpoiled(records: readonly Read[], where: string): Promise<number> {
+    for (let count = 1; count < records.length; count++) {
+      try {
+        await this.decode(records.slice(0, count), where);
+      } catch {
+        return count - 1;
+      }
+    }
+    return records.length - 1;
+  }
+
   /** What of a State the header does not say. */
   #treeOf<D extends object>(state: State<D>): BodyJSON {
     const fields = State.fields(state);

@@ -75,9 +75,10 @@ export class Listing {
   /**
    * Removes a run; one that is claimed stays claimed.
    *
+   * @param at - only while its newest checkpoint has this sequence.
    * @throws CheckpointConflictError when this store had claimed it, and another has since.
    */
-  async delete(runId: string): Promise<void> {
+  async delete(runId: string, at?: number): Promise<void> {
     const { lock, removeCheckpoints, removeRuns, empty } = this.#statements;
     let meant: unknown;
     await this.#connection.transaction(async (session) => {
@@ -86,6 +87,7 @@ export class Listing {
       meant ??= run?.id;
       // It was done when the answer was lost, and what is here now has started since.
       if (run === undefined || run.id !== meant) return;
+      if (at !== undefined && Number(run.sequence) !== at) return;
       this.#claims.check(runId, Number(run.epoch), Number(run.sequence));
       await session.query(removeCheckpoints, [[run.id]]);
       if (run.claimed === true) await session.query(empty, [runId]);

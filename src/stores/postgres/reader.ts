@@ -52,14 +52,12 @@ export class PostgresReader {
       const rows = await this.#chain(runId, at, below);
       const last = rows.at(-1);
       if (last === undefined) throw await this.#nothingLeft(runId, at, faults);
-      const reads = this.#read(runId, rows);
-      if (reads instanceof Corruption) {
-        faults.push(await this.#setAside(runId, reads, emit));
+      const state = await this.#state<D>(runId, rows, last);
+      if (state instanceof Corruption) {
+        faults.push(await this.#setAside(runId, state, emit));
         below = Number(last.sequence);
         continue;
       }
-      const where = this.#where(runId, last.sequence);
-      const state = await this.#settings.codec.decode<D>(reads, where);
       const isAny = at.step === undefined && at.checkpointId === undefined;
       // What comes next goes after all that was ever there, also after what is corrupt.
       const sequence = isAny ? Number(last.head) : state.sequence;
@@ -94,6 +92,25 @@ export class PostgresReader {
     const id = checkpointId === undefined ? [] : [toColumn(checkpointId)];
     const params = [runId, below, ...(step === undefined ? [] : [step]), ...id];
     return load === undefined ? Promise.resolve([]) : this.#settings.connection.query(load, params);
+  }
+
+  /** The State of the last of these. */
+  async #state<D extends object>(
+    runId: string,
+    rows: readonly Row[],
+    last: Row,
+  ): Promise<State<D> | Corruption> {
+    const { codec } = this.#settings;
+    const reads = this.#read(runId, rows);
+    if (reads instanceof Corruption) return reads;
+    const where = this.#where(runId, last.sequence);
+    try {
+      return await codec.decode<D>(reads, where);
+    } catch (error) {
+      if (!(error instanceof CheckpointCorruptionError)) throw error;
+      // Its hash fits, what it holds does not: somebody has changed it who could make a hash.
+      return new Corruption(rows[await codec.firstSpoiled(reads, where)] ?? last, error);
+    }
   }
 
   #read(runId: string, rows: readonly Row[]): readonly Read[] | Corruption {
