@@ -225,3 +225,20 @@ test("a file store does not keep the files of all runs open that were saved at o
   await store.close();
   expect(open).toBe(0);
 });
+
+test("a first save whose folder somebody else takes away meanwhile is made all the same", async () => {
+  const disk = new CrashDisk();
+  const other = openFileStore(disk.mount());
+  let isFirst = true;
+  const store = openFileStore(
+    disk.mount(async (call, path) => {
+      if (call !== "openFolder" || !path.endsWith("run") || !isFirst) return;
+      isFirst = false;
+      await other.delete("run");
+    }),
+  );
+  const saved = await store.save(run("run", "x"));
+  expect(isFirst).toBe(false);
+  expect((await other.load<Text>("run")).toJSON()).toEqual(saved.toJSON());
+  for (const one of [store, other]) await one.close();
+});

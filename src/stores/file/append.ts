@@ -90,7 +90,7 @@ export class Appender {
     try {
       await fs.write(file, encoded.value);
       const openFolder = async (): Promise<void> => {
-        folder ??= await fs.openFolder(this.#path);
+        folder ??= await unless(["ENOENT"], fs.openFolder(this.#path), undefined);
       };
       const [, , { id }, holds] = await together([
         this.#durable ? fs.sync(file) : undefined,
@@ -98,7 +98,9 @@ export class Appender {
         fs.stat(file),
         this.#isThere(base.newest),
       ]);
-      if (!holds || !(await this.#claim(temporary, sequence))) return "stale";
+      // Somebody who deletes the run has taken its folder away.
+      const isGone = this.#durable && folder === undefined;
+      if (!holds || isGone || !(await this.#claim(temporary, sequence))) return "stale";
       const [, , isNext] = await together([
         folder === undefined ? undefined : syncNames(fs, folder),
         // If this fails, a file that nobody needs is left for the next sweep.
