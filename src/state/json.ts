@@ -28,7 +28,7 @@ import {
   VisitCounts,
   type Visits,
 } from "./record.js";
-import { isPlainObject, looksTagged } from "./shape.js";
+import { isPlainObject, looksTagged, symbolOf } from "./shape.js";
 import { OPAQUE, PLAIN } from "./traits.js";
 
 const breakpoints = ["before", "after"] as const;
@@ -111,10 +111,9 @@ export type BodyJSON = Omit<
 
 /** A State's fields as JSON. */
 export function encodeState(fields: StateFields): StateJSON {
-  const { data, traits, identity, progress, saved } = fields;
+  const { data, identity, progress, saved } = fields;
   const { checkpointNode, timestamp, step, status, reason } = progress;
   const { checkpointId, sequence } = saved;
-  const isPlain = traits === PLAIN && !looksTagged(Object.keys(data));
   const header = {
     waymark: FORMAT,
     runId: identity.runId,
@@ -126,7 +125,12 @@ export function encodeState(fields: StateFields): StateJSON {
     status,
     reason,
   };
-  return encodeBody(fields, isPlain ? data : encode(data, "data"), header);
+  return encodeBody(fields, isPlainData(fields) ? data : encode(data, "data"), header);
+}
+
+/** Whether JSON text holds the data exactly, just as it is. */
+export function isPlainData({ data, traits }: StateFields): boolean {
+  return traits === PLAIN && !looksTagged(Object.keys(data)) && symbolOf(data) === undefined;
 }
 
 /** The same after a header of the caller's; the data must be JSON already. */

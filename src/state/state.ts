@@ -232,17 +232,14 @@ export class State<D extends object> {
   merge(changes: Patch<D> | State<D>): State<D> {
     const patch: object = changes instanceof State ? changes.#data : changes;
     checkData(patch);
-    const data = { ...this.#data } as object;
+    // A symbol comes along, so that a save can refuse it: it would be lost without a word.
+    const data = { ...this.#data, ...patch } as object;
     let traits = this.#traits;
     for (const key of Object.keys(patch)) {
-      const kept: unknown = own(Reflect.get(patch, key), Reflect.get(this.#data, key));
-      setKey(data, key, kept);
+      const given: unknown = Reflect.get(data, key);
+      const kept: unknown = own(given, Reflect.get(this.#data, key));
+      if (kept !== given) setKey(data, key, kept);
       traits |= traitsOf(kept);
-    }
-    // Kept, so that a save can refuse it: what is left out here would be lost without a word.
-    for (const symbol of Object.getOwnPropertySymbols(patch)) {
-      Reflect.set(data, symbol, Reflect.get(patch, symbol));
-      traits |= OPAQUE;
     }
     const next = this.#with(Object.freeze(data) as Immutable<D>, traits);
     next.#tell("state.merge", patch);

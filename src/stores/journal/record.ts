@@ -5,12 +5,10 @@ import { type CodecOptions, type CodecRecord, Pipeline } from "../../codecs/pipe
 import { redactState } from "../../codecs/redact-state.js";
 import { CheckpointCorruptionError, isWaymarkError, SerializationError } from "../../errors.js";
 import { encode } from "../../state/encode.js";
-import { type BodyJSON, decodeState, encodeBody } from "../../state/json.js";
+import { type BodyJSON, decodeState, encodeBody, isPlainData } from "../../state/json.js";
 import { own } from "../../state/own.js";
 import type { Saved } from "../../state/record.js";
-import { looksTagged } from "../../state/shape.js";
 import { State } from "../../state/state.js";
-import { PLAIN } from "../../state/traits.js";
 import { faultOf, type LineKind, partsOf, toLine } from "./line.js";
 
 const FORMAT = 1;
@@ -168,8 +166,8 @@ export class RecordCodec {
   /** What of a State the header does not say. */
   #treeOf<D extends object>(state: State<D>): BodyJSON {
     const fields = State.fields(state);
-    const { data, traits } = fields;
-    const isPlain = traits === PLAIN && !looksTagged(Object.keys(data));
+    const { data } = fields;
+    const isPlain = isPlainData(fields);
     return encodeBody(fields, isPlain ? data : encode(own(data), "data", this.#known));
   }
 
