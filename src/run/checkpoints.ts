@@ -1,6 +1,6 @@
 import { checkAt } from "../checkpoint/arguments.js";
-import { withChainData } from "../checkpoint/chain-link.js";
 import { DeferredStore } from "../checkpoint/deferred.js";
+import { forked } from "../checkpoint/fork.js";
 import { migrate } from "../checkpoint/migration.js";
 import {
   type CheckpointAt,
@@ -23,21 +23,11 @@ import type { EventType } from "../events.js";
 import type { GraphNode } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
 import type { GraphIdentity } from "../state/record.js";
-import { checkRunId, newRunId } from "../state/run-id.js";
+import { checkRunId } from "../state/run-id.js";
 import { type Patch, State } from "../state/state.js";
 import type { Settings } from "./config.js";
 import { outsideRun } from "./failure.js";
 import { Saver } from "./saver.js";
-
-/** The same State, with the data changed that the chains of its unfinished node have come to. */
-function changedInside<D extends object>(
-  state: State<D>,
-  change: (data: object) => object,
-): State<D> {
-  const { unfinished } = state;
-  if (unfinished === undefined) return state;
-  return State.progressed(state, { unfinished: withChainData(unfinished, change) });
-}
 
 /** The checkpoints of a graph's runs: what is read and written between runs, never during one. */
 export class Checkpoints<D extends object> {
@@ -101,12 +91,7 @@ export class Checkpoints<D extends object> {
   async fork(runId: string, at: CheckpointAt, changes: Patch<D>): Promise<State<D>> {
     const source = await this.#read(await this.store(), runId, at);
     this.nodeAfter(source);
-    const merged = source.merge(changes);
-    const fields = State.fields(changedInside(merged, (data) => ({ ...data, ...changes })));
-    const parent = Object.freeze({ runId, checkpointId: source.checkpointId });
-    const identity = { runId: newRunId(), parent, graph: this.identity };
-    const saved = { checkpointId: source.checkpointId, sequence: 0 };
-    return this.#append(State.fromFields<D>({ ...fields, identity, saved }), "fork");
+    return this.#append(forked(source, changes, this.identity), "fork");
   }
 
   async rollback(runId: string, at: CheckpointAt): Promise<State<D>> {

@@ -12,6 +12,7 @@ import type { Checkpoints } from "./checkpoints.js";
 import type { Settings } from "./config.js";
 import { outsideRun } from "./failure.js";
 import { answered, type InputSchemas } from "./pauses.js";
+import { restarted } from "./restart.js";
 import { type Plan, Run } from "./run.js";
 import { Saver } from "./saver.js";
 import type { Gate } from "./stream.js";
@@ -150,7 +151,7 @@ export class Runner<D extends object> {
 
   async #start(state: State<D>, { signal, gate }: RunOptions, running: Running): Promise<State<D>> {
     const { identity } = this.#checkpoints;
-    const first = State.restarted(state, identity, this.#settings.ledger);
+    const first = restarted(state, identity, this.#settings.ledger);
     const store = await this.#checkpoints.storeIfAny();
     const saver = store && new Saver<D>(store, this.#settings, state.runId);
     return this.#go(first, false, signal, running, { after: undefined, saver, gate });

@@ -4,7 +4,7 @@ import { ConfigError, SerializationError, show } from "../errors.js";
 import type { EventSink } from "../events.js";
 import { checkData, checkStateOptions, type Patch, type StateOptions, sinkFor } from "./input.js";
 import { decodeState, encodeState, type StateJSON } from "./json.js";
-import type { Ledger, LedgerLimits } from "./ledger.js";
+import type { Ledger } from "./ledger.js";
 import { own } from "./own.js";
 import { produce } from "./recipe.js";
 import {
@@ -355,20 +355,6 @@ export class State<D extends object> {
   /** @internal The same State, as another run's or another graph's. */
   static identified<D extends object>(state: State<D>, identity: Identity): State<D> {
     return State.fromFields<D>({ ...State.fields(state), identity }, state.#sink);
-  }
-
-  /** @internal A State at the beginning of a run of this graph; one that has run before starts over. */
-  static restarted<D extends object>(
-    state: State<D>,
-    graph: GraphIdentity,
-    limits: LedgerLimits,
-  ): State<D> {
-    const fresh = state.status === "pending" && state.step === 0;
-    const first = State.identified(state, { ...state.#identity, graph });
-    const progress = fresh ? state.#progress : newProgress();
-    const ledger = progress.ledger.withLimits(limits);
-    const next = State.advance(first, first, { ...progress, ledger });
-    return fresh ? next : next.savedAs(unsaved);
   }
 
   /** @internal The same State, telling its events to another sink. */

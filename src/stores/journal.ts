@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 import { join, resolve } from "node:path";
-import { checkAt, checkImport, checkSave } from "../checkpoint/arguments.js";
+import { checkAt, checkSave } from "../checkpoint/arguments.js";
 import { DEFAULT_KEEP, filterRuns } from "../checkpoint/retention.js";
 import {
   type CheckpointAt,
@@ -20,13 +20,13 @@ import {
   type StoreContext,
 } from "../checkpoint/store.js";
 import { checkRunId } from "../state/run-id.js";
-import { State } from "../state/state.js";
+import type { State } from "../state/state.js";
 import { Claims } from "./file/claim.js";
 import type { FileSystem } from "./file/file-system.js";
 import { NodeFileSystem } from "./file/node-file-system.js";
 import { checkSize, messageOf, refusalOf } from "./file/save-error.js";
 import { Upkeep } from "./file/upkeep.js";
-import { exportRun, pruneRuns, type Wanted } from "./file/whole-runs.js";
+import { exportRun, importRun, pruneRuns, type Wanted } from "./file/whole-runs.js";
 import { AnchorsFile } from "./journal/anchors.js";
 import { Committer } from "./journal/committer.js";
 import { Compactor } from "./journal/compactor.js";
@@ -231,18 +231,11 @@ export class JournalStore implements CheckpointStore {
   async import(
     checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
   ): Promise<void> {
-    let last: State<object> | undefined;
-    try {
-      for await (const { state, parentId } of checkImport(checkpoints)) {
-        const after = last && State.recordOf(last);
-        last = await this.#writer.restore(state, parentId, after);
-      }
-    } catch (error) {
-      // Unless somebody has gone on with it.
-      if (last !== undefined)
-        await this.#writer.delete(last.runId, last.checkpointId).catch(() => {});
-      throw error;
-    }
+    await importRun(
+      checkpoints,
+      ({ state, parentId }, after) => this.#writer.restore(state, parentId, after),
+      (last) => this.#writer.delete(last.runId, last.checkpointId),
+    );
   }
 
   /**

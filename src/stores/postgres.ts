@@ -3,7 +3,7 @@
  *
  * @packageDocumentation
  */
-import { checkAt, checkImport, checkSave } from "../checkpoint/arguments.js";
+import { checkAt, checkSave } from "../checkpoint/arguments.js";
 import type {
   CheckpointAt,
   CheckpointStore,
@@ -21,8 +21,9 @@ import { now } from "../clock.js";
 import { CheckpointSaveError, isWaymarkError, show } from "../errors.js";
 import { checkOptions, integer } from "../options.js";
 import { checkRunId } from "../state/run-id.js";
-import { State } from "../state/state.js";
+import type { State } from "../state/state.js";
 import { Background } from "./file/background.js";
+import { exportRun, importRun } from "./file/whole-runs.js";
 import { RecordCodec } from "./journal/record.js";
 import { Claims } from "./postgres/claims.js";
 import type {
@@ -218,9 +219,8 @@ export class PostgresStore implements CheckpointStore {
 
   /** All kept checkpoints of a run, oldest first. */
   async *export(runId: string): AsyncGenerator<ExportedCheckpoint> {
-    for (const { checkpointId, parentId } of (await this.history(runId)).reverse()) {
-      yield { state: await this.load<object>(runId, { checkpointId }), parentId };
-    }
+    const load = ({ checkpointId = "" }) => this.load<object>(runId, { checkpointId });
+    yield* exportRun(await this.history(runId), load);
   }
 
   /**
@@ -232,16 +232,11 @@ export class PostgresStore implements CheckpointStore {
   async import(
     checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
   ): Promise<void> {
-    let last: State<object> | undefined;
-    try {
-      for await (const { state, parentId } of checkImport(checkpoints)) {
-        last = await this.#writer.restore(state, parentId, last && State.recordOf(last));
-      }
-    } catch (error) {
-      // Unless somebody has gone on with it.
-      if (last !== undefined) await this.#listing.delete(last.runId, last.sequence).catch(() => {});
-      throw error;
-    }
+    await importRun(
+      checkpoints,
+      ({ state, parentId }, after) => this.#writer.restore(state, parentId, after),
+      (last) => this.#listing.delete(last.runId, last.sequence),
+    );
   }
 
   /**

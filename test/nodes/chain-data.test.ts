@@ -11,6 +11,7 @@ import {
   route,
   State,
 } from "waymark";
+import { forkRun } from "../../src/cli/going/set-back.js";
 import { rejection } from "../graphs.js";
 import { only } from "./nodes.js";
 
@@ -79,12 +80,18 @@ test("a fork in the middle of a chain goes on with the changes that it was given
     if (isBroken && item === 3) throw new Error("stop");
     return { sum: state.data.sum + item * state.data.rate };
   });
-  const graph = only(node, { checkpoint: { store: new MemoryStore(), interval: 1 } });
+  const store = new MemoryStore();
+  const graph = only(node, { checkpoint: { store, interval: 1 } });
   const start = State.create<Bill>({ sum: 0, rate: 1 }, { runId: "r" });
   await rejection(graph.execute(start), ExecutionError);
   isBroken = false;
-  const forked = await graph.fork("r", 0, { rate: 100 });
-  expect((await graph.resume(forked.runId)).data).toEqual({ sum: 303, rate: 100 });
+  const forks = [
+    await graph.fork("r", 0, { rate: 100 }),
+    // As the command does it, which has no graph.
+    await forkRun(store, "r", { step: 0 }, { rate: 100 }),
+  ];
+  for (const { runId } of forks)
+    expect((await graph.resume(runId)).data).toEqual({ sum: 303, rate: 100 });
   expect((await graph.resume("r")).data).toEqual({ sum: 6, rate: 1 });
 });
 

@@ -1,6 +1,6 @@
+import { forked } from "../../checkpoint/fork.js";
 import type { CheckpointAt, CheckpointStore } from "../../checkpoint/store.js";
 import type { RunStatus } from "../../state/record.js";
-import { newRunId } from "../../state/run-id.js";
 import { State } from "../../state/state.js";
 
 /*
@@ -16,16 +16,7 @@ export async function forkRun(
   changes: object,
 ): Promise<State<object>> {
   const source = await store.load<object>(runId, at);
-  const fields = State.fields(source.merge(changes));
-  const { checkpointId, graph } = source;
-  const parent = Object.freeze({ runId, checkpointId });
-  const identity = { runId: newRunId(), parent, graph };
-  const fork = State.fromFields<object>({
-    ...fields,
-    identity,
-    saved: { checkpointId, sequence: 0 },
-  });
-  return store.save(ready(fork, "fork"));
+  return store.save(ready(forked(source, changes, source.graph), "fork"));
 }
 
 /** Saves a checkpoint of a run once more, as its newest. */

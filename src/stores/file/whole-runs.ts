@@ -1,3 +1,4 @@
+import { checkImport } from "../../checkpoint/arguments.js";
 import { prunable } from "../../checkpoint/retention.js";
 import type {
   CheckpointAt,
@@ -6,7 +7,8 @@ import type {
   Retention,
   RunSummary,
 } from "../../checkpoint/store.js";
-import type { State } from "../../state/state.js";
+import type { Saved } from "../../state/record.js";
+import { State } from "../../state/state.js";
 import type { Claims } from "./claim.js";
 
 /**
@@ -51,5 +53,25 @@ export async function* exportRun(
 ): AsyncGenerator<ExportedCheckpoint> {
   for (const { checkpointId, sequence, parentId } of history.toReversed()) {
     yield { state: await load({ checkpointId, sequence }), parentId };
+  }
+}
+
+/**
+ * Restores checkpoints one after the other. If that fails, none of them stays, unless somebody has gone
+ * on with the run: its beginning would be taken for the whole of it.
+ */
+export async function importRun(
+  checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
+  restore: (checkpoint: ExportedCheckpoint, after: Saved | undefined) => Promise<State<object>>,
+  remove: (last: State<object>) => Promise<unknown>,
+): Promise<void> {
+  let last: State<object> | undefined;
+  try {
+    for await (const checkpoint of checkImport(checkpoints)) {
+      last = await restore(checkpoint, last && State.recordOf(last));
+    }
+  } catch (error) {
+    if (last !== undefined) await remove(last).catch(() => {});
+    throw error;
   }
 }
