@@ -1,24 +1,53 @@
 // The floors of the house. Each part of src/ names what it may import beside itself; all else is
 // refused, so a new folder has to be put on a floor here before anything can use it.
-const ground = ["errors", "event-map", "events", "clock", "options"];
+const ground = [
+  "errors",
+  "audit",
+  "usage",
+  "event-data",
+  "event-map",
+  "events",
+  "clock",
+  "options",
+  "warnings",
+  "concurrency",
+  "call-scope",
+];
 const core = [...ground, "state", "graph", "checkpoint", "stores", "observers", "run"];
 
 const floors = {
   errors: ground,
+  audit: ground,
+  usage: ground,
+  "event-data": ground,
+  "event-map": ground,
   events: ground,
   clock: ground,
   options: ground,
+  warnings: ground,
+  concurrency: ground,
+  "call-scope": ground,
   state: ground,
   graph: [...ground, "state"],
-  checkpoint: [...ground, "state"],
   codecs: [...ground, "state"],
-  stores: [...ground, "state", "checkpoint", "codecs"],
+  checkpoint: [...ground, "state", "codecs", "graph"],
+  stores: [...ground, "state", "checkpoint", "codecs", "graph"],
   // They see events and nothing of the engine; a log lies beside the checkpoints of its run.
-  observers: [...ground, "state/ledger", "codecs/redact", "stores/file/layout"],
+  observers: [...ground, "state/ledger", "codecs/redact", "stores/disk/layout"],
   report: [...ground, "state", "checkpoint", "observers"],
   run: [...ground, "state", "graph", "checkpoint", "stores", "observers"],
-  // Built on the public API only, so a user could have written them.
-  nodes: [...ground, "state", "graph", "checkpoint", "run"],
+  // Of the engine they know what a node may do and how it ends, never the loop or what is saved when.
+  nodes: [
+    ...ground,
+    "state",
+    "graph",
+    "checkpoint/store",
+    ...["attempts", "config", "factory-context", "failure", "pauses", "state-graph", "timeout"].map(
+      (file) => `run/${file}`,
+    ),
+  ],
+  ai: [...ground, "state/ledger", "graph", "run/pauses"],
+  environment: [...ground, "state"],
   recovery: core,
   worker: [...core, "codecs", "nodes", "recovery"],
   cli: [...core, "codecs", "nodes", "recovery", "report", "worker"],
@@ -31,8 +60,10 @@ const inParts = (parts) => `^src/(${parts.join("|")})(/|\\.ts$)`;
 
 // What may use Node. The rest is the core, which must also run in a browser.
 const nodeOnly = [
-  "^src/(cli|codecs|report|testing|worker)/",
-  "^src/stores/(?!(memory|registry)\\.ts$)",
+  "^src/environment\\.ts$",
+  "^src/(ai|cli|codecs|report|testing|worker)/",
+  "^src/checkpoint/records/",
+  "^src/stores/(?!(memory|registry|address)\\.ts$)",
   "^src/observers/(?!(console|registry)\\.ts$)",
 ];
 

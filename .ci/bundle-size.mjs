@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
-const limit = 40 * 1024;
+const limit = 58 * 1024;
 
 const result = await build({
   entryPoints: [fileURLToPath(new URL("../dist/index.js", import.meta.url))],

@@ -1,10 +1,12 @@
 /**
- * node main.mjs [--strict] [--write] [suite…]: runs all suites, or those named. --strict fails when a target is missed.
- * A run of all suites writes its results and the guide; a run of some only with --write, and leaves the others.
+ * node main.mjs [--strict] [--write] [--quick] [suite…]: runs all suites, or those named. --strict fails when a target
+ * is missed. A run of all suites writes its results and the guide; a run of some only with --write, and leaves the
+ * others. --quick takes one round of a tenth of the steps, to see that a suite works, and writes nothing.
  */
 import { readdirSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { writeGuide } from "./plots.mjs";
+import { setQuick } from "./quick.mjs";
 import {
   environment,
   printEnvironment,
@@ -20,8 +22,9 @@ const project = new URL("../", import.meta.url);
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { strict: { type: "boolean" }, write: { type: "boolean" } },
+  options: { strict: { type: "boolean" }, write: { type: "boolean" }, quick: { type: "boolean" } },
 });
+setQuick(values.quick === true);
 const available = readdirSync(suitesFolder)
   .filter((file) => file.endsWith(".mjs"))
   .map((file) => file.slice(0, -".mjs".length));
@@ -35,7 +38,7 @@ const machine = environment();
 printEnvironment(machine);
 for (const warning of versionsApart(machine.versions)) console.warn(`warning: ${warning}`);
 
-const isWritten = isBuilt && (values.write || positionals.length === 0);
+const isWritten = isBuilt && !values.quick && (values.write || positionals.length === 0);
 const suites = [];
 for (const name of positionals.length > 0 ? positionals : available) {
   const { title, run } = await import(new URL(`${name}.mjs`, suitesFolder).href);

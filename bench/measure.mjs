@@ -1,3 +1,5 @@
+import { isQuick } from "./quick.mjs";
+
 /**
  * One thing that is measured.
  * @typedef {object} Contender
@@ -32,10 +34,11 @@ export async function compare({ title, unit, contenders, rounds = 15, warmUp = 3
   const present = contenders.filter(Boolean);
   const samples = new Map(present.map((contender) => [contender, /** @type {number[]} */ ([])]));
   try {
-    for (let round = -warmUp; round < rounds; round++) {
+    const [before, after] = isQuick() ? [0, 1] : [warmUp, rounds];
+    for (let round = -before; round < after; round++) {
       // Each round starts with another contender, so that none is always the one that follows a heavy one.
       for (let turn = 0; turn < present.length; turn++) {
-        const contender = present[(turn + round + warmUp) % present.length];
+        const contender = present[(turn + round + before) % present.length];
         const value = await contender.sample();
         if (round >= 0) samples.get(contender).push(value);
       }

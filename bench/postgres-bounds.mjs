@@ -3,8 +3,8 @@ import { conversation, replaceOne } from "./messages.mjs";
 import { entry } from "./waymark.mjs";
 
 /**
- * What a service that has been up for a while would feel: how long a save takes while a thousand runs go on, how large
- * a checkpoint is, and how long it takes to go on with a run.
+ * What a service that has been up for a while would feel: how long a save takes while a thousand runs are under way,
+ * how large a checkpoint is, and how long a resume takes.
  * @param {string} url the server
  * @returns {Promise<{ p95: number, kilobytes: number, resume: number }>} milliseconds, KB, milliseconds
  */

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { cpus, platform, release, totalmem } from "node:os";
+import { cpus, loadavg, platform, release, totalmem } from "node:os";
 import { root } from "./waymark.mjs";
 
 const bounds = { atMost: "≤", atLeast: "≥" };
@@ -18,6 +18,7 @@ export function environment() {
     system: `${platform()} ${release()}`,
     cpu: `${cpus().length} × ${cpus()[0]?.model.trim() ?? "unknown"}`,
     memory: `${Math.round(totalmem() / 2 ** 30)} GB`,
+    load: loadavg()[1],
     versions: Object.fromEntries(versions),
   };
 }
@@ -30,8 +31,10 @@ export function versionsApart(versions) {
     .map((name) => `${name} is ${versions[name]} here and ${dependencies[name]} in waymark`);
 }
 
-export function printEnvironment({ node, v8, system, cpu, memory, versions }) {
-  console.log(`node ${node} (V8 ${v8}), ${system}, ${cpu}, ${memory}`);
+export function printEnvironment({ node, v8, system, cpu, memory, load, versions }) {
+  console.log(
+    `node ${node} (V8 ${v8}), ${system}, ${cpu}, ${memory}, load average ${figure(load)}`,
+  );
   console.log(
     Object.entries(versions)
       .map((entry) => entry.join(" "))

@@ -11,8 +11,14 @@ const stores = [
     /^save a state of/,
     'waymark, FileStore, durability "os"',
   ],
-  ["`JournalStore`", "journal", /^one run, a state of/],
-  ["`JournalStore`, 100 runs at once", "journal", /^100 runs at once/],
+  ["`SqliteStore`", "sqlite", /^one run, a state of/],
+  [
+    '`SqliteStore`, `durability: "os"`',
+    "sqlite",
+    /^one run, a state of/,
+    'waymark, SqliteStore, durability "os"',
+  ],
+  ["`SqliteStore`, 100 runs at once", "sqlite", /^100 runs at once/],
   ["`PostgresStore`, PGlite", "pglite", /^one run, a state of/],
   ["`PostgresStore`, a server", "postgres", /^one run, a state of/],
   ["`PostgresStore`, a server, 100 runs at once", "postgres", /^100 runs at once/],
@@ -24,12 +30,12 @@ const shown = [
   ["an engine step, nothing saved", "engine", /./, "waymark, state.set"],
   ["a step saved in memory", "memory-checkpoint", /^a state of 10 KB/, "waymark, MemoryStore"],
   ["a step saved in a file, synced", "file-store", /^save a state of 10 KB/],
-  ["a step saved in the journal, synced", "journal", /^one run, a state of 10 KB/],
-  ["the same with 100 KB", "journal", /^one run, a state of 100 KB/],
-  ["100 runs at once in the journal", "journal", /^100 runs at once, a state of 10 KB/],
+  ["a step saved in SQLite, synced", "sqlite", /^one run, a state of 10 KB/],
+  ["the same with 100 KB", "sqlite", /^one run, a state of 100 KB/],
+  ["100 runs at once in SQLite", "sqlite", /^100 runs at once, a state of 10 KB/],
   ["a step saved in Postgres", "postgres", /^one run, a state of 10 KB/],
   ["100 runs at once in Postgres", "postgres", /^100 runs at once, a state of 10 KB/],
-  ["a load, to go on with a run", "file-store", /^load a state of 10 KB/],
+  ["a load from a file", "file-store", /^load a state of 10 KB/],
   ["import of the core", "import", /./],
   ["the core in a bundle, gzip", "size", /./],
 ];
@@ -124,7 +130,7 @@ export function storesTable(results) {
   return [
     `One step with its save in µs, median, by the size of the State. ${from.map(({ machine }) => machine).join("; ")}:`,
     table(["", ...sizes], lines, (column) => column > 0),
-    "The whole of it is on [Performance](performance.md).",
+    "All results are on [Performance](performance.md).",
   ].join("\n\n");
 }
 
@@ -152,7 +158,7 @@ export function ratiosTable(results, performance) {
   const head = ["", "waymark", "floor", ...peers.map(([name]) => name)];
   return [
     table(head, lines, (column) => column > 0),
-    `States of 10 KB, where nothing else is said. Behind *waymark* stand ratios: waymark to the floor, which is the least that any library would have to do, and the others to waymark. ${from.map(({ machine }) => machine).join("; ")}. ${reached} of ${verdicts.length} targets that were set before are reached; [Performance](${performance}) shows all of them, the missed ones too.`,
+    `States of 10 KB unless the row says otherwise. The other columns are ratios: waymark to the floor, the least that any library would have to do, and the peers to waymark. ${from.map(({ machine }) => machine).join("; ")}. ${reached} of ${verdicts.length} targets, set before measuring, are met; [Performance](${performance}) lists all of them, including the missed ones.`,
   ].join("\n\n");
 }
 
@@ -172,8 +178,10 @@ function rough(ratio) {
 /** Where suites were measured, and with what; one entry when all of them were in the same place. */
 function machines(results) {
   const groups = new Map();
-  for (const { name, date, node, v8, system, cpu, memory, versions } of results) {
-    const machine = `${cpu}, ${memory}, ${system}, Node ${node.slice(1)} (V8 ${v8}), on ${date.slice(0, 10)}`;
+  for (const { name, date, node, v8, system, cpu, memory, load, versions } of results) {
+    // A machine that does other work blurs the figures, so the reader should know.
+    const busy = load > Number.parseInt(cpu, 10) ? `, load average ${figure(load)}` : "";
+    const machine = `${cpu}, ${memory}, ${system}, Node ${node.slice(1)} (V8 ${v8}), on ${date.slice(0, 10)}${busy}`;
     const packages = Object.entries(versions).map(([one, version]) => `${one} ${version}`);
     const key = `${machine}, ${packages}`;
     const group = groups.get(key) ?? { names: [], machine, packages: packages.join(", ") };

@@ -3,7 +3,6 @@ import {
   type ErrorCode,
   type ExecutionErrorCode,
   type GraphErrorCode,
-  type NodeErrorCode,
   WaymarkError,
 } from "./errors/base.js";
 import {
@@ -11,6 +10,7 @@ import {
   CheckpointCorruptionError,
   CheckpointNotFoundError,
   MigrationError,
+  type RunHolder,
   SerializationError,
 } from "./errors/checkpoint.js";
 
@@ -22,12 +22,12 @@ export {
   type ExecutionErrorCode,
   type GraphErrorCode,
   MigrationError,
-  type NodeErrorCode,
+  type RunHolder,
   SerializationError,
   WaymarkError,
 };
 
-/** The part of a State that an error carries; it is the whole State, typed loosely. */
+/** The part of a State that an error carries; it is the whole State, typed loosely. @inline */
 export interface ErrorState {
   /** The run. */
   readonly runId: string;
@@ -63,7 +63,7 @@ export class GraphError extends WaymarkError {
   }
 }
 
-/** Where a run stood when an {@link ExecutionError} ended it. */
+/** Where a run stood when an {@link ExecutionError} ended it. @inline */
 export interface ExecutionErrorOptions {
   /** The node that was running, or the last that did. */
   readonly nodeName: string;
@@ -142,7 +142,7 @@ export class CheckpointSaveError extends ExecutionError {
 }
 
 /**
- * An option or argument is not what it must be. The message names it, what it got and what it wants.
+ * An option or argument is invalid. The message names it, what it must be and what it got.
  *
  * @example
  * ```ts
@@ -151,7 +151,7 @@ export class CheckpointSaveError extends ExecutionError {
  * try {
  *   new StateGraph({ maxIterations: -1 });
  * } catch (error) {
- *   if (error instanceof ConfigError) console.log(error.message); // config.maxIterations wants a whole number from 1 up, or Infinity, got -1
+ *   if (error instanceof ConfigError) console.log(error.message); // config.maxIterations must be an integer ≥ 1 or Infinity; got -1
  * }
  * ```
  */
@@ -159,10 +159,71 @@ export class ConfigError extends WaymarkError {
   /** The option or argument, such as `checkpoint.interval`. */
   readonly option: string;
 
-  /** @param option - its name; `problem` goes on from there. */
+  /** @param option - its name, which starts the message; `problem` is the rest. */
   constructor(option: string, problem: string) {
     super("CONFIG", `${option} ${problem}`);
     this.option = option;
+  }
+}
+
+/** One thing that is wrong with a value. */
+export interface SchemaIssue {
+  /** Where it is, keys joined by dots; `""` for the value itself. */
+  readonly path: string;
+  /** What is wrong. */
+  readonly message: string;
+}
+
+/**
+ * Data, or the answer to a pause, does not fit its schema. Nothing was saved.
+ *
+ * @example
+ * ```ts
+ * import { SchemaError } from "waymark";
+ *
+ * const error = new SchemaError("data", [{ path: "score", message: "must be a number" }]);
+ * console.log(error.code, error.message); // SCHEMA data does not fit its schema: score: must be a number
+ * ```
+ */
+export class SchemaError extends WaymarkError {
+  /** What was checked: `data`, `input`, or `input.approval` for one of several pauses. */
+  readonly subject: string;
+  /** All that is wrong. */
+  readonly issues: readonly SchemaIssue[];
+
+  /** @param subject - what was checked: `data`, `input`. */
+  constructor(subject: string, issues: readonly SchemaIssue[]) {
+    const problems = issues.map(({ path, message }) =>
+      path === "" ? message : `${path}: ${message}`,
+    );
+    super("SCHEMA", `${subject} does not fit its schema: ${problems.join("; ")}`);
+    this.subject = subject;
+    this.issues = issues;
+  }
+}
+
+/**
+ * Nobody answered a pause in time.
+ *
+ * @example
+ * ```ts
+ * import { PauseTimeoutError } from "waymark";
+ *
+ * const error = new PauseTimeoutError("approval", "2030-01-01T00:00:00.000Z");
+ * console.log(error.code, error.pause); // PAUSE_TIMEOUT approval
+ * ```
+ */
+export class PauseTimeoutError extends WaymarkError {
+  /** The name of the pause. */
+  readonly pause: string;
+  /** When its time was up, ISO 8601. */
+  readonly deadline: string;
+
+  /** @param pause - its name; `deadline` is when its time was up. */
+  constructor(pause: string, deadline: string) {
+    super("PAUSE_TIMEOUT", `pause ${show(pause)} was not answered by ${deadline}`);
+    this.pause = pause;
+    this.deadline = deadline;
   }
 }
 
@@ -243,13 +304,17 @@ export type ErrorWithCode<C extends ErrorCode> = C extends "CHECKPOINT_SAVE"
           ? SerializationError
           : C extends "MIGRATION"
             ? MigrationError
-            : C extends "CONFIG"
-              ? ConfigError
-              : C extends GraphErrorCode
-                ? GraphError
-                : C extends ExecutionErrorCode
-                  ? ExecutionError
-                  : WaymarkError;
+            : C extends "SCHEMA"
+              ? SchemaError
+              : C extends "PAUSE_TIMEOUT"
+                ? PauseTimeoutError
+                : C extends "CONFIG"
+                  ? ConfigError
+                  : C extends GraphErrorCode
+                    ? GraphError
+                    : C extends ExecutionErrorCode
+                      ? ExecutionError
+                      : WaymarkError;
 
 /**
  * Whether a value is an error of waymark, of one code if given. It looks at the code, not the
@@ -311,5 +376,23 @@ export function asText(value: unknown): string {
     return String(value);
   } catch {
     return show(value);
+  }
+}
+
+/** An error's message, a string whatever was thrown. One that stands for several attempts has none of its own. */
+export function messageOf(error: unknown): string {
+  try {
+    if (error instanceof AggregateError && error.message === "") {
+      return error.errors.map(messageOf).join("; ");
+    }
+    if (typeof error !== "object" || error === null) return asText(error);
+    // PGlite throws objects that are no errors, and have only a name.
+    for (const field of ["message", "name"]) {
+      const text: unknown = Reflect.get(error, field);
+      if (typeof text === "string" && text !== "") return text;
+    }
+    return asText(error);
+  } catch {
+    return show(error);
   }
 }

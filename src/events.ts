@@ -1,7 +1,9 @@
 import mitt, { type Emitter, type Handler, type WildcardHandler } from "mitt";
+import { aside } from "./call-scope.js";
 import { isoNow } from "./clock.js";
 import type { EventMap } from "./event-map.js";
 import { callable } from "./options.js";
+import { printWarning } from "./warnings.js";
 
 /** The name of an event. */
 export type EventType = keyof EventMap;
@@ -16,6 +18,13 @@ export interface WaymarkEvent<T extends EventType = EventType> {
   readonly source: string;
   /** The run it belongs to. */
   readonly runId: string;
+  /**
+   * Where it happened, for an event of a graph that runs inside a node of another: the nodes from the outermost
+   * graph down, the last being that of the event if it is a node's own. Events of the outermost graph have none.
+   */
+  readonly path?: readonly string[];
+  /** The outermost run, for such an event. */
+  readonly rootRunId?: string;
   /** What is special to this type of event. */
   readonly data: EventMap[T];
 }
@@ -28,8 +37,8 @@ export type EventHandler<T extends EventType | "*"> = (
   event: T extends EventType ? WaymarkEvent<T> : AnyEvent,
 ) => unknown;
 
-/** Is told every event, as an object. */
-export interface EventObserver {
+/** Is told every event, as an object. @inline */
+interface EventObserver {
   /** Is called with each event. What it returns is ignored; a rejected promise is reported. */
   onEvent(event: AnyEvent): unknown;
 }
@@ -56,8 +65,15 @@ type Bus = { [T in EventType]: AnyEvent };
 // Under `module: nodenext` mitt's default export is typed as its module; at run time it is the function.
 const createBus = mitt as unknown as () => Emitter<Bus>;
 
+/** Says who listens. */
+interface Listeners {
+  has(handler: unknown, type: string): boolean;
+}
+
 /** A mitt bus whose listeners can't disturb the run or each other. */
 export class EventBus implements EventSink {
+  /** The nodes that lead to the graph whose bus this is; none for the outermost. */
+  readonly path: readonly string[] = [];
   readonly #bus = createBus();
   readonly #guards = new Map<unknown, Map<string, (...args: never[]) => void>>();
   /** Those who listen to everything; made anew when one comes or goes, so that telling them copies nothing. */
@@ -107,6 +123,27 @@ export class EventBus implements EventSink {
     return this.#any && (this.#wildcards.length > 0 || this.#isWanted(type));
   }
 
+  /** The outermost run that a run of this bus is in. */
+  rootOf(runId: string): string {
+    return runId;
+  }
+
+  /** Hands an event to all who want it, but for those who hear it from another bus. */
+  deliver(event: AnyEvent, except?: Listeners): void {
+    for (const [handler, known] of [...this.#guards]) {
+      for (const [type, call] of [...known]) {
+        if ((type !== "*" && type !== event.type) || except?.has(handler, type)) continue;
+        if (type === "*") (call as WildcardHandler<Bus>)(event.type, event);
+        else (call as Handler<AnyEvent>)(event);
+      }
+    }
+  }
+
+  /** Whether a handler listens to a type, or to all types with `"*"`. */
+  has(handler: unknown, type: string): boolean {
+    return this.#guards.get(handler)?.has(type) === true;
+  }
+
   emit<T extends EventType>(
     type: T,
     source: string,
@@ -114,7 +151,10 @@ export class EventBus implements EventSink {
     data: EventMap[T],
     timestamp?: string,
   ): void {
-    if (!this.listens(type)) return;
+    if (!this.listens(type)) {
+      unheard(type, runId, data);
+      return;
+    }
     const told: WaymarkEvent<T> = { type, timestamp: timestamp ?? isoNow(), source, runId, data };
     // A WaymarkEvent<T> is one member of the union, which TypeScript can't see for an open T.
     const event = told as unknown as AnyEvent;
@@ -133,11 +173,93 @@ export class EventBus implements EventSink {
   }
 }
 
+/** Events that tell of a graph or its data as a whole, and not of one of its nodes. */
+const ofGraph = /^(graph|state|edge|checkpoint)\./;
+
+/**
+ * The bus of a graph that runs inside a node: each event reaches those who listen to the graph itself and those
+ * who listen to the one around it, whoever listens to both once.
+ */
+export class NestedBus extends EventBus {
+  override readonly path: readonly string[];
+  readonly #own: EventBus;
+  readonly #outer: EventBus;
+  readonly #rootRunId: string;
+
+  /** @param node - the node of the outer graph, which runs in `outerRunId`. */
+  constructor(own: EventBus, outer: EventBus, node: string, outerRunId: string) {
+    super();
+    this.path = Object.freeze([...outer.path, node]);
+    this.#own = own;
+    this.#outer = outer;
+    this.#rootRunId = outer.rootOf(outerRunId);
+  }
+
+  override on<T extends EventType | "*">(type: T, handler: EventHandler<T>): void {
+    this.#own.on(type, handler);
+  }
+
+  override off<T extends EventType | "*">(type: T, handler: EventHandler<T>): void {
+    this.#own.off(type, handler);
+  }
+
+  override get active(): boolean {
+    return this.#own.active || this.#outer.active;
+  }
+
+  override rootOf(): string {
+    return this.#rootRunId;
+  }
+
+  override listens(type: EventType): boolean {
+    return this.#own.listens(type) || this.#outer.listens(type);
+  }
+
+  override has(handler: unknown, type: string): boolean {
+    return this.#own.has(handler, type) || this.#outer.has(handler, type);
+  }
+
+  override deliver(event: AnyEvent, except?: Listeners): void {
+    this.#own.deliver(event, except);
+    this.#outer.deliver(event, except === undefined ? this.#own : anyOf(this.#own, except));
+  }
+
+  override emit<T extends EventType>(
+    type: T,
+    source: string,
+    runId: string,
+    data: EventMap[T],
+    timestamp = isoNow(),
+  ): void {
+    if (!this.listens(type)) {
+      unheard(type, runId, data);
+      return;
+    }
+    // A package may emit an event without fields.
+    const { node } = Object(data) as { readonly node?: unknown };
+    const isNodes = typeof node === "string" && node !== "" && !ofGraph.test(type);
+    const path = isNodes ? Object.freeze([...this.path, node]) : this.path;
+    const event = { type, timestamp, source, runId, path, rootRunId: this.#rootRunId, data };
+    this.deliver(event as unknown as AnyEvent);
+  }
+}
+
+function anyOf(first: Listeners, second: Listeners): Listeners {
+  return { has: (handler, type) => first.has(handler, type) || second.has(handler, type) };
+}
+
+/** Nobody listens to an event; a warning is printed then. */
+function unheard<T extends EventType>(type: T, runId: string, data: EventMap[T]): void {
+  if (type === "checkpoint.warning") printWarning(runId, data as EventMap["checkpoint.warning"]);
+}
+
 /** A listener that never throws: its first failure is printed, the rest are dropped. */
 export function guard<A extends readonly unknown[]>(
   type: string,
   handler: (...args: A) => unknown,
 ): (...args: A) => void {
+  // Nobody waits for a listener, so that it may wait for the run that calls it.
+  const call = aside(handler);
   let reported = false;
   const report = (error: unknown): void => {
     if (reported) return;
@@ -146,7 +268,7 @@ export function guard<A extends readonly unknown[]>(
   };
   return (...args) => {
     try {
-      const result = handler(...args);
+      const result = call(...args);
       if (result instanceof Promise) result.catch(report);
     } catch (error) {
       report(error);
@@ -165,9 +287,18 @@ export function isObserver(value: unknown): value is Observer {
   );
 }
 
-/** Adds an observer to a bus. */
+const handlers = new WeakMap<EventObserver, EventHandler<"*">>();
+
+/** Adds an observer to a bus. It is the same listener on every bus, so that buses can tell. */
 export function observe(bus: EventBus, observer: Observer): void {
-  bus.on("*", typeof observer === "function" ? observer : (event) => observer.onEvent(event));
+  if (typeof observer === "function") {
+    bus.on("*", observer);
+    return;
+  }
+  const known = handlers.get(observer);
+  const handler: EventHandler<"*"> = known ?? ((event) => observer.onEvent(event));
+  handlers.set(observer, handler);
+  bus.on("*", handler);
 }
 
 /** One sink that tells two. */

@@ -1,16 +1,17 @@
 /**
- * A typed state graph whose state is its own checkpoint, so any run can stop anywhere and go on.
+ * A typed state graph whose state is its own checkpoint, so any run can stop anywhere and continue.
  *
  * @packageDocumentation
  */
-export type { Migration, MigrationMethod, Migrations } from "./checkpoint/migration.js";
+
+export type { Migration, Migrations } from "./checkpoint/migration.js";
 export type {
-  Checkpoint,
   CheckpointAt,
   CheckpointStore,
   Claim,
-  ClaimOptions,
+  ClaimHolder,
   ExportedCheckpoint,
+  Finding,
   HistoryEntry,
   Retention,
   RunFilter,
@@ -25,124 +26,110 @@ export {
   CheckpointSaveError,
   ConfigError,
   type ErrorCode,
-  type ErrorState,
   type ErrorWithCode,
   ExecutionError,
-  type ExecutionErrorCode,
-  type ExecutionErrorOptions,
   FatalError,
   GraphError,
-  type GraphErrorCode,
   isWaymarkError,
   MigrationError,
-  type NodeErrorCode,
+  PauseTimeoutError,
   RetryableError,
+  SchemaError,
+  type SchemaIssue,
   SerializationError,
   WaymarkError,
 } from "./errors.js";
-export type {
-  AtNode,
-  Audit,
-  CheckpointDeleteData,
-  CheckpointErrorData,
-  CheckpointLoadData,
-  CheckpointResumeData,
-  CheckpointSaveData,
-  CycleData,
-  DecisionData,
-  EdgeData,
-  EdgeEvaluateData,
-  EventMap,
-  GraphCompleteData,
-  GraphFailData,
-  GraphPauseData,
-  GraphStartData,
-  ItemCompleteData,
-  ItemData,
-  ItemsCompleteData,
-  ItemsData,
-  KeyData,
-  KeysData,
-  MismatchData,
-  NodeCompleteData,
-  NodeRetryData,
-  ParallelCompleteData,
-  ParallelStartData,
-  ProgressData,
-  QuarantineData,
-  RouteExecuteData,
-  RouteSelectData,
-} from "./event-map.js";
+export type * as EventData from "./event-data.js";
+export type { EventMap } from "./event-map.js";
 export type {
   AnyEvent,
   EventHandler,
-  EventObserver,
   EventType,
   Observer,
   WaymarkEvent,
 } from "./events.js";
-export type {
-  LedgerWriter,
-  NodeContext,
-  NodeFunction,
-  NodeResult,
-  ProgressPart,
+export type { GraphTopology } from "./graph/description.js";
+export {
+  END,
+  type End,
+  type LedgerWriter,
+  type NodeContext,
+  type NodeFunction,
+  type NodeResult,
 } from "./graph/node.js";
-export { type Pause, type PauseAfterOptions, type PauseOptions, pause } from "./graph/pause.js";
+export {
+  type Pause,
+  type PauseOptions,
+  pause,
+} from "./graph/pause.js";
 export {
   type ChainOptions,
   type ChainStep,
   chain,
 } from "./nodes/chain.js";
-export { type DagOptions, type DagTask, type DagTasks, dag } from "./nodes/dag.js";
-export { ChainError, type ItemError, ParallelError, RouteError } from "./nodes/errors.js";
+export {
+  type DagOptions,
+  type DagTask,
+  type DagTasks,
+  dag,
+} from "./nodes/dag.js";
+export { ChainError, ParallelError, RouteError } from "./nodes/errors.js";
+export { map } from "./nodes/map.js";
 export { type ParallelOptions, type ParallelWorker, parallel } from "./nodes/parallel.js";
-export { type RouteHandler, route } from "./nodes/route.js";
-export type { Change, ItemContext, Items } from "./nodes/scope.js";
-export { type SubgraphOptions, subgraph } from "./nodes/subgraph.js";
+export { route } from "./nodes/route.js";
+export type { Saves } from "./nodes/saves.js";
+export type { ItemContext } from "./nodes/scope.js";
+export { subgraph } from "./nodes/subgraph.js";
 export { type ConsoleObserverOptions, consoleObserver } from "./observers/console.js";
 export { getObserver, noopObserver, registerObserver } from "./observers/registry.js";
-export type { RecoverableGraph, RunRecovery } from "./recovery/recover-run.js";
+export type { RunRecovery } from "./recovery/recover-run.js";
 export { type RecoverOptions, recoverRuns } from "./recovery/recover-runs.js";
 export type { NodeOptions, RetryPolicy } from "./run/attempts.js";
-export type { Breakpoints, CheckpointConfig, GraphConfig, ObserverConfig } from "./run/config.js";
-export type { SchemaIssue, SchemaPathSegment, SchemaResult, StandardSchema } from "./run/schema.js";
-export { type ExecuteOptions, type ResumeOptions, StateGraph } from "./run/state-graph.js";
+export type {
+  Breakpoints,
+  CheckpointConfig,
+  GraphConfig,
+} from "./run/config.js";
+export type { RunHandle, RunState } from "./run/handle.js";
+export type { MissingNodes } from "./run/standing.js";
+export {
+  type ExecuteOptions,
+  type ResumeOptions,
+  StateGraph,
+} from "./run/state-graph.js";
 export {
   afterNodes,
   everyMs,
   onError,
   onMemoryPressure,
   type Trigger,
-  type TriggerInput,
-  type TriggerState,
   when,
   whenConfidenceBelow,
   whenConfidenceCrosses,
 } from "./run/triggers.js";
-export type { RecoveryJSON, StateJSON, UnfinishedJSON } from "./state/json.js";
-export type { Agent, Decision, Origin, Output } from "./state/ledger/entries.js";
-export type { Usage, UsageTotals } from "./state/ledger/usage.js";
-export {
-  Ledger,
-  type LedgerDropped,
-  type LedgerJSON,
-  type LedgerLimits,
-} from "./state/ledger.js";
+export type { ValuesEvent } from "./run/values.js";
+export type { Draft, Immutable } from "./state/immutable.js";
+export type { StateJSON } from "./state/json.js";
+export type {
+  Agent,
+  Decision,
+} from "./state/ledger/entries.js";
+export type { UsageTotals } from "./state/ledger/usage.js";
+export { Ledger } from "./state/ledger.js";
 export { always, and, keyEquals, keyExists, not, or, type Predicate } from "./state/predicates.js";
 export type {
-  GraphIdentity,
-  ParentLink,
+  Metadata,
   PauseRequest,
   RunError,
   RunStatus,
-  Saved,
-  Visits,
 } from "./state/record.js";
+export { append, max, type Reducers, sum, union } from "./state/reducers.js";
+export type { StandardSchema } from "./state/schema.js";
 export { type Patch, State, type StateOptions } from "./state/state.js";
-export { MemoryStore, type MemoryStoreOptions } from "./stores/memory.js";
+export type { StepRecord } from "./state/steps.js";
+export { MemoryStore } from "./stores/memory.js";
 export {
-  type CheckpointStoreFactory,
   getCheckpointStore,
   registerCheckpointStore,
 } from "./stores/registry.js";
+export type { Usage, UsageCall } from "./usage.js";

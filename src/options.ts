@@ -3,18 +3,17 @@ import { ConfigError, show } from "./errors.js";
 /** Checks one option; throws a ConfigError that names it. */
 export type Check = (name: string, value: unknown) => void;
 
-/** A check that says what it wants when `accepts` says no. */
-export function check(wants: string, accepts: (value: unknown) => boolean): Check {
+/** A check whose error says what the value must be, when `accepts` says no. */
+export function check(expected: string, accepts: (value: unknown) => boolean): Check {
   return (name, value) => {
-    if (!accepts(value)) throw new ConfigError(name, `wants ${wants}, got ${show(value)}`);
+    if (!accepts(value)) throw new ConfigError(name, `must be ${expected}; got ${show(value)}`);
   };
 }
 
-/** A whole number from `min` up; `Infinity` only where it is said. */
+/** An integer of at least `min`; `Infinity` only if `orInfinity` is set. */
 export function integer(min: number, orInfinity = false): Check {
-  const wants = `a whole number from ${min} up${orInfinity ? ", or Infinity" : ""}`;
   return check(
-    wants,
+    `an integer ≥ ${min}${orInfinity ? " or Infinity" : ""}`,
     (value) =>
       (Number.isSafeInteger(value) || (orInfinity && value === Number.POSITIVE_INFINITY)) &&
       Number(value) >= min,
@@ -23,8 +22,8 @@ export function integer(min: number, orInfinity = false): Check {
 
 /** One of the given strings. */
 export function oneOf(...choices: readonly string[]): Check {
-  const wants = choices.map((choice) => JSON.stringify(choice)).join(" or ");
-  return check(wants, (value) => typeof value === "string" && choices.includes(value));
+  const expected = choices.map((choice) => JSON.stringify(choice)).join(" or ");
+  return check(expected, (value) => typeof value === "string" && choices.includes(value));
 }
 
 /** `true` or `false`. */
@@ -32,13 +31,13 @@ export const flag: Check = check("true or false", (value) => typeof value === "b
 
 /** A string of at least one character. */
 export const text: Check = check(
-  "a string that is not empty",
+  "a non-empty string",
   (value) => typeof value === "string" && value !== "",
 );
 
 /** How long something may take. */
 export const duration: Check = check(
-  "a number of milliseconds from 0 up",
+  "a number of milliseconds ≥ 0",
   (value) => typeof value === "number" && value >= 0,
 );
 
@@ -57,7 +56,7 @@ export function checkOptions(
   // A Map and a Promise have no fields: all that was meant to be in them would be left at its default.
   const isOther = Array.isArray(options) || options instanceof Map || options instanceof Promise;
   if (typeof options !== "object" || options === null || isOther) {
-    throw new ConfigError(owner, `wants an object of options, got ${show(options)}`);
+    throw new ConfigError(owner, `must be an object of options; got ${show(options)}`);
   }
   for (const [name, value] of Object.entries(options)) {
     const checkOne = Object.hasOwn(checks, name) ? checks[name] : undefined;

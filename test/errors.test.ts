@@ -48,7 +48,7 @@ const errors: readonly (readonly [string, ErrorCode, WaymarkError, string, objec
   [
     "CheckpointNotFoundError",
     "CHECKPOINT_NOT_FOUND",
-    new CheckpointNotFoundError("run-1", "at step 3"),
+    new CheckpointNotFoundError("run-1", { step: 3 }),
     'run "run-1" has no checkpoint at step 3 in this store',
     { runId: "run-1" },
   ],

@@ -167,7 +167,7 @@ describe("a listener", () => {
   test.each<[unknown]>([[undefined], [null], [{ onEvent() {} }], ["log"]])(
     "may not be %o",
     (handler) => {
-      const wanted = configError("handler", "wants a function, got ");
+      const wanted = configError("handler", "must be a function; got ");
       expect(() => new EventBus().on("*", handler as never)).toThrow(wanted);
       expect(() => new StateGraph().on("node.start", handler as never)).toThrow(wanted);
     },

@@ -3,6 +3,7 @@ import { runInNewContext } from "node:vm";
 import {
   type AnyEvent,
   type CheckpointStore,
+  type Claim,
   type EventType,
   ExecutionError,
   type GraphConfig,
@@ -31,7 +32,7 @@ export const mark: NodeFunction<Trail> = (state, { node }) => ({
 /** A graph whose nodes run one after the other, each a `mark` unless another function is given for it. */
 export function linear(
   names: readonly string[],
-  config: GraphConfig = {},
+  config: GraphConfig<Trail> = {},
   nodes: Readonly<Record<string, NodeFunction<Trail>>> = {},
 ): StateGraph<Trail, string> {
   const graph = new StateGraph<Trail, string>(config);
@@ -41,7 +42,7 @@ export function linear(
 }
 
 /** A graph in which `tick` runs `rounds` times before `done`. */
-export function cycle(rounds: number, config: GraphConfig = {}): StateGraph<Trail, string> {
+export function cycle(rounds: number, config: GraphConfig<Trail> = {}): StateGraph<Trail, string> {
   return new StateGraph<Trail, string>(config)
     .addNode("tick", mark)
     .addNode("done", mark)
@@ -51,8 +52,9 @@ export function cycle(rounds: number, config: GraphConfig = {}): StateGraph<Trai
     .setExitPoint("done");
 }
 
-/** A memory store that remembers each acknowledged save, and can be made to fail or to wait. */
+/** A memory store that remembers each acknowledged save, and can be made to fail, to wait or to lose its writers. */
 export class RecordingStore extends MemoryStore {
+  #claims: Claim[] = [];
   /** What was saved, in order. */
   readonly saved: State<Trail>[] = [];
   /** Called before each save; what it throws, the save throws. */
@@ -73,6 +75,17 @@ export class RecordingStore extends MemoryStore {
     return saved;
   }
 
+  override async claim(runId: string): Promise<Claim | undefined> {
+    const claim = await super.claim(runId);
+    if (claim !== undefined) this.#claims.push(claim);
+    return claim;
+  }
+
+  /** The processes that work on runs have died: their claims end, though what they left may still move here. */
+  async forgetClaims(): Promise<void> {
+    for (const claim of this.#claims.splice(0)) await claim.release();
+  }
+
   /** Each save as `reason:node@step`. */
   get log(): string[] {
     return this.saved.map(
@@ -85,7 +98,7 @@ export class RecordingStore extends MemoryStore {
 export async function stoppedRun(
   names: readonly string[],
   node: string,
-  config: GraphConfig = {},
+  config: GraphConfig<Trail> = {},
 ): Promise<RecordingStore> {
   const store = new RecordingStore();
   const fails: NodeFunction<Trail> = () => {

@@ -10,6 +10,15 @@ export function configError(option: string, message: string | RegExp = ""): unkn
   });
 }
 
+/** Matches a SchemaError of what was checked, whose message says this. */
+export function schemaError(name: string, message: string): unknown {
+  return expect.objectContaining({
+    name: "SchemaError",
+    code: "SCHEMA",
+    message: expect.stringContaining(`${name} does not fit its schema: ${message}`),
+  });
+}
+
 /** Matches a SerializationError at this path, whose message says this. */
 export function serializationError(path: string, message: string | RegExp = ""): unknown {
   return expect.objectContaining({

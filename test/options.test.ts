@@ -19,14 +19,14 @@ test.each<[string, Check, unknown[], unknown[], string]>([
     integer(2),
     [2, 3, 2 ** 53 - 1],
     [1, 2.5, "2", Number.NaN, infinity, 2 ** 53, null, 2n],
-    "a whole number from 2 up",
+    "an integer ≥ 2",
   ],
   [
     "integer(0, true)",
     integer(0, true),
     [0, infinity],
     [-1, -infinity, "Infinity", true],
-    "a whole number from 0 up, or Infinity",
+    "an integer ≥ 0 or Infinity",
   ],
   [
     "oneOf",
@@ -36,7 +36,7 @@ test.each<[string, Check, unknown[], unknown[], string]>([
     '"warn" or "error"',
   ],
   ["flag", flag, [true, false], ["true", 0, null], "true or false"],
-  ["text", text, ["x", " "], ["", 1, null, ["x"]], "a string that is not empty"],
+  ["text", text, ["x", " "], ["", 1, null, ["x"]], "a non-empty string"],
   ["callable", callable, [() => {}, class {}], ["x", {}, null], "a function"],
   [
     "check",
@@ -45,13 +45,13 @@ test.each<[string, Check, unknown[], unknown[], string]>([
     [1],
     "an even number",
   ],
-])("%s takes what it wants and names what it got", (_, one, good, bad, wants) => {
+])("%s takes what fits and names what it got", (_, one, good, bad, wants) => {
   for (const value of good) expect(() => one("config.x", value)).not.toThrow();
   for (const value of bad) {
     expect(() => one("config.x", value)).toThrow(
-      configError("config.x", /^config\.x wants .*, got ./),
+      configError("config.x", /^config\.x must be .*; got ./),
     );
-    expect(() => one("config.x", value)).toThrow(`config.x wants ${wants}, got `);
+    expect(() => one("config.x", value)).toThrow(`config.x must be ${wants}; got `);
   }
 });
 
@@ -66,7 +66,7 @@ describe("checkOptions", () => {
 
   test("names an option that is wrong by its whole path", () => {
     expect(() => checkOptions("config", { interval: -1 }, checks)).toThrow(
-      configError("config.interval", "^config.interval wants a whole number from 0 up, got -1$"),
+      configError("config.interval", "^config.interval must be an integer ≥ 0; got -1$"),
     );
     const nested = {
       checkpoint: (name: string, value: unknown) => checkOptions(name, value, checks),
@@ -96,7 +96,7 @@ describe("checkOptions", () => {
     [Promise.resolve()],
   ])("refuses %o", (options) => {
     expect(() => checkOptions("config", options, checks)).toThrow(
-      configError("config", "^config wants an object of options, got "),
+      configError("config", "^config must be an object of options; got "),
     );
   });
 });

@@ -25,7 +25,12 @@ export const pages = [
   "checkpoints-and-stores",
   "crash-safety",
   "schema-changes",
+  "changing-graphs",
+  "metadata-and-phases",
   "pauses-and-people",
+  "agents",
+  "streaming",
+  "streaming",
   "parallel-and-dags",
   "observability",
   "many-machines",
@@ -36,6 +41,7 @@ export const pages = [
   "coming-from-go",
   "comparison",
   "performance",
+  "reference",
   "troubleshooting",
 ];
 
@@ -43,16 +49,16 @@ export const pages = [
 const words = [
   ["Errors", /^src\/(errors(\/.*)?|nodes\/errors)\.ts$/],
   ["Predicates", /^src\/state\/predicates\.ts$/],
-  ["Ledger", /^src\/state\/ledger/],
+  ["Pauses", /^src\/(graph\/pause|state\/schema)\.ts$/],
+  ["Ledger", /^src\/(state\/ledger|usage)/],
   ["State", /^src\/state\//],
   ["Triggers", /^src\/run\/triggers\.ts$/],
-  ["Pauses", /^src\/(graph\/pause|run\/(pauses|schema))\.ts$/],
   ["StateGraph", /^src\/(graph|run)\//],
   ["Node factories", /^src\/nodes\//],
   ["Migrations", /^src\/checkpoint\/migration\.ts$/],
   ["Checkpoints and stores", /^src\/(checkpoint|stores)\//],
   ["Recovery", /^src\/recovery\//],
-  ["Events and observers", /^src\/(events|event-map|observers\/.*)\.ts$/],
+  ["Events and observers", /^src\/(events|event-(map|data)|audit|observers\/.*)\.ts$/],
 ];
 
 /** The entry points of the package by their source files. */

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import v8 from "node:v8";
+import { fromSource } from "../from-source.mjs";
 import { conversation } from "../messages.mjs";
 
 const kinds = { json, hashed, v8: structured, langgraph, waymark, document: documented };
@@ -83,16 +84,21 @@ async function waymark(data) {
   };
 }
 
+/** A record of the format that all stores write, built from the source: no entry point exports it. */
 async function documented(data, { encrypt = false, ...rest }) {
-  const { State } = await import("../../dist/index.js");
-  const { DocumentCodec } = await import("../../dist/codecs/index.js");
+  const { RecordCodec, State, verifyRecord } = await fromSource(`
+    export { RecordCodec, verifyRecord } from "./checkpoint/records/codec.js";
+    export { State } from "./state/state.js";
+  `);
   const keys = encrypt ? { encrypt: { current: "k", keys: { k: randomBytes(32) } } } : {};
-  const codec = new DocumentCodec({ ...rest, ...keys });
+  const codec = new RecordCodec({ ...rest, ...keys }, 1);
   const state = saved(State, data);
-  const bytes = await codec.encode(state, "");
-  const expected = { runId: "bench", sequence: 1 };
+  const { checkpointId, sequence, savedAt } = state;
+  const place = { sequence, checkpointId, savedAt, parentId: "", previous: "", keep: 5 };
+  const { record } = await codec.encode(state, place, undefined);
+  const stored = { sequence, ...record };
   return {
-    encode: () => codec.encode(state, ""),
-    decode: () => codec.decode(bytes, "bench", expected),
+    encode: () => codec.encode(state, place, undefined),
+    decode: () => codec.decode([verifyRecord(stored, "bench", "bench")], "bench"),
   };
 }

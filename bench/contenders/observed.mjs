@@ -27,7 +27,7 @@ const makers = {
 };
 
 /**
- * One node that counts, told to observers. Each step is six events.
+ * One node that counts, with observers. Each step is six events.
  * @param {number} steps
  * @param {{ observers: readonly (keyof typeof makers)[] }} options
  */

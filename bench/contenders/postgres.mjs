@@ -1,5 +1,6 @@
 import pg from "pg";
 import { cycle } from "../cycle.mjs";
+import { fillRuns } from "../cycle-in-store.mjs";
 import { conversation } from "../messages.mjs";
 import { entry } from "../waymark.mjs";
 
@@ -18,7 +19,7 @@ let filled;
 export async function prepare({ url, what = "save", ...options }) {
   pool ??= new pg.Pool({ connectionString: url, max: 10 });
   if (what !== "save") {
-    filled ??= await fill(options);
+    filled ??= await fill({ what, ...options });
     return;
   }
   await store?.close();
@@ -35,9 +36,9 @@ export async function prepare({ url, what = "save", ...options }) {
  * @param {string} options.url the server
  * @param {number} options.kilobytes the size of a state
  * @param {number} [options.runs] how many runs at once
- * @param {"save" | "load" | "history"} [options.what]
+ * @param {"save" | "load" | "history" | "runs"} [options.what]
  * @param {number} [options.keep] how many checkpoints the run that is read keeps
- * @param {number} [options.saved] how many steps it has
+ * @param {number} [options.saved] how many steps it has, or how many runs there are
  */
 export async function run(steps, { kilobytes, runs = 1, what = "save" }) {
   if (what === "save") {
@@ -49,15 +50,20 @@ export async function run(steps, { kilobytes, runs = 1, what = "save" }) {
   }
   const { graph, kept } = filled;
   for (let step = 0; step < steps; step++) {
-    if (what === "load") graph.toMermaid({ state: await store.load(runId) });
+    if (what === "load") graph.nextNode(await store.load(runId));
+    else if (what === "runs") await store.runs({ limit: 50 });
     else if ((await store.history(runId)).length !== kept) throw new Error("history is short");
   }
   return steps;
 }
 
-/** A run of so many steps. */
-async function fill({ kilobytes, saved, keep = 5 }) {
+/** A run of so many steps, or so many runs. */
+async function fill({ kilobytes, saved, what, keep = 5 }) {
   store = new PostgresStore({ client: pool, schema, keep });
+  if (what === "runs") {
+    await fillRuns(store, saved, kilobytes);
+    return {};
+  }
   await cycle(store, saved, keep).execute(State.create(conversation(kilobytes), { runId }));
   const kept = (await store.history(runId)).length;
   return { graph: cycle(store, saved), kept };

@@ -5,8 +5,9 @@ import { startPostgres } from "../postgres-server.mjs";
 import { isBuilt } from "../waymark.mjs";
 
 export const name = "postgres";
-export const title = "P7, P14: checkpoints in Postgres";
+export const title = "P7, P9, P14: checkpoints in Postgres";
 
+const fenced = "one statement that is fence and write";
 const floor = "INSERT of the change, prepared";
 const ours = "waymark, PostgresStore";
 const langgraph = "LangGraph.js PostgresSaver";
@@ -18,7 +19,9 @@ export async function run() {
     const tables = [];
     for (const kilobytes of [1, 10, 100]) tables.push(await alone(url, kilobytes));
     for (const kilobytes of [1, 10, 100]) tables.push(await together(url, kilobytes));
-    if (isBuilt) tables.push(await load(url), await history(url), ...(await bounds(url)));
+    if (isBuilt) {
+      tables.push(await load(url), await history(url), await page(url), ...(await bounds(url)));
+    }
     return tables;
   } finally {
     await stop();
@@ -35,7 +38,16 @@ function alone(url, kilobytes) {
     rounds: 5,
     warmUp: 1,
     contenders: [
-      { name: floor, role: "floor", ...microsPerStep("raw-postgres", steps, { url, kilobytes }) },
+      {
+        name: fenced,
+        role: "floor",
+        ...microsPerStep("raw-postgres", steps, { url, kilobytes, fenced: true }),
+      },
+      {
+        name: floor,
+        role: "reference",
+        ...microsPerStep("raw-postgres", steps, { url, kilobytes }),
+      },
       {
         name: "INSERT of all of it, prepared",
         role: "reference",
@@ -96,12 +108,21 @@ function peers(url, options, steps) {
 
 function load(url) {
   const options = { url, kilobytes: 10, what: "load", saved: 1000 };
+  const raw = "SELECT and JSON.parse";
   return compare({
     title: "load a state of 10 KB and find the next node, after 1,000 steps",
     unit: "µs",
     rounds: 3,
     warmUp: 1,
-    contenders: [{ name: ours, role: "ours", ...microsPerStep("postgres", 50, options) }],
+    contenders: [
+      { name: raw, role: "floor", ...microsPerStep("raw-postgres", 50, options) },
+      {
+        name: ours,
+        role: "ours",
+        ...microsPerStep("postgres", 50, options),
+        goals: [{ id: "P9", times: raw, atMost: 3 }],
+      },
+    ],
   });
 }
 
@@ -123,6 +144,24 @@ function history(url) {
   });
 }
 
+function page(url) {
+  const options = { url, kilobytes: 1, what: "runs", saved: 100_000 };
+  return compare({
+    title: "a page of 50 out of 100,000 runs",
+    unit: "µs",
+    rounds: 3,
+    warmUp: 1,
+    contenders: [
+      {
+        name: ours,
+        role: "ours",
+        ...microsPerStep("postgres", 20, options),
+        goals: [{ id: "P14", atMost: 10_000 }],
+      },
+    ],
+  });
+}
+
 async function bounds(url) {
   const { p95, kilobytes, resume } = await postgresBounds(url);
   const table = (titled, unit, value, atMost) =>
@@ -136,8 +175,8 @@ async function bounds(url) {
       ],
     });
   return [
-    await table("a save while 1,000 runs go on, 95 of 100 are faster", "ms", p95, 50),
-    await table("a checkpoint of a state of 10 KB, 95 of 100 are smaller", "KB", kilobytes, 100),
-    await table("to go on with a run", "ms", resume, 100),
+    await table("a save while 1,000 runs are under way, 95th percentile", "ms", p95, 50),
+    await table("a checkpoint of a state of 10 KB, 95th percentile", "KB", kilobytes, 100),
+    await table("a resume", "ms", resume, 100),
   ];
 }

@@ -10,8 +10,8 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isWaymarkError, pause, State, StateGraph } from "waymark";
-import { DocumentCodec, type EncryptOptions } from "waymark/codecs";
+import { type ExportedCheckpoint, isWaymarkError, pause, State, StateGraph } from "waymark";
+import type { EncryptOptions } from "waymark/codecs";
 import { FileStore } from "waymark/stores/file";
 
 interface Patient {
@@ -40,13 +40,14 @@ const graphWith = (store: FileStore) =>
 async function keysOnDisk(title: string): Promise<string[]> {
   console.log(title);
   const keys: string[] = [];
-  for (const runId of (await readdir(root)).sort()) {
+  const runIds = (await readdir(root)).filter((name) => !name.startsWith("."));
+  for (const runId of runIds.sort()) {
     const files = (await readdir(join(root, runId))).filter((name) => name.endsWith(".json"));
     for (const file of files.sort()) {
       const bytes = await readFile(join(root, runId, file));
       // With a space: three letters may stand in what is encrypted by chance.
       assert.ok(!bytes.includes("Ada King") && !bytes.includes("scurvy"), "nothing can be read");
-      const key = DocumentCodec.header(bytes)?.codec?.key ?? "none";
+      const key = JSON.parse(bytes.toString()).header.codec?.key ?? "none";
       keys.push(key);
       console.log(`  ${runId}/${file}  ${key}`);
     }
@@ -65,15 +66,17 @@ try {
   const both = storeWith({ current: "2030", keys: { "2029": oldKey, "2030": newKey } });
   const final = await graphWith(both).resume("ada", { input: { diagnosis: "scurvy" } });
   assert.equal(final.data.diagnosis, "scurvy");
-  await keysOnDisk('With a second key, after "ada" went on');
+  await keysOnDisk('With a second key, after "ada" was resumed');
 
-  // Runs that nobody goes on with: saved again until no checkpoint is left that needs the old key.
+  // Runs that nobody resumes are taken out and put back, until no checkpoint needs the old key.
   for (const runId of await both.list()) {
-    let state = await both.load<Patient>(runId);
-    for (let count = 0; count < 2; count++) state = await state.checkpoint(both);
+    const checkpoints: ExportedCheckpoint[] = [];
+    for await (const checkpoint of both.export(runId)) checkpoints.push(checkpoint);
+    await both.delete(runId);
+    await both.import(checkpoints);
   }
   await both.close();
-  assert.deepEqual(new Set(await keysOnDisk("After all were saved again")), new Set(["2030"]));
+  assert.deepEqual(new Set(await keysOnDisk("After all were written anew")), new Set(["2030"]));
 
   const after = storeWith({ current: "2030", keys: { "2030": newKey } });
   const bob = await graphWith(after).resume("bob", { input: { diagnosis: "none" } });

@@ -122,7 +122,7 @@ graph
   .on("parallel.start", ({ data }) => {
     worked.push(`${data.total - data.completed} of ${data.total}`);
     const before = data.completed > 0 ? ` (${data.completed} of ${data.total} were done)` : "";
-    console.log(`  layer ${data.node}${before}`);
+    console.log(`  ${data.node}${before}`);
   })
   .on("parallel.complete", ({ data }) => {
     if (data.error !== undefined) console.log(`    failed: ${data.error}`);

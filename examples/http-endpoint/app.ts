@@ -21,7 +21,7 @@ export function reportApp(store: FileStore): Hono {
 
   app.post("/runs", async (context) => {
     const { topic } = await context.req.json<{ topic?: unknown }>();
-    if (typeof topic !== "string") return context.json({ error: "topic wants a string" }, 400);
+    if (typeof topic !== "string") return context.json({ error: "topic must be a string" }, 400);
     const state = State.create<Report>({ topic, chapters: [], approved: false });
     await background.begin(state.runId, (signal) => graph.execute(state, { signal }));
     return show(context, state.runId, 202);
@@ -55,7 +55,8 @@ export function reportApp(store: FileStore): Hono {
   });
 
   app.onError((error, context) => {
-    const isBad = isWaymarkError(error, "CONFIG") || error instanceof SyntaxError;
+    const isRefused = isWaymarkError(error, "CONFIG") || isWaymarkError(error, "SCHEMA");
+    const isBad = isRefused || error instanceof SyntaxError;
     const isMissing = isWaymarkError(error, "CHECKPOINT_NOT_FOUND");
     const isTaken = isWaymarkError(error, "CHECKPOINT_CONFLICT");
     const code = isBad ? 400 : isMissing ? 404 : isTaken ? 409 : 500;

@@ -7,7 +7,7 @@ interface Running {
   readonly stopped: Promise<unknown>;
 }
 
-/** Lets runs of a graph go on while requests are answered. */
+/** Keeps runs of a graph going while requests are answered. */
 export class Background<D extends object, N extends string> {
   readonly #graph: StateGraph<D, N>;
   readonly #running = new Map<string, Running>();

@@ -14,10 +14,12 @@ export const CHAPTERS = 12;
 /** What an answer must be. A schema of zod or valibot will do as well. */
 const approval: StandardSchema = {
   "~standard": {
+    version: 1,
+    vendor: "example",
     validate: (value) =>
       typeof (value as Partial<Report> | null)?.approved === "boolean"
         ? { value: { approved: (value as Report).approved } }
-        : { issues: [{ message: 'wants { "approved": true } or false' }] },
+        : { issues: [{ message: 'must be { "approved": true } or false' }] },
   },
 };
 

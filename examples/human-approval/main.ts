@@ -6,7 +6,7 @@
  *   npx tsx examples/human-approval/main.ts                         all of it, one after the other
  *   npx tsx examples/human-approval/main.ts request FOLDER ID EUR   asks for money
  *   npx tsx examples/human-approval/main.ts waiting FOLDER          lists what waits for an answer
- *   npx tsx examples/human-approval/main.ts answer FOLDER ID yes    answers, and the run goes on
+ *   npx tsx examples/human-approval/main.ts answer FOLDER ID yes    answers, and the run continues
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -33,7 +33,7 @@ const commands: Readonly<Record<string, () => Promise<void>>> = {
     try {
       tell(await purchaseGraph(store).resume(id, { input: value }));
     } catch (error) {
-      if (!isWaymarkError(error, "CONFIG")) throw error;
+      if (!isWaymarkError(error, "SCHEMA")) throw error;
       console.log(`  ${id}: refused, ${error.message}`);
       process.exitCode = 2;
     }
@@ -70,7 +70,7 @@ async function story(): Promise<void> {
     assert.match(run("request", root, "laptop", "1800"), /laptop: paused, .*Buy for 1800 EUR\?/);
     assert.match(run("request", root, "sauna", "9000"), /sauna: paused/);
     assert.match(run("waiting", root), /sauna: paused[\s\S]*laptop: paused/);
-    assert.match(run("answer", root, "laptop", "perhaps"), /refused, .*wants yes or no/);
+    assert.match(run("answer", root, "laptop", "perhaps"), /refused, .*must be yes or no/);
     assert.match(run("answer", root, "laptop", "yes"), /completed, ordered for 1800 EUR/);
     assert.match(run("answer", root, "sauna", "no"), /completed, not ordered/);
     const left = await new FileStore({ root }).runs({ status: "paused" });

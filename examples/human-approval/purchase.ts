@@ -11,8 +11,12 @@ export interface Purchase {
 /** What an answer may be. With zod it is z.enum(["yes", "no"]): any Standard Schema will do. */
 const yesOrNo: StandardSchema = {
   "~standard": {
+    version: 1,
+    vendor: "example",
     validate: (value) =>
-      value === "yes" || value === "no" ? { value } : { issues: [{ message: "wants yes or no" }] },
+      value === "yes" || value === "no"
+        ? { value }
+        : { issues: [{ message: "must be yes or no" }] },
   },
 };
 
@@ -28,7 +32,7 @@ export function purchaseGraph(store: CheckpointStore) {
     })
     .addNode(
       "ask",
-      // The node is done with this: the answer becomes data.approval, and the run goes on behind it.
+      // The node is done with this: the answer becomes data.approval, and the run continues after it.
       (state) =>
         pause(state, {
           reason: "needs an approval",

@@ -17,7 +17,7 @@ export const killedIn = "review";
 /**
  * The graph. Each process builds its own; all they share is the folder.
  *
- * @param endless - a node that takes so long that whoever wants to kill its process is in time.
+ * @param endless - a node that takes so long that its process can be killed in time.
  */
 export function articleGraph(root: string, endless = "") {
   /** Stands for work that takes its time. */

@@ -1,6 +1,6 @@
 /**
  * A process works on a run and is killed with SIGKILL in the middle of a node. A second process,
- * which knows nothing but the folder and the run's id, goes on. Exit code 0 only if all of it held.
+ * which knows nothing but the folder and the run's id, continues it. Exit code 0 only if all of it held.
  *
  * Run it: npx tsx examples/main-job/main.ts, or npm start
  */
@@ -55,7 +55,7 @@ async function live(number: string, killIn = ""): Promise<Life> {
       line(green("+"), node, `done, saved as ${file}`);
     }
   });
-  // Both: what it has told may come in after it has ended.
+  // Both: what it has sent may arrive after it has ended.
   const [[, signal]] = await Promise.all([once(worker, "exit"), once(worker, "disconnect")]);
   return { started, saved, signal };
 }

@@ -1,4 +1,4 @@
-/** One process: starts the run, or goes on with it if it is on the disk, and tells its events. */
+/** One process: starts the run, or continues it if it is on disk, and sends its events. */
 import { State } from "waymark";
 import { type Article, articleGraph } from "./article.js";
 

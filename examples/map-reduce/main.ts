@@ -1,6 +1,6 @@
 /**
  * Counts the words of 1,000 documents, eight at a time. The process is killed with SIGKILL on the
- * way; a second one goes on. What was saved is not worked on again, and the result is right.
+ * way; a second one continues. What was saved is not worked on again, and the result is right.
  *
  * Run it: npx tsx examples/map-reduce/main.ts
  */
@@ -10,12 +10,12 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { JournalStore } from "waymark/stores/journal";
+import { SqliteStore } from "waymark/stores/sqlite";
 import { type Counts, countWords, documentAt, sum, total } from "./documents.js";
 
 const root = await mkdtemp(join(tmpdir(), "waymark-map-reduce-"));
 
-/** What a process did, as its diary tells. */
+/** What a process did, according to its diary. */
 interface Life {
   readonly signal: NodeJS.Signals | null;
   /** How many documents were done when it began. */
@@ -28,7 +28,7 @@ interface Life {
 
 async function live(number: number, killAt = 0): Promise<Life> {
   const diary = join(root, `process-${number}.txt`);
-  const args = [join(root, "store"), diary, String(killAt)];
+  const args = [join(root, "waymark.db"), diary, String(killAt)];
   const worker = fork(new URL("./worker.ts", import.meta.url), args);
   worker.on("message", (completed) => {
     if (completed === killAt) worker.kill("SIGKILL");
@@ -56,9 +56,9 @@ try {
   const again = second.done.filter((index) => first.done.includes(index));
   console.log(`  worked on twice, because the crash came before they were saved: ${again.length}`);
 
-  const final = await new JournalStore({ root: join(root, "store") }).load<{ counts: Counts }>(
-    "words-of-monday",
-  );
+  const store = new SqliteStore({ path: join(root, "waymark.db") });
+  const final = await store.load<{ counts: Counts }>("words-of-monday");
+  await store.close();
   const expected = sum(Array.from({ length: total }, (_, index) => countWords(documentAt(index))));
   console.log("Most used words");
   const ranking = Object.entries(final.data.counts).sort(([, one], [, other]) => other - one);

@@ -1,8 +1,8 @@
-/** One process: goes on with the run that a dead process left behind, or else starts it. */
+/** One process: continues the run that a dead process left behind, or else starts it. */
 import { appendFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { parallel, recoverRuns, State, StateGraph } from "waymark";
-import { JournalStore } from "waymark/stores/journal";
+import { SqliteStore } from "waymark/stores/sqlite";
 import { type Counts, countWords, documentAt, sum, total } from "./documents.js";
 
 interface Words {
@@ -11,10 +11,10 @@ interface Words {
   readonly counts: Counts;
 }
 
-const [root = "", diary = "", killAt = ""] = process.argv.slice(2);
+const [path = "", diary = "", killAt = ""] = process.argv.slice(2);
 /** Whether it is about to be killed: then it has time enough for that. */
 let isDoomed = false;
-const store = new JournalStore({ root });
+const store = new SqliteStore({ path });
 
 const graph = new StateGraph<Words>({
   name: "words",

@@ -24,7 +24,7 @@ export async function write(topic: string, pages: readonly Page[]): Promise<Answ
   return { value, usage: usageOf(pages.map(({ text }) => text).join(), value) };
 }
 
-/** Stands in for a model that reviews: it wants to read of certain things. */
+/** Stands in for a model that reviews: it looks for certain things. */
 export async function review(text: string): Promise<Answer<Review>> {
   calls.review++;
   const wanted = ["path", "graves", "animals"];

@@ -57,7 +57,7 @@ try {
 
   assert.deepEqual(final.data, { first: "Ada", last: "King Lovelace", cents: 1999n, paidAt });
   assert.deepEqual(final.visits, { accept: 1, thank: 1, send: 1 });
-  assert.equal(mismatches.length, 1, "that the graph has changed is told once");
+  assert.equal(mismatches.length, 1, "a changed graph is reported once");
   assert.ok(versions[0] === 2 && versions.at(-1) === 0, "no checkpoint was rewritten");
 } finally {
   await rm(root, { recursive: true, force: true });

@@ -7,7 +7,7 @@ export interface Order {
   readonly parcel: string;
 }
 
-/** What a worker tells the others, in the words of the order. */
+/** What a worker reports to the others about an order. */
 export type Told =
   | { readonly what: "ready" }
   /** A node has begun; a charge carries the key that makes it happen once. */

@@ -1,20 +1,23 @@
 import { ConfigError, show } from "../errors.js";
 import { type Check, callable, checkOptions, integer } from "../options.js";
 import { State } from "../state/state.js";
-import { checkKeep } from "./retention.js";
+import { checkKeep, checkKeepPerPhase } from "./retention.js";
 import type { CheckpointAt, ExportedCheckpoint, SaveOptions, StoreContext } from "./store.js";
 
 /** Refuses to save what is no State, or with options that are none. */
 export function checkSave(state: unknown, options: SaveOptions): void {
   if (!(state instanceof State))
-    throw new ConfigError("state", `wants a State, got ${show(state)}`);
+    throw new ConfigError("state", `must be a State; got ${show(state)}`);
   checkContext("options", options);
   if (options.keep !== undefined) checkKeep("keep", options.keep);
+  if (options.keepPerPhase !== undefined) checkKeepPerPhase("keepPerPhase", options.keepPerPhase);
 }
 
 const step = integer(0);
-const checkpointId: Check = (name, value) => {
-  if (typeof value !== "string") throw new ConfigError(name, `wants a string, got ${show(value)}`);
+/** Refuses what is not a checkpoint id. */
+export const checkpointId: Check = (name, value) => {
+  if (typeof value !== "string")
+    throw new ConfigError(name, `must be a string; got ${show(value)}`);
 };
 
 /** Refuses to load what is not a step or a checkpoint id. */
@@ -28,23 +31,23 @@ export function checkAt(at: CheckpointAt, context: StoreContext = {}): void {
 
 function checkContext(name: string, context: StoreContext): void {
   if (typeof context !== "object" || context === null)
-    throw new ConfigError(name, `wants an object of options, got ${show(context)}`);
+    throw new ConfigError(name, `must be an object of options; got ${show(context)}`);
   if (context.emit !== undefined) callable(`${name}.emit`, context.emit);
 }
 
-/** The checkpoints that are to be imported; what is none is refused when it comes to it. */
+/** The checkpoints to import; what is not one is refused when its turn comes. */
 export async function* checkImport(
   checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
 ): AsyncGenerator<ExportedCheckpoint> {
   const given = Object(checkpoints);
   if (!(Symbol.asyncIterator in given) && !(Symbol.iterator in given)) {
-    const problem = `wants what export gives, an iterable of checkpoints, got ${show(checkpoints)}`;
+    const problem = `must be an iterable of checkpoints, as export() gives; got ${show(checkpoints)}`;
     throw new ConfigError("checkpoints", problem);
   }
   for await (const checkpoint of checkpoints) {
     const { state, parentId } = Object(checkpoint) as Partial<ExportedCheckpoint>;
     if (!(state instanceof State) || typeof parentId !== "string") {
-      const problem = `wants each to have a state and a parentId, as export gives them, got ${show(checkpoint)}`;
+      const problem = `must each have a state and a parentId, as export() gives; got ${show(checkpoint)}`;
       throw new ConfigError("checkpoints", problem);
     }
     yield { state, parentId };

@@ -1,11 +1,14 @@
 import { ConfigError, show } from "../errors.js";
+import type { GraphTopology } from "../graph/description.js";
 import type { State } from "../state/state.js";
 import {
   type CheckpointAt,
   type CheckpointStore,
   type Claim,
+  type ClaimHolder,
   type ClaimOptions,
   type ExportedCheckpoint,
+  type Finding,
   type HistoryEntry,
   isCheckpointStore,
   type Retention,
@@ -52,7 +55,7 @@ export class DeferredStore implements CheckpointStore {
     if (isCheckpointStore(store)) return store;
     throw new ConfigError(
       `store ${show(this.#name)}`,
-      `wants a factory that makes a CheckpointStore, got ${show(store)}`,
+      `must come from a factory that makes a CheckpointStore; got ${show(store)}`,
     );
   }
 
@@ -95,6 +98,28 @@ export class DeferredStore implements CheckpointStore {
     const store = await this.ready();
     // Where nobody can claim, everybody may work.
     return store.claim === undefined ? { release: async () => {} } : store.claim(runId, options);
+  }
+
+  async find(checkpointId: string): Promise<string | undefined> {
+    const store = await this.ready();
+    return store.find === undefined ? this.#lacks("find") : store.find(checkpointId);
+  }
+
+  async holder(runId: string): Promise<ClaimHolder | undefined> {
+    return (await this.ready()).holder?.(runId);
+  }
+
+  async *verify(runId?: string): AsyncGenerator<Finding> {
+    const store = await this.ready();
+    yield* store.verify?.(runId) ?? this.#lacks("verify");
+  }
+
+  async saveTopology(topology: GraphTopology): Promise<void> {
+    await (await this.ready()).saveTopology?.(topology);
+  }
+
+  async topology(fingerprint: string): Promise<GraphTopology | undefined> {
+    return (await this.ready()).topology?.(fingerprint);
   }
 
   async *export(runId: string): AsyncGenerator<ExportedCheckpoint> {

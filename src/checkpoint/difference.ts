@@ -34,6 +34,23 @@ export function difference(before: unknown, after: unknown): Change[] {
   return changes;
 }
 
+/**
+ * The same for two records, whose own fields may come in any order: one that comes and goes, before others that
+ * stay, must not make the whole record new.
+ */
+export function recordDifference(before: object, after: object): Change[] {
+  const changes: Change[] = [];
+  const [old, now] = [before as Fields, after as Fields];
+  for (const key of Object.keys(old)) {
+    if (!Object.hasOwn(now, key)) changes.push({ op: "remove", path: [key] });
+  }
+  for (const [key, value] of Object.entries(now)) {
+    if (!Object.hasOwn(old, key)) changes.push({ op: "add", path: [key], value });
+    else collect(old[key], value, [key], changes);
+  }
+  return changes;
+}
+
 /** Where the walk is; a change gets a copy of it. */
 type Place = (string | number)[];
 

@@ -1,21 +1,42 @@
+import { isoNow } from "../clock.js";
+import { withDataCopies } from "../state/data-copies.js";
+import { progressOf, withProgress } from "../state/derive.js";
 import type { GraphIdentity } from "../state/record.js";
 import { newRunId } from "../state/run-id.js";
-import { type Patch, State } from "../state/state.js";
-import { withChainData } from "./chain-link.js";
+import { type Patch, recordOf, type State, stateOf } from "../state/state.js";
 
-/** A new run that goes on from a checkpoint, with changes merged in. Nothing of it is saved yet. */
+/** A new run that continues from a checkpoint, with changes merged in. Nothing of it is saved yet. */
 export function forked<D extends object>(
   source: State<D>,
   changes: Patch<D>,
   graph: GraphIdentity | undefined,
 ): State<D> {
-  const { runId, checkpointId, unfinished } = source;
+  const { runId, checkpointId } = source;
+  const { metadata, inherited } = recordOf(source).identity;
+  const { unfinished, ...progress } = progressOf(source);
   const change = (data: object): object => ({ ...data, ...changes });
-  const merged = State.progressed(source.merge(changes), {
-    unfinished: unfinished && withChainData(unfinished, change),
-  });
   const parent = Object.freeze({ runId, checkpointId });
-  const identity = { runId: newRunId(), parent, graph };
-  const saved = { checkpointId, sequence: 0 };
-  return State.fromFields<D>({ ...State.fields(merged), identity, saved });
+  const { data, traits } = recordOf(source.merge(changes));
+  return stateOf({
+    data,
+    traits,
+    identity: { runId: newRunId(), parent, graph, startedAt: isoNow(), metadata, inherited },
+    progress: { ...progress, unfinished: unfinished && withDataCopies(unfinished, change) },
+    saved: { checkpointId, sequence: 0, savedAt: "" },
+  });
+}
+
+/**
+ * A State that continues from before the newest one, whose sequence it has: what it does from here on is done anew,
+ * under idempotency keys of its own.
+ */
+export function rolledBack<D extends object>(state: State<D>): State<D> {
+  return withProgress(state, { rollback: state.sequence + 1 });
+}
+
+const untilResumed: ReadonlySet<string> = new Set(["fork", "rollback"]);
+
+/** Whether a run was forked or rolled back, and nobody has resumed it since. */
+export function waitsForResume({ reason }: { readonly reason: string }): boolean {
+  return untilResumed.has(reason);
 }

@@ -1,15 +1,16 @@
 import { asText, ConfigError, MigrationError, show } from "../errors.js";
-import { own } from "../state/own.js";
+import { withDataCopies } from "../state/data-copies.js";
+import { withRecord } from "../state/derive.js";
+import { freezeCopy } from "../state/freeze-copy.js";
+import { traitsOf } from "../state/json-traits.js";
 import { isPlainObject } from "../state/shape.js";
-import { State } from "../state/state.js";
-import { traitsOf } from "../state/traits.js";
-import { withChainData } from "./chain-link.js";
+import { recordOf, type State } from "../state/state.js";
 
 /** Turns data of one schema version into data of the next. It may name its own types for both. */
 export type Migration = MigrationMethod["migrate"];
 
-/** Holds {@link Migration} as a method: only of methods may the parameter be narrower than `object`. */
-export interface MigrationMethod {
+/** Holds {@link Migration} as a method: only of methods may the parameter be narrower than `object`. @inline */
+interface MigrationMethod {
   /** Gets the data of the older version, frozen, and returns that of the next. */
   migrate(data: object): object;
 }
@@ -55,8 +56,8 @@ export function migrate<D extends object>(
   version: number,
   migrations: Migrations,
 ): State<D> {
-  const fields = State.fields(state);
-  const { graph } = fields.identity;
+  const { data, identity, progress } = recordOf(state);
+  const { graph } = identity;
   if (graph === undefined || graph.version === version) return state;
   if (graph.version > version) {
     throw new MigrationError(
@@ -65,21 +66,21 @@ export function migrate<D extends object>(
       "the checkpoint is newer than this graph: run it with the newer code",
     );
   }
-  const bring = (data: object): object => {
-    let next = data;
+  const bring = (older: object): object => {
+    let next = older;
     for (let from = graph.version; from < version; from++) {
       next = step(next, from, version, migrations);
     }
     return next;
   };
-  const kept = own(bring(fields.data));
-  const unfinished = state.unfinished && withChainData(state.unfinished, bring);
-  const identity = { ...fields.identity, graph: { ...graph, version } };
-  const progress = { ...fields.progress, unfinished };
-  return State.fromFields<D>(
-    { data: kept, traits: traitsOf(kept), identity, progress, saved: fields.saved },
-    State.sinkOf(state),
-  );
+  const kept = freezeCopy(bring(data));
+  const { unfinished } = progress;
+  return withRecord(state, {
+    data: kept,
+    traits: traitsOf(kept),
+    identity: { ...identity, graph: { ...graph, version } },
+    progress: { ...progress, unfinished: unfinished && withDataCopies(unfinished, bring) },
+  });
 }
 
 function step(data: object, from: number, to: number, migrations: Migrations): object {

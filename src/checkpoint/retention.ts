@@ -1,16 +1,63 @@
 import { now } from "../clock.js";
 import { check, checkOptions, flag, integer, oneOf, text } from "../options.js";
+import { checkMetadata } from "../state/metadata.js";
 import { statuses } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
 import type { Retention, RunFilter, RunSummary } from "./store.js";
 
-/** How many checkpoints of a run a store keeps unless told otherwise. */
+/** How many completed steps of a run a store keeps by default. */
 export const DEFAULT_KEEP = 5;
 
 /** Never fewer than two, so that there is one to fall back to. */
 export const checkKeep = integer(2, true);
 
+/** How many steps of each phase to keep. */
+export const checkKeepPerPhase = integer(1);
+
 const DAY = 24 * 60 * 60 * 1000;
+
+/** What decides whether a checkpoint is kept. */
+export interface Keepable {
+  /** How many nodes had completed. */
+  readonly step: number;
+  /** Whether it is a progress save. */
+  readonly unfinished: boolean;
+  /** The phase of the last completed node. */
+  readonly phase: string;
+}
+
+/** How much of a run's history to keep. */
+export interface KeepRule {
+  /** How many completed steps. */
+  readonly keep: number;
+  /** How many of each phase, beside those. */
+  readonly keepPerPhase?: number | undefined;
+}
+
+/**
+ * The checkpoints of a run that are kept: of each kept step the newest, and of an unfinished node the
+ * newest progress save, which is the newest checkpoint of all. However many progress saves there are,
+ * they never push a step out.
+ *
+ * @param entries - all checkpoints of the run, newest first.
+ */
+export function kept<T extends Keepable>(entries: readonly T[], rule: KeepRule): T[] {
+  const { keep, keepPerPhase = 0 } = rule;
+  if (keep === Number.POSITIVE_INFINITY) return [...entries];
+  const steps = new Set<number>();
+  const phases = new Map<string, number>();
+  const stays = entries.filter(({ step, unfinished, phase }, index) => {
+    if (unfinished) return index === 0;
+    if (steps.has(step)) return false;
+    const inPhase = phases.get(phase) ?? 0;
+    const isKept = steps.size < keep || (phase !== "" && inPhase < keepPerPhase);
+    steps.add(step);
+    phases.set(phase, inPhase + 1);
+    return isKept;
+  });
+  // A run that is saved again and again in one step still has one to fall back to.
+  return stays.length === 1 ? entries.slice(0, 2) : stays;
+}
 
 const isStatus = oneOf(...statuses);
 
@@ -22,32 +69,38 @@ const isMoment = check(
 /** Refuses what is no filter. */
 export function checkFilter(filter: RunFilter): void {
   checkOptions("filter", filter, {
+    runId: (_, value) => {
+      checkRunId(value);
+    },
     status: (name, value) => {
       for (const one of Array.isArray(value) ? value : [value]) isStatus(name, one);
     },
     graph: text,
     before: isMoment,
     cursor: (name, value) => {
-      isMoment(`${name}.timestamp`, (value as RunSummary | null)?.timestamp);
+      isMoment(`${name}.savedAt`, (value as RunSummary | null)?.savedAt);
       const { runId } = value as RunSummary;
       text(`${name}.runId`, runId);
       // No run has another, and not every store could even look for it.
       checkRunId(runId);
     },
+    metadata: checkMetadata,
     limit: integer(0),
   });
 }
 
-/** The runs that a filter lets through, most recent first. */
-export function filterRuns(runs: readonly RunSummary[], filter: RunFilter = {}): RunSummary[] {
-  checkFilter(filter);
+/** The runs that a filter lets through, the most recently saved first. The filter must have been checked. */
+export function filterRuns<T extends RunSummary>(runs: readonly T[], filter: RunFilter = {}): T[] {
   const { before, cursor } = filter;
+  const metadata = Object.entries(filter.metadata ?? {});
   const end = before === undefined ? undefined : new Date(before).toISOString();
   const wanted = filter.status === undefined ? undefined : new Set([filter.status].flat());
   return runs
+    .filter((run) => filter.runId === undefined || run.runId === filter.runId)
     .filter((run) => wanted?.has(run.status) ?? true)
     .filter((run) => filter.graph === undefined || run.graph === filter.graph)
-    .filter((run) => end === undefined || run.timestamp < end)
+    .filter((run) => end === undefined || run.savedAt < end)
+    .filter((run) => metadata.every(([key, value]) => run.metadata[key] === value))
     .filter((run) => cursor === undefined || mostRecentFirst(run, cursor) > 0)
     .sort(mostRecentFirst)
     .slice(0, filter.limit);
@@ -61,25 +114,58 @@ export function checkRetention(retention: Retention): void {
       (days) => typeof days === "number" && days >= 0,
     ),
     maxRuns: integer(0),
+    includeAbandoned: flag,
     dryRun: flag,
   });
 }
 
-/** The finished runs that a retention rule removes. */
-export function prunable(runs: readonly RunSummary[], retention: Retention): RunSummary[] {
-  checkRetention(retention);
-  const { maxAgeDays = Number.POSITIVE_INFINITY, maxRuns = Number.POSITIVE_INFINITY } = retention;
-  const oldest = now() - maxAgeDays * DAY;
-  return runs
-    .filter((run) => run.status === "completed" || run.status === "failed")
-    .sort(mostRecentFirst)
-    .filter((run, index) => index >= maxRuns || Date.parse(run.timestamp) < oldest);
+/** How old a run must be to go by `maxAgeDays`, ISO 8601; `undefined` when age does not matter. */
+function oldestKept({ maxAgeDays }: Retention): string | undefined {
+  const oldest = now() - (maxAgeDays ?? Number.POSITIVE_INFINITY) * DAY;
+  return Number.isFinite(oldest) ? new Date(Math.max(oldest, 0)).toISOString() : undefined;
 }
 
-type Listed = Pick<RunSummary, "timestamp" | "runId">;
+/**
+ * The runs that a retention rule removes, page by page out of a listing, newest save first.
+ *
+ * @param list - gives a page of runs; see `CheckpointStore.runs`.
+ */
+export async function* prunable<T extends RunSummary>(
+  retention: Retention,
+  list: (filter: RunFilter) => Promise<T[]>,
+): AsyncGenerator<T[]> {
+  const { maxRuns = Number.POSITIVE_INFINITY, includeAbandoned = false } = retention;
+  const oldest = oldestKept(retention);
+  let seen = 0;
+  for await (const page of pages(list, { status: ["completed", "failed"] })) {
+    const doomed = page.filter(({ savedAt }, index) => {
+      return seen + index >= maxRuns || (oldest !== undefined && savedAt < oldest);
+    });
+    seen += page.length;
+    yield doomed;
+  }
+  if (!includeAbandoned || oldest === undefined) return;
+  yield* pages(list, { status: ["pending", "in_progress", "paused"], before: oldest });
+}
+
+const PAGE = 200;
+
+async function* pages<T extends RunSummary>(
+  list: (filter: RunFilter) => Promise<T[]>,
+  filter: RunFilter,
+): AsyncGenerator<T[]> {
+  let cursor: T | undefined;
+  do {
+    const page = await list({ ...filter, limit: PAGE, cursor });
+    yield page;
+    cursor = page.length < PAGE ? undefined : page.at(-1);
+  } while (cursor !== undefined);
+}
+
+type Listed = Pick<RunSummary, "savedAt" | "runId">;
 
 function mostRecentFirst(a: Listed, b: Listed): number {
-  return compare(b.timestamp, a.timestamp) || compare(b.runId, a.runId);
+  return compare(b.savedAt, a.savedAt) || compare(b.runId, a.runId);
 }
 
 function compare(a: string, b: string): number {

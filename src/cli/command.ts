@@ -1,3 +1,4 @@
+import { addressForms } from "../stores/address.js";
 import type { Context } from "./context.js";
 import type { Values } from "./values.js";
 
@@ -24,7 +25,7 @@ export interface Option {
   readonly choices?: readonly string[];
 }
 
-/** A command, as `--help`, the guide and the completion scripts tell of it. */
+/** A command, as `--help`, the guide and the completion scripts describe it. */
 export interface Command {
   readonly name: string;
   /** One line. */
@@ -46,17 +47,49 @@ export interface Command {
 export const sharedOptions: readonly Option[] = [
   {
     flags: "--store <store>",
-    text: "file:DIR, journal:DIR, pglite:DIR, postgres://…, or a name out of the config (default: WAYMARK_STORE, the config's store, or file:.waymark)",
+    text: `${addressForms}, or a name in the config (default: WAYMARK_STORE, the config's store, or file:.waymark)`,
   },
   {
     flags: "--config <file>",
     text: "the config (default: waymark.config.ts, .mts, .js, .mjs or .json)",
   },
   { flags: "--no-config", text: "read no config" },
+  {
+    flags: "--actor <name>",
+    text: "who calls the command, for audit events (default: the login name)",
+  },
   { flags: "--json", text: "print JSON" },
   { flags: "--no-color", text: "print no colours" },
   { flags: "--debug", text: "print the stack of an error" },
 ];
+
+/** The argument that names a run. */
+export const run: Argument = {
+  name: "run",
+  text: "the run's id, shortened at either end, or a checkpoint's id",
+  completes: "run",
+};
+
+/** What names a checkpoint of a run. */
+export const CHECKPOINT = "a step, a checkpoint's id, a node or a phase";
+
+/** Names one checkpoint of the run. */
+export const at: Option = {
+  flags: "--at <checkpoint>",
+  text: `${CHECKPOINT}; the newest by default`,
+};
+
+/** Where the event log is. */
+export const log: Option = {
+  flags: "--log <place>",
+  text: "the event log: a folder, or a file that ends in .jsonl",
+};
+
+/** Names the graph that works on the run. */
+export const graph: Option = {
+  flags: "--graph <graph>",
+  text: "another name in the config, or a module: ./graph.ts#graph",
+};
 
 /** Skips the question before something that can't be undone. */
 export const yes: Option = { flags: "--yes", text: "do not ask" };

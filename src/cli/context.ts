@@ -1,6 +1,9 @@
-import { resolve } from "node:path";
+import { userInfo } from "node:os";
+import { dirname, resolve } from "node:path";
+import type { Audit } from "../audit.js";
 import { isCheckpointStore } from "../checkpoint/store.js";
 import type { LogPlace } from "../observers/run-files.js";
+import { hidePassword, showAddress, unknownStore } from "../stores/address.js";
 import { ask } from "./ask.js";
 import type { LoadedConfig, StoreConfig } from "./config/config.js";
 import type { AnyGraph } from "./config/graphs.js";
@@ -9,7 +12,6 @@ import type { Io } from "./io.js";
 import { Printer } from "./output/printer.js";
 import { typed } from "./output/shell.js";
 import type { Redaction } from "./redaction.js";
-import { hidePassword, noStore, parseAddress, showAddress } from "./store/address.js";
 import type { Mode, OpenStore } from "./store/open.js";
 import type { Values } from "./values.js";
 
@@ -19,13 +21,17 @@ const DEFAULT_STORE = "file:.waymark";
 export class Context {
   readonly io: Io;
   readonly print: Printer;
+  /** Who calls the command, and what for. */
+  readonly audit: Audit;
   readonly #values: Values;
   /** By mode and address: what a command has open it uses again. */
   readonly #opened = new Map<string, OpenStore>();
   #config: Promise<LoadedConfig> | undefined;
 
-  constructor(io: Io, values: Values) {
+  /** @param verb - the name of the command. */
+  constructor(io: Io, values: Values, verb: string) {
     this.io = io;
+    this.audit = { actor: values.text("actor") ?? loginName(), purpose: `waymark ${verb}` };
     this.#values = values;
     this.print = new Printer(io, { json: values.flag("json"), color: !values.denied("color") });
   }
@@ -52,7 +58,7 @@ export class Context {
     return this.#open(text, this.io.cwd, mode);
   }
 
-  /** Whether somebody said which store to use; else a graph uses its own. */
+  /** Whether a store was named; if not, a graph uses its own. */
   async isStoreGiven(): Promise<boolean> {
     const { store } = await this.config();
     return (
@@ -74,23 +80,29 @@ export class Context {
         return this.#open(named, config.folder, mode, `the config's store "${given}"`);
       }
     }
-    if (isCheckpointStore(given)) {
-      return { store: given, address: undefined, name, codec: undefined };
-    }
+    if (isCheckpointStore(given)) return this.#audited({ store: given, address: undefined, name });
     const { store: text, codec = config.codec } =
       typeof given === "string" ? { store: given } : given;
-    const address = parseAddress(text, folder);
-    if (address === undefined) throw noStore(text, Object.keys(stores));
+    const { addressIn, openStore } = await import("./store/open.js");
+    const address = addressIn(folder, text);
+    if (address === undefined) throw unknownStore(text, Object.keys(stores));
     const key = `${mode} ${showAddress(address)}`;
     const known = this.#opened.get(key);
     if (known !== undefined) return known;
     // PGlite lets a folder be open once only; a store that was closed opens again when it is used.
     const other = this.#opened.get(`${mode === "read" ? "write" : "read"} ${showAddress(address)}`);
     await other?.store.close?.();
-    const { openStore } = await import("./store/open.js");
-    const opened = await openStore(address, mode, codec);
+    const opened = await this.#audited(await openStore(address, mode, codec));
     this.#opened.set(key, opened);
     return opened;
+  }
+
+  /** The store, reporting to the config's observer, if there is one, who does what. */
+  async #audited(opened: OpenStore): Promise<OpenStore> {
+    const { observer } = await this.config();
+    if (observer === undefined) return opened;
+    const { audited } = await import("./store/audited.js");
+    return { ...opened, store: audited(opened.store, observer, this.audit) };
   }
 
   /** A graph by its name in the config, or out of a module. */
@@ -107,10 +119,11 @@ export class Context {
     const { log, folder } = await this.config();
     const path = given !== undefined ? resolve(this.io.cwd, given) : log && resolve(folder, log);
     if (path !== undefined) return path.endsWith(".jsonl") ? { path } : { root: path };
-    return address !== undefined && "root" in address ? { root: address.root } : undefined;
+    if (address?.scheme === "file") return { root: address.location };
+    return address?.scheme === "sqlite" ? { root: dirname(address.location) } : undefined;
   }
 
-  /** Takes out what the config says is never printed. */
+  /** Removes what the config says is never printed. */
   async redaction(): Promise<Redaction> {
     const [{ redact }, { Redaction }] = await Promise.all([
       this.config(),
@@ -119,7 +132,7 @@ export class Context {
     return new Redaction(redact);
   }
 
-  /** A command to go on with, as it can be typed: with the store and the config that were named in this one. */
+  /** A command as it can be typed next: with the store and the config that were named in this one. */
   command(verb: string, runId?: string, ...options: readonly string[]): string {
     const named = ["store", "config"].flatMap((name) => {
       const value = this.#values.text(name);
@@ -137,7 +150,7 @@ export class Context {
   async confirm(question: string, details = ""): Promise<void> {
     if (this.#values.flag("yes")) return;
     if (this.io.stdin.isTTY !== true || this.io.stderr.isTTY !== true) {
-      throw usage(`${question} Nobody can be asked here`, "--yes does it without asking");
+      throw usage(`${question} There is no terminal to ask in`, "--yes answers yes");
     }
     if (details !== "") this.print.note(details);
     if (!(await ask(this.io, question))) throw usage("nothing was done");
@@ -147,5 +160,14 @@ export class Context {
   async close(): Promise<void> {
     for (const { store } of this.#opened.values()) await store.close?.();
     this.#opened.clear();
+  }
+}
+
+function loginName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A user without an entry, as in some containers.
+    return "unknown";
   }
 }

@@ -31,10 +31,10 @@ export async function readObject(io: Io, option: string, given: string): Promise
     throw usage(`${option} is not JSON: ${(error as Error).message}`, hint);
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
-  throw usage(`${option} wants a JSON object, got ${JSON.stringify(value).slice(0, 40)}`);
+  throw usage(`${option} must be a JSON object; got ${JSON.stringify(value).slice(0, 40)}`);
 }
 
-/** Any value: what is no JSON is the text itself. */
+/** Any value: JSON, or else the text itself. */
 export async function readValue(io: Io, given: string): Promise<unknown> {
   const text = await textOf(io, given);
   try {
@@ -49,11 +49,15 @@ export async function readValue(io: Io, given: string): Promise<unknown> {
  *
  * @throws CommandError when one has no key.
  */
-export async function readChanges(io: Io, given: readonly string[]): Promise<object> {
+export async function readChanges(
+  io: Io,
+  option: string,
+  given: readonly string[],
+): Promise<Readonly<Record<string, unknown>>> {
   const changes: [string, unknown][] = [];
   for (const text of given) {
     const at = text.indexOf("=");
-    if (at < 1) throw usage(`--set wants key=value, got "${text}"`);
+    if (at < 1) throw usage(`${option} must be key=value; got "${text}"`);
     changes.push([text.slice(0, at), await readValue(io, text.slice(at + 1))]);
   }
   return Object.fromEntries(changes);

@@ -1,13 +1,14 @@
-import { isWaymarkError } from "../errors.js";
+import { errorTable } from "../errors/table.js";
+import { isWaymarkError, messageOf, type WaymarkError } from "../errors.js";
 import { typed } from "./output/shell.js";
 
 /** How the command ends. */
 export const exit = {
-  /** All went well. */
+  /** Success. */
   ok: 0,
   /** Something is wrong with a run or a store. */
   problems: 1,
-  /** The command was not used as it must be. */
+  /** The command was misused. */
   usage: 2,
   /** There is no such run, checkpoint, graph or file. */
   notFound: 3,
@@ -17,11 +18,11 @@ export const exit = {
 
 /** What each exit code means, for `--help` and the guide. */
 export const exitCodes: readonly (readonly [code: number, meaning: string])[] = [
-  [exit.ok, "all went well"],
+  [exit.ok, "success"],
   [exit.problems, "something is wrong with a run or a store, or a run failed"],
-  [exit.usage, "the command was not used as it must be, or was not confirmed"],
+  [exit.usage, "the command was misused, or not confirmed"],
   [exit.notFound, "there is no such run, checkpoint, graph or file"],
-  [exit.interrupted, "interrupted by Ctrl-C; a run that was going on can be resumed"],
+  [exit.interrupted, "interrupted by Ctrl-C; a run that was under way can be resumed"],
 ];
 
 /** Ends the command with one line, and what to do about it. */
@@ -38,7 +39,7 @@ export class CommandError extends Error {
   }
 }
 
-/** The command was not used as it must be. */
+/** The command was misused. */
 export function usage(message: string, hint = ""): CommandError {
   return new CommandError(exit.usage, message, hint);
 }
@@ -67,43 +68,36 @@ const hints: Readonly<Record<string, string>> = {
   EPERM: "this user needs rights there; waymark doctor checks them",
   EROFS: "the disk can only be read; name another --store",
   ENOSPC: "the disk is full; make room, or name another --store",
-  ENOTDIR: "a store wants a folder; name another --store",
+  ENOTDIR: "a store must be a folder; name another --store",
 };
 
 /** The exit code, the line to print and what to do, for anything that was thrown. */
 export function explain(error: unknown): { code: number; message: string; hint: string } {
   const message = messageOf(error);
   if (error instanceof CommandError) return { code: error.exitCode, message, hint: error.hint };
-  if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) {
-    const isRunThere = / has no checkpoint (at|with) /.test(message);
-    const hint = isRunThere
-      ? `${typed("history", error.runId)} shows those it has`
-      : "waymark list shows the runs";
-    return { code: exit.notFound, message, hint };
+  if (isWaymarkError(error)) {
+    const { exit: code } = errorTable[error.code] ?? errorTable.NODE_FAILED;
+    return { code, message, hint: hintOf(error) };
   }
-  if (isWaymarkError(error, "CHECKPOINT_CORRUPT")) {
-    return { code: exit.problems, message, hint: "waymark validate shows what is wrong" };
-  }
-  if (isWaymarkError(error, "CHECKPOINT_CONFLICT")) {
-    const hint = "another process works on this run; wait for it, or stop it";
-    return { code: exit.problems, message, hint };
-  }
-  if (isWaymarkError(error, "CHECKPOINT_SAVE")) {
-    return { code: exit.problems, message, hint: "waymark doctor checks the store" };
-  }
-  if (isWaymarkError(error, "CONFIG")) return { code: exit.usage, message, hint: "" };
-  const code = String(Reflect.get(Object(error), "code"));
-  const hint = hints[code] ?? (isWaymarkError(error) ? "" : "--debug shows where it comes from");
-  return { code: exit.problems, message, hint };
+  return { code: exit.problems, message, hint: systemHint(error) };
 }
 
-/** What an error says, whatever was thrown. */
-function messageOf(error: unknown): string {
-  // Of several addresses that could not be reached each has its error, and all of them no message.
-  if (error instanceof AggregateError && error.message === "") {
-    return error.errors.map(messageOf).join("; ");
+/** What to do about an error of the system or of a server, which a store may have wrapped. */
+function systemHint(error: unknown): string {
+  const { code, cause } = Object(error) as { code?: unknown; cause?: unknown };
+  if (typeof code === "string" && Object.hasOwn(hints, code)) return hints[code] ?? "";
+  return cause === undefined ? "--debug shows where it comes from" : systemHint(cause);
+}
+
+/** The command that helps, as it can be typed; `""` if none does. */
+function hintOf(error: WaymarkError): string {
+  const runId = "runId" in error && typeof error.runId === "string" ? error.runId : undefined;
+  if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) {
+    const { step, checkpointId } = error;
+    if ((step ?? checkpointId) !== undefined)
+      return `${typed("history", runId)} shows those it has`;
   }
-  const { message, name } = Object(error) as { message?: unknown; name?: unknown };
-  if (typeof error !== "object" || error === null) return String(error);
-  return typeof message === "string" && message !== "" ? message : String(name ?? error);
+  const hint = errorTable[error.code]?.hint;
+  if (hint === undefined) return "";
+  return `${typed(hint.verb, hint.ofRun ? runId : undefined)} ${hint.does}`;
 }

@@ -26,11 +26,12 @@ const intro = `# The waymark command
 <!-- Written by npm run cli:guide, out of what --help is made of. -->
 
 \`npx waymark\` shows, checks, compares, repairs and continues runs from a terminal, on any store. A run is
-named by its id, or by the beginning of its id if no other begins so; an id that begins with a dash comes
-last, after \`--\`. Commands that only look at runs write nothing to them, so they can be used beside a
-process that works on one; only the folder of a PGlite can't be open twice. Results go to stdout, all else
-to stderr; \`--json\` prints results as JSON. What can't be undone asks first; where nobody can be asked, it
-wants \`--yes\`.
+named by its id, by either end of its id while that is unique, as \`list\` cuts it off, or by the id of one
+of its checkpoints; an id that begins with a dash comes last, after \`--\`. A checkpoint is named by its step,
+its id, or the node or phase that had completed. Commands that only read write nothing, so they can be used
+beside a process that works on a run; only a PGlite folder can't be opened twice. Results go to stdout, all
+else to stderr; \`--json\` prints results as JSON. What can't be undone asks first; without a terminal to ask
+in, it needs \`--yes\`.
 
 \`\`\`sh
 npx waymark list
@@ -41,16 +42,17 @@ npx waymark resume 019a2f
 const config = `## Config
 
 \`waymark.config.ts\`, \`.mts\`, \`.js\`, \`.mjs\` or \`.json\` in the folder where the command is called. Only
-commands that run nodes need it, to find the graphs. What TypeScript was made of is kept in
-\`node_modules/.cache/waymark\`, so that the next call starts faster.
+commands that run nodes need it, to find the graphs. Compiled TypeScript is cached in
+\`node_modules/.cache/waymark\`. Relative paths start at the config's folder.
 
 | field | what it is |
 | --- | --- |
-| \`store\` | the store to use: an address such as \`file:.waymark\`, \`{ store, codec }\`, a store, or a name out of \`stores\` |
+| \`store\` | the store to use: an address such as \`file:.waymark\` or \`sqlite:runs.db\`, \`{ store, codec }\`, a store, or a name in \`stores\` |
 | \`stores\` | stores by name, for \`--store NAME\` |
 | \`graphs\` | graphs by name: \`./module.ts#export\`, a StateGraph, or a function that makes one |
-| \`codec\` | how checkpoints are compressed and encrypted in stores that are given by an address |
+| \`codec\` | how checkpoints are compressed and encrypted in stores that an address names |
 | \`redact\` | what of a State is never printed, as \`redact\` of \`waymark/codecs\` takes it: \`data.apiKey\`, \`*.token\`, \`error.message\` |
+| \`observer\` | receives \`checkpoint.load\`, \`checkpoint.save\` and \`checkpoint.delete\` of the command, with \`actor\` and \`purpose\`: an audit log |
 | \`log\` | where \`eventLog\` writes: a folder, or a file that ends in \`.jsonl\`; the store's folder by default |
 
 \`\`\`js
@@ -62,8 +64,8 @@ export default {
 };
 \`\`\`
 
-A store that is given by an address is opened so that looking at runs changes nothing. One that the
-config makes itself sets corrupt checkpoints aside when they are loaded, as it does in a program.`;
+A store that an address names is opened read-only by commands that only read. One that the config makes
+itself sets corrupt checkpoints aside when they are loaded, as it does in a program.`;
 
 function section({
   name,

@@ -13,7 +13,7 @@ export function epilogue(): string {
     "  $ waymark list --status failed",
     "  $ waymark resume 019a2f --input '\"yes\"'",
     "",
-    "waymark <command> --help tells more of each.",
+    "waymark <command> --help describes each command.",
   ].join("\n");
 }
 

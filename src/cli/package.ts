@@ -13,7 +13,12 @@ const root = new URL("../../", import.meta.url);
 
 /** This package's own package.json. */
 export function manifest(): Manifest {
-  return JSON.parse(readFileSync(new URL("package.json", root), "utf8")) as Manifest;
+  return JSON.parse(readFileSync(packageFile("package.json"), "utf8")) as Manifest;
+}
+
+/** A file that the package ships. */
+export function packageFile(path: string): URL {
+  return new URL(path, root);
 }
 
 /** The file of an entry point; its source, where this runs from the source. */

@@ -56,7 +56,7 @@ async function run(argv: readonly string[], io: Io): Promise<number> {
   let code: number = exit.ok;
   for (const command of await loadCommands(named(argv))) {
     declare(program, command, async (values) => {
-      const context = new Context(io, values);
+      const context = new Context(io, values, command.name);
       try {
         code = (await command.run(context, values, all)) ?? exit.ok;
       } finally {
@@ -123,7 +123,7 @@ function add(command: Commander, { flags, text, many, choices }: Option): void {
 function misused(error: CommanderError, argv: readonly string[], print: Printer): number {
   if (error.exitCode === 0) return exit.ok;
   const [name] = argv.filter((word) => commandNames.includes(word));
-  // It wants to print its help where it finds no command.
+  // Commander prints its help if it finds no command.
   const message =
     error.code === "commander.help"
       ? "there is no such command, or none was given"

@@ -1,31 +1,32 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
-import { Patterns } from "../codecs/patterns.js";
+import { Secrets } from "../codecs/patterns.js";
 import { redactor } from "../codecs/redact.js";
 import { redactState } from "../codecs/redact-state.js";
 import type { LogLine } from "../observers/event-log/reader.js";
 import type { RunReport } from "../report/record.js";
 import type { StateJSON } from "../state/json.js";
 import { State } from "../state/state.js";
+import { withMethods } from "./store/audited.js";
 
 /**
- * Takes out what the config says is never printed. Its patterns are paths in a State; what a log or a
- * report tells of a State is looked at as if it were still there.
+ * Removes what the config says is never printed. Its patterns are paths in a State; what a log or a
+ * report says of a State is treated as if it were still there.
  */
 export class Redaction {
-  /** Whether there is anything to take out. */
+  /** Whether there is anything to remove. */
   readonly isOn: boolean;
-  readonly #patterns: Patterns;
+  readonly #secrets: Secrets;
   readonly #redact: (value: unknown) => unknown;
 
   constructor(patterns: readonly string[] = []) {
     this.isOn = patterns.length > 0;
-    this.#patterns = new Patterns(patterns);
+    this.#secrets = new Secrets(patterns);
     this.#redact = redactor(patterns);
   }
 
   /** A State as JSON. */
   state(state: State<object>): StateJSON {
-    return this.isOn ? redactState(state.toJSON(), this.#patterns) : state.toJSON();
+    return this.isOn ? redactState(state.toJSON(), this.#secrets) : state.toJSON();
   }
 
   /** A store whose States have nothing that must not be printed. */
@@ -33,12 +34,7 @@ export class Redaction {
     if (!this.isOn) return store;
     const load: CheckpointStore["load"] = async (...args) =>
       State.fromJSON(this.state(await store.load<object>(...args)));
-    return new Proxy(store, {
-      get: (target, key) => {
-        const value: unknown = Reflect.get(target, key);
-        return key === "load" ? load : typeof value === "function" ? value.bind(target) : value;
-      },
-    });
+    return withMethods(store, { load });
   }
 
   /** An event. */

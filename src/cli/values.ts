@@ -38,13 +38,13 @@ export class Values {
     return this.#options[name] === false;
   }
 
-  /** The whole number that an option has. */
+  /** The integer that an option has. */
   count(name: string, least: number): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
     const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
     if (Number.isSafeInteger(value) && value >= least) return value;
-    throw usage(`--${dashed(name)} wants a whole number from ${least} up, got "${text}"`);
+    throw usage(`--${dashed(name)} must be an integer ≥ ${least}; got "${text}"`);
   }
 }
 

@@ -75,7 +75,7 @@ export function checkCompress(name: string, value: unknown): void {
   if (level < min || level > max) {
     throw new ConfigError(
       `${name}.level`,
-      `wants ${min} to ${max} for ${algorithm}, got ${show(level)}`,
+      `must be ${min} to ${max} for ${algorithm}; got ${show(level)}`,
     );
   }
 }
@@ -106,10 +106,10 @@ export class Compressor {
 }
 
 /**
- * What was compressed, back. Never more than `size` bytes are made, whatever the input wants.
+ * Decompresses. Never produces more than `size` bytes, whatever the input claims.
  *
- * @throws SerializationError when `size` is over `maxBytes`.
- * @throws CheckpointCorruptionError when the input is not what its size says, or not compressed at all.
+ * @throws SerializationError if `size` is over `maxBytes`.
+ * @throws CheckpointCorruptionError if the input is not what its size says, or not compressed at all.
  */
 export async function decompress(
   algorithm: Compression,

@@ -18,7 +18,7 @@ export type KeySource = EncryptionKey | (() => EncryptionKey | Promise<Encryptio
 export interface EncryptOptions {
   /** The id of the key that new checkpoints are encrypted with. */
   readonly current: string;
-  /** The keys by their ids. The ids stand in the checkpoints, the keys nowhere. */
+  /** The keys by their ids. Checkpoints contain the ids, never the keys. */
   readonly keys: Readonly<Record<string, KeySource>>;
 }
 
@@ -33,7 +33,7 @@ export const NONCE_BYTES = 12;
 export function checkEncrypt(name: string, value: unknown): void {
   // What stands here by mistake may well be a key.
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) {
-    throw new ConfigError(name, "wants an object with current, the id of a key, and keys");
+    throw new ConfigError(name, "must be an object with current, the id of a key, and keys");
   }
   checkOptions(name, value, { current: text, keys: checkKeys });
   const { current, keys } = value as Partial<EncryptOptions>;
@@ -41,16 +41,16 @@ export function checkEncrypt(name: string, value: unknown): void {
   checkKeys(`${name}.keys`, keys);
   if (current !== undefined && keys !== undefined && !Object.hasOwn(keys, current)) {
     const ids = Object.keys(keys).map(show).join(", ") || "none";
-    throw new ConfigError(`${name}.current`, `wants the id of one of ${name}.keys: ${ids}`);
+    throw new ConfigError(`${name}.current`, `must be the id of one of ${name}.keys: ${ids}`);
   }
 }
 
 function checkKeys(name: string, value: unknown): void {
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) {
-    throw new ConfigError(name, "wants an object of keys by their ids");
+    throw new ConfigError(name, "must be an object of keys by their ids");
   }
   for (const [id, source] of Object.entries(value)) {
-    if (id === "") throw new ConfigError(name, "wants ids that are not empty");
+    if (id === "") throw new ConfigError(name, "must have ids that are not empty");
     if (typeof source !== "function") toKey(`${name}.${id}`, source);
   }
 }
@@ -75,8 +75,8 @@ export class KeyRing {
   /**
    * The key of this id.
    *
-   * @throws ConfigError when there is none of this id, or it is no key.
-   * @throws SerializationError when it could not be fetched; the next call tries again.
+   * @throws ConfigError if there is none of this id, or it is no key.
+   * @throws SerializationError if it could not be fetched; the next call tries again.
    */
   async key(id: string, where: string): Promise<KeyObject> {
     const source = this.#sources.get(id);
@@ -117,19 +117,19 @@ function toKey(name: string, source: unknown): KeyObject {
       : typeof source === "string" && /^[\w+/-]*={0,2}$/.test(source)
         ? Buffer.from(source, "base64")
         : undefined;
-  const wants = `wants ${KEY_BYTES} bytes, or base64 of them`;
+  const expected = `must be ${KEY_BYTES} bytes, or base64 of them`;
   if (bytes === undefined) {
     // The value is not shown: it may be a key that was put in wrongly.
     const got = typeof source === "string" ? "a string that is not base64" : typeof source;
-    throw new ConfigError(name, `${wants}, got ${got}`);
+    throw new ConfigError(name, `${expected}; got ${got}`);
   }
-  if (bytes.length !== KEY_BYTES) throw new ConfigError(name, `${wants}, got ${bytes.length}`);
+  if (bytes.length !== KEY_BYTES) throw new ConfigError(name, `${expected}; got ${bytes.length}`);
   return createSecretKey(bytes);
 }
 
 /**
- * Eight bytes that are the same for the same key, and tell nothing about it. They stand beside the
- * key's id, so that a wrong key is told from a tampered checkpoint.
+ * Eight bytes that are the same for the same key, and reveal nothing about it. They stand beside the
+ * key's id, so that a wrong key can be distinguished from a tampered checkpoint.
  */
 export function keyCheck(key: KeyObject): string {
   return createHmac("sha256", key).update("waymark key check").digest("hex").slice(0, 16);

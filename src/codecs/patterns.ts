@@ -1,7 +1,7 @@
 import { ConfigError, show } from "../errors.js";
 
 /**
- * What stands in place of a value that was taken out.
+ * Replaces a value that was redacted.
  *
  * @example
  * ```ts
@@ -39,7 +39,7 @@ export class Patterns {
   readonly start: Positions;
   readonly #segments: readonly Segment[];
 
-  /** @throws ConfigError when it is not a list of patterns. */
+  /** @throws ConfigError if it is not a list of patterns. */
   constructor(patterns: readonly string[], name = "patterns") {
     checkPatterns(name, patterns);
     const segments: Segment[] = [];
@@ -76,13 +76,13 @@ export class Patterns {
 /** Refuses what is not a list of patterns. */
 export function checkPatterns(name: string, value: unknown): void {
   if (!Array.isArray(value)) {
-    throw new ConfigError(name, `wants an array of patterns, got ${show(value)}`);
+    throw new ConfigError(name, `must be an array of patterns; got ${show(value)}`);
   }
   value.forEach((pattern: unknown, index) => {
     if (typeof pattern === "string" && !pattern.split(".").includes("")) return;
     throw new ConfigError(
       `${name}[${index}]`,
-      `wants keys joined by dots, such as "data.apiKey" or "*.token", got ${show(pattern)}`,
+      `must be keys joined by dots, such as "data.apiKey" or "*.token"; got ${show(pattern)}`,
     );
   });
 }
@@ -105,4 +105,47 @@ function glob(part: string): (key: string) => boolean {
     }
     return key.length - last.length >= at && key.endsWith(last);
   };
+}
+
+/** What to take out: a string is a path of keys, as `redact` explains; a regular expression is looked for in every text. */
+export type Redaction = readonly (string | RegExp)[];
+
+/** Refuses what is not a list of paths and expressions. */
+export function checkRedaction(name: string, value: unknown): void {
+  if (!Array.isArray(value)) {
+    throw new ConfigError(name, `must be an array of paths and expressions; got ${show(value)}`);
+  }
+  checkPatterns(
+    name,
+    // A path that is always right stands for an expression, so that indexes stay the same.
+    value.map((one: unknown) => (one instanceof RegExp ? "*" : one)),
+  );
+}
+
+/** What a redaction looks for: paths, and expressions in texts. */
+export class Secrets {
+  readonly paths: Patterns;
+  readonly #expressions: readonly RegExp[];
+
+  /** @throws ConfigError if it is not a list of paths and expressions. */
+  constructor(redaction: Redaction, name = "patterns") {
+    checkRedaction(name, redaction);
+    this.paths = new Patterns(redaction.filter((one) => typeof one === "string"));
+    this.#expressions = redaction.filter((one) => one instanceof RegExp).map(everywhere);
+  }
+
+  /** Whether texts are looked into. */
+  get hasExpressions(): boolean {
+    return this.#expressions.length > 0;
+  }
+
+  /** A text without what the expressions find. */
+  clean(text: string): string {
+    return this.#expressions.reduce((rest, one) => rest.replace(one, REDACTED), text);
+  }
+}
+
+/** An expression that finds all there is. */
+function everywhere({ source, flags }: RegExp): RegExp {
+  return new RegExp(source, [...new Set(`${flags.replace("y", "")}g`)].join(""));
 }

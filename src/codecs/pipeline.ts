@@ -17,7 +17,7 @@ import {
   keyCheck,
   NONCE_BYTES,
 } from "./encryption.js";
-import { checkPatterns } from "./patterns.js";
+import { checkRedaction, type Redaction } from "./patterns.js";
 
 /** What a store does to a checkpoint on its way in. Any configuration reads what any other wrote, given the keys. */
 export interface CodecOptions {
@@ -25,15 +25,19 @@ export interface CodecOptions {
   readonly compress?: Compression | CompressOptions;
   /** Encrypts what is in a checkpoint with AES-256-GCM; off by default. */
   readonly encrypt?: EncryptOptions;
-  /** With `encrypt`: whether to read checkpoints that are not encrypted, while you migrate; false by default. */
+  /** With `encrypt`: whether to read checkpoints that are not encrypted, during a migration; false by default. */
   readonly allowPlaintext?: boolean;
-  /** Values that are not to be saved, as {@link redact} takes them: `data.apiKey`, `*.token`. They load as `[redacted]`. */
-  readonly redact?: readonly string[];
+  /**
+   * What is not to be saved, as {@link redact} takes it: values by their path, `data.apiKey` or `*.token`, and
+   * expressions, `/sk-\w+/`, to look for in every text of yours: data, metadata, errors, ledger, pauses. It loads as
+   * `[redacted]`. An error whose message is redacted loses its stack.
+   */
+  readonly redact?: Redaction;
   /** The largest state, as JSON, to compress or to decompress, in bytes; 100 MB by default. */
   readonly maxBytes?: number;
 }
 
-/** What was done to one checkpoint. It stands in the header; all of it is needed to read it back. */
+/** What was done to one checkpoint. It is part of the header, and needed to read the checkpoint back. */
 export interface CodecRecord {
   /** How it was compressed. */
   readonly compress?: Compression;
@@ -43,7 +47,7 @@ export interface CodecRecord {
   readonly encrypt?: "aes-256-gcm";
   /** The id of the key. */
   readonly key?: string;
-  /** Tells this key from another of the same id. */
+  /** Distinguishes this key from another with the same id. */
   readonly check?: string;
   /** Used once, base64. */
   readonly nonce?: string;
@@ -60,8 +64,7 @@ export interface Sealed {
 const DEFAULT_MAX_BYTES = 100 * 1024 * 1024;
 
 /**
- * Compresses, then encrypts; and back. Text in, bytes out, whatever the text is: a document's
- * state, or what a journal writes of one.
+ * Compresses, then encrypts, and back: text in, bytes out, whether it is a whole State or what changed in one.
  */
 export class Pipeline {
   readonly #compressor: Compressor | undefined;
@@ -69,15 +72,15 @@ export class Pipeline {
   readonly #allowPlaintext: boolean;
   readonly #maxBytes: number;
 
-  /** @throws ConfigError when an option is not what it must be. */
+  /** @throws ConfigError if an option is invalid. */
   constructor(options: CodecOptions = {}) {
     // Not shown: it may be a key that was put in wrongly.
-    if (typeof options !== "object") throw new ConfigError("codec", "wants an object of options");
+    if (typeof options !== "object") throw new ConfigError("codec", "must be an object of options");
     checkOptions("codec", options, {
       compress: checkCompress,
       encrypt: checkEncrypt,
       allowPlaintext: flag,
-      redact: checkPatterns,
+      redact: checkRedaction,
       maxBytes: integer(1),
     });
     const { compress, encrypt } = options;
@@ -91,7 +94,7 @@ export class Pipeline {
    * What to keep instead of a text. `associate` is given the record and returns what else is bound to
    * the encrypted bytes: whoever opens them must give the same again.
    *
-   * @throws SerializationError when the text is over `maxBytes`, or the key could not be fetched.
+   * @throws SerializationError if the text is over `maxBytes`, or the key could not be fetched.
    */
   async seal(
     text: string,
@@ -150,7 +153,7 @@ export class Pipeline {
   /**
    * Whether something with this record may be read.
    *
-   * @throws SerializationError when it is not encrypted and has to be.
+   * @throws SerializationError if it is not encrypted and has to be.
    */
   admit(record: CodecRecord | undefined, where: string): void {
     if (this.#keys === undefined || this.#allowPlaintext || record?.encrypt !== undefined) return;
@@ -163,9 +166,9 @@ export class Pipeline {
   /**
    * The text out of what `seal` made.
    *
-   * @throws ConfigError when the key is missing, or is another than it was encrypted with.
-   * @throws CheckpointCorruptionError when a byte was changed.
-   * @throws SerializationError when it would be larger than `maxBytes`, or the key could not be fetched.
+   * @throws ConfigError if the key is missing, or is another than it was encrypted with.
+   * @throws CheckpointCorruptionError if a byte was changed.
+   * @throws SerializationError if it would be larger than `maxBytes`, or the key could not be fetched.
    */
   async open(
     bytes: Uint8Array,

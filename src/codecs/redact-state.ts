@@ -1,21 +1,32 @@
-import type { BodyJSON } from "../state/json.js";
+import type { StateJSON } from "../state/json.js";
 import { looksTagged, setKey } from "../state/shape.js";
-import { Patterns, type Positions, REDACTED } from "./patterns.js";
+import { Patterns, type Positions, REDACTED, type Secrets } from "./patterns.js";
 
 /** What of a State is the user's own. The rest has a shape that a load relies on, and stays. */
 const free = new Patterns([
   "data.*",
+  "metadata.*",
   "error.message",
+  "error.stack",
   "unfinished.results.*",
   "pauses.*.reason",
   "pauses.*.ask",
   "pauses.*.ask.*",
+  "begun.items.*.0",
+  "steps.*.items.*.0",
+  "pauses.*.refused",
+  "pauses.*.onTimeout.*",
+  "signals.*.value",
+  "signals.*.value.*",
+  "ledger.decisions.*.type",
   "ledger.decisions.*.description",
   "ledger.decisions.*.rationale",
   "ledger.decisions.*.alternatives.*",
   "ledger.agents.*.type",
   "ledger.agents.*.status",
   "ledger.agents.*.blockers.*",
+  "ledger.agents.*.lastDecision",
+  "ledger.agents.*.outputRef",
   "ledger.agents.*.state",
   "ledger.agents.*.state.*",
   "ledger.outputs.*.ref",
@@ -27,17 +38,40 @@ interface Place {
   readonly wanted: Positions;
   readonly free: Positions;
   readonly hot: boolean;
+  /** Whether this is the user's own. */
+  readonly own: boolean;
 }
 
-/** The same State without what the patterns name; the very same when they name nothing in it. */
-export function redactState<T extends BodyJSON>(json: T, patterns: Patterns): T {
-  const top: Place = { wanted: patterns.start, free: free.start, hot: false };
-  return fields(json as unknown as Tree, top) as unknown as T;
+/**
+ * The same State without its secrets; the very same when it has none.
+ *
+ * @param known - what was made of frozen trees before, so that what stayed the same is looked at once.
+ */
+export function redactState<T extends Partial<StateJSON>>(
+  json: T,
+  secrets: Secrets,
+  known?: WeakMap<object, unknown>,
+): T {
+  const patterns = secrets.paths;
+  const top: Place = { wanted: patterns.start, free: free.start, hot: false, own: false };
+  return withoutStack(json, fields(json as unknown as Tree, top) as unknown as T);
 
   /** A value of the State's JSON. What `encode` wrapped is seen as what it was. */
   function walk(tree: unknown, place: Place): unknown {
+    if (typeof tree === "string" && place.own) return secrets.clean(tree);
     if (typeof tree !== "object" || tree === null) return tree;
-    if (!place.hot && place.wanted.length === 0) return tree;
+    if (place.hot || place.wanted.length > 0) return inside(tree, place);
+    if (!secrets.hasExpressions) return tree;
+    // No path leads further, so that what is made of it is the same wherever it is.
+    if (!place.own || known === undefined || !Object.isFrozen(tree)) return inside(tree, place);
+    const before = known.get(tree);
+    if (before !== undefined) return before;
+    const made = inside(tree, place);
+    known.set(tree, made);
+    return made;
+  }
+
+  function inside(tree: object, place: Place): unknown {
     if (Array.isArray(tree)) return items(tree, place);
     const keys = Object.keys(tree);
     const tag = looksTagged(keys) ? keys[0] : undefined;
@@ -49,7 +83,7 @@ export function redactState<T extends BodyJSON>(json: T, patterns: Patterns): T 
     const allowed = free.advance(place.free, key);
     const hot = place.hot || wanted.hit;
     if (hot && allowed.hit) return REDACTED;
-    return walk(tree, { wanted: wanted.next, free: allowed.next, hot });
+    return walk(tree, { wanted: wanted.next, free: allowed.next, hot, own: allowed.hit });
   }
 
   function fields(tree: Tree, place: Place): Tree {
@@ -77,12 +111,13 @@ export function redactState<T extends BodyJSON>(json: T, patterns: Patterns): T 
   function tagged(tree: Tree, tag: string, place: Place): unknown {
     const content = contentOf(tree[tag], tag, place);
     if (content === tree[tag]) return tree;
-    // Half an instance might not load.
-    return tag === "$type" ? REDACTED : { [tag]: content };
+    // Half an instance might not load, and what is left of a text may be no URL.
+    return tag === "$type" || typeof content === "string" ? REDACTED : { [tag]: content };
   }
 
   function contentOf(content: unknown, tag: string, place: Place): unknown {
     if (tag === "$object") return fields(content as Tree, place);
+    if (tag === "$url") return walk(content, place);
     if (!Array.isArray(content)) return content;
     const parts: readonly unknown[] = content;
     switch (tag) {
@@ -99,6 +134,8 @@ export function redactState<T extends BodyJSON>(json: T, patterns: Patterns): T 
           parts[1],
           items(parts[2] as unknown[], place, parts[1] as unknown[]),
         ]);
+      case "$regexp":
+        return place.own && secrets.clean(String(parts[0])) !== parts[0] ? REDACTED : content;
       case "$type":
         return same(parts, [parts[0], walk(parts[1], place)]);
       case "$error":
@@ -112,7 +149,8 @@ export function redactState<T extends BodyJSON>(json: T, patterns: Patterns): T 
     const [key, value] = entry;
     const name = typeof key === "object" ? String(index) : String(key);
     const below = { ...place, wanted: patterns.advance(place.wanted, name).next };
-    return same(entry, [walk(key, below), at(value, name, place)]) as Entry;
+    const kept = typeof key === "object" ? walk(key, below) : key;
+    return same(entry, [kept, at(value, name, place)]) as Entry;
   }
 
   function errorOf(parts: readonly unknown[], place: Place): readonly unknown[] {
@@ -122,6 +160,15 @@ export function redactState<T extends BodyJSON>(json: T, patterns: Patterns): T 
     const trace = kept === message && at(stack, "stack", place) === stack ? stack : null;
     return [type, name, kept, trace, fields(own as Tree, place)];
   }
+}
+
+/** A stack begins with the message: where that was taken out, it goes too. */
+function withoutStack<T extends Partial<StateJSON>>(before: T, after: T): T {
+  if (after.error?.stack === undefined || after.error.message === before.error?.message) {
+    return after;
+  }
+  const { stack: _stack, ...error } = after.error;
+  return { ...after, error };
 }
 
 type Tree = Record<string, unknown>;

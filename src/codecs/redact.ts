@@ -1,15 +1,11 @@
-import { ConfigError, show } from "../errors.js";
 import type { AnyEvent, Observer } from "../events.js";
 import type { StateJSON } from "../state/json.js";
 import { MAX_DEPTH } from "../state/shape.js";
 import { State } from "../state/state.js";
-import { checkPatterns, Patterns, type Positions, REDACTED } from "./patterns.js";
+import { checkRedaction, type Positions, REDACTED, type Redaction, Secrets } from "./patterns.js";
 import { redactState } from "./redact-state.js";
 
-export { REDACTED };
-
-/** What to take out: a string is a path of keys, as {@link redact} explains; a regular expression is looked for in every text. */
-export type Redaction = readonly (string | RegExp)[];
+export { checkRedaction, REDACTED, type Redaction };
 
 /**
  * A copy of a value without its secrets; parts without any are shared with the original, which is
@@ -19,10 +15,10 @@ export type Redaction = readonly (string | RegExp)[];
  * the key of a Map are keys like any other. What a regular expression finds is taken out of every text.
  *
  * Prints safely whatever it is given: Maps, Sets, Errors, States and the fields of class instances are
- * looked into, a part that contains itself becomes `[circular]`. Of what has a `toJSON` that tells a
- * secret, and of a State that holds one, the JSON is given, without it.
+ * searched, and a part that contains itself becomes `[circular]`. Where a `toJSON` reveals a secret, or a
+ * State holds one, the redacted JSON is returned instead.
  *
- * @throws ConfigError when it is not given a list of patterns.
+ * @throws ConfigError if `patterns` is not a list of patterns.
  *
  * @example
  * ```ts
@@ -39,7 +35,7 @@ export function redact(value: unknown, patterns: Redaction): unknown {
 /**
  * What {@link redact} does, for patterns that are used again and again: they are read only once.
  *
- * @throws ConfigError when it is not given a list of patterns.
+ * @throws ConfigError if `patterns` is not a list of patterns.
  *
  * @example
  * ```ts
@@ -50,17 +46,14 @@ export function redact(value: unknown, patterns: Redaction): unknown {
  * ```
  */
 export function redactor(patterns: Redaction): (value: unknown) => unknown {
-  checkRedaction("patterns", patterns);
-  const paths = new Patterns(patterns.filter((one) => typeof one === "string"));
-  const expressions = patterns.filter((one) => one instanceof RegExp).map(everywhere);
-  return (value) => new Walk(paths, expressions).value(value, paths.start);
+  const secrets = new Secrets(patterns);
+  return (value) => new Walk(secrets).value(value, secrets.paths.start);
 }
 
 /**
- * An observer that tells another one its events without their secrets: whatever that one prints,
- * they are not in it. Paths are those of the event's `data`.
+ * Wraps an observer so that it gets events without their secrets, and can't print them. Paths are those of the event's `data`.
  *
- * @throws ConfigError when it is not given a list of patterns.
+ * @throws ConfigError if `patterns` is not a list of patterns.
  *
  * @example
  * ```ts
@@ -73,44 +66,23 @@ export function redactor(patterns: Redaction): (value: unknown) => unknown {
  */
 export function redactEvents(observer: Observer, patterns: Redaction): Observer {
   const clean = redactor(patterns);
-  const tell = typeof observer === "function" ? observer : observer.onEvent.bind(observer);
-  return (event) => tell({ ...event, data: clean(event.data) } as AnyEvent);
-}
-
-/** Refuses what is not a list of paths and expressions. */
-export function checkRedaction(name: string, value: unknown): void {
-  if (!Array.isArray(value)) {
-    throw new ConfigError(name, `wants an array of paths and expressions, got ${show(value)}`);
-  }
-  checkPatterns(
-    name,
-    // A path that is always right stands for an expression, so that places stay the same.
-    value.map((one: unknown) => (one instanceof RegExp ? "*" : one)),
-  );
-}
-
-/** An expression that finds all there is. */
-function everywhere({ source, flags }: RegExp): RegExp {
-  return new RegExp(source, [...new Set(`${flags.replace("y", "")}g`)].join(""));
+  const emit = typeof observer === "function" ? observer : observer.onEvent.bind(observer);
+  return (event) => emit({ ...event, data: clean(event.data) } as AnyEvent);
 }
 
 /** One walk through one value. */
 class Walk {
-  readonly #patterns: Patterns;
-  readonly #expressions: readonly RegExp[];
+  readonly #secrets: Secrets;
   readonly #above = new Set<object>();
 
-  constructor(patterns: Patterns, expressions: readonly RegExp[]) {
-    this.#patterns = patterns;
-    this.#expressions = expressions;
+  constructor(secrets: Secrets) {
+    this.#secrets = secrets;
   }
 
   value(value: unknown, positions: Positions): unknown {
-    if (typeof value === "string") {
-      return this.#expressions.reduce((text, one) => text.replace(one, REDACTED), value);
-    }
+    if (typeof value === "string") return this.#secrets.clean(value);
     if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;
-    if (positions.length + this.#expressions.length === 0) return value;
+    if (positions.length === 0 && !this.#secrets.hasExpressions) return value;
     if (this.#above.has(value)) return "[circular]";
     if (this.#above.size >= MAX_DEPTH) return REDACTED;
     this.#above.add(value);
@@ -129,7 +101,7 @@ class Walk {
     const json = jsonOf(value);
     if (json === REDACTED) return json;
     if (json !== value) {
-      const own = value instanceof State ? redactState(json as StateJSON, this.#patterns) : json;
+      const own = value instanceof State ? redactState(json as StateJSON, this.#secrets) : json;
       const kept = this.value(own, positions);
       if (!Object.is(kept, json)) return kept;
     }
@@ -137,7 +109,7 @@ class Walk {
   }
 
   #at(key: string, value: unknown, positions: Positions): unknown {
-    const { hit, next } = this.#patterns.advance(positions, key);
+    const { hit, next } = this.#secrets.paths.advance(positions, key);
     return hit ? REDACTED : this.value(value, next);
   }
 
@@ -159,7 +131,7 @@ class Walk {
     for (const [key, item] of map) {
       // What can't be a name goes by its place.
       const place = typeof key === "object" ? String(copy.size) : String(key);
-      const below = this.#patterns.advance(positions, place).next;
+      const below = this.#secrets.paths.advance(positions, place).next;
       const keptKey = typeof key === "object" ? this.value(key, below) : key;
       const kept = this.#at(place, item, positions);
       copy.set(keptKey, kept);

@@ -15,7 +15,7 @@ export type GraphErrorCode =
   | "GRAPH_STATE"
   | "GRAPH_MISMATCH";
 
-/** Why an {@link ExecutionError} ended a run. */
+/** Why an {@link ExecutionError} ended a run. @inline */
 export type ExecutionErrorCode =
   | "NODE_FAILED"
   | "NODE_RESULT"
@@ -25,8 +25,8 @@ export type ExecutionErrorCode =
   | "ABORTED"
   | "CHECKPOINT_SAVE";
 
-/** Why a node that `chain`, `parallel` or `route` made has failed. */
-export type NodeErrorCode =
+/** Why a node that `chain`, `parallel` or `route` made has failed. @inline */
+type NodeErrorCode =
   | "CHAIN_FAILED"
   | "PARALLEL_FAILED"
   | "ROUTE_CHOICE"
@@ -43,6 +43,8 @@ export type ErrorCode =
   | "CHECKPOINT_CONFLICT"
   | "SERIALIZATION"
   | "MIGRATION"
+  | "SCHEMA"
+  | "PAUSE_TIMEOUT"
   | "CONFIG";
 
 /** Marks the errors of every copy of this package. */

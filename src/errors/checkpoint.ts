@@ -13,15 +13,38 @@ import { WaymarkError } from "./base.js";
  * ```
  */
 export class CheckpointNotFoundError extends WaymarkError {
-  /** The run that was asked for. */
+  /** The run that was asked for; `""` if only a checkpoint was. */
   readonly runId: string;
+  /** The step that was asked for, if one was. */
+  readonly step: number | undefined;
+  /** The checkpoint that was asked for, if one was. */
+  readonly checkpointId: string | undefined;
 
-  /** @param detail - what of the run was asked for, such as `at step 3`; nothing for the run itself. */
-  constructor(runId: string, detail = "") {
-    const what = detail === "" ? "has no checkpoint" : `has no checkpoint ${detail}`;
-    super("CHECKPOINT_NOT_FOUND", `run ${JSON.stringify(runId)} ${what} in this store`);
+  /** @param at - which checkpoint of the run was asked for; none for the newest. */
+  constructor(
+    runId: string,
+    at: { readonly step?: number | undefined; readonly checkpointId?: string | undefined } = {},
+  ) {
+    const who = runId === "" ? "no run has a" : `run ${JSON.stringify(runId)} has no`;
+    const which = wordsOf(at);
+    const what = which === "" ? "checkpoint" : `checkpoint ${which}`;
+    super("CHECKPOINT_NOT_FOUND", `${who} ${what} in this store`);
     this.runId = runId;
+    this.step = at.step;
+    this.checkpointId = at.checkpointId;
   }
+}
+
+/** Which checkpoint was asked for, in words; `""` for the newest. */
+export function wordsOf({
+  step,
+  checkpointId,
+}: Partial<Pick<CheckpointNotFoundError, "step" | "checkpointId">>): string {
+  const parts = [
+    step === undefined ? "" : `at step ${step}`,
+    checkpointId === undefined ? "" : `with the id ${JSON.stringify(checkpointId)}`,
+  ];
+  return parts.filter((part) => part !== "").join(" ");
 }
 
 /**
@@ -52,8 +75,18 @@ export class CheckpointCorruptionError extends WaymarkError {
   }
 }
 
+/** A process that works on a run. @inline */
+export interface RunHolder {
+  /** The machine. */
+  readonly host: string;
+  /** The process id there. */
+  readonly pid: number;
+  /** Since when, ISO 8601; `""` where the store does not know. */
+  readonly since: string;
+}
+
 /**
- * Another writer saved this run first. The State that lost is not in the store.
+ * Another writer saved this run first, or works on it. The State that lost is not in the store.
  *
  * @example
  * ```ts
@@ -75,17 +108,37 @@ export class CheckpointConflictError extends WaymarkError {
   /** The sequence that the store is at. */
   readonly actual: number;
 
-  /** @param expected - the sequence the State was built on; `actual` is where the store is. */
-  constructor(runId: string, expected: number, actual: number) {
-    super(
-      "CHECKPOINT_CONFLICT",
-      expected === 0
-        ? `run ${JSON.stringify(runId)} is already in this store: resume it, delete it, or use another runId`
-        : `run ${JSON.stringify(runId)} was saved by another writer: this State builds on sequence ${expected}, the store is at ${actual}`,
-    );
+  /** Who works on the run, where that is why. */
+  readonly holder: RunHolder | undefined;
+
+  /**
+   * @param expected - the sequence the State was built on; `actual` is where the store is.
+   * @param why - who has the run (`holder`, `undefined` if the store can't say), or what ended this
+   *   process's claim on it (`cause`); neither if another writer saved first.
+   */
+  constructor(
+    runId: string,
+    expected: number,
+    actual: number,
+    why: { readonly holder?: RunHolder | undefined; readonly cause?: unknown } = {},
+  ) {
+    const run = `run ${JSON.stringify(runId)}`;
+    const { holder } = why;
+    const by = holder === undefined ? "another process" : `process ${holder.pid} on ${holder.host}`;
+    const since = holder === undefined || holder.since === "" ? "" : ` since ${holder.since}`;
+    const message =
+      "holder" in why
+        ? `${run} is being worked on by ${by}${since}: wait for it, or end it`
+        : "cause" in why
+          ? `${run} may be worked on by another process now, so this one stopped`
+          : expected === 0
+            ? `${run} is already in this store: resume it, delete it, or use another runId`
+            : `${run} was saved by another writer: this State builds on sequence ${expected}, the store is at ${actual}`;
+    super("CHECKPOINT_CONFLICT", message, "cause" in why ? { cause: why.cause } : undefined);
     this.runId = runId;
     this.expected = expected;
     this.actual = actual;
+    this.holder = holder;
   }
 }
 

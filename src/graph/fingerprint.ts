@@ -1,21 +1,23 @@
-import type { GraphNode } from "./node.js";
+import { type GraphNode, targetOf } from "./node.js";
 
 /**
  * A short hash of a graph's shape: its nodes, entry and exits, and each node's edges in their order,
- * which decides the way. Functions are not in it: they change with every build.
+ * which decides the way, and the tasks of a dag. Functions are not in it: they change with every build.
  */
 export function fingerprint<D extends object>(shape: {
   readonly nodes: readonly GraphNode<D>[];
   readonly entry: GraphNode<D> | undefined;
+  readonly tasks?: ReadonlyMap<string, readonly string[]> | undefined;
 }): string {
   const nodes = shape.nodes
     .map((node) => [
       node.name,
       node.exit,
-      node.edges.map((edge) => [edge.to.name, edge.name ?? "", edge.predicate !== undefined]),
+      node.edges.map((edge) => [targetOf(edge), edge.name ?? "", edge.predicate !== undefined]),
     ])
     .sort(([a], [b]) => (String(a) < String(b) ? -1 : 1));
-  return hash(JSON.stringify([shape.entry?.name ?? "", nodes]));
+  const tasks = [...(shape.tasks ?? [])].sort(([a], [b]) => (a < b ? -1 : 1));
+  return hash(JSON.stringify([shape.entry?.name ?? "", nodes, ...tasks]));
 }
 
 /** A hash of a text, as 16 hexadecimal digits; it finds changes, it keeps nobody out. */

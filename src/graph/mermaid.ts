@@ -1,5 +1,6 @@
 import type { Visits } from "../state/record.js";
-import type { GraphNode } from "./node.js";
+import type { GraphTopology } from "./description.js";
+import { END } from "./node.js";
 
 /** How far a run is, for a diagram. */
 export interface DiagramProgress {
@@ -10,34 +11,32 @@ export interface DiagramProgress {
 }
 
 /** A graph as a Mermaid flowchart. */
-export function toMermaid<D extends object>(
-  nodes: readonly GraphNode<D>[],
-  entry: GraphNode<D> | undefined,
+export function toMermaid(
+  { nodes, edges, entry }: Pick<GraphTopology, "nodes" | "edges" | "entry">,
   progress?: DiagramProgress,
 ): string {
-  const id = (node: GraphNode<D>): string => `n${node.index}`;
+  const ids = new Map(nodes.map(({ name }, index) => [name, `n${index}`]));
+  const id = (name: string): string => ids.get(name) ?? "end_";
   const lines = ["flowchart TD"];
-  if (entry !== undefined) lines.push("  start([start])");
-  for (const node of nodes)
-    lines.push(`  ${id(node)}${node.exit ? `([${label(node.name)}])` : `[${label(node.name)}]`}`);
-  if (entry !== undefined) lines.push(`  start --> ${id(entry)}`);
-  for (const node of nodes) {
-    for (const edge of node.edges) {
-      const arrow = edge.predicate === undefined ? "-->" : "-.->";
-      lines.push(
-        `  ${id(node)} ${arrow}${edge.name === undefined ? "" : `|${label(edge.name)}|`} ${id(edge.to)}`,
-      );
-    }
+  if (entry !== "") lines.push("  start([start])");
+  for (const { name, exit } of nodes)
+    lines.push(`  ${id(name)}${exit ? `([${label(name)}])` : `[${label(name)}]`}`);
+  if (edges.some(({ to }) => to === END)) lines.push("  end_([end])");
+  if (entry !== "") lines.push(`  start --> ${id(entry)}`);
+  for (const { from, to, name, conditional } of edges) {
+    const arrow = conditional ? "-.->" : "-->";
+    lines.push(`  ${id(from)} ${arrow}${name === undefined ? "" : `|${label(name)}|`} ${id(to)}`);
   }
   if (progress !== undefined) {
+    const idOf = (node: { readonly name: string }): string => id(node.name);
     const done = nodes.filter(
       (node) => node.name !== progress.next && (progress.visits[node.name] ?? 0) > 0,
     );
     const next = nodes.filter((node) => node.name === progress.next);
     lines.push("  classDef done fill:#d3f9d8,stroke:#2b8a3e,color:#1b4332");
     lines.push("  classDef next fill:#fff3bf,stroke:#e67700,color:#5f3700");
-    if (done.length > 0) lines.push(`  class ${done.map(id).join(",")} done`);
-    if (next.length > 0) lines.push(`  class ${next.map(id).join(",")} next`);
+    if (done.length > 0) lines.push(`  class ${done.map(idOf).join(",")} done`);
+    if (next.length > 0) lines.push(`  class ${next.map(idOf).join(",")} next`);
   }
   return `${lines.join("\n")}\n`;
 }

@@ -1,11 +1,11 @@
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
-import type { Agent, Decision, Origin } from "../state/ledger/entries.js";
-import type { Usage } from "../state/ledger/usage.js";
+import type { AgentUpdate, Decision, Origin } from "../state/ledger/entries.js";
+import type { UsageCall } from "../state/ledger/usage.js";
 import type { Ledger } from "../state/ledger.js";
 import type { Predicate } from "../state/predicates.js";
 import type { Patch, State } from "../state/state.js";
-import type { Pause, PauseOptions } from "./pause.js";
+import type { Pause, PauseOptions, SchemaPauseOptions } from "./pause.js";
 
 /** What a node gets besides the State. */
 export interface NodeContext<D extends object = object> {
@@ -47,10 +47,15 @@ export interface NodeContext<D extends object = object> {
   checkpoint(state: State<D>, reason: string): Promise<State<D>>;
   /**
    * Pauses the run inside the node, unless this pause was answered: then it gives the answer. On
-   * `resume` the node runs again up to here, so do what is dear with {@link NodeContext.once}. Names keep
+   * `resume` the node runs again up to here, so wrap expensive work in {@link NodeContext.once}. Names keep
    * several pauses apart, also at the same time: all that pause by one name, the items of a list too, share one
-   * question and its answer. It throws to stop the node; catching that changes nothing.
+   * question and its answer. It throws to stop the node; catching that changes nothing. A `schema` checks the
+   * answer and gives it its type.
+   *
+   * @throws PauseTimeoutError if `timeout` has passed since the pause was first asked. A node may catch it.
    */
+  pause<T>(name: string, options: SchemaPauseOptions<T>): Promise<T>;
+  /** The same without a schema: the answer can be anything. */
   pause(name: string, options: PauseOptions): Promise<unknown>;
   /**
    * Waits so many milliseconds from the first call with this name in this visit, over retries and
@@ -66,7 +71,7 @@ export interface NodeContext<D extends object = object> {
   emit<T extends EventType>(type: T, data: EventMap[T]): void;
 }
 
-/** A finished part of what a run makes. */
+/** A finished part of what a run makes. @inline */
 export interface ProgressPart {
   /** Its heading. */
   readonly title: string;
@@ -78,12 +83,12 @@ export interface ProgressPart {
 
 /** What a node writes into the run's ledger. */
 export interface LedgerWriter {
-  /** Adds tokens, cost and other counters to the totals of the run and of this node. */
-  usage(usage: Usage): void;
+  /** Adds tokens, cost and counters of your own to the totals of the run and of this node, and emits `usage`. */
+  usage(usage: UsageCall): void;
   /** Adds a decision, and tells listeners of it. */
   decision(decision: Omit<Decision, keyof Origin>): void;
-  /** Says what is known of an agent; what is not given stays. */
-  agent(id: string, agent: Omit<Agent, keyof Origin>): void;
+  /** Says what is known of an agent; omitted fields keep their value. */
+  agent(id: string, agent: AgentUpdate): void;
   /** Says where something is that the run made. */
   output(name: string, ref: unknown): void;
   /** Adds what another ledger got since it was `base`: that of a run inside this node. */
@@ -99,10 +104,67 @@ export type NodeFunction<D extends object> = (
   context: NodeContext<D>,
 ) => NodeResult<D> | Promise<NodeResult<D>>;
 
-/** A way from one node to another. */
+/**
+ * Nothing to add to a node whose returned objects have only keys of the data; else a message in place of
+ * its type. TypeScript itself finds such keys only if none of them is one of the data.
+ *
+ * @inline
+ */
+export type CheckedNode<D extends object, F extends NodeFunction<D>> =
+  NodeFunction<D> extends F
+    ? unknown
+    : [UnknownKeys<D, ReturnType<F>>] extends [never]
+      ? unknown
+      : `"${UnknownKeys<D, ReturnType<F>> & string}" is not a key of the data`;
+
+/** The keys of what a node returns that are none of the data. @inline */
+type UnknownKeys<D extends object, R> = R extends State<D> | Pause<D>
+  ? never
+  : R extends PromiseLike<infer A>
+    ? UnknownKeys<D, A>
+    : R extends object
+      ? Exclude<NamedKeys<R>, keyof D>
+      : never;
+
+/** The keys of a type without its index signatures. @inline */
+type NamedKeys<R> = keyof {
+  [K in keyof R as string extends K ? never : number extends K ? never : K]: unknown;
+};
+
+/**
+ * Where an edge leads that ends the run.
+ *
+ * @example
+ * ```ts
+ * import { END, State, StateGraph } from "waymark";
+ *
+ * const graph = new StateGraph<{ score: number }>()
+ *   .addNode("review", (state) => ({ score: state.data.score + 1 }))
+ *   .addEdge("review", "review", (state) => state.data.score < 3)
+ *   .addEdge("review", END)
+ *   .setEntryPoint("review");
+ * console.log((await graph.execute(State.create({ score: 0 }))).data.score); // 3
+ * ```
+ */
+export const END = "__end__";
+
+/**
+ * The type of {@link END}.
+ *
+ * @example
+ * ```ts
+ * import { END, type End } from "waymark";
+ *
+ * const target: "review" | End = END;
+ * console.log(target); // __end__
+ * ```
+ */
+export type End = typeof END;
+
+/** A way from one node to another, or to the end. */
 export interface Edge<D extends object> {
   readonly from: string;
-  readonly to: GraphNode<D>;
+  readonly to: GraphNode<D> | End;
   readonly predicate: Predicate<D> | undefined;
   readonly name: string | undefined;
   /** What its events carry; made once, because a run may pass here a million times. */
@@ -120,5 +182,12 @@ export interface GraphNode<D extends object> {
   readonly index: number;
   readonly run: NodeFunction<D>;
   readonly edges: Edge<D>[];
+  /** What it is a part of; `""` for nothing. */
+  readonly phase: string;
   exit: boolean;
+}
+
+/** The name of the node that an edge leads to, or {@link END}. */
+export function targetOf<D extends object>({ to }: Edge<D>): string {
+  return to === END ? END : to.name;
 }

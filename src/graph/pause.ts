@@ -1,22 +1,41 @@
+import { now } from "../clock.js";
 import { ConfigError, show } from "../errors.js";
-import { checkOptions, text } from "../options.js";
+import { check, checkOptions, text } from "../options.js";
 import { encode } from "../state/encode.js";
-import { own } from "../state/own.js";
+import { freezeCopy } from "../state/freeze-copy.js";
 import type { PauseRequest } from "../state/record.js";
-import { State } from "../state/state.js";
+import { isSchema, jsonSchemaOf, type StandardSchema } from "../state/schema.js";
+import { isPlainObject } from "../state/shape.js";
+import { type Patch, State } from "../state/state.js";
 
-/** What a pause says to whoever answers it. */
-export interface PauseOptions {
+/** What a pause says to whoever answers it. @inline */
+interface PauseQuestion {
   /** Why the run waits. */
   readonly reason: string;
-  /** What is asked, as any data. Where it is given, `resume` wants `input`. */
+  /** What is asked, as any data. If given, `resume` needs `input`. */
   readonly ask?: unknown;
+  /** Milliseconds from the first ask until the pause can't be answered any more. No limit by default. */
+  readonly timeout?: number;
 }
 
-/** Options of {@link pause}. */
-export interface PauseAfterOptions extends PauseOptions {
+/** Options of {@link NodeContext.pause}. */
+export interface PauseOptions extends PauseQuestion {
+  /** Checks the answer: any Standard Schema. One that does not fit is asked for again. */
+  readonly schema?: StandardSchema;
+}
+
+/** The same with a schema, which gives the answer its type. @inline */
+export interface SchemaPauseOptions<T> extends PauseOptions {
+  /** Checks the answer: any Standard Schema. One that does not fit is asked for again. */
+  readonly schema: StandardSchema<unknown, T>;
+}
+
+/** Options of {@link pause}. @inline */
+export interface PauseAfterOptions<D extends object = object> extends PauseQuestion {
   /** The key of the data that the input becomes; without it the input is an object that is merged into the data. */
-  readonly into?: string;
+  readonly into?: keyof D & string;
+  /** Merged into the data by a resume after the timeout. Without it such a resume throws a PauseTimeoutError. */
+  readonly onTimeout?: Patch<D>;
 }
 
 /**
@@ -70,28 +89,80 @@ export class Pause<D extends object> {
  * console.log(final.status, final.data.approved); // completed true
  * ```
  */
-export function pause<D extends object>(state: State<D>, options: PauseAfterOptions): Pause<D> {
+export function pause<D extends object>(
+  state: State<D>,
+  options: PauseAfterOptions<NoInfer<D>>,
+): Pause<D> {
   if (!(state instanceof State))
-    throw new ConfigError("state", `wants a State, got ${show(state)}`);
-  checkOptions("pause", options, { ...checks, into: text });
-  const { into, ...rest } = options;
-  const request = pauseRequest("", rest);
-  return new Pause(state, into === undefined ? request : Object.freeze({ ...request, into }));
+    throw new ConfigError("state", `must be a State; got ${show(state)}`);
+  checkOptions("pause", options, { ...checks, into: text, onTimeout: plainObject });
+  const { into, onTimeout, ...rest } = options;
+  if (onTimeout !== undefined && rest.timeout === undefined) {
+    throw new ConfigError("pause.onTimeout", "needs pause.timeout");
+  }
+  const deadline = rest.timeout === undefined ? undefined : now() + rest.timeout;
+  const request = {
+    ...pauseRequest("", rest, deadline),
+    ...(into !== undefined && { into }),
+    ...(onTimeout !== undefined && { onTimeout: keptOf<object>(onTimeout, "pause.onTimeout") }),
+  };
+  return new Pause(state, Object.freeze(request));
 }
 
-const checks = { reason: text, ask: () => {} };
+const plainObject = check(
+  "a plain object",
+  (value) => typeof value === "object" && value !== null && isPlainObject(value),
+);
+
+const checks = {
+  reason: text,
+  ask: () => {},
+  timeout: check(
+    "a number of milliseconds > 0",
+    (value) => typeof value === "number" && value > 0 && value < Number.POSITIVE_INFINITY,
+  ),
+};
+
+/** Refuses what can't be the options of a pause inside a node. */
+export function checkPauseOptions(options: PauseOptions): void {
+  checkOptions("pause", options, { ...checks, schema: check("a Standard Schema", isSchema) });
+  text("pause.reason", options.reason);
+}
+
+/** The last moment that a Date can be. */
+const END_OF_TIME = 8.64e15;
+
+/** A moment as text, also one that is too far away. */
+export function momentOf(ms: number): string {
+  return new Date(Math.min(ms, END_OF_TIME)).toISOString();
+}
 
 /**
  * A request out of a pause's options.
  *
+ * @param deadline - when its time is up, in milliseconds since 1970.
  * @throws SerializationError when a checkpoint can't hold what is asked.
  */
-export function pauseRequest(name: string, options: PauseOptions): PauseRequest {
-  checkOptions("pause", options, checks);
-  const { reason, ask } = options;
+export function pauseRequest(
+  name: string,
+  options: PauseOptions,
+  deadline: number | undefined,
+): PauseRequest {
+  const { reason, ask, schema } = options;
   text("pause.reason", reason);
-  if (ask === undefined) return Object.freeze({ name, reason });
-  const kept: unknown = own(ask);
-  encode(kept, "pause.ask");
-  return Object.freeze({ name, reason, ask: kept });
+  const json = schema && jsonSchemaOf(schema);
+  return Object.freeze({
+    name,
+    reason,
+    ...(ask !== undefined && { ask: keptOf(ask, "pause.ask") }),
+    ...(json !== undefined && { schema: keptOf<object>(json, "pause.schema") }),
+    ...(deadline !== undefined && { deadline: momentOf(deadline) }),
+  });
+}
+
+/** A value as a checkpoint keeps it. */
+function keptOf<T>(value: T, name: string): T {
+  const kept = freezeCopy(value) as T;
+  encode(kept, name);
+  return kept;
 }

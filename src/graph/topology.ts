@@ -1,12 +1,17 @@
 import { GraphError, show } from "../errors.js";
 import type { Predicate } from "../state/predicates.js";
+import type { State } from "../state/state.js";
 import { fingerprint } from "./fingerprint.js";
-import type { GraphNode, NodeFunction } from "./node.js";
+import { END, type GraphNode, type NodeFunction } from "./node.js";
 import { validate } from "./validation.js";
 
 /** The nodes and edges of a graph. It runs nothing. */
 export class Topology<D extends object> {
   readonly #nodes = new Map<string, GraphNode<D>>();
+  /** Where a run continues, in a graph whose State says more of that than the last node; `undefined` at its end. */
+  locate: ((state: State<D>) => string | undefined) | undefined;
+  /** What the tasks inside the nodes depend on, where the nodes are layers of them. */
+  tasks: ReadonlyMap<string, readonly string[]> | undefined;
   #entry: GraphNode<D> | undefined;
   #valid = false;
   #fingerprint: string | undefined;
@@ -24,11 +29,11 @@ export class Topology<D extends object> {
     return this.#fingerprint;
   }
 
-  addNode(name: string, run: NodeFunction<D>): void {
-    if (typeof name !== "string" || name === "") {
+  addNode(name: string, run: NodeFunction<D>, phase = ""): void {
+    if (typeof name !== "string" || name === "" || name === END) {
       throw new GraphError(
         "GRAPH_NODE_NAME",
-        `a node's name wants to be a string that is not empty, got ${show(name)}`,
+        `a node's name must be a non-empty string other than ${show(END)}; got ${show(name)}`,
       );
     }
     if (this.#nodes.has(name)) {
@@ -37,26 +42,26 @@ export class Topology<D extends object> {
     if (typeof run !== "function") {
       throw new GraphError(
         "GRAPH_NODE_FUNCTION",
-        `node ${show(name)} wants a function, got ${show(run)}`,
+        `node ${show(name)} must be a function; got ${show(run)}`,
       );
     }
     this.#changed();
-    this.#nodes.set(name, { name, index: this.#nodes.size, run, edges: [], exit: false });
+    this.#nodes.set(name, { name, index: this.#nodes.size, run, edges: [], phase, exit: false });
   }
 
   addEdge(from: string, to: string, predicate?: Predicate<D>, name?: string): void {
     const source = this.node(from, "addEdge");
-    const target = this.node(to, "addEdge");
+    const target = to === END ? END : this.node(to, "addEdge");
     if (predicate !== undefined && typeof predicate !== "function") {
       throw new GraphError(
         "GRAPH_PREDICATE",
-        `the edge from ${show(from)} to ${show(to)} wants a function as predicate, got ${show(predicate)}`,
+        `the edge from ${show(from)} to ${show(to)} must have a function as predicate; got ${show(predicate)}`,
       );
     }
     if (name !== undefined && typeof name !== "string") {
       throw new GraphError(
         "GRAPH_PREDICATE",
-        `the edge from ${show(from)} to ${show(to)} wants a string as name, got ${show(name)}`,
+        `the edge from ${show(from)} to ${show(to)} must have a string as name; got ${show(name)}`,
       );
     }
     this.#changed();
@@ -92,9 +97,14 @@ export class Topology<D extends object> {
     return this.#entry as GraphNode<D>;
   }
 
+  /** The node of a name, if there is one. */
+  find(name: string): GraphNode<D> | undefined {
+    return this.#nodes.get(name);
+  }
+
   node(name: string, asker: string): GraphNode<D> {
     if (name === "")
-      throw new GraphError("GRAPH_NODE_NAME", `${asker} wants a node's name, got an empty one`);
+      throw new GraphError("GRAPH_NODE_NAME", `${asker}: a node's name must not be empty`);
     const node = this.#nodes.get(name);
     if (node !== undefined) return node;
     const names = [...this.#nodes.keys()].map(show).join(", ") || "none yet";

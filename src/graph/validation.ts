@@ -1,5 +1,5 @@
 import { GraphError, type GraphErrorCode, show } from "../errors.js";
-import type { GraphNode } from "./node.js";
+import { END, type GraphNode } from "./node.js";
 
 interface Shape<D extends object> {
   readonly nodes: readonly GraphNode<D>[];
@@ -26,8 +26,8 @@ function* findProblems<D extends object>({
   if (nodes.length === 0) return yield ["GRAPH_NO_NODES", "the graph has no nodes: call addNode"];
   if (entry === undefined)
     yield ["GRAPH_NO_ENTRY", "the graph has no entry point: call setEntryPoint"];
-  if (!nodes.some((node) => node.exit))
-    yield ["GRAPH_NO_EXIT", "the graph has no exit point: call setExitPoint"];
+  if (!nodes.some((node) => node.exit || node.edges.some(({ to }) => to === END)))
+    yield ["GRAPH_NO_EXIT", "the graph never ends: call setExitPoint, or add an edge to END"];
   const reached = entry === undefined ? new Set(nodes) : reachable(entry);
   for (const node of nodes) {
     if (!reached.has(node)) {
@@ -39,7 +39,7 @@ function* findProblems<D extends object>({
     if (!node.exit && node.edges.length === 0) {
       yield [
         "GRAPH_NODE_DEAD_END",
-        `node ${show(node.name)} has no outgoing edge and is no exit point`,
+        `node ${show(node.name)} has no outgoing edge and is not an exit point`,
       ];
     }
   }
@@ -48,6 +48,6 @@ function* findProblems<D extends object>({
 function reachable<D extends object>(entry: GraphNode<D>): Set<GraphNode<D>> {
   const reached = new Set([entry]);
   // A Set hands out what is added to it while it is walked.
-  for (const node of reached) for (const edge of node.edges) reached.add(edge.to);
+  for (const node of reached) for (const { to } of node.edges) if (to !== END) reached.add(to);
   return reached;
 }

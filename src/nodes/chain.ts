@@ -1,17 +1,24 @@
-import type { Immutable } from "immer";
-import { CHAIN, type ChainLink, stepKey } from "../checkpoint/chain-link.js";
-import { ConfigError, show } from "../errors.js";
-import type { ItemsCompleteData } from "../event-map.js";
+import { now } from "../clock.js";
+import { ConfigError, messageOf, show } from "../errors.js";
+import type { ItemsCompleteData } from "../event-data.js";
 import { guard } from "../events.js";
 import type { NodeFunction } from "../graph/node.js";
 import { callable, checkOptions } from "../options.js";
-import { isStop, messageOf } from "../run/failure.js";
+import { isStop } from "../run/failure.js";
 import { PauseSignal } from "../run/pauses.js";
-import { State } from "../state/state.js";
-import { alone } from "./alone.js";
+import type { Immutable } from "../state/immutable.js";
+import type { State } from "../state/state.js";
 import { ChainError } from "./errors.js";
-import { arrive } from "./place.js";
-import { type Change, type ItemContext, ItemScope, type Items, itemsOf } from "./scope.js";
+import { oncePerNode } from "./once-per-node.js";
+import {
+  type Change,
+  type ItemContext,
+  ItemScope,
+  type Items,
+  itemsOf,
+  labelOf,
+  recordProgress,
+} from "./scope.js";
 
 /** A step of a chain: from a State and an item to the next State, or to what changes in it. */
 export type ChainStep<D extends object, I> = (
@@ -22,26 +29,29 @@ export type ChainStep<D extends object, I> = (
 
 /** Options of {@link chain}. */
 export interface ChainOptions<D extends object> {
-  /** Is told after each step how many are done, how many there are, and the State. It can't disturb the chain. */
+  /** Called after each step with how many are done, how many there are, and the State. It can't disturb the chain. */
   readonly onProgress?: (completed: number, total: number, state: State<D>) => unknown;
   /**
-   * Is given the last State, and all of them: the first before the chain, the others after each step.
-   * What it returns is the node's result. All are in the checkpoint then.
+   * Called with the last State, and all of them: the first before the chain, the others after each step.
+   * What it returns is the node's result. All these States are then in the checkpoint.
    */
   readonly intermediate?: (state: State<D>, states: readonly State<D>[]) => Change<NoInfer<D>>;
 }
 
-/** Its data is of the version that the graph is at: what a checkpoint holds is migrated when it is loaded. */
-interface Link<D extends object> extends ChainLink {
-  readonly data: Immutable<D>;
+/** The key of how many steps are done, and of the data that they came to. */
+const CHAIN = "chain";
+
+/** The key of the data after a step, where a chain is to keep that. */
+function stepKey(step: number): string {
+  return `${CHAIN} ${step}`;
 }
 
 /**
- * A node that takes items one after the other: each step gets the State that the one before it came
- * to. What a step came to is saved before the next starts, so a resume goes on at the next item.
+ * A node that works on items one after the other: each step gets the State of the one before it. The result
+ * of a step is saved before the next starts, so a resume continues at the next item.
  *
- * @throws ChainError, out of the node, when a step fails; it has the item and the State so far.
- * @throws ConfigError when an option is not what it must be.
+ * @throws ChainError, out of the node, if a step fails; it has the item and the State so far.
+ * @throws ConfigError if an option is invalid.
  *
  * @example
  * ```ts
@@ -66,44 +76,45 @@ export function chain<D extends object, I>(
   const { onProgress, intermediate } = options;
   const progress = onProgress && guard("onProgress", onProgress);
 
-  return alone("chain", async (given, context) => {
+  return oncePerNode<D>("chain", async (given, context) => {
     const list = itemsOf(items, given);
     const { node, step: at } = context;
     const total = list.length;
-    const link = context.recall(CHAIN) as Link<D> | undefined;
-    let completed = link?.completed ?? 0;
-    let state = link === undefined ? given : withData(given, link.data);
-    const told = (error?: unknown): ItemsCompleteData => ({
+    const before = context.recallData(CHAIN) as Immutable<D> | undefined;
+    let completed = before === undefined ? 0 : (context.recall(CHAIN) as number);
+    let state = before === undefined ? given : withData(given, before);
+    const progressData = (error?: unknown): ItemsCompleteData => ({
       ...{ node, step: at, total, completed },
       ...(error !== undefined && { error: messageOf(error) }),
     });
-    context.emit("chain.start", told());
+    context.emit("chain.start", progressData());
     try {
       for (const item of list.slice(completed)) {
         context.signal.throwIfAborted();
         context.draining.throwIfAborted();
-        const scope = new ItemScope(context, completed);
+        const scope = new ItemScope(context, { index: completed });
         state = await take(step, state, item, scope, total);
         completed++;
-        for (const key of scope.keys ?? []) context.forget(key);
+        scope.forgetAll();
         const saved = [
-          arrive(context, CHAIN, String(completed - 1), String(completed)),
-          context.remember(CHAIN, { completed, data: state.data }),
+          recordProgress(context, CHAIN, String(completed - 1), String(completed)),
+          context.remember(CHAIN, completed),
+          context.rememberData(CHAIN, state.data),
         ];
-        if (intermediate) saved.push(context.remember(stepKey(completed), state.data));
+        if (intermediate) saved.push(context.rememberData(stepKey(completed), state.data));
         await Promise.all(saved);
         progress?.(completed, total, state);
       }
     } catch (error) {
-      if (!(error instanceof PauseSignal)) context.emit("chain.complete", told(error));
+      if (!(error instanceof PauseSignal)) context.emit("chain.complete", progressData(error));
       throw error;
     }
-    context.emit("chain.complete", told());
+    context.emit("chain.complete", progressData());
     if (intermediate === undefined) return state;
     const later = Array.from({ length: completed }, (_, index) =>
-      withData(given, context.recall(stepKey(index + 1)) as Immutable<D>),
+      withData(given, context.recallData(stepKey(index + 1)) as Immutable<D>),
     );
-    return changed(state, intermediate(state, [given, ...later]));
+    return context.change(state, intermediate(state, [given, ...later]));
   });
 }
 
@@ -116,11 +127,13 @@ async function take<D extends object, I>(
   total: number,
 ): Promise<State<D>> {
   const { index } = scope;
-  const told = { node: scope.node, step: scope.step, index, total };
-  scope.emit("step.start", told);
+  const { node, step: at } = scope;
+  const data = { node, step: at, index, item: labelOf(item, index), total };
+  scope.emit("step.start", data);
+  const started = now();
   let next: State<D>;
   try {
-    next = changed(state, await step(state, item, scope));
+    next = scope.change(state, await step(state, item, scope));
     // What it came to is saved as the run's own data before the loop could refuse it.
     if (next.runId !== state.runId) {
       const problem = `returned the State of run ${show(next.runId)}: build on the State it is given`;
@@ -128,17 +141,16 @@ async function take<D extends object, I>(
     }
   } catch (cause) {
     if (cause instanceof PauseSignal) throw cause;
-    scope.emit("step.complete", { ...told, error: messageOf(cause) });
-    throw isStop(cause, scope) ? cause : new ChainError({ index, item, cause }, state);
+    const isStopped = isStop(cause, scope);
+    const durationMs = now() - started;
+    const ended = { ...data, durationMs, error: messageOf(cause) };
+    scope.completeItem("step.complete", ended, isStopped ? "stopped" : "failed");
+    throw isStopped ? cause : new ChainError({ index, item, cause }, state);
   }
-  scope.emit("step.complete", told);
+  scope.completeItem("step.complete", { ...data, durationMs: now() - started }, "completed");
   return next;
 }
 
 function withData<D extends object>(state: State<D>, data: Immutable<D>): State<D> {
   return state.update(() => data);
-}
-
-function changed<D extends object>(state: State<D>, change: Change<D>): State<D> {
-  return change instanceof State ? change : state.merge(change);
 }

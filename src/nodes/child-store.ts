@@ -1,9 +1,10 @@
 import { type CheckpointStore, notFound } from "../checkpoint/store.js";
 import type { NodeContext } from "../graph/node.js";
+import { progressOf } from "../state/derive.js";
 import type { StateJSON } from "../state/json.js";
 import { Ledger } from "../state/ledger.js";
 import { State } from "../state/state.js";
-import { arrive } from "./place.js";
+import { recordProgress } from "./scope.js";
 
 const KEY = "subgraph";
 
@@ -11,7 +12,7 @@ const KEY = "subgraph";
 export class ChildStore<D extends object> implements CheckpointStore {
   readonly #context: NodeContext<D>;
   #latest: State<object> | undefined;
-  /** Is called with each save, so that what it forgets goes with it. */
+  /** Called with each save, so that what it forgets goes with it. */
   onSave: () => void = () => {};
 
   constructor(context: NodeContext<D>) {
@@ -30,11 +31,11 @@ export class ChildStore<D extends object> implements CheckpointStore {
     const sequence = state.sequence + 1;
     const saved = state.savedAs({ checkpointId: `${state.runId}.${sequence}`, sequence });
     const json = saved.toJSON();
-    const [from, to] = [placeOf(this.#latest), placeOf(state)];
+    const [from, to] = [progressMark(this.#latest), progressMark(state)];
     // All in one go, so that no checkpoint has the one without the other; what may throw comes first.
     this.#context.ledger.merge(this.#latest?.ledger ?? Ledger.empty, state.ledger);
     this.onSave();
-    const remembered = from === to ? [] : [arrive(this.#context, KEY, from, to)];
+    const remembered = from === to ? [] : [recordProgress(this.#context, KEY, from, to)];
     remembered.push(this.#context.remember(KEY, json));
     this.#latest = saved as unknown as State<object>;
     await Promise.all(remembered);
@@ -56,6 +57,6 @@ export class ChildStore<D extends object> implements CheckpointStore {
 }
 
 /** How far a run is: what changes when it gets further, and not when it fails. */
-function placeOf<D extends object>(state: State<D> | undefined): string {
-  return state === undefined ? "" : `${state.step}.${state.unfinished?.count ?? 0}`;
+function progressMark<D extends object>(state: State<D> | undefined): string {
+  return state === undefined ? "" : `${state.step}.${progressOf(state).unfinished?.count ?? 0}`;
 }

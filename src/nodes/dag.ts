@@ -1,35 +1,96 @@
-import type { Immutable } from "immer";
 import { GraphError, show } from "../errors.js";
-import { check } from "../options.js";
-import type { RetryPolicy } from "../run/attempts.js";
+import type { NodeFunction } from "../graph/node.js";
+import { callable, check, checkOptions, integer, oneOf, text } from "../options.js";
+import { checkRetry, checkTimeout, type RetryPolicy } from "../run/attempts.js";
 import type { GraphConfig } from "../run/config.js";
 import { StateGraph } from "../run/state-graph.js";
-import type { Patch, State } from "../state/state.js";
-import { shortened } from "./names.js";
-import { parallel } from "./parallel.js";
+import { progressOf } from "../state/derive.js";
+import { freezeCopy } from "../state/freeze-copy.js";
+import type { Immutable } from "../state/immutable.js";
+import { setKey } from "../state/shape.js";
+import { type Patch, recordOf, type State, sinkOf, stateOf } from "../state/state.js";
+import { layersOf } from "./layers.js";
+import { oncePerNode } from "./once-per-node.js";
+import { Pool, usualConcurrency } from "./pool.js";
+import { checkSaves, type Saves } from "./saves.js";
 import type { ItemContext } from "./scope.js";
 
-/** A task of a {@link dag}. */
-export interface DagTask<D extends object, R> {
-  /** The tasks whose results must be there first. */
-  readonly dependsOn?: readonly (keyof D & string)[];
-  /** Makes the task's result. The results of the tasks it depends on are in the data. */
-  readonly run: (state: State<D>, context: ItemContext<D>) => R | Promise<R>;
+/** Makes the result of a task. The results of the tasks it depends on are in the data. */
+type TaskFunction<D extends object, R> = (
+  state: State<D>,
+  context: ItemContext<D>,
+) => R | Promise<R>;
+
+/** How a task of a {@link dag} runs. @inline */
+interface TaskOptions {
+  /** Tries the task again when it fails; the dag's `retry` by default. */
+  readonly retry?: RetryPolicy;
+  /** Milliseconds an attempt may take; the dag's `timeout` by default. */
+  readonly timeout?: number;
+  /** What the task is a part of; in its events, and the phase of a layer whose tasks have no other. */
+  readonly phase?: string;
 }
 
-/** Tasks by the key of the data that their result becomes. */
+/** A task of a {@link dag}. */
+export interface DagTask<D extends object, R> extends TaskOptions {
+  /** The tasks whose results must be there first. */
+  readonly dependsOn?: readonly (keyof D & string)[];
+  /** Makes the task's result: a function, or {@link map}. */
+  readonly run: TaskFunction<D, R>;
+}
+
+/** Tasks by the key of the data that their result becomes; a function is a task that depends on nothing. */
 export type DagTasks<D extends object> = {
-  readonly [K in keyof D & string]?: DagTask<D, D[K] | Immutable<D[K]>>;
+  readonly [K in keyof D & string]?:
+    | DagTask<D, D[K] | Immutable<D[K]>>
+    | TaskFunction<D, D[K] | Immutable<D[K]>>;
 };
 
-/** Options of {@link dag}: those of a graph, and how each layer runs. */
-export interface DagOptions extends GraphConfig {
+/** The data that a task sees: what no task makes, and what the tasks it depends on have made. @inline */
+type VisibleTo<D extends object, Tasks, Needs> = Omit<D, Tasks & PropertyKey> &
+  Required<Pick<D, (unknown extends Needs ? never : Needs) & keyof D>>;
+
+/** A task that sees only what it depends on. @inline */
+interface CheckedTask<D extends object, Tasks, Needs, R> extends TaskOptions {
+  /** The tasks whose results must be there first. */
+  readonly dependsOn?: readonly (Needs & Tasks)[];
+  /** Makes the task's result: a function, or {@link map}. */
+  readonly run: TaskFunction<VisibleTo<D, Tasks, Needs>, R>;
+}
+
+/** Tasks that see only what they depend on: `T` has, by task, the names it depends on. @inline */
+type CheckedTasks<D extends object, T> = {
+  readonly [K in keyof T]:
+    | CheckedTask<D, keyof T, T[K], ResultOf<D, K>>
+    | TaskFunction<VisibleTo<D, keyof T, T[K]>, ResultOf<D, K>>;
+} & { readonly [K in Exclude<keyof T, keyof D>]: never };
+
+type ResultOf<D extends object, K> = K extends keyof D ? D[K] | Immutable<D[K]> : never;
+
+/** Makes a {@link dag} of tasks that see only what they depend on. @inline */
+export type CheckedDag<D extends object> = <const T>(
+  tasks: CheckedTasks<D, T>,
+  options?: DagOptions<D>,
+) => StateGraph<D, string>;
+
+/** Options of {@link dag}: those of a graph, and how its tasks run. */
+export interface DagOptions<D extends object = object> extends GraphConfig<D> {
   /** How many tasks to run at once; see {@link ParallelOptions.concurrency}. */
   readonly concurrency?: number;
-  /** Milliseconds one task may take; no limit by default. */
+  /** Milliseconds one attempt at a task may take; no limit by default. A task's own wins. */
   readonly timeout?: number;
-  /** Tries a layer again whose tasks failed; those that are done stay. */
+  /** Tries a task again that failed; once only by default. A task's own wins. */
   readonly retry?: RetryPolicy;
+  /**
+   * When results are saved: `"layer"`, the default, once per layer; `"item"` as they come in, the default with
+   * `schedule: "eager"`; a number, every so many. What fails keeps the results it has in any case.
+   */
+  readonly saves?: Saves;
+  /**
+   * When a task starts: `"layers"`, the default, once all tasks of the layers before it are done; `"eager"` as soon
+   * as those it depends on are.
+   */
+  readonly schedule?: "layers" | "eager";
 }
 
 const isObject = check(
@@ -42,112 +103,202 @@ const names = check(
   (value) => Array.isArray(value) && value.every((name) => typeof name === "string"),
 );
 
-/** How long the name of a layer may be. */
-const MAX_NAME = 80;
+/** The node of a dag that starts each task as soon as it can. */
+const EAGER = "tasks";
 
 /**
- * A graph out of tasks and what they depend on. Tasks that wait for nothing more are a layer: a node
- * that runs them in parallel, and one checkpoint. Within a layer too, a task that is done stays done.
- * The result of each task is in the data under its name.
+ * A graph out of tasks and what they depend on. Tasks that wait for nothing more are a layer: a node, `layer 1`
+ * and so on, that runs them in parallel. The result of each task is in the data under its name.
  *
- * @throws GraphError when tasks depend on each other in a loop, which it shows, or on what is no task.
- * @throws ConfigError when an option is not what it must be.
+ * A task whose result is saved is done, whatever becomes of the dag: on a resume, tasks that were added run,
+ * tasks that were removed don't, and the others wait for what they depend on now.
+ *
+ * Called with a type alone, `dag<D>()`, it checks that a task reads nothing but what it depends on.
+ *
+ * @throws GraphError if tasks depend on each other in a loop, which it shows, or on what is no task.
+ * @throws ConfigError if an option is invalid.
  *
  * @example
  * ```ts
  * import { dag, State } from "waymark";
  *
- * const graph = dag<{ a: number; b: number; sum: number }>({
- *   a: { run: () => 1 },
- *   b: { run: async () => 2 },
+ * const graph = dag<{ a: number; b: number; sum: number }>()({
+ *   a: () => 1,
+ *   b: { run: async () => 2, retry: { maxAttempts: 3 } },
  *   sum: { dependsOn: ["a", "b"], run: ({ data }) => data.a + data.b },
  * });
  *
  * const final = await graph.execute(State.create({ a: 0, b: 0, sum: 0 }));
- * console.log(final.data.sum, final.checkpointNode); // 3 2: sum
+ * console.log(final.data.sum, final.checkpointNode); // 3 layer 2
  * ```
+ */
+export function dag<D extends object>(): CheckedDag<D>;
+/**
+ * The same at once; its tasks see all of the data.
+ *
+ * @throws GraphError if tasks depend on each other in a loop, which it shows, or on what is no task.
+ * @throws ConfigError if an option is invalid.
  */
 export function dag<D extends object>(
   tasks: DagTasks<D>,
-  options: DagOptions = {},
+  options?: DagOptions<D>,
+): StateGraph<D, string>;
+/**
+ * Both of them.
+ *
+ * @throws GraphError, ConfigError as they do.
+ */
+export function dag<D extends object>(
+  ...given: readonly (DagTasks<D> | DagOptions<D> | undefined)[]
+): StateGraph<D, string> | CheckedDag<D> {
+  const [tasks, options] = given as [DagTasks<D>, DagOptions<D>?];
+  return given.length > 0
+    ? build<D>(tasks, options)
+    : (checked, more) => build<D>(checked as unknown as DagTasks<D>, more);
+}
+
+function build<D extends object>(
+  tasks: DagTasks<D>,
+  options: DagOptions<D> = {},
 ): StateGraph<D, string> {
   isObject("tasks", tasks);
   isObject("options", options);
-  const { concurrency, timeout, retry, ...config } = options;
-  const byName = new Map<string, DagTask<D, unknown>>(Object.entries(tasks));
-  const layers = layersOf(byName);
-  const maxIterations = Math.max(1000, layers.length);
-  const graph = new StateGraph<D, string>({ maxIterations, ...config });
-  let previous: string | undefined;
-  for (const [index, layer] of layers.entries()) {
-    const name = shortened(`${index + 1}: ${layer.join(", ")}`, MAX_NAME);
-    const node = parallel<D, string, unknown>(
-      layer,
-      (state, task, context) => byName.get(task)?.run(state, context),
-      {
-        concurrency,
-        timeout,
-        merge: (_state, results) =>
-          Object.fromEntries(layer.map((task, at) => [task, results[at]])) as Patch<D>,
-      },
-    );
-    graph.addNode(name, node, retry === undefined ? {} : { retry });
-    if (previous === undefined) graph.setEntryPoint(name);
-    else graph.addEdge(previous, name);
-    previous = name;
+  const { concurrency, timeout, retry, saves, schedule = "layers", ...config } = options;
+  checkOptions("options", { concurrency, timeout, retry, saves, schedule }, optionChecks);
+  const byName = new Map(Object.entries(tasks).map(([name, task]) => [name, toTask(name, task)]));
+  const dependencies = new Map([...byName].map(([name, { dependsOn }]) => [name, dependsOn]));
+  const layers = layersOf(dependencies);
+  const isEager = schedule === "eager" && layers.length > 0;
+  const work: Work<D> = {
+    tasks: byName,
+    concurrency: concurrency ?? usualConcurrency(),
+    defaults: { timeout, retry },
+    saves: saves ?? (isEager ? "item" : "layer"),
+  };
+  // A dag can't loop, and one that was changed runs some of its layers again.
+  const graph = new StateGraph<D, string>({ maxIterations: Number.POSITIVE_INFINITY, ...config });
+  const nodes = isEager
+    ? [{ name: EAGER, tasks: layers.flat() }]
+    : layers.map((layer, index) => ({ name: `layer ${index + 1}`, tasks: layer }));
+  for (const [index, { name, tasks: layer }] of nodes.entries()) {
+    const phase = phaseOf(layer.map((task) => byName.get(task)?.phase));
+    graph.addNode(name, layerNode(layer, work), phase === undefined ? {} : { phase });
+    const before = nodes[index - 1];
+    if (before === undefined) graph.setEntryPoint(name);
+    else graph.addEdge(before.name, name);
   }
-  if (previous !== undefined) graph.setExitPoint(previous);
+  const last = nodes.at(-1);
+  if (last !== undefined) graph.setExitPoint(last.name);
+  StateGraph.locateBy(graph, dependencies, (state) => {
+    // What is saved in the middle of a layer is not in the data yet: its task is not among these.
+    const done = new Set(progressOf(state).tasks);
+    return nodes.find(({ tasks: layer }) => layer.some((task) => !done.has(task)))?.name;
+  });
   return graph.validate();
 }
 
-/** The tasks in layers: each layer waits for nothing but those before it. */
-function layersOf<D extends object>(tasks: ReadonlyMap<string, DagTask<D, unknown>>): string[][] {
-  const needs = new Map<string, Set<string>>();
-  const neededBy = new Map<string, string[]>([...tasks.keys()].map((name) => [name, []]));
-  for (const [name, task] of tasks) {
-    if (typeof task?.run !== "function") {
-      const problem = `task ${show(name)} wants a function, run, got ${show(task?.run)}`;
-      throw new GraphError("GRAPH_NODE_FUNCTION", problem);
-    }
-    if (task.dependsOn !== undefined) names(`tasks.${name}.dependsOn`, task.dependsOn);
-    needs.set(name, new Set(task.dependsOn));
-    for (const need of new Set(task.dependsOn)) {
-      const dependents = neededBy.get(need);
-      if (dependents === undefined) {
-        const known = [...tasks.keys()].map(show).join(", ");
-        const problem = `task ${show(name)} depends on ${show(need)}, which is no task; the tasks are: ${known}`;
-        throw new GraphError("GRAPH_NODE_UNKNOWN", problem);
-      }
-      dependents.push(name);
-    }
-  }
-  const layers: string[][] = [];
-  let layer = [...tasks.keys()].filter((name) => needs.get(name)?.size === 0);
-  while (layer.length > 0) {
-    layers.push(layer);
-    const next: string[] = [];
-    for (const done of layer) {
-      for (const name of neededBy.get(done) ?? []) {
-        const open = needs.get(name);
-        open?.delete(done);
-        if (open?.size === 0) next.push(name);
-      }
-      needs.delete(done);
-    }
-    layer = next;
-  }
-  if (needs.size > 0)
-    throw new GraphError("GRAPH_CYCLE", `tasks wait for each other: ${loop(needs)}`);
-  return layers;
+const optionChecks = {
+  concurrency: integer(1, true),
+  timeout: checkTimeout,
+  retry: checkRetry,
+  saves: checkSaves,
+  schedule: oneOf("layers", "eager"),
+};
+
+/** A task, all of it there and checked. */
+interface Task<D extends object> extends TaskOptions {
+  readonly dependsOn: readonly string[];
+  readonly run: TaskFunction<D, unknown>;
 }
 
-/** Tasks that wait for each other, as `a → b → a`. */
-function loop(needs: ReadonlyMap<string, ReadonlySet<string>>): string {
-  const path: string[] = [];
-  let [name] = needs.keys();
-  while (name !== undefined && !path.includes(name)) {
-    path.push(name);
-    [name] = needs.get(name) ?? [];
+function toTask<D extends object>(name: string, given: unknown): Task<D> {
+  const task = (typeof given === "function" ? { run: given } : given) as Task<D> | undefined;
+  if (typeof task?.run !== "function") {
+    const problem = `task ${show(name)} must be a function, or have one as run; got ${show(task?.run)}`;
+    throw new GraphError("GRAPH_NODE_FUNCTION", problem);
   }
-  return [...path.slice(path.indexOf(name ?? "")), name].join(" → ");
+  checkOptions(`tasks.${name}`, task, {
+    dependsOn: names,
+    run: callable,
+    retry: checkRetry,
+    timeout: checkTimeout,
+    phase: text,
+  });
+  return { ...task, dependsOn: [...new Set(task.dependsOn)] };
+}
+
+/** The phase of a layer: that of its tasks, and where they differ all of them. */
+function phaseOf(phases: readonly (string | undefined)[]): string | undefined {
+  const known = new Set(phases.filter((phase) => phase !== undefined));
+  return known.size === 0 ? undefined : [...known].join(", ");
+}
+
+/** How the tasks of a dag run. */
+interface Work<D extends object> {
+  readonly tasks: ReadonlyMap<string, Task<D>>;
+  readonly concurrency: number;
+  readonly defaults: {
+    readonly timeout: number | undefined;
+    readonly retry: RetryPolicy | undefined;
+  };
+  readonly saves: Saves;
+}
+
+/** A node that runs those of its tasks that are not done, each after those it depends on. */
+function layerNode<D extends object>(layer: readonly string[], work: Work<D>): NodeFunction<D> {
+  const { tasks, concurrency, defaults, saves } = work;
+  return oncePerNode<D>("dag", async (state, context) => {
+    const done = new Set(context.tasks);
+    const list = layer.filter((task) => !done.has(task));
+    const at = new Map(list.map((task, index) => [task, index]));
+    const results: Record<string, unknown> = {};
+    const pool = new Pool<D, string, unknown>(context, list, {
+      worker: async (task, scope) => {
+        const seen = pickAncestors(task, tasks, results);
+        const result = await tasks.get(task)?.run(withResults(state, seen), scope);
+        // What others see must not change under them.
+        const kept: unknown = freezeCopy(result);
+        setKey(results, task, kept);
+        return kept;
+      },
+      concurrency,
+      failFast: true,
+      saves,
+      id: (task) => task,
+      options: (task) => ({ ...defaults, ...tasks.get(task) }),
+      needs: (task) => (tasks.get(task)?.dependsOn ?? []).flatMap((need) => at.get(need) ?? []),
+    });
+    // Saved in the middle of a layer; a task may have been in another one then.
+    for (const [task, result] of pool.before) if (tasks.has(task)) setKey(results, task, result);
+    for (const [task, result] of await pool.run()) {
+      if (tasks.has(task)) setKey(results, task, result);
+    }
+    context.completeTasks(Object.keys(results));
+    return results as Patch<D>;
+  });
+}
+
+/** The results of the tasks that a task depends on, directly or not. */
+function pickAncestors<D extends object>(
+  task: string,
+  tasks: ReadonlyMap<string, Task<D>>,
+  results: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const picked: Record<string, unknown> = {};
+  const seen = new Set([task]);
+  for (const name of seen) {
+    for (const need of tasks.get(name)?.dependsOn ?? []) seen.add(need);
+    if (Object.hasOwn(results, name)) setKey(picked, name, results[name]);
+  }
+  return picked;
+}
+
+/** A State with the results of tasks merged in, of which no listener hears: the node merges them when it is done. */
+function withResults<D extends object>(
+  state: State<D>,
+  results: Readonly<Record<string, unknown>>,
+): State<D> {
+  if (Object.keys(results).length === 0) return state;
+  const silent = stateOf<D>(recordOf(state));
+  return stateOf(recordOf(silent.merge(results as Patch<D>)), sinkOf(state));
 }

@@ -1,10 +1,9 @@
-import { type ErrorState, show, WaymarkError } from "../errors.js";
-import { messageOf } from "../run/failure.js";
+import { type ErrorState, messageOf, show, WaymarkError } from "../errors.js";
 
 /** How many of its items an error names in its message. */
 const NAMED = 5;
 
-/** An item that failed. */
+/** An item that failed. @inline */
 export interface ItemError {
   /** Its place in the list, from 0 up. */
   readonly index: number;
@@ -41,7 +40,7 @@ export class ChainError extends WaymarkError {
   readonly index: number;
   /** The item. */
   readonly item: unknown;
-  /** What the steps before it had come to. */
+  /** The State of the steps before it. */
   readonly state: ErrorState;
 
   /** @param failure - the item and what its step threw; `state` is what the step was given. */
@@ -79,7 +78,7 @@ export class ChainError extends WaymarkError {
 export class ParallelError extends WaymarkError {
   /** Each item that failed, in the order of the list. */
   readonly errors: readonly ItemError[];
-  /** What the items that succeeded gave, in the order of the list. */
+  /** The results of the items that succeeded, in the order of the list. */
   readonly results: readonly unknown[];
 
   /** @param total - how many items there are; `results` is what those that succeeded gave. */

@@ -1,82 +1,99 @@
-import type { NodeContext } from "../graph/node.js";
+import type { FactoryContext } from "../run/factory-context.js";
+import { setKey } from "../state/shape.js";
+import type { Saves } from "./saves.js";
 
 /** How many results are put together into one piece. */
 const PIECE = 256;
 
-type Piece = Readonly<Record<number, unknown>>;
+/** What an item remembered while it was worked on. */
+interface Spent {
+  forgetAll(): void;
+}
+
+type Piece = Readonly<Record<string, unknown>>;
 
 /**
- * The results of a list's items as a node remembers them. A result is saved as soon as the save before
- * it is done, together with all that came meanwhile: slow items are saved one by one, fast ones many
- * at a time. A result is written twice at most, so that a hundred thousand cost no more each than ten.
+ * The results of a list's items, by the items' ids, as a node remembers them. With `saves: "item"` a result
+ * is saved as soon as the save before it is done, together with all that came meanwhile: slow items are saved
+ * one by one, fast ones many at a time. A result is written twice at most, so that a hundred thousand cost no
+ * more each than ten.
  */
 export class Finished<D extends object> {
-  readonly #context: NodeContext<D>;
+  readonly #context: FactoryContext<D>;
+  /** How many results must wait before they are saved. */
+  readonly #every: number;
   readonly #failed: (error: unknown) => void;
-  readonly #before = new Set<number>();
+  readonly #before = new Set<string>();
   #count = 0;
   /** How many pieces are full. */
   #pieces = 0;
   /** What is remembered since, and under which keys. */
-  #open: Record<number, unknown> = {};
+  #open: Record<string, unknown> = {};
   #size = 0;
   readonly #keys: string[] = [];
-  /** What is not remembered yet, and the keys that its items need no more. */
-  #fresh: Record<number, unknown> = {};
+  /** What is not remembered yet, and what its items remembered and need no more. */
+  #fresh: Record<string, unknown> = {};
   #waiting = 0;
-  readonly #spent: string[] = [];
+  readonly #spent: Spent[] = [];
   #saving: Promise<void> | undefined;
 
-  /** @param failed - is told when a save fails. */
-  constructor(context: NodeContext<D>, failed: (error: unknown) => void) {
+  /** @param failed - is called when a save fails. */
+  constructor(context: FactoryContext<D>, saves: Saves, failed: (error: unknown) => void) {
     this.#context = context;
+    this.#every = saves === "item" ? 1 : saves === "layer" ? Number.POSITIVE_INFINITY : saves;
     this.#failed = failed;
     for (const piece of this.#full()) {
       this.#pieces++;
-      for (const index of Object.keys(piece)) this.#before.add(Number(index));
+      for (const id of Object.keys(piece)) this.#before.add(id);
     }
     for (;;) {
       const key = this.#nextKey();
       const batch = context.recall(key);
       if (batch === undefined) break;
-      Object.assign(this.#open, batch);
+      this.#addTo(this.#open, batch as Piece);
       this.#keys.push(key);
     }
-    for (const index of Object.keys(this.#open)) this.#before.add(Number(index));
+    for (const id of Object.keys(this.#open)) this.#before.add(id);
     this.#size = Object.keys(this.#open).length;
     this.#count = this.#before.size;
   }
 
-  /** How many items were done before this attempt. */
-  get before(): number {
-    return this.#before.size;
-  }
-
   /** Whether an item was done before this attempt. */
-  has(index: number): boolean {
-    return this.#before.has(index);
+  has(id: string): boolean {
+    return this.#before.has(id);
   }
 
   /** Keeps a result. A promise says that the store is too far behind. */
-  add(index: number, value: unknown, spent: readonly string[] = []): Promise<void> | undefined {
-    this.#fresh[index] = value;
+  add(id: string, value: unknown, spent: readonly Spent[] = []): Promise<void> | undefined {
+    setKey(this.#fresh, id, value);
     this.#count++;
     this.#waiting++;
-    this.#spent.push(...spent);
+    for (const one of spent) this.#spent.push(one);
+    if (this.#waiting < this.#every) return undefined;
     this.#saving ??= this.#save();
     // A share of all, so that what the saves write stays in proportion to what there is.
-    return this.#waiting < Math.max(PIECE, this.#count / 8) ? undefined : this.#saving;
+    const most = Math.max(PIECE, this.#every, this.#count / 8);
+    return this.#waiting < most ? undefined : this.#saving;
   }
 
-  /** All results, in the order of the items, once they are saved. */
-  async results(total: number): Promise<unknown[]> {
+  /** All results by id, once those that are being saved are. */
+  async results(): Promise<Map<string, unknown>> {
     await this.#saving;
-    const results = new Array<unknown>(total);
-    for (const piece of [...this.#full(), this.#open]) {
-      for (const [index, value] of Object.entries(piece)) results[Number(index)] = value;
+    return this.known();
+  }
+
+  /** The results there are now. */
+  known(): Map<string, unknown> {
+    const results = new Map<string, unknown>();
+    for (const piece of [...this.#full(), this.#open, this.#fresh]) {
+      for (const [id, value] of Object.entries(piece)) results.set(id, value);
     }
-    // This passes over those that are not there.
-    return results.filter(() => true);
+    return results;
+  }
+
+  /** The node is not done: what is not saved yet is left to its next save, and to its next attempt. */
+  leave(): void {
+    if (this.#waiting > 0) this.#store((key, value) => this.#context.keep(key, value));
   }
 
   *#full(): Generator<Piece> {
@@ -93,7 +110,15 @@ export class Finished<D extends object> {
 
   async #save(): Promise<void> {
     try {
-      while (this.#waiting > 0) await this.#saveFresh();
+      while (this.#waiting >= this.#every) {
+        let saved: Promise<void> | undefined;
+        this.#store((key, value) => {
+          saved = this.#context.remember(key, value);
+          // An attempt that was given up can't recall either: then nobody waits for this one.
+          saved.catch(() => {});
+        });
+        await saved;
+      }
     } catch (error) {
       this.#failed(error);
     } finally {
@@ -101,28 +126,30 @@ export class Finished<D extends object> {
     }
   }
 
-  #saveFresh(): Promise<void> {
+  /** Puts what is fresh where the node remembers it. */
+  #store(put: (key: string, value: Piece) => void): void {
     const context = this.#context;
     const isFull = this.#size + this.#waiting >= PIECE;
-    const spent = this.#spent.splice(0);
-    if (isFull) spent.push(...this.#keys.splice(0));
     // In one go with what is remembered, so that no checkpoint has neither.
-    for (const key of spent) context.forget(key);
+    for (const one of this.#spent.splice(0)) one.forgetAll();
+    for (const key of isFull ? this.#keys.splice(0) : []) context.forget(key);
     const key = isFull ? `results ${this.#pieces++}` : this.#nextKey();
-    const saved = context.remember(key, isFull ? { ...this.#open, ...this.#fresh } : this.#fresh);
-    // An attempt that was given up can't recall either: then nobody waits for this one.
-    saved.catch(() => {});
+    put(key, isFull ? this.#addTo({ ...this.#open }, this.#fresh) : this.#fresh);
     if (isFull) {
       this.#open = {};
       this.#size = 0;
     } else {
       this.#keys.push(key);
       // What was remembered is frozen, and is not copied again.
-      Object.assign(this.#open, context.recall(key));
+      this.#addTo(this.#open, (context.recall(key) ?? {}) as Piece);
       this.#size += this.#waiting;
     }
     this.#fresh = {};
     this.#waiting = 0;
-    return saved;
+  }
+
+  #addTo(target: Record<string, unknown>, piece: Piece): Record<string, unknown> {
+    for (const [id, value] of Object.entries(piece)) setKey(target, id, value);
+    return target;
   }
 }

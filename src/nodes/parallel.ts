@@ -1,10 +1,13 @@
 import { guard } from "../events.js";
 import type { NodeFunction } from "../graph/node.js";
-import { callable, check, checkOptions, flag, integer } from "../options.js";
-import type { State } from "../state/state.js";
-import { alone } from "./alone.js";
+import { callable, checkOptions, flag, integer } from "../options.js";
+import { checkTimeout } from "../run/attempts.js";
+import { isPlainObject } from "../state/shape.js";
+import type { Patch, State } from "../state/state.js";
 import type { ItemError } from "./errors.js";
-import { Pool } from "./pool.js";
+import { oncePerNode } from "./once-per-node.js";
+import { Pool, usualConcurrency } from "./pool.js";
+import { checkSaves, type Saves } from "./saves.js";
 import { type Change, type ItemContext, type Items, itemsOf } from "./scope.js";
 
 /** Works on one item of a parallel node; its result can be saved. */
@@ -20,12 +23,13 @@ export interface ParallelOptions<D extends object, R> {
   readonly concurrency?: number | undefined;
   /**
    * What the first error does. `true`, the default: the node fails, and the signal of the items that
-   * are running aborts. `false`: the others go on, and the node fails only if all of them do.
+   * are running aborts. `false`: the others continue, and the node fails only if all of them do.
    */
   readonly failFast?: boolean;
   /**
    * Makes the node's result of what the items gave, in the order of the list. With `failFast: false`
-   * it also gets the items that failed, whose results are not there. By default the State stays.
+   * it also gets the items that failed, whose results are not there. By default the State stays; in a graph
+   * with `reducers`, objects that the items gave are merged into it through them, in the order of the list.
    */
   readonly merge?: (
     state: State<D>,
@@ -34,21 +38,18 @@ export interface ParallelOptions<D extends object, R> {
   ) => Change<NoInfer<D>>;
   /** Milliseconds one item may take; then its signal aborts and it has failed. No limit by default. */
   readonly timeout?: number | undefined;
-  /** Is told after each item that succeeds how many have, how many there are, and its result. It can't disturb the node. */
+  /** When results are saved: `"item"`, the default, as they come in; `"layer"` with the node; a number, every so many. */
+  readonly saves?: Saves;
+  /** Called after each item that succeeds, with how many have, how many there are, and its result. It can't disturb the node. */
   readonly onProgress?: (completed: number, total: number, result: R) => unknown;
 }
-
-/** The most that run at once unless it is said otherwise. */
-const CAP = 16;
 
 const checks = {
   concurrency: integer(1, true),
   failFast: flag,
   merge: callable,
-  timeout: check(
-    "a number of milliseconds above 0",
-    (value) => typeof value === "number" && value > 0,
-  ),
+  timeout: checkTimeout,
+  saves: checkSaves,
   onProgress: callable,
 };
 
@@ -58,7 +59,7 @@ const checks = {
  * finish; then the run pauses, once for all.
  *
  * @throws ParallelError, out of the node, with each item that failed and the results of the others.
- * @throws ConfigError when an option is not what it must be.
+ * @throws ConfigError if an option is invalid.
  *
  * @example
  * ```ts
@@ -86,24 +87,26 @@ export function parallel<D extends object, I, R>(
 ): NodeFunction<D> {
   callable("worker", worker);
   checkOptions("parallel", options, checks);
-  const { merge, onProgress, failFast = true, timeout } = options;
-  const told = onProgress && guard("onProgress", onProgress);
-  return alone("parallel", async (state, context) => {
-    const list = itemsOf(items, state);
-    const pool = new Pool<D, I, R>(context, list, {
+  const { merge, onProgress, failFast = true, timeout, saves = "item" } = options;
+  const progress = onProgress && guard("onProgress", onProgress);
+  return oncePerNode<D>("parallel", async (state, context) => {
+    const pool = new Pool<D, I, R>(context, itemsOf(items, state), {
       worker: (item, scope) => worker(state, item, scope),
-      concurrency: Math.min(options.concurrency ?? usual(), list.length),
+      concurrency: options.concurrency ?? usualConcurrency(),
       failFast,
-      timeout,
-      onProgress: told,
+      saves,
+      options: () => ({ timeout }),
+      onProgress: progress,
     });
-    const results = await pool.run();
-    return merge === undefined ? state : merge(state, results, pool.errors);
+    const results = pool.inOrder(await pool.run());
+    if (merge !== undefined) return merge(state, results, pool.errors);
+    if (!context.reduces) return state;
+    let next = state;
+    for (const result of results) if (isPatch<D>(result)) next = context.change(next, result);
+    return next;
   });
 }
 
-/** Twice the processors, where they can be counted. */
-function usual(): number {
-  const host = globalThis as { navigator?: { hardwareConcurrency?: number } };
-  return Math.min(2 * (host.navigator?.hardwareConcurrency ?? 4), CAP);
+function isPatch<D extends object>(value: unknown): value is Patch<D> {
+  return typeof value === "object" && value !== null && isPlainObject(value);
 }

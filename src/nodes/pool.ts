@@ -1,78 +1,134 @@
-import type { NodeContext } from "../graph/node.js";
-import { isStop, messageOf } from "../run/failure.js";
+import { now, sleep } from "../clock.js";
+import { messageOf, show } from "../errors.js";
+import type { ItemData } from "../event-data.js";
+import { type RetryPolicy, retryDelay } from "../run/attempts.js";
+import type { FactoryContext } from "../run/factory-context.js";
+import { isStop } from "../run/failure.js";
 import { PauseSignal } from "../run/pauses.js";
 import { within } from "../run/timeout.js";
 import type { PauseRequest } from "../state/record.js";
-import { Branch, Fan } from "./branch.js";
 import { type ItemError, ParallelError } from "./errors.js";
 import { Finished } from "./finished.js";
-import { ItemScope } from "./scope.js";
+import { ItemSignals, SignalFan } from "./item-signals.js";
+import type { Saves } from "./saves.js";
+import { ItemScope, labelOf } from "./scope.js";
+
+/** How one item is worked on. */
+interface ItemOptions {
+  readonly timeout?: number | undefined;
+  readonly retry?: RetryPolicy | undefined;
+  readonly phase?: string | undefined;
+}
 
 /** How a pool works on its items. */
 export interface PoolOptions<D extends object, I, R> {
   readonly worker: (item: I, scope: ItemScope<D>) => R | Promise<R>;
   readonly concurrency: number;
   readonly failFast: boolean;
-  readonly timeout: number | undefined;
-  readonly onProgress: ((completed: number, total: number, result: R) => void) | undefined;
+  readonly saves: Saves;
+  readonly onProgress?: ((completed: number, total: number, result: R) => void) | undefined;
+  /** Tells an item apart from the others, whatever its place in the list; its index by default. */
+  readonly id?: (item: I) => string;
+  /** How an item is worked on. */
+  readonly options: (item: I) => ItemOptions;
+  /** The items, by their places, whose results an item waits for; none by default. */
+  readonly needs?: (item: I) => readonly number[];
+}
+
+/** The most that run at once unless it is said otherwise. */
+const CAP = 16;
+
+/** How many items run at once by default: twice the processors, where they can be counted. */
+export function usualConcurrency(): number {
+  const host = globalThis as { navigator?: { hardwareConcurrency?: number } };
+  return Math.min(2 * (host.navigator?.hardwareConcurrency ?? 4), CAP);
 }
 
 /** One attempt at a list of items, so many at a time. */
 export class Pool<D extends object, I, R> {
   /** The items that failed. */
   readonly errors: ItemError[] = [];
-  readonly #context: NodeContext<D>;
+  readonly #context: FactoryContext<D>;
   readonly #items: readonly I[];
   readonly #options: PoolOptions<D, I, R>;
   readonly #finished: Finished<D>;
+  readonly #queue: Queue;
   readonly #pauses = new Map<string, PauseRequest>();
   readonly #controller = new AbortController();
-  readonly #signals = new Fan(this.#controller.signal);
-  readonly #drains: Fan;
+  readonly #signals = new SignalFan(this.#controller.signal);
+  readonly #drains: SignalFan;
   #unsaved: { readonly error: unknown } | undefined;
-  #completed: number;
-  #next = 0;
+  #completed = 0;
 
-  constructor(context: NodeContext<D>, items: readonly I[], options: PoolOptions<D, I, R>) {
+  constructor(context: FactoryContext<D>, items: readonly I[], options: PoolOptions<D, I, R>) {
     this.#context = context;
     this.#items = items;
     this.#options = options;
-    this.#drains = new Fan(context.draining);
-    this.#finished = new Finished(context, (error) => {
+    this.#drains = new SignalFan(context.draining);
+    this.#finished = new Finished(context, options.saves, (error) => {
       this.#unsaved = { error };
       this.#controller.abort(error);
     });
-    this.#completed = this.#finished.before;
+    const isDone = items.map((item, index) => this.#finished.has(this.#id(item, index)));
+    this.#completed = isDone.filter(Boolean).length;
+    const { needs } = options;
+    this.#queue = new Queue(isDone, needs && ((index) => needs(items[index] as I)));
   }
 
-  /** The results of the items that succeeded, in their order. */
-  async run(): Promise<R[]> {
+  /** The results that were saved before, by id; those of items that are not in the list too. */
+  get before(): Map<string, unknown> {
+    return this.#finished.known();
+  }
+
+  /** The results of all items that succeeded, by id; those of items that are not in the list too. */
+  async run(): Promise<Map<string, unknown>> {
     const { signal } = this.#context;
     const abort = (): void => this.#controller.abort(signal.reason);
     if (signal.aborted) abort();
     signal.addEventListener("abort", abort);
-    const { concurrency } = this.#options;
-    this.#context.emit("parallel.start", { ...this.#told(), concurrency });
+    const wake = (): void => this.#queue.wake();
+    for (const one of this.#stops) one.addEventListener("abort", wake);
+    const concurrency = Math.min(this.#options.concurrency, this.#items.length);
+    this.#context.emit("parallel.start", { ...this.#progress(), concurrency });
     try {
       await Promise.all(Array.from({ length: concurrency }, () => this.#lane()));
-      const results = await this.#finished.results(this.#items.length);
-      this.#judge(results);
-      this.#context.emit("parallel.complete", { ...this.#told(), failed: this.errors.length });
-      return results as R[];
+      const results = await this.#finished.results();
+      this.#throwUnlessDone(results);
+      this.#context.emit("parallel.complete", { ...this.#progress(), failed: this.errors.length });
+      return results;
     } catch (error) {
+      this.#leave();
       if (!(error instanceof PauseSignal)) {
         const failed = this.errors.length;
-        const told = { ...this.#told(), failed, error: messageOf(error) };
-        this.#context.emit("parallel.complete", told);
+        const data = { ...this.#progress(), failed, error: messageOf(error) };
+        this.#context.emit("parallel.complete", data);
       }
       throw error;
     } finally {
       signal.removeEventListener("abort", abort);
+      for (const one of this.#stops) one.removeEventListener("abort", wake);
       this.#drains.end();
     }
   }
 
-  #told() {
+  /** What is done stays done, whoever continues; an attempt that was given up has nobody to leave it to. */
+  #leave(): void {
+    try {
+      this.#finished.leave();
+    } catch {
+      // The node's own error is what the caller must see.
+    }
+  }
+
+  get #stops(): readonly AbortSignal[] {
+    return [this.#controller.signal, this.#context.draining];
+  }
+
+  #id(item: I, index: number): string {
+    return this.#options.id?.(item) ?? String(index);
+  }
+
+  #progress() {
     const { node, step } = this.#context;
     return { node, step, total: this.#items.length, completed: this.#completed };
   }
@@ -80,61 +136,197 @@ export class Pool<D extends object, I, R> {
   async #lane(): Promise<void> {
     const { signal } = this.#controller;
     const { draining } = this.#context;
-    while (this.#next < this.#items.length && !signal.aborted && !draining.aborted) {
-      const index = this.#next++;
-      if (!this.#finished.has(index)) await this.#work(index, this.#items[index] as I);
+    while (!signal.aborted && !draining.aborted) {
+      const index = this.#queue.take();
+      if (index !== undefined) {
+        const isDone = await this.#work(index, this.#items[index] as I);
+        this.#queue.end(index, isDone);
+      } else if (this.#queue.isOver) {
+        return;
+      } else {
+        await this.#queue.more();
+      }
     }
   }
 
-  async #work(index: number, item: I): Promise<void> {
-    const { worker, timeout, failFast, onProgress } = this.#options;
+  /** Works on one item; whether it succeeded. */
+  async #work(index: number, item: I): Promise<boolean> {
+    const { failFast, onProgress, options } = this.#options;
     const context = this.#context;
     const { signal } = this.#controller;
     const total = this.#items.length;
-    const told = { node: context.node, step: context.step, index, total };
-    context.emit("worker.start", told);
-    const branch = new Branch(this.#signals, this.#drains);
-    let scope = new ItemScope(context, index, branch);
+    const id = this.#id(item, index);
+    const { timeout, retry, phase } = options(item);
+    const label = this.#options.id === undefined ? labelOf(item, index) : id;
+    const data: ItemData = {
+      ...{ node: context.node, step: context.step, index, item: label, total },
+      ...(phase !== undefined && { phase }),
+    };
+    context.emit("worker.start", data);
+    const started = now();
+    const stop = new ItemSignals(this.#signals, this.#drains);
+    const spent: ItemScope<D>[] = [];
     let result: R;
     try {
-      result =
-        timeout === undefined
-          ? await worker(item, scope)
-          : await within(timeout, `item ${index}`, branch.signal, (limited) => {
-              scope = new ItemScope(context, index, { signal: limited, draining: branch.draining });
-              return worker(item, scope);
-            });
+      result = await this.#attempts(item, { index, id, data, stop, timeout, retry, spent });
     } catch (cause) {
       if (cause instanceof PauseSignal) {
         for (const request of cause.requests) this.#pauses.set(request.name, request);
-        return;
+        return false;
       }
-      context.emit("worker.complete", { ...told, error: messageOf(cause) });
-      if (isStop(cause, { signal, draining: context.draining })) return;
+      const durationMs = now() - started;
+      const isStopped = isStop(cause, { signal, draining: context.draining });
+      const ended = { ...data, durationMs, error: messageOf(cause) };
+      context.completeItem("worker.complete", ended, isStopped ? "stopped" : "failed");
+      if (isStopped) return false;
       this.errors.push({ index, item, cause });
       if (failFast) this.#controller.abort(cause);
-      return;
+      return false;
     } finally {
-      branch.end();
+      stop.end();
     }
-    context.emit("worker.complete", told);
+    context.completeItem("worker.complete", { ...data, durationMs: now() - started }, "completed");
     this.#completed++;
     onProgress?.(this.#completed, total, result);
-    const full = this.#finished.add(index, result, scope.keys);
+    const full = this.#finished.add(id, result, spent);
     if (full !== undefined) await full;
+    return true;
+  }
+
+  /** Tries an item as often as its policy says. */
+  async #attempts(item: I, work: ItemWork<D>): Promise<R> {
+    const { index, id, data, stop, timeout, retry, spent } = work;
+    const { worker, saves } = this.#options;
+    const name = this.#options.id === undefined ? `item ${index}` : `task ${show(id)}`;
+    for (let attempt = 1; ; attempt++) {
+      const open = (signals: { signal: AbortSignal; draining: AbortSignal }): ItemScope<D> =>
+        new ItemScope(this.#context, {
+          ...{ index, id, stop: signals, saves },
+          ...(retry !== undefined && { attempt }),
+        });
+      let scope = open(stop);
+      try {
+        return timeout === undefined
+          ? await worker(item, scope)
+          : await within(timeout, name, stop.signal, (signal) => {
+              scope = open({ signal, draining: stop.draining });
+              return worker(item, scope);
+            });
+      } catch (cause) {
+        const isOver = cause instanceof PauseSignal || isStop(cause, stop);
+        const delayMs = isOver ? undefined : retryDelay(cause, attempt, retry);
+        if (delayMs === undefined || stop.signal.aborted) throw cause;
+        scope.end();
+        const error = messageOf(cause);
+        this.#context.emit("worker.retry", { ...data, attempt, error, cause, delayMs });
+        await sleep(delayMs, stop.signal, stop.draining);
+      } finally {
+        if (scope.hasKeys) spent.push(scope);
+      }
+    }
   }
 
   /** Throws what the node must end with, if it has no result. */
-  #judge(results: readonly unknown[]): void {
+  #throwUnlessDone(results: ReadonlyMap<string, unknown>): void {
     if (this.#unsaved !== undefined) throw this.#unsaved.error;
     const total = this.#items.length;
     const failed = this.errors.sort((one, other) => one.index - other.index).length;
     if (failed > 0 && (this.#options.failFast || failed === total)) {
-      throw new ParallelError(this.errors, results, total);
+      throw new ParallelError(this.errors, this.inOrder(results), total);
     }
     if (this.#completed + failed === total) return;
     this.#context.signal.throwIfAborted();
     this.#context.draining.throwIfAborted();
     throw new PauseSignal([...this.#pauses.values()]);
+  }
+
+  /** The results of the items that succeeded, in the order of the list. */
+  inOrder(results: ReadonlyMap<string, unknown>): R[] {
+    const list: unknown[] = [];
+    for (const [index, item] of this.#items.entries()) {
+      const id = this.#id(item, index);
+      if (results.has(id)) list.push(results.get(id));
+    }
+    return list as R[];
+  }
+}
+
+interface ItemWork<D extends object> {
+  readonly index: number;
+  readonly id: string;
+  readonly data: ItemData;
+  readonly stop: ItemSignals;
+  readonly timeout: number | undefined;
+  readonly retry: RetryPolicy | undefined;
+  /** The scopes that have remembered something. */
+  readonly spent: ItemScope<D>[];
+}
+
+/** The items that are still to be worked on, in their order, each when those it waits for are done. */
+class Queue {
+  readonly #isDone: readonly boolean[];
+  /** How many results each item still waits for, and who waits for it. */
+  readonly #open: number[] | undefined;
+  readonly #waiting: number[][] = [];
+  /** Items that wait for nothing more. */
+  readonly #ready: number[] = [];
+  #next = 0;
+  #running = 0;
+  #wake: () => void = () => {};
+  #more: Promise<void> | undefined;
+
+  constructor(isDone: readonly boolean[], needs?: (index: number) => readonly number[]) {
+    this.#isDone = isDone;
+    this.#open = needs && isDone.map(() => 0);
+    if (this.#open === undefined || needs === undefined) return;
+    for (const [index, done] of isDone.entries()) {
+      const open = done ? [] : needs(index).filter((need) => !isDone[need]);
+      this.#open[index] = open.length;
+      for (const need of open) {
+        this.#waiting[need] ??= [];
+        this.#waiting[need]?.push(index);
+      }
+      if (!done && open.length === 0) this.#ready.push(index);
+    }
+  }
+
+  /** The next item to work on; `undefined` if none is ready. */
+  take(): number | undefined {
+    const index = this.#open === undefined ? this.#nextOpen() : this.#ready.shift();
+    if (index !== undefined) this.#running++;
+    return index;
+  }
+
+  #nextOpen(): number | undefined {
+    while (this.#isDone[this.#next]) this.#next++;
+    return this.#next < this.#isDone.length ? this.#next++ : undefined;
+  }
+
+  /** Whether nothing is ready and nothing that runs can make it so. */
+  get isOver(): boolean {
+    return this.#open === undefined || this.#running === 0;
+  }
+
+  end(index: number, isDone: boolean): void {
+    this.#running--;
+    if (this.#open === undefined) return;
+    for (const other of (isDone && this.#waiting[index]) || []) {
+      this.#open[other] = (this.#open[other] ?? 0) - 1;
+      if (this.#open[other] === 0) this.#ready.push(other);
+    }
+    this.wake();
+  }
+
+  /** Waits until something has changed. */
+  more(): Promise<void> {
+    this.#more ??= new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+    return this.#more;
+  }
+
+  wake(): void {
+    this.#more = undefined;
+    this.#wake();
   }
 }

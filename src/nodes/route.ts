@@ -1,11 +1,11 @@
-import { show } from "../errors.js";
+import { messageOf, show } from "../errors.js";
 import type { NodeContext, NodeFunction, NodeResult } from "../graph/node.js";
 import { callable, check } from "../options.js";
-import { isStop, messageOf } from "../run/failure.js";
+import { isStop } from "../run/failure.js";
 import { PauseSignal } from "../run/pauses.js";
 import type { State } from "../state/state.js";
-import { alone } from "./alone.js";
 import { RouteError } from "./errors.js";
+import { oncePerNode } from "./once-per-node.js";
 import { Scope } from "./scope.js";
 
 /** A node that a route leads to. */
@@ -20,8 +20,8 @@ const handlersByName = check(
 );
 
 /**
- * A node that is one of several: `choose` names it. Once that one has saved anything the choice stays,
- * also for a retry or a resume.
+ * A node that runs one of several handlers: `choose` names it. Once the handler has saved anything, the choice
+ * stays for retries and resumes.
  *
  * @param fallback - the node for a name that is not among the handlers.
  * @throws RouteError, out of the node: its code says whether choosing failed, the name is unknown and
@@ -58,7 +58,7 @@ export function route<D extends object>(
   for (const [name, handler] of known) callable(`handlers.${name}`, handler);
   if (fallback !== undefined) callable("fallback", fallback);
 
-  return alone("route", async (state, context) => {
+  return oncePerNode<D>("route", async (state, context) => {
     const { node, step, signal } = context;
     const recalled = context.recall("route") as string | undefined;
     const name = recalled ?? (await chosen(choose, state, context));
@@ -68,8 +68,8 @@ export function route<D extends object>(
       const message = `there is no route ${show(name)} and no fallback; the routes are: ${names}`;
       throw new RouteError("ROUTE_UNKNOWN", message, { route: name });
     }
-    const told = { node, step, route: name, fallback: !known.has(name) };
-    context.emit("route.select", told);
+    const data = { node, step, route: name, fallback: !known.has(name) };
+    context.emit("route.select", data);
     signal.throwIfAborted();
     // What the handler saves belongs to this route only; a save that fails ends the run by itself.
     const keep = (): void => {
@@ -77,12 +77,12 @@ export function route<D extends object>(
     };
     try {
       const result = await handler(state, new Scope(context, `route ${name} `, keep));
-      context.emit("route.execute", told);
+      context.emit("route.execute", data);
       return result;
     } catch (cause) {
       if (cause instanceof PauseSignal) throw cause;
       const message = messageOf(cause);
-      context.emit("route.execute", { ...told, error: message });
+      context.emit("route.execute", { ...data, error: message });
       if (isStop(cause, context)) throw cause;
       throw new RouteError("ROUTE_FAILED", `route ${show(name)} failed: ${message}`, {
         route: name,
@@ -107,5 +107,5 @@ async function chosen<D extends object>(
     throw new RouteError("ROUTE_CHOICE", message, { cause });
   }
   if (typeof name === "string") return name;
-  throw new RouteError("ROUTE_CHOICE", `choose wants to return a string, got ${show(name)}`);
+  throw new RouteError("ROUTE_CHOICE", `choose must return a string; got ${show(name)}`);
 }

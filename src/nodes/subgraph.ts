@@ -1,16 +1,20 @@
-import type { Immutable } from "immer";
 import { isWaymarkError } from "../errors.js";
-import type { NodeContext, NodeFunction } from "../graph/node.js";
+import { type EventBus, NestedBus } from "../events.js";
+import { hash } from "../graph/fingerprint.js";
+import type { NodeFunction } from "../graph/node.js";
 import { callable, check, checkOptions } from "../options.js";
-import { answerKey } from "../run/pauses.js";
+import type { FactoryContext } from "../run/factory-context.js";
+import { answerKey, isExpired } from "../run/pauses.js";
 import { StateGraph } from "../run/state-graph.js";
+import { progressOf } from "../state/derive.js";
+import type { Immutable } from "../state/immutable.js";
+import type { PauseRequest } from "../state/record.js";
 import { State } from "../state/state.js";
-import { alone } from "./alone.js";
 import { ChildStore } from "./child-store.js";
-import { shortened } from "./names.js";
-import { type Change, placeOf, rootOf } from "./scope.js";
+import { oncePerNode } from "./once-per-node.js";
+import { type Change, itemPathOf, rootOf } from "./scope.js";
 
-/** Options of {@link subgraph}. */
+/** Options of {@link subgraph}. @inline */
 export interface SubgraphOptions<D extends object, C extends object> {
   /** The data that the inner graph starts with. */
   readonly in: (state: State<D>) => C | Immutable<C>;
@@ -25,12 +29,13 @@ const isGraph = check("a StateGraph", (value) => value instanceof StateGraph);
 
 /**
  * A node that runs another graph. The inner run's steps are saved in the outer run's checkpoint,
- * whatever the inner graph's own store is, so a resume goes on in the middle of it. A pause inside
+ * whatever the inner graph's own store is, so a resume continues in the middle of it. A pause inside
  * pauses the outer run, and its input goes inside. What the inner run writes into its ledger is also
- * in the outer one's. The inner graph's listeners are told its events.
+ * in the outer one's. Its events reach the listeners of both graphs, each once, with the `path` of nodes
+ * that leads to them.
  *
  * @throws ExecutionError of the inner run, out of the node.
- * @throws ConfigError when an option is not what it must be.
+ * @throws ConfigError if an option is invalid.
  *
  * @example
  * ```ts
@@ -60,10 +65,12 @@ export function subgraph<D extends object, C extends object, N extends string>(
   checkOptions("subgraph", options, { in: callable, out: callable });
   callable("subgraph.in", options.in);
   callable("subgraph.out", options.out);
-  return alone("subgraph", async (state, context) => {
+  return oncePerNode<D>("subgraph", async (state, context) => {
     const { signal, draining } = context;
     const store = new ChildStore(context);
-    const inner = StateGraph.inside(graph, store, draining);
+    const { bus, node, runId: outerRunId } = context;
+    const nest = (own: EventBus): EventBus => new NestedBus(own, bus, node, outerRunId);
+    const inner = StateGraph.inside(graph, store, draining, undefined, { nest });
     let last = store.latest<C>();
     if (last === undefined) {
       // In a loop, and for each item of a list, another run.
@@ -81,40 +88,69 @@ export function subgraph<D extends object, C extends object, N extends string>(
       try {
         last = await inner.resume(last.runId, { signal, input });
       } catch (error) {
-        // Another input may be what the inner graph wants.
-        if (isWaymarkError(error, "CONFIG")) forget();
-        throw error;
+        // The inner graph may accept another input.
+        if (isWaymarkError(error, "CONFIG") || isWaymarkError(error, "SCHEMA")) forget();
+        const still = store.latest<C>();
+        if (!isWaymarkError(error, "SCHEMA") || still?.status !== "paused") throw error;
+        context.refuse(error);
+        last = still;
       }
     }
     return options.out(state, last);
   });
 }
 
+/** A text that fits where an id does: a long one is cut, with a hash in place of the rest. */
+function shortened(text: string, max: number): string {
+  const short = text.length <= max ? text : `${text.slice(0, max - 17)}~${hash(text)}`;
+  return short.replace(/[\p{Cc}\p{Cs}]/gu, "_");
+}
+
 /**
  * The input for a paused run, and the keys of its answers.
  *
- * @throws PauseSignal when there is none yet: the outer run pauses.
+ * @throws PauseSignal if there is none yet: the outer run pauses.
  */
 async function answers<D extends object, C extends object>(
   paused: State<C>,
-  context: NodeContext<D>,
+  context: FactoryContext<D>,
 ): Promise<{ input: unknown; spent: string[] }> {
-  const { pauses, unfinished, checkpointNode } = paused;
-  const node = unfinished?.node || checkpointNode || context.node;
+  const { pauses, checkpointNode } = paused;
+  const node = progressOf(paused).unfinished?.node || checkpointNode || context.node;
   const asked = pauses.map((pause) => {
-    const name = (pause.name || node) + placeOf(context);
-    return { ...pause, outer: name, answer: rootOf(context).recall(answerKey(name)) };
+    const name = (pause.name || node) + itemPathOf(context);
+    return { pause, name: pause.name, outer: name };
   });
-  const given = asked.filter(({ answer }) => answer !== undefined);
-  if (given.length === 0) {
-    const missing = await Promise.allSettled(
-      asked.map(({ outer, reason, ask }) => context.pause(outer, { reason, ask })),
+  const known = () =>
+    asked
+      .map((one) => ({ ...one, answer: rootOf(context).recall(answerKey(one.outer)) }))
+      .filter(({ answer }) => answer !== undefined);
+  // What happens when nobody answers in time is for the inner graph to say.
+  if (known().length === 0 && !pauses.some(isExpired)) {
+    const settled = await Promise.allSettled(
+      asked.map(({ pause, outer }) => context.answer(outerRequest(pause, outer))),
     );
-    for (const one of missing) if (one.status === "rejected") throw one.reason;
+    for (const one of settled) if (one.status === "rejected") throw one.reason;
   }
+  const given = known();
   const byName = Object.fromEntries(given.map(({ name, answer }) => [name, answer]));
   return {
     input: pauses.length > 1 && given.length > 0 ? byName : given[0]?.answer,
     spent: asked.map(({ outer }) => answerKey(outer)),
   };
+}
+
+/** What the outer run says of a pause inside. */
+function outerRequest(
+  { reason, ask, schema, deadline, refused }: PauseRequest,
+  name: string,
+): PauseRequest {
+  return Object.freeze({
+    name,
+    reason,
+    ...(ask !== undefined && { ask }),
+    ...(schema !== undefined && { schema }),
+    ...(deadline !== undefined && { deadline }),
+    ...(refused !== undefined && { refused }),
+  });
 }

@@ -27,7 +27,7 @@ export interface AppendFileOptions {
   readonly isFull?: (path: string, size: number, more: number, inode: number) => boolean;
   /** What to write when pieces were dropped and the disk takes more again; nothing by default. */
   readonly notice?: (dropped: number) => string;
-  /** Is told what went wrong; must not throw. */
+  /** Handles errors; must not throw. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -114,7 +114,7 @@ export class AppendFile {
   /** Lets go of the file once nothing waits any more; another piece opens it again. */
   async close(): Promise<void> {
     await this.flush();
-    // No piece came after the last that was dropped: it must be told all the same.
+    // No piece came after the last that was dropped: it must be reported all the same.
     if (this.#notice() !== "" && performance.now() >= this.#retryAt) {
       this.#queue.push("");
       this.#drain();

@@ -12,6 +12,8 @@ type Level = "debug" | "info" | "warn" | "error";
 const levels: readonly (readonly [prefix: string, level: Level])[] = [
   ["graph.fail", "error"],
   ["checkpoint.error", "error"],
+  ["checkpoint.warning", "warn"],
+  ["ai.warning", "warn"],
   ["graph.mismatch", "warn"],
   ["state.", "debug"],
   ["edge.", "debug"],
@@ -20,7 +22,7 @@ const levels: readonly (readonly [prefix: string, level: Level])[] = [
 /**
  * Prints one line for each event: level, event, run, and the event's own fields.
  *
- * @throws ConfigError when an option is not what it must be.
+ * @throws ConfigError if an option is invalid.
  *
  * @example
  * ```ts
@@ -39,14 +41,14 @@ export function consoleObserver(options: ConsoleObserverOptions = {}): Observer 
   };
 }
 
-function asJson(level: Level, { type, timestamp, source, runId, data }: AnyEvent): string {
-  const head = { level, event: type, run: runId, timestamp, source };
+function asJson(level: Level, { type, timestamp, source, runId, path, data }: AnyEvent): string {
+  const head = { level, event: type, run: runId, timestamp, source, ...(path && { path }) };
   // Twice: first in the line, and stronger than fields of these names in an event of somebody else's.
   return json({ ...head, ...data, ...head }) ?? JSON.stringify(head);
 }
 
-function asText(level: Level, { type, timestamp, source, runId, data }: AnyEvent): string {
-  const head = { run: runId, source };
+function asText(level: Level, { type, timestamp, source, runId, path, data }: AnyEvent): string {
+  const head = { run: runId, source, ...(path && { path: path.join("/") }) };
   const fields = Object.entries({ ...head, ...data, ...head }).map(
     ([name, value]) => `${inLine(name)}=${inLine(value)}`,
   );

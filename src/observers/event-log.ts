@@ -26,11 +26,11 @@ export type { FileObserverOptions, LogPlace } from "./run-files.js";
 
 /** How {@link eventLog} writes. */
 export interface EventLogSettings extends FileObserverOptions {
-  /** A file that grows larger, in bytes, is renamed to `events.0001.jsonl` and so on; at least 1024, 64 MB by default. */
+  /** A file larger than this, in bytes, is renamed to `events.0001.jsonl` and so on; at least 1024, 64 MB by default. */
   readonly maxBytes?: number;
   /** How many files of a log to keep, the newest; at least 2, all by default. */
   readonly maxFiles?: number;
-  /** What must not be in the log: paths of a line's fields (`error`, `*.token`), and expressions to look for in every text. Nothing by default. */
+  /** What to keep out of the log: paths of a line's fields (`error`, `*.token`), and regular expressions for every text. Nothing by default. */
   readonly redact?: Redaction;
   /** Which events to write; all by default. */
   readonly filter?: (event: AnyEvent) => boolean;
@@ -45,9 +45,9 @@ export interface EventLog {
   onEvent(event: AnyEvent): void;
   /** How many events were not written: the disk was too slow, or refused them. */
   readonly dropped: number;
-  /** Resolves when nothing waits in memory any more. */
+  /** Resolves when everything is written. */
   flush(): Promise<void>;
-  /** Flushes and lets go of all files. Another event opens them again. */
+  /** Flushes and closes all files. Another event opens them again. */
   close(): Promise<void>;
 }
 
@@ -55,12 +55,13 @@ const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * An observer that writes each event as one line of JSON: `ts, step_id, parent_id, event, node, run,
- * source` and the event's own fields. `parent_id` is the `step_id` of the step that led to this one,
+ * source` and the event's own fields; those of a graph inside a node are in the log of the outermost run, with
+ * their `path`. `parent_id` is the `step_id` of the step that led to this one,
  * also over a resume. A line is written when it happens, by one call: it survives the death of the
  * process (not a power cut), and several processes may write to one file. When the disk is slow,
  * lines wait in memory; when too many do, they are dropped, and a line `log.dropped` says how many.
  *
- * @throws ConfigError when an option is not what it must be.
+ * @throws ConfigError if an option is invalid.
  *
  * @example
  * ```ts
@@ -126,8 +127,9 @@ class JsonLog implements EventLog {
   onEvent(event: AnyEvent): void {
     // The trace of a run needs all of its events, also those that are not written.
     const line = this.#lines.line(event);
-    if (this.#filter?.(event) !== false) this.#files.of(event.runId).append(line);
-    if (isEnd(event)) this.#files.ended(event.runId);
+    const { runId, rootRunId = runId } = event;
+    if (this.#filter?.(event) !== false) this.#files.of(rootRunId).append(line);
+    if (isEnd(event) && event.path === undefined) this.#files.ended(runId);
   }
 
   flush(): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * Events into the log that a program has already.
+ * Sends events to a program's own logger.
  *
  * @packageDocumentation
  */
@@ -9,13 +9,13 @@ import { callable, checkOptions, oneOf } from "../options.js";
 
 /** What {@link loggerObserver} needs of a logger: pino, winston, bunyan, `console` and others have it. */
 export interface Logger {
-  /** What is worth knowing. */
+  /** Information. */
   info(...args: unknown[]): unknown;
-  /** What may become a problem. */
+  /** Warnings. */
   warn(...args: unknown[]): unknown;
-  /** What is one. */
+  /** Errors. */
   error(...args: unknown[]): unknown;
-  /** What is of interest to few; such events are left out when it is missing. */
+  /** Debug messages; left out if it is missing. */
   debug?(...args: unknown[]): unknown;
 }
 
@@ -32,6 +32,8 @@ type Level = "debug" | "info" | "warn" | "error";
 const levels: readonly (readonly [prefix: string, level: Level])[] = [
   ["graph.fail", "error"],
   ["checkpoint.error", "error"],
+  ["checkpoint.warning", "warn"],
+  ["ai.warning", "warn"],
   ["checkpoint.quarantine", "error"],
   ["graph.mismatch", "warn"],
   ["node.retry", "warn"],
@@ -40,10 +42,10 @@ const levels: readonly (readonly [prefix: string, level: Level])[] = [
 ];
 
 /**
- * An observer that hands each event to a logger, as fields and a message: failures as errors,
+ * An observer that passes each event to a logger, as fields and a message: failures as errors,
  * retries as warnings, `state.*` and `edge.*` for debugging, the rest as information.
  *
- * @throws ConfigError when the logger has no `info`, `warn` or `error`.
+ * @throws ConfigError if the logger has no `info`, `warn` or `error`.
  *
  * @example
  * ```ts
@@ -58,7 +60,7 @@ const levels: readonly (readonly [prefix: string, level: Level])[] = [
 export function loggerObserver(logger: Logger, options: LoggerObserverOptions = {}): Observer {
   for (const method of ["info", "warn", "error"] as const) {
     if (typeof logger?.[method] === "function") continue;
-    const problem = `wants an object with info, warn and error, got ${show(logger)}`;
+    const problem = `must be an object with info, warn and error; got ${show(logger)}`;
     throw new ConfigError("logger", `${problem} without ${method}`);
   }
   checkOptions("loggerObserver", options, { first: oneOf("fields", "message"), filter: callable });
@@ -79,6 +81,7 @@ function levelOf({ type, data }: AnyEvent): Level {
 }
 
 /** Not named as loggers name their own fields: `time`, `level`, `msg`, `name`. */
-function fieldsOf({ type, timestamp, source, runId, data }: AnyEvent): object {
-  return { event: type, run: runId, graph: source, timestamp, data };
+function fieldsOf({ type, timestamp, source, runId, path, rootRunId, data }: AnyEvent): object {
+  const nested = path && { path, rootRun: rootRunId };
+  return { event: type, run: runId, graph: source, ...nested, timestamp, data };
 }

@@ -1,5 +1,5 @@
 /**
- * A readable report that grows while a run goes on.
+ * A readable report that grows during a run.
  *
  * @packageDocumentation
  */
@@ -7,7 +7,7 @@ import type { AnyEvent, WaymarkEvent } from "../events.js";
 import { checkOptions } from "../options.js";
 import { AppendFile } from "./append-file.js";
 import { isEnd } from "./event-log/trace.js";
-import { readSections, section, sectionKey } from "./markdown/sections.js";
+import { PROGRESS_FILE, readSections, section, sectionKey } from "./markdown/sections.js";
 import {
   checkPlace,
   type FileObserverOptions,
@@ -28,19 +28,19 @@ export interface MarkdownProgress {
   onEvent(event: AnyEvent): void;
   /** How many sections were not written: the disk was too slow, or refused them. */
   readonly dropped: number;
-  /** Resolves when nothing waits in memory any more. */
+  /** Resolves when everything is written. */
   flush(): Promise<void>;
-  /** Flushes and lets go of all files. Another event opens them again. */
+  /** Flushes and closes all files. Another event opens them again. */
   close(): Promise<void>;
 }
 
 /**
  * An observer that appends a section for each `context.progress({ title, summary, sources })` to a
- * Markdown file. A run that is resumed goes on in the same file; a node that runs again and tells the
- * same title does not write it twice, and what it wrote first stays. Text from nodes can't break the
- * document: HTML in it is shown and not run, and what would reach beyond its section is quoted.
+ * Markdown file. A resumed run continues in the same file; a node that runs again and reports
+ * the same title does not write it twice, and what it wrote first stays. Text from nodes can't break the
+ * document: HTML is shown as text, and what would reach beyond its section is quoted.
  *
- * @throws ConfigError when an option is not what it must be.
+ * @throws ConfigError if an option is invalid.
  *
  * @example
  * ```ts
@@ -74,11 +74,11 @@ export function markdownProgress(options: MarkdownProgressOptions): MarkdownProg
 
 class Progress implements MarkdownProgress {
   readonly #files: RunFiles<Document>;
-  /** How often the node that is running has told each title, by run. */
+  /** How often the running node has reported each title, by run. */
   readonly #told = new Map<string, Map<string, number>>();
 
   constructor(options: MarkdownProgressOptions) {
-    this.#files = new RunFiles(options, "progress.md", (setting) => new Document(setting));
+    this.#files = new RunFiles(options, PROGRESS_FILE, (setting) => new Document(setting));
   }
 
   get dropped(): number {
@@ -86,14 +86,14 @@ class Progress implements MarkdownProgress {
   }
 
   onEvent(event: AnyEvent): void {
-    const { type, runId } = event;
+    const { type, runId, rootRunId = runId } = event;
     if (type === "progress") {
-      this.#files.of(runId).add(event, this.#count(runId, event.data.title));
+      this.#files.of(rootRunId).add(event, this.#count(runId, event.data.title));
     } else if (isEnd(event)) {
       this.#told.delete(runId);
-      this.#files.ended(runId);
+      if (event.path === undefined) this.#files.ended(runId);
     } else if (type === "node.start" || type === "node.retry") {
-      // A node that starts again tells its parts again, from the first.
+      // A node that starts again reports its parts again, from the first.
       this.#told.delete(runId);
     }
   }

@@ -16,9 +16,9 @@ export type { MetricsSnapshot, NodeMetrics } from "./metrics/snapshot.js";
 
 /** Options of {@link metrics}. Together they bound the memory it takes. */
 export interface MetricsOptions {
-  /** How many nodes to tell apart; a whole number from 1 up, 500 by default. The others are counted together. */
+  /** How many nodes to count separately; an integer ≥ 1, 500 by default. The others are counted together. */
   readonly maxNodes?: number;
-  /** Of how many runs to remember that they were resumed and what they stored; a whole number from 1 up, 10000 by default. */
+  /** For how many runs to remember resumes and stored bytes; an integer ≥ 1, 10,000 by default. */
   readonly maxRuns?: number;
   /** How many checkpoints of a run the store keeps; at least 1, 5 by default. */
   readonly keep?: number;
@@ -41,14 +41,14 @@ const saveBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000
 const sizeBounds = [0.25, 1, 4, 16, 64, 128, 256, 512, 1024, 4096, 16_384, 65_536, 102_400].map(
   (kilobytes) => kilobytes * 1024,
 );
-/** How many counters of usage to tell apart. */
+/** How many counters of your own to keep separately. */
 const MAX_COUNTERS = 100;
 
 /**
- * An observer that measures runs, nodes and checkpoints, in a memory that does not grow with them.
+ * An observer that measures runs, nodes and checkpoints, in bounded memory.
  * One may observe several graphs.
  *
- * @throws ConfigError when an option is not what it must be.
+ * @throws ConfigError if an option is invalid.
  *
  * @example
  * ```ts
@@ -93,6 +93,8 @@ class Meter implements Metrics {
   readonly #maxRuns: number;
   readonly #storage: StorageUse;
   readonly #nodes = new Map<string, NodeCounts>();
+  /** Runs that have not ended: what happens in a graph inside one of their nodes is a part of them. */
+  readonly #active = new Set<string>();
   /** Runs that were resumed and have not ended. */
   readonly #recovering = new Set<string>();
   readonly #saveDuration = new Histogram(saveBounds);
@@ -101,7 +103,7 @@ class Meter implements Metrics {
   #usage = Ledger.empty;
   #runs = { started: 0, resumed: 0, completed: 0, failed: 0, paused: 0 };
   #recovery = { attempts: 0, succeeded: 0, failed: 0 };
-  #checkpoints = { loads: 0, deletes: 0, errors: 0, quarantined: 0 };
+  #checkpoints = { loads: 0, deletes: 0, errors: 0, warnings: 0, quarantined: 0 };
   #events = 0;
 
   constructor({ maxNodes = 500, maxRuns = 10_000, keep = 5 }: MetricsOptions) {
@@ -112,8 +114,13 @@ class Meter implements Metrics {
 
   onEvent(event: AnyEvent): void {
     this.#events++;
+    if (event.rootRunId !== undefined && this.#active.has(event.rootRunId)) {
+      this.#inside(event);
+      return;
+    }
     switch (event.type) {
       case "graph.start":
+        remember(this.#active, event.runId, this.#maxRuns);
         this.#runs[event.data.resumed ? "resumed" : "started"]++;
         return;
       case "graph.complete":
@@ -141,6 +148,12 @@ class Meter implements Metrics {
       default:
         this.#count(event);
     }
+  }
+
+  /** Of a graph inside a node of a run, only its nodes are counted: the rest is in the numbers of that run. */
+  #inside(event: AnyEvent): void {
+    if (event.type === "node.retry") this.#node(event.source, event.data.node).retries++;
+    if (event.type === "node.complete") this.#timed(event);
   }
 
   snapshot(): MetricsSnapshot {
@@ -186,6 +199,9 @@ class Meter implements Metrics {
       case "checkpoint.quarantine":
         this.#checkpoints.quarantined++;
         return;
+      case "checkpoint.warning":
+        this.#checkpoints.warnings++;
+        return;
       case "checkpoint.error":
         this.#checkpoints.errors++;
         if (event.data.action !== "load") return;
@@ -196,17 +212,23 @@ class Meter implements Metrics {
     }
   }
 
-  #nodeCompleted({ source, data }: WaymarkEvent<"node.complete">): void {
+  #nodeCompleted(event: WaymarkEvent<"node.complete">): void {
+    this.#timed(event);
+    this.#used(event.data.usage);
+  }
+
+  #timed({ source, data }: WaymarkEvent<"node.complete">): void {
     const node = this.#node(source, data.node);
     node[data.error === undefined ? "completed" : "failed"]++;
     node.duration.record(data.durationMs);
-    this.#used(data.usage);
   }
 
   #used(usage: WaymarkEvent<"node.complete">["data"]["usage"]): void {
     if (usage === undefined) return;
     const counted = this.#usage.addUsage("all", usage);
-    if (Object.keys(counted.usage).length <= MAX_COUNTERS) this.#usage = counted;
+    const { counters, peaks } = counted.usage;
+    const count = Object.keys(counters).length + Object.keys(peaks).length;
+    if (count <= MAX_COUNTERS) this.#usage = counted;
   }
 
   #saved({ runId, data }: WaymarkEvent<"checkpoint.save">): void {
@@ -219,13 +241,12 @@ class Meter implements Metrics {
 
   #resumed(runId: string): void {
     this.#recovery.attempts++;
-    const [oldest] = this.#recovering.size >= this.#maxRuns ? this.#recovering : [];
-    if (oldest !== undefined) this.#recovering.delete(oldest);
-    this.#recovering.add(runId);
+    remember(this.#recovering, runId, this.#maxRuns);
   }
 
   #end(how: "completed" | "failed" | "paused", runId: string): void {
     this.#runs[how]++;
+    this.#active.delete(runId);
     if (this.#recovering.delete(runId)) {
       this.#recovery[how === "failed" ? "failed" : "succeeded"]++;
     }
@@ -244,6 +265,13 @@ class Meter implements Metrics {
 }
 
 const OTHER = "(other)";
+
+/** Adds to a set that must not grow beyond `most`; the oldest has to go. */
+function remember(set: Set<string>, value: string, most: number): void {
+  const [oldest] = set.size >= most ? set : [];
+  if (oldest !== undefined) set.delete(oldest);
+  set.add(value);
+}
 
 function toNodeMetrics({ duration, ...counts }: NodeCounts): NodeMetrics {
   return { ...counts, durationMs: duration.snapshot() };

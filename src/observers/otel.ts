@@ -25,11 +25,11 @@ export interface OpenTelemetryOptions {
 
 /** An observer that makes spans. */
 export interface OpenTelemetryObserver {
-  /** Takes notice of one event. */
+  /** Handles one event. */
   onEvent(event: AnyEvent): void;
 }
 
-/** Runs that never end must not gather. */
+/** Runs that never end must not accumulate. */
 const MAX_RUNS = 10_000;
 
 /**
@@ -40,7 +40,7 @@ const MAX_RUNS = 10_000;
  * The span of a resumed run links to the one before: to that very span when this process made it,
  * else to the run's place in its trace, which {@link runSpanContext} gives; nothing needs to be saved for that.
  *
- * @throws ConfigError when `@opentelemetry/api` is not installed, or an option is not what it must be.
+ * @throws ConfigError if `@opentelemetry/api` is not installed or an option is invalid.
  *
  * @example
  * ```ts
@@ -93,11 +93,15 @@ function loadApi(): Api {
   }
 }
 
-/** The spans of a run that goes on. */
+/** The spans of a run in progress. */
 interface OpenRun {
   readonly span: Span;
   node: Span | undefined;
   ledger: Ledger;
+  /** Whether it is inside a node of another run that is traced too; what it uses is attributed to that one. */
+  readonly isInside: boolean;
+  /** How the runs inside its nodes find it. */
+  readonly place: string;
 }
 
 class Tracing implements OpenTelemetryObserver {
@@ -105,6 +109,8 @@ class Tracing implements OpenTelemetryObserver {
   readonly #tracer: Tracer;
   readonly #parent: "run" | "active";
   readonly #runs = new Map<string, OpenRun>();
+  /** The same runs, by their outermost run and the path of nodes that leads to them. */
+  readonly #places = new Map<string, OpenRun>();
   /** The last span of each run that this process has ended. */
   readonly #before = new Map<string, SpanContext>();
 
@@ -128,6 +134,9 @@ class Tracing implements OpenTelemetryObserver {
       case "node.complete":
         this.#nodeEnded(event);
         break;
+      case "usage":
+        this.#called(event);
+        break;
       case "checkpoint.save":
         this.#saved(event);
         break;
@@ -145,26 +154,41 @@ class Tracing implements OpenTelemetryObserver {
     }
   }
 
-  #start({ runId, source, timestamp, data }: WaymarkEvent<"graph.start">): void {
+  #start(event: WaymarkEvent<"graph.start">): void {
+    const { runId, rootRunId = runId, source, timestamp, path = [], data } = event;
     const { trace, context, ROOT_CONTEXT } = this.#api;
     close(this.#runs.get(runId));
+    const outer =
+      path.length === 0 ? undefined : this.#places.get(placeOf(rootRunId, path.slice(0, -1)));
     const active = trace.getSpanContext(context.active());
     const inActive = this.#parent === "active";
     const links: Link[] = [];
     if (data.resumed) links.push(link(this.#before.get(runId) ?? runSpanContext(runId), "resumed"));
-    if (!inActive && active !== undefined) links.push(link(active, "caller"));
+    if (!inActive && active !== undefined && outer === undefined)
+      links.push(link(active, "caller"));
     const attributes = {
       "waymark.run_id": runId,
       "waymark.graph": source,
       "waymark.step": data.step,
       "waymark.resumed": data.resumed,
+      ...(path.length > 0 && { "waymark.path": [...path] }),
     };
     const span = this.#tracer.startSpan(
       `run ${source}`,
       { attributes, links, startTime: Date.parse(timestamp) },
-      inActive ? context.active() : trace.setSpanContext(ROOT_CONTEXT, runSpanContext(runId)),
+      outer !== undefined
+        ? trace.setSpan(ROOT_CONTEXT, outer.node ?? outer.span)
+        : inActive
+          ? context.active()
+          : trace.setSpanContext(ROOT_CONTEXT, runSpanContext(runId)),
     );
-    close(remember(this.#runs, runId, { span, node: undefined, ledger: Ledger.empty }));
+    const place = placeOf(rootRunId, path);
+    const isInside = outer !== undefined;
+    const run = { span, node: undefined, ledger: Ledger.empty, isInside, place };
+    const dropped = remember(this.#runs, runId, run);
+    if (dropped !== undefined) this.#places.delete(dropped.place);
+    close(dropped);
+    this.#places.set(place, run);
   }
 
   #nodeStarted({ runId, timestamp, data }: WaymarkEvent<"node.start">): void {
@@ -203,10 +227,20 @@ class Tracing implements OpenTelemetryObserver {
     run.node = undefined;
   }
 
+  /** One call of a node, as an event of its span. */
+  #called({ runId, timestamp, data }: WaymarkEvent<"usage">): void {
+    const { node: _node, step: _step, ...call } = data;
+    const attributes = {
+      ...usageAttributes(Ledger.empty.addUsage("all", call)),
+      ...(call.model !== undefined && { "gen_ai.request.model": call.model }),
+    };
+    this.#runs.get(runId)?.node?.addEvent("waymark.usage", attributes, Date.parse(timestamp));
+  }
+
   /** Adds what the running node has used. */
   #used(runId: string, usage: WaymarkEvent<"node.complete">["data"]["usage"]): void {
     const run = this.#runs.get(runId);
-    if (run === undefined || usage === undefined) return;
+    if (run === undefined || usage === undefined || run.isInside) return;
     const used = Ledger.empty.addUsage("all", usage);
     run.node?.setAttributes(usageAttributes(used));
     run.ledger = run.ledger.merge(Ledger.empty, used);
@@ -221,7 +255,9 @@ class Tracing implements OpenTelemetryObserver {
       ...(bytes !== undefined && { "waymark.bytes": bytes }),
     };
     const at = Date.parse(timestamp);
-    this.#runs.get(runId)?.span.addEvent("waymark.checkpoint.save", attributes, at);
+    const run = this.#runs.get(runId);
+    // What a graph inside a node saves is saved with the run around it.
+    if (run?.isInside === false) run.span.addEvent("waymark.checkpoint.save", attributes, at);
   }
 
   #end({ runId, timestamp }: AnyEvent, status: string, step: number, code?: string): void {
@@ -239,6 +275,7 @@ class Tracing implements OpenTelemetryObserver {
     }
     span.end(at);
     this.#runs.delete(runId);
+    if (this.#places.get(run.place) === run) this.#places.delete(run.place);
     remember(this.#before, runId, span.spanContext());
   }
 }
@@ -249,7 +286,11 @@ const reasons: ReadonlySet<string> = new Set([
   ...["fork", "rollback", "recovery", "node", "confidence", "time", "memory"],
 ]);
 
-/** Ends the spans of a run whose end was not told. */
+function placeOf(rootRunId: string, path: readonly string[]): string {
+  return JSON.stringify([rootRunId, ...path]);
+}
+
+/** Ends the spans of a run whose end was not reported. */
 function close(run: OpenRun | undefined): void {
   run?.node?.end();
   run?.span.end();
@@ -274,7 +315,8 @@ const usageNames: Readonly<Record<string, string>> = {
 };
 
 function usageAttributes({ usage }: Ledger): Attributes {
-  const used = Object.entries(usage).filter(([, value]) => value > 0);
+  const { counters, peaks, ...known } = usage;
+  const used = Object.entries({ ...counters, ...peaks, ...known }).filter(([, value]) => value > 0);
   return Object.fromEntries(
     used.map(([name, value]) => [
       Object.hasOwn(usageNames, name) ? usageNames[name] : `gen_ai.usage.${snakeCase(name)}`,

@@ -12,7 +12,7 @@ import { Ledger } from "../state/ledger.js";
 export interface ProgressStream {
   /** Whether it is a terminal; nothing is written if not. */
   readonly isTTY?: boolean | undefined;
-  /** How wide it is; 80 where that is not known. */
+  /** How wide it is; 80 if unknown. */
   readonly columns?: number | undefined;
   /** Writes text. */
   write(text: string): unknown;
@@ -22,19 +22,19 @@ export interface ProgressStream {
 export interface ProgressBarOptions {
   /** Where to draw; `process.stderr` by default. */
   readonly stream?: ProgressStream;
-  /** How many steps a run has, if that is known: then there is a bar; a whole number from 1 up. */
+  /** How many steps a run has, if known: then a bar is drawn; an integer ≥ 1. */
   readonly total?: number;
 }
 
 /** An observer that draws. */
 export interface ProgressBar {
-  /** Takes notice of one event. */
+  /** Handles one event. */
   onEvent(event: AnyEvent): void;
-  /** Empties the line, so that something else can be printed there; the bar comes back below it. */
+  /** Clears the line, so that something else can be printed; the bar is redrawn below it. */
   clear(): void;
 }
 
-/** A run that goes on. */
+/** A run in progress. */
 interface Run {
   readonly graph: string;
   readonly startedAt: number;
@@ -51,9 +51,9 @@ const MAX_RUNS = 1000;
 
 /**
  * An observer that shows on one line of a terminal which node is running, how many steps are done,
- * how long it takes and what it costs. Where there is no terminal it writes nothing.
+ * how long it takes and what it costs. Without a terminal it writes nothing.
  *
- * @throws ConfigError when an option is not what it must be.
+ * @throws ConfigError if an option is invalid.
  *
  * @example
  * ```ts
@@ -92,6 +92,8 @@ class Bar implements ProgressBar {
   }
 
   onEvent(event: AnyEvent): void {
+    // A graph inside a node is a part of that node.
+    if (event.rootRunId !== undefined && this.#runs.has(event.rootRunId)) return;
     switch (event.type) {
       case "graph.start":
         this.#start(event);

@@ -22,7 +22,7 @@ export { isObserver };
 /**
  * Gives an observer a name that graphs can use. `noop` and `console` are there from the start.
  *
- * @throws ConfigError when the name is empty or the observer is none.
+ * @throws ConfigError if the name is empty or the observer is none.
  *
  * @example
  * ```ts
@@ -43,7 +43,7 @@ export function registerObserver(name: string, observer: Observer): void {
   if (!isObserver(observer)) {
     throw new ConfigError(
       "observer",
-      `wants a function or an object with onEvent, got ${show(observer)}`,
+      `must be a function or an object with onEvent; got ${show(observer)}`,
     );
   }
   registered.set(name, observer);
@@ -52,7 +52,7 @@ export function registerObserver(name: string, observer: Observer): void {
 /**
  * The observer of this name.
  *
- * @throws ConfigError when no observer has this name.
+ * @throws ConfigError if no observer has this name.
  *
  * @example
  * ```ts

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { ConfigError } from "../errors.js";
 import { callable, integer, text } from "../options.js";
-import { folderName } from "../stores/file/layout.js";
+import { folderName } from "../stores/disk/layout.js";
 
 /** Where a log is: a folder with one for each run, or one file for all. */
 export type LogPlace =
@@ -20,9 +20,9 @@ export type LogPlace =
 
 /** What observers that write files have in common. */
 export interface FileObserverOptions {
-  /** How much may wait in memory while the disk is slow, in bytes; at least 0, 8 MB by default. What is more is dropped and counted. */
+  /** How many bytes may wait in memory while the disk is slow; at least 0, 8 MB by default. The rest is dropped and counted. */
   readonly maxPendingBytes?: number;
-  /** Is told what kept something from being written; the first such error is printed by default. */
+  /** Handles write errors; by default the first one is printed. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -37,7 +37,7 @@ export const fileObserverChecks = {
 /** Refuses both places at once, and none. */
 export function checkPlace(owner: string, { root, path }: LogPlace): void {
   if ((root === undefined) === (path === undefined)) {
-    throw new ConfigError(owner, "wants either a root or a path");
+    throw new ConfigError(owner, "must have either a root or a path");
   }
 }
 
@@ -53,7 +53,7 @@ interface OpenFile {
   close(): Promise<void>;
 }
 
-/** What a file needs to know of where it is and whom it tells of errors. */
+/** What a file needs to know of where it is and who handles its errors. */
 export interface FileSetting {
   readonly path: string;
   /** The run, when each has a file of its own; else `""`. */
@@ -66,7 +66,7 @@ export interface FileSetting {
 const OPEN_RUNS = 100;
 const MAX_PENDING = 8 * 1024 * 1024;
 
-/** The files that an observer writes: one, or one for each run that goes on. */
+/** The files that an observer writes: one, or one for each run in progress. */
 export class RunFiles<F extends OpenFile> {
   readonly #options: LogPlace & FileObserverOptions;
   readonly #fileName: string;

@@ -1,36 +1,43 @@
+import { waitsForResume } from "../checkpoint/fork.js";
 import type { HistoryEntry } from "../checkpoint/store.js";
+import { isWaymarkError } from "../errors.js";
 import type { Prepare } from "../run/runner.js";
+import { progressOf, withProgress } from "../state/derive.js";
 import type { Recovery } from "../state/record.js";
-import { State } from "../state/state.js";
+import type { State } from "../state/state.js";
 
 /** What an attempt to recover a run goes by. */
 export interface AttemptSettings {
   readonly maxAttempts: number;
+  /** Whether to go back by one step if an attempt has failed at the same place before. */
   readonly fallBack: boolean;
+  /** Whether to leave alone what was forked or rolled back and not resumed since; not where somebody asked for the run. */
+  readonly leavesForks?: boolean;
   /** The run's checkpoints, newest first. */
   readonly history: () => Promise<readonly HistoryEntry[]>;
 }
 
 /**
  * One attempt to recover a run. How often that was tried, without getting any further, is saved with the
- * run before it goes on, so that a run which kills its process is not tried for ever.
+ * run before it continues, so that a run which kills its process is not tried for ever.
  */
 export class Attempt {
   readonly #settings: AttemptSettings;
   #count = 0;
   #fellBack = false;
   #gaveUp = false;
+  #leftAlone = "it has come to its end, or to a pause, meanwhile";
 
   constructor(settings: AttemptSettings) {
     this.#settings = settings;
   }
 
-  /** Which attempt this is, from 1 up; 0 when the run was left alone. */
+  /** Which attempt this is, from 1 up; 0 if the run was left alone. */
   get count(): number {
     return this.#count;
   }
 
-  /** Whether the run was set back by one checkpoint. */
+  /** Whether the run was set back by one step. */
   get fellBack(): boolean {
     return this.#fellBack;
   }
@@ -40,11 +47,20 @@ export class Attempt {
     return this.#gaveUp || this.#count >= this.#settings.maxAttempts;
   }
 
-  /** What the run goes on from; nothing when it needs no recovery, or had enough. */
+  /** Why the run was left alone, if it was. */
+  get leftAlone(): string {
+    return this.#leftAlone;
+  }
+
+  /** What the run continues from; nothing if it needs no recovery, or had enough. */
   readonly begin: Prepare = async (newest, load) => {
     if (newest.status === "completed" || newest.status === "paused") return undefined;
-    const place = placeOf(newest);
-    const before = furthest(newest.recovery, place);
+    if (this.#settings.leavesForks && waitsForResume(newest)) {
+      this.#leftAlone = `it waits until somebody resumes it: its newest checkpoint is a ${newest.reason}`;
+      return undefined;
+    }
+    const reached = reachedBy(newest);
+    const before = furthest(progressOf(newest).recovery, reached);
     this.#count = before.attempts;
     if (before.attempts >= this.#settings.maxAttempts) {
       this.#gaveUp = true;
@@ -52,59 +68,75 @@ export class Attempt {
     }
     this.#count++;
     // When an attempt has failed here already, perhaps what was saved last is what makes it fail.
-    const failedHere = before.attempts > 0 && place.step === before.step;
-    const previous = failedHere && this.#settings.fallBack ? await this.#previous(newest) : "";
-    this.#fellBack = previous !== "";
+    const failedHere = before.attempts > 0 && reached.step === before.step;
+    const previous =
+      failedHere && this.#settings.fallBack ? await this.#previous(newest.step, load) : undefined;
+    this.#fellBack = previous !== undefined;
     const recovery = Object.freeze({ ...before, attempts: this.#count });
-    const from = this.#fellBack ? await load(previous) : newest;
-    const reason = this.#fellBack ? "rollback" : "recovery";
-    return { state: State.progressed(from, { recovery, reason }), goOn: true };
+    return {
+      state: withProgress(previous ?? newest, { recovery, reason: "recovery" }),
+      goOn: true,
+    };
   };
 
   /** The attempt was broken off by whoever started it, and does not count. */
   readonly undo: Prepare = async (newest) => {
-    const { recovery } = newest;
+    const { recovery } = progressOf(newest);
     if (recovery === undefined || recovery.attempts !== this.#count) return undefined;
     const less = Object.freeze({ ...recovery, attempts: this.#count - 1 });
-    return { state: State.progressed(newest, { recovery: less, reason: "recovery" }), goOn: false };
+    return { state: withProgress(newest, { recovery: less, reason: "recovery" }), goOn: false };
   };
 
   /** No more attempts: the run has failed. */
   readonly giveUp: Prepare = async (newest) => givenUp(newest);
 
-  /** The id of the newest checkpoint with fewer nodes completed; `""` when there is none. */
-  async #previous({ step }: { readonly step: number }): Promise<string> {
-    const entries = await this.#settings.history();
-    const isBefore = (entry: HistoryEntry) => entry.step < step && entry.status !== "paused";
-    return entries.find(isBefore)?.checkpointId ?? "";
+  /**
+   * The newest State of an earlier step whose checkpoint can be read. Progress saves of this step are passed over;
+   * those of the earlier one stay, so that nothing is done or asked twice.
+   */
+  async #previous<D extends object>(
+    step: number,
+    load: (checkpointId: string) => Promise<State<D>>,
+  ): Promise<State<D> | undefined> {
+    for (const entry of await this.#settings.history()) {
+      if (entry.step >= step || entry.status === "paused") continue;
+      try {
+        return await load(entry.checkpointId);
+      } catch (error) {
+        if (!isWaymarkError(error, "CHECKPOINT_CORRUPT")) throw error;
+      }
+    }
+    return undefined;
   }
 }
 
-type Place = Omit<Recovery, "attempts">;
+/** How far a run has come. */
+type Reached = Omit<Recovery, "attempts">;
 
-function placeOf<D extends object>({ step, unfinished }: State<D>): Place {
+function reachedBy<D extends object>(state: State<D>): Reached {
+  const { step, unfinished } = progressOf(state);
   return { step, results: unfinished?.count ?? 0 };
 }
 
-/** How far a run has come in all, and how often it was recovered there; a run that has got further counts afresh. */
-function furthest(before: Recovery | undefined, place: Place): Recovery {
+/** How far a run has come in all, and how often it was recovered there; a run that has got further starts counting again. */
+function furthest(before: Recovery | undefined, reached: Reached): Recovery {
   const isFurther =
     before === undefined ||
-    place.step > before.step ||
-    (place.step === before.step && place.results > before.results);
-  return isFurther ? { attempts: 0, ...place } : before;
+    reached.step > before.step ||
+    (reached.step === before.step && reached.results > before.results);
+  return isFurther ? { attempts: 0, ...reached } : before;
 }
 
 function givenUp<D extends object>(
   newest: State<D>,
 ): { readonly state: State<D>; readonly goOn: boolean } | undefined {
   if (newest.status === "failed") return undefined;
-  const { recovery, unfinished, checkpointNode } = newest;
+  const { recovery, unfinished, checkpointNode } = progressOf(newest);
   const error = Object.freeze({
     name: "RecoveryError",
     message: `the run was recovered ${recovery?.attempts ?? 0} times and got no further`,
     node: unfinished?.node ?? checkpointNode,
   });
   const changes = { status: "failed", error, reason: "recovery" } as const;
-  return { state: State.progressed(newest, changes), goOn: false };
+  return { state: withProgress(newest, changes), goOn: false };
 }

@@ -5,7 +5,7 @@ import type { Prepare } from "../run/runner.js";
 import type { RunStatus } from "../state/record.js";
 import { Attempt, type AttemptSettings } from "./attempt.js";
 
-/** A graph whose runs can be recovered: any {@link StateGraph}. */
+/** A graph whose runs can be recovered: any {@link StateGraph}. @inline */
 export interface RecoverableGraph {
   /** Its name, which its checkpoints carry. */
   readonly name: string;
@@ -26,7 +26,7 @@ export interface RunRecovery {
   /** The name of its graph. */
   readonly graph: string;
   /**
-   * - `completed`, `paused`: it went on and came to that;
+   * - `completed`, `paused`: it continued and came to that;
    * - `failed`, `timed-out`: this attempt did; the next startup tries again;
    * - `gave-up`: there were enough attempts; the run is marked as failed and tried no more;
    * - `skipped`: it was left alone, or the attempt does not count; `reason` says why.
@@ -34,7 +34,7 @@ export interface RunRecovery {
   readonly outcome: "completed" | "paused" | "failed" | "timed-out" | "gave-up" | "skipped";
   /** How often it was tried without getting any further, this time too. */
   readonly attempts: number;
-  /** Whether it went back by one checkpoint first. */
+  /** Whether it went back by one step first, over checkpoints that can be read. */
   readonly fellBack: boolean;
   /** Why it was skipped, or was left behind. */
   readonly reason?: string;
@@ -54,7 +54,7 @@ export interface RecoverySettings extends AttemptSettings {
 /** How long a run that was cancelled may take to stop before it is left behind, in milliseconds. */
 const GRACE = 5000;
 
-/** Goes on with one run. Its claim is released when it has really stopped. Never rejects. */
+/** Continues one run. Its claim is released when it has really stopped. Never rejects. */
 export async function recoverRun(
   graph: RecoverableGraph,
   runId: string,
@@ -64,13 +64,13 @@ export async function recoverRun(
   const attempt = new Attempt(settings);
   const deadline = new Deadline(settings.timeoutMs, settings.signal);
   const release = (): Promise<void> => claim.release().catch(() => {});
-  const going = goOn(graph, runId, attempt, deadline).finally(release);
-  const outcome = await Promise.race([going, deadline.late]);
+  const stopped = continueRun(graph, runId, attempt, deadline).finally(release);
+  const outcome = await Promise.race([stopped, deadline.late]);
   deadline.end();
   return { attempts: attempt.count, fellBack: attempt.fellBack, ...outcome };
 }
 
-async function goOn(
+async function continueRun(
   graph: RecoverableGraph,
   runId: string,
   attempt: Attempt,
@@ -85,7 +85,7 @@ async function goOn(
       return { outcome: state.status };
     }
     if (attempt.gaveUp) return { outcome: "gave-up" };
-    return { outcome: "skipped", reason: "it has come to its end, or to a pause, meanwhile" };
+    return { outcome: "skipped", reason: attempt.leftAlone };
   } catch (error) {
     if (isWaymarkError(error, "CHECKPOINT_CONFLICT")) {
       return { outcome: "skipped", reason: "another process has taken it", error };

@@ -5,6 +5,7 @@ import {
   isCheckpointStore,
   summarize,
 } from "../checkpoint/store.js";
+import { mapLimit } from "../concurrency.js";
 import { ConfigError, show } from "../errors.js";
 import { check, checkOptions, flag, integer } from "../options.js";
 import type { RunStatus } from "../state/record.js";
@@ -21,7 +22,10 @@ export interface RecoverOptions {
   readonly maxAttempts?: number;
   /** Milliseconds that one run may take before it is cancelled; 300,000 by default. */
   readonly timeoutMs?: number;
-  /** Whether to go back by one checkpoint when the last attempt failed at the same place; `true` by default. */
+  /**
+   * Whether to go back by one completed step if the last attempt failed at the same place, and run its node
+   * again; `false` by default. Corrupt checkpoints are passed over in any case.
+   */
   readonly fallbackToPrevious?: boolean;
   /** How many runs to recover at once; at least 1, 4 by default. */
   readonly concurrency?: number;
@@ -32,14 +36,13 @@ export interface RecoverOptions {
 const unfinished: readonly RunStatus[] = ["pending", "in_progress", "failed"];
 
 /**
- * Goes on with the runs that a process left behind; call it when the next one starts. Completed runs
- * are not touched, and paused ones wait. A run that a living process works on is left alone, also when
- * two processes recover at once. How often a run was tried is saved with it; a run that gets further
- * counts afresh.
+ * Continues the runs that a process left behind; call it when the next one starts. Completed runs
+ * are not touched, and paused ones wait, as do forks and rolled-back runs that nobody has resumed. A run that
+ * a living process works on is left alone, also when two processes recover at once. How often a run was tried is
+ * saved with it; a run that gets further starts counting again.
  *
  * @returns what was done with each unfinished run. It does not reject because of a run.
- * @throws ConfigError when an option is not what it must be, and what the store throws when it can't
- * list its runs.
+ * @throws ConfigError if an option is invalid, and what the store throws if it can't list its runs.
  *
  * @example
  * ```ts
@@ -66,14 +69,8 @@ export async function recoverRuns(options: RecoverOptions): Promise<RunRecovery[
   const graphs = byName(options.graphs);
   const store = await resolveStore(options.store);
   const runs = await findRuns(store);
-  const reports: RunRecovery[] = [];
-  const entries = runs.entries();
-  const work = async (): Promise<void> => {
-    for (const [index, run] of entries) reports[index] = await recover(run, store, graphs, options);
-  };
   const { concurrency = 4 } = options;
-  await Promise.all(Array.from({ length: Math.min(concurrency, runs.length) }, work));
-  return reports;
+  return mapLimit(runs, concurrency, (run) => recover(run, store, graphs, options));
 }
 
 function checkRecoverOptions(options: RecoverOptions): void {
@@ -86,7 +83,7 @@ function checkRecoverOptions(options: RecoverOptions): void {
     graphs: () => {},
     maxAttempts: integer(1, true),
     timeoutMs: check(
-      "a number of milliseconds above 0",
+      "a number of milliseconds > 0",
       (value) => typeof value === "number" && value > 0,
     ),
     fallbackToPrevious: flag,
@@ -101,12 +98,12 @@ function byName(graphs: RecoverOptions["graphs"]): ReadonlyMap<string, Recoverab
   const found = new Map<string, RecoverableGraph>();
   const isObject = typeof graphs === "object" && graphs !== null;
   if (!isObject) {
-    throw new ConfigError("options.graphs", `wants the graphs to recover, got ${show(graphs)}`);
+    throw new ConfigError("options.graphs", `must be the graphs to recover; got ${show(graphs)}`);
   }
   for (const [key, graph] of Object.entries<RecoverableGraph>({ ...graphs })) {
     const option = `options.graphs.${key}`;
     if (typeof graph?.recover !== "function") {
-      throw new ConfigError(option, `wants a StateGraph, got ${show(graph)}`);
+      throw new ConfigError(option, `must be a StateGraph; got ${show(graph)}`);
     }
     for (const name of Array.isArray(graphs) ? [graph.name] : [graph.name, key]) {
       if ((found.get(name) ?? graph) !== graph) {
@@ -128,7 +125,7 @@ interface FoundRun {
   readonly runId: string;
   readonly graph: string;
   /** Why nothing more is known of it. */
-  readonly error?: unknown;
+  readonly unreadable?: unknown;
 }
 
 async function findRuns(store: CheckpointStore): Promise<readonly FoundRun[]> {
@@ -139,14 +136,14 @@ async function findRuns(store: CheckpointStore): Promise<readonly FoundRun[]> {
       const run = summarize(await store.load(runId));
       if (unfinished.includes(run.status)) found.push(run);
     } catch (error) {
-      found.push({ runId, graph: "", error });
+      found.push({ runId, graph: "", unreadable: error });
     }
   }
   return found;
 }
 
 async function recover(
-  { runId, graph: name, error }: FoundRun,
+  { runId, graph: name, unreadable }: FoundRun,
   store: CheckpointStore,
   graphs: ReadonlyMap<string, RecoverableGraph>,
   options: RecoverOptions,
@@ -161,9 +158,9 @@ async function recover(
     } as const;
     return why === undefined ? { ...report, reason } : { ...report, reason, error: why };
   };
-  const { signal, maxAttempts = 3, timeoutMs = 300_000, fallbackToPrevious = true } = options;
+  const { signal, maxAttempts = 3, timeoutMs = 300_000, fallbackToPrevious = false } = options;
   const graph = graphs.get(name);
-  if (error !== undefined) return skipped("its checkpoint can't be read", error);
+  if (unreadable !== undefined) return skipped("its checkpoint can't be read", unreadable);
   if (graph === undefined) return skipped(`graph ${show(name)} is not among those given`);
   if (signal?.aborted) return skipped("the recovery was cancelled");
   let claim: Claim | undefined;
@@ -174,7 +171,8 @@ async function recover(
   }
   if (claim === undefined) return skipped("a living process works on it");
   const history = async () => (await store.history?.(runId)) ?? [];
-  const settings = { maxAttempts, fallBack: fallbackToPrevious, history, timeoutMs, signal };
+  const fallBack = fallbackToPrevious;
+  const settings = { maxAttempts, fallBack, leavesForks: true, history, timeoutMs, signal };
   return { runId, graph: name, ...(await recoverRun(graph, runId, claim, settings)) };
 }
 

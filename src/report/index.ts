@@ -1,13 +1,15 @@
 /**
- * What happened in a run: out of its State and its log.
+ * What happened in a run, from its State and its log.
  *
  * @packageDocumentation
  */
+
 import { type CheckpointStore, type HistoryEntry, isCheckpointStore } from "../checkpoint/store.js";
 import { CheckpointNotFoundError, ConfigError, isWaymarkError } from "../errors.js";
 import { type LogLine, readEventLog } from "../observers/event-log/reader.js";
 import { checkPlace, type LogPlace } from "../observers/run-files.js";
 import { check, checkOptions, text } from "../options.js";
+import { progressOf } from "../state/derive.js";
 import { type Decision, Ledger } from "../state/ledger.js";
 import { checkRunId } from "../state/run-id.js";
 import type { State } from "../state/state.js";
@@ -21,19 +23,19 @@ export { toMarkdown, toTable } from "./text.js";
 
 /** Where {@link report} looks: a store, a log, or better both. */
 export interface ReportOptions {
-  /** The store of the run. It knows what holds: the State, its ledger and its history. */
+  /** The store of the run: its State, ledger and history. */
   readonly store?: CheckpointStore;
-  /** The log of the run, as `eventLog` was given it: `{ root }` or `{ path }`. It knows how long things took, and what was in vain. */
+  /** The log of the run, as `eventLog` was given it: `{ root }` or `{ path }`. It has durations, and work that was lost. */
   readonly log?: LogPlace;
 }
 
 /**
  * What happened in a run, over all processes that worked on it: its status, its steps with what they
- * took and made, its totals, its error. The ledger in the store is what counts; a run whose
- * checkpoints are gone is told of by its log alone.
+ * took and made, its totals, its error. The ledger in the store is authoritative; a run whose
+ * checkpoints are gone is reported from its log alone.
  *
- * @throws ConfigError when there is neither a store nor a log.
- * @throws CheckpointNotFoundError when neither knows the run.
+ * @throws ConfigError if there is neither a store nor a log.
+ * @throws CheckpointNotFoundError if neither has the run.
  *
  * @example
  * ```ts
@@ -69,7 +71,7 @@ export async function report(runId: string, options: ReportOptions): Promise<Run
   });
   const { store, log } = options;
   if (store === undefined && log === undefined) {
-    throw new ConfigError("options", "wants a store, a log, or both");
+    throw new ConfigError("options", "must have a store, a log, or both");
   }
   // The log first: what is saved meanwhile is then in the State at least.
   const replay = log === undefined ? undefined : await replayed(log, runId);
@@ -105,18 +107,16 @@ function fromState(
   history: readonly HistoryEntry[],
   replay: Replay | undefined,
 ): RunReport {
-  const { runId, status, step, ledger, timestamp } = state;
+  const { runId, status, step, ledger, startedAt, savedAt, totals } = state;
   const steps = stepsOf(visitsUpTo(replay?.last), {
     history,
+    records: state.steps,
     outputs: ledger.outputs,
     step,
     isSaved: savedBy(state, replay),
   });
-  // Only the first checkpoint knows when the run began.
-  const first = history.at(-1);
-  const startedAt = replay?.startedAt ?? (first?.sequence === 1 ? first.timestamp : undefined);
-  const updatedAt =
-    replay !== undefined && replay.updatedAt > timestamp ? replay.updatedAt : timestamp;
+  const updatedAt = replay !== undefined && replay.updatedAt > savedAt ? replay.updatedAt : savedAt;
+  const worked = Object.values(totals).reduce((sum, { durationMs }) => sum + durationMs, 0);
   return {
     runId,
     graph: state.graph?.name ?? replay?.graph ?? "",
@@ -125,11 +125,14 @@ function fromState(
     updatedAt,
     elapsedMs: elapsed(startedAt, updatedAt),
     resumes: replay?.resumes ?? 0,
+    crashes: state.crashes,
+    phase: state.phase,
+    metadata: state.metadata,
     steps,
     completedSteps: step,
     lastStep: state.checkpointNode === "" ? undefined : state.checkpointNode,
     nextStep: nextOf(state, replay),
-    totals: { usage: ledger.usage, durationMs: durationOf(steps) },
+    totals: { usage: ledger.usage, durationMs: worked },
     nodes: ledger.nodes,
     repeated: repeatedOf(replay),
     decisions: ledger.decisions,
@@ -145,7 +148,7 @@ function fromLog(runId: string, replay: Replay): RunReport {
   const visits = visitsUpTo(last);
   const held = new Set(visitsUpTo(replay.saved));
   const isSaved = (visit: Visit): boolean => status === "completed" || held.has(visit);
-  const steps = stepsOf(visits, { history: [], outputs: {}, step: 0, isSaved });
+  const steps = stepsOf(visits, { history: [], records: [], outputs: {}, step: 0, isSaved });
   const decided = visits.flatMap((visit) => visit.decisions);
   const ledger = decided.reduce(withDecision, replay.ledger);
   const done = steps.at(-1);
@@ -157,6 +160,9 @@ function fromLog(runId: string, replay: Replay): RunReport {
     updatedAt,
     elapsedMs: elapsed(startedAt, updatedAt),
     resumes,
+    crashes: 0,
+    phase: "",
+    metadata: {},
     steps,
     completedSteps: done?.step ?? 0,
     lastStep: done?.node,
@@ -181,7 +187,7 @@ function savedBy(state: State<object>, replay: Replay | undefined): (visit: Visi
 
 function nextOf(state: State<object>, replay: Replay | undefined): string | undefined {
   if (state.status === "completed") return undefined;
-  return state.error?.node ?? state.unfinished?.node ?? replay?.next;
+  return state.error?.node ?? progressOf(state).unfinished?.node ?? replay?.next ?? state.nextNode;
 }
 
 function repeatedOf(replay: Replay | undefined): RunReport["repeated"] {

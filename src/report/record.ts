@@ -1,5 +1,5 @@
 import type { Agent, Decision, Output, UsageTotals } from "../state/ledger.js";
-import type { RunStatus } from "../state/record.js";
+import type { Metadata, RunStatus } from "../state/record.js";
 
 /** One visit of a node that completed. */
 export interface StepReport {
@@ -7,17 +7,19 @@ export interface StepReport {
   readonly step: number;
   /** The node. */
   readonly node: string;
-  /** Whether a checkpoint holds it. One that none holds runs again on resume. */
+  /** What the node is a part of; `""` for nothing. */
+  readonly phase: string;
+  /** Whether a checkpoint holds it. If not, it runs again on resume. */
   readonly saved: boolean;
-  /** When it started, ISO 8601; `undefined` when there is no log to tell. */
+  /** When it started, ISO 8601; `undefined` when neither checkpoint nor log knows. */
   readonly startedAt: string | undefined;
   /** When it completed, ISO 8601. */
   readonly completedAt: string;
-  /** How long it took, in milliseconds; `undefined` when there is no log to tell. */
+  /** How long it worked, in milliseconds; `undefined` when neither checkpoint nor log knows. */
   readonly durationMs: number | undefined;
   /** How often it was tried, over all resumes. */
   readonly attempts: number;
-  /** What it used, failed attempts that a checkpoint holds among it; `undefined` when there is no log to tell. */
+  /** What it used, including failed attempts that a checkpoint holds; `undefined` if unknown. */
   readonly usage: UsageTotals | undefined;
   /** What it made, by name. */
   readonly outputs: Readonly<Record<string, Output>>;
@@ -31,9 +33,11 @@ export interface ReportError {
   readonly message: string;
   /** The node that was running. */
   readonly node: string;
+  /** Where it was thrown, as far as the checkpoint keeps it. */
+  readonly stack?: string;
 }
 
-/** What happened in a run, over all processes that worked on it. All of it is JSON but for what outputs and agents hold. */
+/** What happened in a run, over all processes that worked on it. All of it is JSON, except what outputs and agents hold. */
 export interface RunReport {
   /** The run. */
   readonly runId: string;
@@ -41,27 +45,33 @@ export interface RunReport {
   readonly graph: string;
   /** What it is doing, or how it ended. */
   readonly status: RunStatus;
-  /** When it started, ISO 8601; `undefined` when nobody knows any more. */
+  /** When it started, ISO 8601; `undefined` if unknown. */
   readonly startedAt: string | undefined;
   /** When something last happened, ISO 8601. */
   readonly updatedAt: string;
-  /** From start to last event, in milliseconds, times when nobody worked on it among it. */
+  /** From start to last event, in milliseconds, including times when nobody worked on it. */
   readonly elapsedMs: number | undefined;
-  /** How often it was resumed. */
+  /** How often it was resumed, as far as the log knows. */
   readonly resumes: number;
+  /** How often it was resumed after its process had died. */
+  readonly crashes: number;
+  /** The phase of the node that completed last; `""` for none. */
+  readonly phase: string;
+  /** What the run belongs to. */
+  readonly metadata: Metadata;
   /** The steps that completed, in their order; those that neither store nor log remember are not there. */
   readonly steps: readonly StepReport[];
   /** How many nodes have completed. */
   readonly completedSteps: number;
   /** The node that completed last; `undefined` before the first. */
   readonly lastStep: string | undefined;
-  /** The node that runs next, or is running; `undefined` when none is, or nobody knows. */
+  /** The node that runs next, or is running; `undefined` if none is, or it is unknown. */
   readonly nextStep: string | undefined;
   /** Sums over the run. */
   readonly totals: {
     /** What the ledger says was used. */
     readonly usage: UsageTotals;
-    /** How long the steps took together, in milliseconds, as far as the log tells. */
+    /** How long nodes worked, in milliseconds: without the time when nobody worked on the run. */
     readonly durationMs: number;
   };
   /** What was used by each node. */
@@ -70,7 +80,7 @@ export interface RunReport {
   readonly repeated: {
     /** How many visits of nodes. */
     readonly visits: number;
-    /** What they used, as far as the log tells. The ledger does not count it. */
+    /** What they used, as far as the log shows. The ledger does not count it. */
     readonly usage: UsageTotals;
   };
   /** What was decided, newest last. */
@@ -79,6 +89,6 @@ export interface RunReport {
   readonly agents: Readonly<Record<string, Agent>>;
   /** How sure the run is; see `confidence` of the ledger. */
   readonly confidence: number | undefined;
-  /** What made it end early; `undefined` when nothing did, or it has gone on since. */
+  /** What made it end early; `undefined` if nothing did, or it has continued since. */
   readonly error: ReportError | undefined;
 }

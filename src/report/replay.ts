@@ -3,7 +3,7 @@ import { Ledger, type Usage } from "../state/ledger.js";
 import type { RunStatus } from "../state/record.js";
 import type { ReportError } from "./record.js";
 
-/** A visit of a node, as a log tells of it. */
+/** A visit of a node, as a log shows it. */
 export interface Visit {
   /** How many nodes had completed before it. */
   readonly index: number;
@@ -25,7 +25,7 @@ const MAX_CHECKPOINTS = 10_000;
 
 /**
  * Goes through the log of a run and finds out what of it still holds. A run that dies and is resumed
- * goes on from a checkpoint; what came after that checkpoint was done in vain and is done again.
+ * continues from a checkpoint; what came after that checkpoint was done in vain and is done again.
  */
 export class Replay {
   graph = "";
@@ -56,6 +56,8 @@ export class Replay {
 
   add(line: LogLine): void {
     if (line.ts > this.updatedAt) this.updatedAt = line.ts;
+    // What happened in a graph inside a node is a part of that node.
+    if (line.path !== undefined) return;
     handlers.get(line.event)?.(this, line);
   }
 
@@ -93,6 +95,8 @@ export class Replay {
   }
 
   save(line: LogLine): void {
+    // Saved before the run continues: what came after the checkpoint that was loaded is not in it.
+    if (line.reason === "resume") this.#setBack(this.#holds(count(line, "step")));
     if (line.reason === "rollback") {
       this.#setBack(this.#holds(count(line, "step")));
       this.status = "in_progress";

@@ -65,7 +65,17 @@ export function toMarkdown(report: RunReport): string {
     .concat("\n");
 }
 
-const head = ["#", "node", "completed", "took", "attempts", "tokens in", "out", "cost", "outputs"];
+const head = [
+  "#",
+  "node",
+  "completed",
+  "worked",
+  "attempts",
+  "tokens in",
+  "out",
+  "cost",
+  "outputs",
+];
 
 function cellsOf(step: StepReport): string[] {
   const { usage } = step;
@@ -91,7 +101,9 @@ function factsOf(report: RunReport): [name: string, value: string][] {
     ["started", report.startedAt],
     ["updated", report.updatedAt],
     ["elapsed", report.elapsedMs === undefined ? undefined : duration(report.elapsedMs)],
+    ["worked", duration(totals.durationMs)],
     ["resumes", String(report.resumes)],
+    ["crashes", report.crashes === 0 ? undefined : String(report.crashes)],
     ["steps", String(report.completedSteps)],
     ["last", report.lastStep],
     ["next", report.nextStep],
@@ -107,8 +119,10 @@ function factsOf(report: RunReport): [name: string, value: string][] {
 }
 
 function usageText(usage: UsageTotals): string {
-  const { inputTokens, outputTokens, costUsd, ...others } = usage;
-  const rest = Object.entries(others).map(([name, value]) => `${value} ${name}`);
+  const { inputTokens, outputTokens, memoryPeakMb, counters, peaks } = usage;
+  const rest = Object.entries(counters).map(([name, value]) => `${value} ${name}`);
+  const highest = Object.entries({ ...(memoryPeakMb > 0 && { memoryPeakMb }), ...peaks });
+  rest.push(...highest.map(([name, value]) => `${name} ${value}`));
   const tokens = `${inputTokens + outputTokens} tokens (${inputTokens} in, ${outputTokens} out)`;
   return [tokens, dollars(usage), ...rest].join(", ");
 }

@@ -1,11 +1,11 @@
-import { FatalError, isWaymarkError, RetryableError, show } from "../errors.js";
+import { FatalError, isWaymarkError, messageOf, RetryableError, show } from "../errors.js";
 import type { NodeContext, NodeFunction, NodeResult } from "../graph/node.js";
-import { callable, check, checkOptions, duration, integer } from "../options.js";
+import { type Check, callable, check, checkOptions, duration, integer, text } from "../options.js";
+import { isSchema, type StandardSchema } from "../state/schema.js";
 import type { State } from "../state/state.js";
 import type { RunContext } from "./context.js";
-import { isStop, messageOf } from "./failure.js";
+import { innermost, isStop } from "./failure.js";
 import { PauseSignal } from "./pauses.js";
-import { isSchema, type StandardSchema } from "./schema.js";
 import { within } from "./timeout.js";
 
 /** When and how often a node that failed is tried again. */
@@ -34,26 +34,35 @@ export interface NodeOptions<D extends object> {
     state: State<D>,
     context: NodeContext<D>,
   ) => NodeResult<D> | Promise<NodeResult<D>>;
+  /** What the node is a part of, such as `research`: in checkpoints, listings and reports, and what `keepPerPhase` counts. */
+  readonly phase?: string;
   /** Checks the input that answers a pause of this node: any Standard Schema, of zod or valibot for example; by name for several pauses. */
   readonly input?: StandardSchema | Readonly<Record<string, StandardSchema>>;
 }
 
+/** Refuses what is no retry policy. */
+export const checkRetry: Check = (name, value) =>
+  checkOptions(name, value, {
+    maxAttempts: integer(1, true),
+    initialInterval: duration,
+    backoff: check("a number ≥ 1", (value) => typeof value === "number" && value >= 1),
+    maxInterval: duration,
+    retryIf: callable,
+  });
+
+/** Refuses what is no time limit. */
+export const checkTimeout: Check = check(
+  "a number of milliseconds > 0",
+  (value) => typeof value === "number" && value > 0,
+);
+
 /** Refuses what can't be a node's options. */
 export function checkNodeOptions(node: string, options: unknown): void {
   checkOptions(`node ${show(node)}`, options, {
-    retry: (name, value) =>
-      checkOptions(name, value, {
-        maxAttempts: integer(1, true),
-        initialInterval: duration,
-        backoff: check("a number from 1 up", (value) => typeof value === "number" && value >= 1),
-        maxInterval: duration,
-        retryIf: callable,
-      }),
-    timeout: check(
-      "a number of milliseconds above 0",
-      (value) => typeof value === "number" && value > 0,
-    ),
+    retry: checkRetry,
+    timeout: checkTimeout,
     errorHandler: callable,
+    phase: text,
     input: check(
       "a Standard Schema, or several by name",
       (value) =>
@@ -70,7 +79,6 @@ export function withOptions<D extends object>(
 ): NodeFunction<D> {
   const { retry, timeout, errorHandler } = options;
   if (retry === undefined && timeout === undefined && errorHandler === undefined) return node;
-  const { maxAttempts = 3, retryIf = () => true } = retry ?? { maxAttempts: 1 };
   return async (given, context) => {
     const visit = context as RunContext<D>;
     let state = given;
@@ -80,17 +88,15 @@ export function withOptions<D extends object>(
       } catch (error) {
         const isOver = error instanceof PauseSignal || visit.isOver || visit.signal.aborted;
         if (isOver || isStop(error, visit)) throw error;
-        const inner = innermost(error);
-        const isLast = attempt >= maxAttempts || inner instanceof FatalError;
-        const isWorth = !isLast && asks(retryIf, error, attempt);
+        const delayMs = retryDelay(error, attempt, retry);
         state = await visit.stateSoFar();
-        if (isWorth) {
-          const delayMs = waitBefore(inner, attempt, retry ?? {});
+        if (delayMs !== undefined) {
           visit.emit("node.retry", {
             node: visit.node,
             step: visit.step,
             attempt,
             error: messageOf(error),
+            cause: error,
             delayMs,
           });
           await visit.attempted(attempt, visit.signal).waitForRetry(delayMs);
@@ -117,11 +123,22 @@ async function attemptOnce<D extends object>(
   );
 }
 
-/** What went wrong, out of the errors that chain, parallel, route and subgraph put around it. */
-function innermost(error: unknown): unknown {
-  let inner = error;
-  while (isWaymarkError(inner) && inner.cause !== undefined) inner = inner.cause;
-  return inner;
+/** How long to wait before another attempt, in milliseconds; `undefined` if there is to be none. */
+export function retryDelay(
+  error: unknown,
+  attempt: number,
+  retry: RetryPolicy | undefined,
+): number | undefined {
+  if (retry === undefined) return undefined;
+  const { maxAttempts = 3, retryIf = () => true } = retry;
+  const inner = innermost(error);
+  const isLast = attempt >= maxAttempts || isFinal(inner);
+  return isLast || !asks(retryIf, error, attempt) ? undefined : waitBefore(inner, attempt, retry);
+}
+
+/** Whether trying again is of no use. */
+function isFinal(error: unknown): boolean {
+  return error instanceof FatalError || isWaymarkError(error, "PAUSE_TIMEOUT");
 }
 
 /** What `retryIf` says. One that fails itself says no: the node's own error is what the caller must see. */

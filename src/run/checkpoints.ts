@@ -1,6 +1,6 @@
 import { checkAt } from "../checkpoint/arguments.js";
 import { DeferredStore } from "../checkpoint/deferred.js";
-import { forked } from "../checkpoint/fork.js";
+import { forked, rolledBack } from "../checkpoint/fork.js";
 import { migrate } from "../checkpoint/migration.js";
 import {
   type CheckpointAt,
@@ -8,26 +8,39 @@ import {
   entryOf,
   type HistoryEntry,
   isAt,
+  isNewest,
   notFound,
   type StoreContext,
 } from "../checkpoint/store.js";
 import {
   CheckpointCorruptionError,
+  CheckpointNotFoundError,
   ConfigError,
   GraphError,
   isWaymarkError,
+  messageOf,
   show,
 } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
-import type { GraphNode } from "../graph/node.js";
+import {
+  compareTopologies,
+  type GraphTopology,
+  shapeOf,
+  type TopologyDifference,
+} from "../graph/description.js";
+import { END, type End } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
+import { progressOf, withProgress, withRecord } from "../state/derive.js";
 import type { GraphIdentity } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
-import { type Patch, State } from "../state/state.js";
+import { validated } from "../state/schema.js";
+import { type Patch, recordOf, State } from "../state/state.js";
 import type { Settings } from "./config.js";
-import { outsideRun } from "./failure.js";
+import { Failure, outsideRun } from "./failure.js";
+import { nextNode } from "./next.js";
 import { Saver } from "./saver.js";
+import { type Standing, standingOf } from "./standing.js";
 
 /** The checkpoints of a graph's runs: what is read and written between runs, never during one. */
 export class Checkpoints<D extends object> {
@@ -43,6 +56,34 @@ export class Checkpoints<D extends object> {
   get identity(): GraphIdentity {
     const { name, version } = this.#settings;
     return Object.freeze({ name, version, fingerprint: this.#topology.fingerprint });
+  }
+
+  /** The graph as data, with how it saves. */
+  get topology(): GraphTopology {
+    const config = describeSettings(this.#settings);
+    return { ...this.identity, ...shapeOf(this.#topology), config };
+  }
+
+  /** Leaves what the graph looks like in the store; a store that can't keep it says so by an event. */
+  async describe(store: CheckpointStore, runId: string): Promise<void> {
+    try {
+      await store.saveTopology?.(this.topology);
+    } catch (error) {
+      const data = { action: "save", node: "", error: messageOf(error) } as const;
+      this.emit("checkpoint.error", runId, data);
+    }
+  }
+
+  /** The run that a checkpoint belongs to. */
+  async runOf(checkpointId: string): Promise<string> {
+    checkAt({ checkpointId });
+    const store = await this.store();
+    if (store.find === undefined) {
+      throw new ConfigError("checkpointId", "needs a store that can find it: name the run too");
+    }
+    const runId = await store.find(checkpointId);
+    if (runId !== undefined) return runId;
+    throw new CheckpointNotFoundError("", { checkpointId });
   }
 
   /** The graph's store, its module loaded; `undefined` when nothing is saved. */
@@ -66,14 +107,37 @@ export class Checkpoints<D extends object> {
     const state = await this.#read(store, runId, at);
     if (at.step === undefined && at.checkpointId === undefined) return state;
     const { sequence } = await this.#fetch(store, runId, {});
-    return state.savedAs({ checkpointId: state.checkpointId, sequence });
+    const { checkpointId, savedAt } = state;
+    return state.savedAs({ checkpointId, sequence, savedAt });
   }
 
-  /** The node that a State says has completed; `undefined` before the first. */
-  nodeAfter({ checkpointNode, runId }: State<D>): GraphNode<D> | undefined {
-    return checkpointNode === ""
-      ? undefined
-      : this.#topology.node(checkpointNode, `run ${show(runId)}`);
+  /**
+   * Where a State stands in the graph as it is now.
+   *
+   * @throws GraphError if it stands on a node that the graph no longer has.
+   */
+  standing(state: State<D>): Standing<D> {
+    return standingOf(state, this.#topology, this.#settings.onMissingNode);
+  }
+
+  /** Where a resume of a State would continue; `undefined` at the end, or where no edge matches. */
+  nextNode(state: State<D>): string | undefined {
+    const next = this.#next(state);
+    return next === END ? undefined : next;
+  }
+
+  #next(state: State<D>): string | End | undefined {
+    const { after, next: known } = this.standing(state);
+    if (known !== undefined) return known.name;
+    if (after === undefined) return this.#topology.entry?.name;
+    if (after.exit) return END;
+    try {
+      const next = nextNode(state, after, this.#settings.name);
+      return next === END ? END : next.name;
+    } catch (error) {
+      if (error instanceof Failure) return undefined;
+      throw error;
+    }
   }
 
   async history(runId: string): Promise<HistoryEntry[]> {
@@ -81,7 +145,8 @@ export class Checkpoints<D extends object> {
     const store = await this.store();
     if (store.history !== undefined) return store.history(runId);
     try {
-      return [entryOf(await this.#fetch(store, runId, {}), "")];
+      const state = await this.#fetch(store, runId, {});
+      return [entryOf(state, "", progressOf(state).unfinished !== undefined)];
     } catch (error) {
       if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return [];
       throw error;
@@ -90,27 +155,33 @@ export class Checkpoints<D extends object> {
 
   async fork(runId: string, at: CheckpointAt, changes: Patch<D>): Promise<State<D>> {
     const source = await this.#read(await this.store(), runId, at);
-    this.nodeAfter(source);
+    this.standing(source);
     return this.#append(forked(source, changes, this.identity), "fork");
   }
 
   async rollback(runId: string, at: CheckpointAt): Promise<State<D>> {
-    return this.#append(await this.load(runId, at), "rollback");
+    const state = await this.load(runId, at);
+    return this.#append(rolledBack(state), "rollback");
   }
 
   async #append(state: State<D>, reason: string): Promise<State<D>> {
-    const node = this.nodeAfter(state);
-    const status = node === undefined ? "pending" : node.exit ? "completed" : "in_progress";
+    const { after } = this.standing(state);
+    const next = this.#next(state);
+    // A run that ended stays ended, unless what a fork changed leads on.
+    const isEnd = next === END && (after?.exit === true || state.status === "completed");
+    const isFirst = state.checkpointNode === "";
+    const status = isEnd ? "completed" : isFirst ? "pending" : "in_progress";
     const { pauses } = state;
     const settings: Settings = { ...this.#settings, onSaveError: "fail" };
-    const saver = new Saver<D>(await this.store(), settings, state.runId);
+    const saver = new Saver<D>(await this.store(), settings, state);
     try {
       return await saver.save(
-        State.progressed(state, {
+        withProgress(state, {
           status: pauses.length > 0 ? "paused" : status,
           error: undefined,
           reason,
           recovery: undefined,
+          nextNode: next === END ? undefined : next,
         }),
       );
     } catch (error) {
@@ -125,21 +196,30 @@ export class Checkpoints<D extends object> {
     const loaded = await this.#fetch(store, runId, at);
     const { checkpointNode: node, step, checkpointId } = loaded;
     this.emit("checkpoint.load", runId, { node, step, checkpointId, ...this.#settings.audit });
-    const state = migrate(loaded, this.#settings.version, this.#settings.migrations);
-    this.#compare(state);
-    const known = State.identified(state, {
-      ...State.fields(state).identity,
-      graph: this.identity,
+    const { version, migrations, schema } = this.#settings;
+    const state = migrate(loaded, version, migrations);
+    if (schema !== undefined) await validated("data", state.data, schema);
+    await this.#compare(store, state);
+    const { identity, progress } = recordOf(state);
+    const ledger = state.ledger.withLimits(this.#settings.ledger);
+    return withRecord(state, {
+      identity: { ...identity, graph: this.identity },
+      progress: { ...progress, ledger },
     });
-    return State.progressed(known, { ledger: state.ledger.withLimits(this.#settings.ledger) });
   }
 
   /** What the store gives, if it is what it was asked for. */
   async #fetch(store: CheckpointStore, runId: string, at: CheckpointAt): Promise<State<D>> {
     const emit: StoreContext["emit"] = (type, data) => this.emit(type, runId, data);
-    const loaded = await store.load<D>(runId, at, { emit });
+    const loaded = await store.load<D>(runId, at, { emit }).catch((error: unknown) => {
+      const isGone = isWaymarkError(error, "CHECKPOINT_NOT_FOUND") && isNewest(at);
+      if (isGone && !this.#settings.preserve) {
+        error.message += "; a run that completed is removed unless checkpoint.preserve is true";
+      }
+      throw error;
+    });
     if (!(loaded instanceof State)) {
-      throw new TypeError(`load wants to return a State, got ${show(loaded)}`);
+      throw new TypeError(`store.load() must return a State; got ${show(loaded)}`);
     }
     if (loaded.runId !== runId) {
       throw new CheckpointCorruptionError(
@@ -151,21 +231,47 @@ export class Checkpoints<D extends object> {
     return loaded;
   }
 
-  #compare({ graph, runId }: State<D>): void {
+  /** Says what has changed in the graph since a State was saved. */
+  async #compare(store: CheckpointStore, { graph, runId }: State<D>): Promise<void> {
     const { name, fingerprint } = this.identity;
     if (graph === undefined || (graph.name === name && graph.fingerprint === fingerprint)) return;
     const expected = `${name} ${fingerprint}`;
     const actual = `${graph.name} ${graph.fingerprint}`;
-    this.emit("graph.mismatch", runId, { expected, actual });
+    const before = await store.topology?.(graph.fingerprint).catch(() => undefined);
+    const changes = before && compareTopologies(before, shapeOf(this.#topology));
+    this.emit("graph.mismatch", runId, { expected, actual, ...changes });
     if (this.#settings.onMismatch === "warn") return;
     const problem = `run ${show(runId)} was made by graph ${actual}, this one is ${expected}`;
     throw new GraphError(
       "GRAPH_MISMATCH",
-      `${problem}: use that graph, or set config.onMismatch to "warn"`,
+      `${problem}${inWords(changes)}: use that graph, or set config.onMismatch to "warn"`,
     );
   }
 
   emit<T extends EventType>(type: T, runId: string, data: EventMap[T]): void {
     this.#settings.bus.emit(type, this.#settings.name, runId, data);
   }
+}
+
+/** What a checkpoint's reader may want to know of how the graph saves. */
+function describeSettings(settings: Settings): GraphTopology["config"] {
+  const { interval, mode, adaptive, keep, keepPerPhase, preserve, maxIterations } = settings;
+  return {
+    interval: adaptive === undefined ? (Number.isFinite(interval) ? interval : 0) : "adaptive",
+    mode,
+    preserve,
+    onSaveError: settings.onSaveError,
+    ...(keep !== undefined && { keep: Number.isFinite(keep) ? keep : "all" }),
+    ...(keepPerPhase !== undefined && { keepPerPhase }),
+    ...(Number.isFinite(maxIterations) && { maxIterations }),
+  };
+}
+
+/** What has changed in a graph, for a message. */
+function inWords(changes: TopologyDifference | undefined): string {
+  const parts = Object.entries(changes ?? {}).flatMap(
+    ([what, nodes]: [string, readonly string[]]) =>
+      nodes.length === 0 ? [] : [`${what} ${nodes.map(show).join(", ")}`],
+  );
+  return parts.length === 0 ? "" : ` (${parts.join("; ")})`;
 }

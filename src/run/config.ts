@@ -1,36 +1,75 @@
+import type { Audit } from "../audit.js";
 import { checkMigrations, type Migrations } from "../checkpoint/migration.js";
-import { checkKeep } from "../checkpoint/retention.js";
+import { checkKeep, checkKeepPerPhase } from "../checkpoint/retention.js";
 import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
-import type { Audit } from "../event-map.js";
 import { EventBus, type Observer, observe } from "../events.js";
 import { getObserver, isObserver, noopObserver } from "../observers/registry.js";
-import { type Check, check, checkOptions, flag, integer, oneOf, text } from "../options.js";
+import {
+  type Check,
+  check,
+  checkOptions,
+  duration,
+  flag,
+  integer,
+  oneOf,
+  text,
+} from "../options.js";
 import { checkLedgerLimits, type LedgerLimits } from "../state/ledger.js";
+import { checkMetadata, keptMetadata } from "../state/metadata.js";
+import type { Metadata } from "../state/record.js";
+import { checkReducers, type Reducer, type Reducers } from "../state/reducers.js";
+import { isSchema, type StandardSchema } from "../state/schema.js";
+import { DEFAULT_MAX_STEPS } from "../state/steps.js";
 import { getCheckpointStore } from "../stores/registry.js";
+import { checkMissingNodes, type MissingNodes } from "./standing.js";
 import { checkTriggers, type Trigger } from "./triggers.js";
 
 /** When a graph saves its State, and where. */
 export interface CheckpointConfig {
-  /** A store, or the name of a registered one; `"memory"` by default. */
+  /** A store, its address (`file:DIR`, `sqlite:FILE`, `pglite:DIR`, `postgres://…`) or the name of a registered one; `"memory"` by default. */
   readonly store?: string | CheckpointStore;
-  /** Save after every so many nodes; 0, the default, saves nothing. */
-  readonly interval?: number;
+  /**
+   * Save after every so many nodes; 0, the default, saves nothing. `"adaptive"` saves when the work not yet
+   * saved is worth more than a save, from measured node times, save cost and failure rate.
+   */
+  readonly interval?: number | "adaptive";
+  /**
+   * `"sync"`, the default: a node's result is saved before its successor starts. `"async"`: the next node starts
+   * while the save is under way; pauses, `once` and the end wait for it, and a save that failed stops the
+   * run. `"exit"`: only pauses, failures, aborts and the end are saved.
+   */
+  readonly mode?: "sync" | "async" | "exit";
+  /** With `interval: "adaptive"`: the most work that may be unsaved between two nodes. */
+  readonly maxLoss?: MaxLoss;
   /** Keep the checkpoints of a run that completed; `false` by default. */
   readonly preserve?: boolean;
-  /** How many checkpoints of a run to keep, the newest; at least 2. By default what the store does: 5. */
+  /**
+   * How many completed steps of a run to keep, the newest; at least 2. By default what the store does: 5.
+   * Of each kept step the newest checkpoint stays, and of an unfinished node its newest progress save.
+   */
   readonly keep?: number;
+  /** How many completed steps of each phase to keep beside those; none by default. */
+  readonly keepPerPhase?: number;
   /** When else to save: `afterNodes`, `onError`, `whenConfidenceBelow`, `everyMs`, `when` and others. */
   readonly triggers?: readonly Trigger[];
   /** What a save that fails does to the run: `"fail"`, the default, stops it; `"continue"` only tells listeners. */
   readonly onSaveError?: "fail" | "continue";
 }
 
-/** An observer, the name of a registered one, or several. */
-export type ObserverConfig = string | Observer | readonly (string | Observer | undefined)[];
+/** How much work a crash may cost at the most. @inline */
+export interface MaxLoss {
+  /** Milliseconds of work. */
+  readonly ms?: number;
+  /** US dollars, as the ledger counts them. */
+  readonly costUsd?: number;
+}
 
-/** How a graph runs. All of it, but for functions and stores, can come out of a JSON file. */
-export interface GraphConfig {
+/** An observer, the name of a registered one, or several. @inline */
+type ObserverConfig = string | Observer | readonly (string | Observer | undefined)[];
+
+/** How a graph runs. All of it, but for functions, schemas and stores, can come out of a JSON file. */
+export interface GraphConfig<D extends object = object> {
   /** Names the graph in events and checkpoints; `"graph"` by default. */
   readonly name?: string;
   /** Who is told every event; `"noop"` by default. */
@@ -41,16 +80,46 @@ export interface GraphConfig {
   readonly version?: number;
   /** How data of an older version becomes data of the next, by the version each starts from. */
   readonly migrations?: Migrations;
+  /**
+   * Gives the data its type and checks it before a run starts, after it was loaded and migrated and, with
+   * `validate: "nodes"`, after each node: any Standard Schema, of zod, valibot or arktype for example. It must
+   * accept what it gives.
+   */
+  readonly schema?: StandardSchema<unknown, D>;
+  /** When to check the data against the schema beside its start: `"nodes"` for after each node. */
+  readonly validate?: "start" | "nodes";
+  /** What becomes of some keys of an object that a node returns: `{ messages: append }`. The others replace what was there. */
+  readonly reducers?: Reducers<D>;
   /** What to do when a checkpoint was made by a graph of another shape: `"warn"` by an event, or `"error"`. */
   readonly onMismatch?: "warn" | "error";
+  /**
+   * What stands in for nodes that were removed, by their old names, for runs that stand on them. `{ draft: "review" }`
+   * continues such a run at `review`. `{ draft: { as: "write" } }` takes `draft` for `write`, as after a rename:
+   * a run that has completed it continues after `write`; one in the middle of it continues in `write`.
+   */
+  readonly onMissingNode?: MissingNodes;
   /** Nodes to pause the run before or after, for a look at its State. */
   readonly breakpoints?: Breakpoints;
   /** How much of the ledger a run keeps. */
   readonly ledger?: LedgerLimits;
+  /**
+   * What the graph's runs belong to: saved with each run, listed and filtered by. A State's own values win. A resume
+   * replaces what came from a graph, so that it says who works on the run now; see `environment()` of
+   * `waymark/environment`.
+   */
+  readonly metadata?: Metadata;
+  /** What a checkpoint remembers of its run. */
+  readonly record?: RecordConfig;
   /** Who uses this graph, and what for: told by the events of checkpoints that are saved, loaded or removed. */
   readonly audit?: Audit;
   /** When to save, and where. */
   readonly checkpoint?: CheckpointConfig;
+}
+
+/** What a checkpoint remembers of its run. @inline */
+interface RecordConfig {
+  /** How many steps, the newest; 100 by default, 0 for none. Totals per node stay exact all the same. */
+  readonly maxSteps?: number;
 }
 
 /** Nodes at which a run pauses; `resume` without input goes on. */
@@ -68,17 +137,30 @@ export interface Settings {
   readonly version: number;
   readonly migrations: Migrations;
   readonly onMismatch: "warn" | "error";
+  readonly onMissingNode: MissingNodes;
   /** `undefined` when nothing is saved. */
   readonly store: CheckpointStore | undefined;
   readonly interval: number;
   readonly preserve: boolean;
   readonly keep: number | undefined;
+  readonly keepPerPhase: number | undefined;
+  readonly mode: "sync" | "async" | "exit";
+  /** Whether and how much to lose with `interval: "adaptive"`. */
+  readonly adaptive: MaxLoss | undefined;
+  readonly schema: StandardSchema | undefined;
+  readonly validatesNodes: boolean;
+  readonly reducers: Readonly<Record<string, Reducer<unknown>>> | undefined;
+  readonly metadata: Metadata;
+  /** How many steps a State remembers. */
+  readonly maxSteps: number;
   readonly onSaveError: "fail" | "continue";
   readonly triggers: readonly Trigger[];
   readonly breakpoints: Breakpoints | undefined;
   readonly ledger: LedgerLimits;
   readonly audit: Audit;
   readonly bus: EventBus;
+  /** Whether a run is claimed while it is worked on; not where whoever runs it has done so. */
+  readonly claims: boolean;
   /** How many milliseconds a run may wait in this process; it pauses for longer waits. */
   readonly longestWait: number;
 }
@@ -93,48 +175,93 @@ const names: Check = check(
  *
  * @throws ConfigError that names the field.
  */
-export function resolveConfig(config: GraphConfig): Settings {
+export function resolveConfig<D extends object>(config: GraphConfig<D>): Settings {
   checkOptions("config", config, {
     name: text,
     observer: () => {},
     maxIterations: integer(1, true),
     version: integer(0),
     migrations: checkMigrations,
+    schema: check("a Standard Schema", isSchema),
+    validate: oneOf("start", "nodes"),
+    reducers: checkReducers,
     onMismatch: oneOf("warn", "error"),
+    onMissingNode: checkMissingNodes,
     breakpoints: (name, value) => checkOptions(name, value, { before: names, after: names }),
     ledger: checkLedgerLimits,
+    metadata: checkMetadata,
+    record: (name, value) => checkOptions(name, value, { maxSteps: integer(0) }),
     audit: (name, value) => checkOptions(name, value, { actor: text, purpose: text }),
     checkpoint: (name, value) =>
       checkOptions(name, value, {
         store: () => {},
-        interval: integer(0),
+        interval: checkInterval,
+        mode: oneOf("sync", "async", "exit"),
+        maxLoss: (loss, limits) => checkOptions(loss, limits, { ms: duration, costUsd: amount }),
         preserve: flag,
         keep: checkKeep,
+        keepPerPhase: checkKeepPerPhase,
         triggers: checkTriggers,
         onSaveError: oneOf("fail", "continue"),
       }),
   });
   const { name = "graph", observer = "noop", checkpoint = {} } = config;
   const { store = "memory", interval = 0, preserve = false, keep, triggers = [] } = checkpoint;
+  const { mode = "sync", maxLoss } = checkpoint;
+  checkCombinations(checkpoint);
   const resolved = resolveStore(store);
+  const isAdaptive = interval === "adaptive";
+  const every =
+    isAdaptive || interval === 0 || mode === "exit" ? Number.POSITIVE_INFINITY : interval;
+  const saves = interval !== 0 || triggers.length > 0 || mode === "exit";
   return {
     name,
     maxIterations: config.maxIterations ?? 1000,
     version: config.version ?? 0,
     migrations: config.migrations ?? {},
     onMismatch: config.onMismatch ?? "warn",
-    store: interval > 0 || triggers.length > 0 ? resolved : undefined,
-    interval: interval > 0 ? interval : Number.POSITIVE_INFINITY,
+    onMissingNode: config.onMissingNode ?? {},
+    store: saves ? resolved : undefined,
+    interval: every,
+    mode,
+    adaptive: isAdaptive ? (maxLoss ?? {}) : undefined,
+    schema: config.schema,
+    validatesNodes: config.validate === "nodes",
+    reducers: config.reducers as Settings["reducers"],
     preserve,
     keep,
+    keepPerPhase: checkpoint.keepPerPhase,
+    metadata: keptMetadata(config.metadata ?? {}),
+    maxSteps: config.record?.maxSteps ?? DEFAULT_MAX_STEPS,
     onSaveError: checkpoint.onSaveError ?? "fail",
     triggers,
     breakpoints: config.breakpoints,
     ledger: config.ledger ?? {},
     audit: Object.freeze({ ...config.audit }),
-    bus: resolveObservers(observer),
+    bus: resolveObservers(observer, config.observer !== undefined),
+    claims: true,
     longestWait: Number.POSITIVE_INFINITY,
   };
+}
+
+const amount = check("a number ≥ 0", (value) => typeof value === "number" && value >= 0);
+const isInterval = integer(0);
+
+const checkInterval: Check = (name, value) => {
+  if (value !== "adaptive") isInterval(name, value);
+};
+
+/** Refuses what would be read and ignored. */
+function checkCombinations({ interval, mode, maxLoss, triggers = [] }: CheckpointConfig): void {
+  if (maxLoss !== undefined && interval !== "adaptive") {
+    throw new ConfigError("config.checkpoint.maxLoss", 'needs checkpoint.interval: "adaptive"');
+  }
+  if (mode !== "exit") return;
+  if (interval === "adaptive" || triggers.length > 0) {
+    const problem =
+      'is "exit", which saves nothing between nodes: leave out triggers and "adaptive"';
+    throw new ConfigError("config.checkpoint.mode", problem);
+  }
 }
 
 function resolveStore(store: string | CheckpointStore): CheckpointStore {
@@ -142,11 +269,12 @@ function resolveStore(store: string | CheckpointStore): CheckpointStore {
   if (isCheckpointStore(store)) return store;
   throw new ConfigError(
     "config.checkpoint.store",
-    `wants a name or a CheckpointStore, got ${show(store)}`,
+    `must be an address, a registered name or a CheckpointStore; got ${show(store)}`,
   );
 }
 
-function resolveObservers(config: ObserverConfig): EventBus {
+/** @param isChosen - whether the user said who observes: then one who hears nothing means silence. */
+function resolveObservers(config: ObserverConfig, isChosen: boolean): EventBus {
   const bus = new EventBus();
   for (const one of Array.isArray(config) ? config : [config]) {
     if (one === undefined) continue;
@@ -154,10 +282,11 @@ function resolveObservers(config: ObserverConfig): EventBus {
     if (!isObserver(observer)) {
       throw new ConfigError(
         "config.observer",
-        `wants a name, a function or an object with onEvent, got ${show(observer)}`,
+        `must be a name, a function or an object with onEvent; got ${show(observer)}`,
       );
     }
     if (observer !== noopObserver) observe(bus, observer);
+    else if (isChosen) bus.on("checkpoint.warning", () => {});
   }
   return bus;
 }

@@ -1,11 +1,23 @@
 import { now, sleep } from "../clock.js";
+import type { SchemaError } from "../errors.js";
+import type { ItemCompleteData } from "../event-data.js";
 import type { EventMap } from "../event-map.js";
-import type { EventType } from "../events.js";
-import type { LedgerWriter, NodeContext, ProgressPart } from "../graph/node.js";
-import { type PauseOptions, pauseRequest } from "../graph/pause.js";
+import type { EventBus, EventType } from "../events.js";
+import type { LedgerWriter, ProgressPart } from "../graph/node.js";
+import {
+  checkPauseOptions,
+  type PauseOptions,
+  pauseRequest,
+  type SchemaPauseOptions,
+} from "../graph/pause.js";
 import { callable, check, checkOptions, duration, text } from "../options.js";
-import type { State } from "../state/state.js";
-import { RETRY, sleepKey, waitUntil, workKey } from "./pauses.js";
+import { DATA_COPY } from "../state/data-copies.js";
+import type { PauseRequest } from "../state/record.js";
+import { reduced } from "../state/reducers.js";
+import { type Patch, State } from "../state/state.js";
+import type { ItemOutcome } from "../state/steps.js";
+import type { FactoryContext } from "./factory-context.js";
+import { deadlineKey, RETRY, sleepKey, waitUntil, workKey } from "./pauses.js";
 import type { Visit } from "./visit.js";
 
 const listOfText = check(
@@ -14,7 +26,7 @@ const listOfText = check(
 );
 
 /** What one attempt of one visit of a node gets. Made for every step, so it holds little and computes late. */
-export class RunContext<D extends object> implements NodeContext<D> {
+export class RunContext<D extends object> implements FactoryContext<D> {
   readonly signal: AbortSignal;
   readonly node: string;
   readonly step: number;
@@ -38,13 +50,17 @@ export class RunContext<D extends object> implements NodeContext<D> {
   }
 
   get idempotencyKey(): string {
-    return `${this.runId}:${this.step}:${this.node}`;
+    const { rollback } = this.#visit;
+    const key = `${this.runId}:${this.step}:${this.node}`;
+    // What is done after a rollback is done anew, and not once more.
+    return rollback === 0 ? key : `${key}@${rollback}`;
   }
 
-  async once<T>(key: string, action: () => T | Promise<T>): Promise<T> {
+  async once<T>(key: string, action: () => T | Promise<T>, attempt = ""): Promise<T> {
     workKey("key", key);
     callable("action", action);
-    return (await this.#visit.work(this.step).once(key, this.attempt, action)) as T;
+    const id = `${this.attempt}.${attempt}`;
+    return (await this.#visit.work(this.step).once(key, id, action)) as T;
   }
 
   recall(key: string): unknown {
@@ -61,15 +77,80 @@ export class RunContext<D extends object> implements NodeContext<D> {
     this.#visit.workOf(this.step, this.attempt).forget(key);
   }
 
+  keep(key: string, value: unknown): void {
+    this.#visit.workOf(this.step, this.attempt).keep(key, value);
+  }
+
+  async rememberData(key: string, data: object): Promise<void> {
+    await this.#visit.workOf(this.step, this.attempt).remember(DATA_COPY + key, data);
+  }
+
+  recallData(key: string): unknown {
+    return this.recall(DATA_COPY + key);
+  }
+
+  forgetData(key: string): void {
+    this.forget(DATA_COPY + key);
+  }
+
+  get bus(): EventBus {
+    return this.#visit.settings.bus;
+  }
+
+  get tasks(): readonly string[] {
+    return this.#visit.tasks;
+  }
+
+  completeItem(
+    type: "step.complete" | "worker.complete",
+    data: ItemCompleteData,
+    outcome: ItemOutcome,
+  ): void {
+    this.#visit.addItem(data.item, data.durationMs, outcome);
+    this.#visit.emit(type, data);
+  }
+
+  completeTasks(tasks: Iterable<string>): void {
+    this.#visit.completeTasks(this.step, tasks);
+  }
+
+  get reduces(): boolean {
+    return this.#visit.settings.reducers !== undefined;
+  }
+
+  change(state: State<D>, change: State<D> | Patch<D>): State<D> {
+    if (change instanceof State) return change;
+    const { reducers } = this.#visit.settings;
+    const patch = reducers === undefined ? change : reduced(state.data, change, reducers);
+    return state.merge(patch as Patch<D>);
+  }
+
   async checkpoint(state: State<D>, reason: string): Promise<State<D>> {
     text("reason", reason);
     return this.#visit.workOf(this.step, this.attempt).milestone(state, reason);
   }
 
+  pause<T>(name: string, options: SchemaPauseOptions<T>): Promise<T>;
+  pause(name: string, options: PauseOptions): Promise<unknown>;
   async pause(name: string, options: PauseOptions): Promise<unknown> {
     text("name", name);
-    const request = pauseRequest(name, options);
-    return this.#visit.workOf(this.step, this.attempt).answer(request);
+    checkPauseOptions(options);
+    const work = this.#visit.workOf(this.step, this.attempt);
+    const { timeout, schema } = options;
+    const deadline =
+      timeout === undefined
+        ? undefined
+        : await work.once(deadlineKey(name), `${this.attempt}`, () => now() + timeout);
+    const request = pauseRequest(name, options, deadline as number | undefined);
+    return work.answer(request, schema);
+  }
+
+  async answer(request: PauseRequest): Promise<unknown> {
+    return this.#visit.workOf(this.step, this.attempt).answer(request, undefined);
+  }
+
+  refuse(error: SchemaError): void {
+    this.#visit.workOf(this.step, this.attempt).refuse(error);
   }
 
   async sleep(name: string, ms: number): Promise<void> {
@@ -77,7 +158,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
     duration("ms", ms);
     const work = this.#visit.work(this.step);
     const key = sleepKey(name);
-    const until = (await work.once(key, this.attempt, () => now() + ms)) as number;
+    const until = (await work.once(key, `${this.attempt}.`, () => now() + ms)) as number;
     await this.#wait(key, until);
   }
 

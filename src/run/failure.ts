@@ -3,6 +3,7 @@ import {
   ExecutionError,
   type ExecutionErrorCode,
   isWaymarkError,
+  messageOf,
   show,
 } from "../errors.js";
 import type { State } from "../state/state.js";
@@ -12,7 +13,7 @@ export class Failure<D extends object> {
   readonly code: ExecutionErrorCode;
   /** The node that was running, or was to. */
   readonly node: string;
-  /** What the run knew before that node; resume goes on from here. */
+  /** What the run knew before that node; a resume continues from here. */
   readonly state: State<D>;
   readonly message: string;
   readonly cause: unknown;
@@ -70,9 +71,20 @@ export function nodeFailed<D extends object>(
     "NODE_FAILED",
     node,
     state,
-    `node ${show(node)} failed: ${messageOf(error)}`,
+    `node ${show(node)} failed: ${messageOf(error)}${mutationHint(error)}`,
     error,
   );
+}
+
+/** What engines say when frozen data is written to. */
+const mutations =
+  /read.?only property|object is not extensible|Cannot (?:add|delete|define) property|not configurable|Attempted to assign to readonly/i;
+
+/** What to do instead, for a node that has tried to change the State in place. */
+function mutationHint(error: unknown): string {
+  const inner = innermost(error);
+  if (!(inner instanceof TypeError) || !mutations.test(messageOf(inner))) return "";
+  return ". State data is frozen: use state.update, or return new values";
 }
 
 /** What a caller sees of an error that came up while no run was going on. */
@@ -101,12 +113,16 @@ export function tooLong<D extends object>(state: State<D>, node: string): Failur
   return new Failure("MAX_ITERATIONS", node, state, message);
 }
 
-/** An error's message, or what was thrown in place of one; a string whatever that was. */
-export function messageOf(error: unknown): string {
+/** How much of a stack a checkpoint keeps, in characters. */
+const MAX_STACK = 4000;
+
+/** An error's stack, cut to what a checkpoint keeps; nothing where there is none. */
+export function stackOf(error: unknown): { readonly stack?: string } {
   try {
-    return String(error instanceof Error ? error.message : error);
+    const stack: unknown = error instanceof Error ? error.stack : undefined;
+    return typeof stack === "string" ? { stack: stack.slice(0, MAX_STACK) } : {};
   } catch {
-    return show(error);
+    return {};
   }
 }
 
@@ -117,4 +133,11 @@ export function nameOf(error: unknown): string {
   } catch {
     return "Error";
   }
+}
+
+/** What went wrong, out of the errors that chain, parallel, route and subgraph put around it. */
+export function innermost(error: unknown): unknown {
+  let inner = error;
+  while (isWaymarkError(inner) && inner.cause !== undefined) inner = inner.cause;
+  return inner;
 }

@@ -1,24 +1,64 @@
-import { show } from "../errors.js";
+import { messageOf, show } from "../errors.js";
 import type { EventSink } from "../events.js";
-import type { Edge, GraphNode } from "../graph/node.js";
+import { type Edge, type End, type GraphNode, targetOf } from "../graph/node.js";
 import type { State } from "../state/state.js";
-import { Failure, messageOf } from "./failure.js";
+import { Failure } from "./failure.js";
 
-/** The node that comes after `node`: its edges are tried in the order they were added. */
+/**
+ * The edge that a run takes from a node: the first whose predicate says `true`, or that has none.
+ * `undefined` if there is none, or a predicate fails: {@link nextNode} says what is wrong.
+ */
+export function chooseEdge<D extends object>(
+  state: State<D>,
+  { edges }: GraphNode<D>,
+): Edge<D> | undefined {
+  try {
+    for (const edge of edges) if (edge.predicate === undefined || isTrue(edge, state)) return edge;
+  } catch {
+    return undefined;
+  }
+  return undefined;
+}
+
+/** Emits the events of an edge that was chosen: those before it were refused. */
+export function emitChoice<D extends object>(
+  { runId }: State<D>,
+  { edges }: GraphNode<D>,
+  chosen: Edge<D>,
+  source: string,
+  sink: EventSink,
+  time: string,
+): void {
+  if (sink.listens("edge.evaluate")) {
+    for (const edge of edges) {
+      const { taken, refused } = edge.events;
+      sink.emit("edge.evaluate", source, runId, edge === chosen ? taken : refused, time);
+      if (edge === chosen) break;
+    }
+  }
+  if (sink.listens("edge.transition"))
+    sink.emit("edge.transition", source, runId, chosen.events.transition, time);
+}
+
+/** The node that comes after `node`, or the end: its edges are tried in the order they were added. */
 export function nextNode<D extends object>(
   state: State<D>,
   node: GraphNode<D>,
   source: string,
   sink?: EventSink,
   time?: string,
-): GraphNode<D> {
+): GraphNode<D> | End {
   for (const edge of node.edges) {
-    if (!takes(state, edge, source, sink, time)) continue;
+    const result = edge.predicate === undefined || isTrue(edge, state);
+    const { taken, refused, transition } = edge.events;
+    if (sink?.listens("edge.evaluate"))
+      sink.emit("edge.evaluate", source, state.runId, result ? taken : refused, time);
+    if (!result) continue;
     if (sink?.listens("edge.transition"))
-      sink.emit("edge.transition", source, state.runId, edge.events.transition, time);
+      sink.emit("edge.transition", source, state.runId, transition, time);
     return edge.to;
   }
-  const targets = node.edges.map((edge) => show(edge.to.name)).join(", ") || "there is none";
+  const targets = node.edges.map((edge) => show(targetOf(edge))).join(", ") || "there is none";
   throw new Failure(
     "NO_MATCHING_EDGE",
     node.name,
@@ -27,17 +67,11 @@ export function nextNode<D extends object>(
   );
 }
 
-function takes<D extends object>(
-  state: State<D>,
-  edge: Edge<D>,
-  source: string,
-  sink: EventSink | undefined,
-  time: string | undefined,
-): boolean {
-  const { predicate, events } = edge;
-  let result: unknown = true;
+/** What an edge's predicate says. */
+function isTrue<D extends object>(edge: Edge<D>, state: State<D>): boolean {
+  let result: unknown;
   try {
-    if (predicate !== undefined) result = predicate(state);
+    result = edge.predicate?.(state);
   } catch (error) {
     throw new Failure(
       "PREDICATE_FAILED",
@@ -47,19 +81,15 @@ function takes<D extends object>(
       error,
     );
   }
-  if (typeof result !== "boolean") {
-    throw new Failure(
-      "PREDICATE_FAILED",
-      edge.from,
-      state,
-      `${way(edge)} wants to return true or false, got ${show(result)}`,
-    );
-  }
-  if (sink?.listens("edge.evaluate"))
-    sink.emit("edge.evaluate", source, state.runId, result ? events.taken : events.refused, time);
-  return result;
+  if (typeof result === "boolean") return result;
+  throw new Failure(
+    "PREDICATE_FAILED",
+    edge.from,
+    state,
+    `${way(edge)} must return true or false; got ${show(result)}`,
+  );
 }
 
 function way<D extends object>(edge: Edge<D>): string {
-  return `the predicate from ${show(edge.from)} to ${show(edge.to.name)}`;
+  return `the predicate from ${show(edge.from)} to ${show(targetOf(edge))}`;
 }

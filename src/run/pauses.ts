@@ -1,11 +1,15 @@
-import { ConfigError, show } from "../errors.js";
+import { now } from "../clock.js";
+import { ConfigError, PauseTimeoutError, SchemaError, show } from "../errors.js";
+import { momentOf } from "../graph/pause.js";
 import { type Check, text } from "../options.js";
+import { DATA_COPY } from "../state/data-copies.js";
+import { progressOf, withProgress } from "../state/derive.js";
 import { encode } from "../state/encode.js";
-import { own } from "../state/own.js";
-import { noPauses, type PauseRequest } from "../state/record.js";
+import { freezeCopy } from "../state/freeze-copy.js";
+import { noPauses, type PauseRequest, type Signal } from "../state/record.js";
+import { isSchema, type StandardSchema, validated } from "../state/schema.js";
 import { isPlainObject } from "../state/shape.js";
-import { State } from "../state/state.js";
-import { isSchema, type StandardSchema, validated } from "./schema.js";
+import type { State } from "../state/state.js";
 
 /** Thrown through a node that pauses inside; the loop turns it into a paused run. */
 export class PauseSignal extends Error {
@@ -43,28 +47,42 @@ export function cannotPause({ reason }: PauseRequest): ConfigError {
   );
 }
 
-const END_OF_TIME = 8.64e15;
-
 /** The pause of a run that goes on by itself at a moment. */
 export function waitUntil(name: string, until: number): PauseRequest {
-  const moment = new Date(Math.min(until, END_OF_TIME)).toISOString();
+  const moment = momentOf(until);
   return Object.freeze({ name, reason: `${name} until ${moment}`, until: moment });
 }
 
 const ANSWER = "pause: ";
 const SLEEP = "sleep: ";
+const DEADLINE = "deadline: ";
 /** The key under which a visit remembers its attempts that failed, while it waits for the next. */
 export const RETRY = "retry: ";
-const reserved = [ANSWER, SLEEP, RETRY];
+const reserved = [ANSWER, SLEEP, DEADLINE, RETRY, DATA_COPY];
+
+/** Whether the time of a pause is up. */
+export function isExpired(pause: PauseRequest): pause is PauseRequest & { deadline: string } {
+  return pause.deadline !== undefined && now() >= Date.parse(pause.deadline);
+}
 
 /** The key under which a visit remembers the answer to one of its pauses. */
 export function answerKey(name: string): string {
   return ANSWER + name;
 }
 
+/** The key under which a visit remembers when the time of one of its pauses is up. */
+export function deadlineKey(name: string): string {
+  return DEADLINE + name;
+}
+
 /** The key under which a visit remembers when a sleep ends. */
 export function sleepKey(name: string): string {
   return SLEEP + name;
+}
+
+/** Whether a key is one of ours, and no node's own. */
+export function isOwnKey(key: string): boolean {
+  return reserved.some((prefix) => key.startsWith(prefix));
 }
 
 /** A key of a node's own, which is none of ours. */
@@ -80,41 +98,57 @@ export type InputSchemas = StandardSchema | Readonly<Record<string, StandardSche
 
 /**
  * A paused State with its input taken in: as answers, if the node waits inside, and else in its data.
+ * What was not given as input may be among the run's signals.
  *
- * @throws ConfigError when an input is needed and missing, or given and not needed, or not what the
- * schema wants.
- * @throws SerializationError when a checkpoint can't hold it.
+ * @throws ConfigError if an input is needed and missing, or given and not needed.
+ * @throws SchemaError if an input does not fit the schema of its node.
+ * @throws PauseTimeoutError if the time of the pause that it answers is up, or nobody answered in time
+ * and the pause does not say what happens then.
+ * @throws SerializationError if a checkpoint can't hold it.
  */
 export async function answered<D extends object>(
   state: State<D>,
   input: unknown,
   schemas: InputSchemas | undefined,
 ): Promise<State<D>> {
-  const { pauses, unfinished } = state;
+  const { pauses, unfinished } = progressOf(state);
   refuseNeedless(pauses, input);
-  const answers = await collect(pauses, input, schemas);
+  const { answers, signals } = await collect(progressOf(state), input, schemas);
   if (unfinished === undefined) {
     let next = state;
-    for (const [{ into }, value] of answers) {
-      if (value !== undefined) next = next.merge(toPatch(into, value));
+    for (const pause of pauses) {
+      const patch = answers.has(pause)
+        ? toPatch(pause.into, answers.get(pause))
+        : onTimeoutOf(pause);
+      if (patch !== undefined) next = next.merge(patch);
     }
-    return State.progressed(next, { pauses: noPauses });
+    return withProgress(next, { pauses: noPauses, signals });
   }
   let { results } = unfinished;
-  for (const [{ name }, value] of answers) results = results.with(answerKey(name), own(value));
+  for (const [{ name }, value] of answers)
+    results = results.with(answerKey(name), freezeCopy(value));
   // Whether an answer can be frozen is not looked at: a pause is rare.
   const count = unfinished.count + answers.size;
   const next = Object.freeze({ ...unfinished, results, count, opaque: true });
-  return State.progressed(state, { unfinished: next, pauses: noPauses });
+  return withProgress(state, { unfinished: next, pauses: noPauses, signals });
 }
 
-function toPatch(into: string | undefined, value: unknown): object {
+function toPatch(into: string | undefined, value: unknown): object | undefined {
+  if (value === undefined) return undefined;
   if (into !== undefined) return { [into]: value };
   if (typeof value === "object" && value !== null && isPlainObject(value)) return value;
   throw new ConfigError(
     "input",
-    `wants an object to merge into the data, got ${show(value)}: or give the pause a key, "into"`,
+    `must be an object to merge into the data; got ${show(value)}: or give the pause a key, "into"`,
   );
+}
+
+/** What a pause that nobody answered in time puts into the data. */
+function onTimeoutOf(pause: PauseRequest): object | undefined {
+  if (!isExpired(pause)) return undefined;
+  const { name, deadline, onTimeout } = pause;
+  if (onTimeout !== undefined) return onTimeout;
+  throw new PauseTimeoutError(name, deadline);
 }
 
 function refuseNeedless(pauses: readonly PauseRequest[], input: unknown): void {
@@ -126,36 +160,100 @@ function refuseNeedless(pauses: readonly PauseRequest[], input: unknown): void {
   throw new ConfigError("input", problem);
 }
 
+/** What answers the pauses of a run, and the signals that are left. */
+interface Answers {
+  readonly answers: ReadonlyMap<PauseRequest, unknown>;
+  readonly signals: readonly Signal[];
+}
+
 /** The answer to each pause that has one. One that asks for nothing has its answer as soon as the run is resumed. */
 async function collect(
-  pauses: readonly PauseRequest[],
+  {
+    pauses,
+    signals: kept,
+  }: { readonly pauses: readonly PauseRequest[]; readonly signals: readonly Signal[] },
   input: unknown,
   schemas: InputSchemas | undefined,
-): Promise<Map<PauseRequest, unknown>> {
+): Promise<Answers> {
   const isOnly = pauses.length === 1;
   const given = isOnly ? undefined : byName(pauses, input);
   const answers = new Map<PauseRequest, unknown>();
+  const signals = [...kept];
   const missing: PauseRequest[] = [];
   for (const pause of pauses) {
     const has = given === undefined ? input !== undefined : Object.hasOwn(given, pause.name);
-    if (!has && pause.ask !== undefined) {
-      missing.push(pause);
+    const label = isOnly ? "input" : `input.${pause.name}`;
+    let value = given === undefined ? input : has ? given[pause.name] : undefined;
+    if (has && isExpired(pause)) throw new PauseTimeoutError(pause.name, pause.deadline);
+    const signalled = has ? -1 : signalOf(pause, signals);
+    if (signalled >= 0) value = signals.splice(signalled, 1)[0]?.value;
+    else if (!has && needsAnswer(pause)) {
+      if (!isExpired(pause)) missing.push(pause);
       continue;
     }
-    const label = isOnly ? "input" : `input.${pause.name}`;
-    const value = given === undefined ? input : has ? given[pause.name] : undefined;
     const schema = schemaOf(schemas, pause.name);
     const answer: unknown = schema === undefined ? value : await validated(label, value, schema);
-    encode(own(answer), label);
+    encode(freezeCopy(answer), label);
     answers.set(pause, answer);
   }
   // Several may be answered one after the other, each as it comes.
   // And where some only wait for a moment, that moment may have come.
   const isNone =
     (given === undefined || Object.keys(given).length === 0) &&
-    pauses.every(({ until }) => until === undefined);
+    signals.length === kept.length &&
+    !pauses.some((pause) => pause.until !== undefined || isExpired(pause));
   if (missing.length > 0 && isNone) throw unanswered(missing, isOnly);
-  return answers;
+  return { answers, signals: signals.length === kept.length ? kept : Object.freeze(signals) };
+}
+
+/** Where the oldest signal for a pause is among those of the run; -1 if there is none. */
+function signalOf(pause: PauseRequest, signals: readonly Signal[]): number {
+  const isQuestion = pause.breakpoint === undefined && pause.until === undefined;
+  return isQuestion ? signals.findIndex(({ name }) => name === pause.name) : -1;
+}
+
+/** A paused run without the signals that don't fit the pauses they answer, and what is wrong with the first. */
+export interface Refused<D extends object> {
+  readonly state: State<D>;
+  readonly error: ConfigError | SchemaError;
+}
+
+/** Looks whether the signals that answer a run's open pauses fit; `undefined` if all do. */
+export async function refusedSignals<D extends object>(
+  state: State<D>,
+  schemas: InputSchemas | undefined,
+): Promise<Refused<D> | undefined> {
+  const { pauses, signals, unfinished } = progressOf(state);
+  const bad = new Map<
+    PauseRequest,
+    { readonly signal: Signal; readonly error: Refused<D>["error"] }
+  >();
+  for (const pause of pauses) {
+    const signal = signals[signalOf(pause, signals)];
+    if (signal === undefined) continue;
+    const schema = schemaOf(schemas, pause.name);
+    try {
+      const value: unknown = schema ? await validated("input", signal.value, schema) : signal.value;
+      if (unfinished === undefined) toPatch(pause.into, value);
+    } catch (error) {
+      if (!(error instanceof SchemaError || error instanceof ConfigError)) throw error;
+      bad.set(pause, { signal, error });
+    }
+  }
+  const [first] = bad.values();
+  if (first === undefined) return undefined;
+  const dropped = new Set([...bad.values()].map(({ signal }) => signal));
+  const asked = pauses.map((pause) => {
+    const error = bad.get(pause)?.error;
+    return error === undefined ? pause : Object.freeze({ ...pause, refused: error.message });
+  });
+  const left = signals.filter((signal) => !dropped.has(signal));
+  const changes = { pauses: Object.freeze(asked), signals: Object.freeze(left) };
+  return { state: withProgress(state, changes), error: first.error };
+}
+
+function needsAnswer({ ask, schema, deadline }: PauseRequest): boolean {
+  return ask !== undefined || schema !== undefined || deadline !== undefined;
 }
 
 /** The input for several pauses, by their names. */
@@ -166,7 +264,7 @@ function byName(
   const names = pauses.map(({ name }) => show(name)).join(", ");
   if (input === undefined) return {};
   if (typeof input !== "object" || input === null || !isPlainObject(input)) {
-    const problem = `wants an object with a value for one or more of ${names}, got ${show(input)}`;
+    const problem = `must be an object with a value for one or more of ${names}; got ${show(input)}`;
     throw new ConfigError("input", problem);
   }
   const unknown = Object.keys(input).find((key) => !pauses.some(({ name }) => name === key));

@@ -1,23 +1,27 @@
+import { isoNow } from "../clock.js";
+import { withRecord } from "../state/derive.js";
 import type { LedgerLimits } from "../state/ledger.js";
-import { type GraphIdentity, newProgress, unsaved } from "../state/record.js";
-import { State } from "../state/state.js";
+import { mergedMetadata } from "../state/metadata.js";
+import { type GraphIdentity, type Metadata, newProgress, unsaved } from "../state/record.js";
+import { recordOf, type State } from "../state/state.js";
 
 /** A State at the beginning of a run of this graph; one that has run before starts over. */
 export function restarted<D extends object>(
   state: State<D>,
   graph: GraphIdentity,
-  limits: LedgerLimits,
+  settings: { readonly ledger: LedgerLimits; readonly metadata: Metadata },
 ): State<D> {
-  const fields = State.fields(state);
+  const record = recordOf(state);
   const isFresh = state.status === "pending" && state.step === 0;
-  const progress = isFresh ? fields.progress : newProgress();
-  return State.fromFields<D>(
-    {
-      ...fields,
-      identity: { ...fields.identity, graph },
-      progress: { ...progress, ledger: progress.ledger.withLimits(limits) },
-      saved: isFresh ? fields.saved : unsaved,
+  const progress = isFresh ? record.progress : newProgress();
+  const startedAt = isFresh ? state.startedAt : isoNow();
+  return withRecord(state, {
+    identity: {
+      ...record.identity,
+      ...mergedMetadata(record.identity, settings.metadata),
+      ...{ graph, startedAt },
     },
-    State.sinkOf(state),
-  );
+    progress: { ...progress, ledger: progress.ledger.withLimits(settings.ledger) },
+    saved: isFresh ? record.saved : unsaved,
+  });
 }

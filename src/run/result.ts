@@ -1,7 +1,8 @@
 import { show } from "../errors.js";
 import type { NodeResult } from "../graph/node.js";
+import { type Reducer, reduced } from "../state/reducers.js";
 import { isPlainObject } from "../state/shape.js";
-import { State } from "../state/state.js";
+import { type Patch, State } from "../state/state.js";
 import { Failure } from "./failure.js";
 
 /** Whether a value is to be awaited; what is not, costs nothing to go on with at once. */
@@ -14,6 +15,7 @@ export function accept<D extends object>(
   state: State<D>,
   node: string,
   returned: NodeResult<D>,
+  reducers?: Readonly<Record<string, Reducer<unknown>>>,
 ): State<D> {
   if (returned instanceof State) {
     if (returned.runId === state.runId) return returned;
@@ -21,8 +23,9 @@ export function accept<D extends object>(
     throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`);
   }
   if (typeof returned === "object" && returned !== null && isPlainObject(returned)) {
-    return state.merge(returned);
+    if (reducers === undefined) return state.merge(returned);
+    return state.merge(reduced(state.data, returned, reducers) as Patch<D>);
   }
-  const problem = `wants to return a State or a plain object to merge, got ${show(returned)}`;
+  const problem = `must return a State or a plain object to merge; got ${show(returned)}`;
   throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`);
 }

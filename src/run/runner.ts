@@ -1,24 +1,34 @@
-import {
-  type CheckpointAt,
-  type CheckpointStore,
-  type Claim,
-  isNewest,
-} from "../checkpoint/store.js";
-import { ConfigError, isWaymarkError, show } from "../errors.js";
-import type { GraphNode } from "../graph/node.js";
+import type { Audit } from "../audit.js";
+import { CallScope } from "../call-scope.js";
+import { rolledBack, waitsForResume } from "../checkpoint/fork.js";
+import { type CheckpointAt, type Claim, isNewest } from "../checkpoint/store.js";
+import { defer, Mutex } from "../concurrency.js";
+import { CheckpointConflictError, ConfigError, isWaymarkError, show } from "../errors.js";
 import type { Topology } from "../graph/topology.js";
-import { State } from "../state/state.js";
-import type { Checkpoints } from "./checkpoints.js";
+import { progressOf, withProgress, withRecord } from "../state/derive.js";
+import { freezeCopy } from "../state/freeze-copy.js";
+import { checkData } from "../state/input.js";
+import { traitsOf } from "../state/json-traits.js";
+import { mergedMetadata } from "../state/metadata.js";
+import type { Signal } from "../state/record.js";
+import { validated } from "../state/schema.js";
+import { recordOf, type State } from "../state/state.js";
+import { Checkpoints } from "./checkpoints.js";
+import { claimOf } from "./claim.js";
 import type { Settings } from "./config.js";
+import { hasCrashed, withCrash } from "./crash.js";
 import { outsideRun } from "./failure.js";
-import { answered, type InputSchemas } from "./pauses.js";
+import { answered, type InputSchemas, refusedSignals } from "./pauses.js";
 import { restarted } from "./restart.js";
-import { type Plan, Run } from "./run.js";
-import { Saver } from "./saver.js";
+import { type Plan, Run, type ValuesListener } from "./run.js";
+import { type Lost, Saver } from "./saver.js";
+import { withSignal } from "./signals.js";
+import type { Standing } from "./standing.js";
 import type { Gate } from "./stream.js";
 
 /** How a run is started or resumed. */
-export interface RunOptions extends CheckpointAt {
+export interface RunOptions<D extends object> extends CheckpointAt {
+  readonly onValues?: ValuesListener<D> | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly input?: unknown;
   readonly gate?: Gate | undefined;
@@ -31,18 +41,73 @@ export type Prepare = <D extends object>(
 ) => Promise<{ readonly state: State<D>; readonly goOn: boolean } | undefined>;
 
 /** A run while it is under way, also before it has begun. */
-class Running {
-  #run: { drain(): void } | undefined;
+export class Running<D extends object> {
+  readonly runId: string;
+  /** Resolves when the run has stopped, however it did. */
+  readonly stopped: Promise<void>;
+  /** What its nodes are called in. */
+  readonly scope = new CallScope();
+  readonly #begun = defer();
+  readonly #stop: () => void;
+  #run: Run<D> | undefined;
+  #cancelled: { readonly reason: unknown } | undefined;
   #drains = false;
+  #lost: CheckpointConflictError | undefined;
+  /** The error once the claim on the run is lost; `undefined` where claims can't be lost. */
+  lost: Lost | undefined;
 
-  attach(run: { drain(): void }): void {
+  constructor(runId: string) {
+    this.runId = runId;
+    const { promise, resolve } = defer();
+    this.stopped = promise;
+    this.#stop = resolve;
+  }
+
+  /** The State that the running node was given; `undefined` before the run has begun. */
+  get state(): State<D> | undefined {
+    return this.#run?.state;
+  }
+
+  /** Notes the claim under which the run is worked on. */
+  claim(runId: string, { lost, holds }: Claim): void {
+    if (lost === undefined) return;
+    const lose = (): CheckpointConflictError => {
+      this.#lost ??= lostClaim(runId, lost.reason);
+      this.#run?.lose(this.#lost);
+      return this.#lost;
+    };
+    lost.addEventListener("abort", lose);
+    this.lost = () => (lost.aborted || holds?.() === false ? lose() : undefined);
+  }
+
+  attach(run: Run<D>): void {
     this.#run = run;
+    this.#begun.resolve();
     if (this.#drains) run.drain();
+    if (this.#cancelled !== undefined) run.cancel(this.#cancelled.reason);
+    if (this.#lost !== undefined) run.lose(this.#lost);
   }
 
   drain(): void {
     this.#drains = true;
     this.#run?.drain();
+  }
+
+  /** Stops the run so that it can be resumed. */
+  cancel(reason: unknown): void {
+    this.#cancelled ??= { reason };
+    this.#run?.cancel(reason);
+  }
+
+  /** Notes that the run has stopped. */
+  end(): void {
+    this.#stop();
+  }
+
+  /** Keeps an answer for a pause to come; `false` if the run stopped before it could be kept. */
+  async signal(signal: Signal): Promise<boolean> {
+    await Promise.race([this.#begun.promise, this.stopped]);
+    return this.#run?.signal(signal) ?? false;
   }
 }
 
@@ -53,7 +118,9 @@ export class Runner<D extends object> {
   readonly #checkpoints: Checkpoints<D>;
   readonly #inputs: ReadonlyMap<string, InputSchemas>;
   readonly #draining: AbortSignal | undefined;
-  readonly #active = new Map<Running, Promise<unknown>>();
+  readonly #active: Map<Running<D>, Promise<State<D> | undefined>>;
+  /** One signal at a time is put into the store. */
+  readonly #signals = new Mutex();
 
   /**
    * @param inputs - what checks the input of each node's pauses.
@@ -65,7 +132,9 @@ export class Runner<D extends object> {
     checkpoints: Checkpoints<D>,
     inputs: ReadonlyMap<string, InputSchemas>,
     draining?: AbortSignal,
+    active = new Map<Running<D>, Promise<State<D> | undefined>>(),
   ) {
+    this.#active = active;
     this.#settings = settings;
     this.#topology = topology;
     this.#checkpoints = checkpoints;
@@ -73,11 +142,35 @@ export class Runner<D extends object> {
     this.#draining = draining;
   }
 
-  start(state: State<D>, options: RunOptions): Promise<State<D>> {
+  /** The same, for one call by somebody: its checkpoint events say who. */
+  for(audit: Audit | undefined): Runner<D> {
+    if (audit === undefined) return this;
+    const settings = { ...this.#settings, audit: Object.freeze({ ...audit }) };
+    const checkpoints = new Checkpoints(settings, this.#topology);
+    return new Runner(
+      settings,
+      this.#topology,
+      checkpoints,
+      this.#inputs,
+      this.#draining,
+      this.#active,
+    );
+  }
+
+  start(state: State<D>, options: RunOptions<D>): Promise<State<D>> {
     return this.#track(state.runId, (running) => this.#start(state, options, running));
   }
 
-  resume(runId: string, options: RunOptions): Promise<State<D>> {
+  /** @param run - the run, or one of its checkpoints. */
+  async resume(
+    run: string | { readonly checkpointId: string },
+    options: RunOptions<D>,
+  ): Promise<State<D>> {
+    if (typeof run === "object") {
+      const { checkpointId } = run;
+      return this.resume(await this.#checkpoints.runOf(checkpointId), { ...options, checkpointId });
+    }
+    const runId = run;
     const { step, checkpointId } = options;
     return this.#track(runId, async (running) => {
       const loaded = await this.#checkpoints.load(runId, { step, checkpointId });
@@ -85,12 +178,13 @@ export class Runner<D extends object> {
     });
   }
 
-  resumeOrStart(state: State<D>, options: RunOptions): Promise<State<D>> {
+  resumeOrStart(state: State<D>, options: RunOptions<D>): Promise<State<D>> {
     return this.#track(state.runId, async (running) => {
       const loaded = await this.#checkpoints.load(state.runId, {}).catch((error: unknown) => {
         if (isWaymarkError(error, "CHECKPOINT_CORRUPT")) {
-          const data = { action: "load", node: "", error: error.message } as const;
-          this.#checkpoints.emit("checkpoint.error", state.runId, data);
+          const message = `the run starts over: ${error.message}`;
+          const data = { kind: "fresh-start", node: "", message } as const;
+          this.#checkpoints.emit("checkpoint.warning", state.runId, data);
         } else if (!isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) {
           throw error;
         }
@@ -103,111 +197,233 @@ export class Runner<D extends object> {
   }
 
   /** Goes on with a run from what `prepare` makes of it, which is saved first; `undefined` when it was left alone. */
-  recover(runId: string, options: RunOptions, prepare: Prepare): Promise<State<D> | undefined> {
-    return this.#track(runId, async (running) => {
+  recover(runId: string, options: RunOptions<D>, prepare: Prepare): Promise<State<D> | undefined> {
+    const go = async (running: Running<D>): Promise<State<D> | undefined> => {
       const loaded = await this.#checkpoints.load(runId, {});
-      this.#checkpoints.nodeAfter(loaded);
-      this.#unfinished(loaded);
+      this.#checkpoints.standing(loaded);
       const load = (checkpointId: string) => this.#checkpoints.load(runId, { checkpointId });
       const prepared = await prepare(loaded, load);
       if (prepared === undefined) return undefined;
-      const state = await this.#save(prepared.state, await this.#saver(loaded));
-      if (!prepared.goOn) return state;
-      return this.#goOn(state, options, running, loaded.reason === BREAKPOINT);
-    });
+      const { goOn } = prepared;
+      const from = goOn ? this.#described(prepared.state) : prepared.state;
+      const next = goOn && hasCrashed(loaded) ? withCrash(from, this.#entry) : from;
+      const state = await this.#save(next, await this.#saver(loaded, running));
+      return goOn ? this.#goOn(state, options, running, loaded) : state;
+    };
+    // Whoever recovers a run has claimed it.
+    return this.#track(runId, go, false);
   }
 
-  /** Lets running nodes finish, and waits until all runs have stopped. */
-  async drain(): Promise<void> {
-    for (const running of this.#active.keys()) running.drain();
-    await Promise.allSettled(this.#active.values());
+  /** The newest run under way in this process with this id. */
+  running(runId: string): Running<D> | undefined {
+    return [...this.#active.keys()].findLast((running) => running.runId === runId);
   }
 
-  async #track<T>(runId: string, go: (running: Running) => Promise<T>): Promise<T> {
-    const running = new Running();
+  /** What a run under way comes to. */
+  async resultOf(running: Running<D>): Promise<State<D>> {
+    // A recovery that leaves the run alone gives nothing.
+    return (await this.#active.get(running)) ?? this.#checkpoints.load(running.runId, {});
+  }
+
+  /**
+   * Keeps an answer for a pause of a run, asked or not. It is saved when the promise resolves.
+   *
+   * @throws ConfigError if the run has completed, or keeps too many already.
+   * @throws PauseTimeoutError if the time of the pause is up.
+   * @throws CheckpointConflictError if another process works on the run.
+   */
+  async signal(runId: string, signal: Signal): Promise<void> {
+    const running = this.running(runId);
+    if (running !== undefined) {
+      if (await running.signal(signal)) return;
+      await running.stopped;
+    }
+    const keep = (claimed: Running<D>): Promise<void> => this.#keepSignal(runId, signal, claimed);
+    const claimed = new Running<D>(runId);
+    await this.#signals.run(() =>
+      this.#settings.claims ? this.#claimed(runId, claimed, keep) : keep(claimed),
+    );
+  }
+
+  async #keepSignal(runId: string, signal: Signal, claimed: Running<D>): Promise<void> {
+    const state = await this.#checkpoints.load(runId, {});
+    const next = withSignal(state, signal);
+    await this.#save(next, await this.#saver(state, claimed));
+  }
+
+  /**
+   * Lets running nodes finish, and waits until all runs have stopped.
+   *
+   * @throws ConfigError in a node of one of them, which would wait for itself.
+   */
+  drain(): Promise<void> {
+    const active = [...this.#active.keys()];
+    for (const running of active) running.drain();
+    const stopped = active.some(({ scope }) => scope.isInside)
+      ? Promise.reject(drainsItself())
+      : Promise.allSettled(this.#active.values()).then(() => {});
+    // A node may drain its graph, as long as it does not wait for that.
+    stopped.catch(() => {});
+    return stopped;
+  }
+
+  async #track<T extends State<D> | undefined>(
+    runId: string,
+    go: (running: Running<D>) => Promise<T>,
+    claims = this.#settings.claims,
+  ): Promise<T> {
+    const running = new Running<D>(runId);
     const drain = (): void => running.drain();
     if (this.#draining?.aborted) drain();
     this.#draining?.addEventListener("abort", drain);
-    const going = this.#claimed(runId, () => go(running));
+    const going = claims ? this.#claimed(runId, running, go) : go(running);
     this.#active.set(running, going);
     try {
       return await going;
     } finally {
       this.#active.delete(running);
+      running.end();
       this.#draining?.removeEventListener("abort", drain);
     }
   }
 
-  /** Holds the run's claim meanwhile, if it is free, so that a recovery elsewhere leaves the run alone. */
-  async #claimed<T>(runId: string, go: () => Promise<T>): Promise<T> {
+  /**
+   * Claims the run for as long as it is worked on.
+   *
+   * @throws CheckpointConflictError that names who has it, before anything is done.
+   */
+  async #claimed<T>(
+    runId: string,
+    running: Running<D>,
+    go: (running: Running<D>) => Promise<T>,
+  ): Promise<T> {
     const claim = await claimOf(await this.#checkpoints.storeIfAny(), runId);
+    if (claim !== undefined) running.claim(runId, claim);
     try {
-      return await go();
+      return await go(running);
     } finally {
       // A claim that stays behind ends with this process.
       await claim?.release().catch(() => {});
     }
   }
 
-  async #start(state: State<D>, { signal, gate }: RunOptions, running: Running): Promise<State<D>> {
+  async #start(state: State<D>, options: RunOptions<D>, running: Running<D>): Promise<State<D>> {
     const { identity } = this.#checkpoints;
-    const first = restarted(state, identity, this.#settings.ledger);
+    const first = await this.#checked(restarted(state, identity, this.#settings));
     const store = await this.#checkpoints.storeIfAny();
-    const saver = store && new Saver<D>(store, this.#settings, state.runId);
-    return this.#go(first, false, signal, running, { after: undefined, saver, gate });
+    const { lost } = running;
+    if (store !== undefined) await this.#checkpoints.describe(store, state.runId);
+    const saver = store && new Saver<D>(store, this.#settings, first, { lost });
+    return this.#go(first, false, options, running, { after: undefined, saver });
   }
 
+  /** @param noted - the State that it was when its crash was noted, if that was done before. */
   async #goOn(
     loaded: State<D>,
-    options: RunOptions,
-    running: Running,
-    wasAtBreakpoint = loaded.reason === BREAKPOINT,
+    options: RunOptions<D>,
+    running: Running<D>,
+    noted?: State<D>,
   ): Promise<State<D>> {
-    const after = this.#checkpoints.nodeAfter(loaded);
-    const { unfinished: middle, status, runId } = loaded;
-    const { input, signal, gate } = options;
+    const { runId } = loaded;
+    const { input } = options;
+    const isDone = loaded.status === "completed" && progressOf(loaded).unfinished === undefined;
+    const {
+      state: stands,
+      after,
+      next,
+    } = isDone ? atEnd(loaded) : this.#checkpoints.standing(loaded);
+    const { status } = stands;
     const isPaused = status === "paused";
     if (!isPaused && input !== undefined) {
       const problem = `was given, but run ${show(runId)} is not paused: it is ${status}`;
       throw new ConfigError("input", problem);
     }
-    const isDone = after?.exit === true && !isPaused && middle === undefined;
-    if (isDone && !goesOn.has(loaded.reason)) {
-      return State.progressed(loaded, { status: "completed", error: undefined });
-    }
-    const unfinished = this.#unfinished(loaded);
-    const saver = await this.#saver(loaded);
-    const { checkpointId, sequence } = loaded;
+    if (isDone) return withProgress(loaded, { error: undefined, nextNode: undefined });
+    const saver = await this.#saver(loaded, running);
+    await this.#checkpoints.describe(await this.#checkpoints.store(), runId);
+    const { checkpointId, sequence, savedAt } = loaded;
     // A run that is set back is not what the store has, also when it is stopped before its first save.
-    const from = isNewest(options) ? loaded : loaded.savedAs({ checkpointId, sequence });
-    const state = isPaused ? await this.#answer(from, input, saver) : from;
-    const stoppedBefore = state.reason === BREAKPOINT || wasAtBreakpoint;
-    const skipBreakpoint = stoppedBefore || unfinished !== undefined;
-    return this.#go(state, true, signal, running, {
+    const here = this.#described(stands);
+    const from = isNewest(options)
+      ? here
+      : rolledBack(here.savedAs({ checkpointId, sequence, savedAt }));
+    const hasDied = isNewest(options) && noted === undefined && hasCrashed(loaded);
+    const state = isPaused
+      ? await this.#answer(from, input, saver)
+      : hasDied
+        ? await this.#noteCrash(from, saver)
+        : await this.#takenUp(from, saver, isNewest(options));
+    const hasBegun =
+      progressOf(stands).unfinished !== undefined || hasFailedAt(loaded, loaded.nextNode);
+    const wasAtBreakpoint = (noted ?? loaded).reason === BREAKPOINT;
+    const skipBreakpoint = state.reason === BREAKPOINT || wasAtBreakpoint || hasBegun;
+    return this.#go(state, true, options, running, {
       after,
-      unfinished,
+      unfinished: next,
       skipBreakpoint,
       saver,
-      gate,
     });
   }
 
-  /** The node that a run was in the middle of. */
-  #unfinished({ unfinished, runId }: State<D>): GraphNode<D> | undefined {
-    return unfinished && this.#topology.node(unfinished.node, `run ${show(runId)}`);
+  /** A new run's State, its data as the schema gives it. */
+  async #checked(state: State<D>): Promise<State<D>> {
+    const { schema } = this.#settings;
+    if (schema === undefined) return state;
+    const data = await validated("data", state.data, schema);
+    return data === state.data ? state : replacedData(state, data);
+  }
+
+  /** A State with the metadata of this graph, which works on the run from here on. */
+  #described(state: State<D>): State<D> {
+    const { identity } = recordOf(state);
+    const merged = mergedMetadata(identity, this.#settings.metadata);
+    if (merged === identity) return state;
+    return withRecord(state, { identity: { ...identity, ...merged } });
+  }
+
+  get #entry(): string {
+    return this.#topology.entry?.name ?? "";
+  }
+
+  /** Counts a crash, and saves that: the process may die again before the next save. */
+  async #noteCrash(state: State<D>, saver: Saver<D>): Promise<State<D>> {
+    const counted = withCrash(state, this.#entry);
+    if (this.#settings.mode === "exit") return counted;
+    const reason = state.reason === BREAKPOINT ? BREAKPOINT : "resume";
+    try {
+      return await saver.save(withProgress(counted, { reason }));
+    } catch (error) {
+      throw outsideRun(error);
+    }
+  }
+
+  /** Notes that somebody continues a fork or a run that was set back, so that it is recovered from here on. */
+  async #takenUp(state: State<D>, saver: Saver<D>, isNewest: boolean): Promise<State<D>> {
+    if (!isNewest || !waitsForResume(state) || this.#settings.mode === "exit") return state;
+    return this.#save(withProgress(state, { status: "in_progress", reason: "resume" }), saver);
   }
 
   /** Takes a paused run's input, and saves it before anything is done with it. */
   async #answer(state: State<D>, input: unknown, saver: Saver<D>): Promise<State<D>> {
-    const node = state.unfinished?.node ?? state.checkpointNode;
-    const next = await answered(state, input, this.#inputs.get(node));
+    const node = progressOf(state).unfinished?.node ?? state.checkpointNode;
+    const schemas = this.#inputs.get(node);
+    const refused = input === undefined ? await refusedSignals(state, schemas) : undefined;
+    if (refused !== undefined) {
+      await this.#save(refused.state, saver);
+      throw refused.error;
+    }
+    const next = await answered(state, input, schemas);
     const stopped = state.pauses.some(({ breakpoint }) => breakpoint === "before");
     const reason = stopped ? BREAKPOINT : input === undefined ? "resume" : "input";
-    return this.#save(State.progressed(next, { status: "in_progress", reason }), saver);
+    const goingOn = withProgress(next, { status: "in_progress", reason });
+    // What was put in may lead another way.
+    const nextNode = this.#checkpoints.nextNode(goingOn);
+    return this.#save(withProgress(goingOn, { nextNode }), saver);
   }
 
-  async #saver(latest: State<D>): Promise<Saver<D>> {
-    return new Saver<D>(await this.#checkpoints.store(), this.#settings, latest.runId, latest);
+  async #saver(latest: State<D>, { lost }: Running<D>): Promise<Saver<D>> {
+    const store = await this.#checkpoints.store();
+    return new Saver<D>(store, this.#settings, latest, { latest, lost });
   }
 
   async #save(state: State<D>, saver: Saver<D>): Promise<State<D>> {
@@ -221,16 +437,21 @@ export class Runner<D extends object> {
   async #go(
     state: State<D>,
     resumed: boolean,
-    signal: AbortSignal | undefined,
-    running: Running,
-    plan: Omit<Plan<D>, "settings" | "nodes" | "entry">,
+    { signal, gate, onValues, input }: RunOptions<D>,
+    running: Running<D>,
+    given: Omit<Plan<D>, "settings" | "nodes" | "entry">,
   ): Promise<State<D>> {
     const { nodes } = this.#topology;
     const entry = this.#topology.validate();
-    this.#checkBreakpoints(plan.saver !== undefined);
-    const run = new Run({ settings: this.#settings, nodes, entry, ...plan }, state);
+    this.#checkBreakpoints(given.saver !== undefined);
+    const { lost } = running;
+    const plan = { settings: this.#settings, nodes, entry, lost, gate, onValues, ...given };
+    const run = new Run(plan, state);
     running.attach(run);
-    return run.go(state, resumed, signal);
+    const last = await running.scope.run(() => run.go(state, resumed, signal));
+    // Who gave an answer must hear that it is asked for again.
+    if (input !== undefined && run.refusal !== undefined) throw run.refusal;
+    return last;
   }
 
   /** A misspelt node would never be stopped at, and a run that is not saved could not go on. */
@@ -250,17 +471,29 @@ export class Runner<D extends object> {
 /** The reason of a checkpoint at which a run went on from a breakpoint before a node. */
 const BREAKPOINT = "breakpoint";
 
-/** The reasons of checkpoints at which a run went on, and from which it has still to come to an end. */
-const goesOn: ReadonlySet<string> = new Set(["input", "resume", "recovery", BREAKPOINT]);
+/** Whether a node has begun and failed. */
+function hasFailedAt<D extends object>({ error }: State<D>, node: string | undefined): boolean {
+  return error !== undefined && error.node === node;
+}
 
-async function claimOf(
-  store: CheckpointStore | undefined,
-  runId: string,
-): Promise<Claim | undefined> {
-  try {
-    return await store?.claim?.(runId);
-  } catch {
-    // Whether a run may go on is decided by its saves.
-    return undefined;
-  }
+/** Where a run stands that has ended, whatever became of its last node. */
+function atEnd<D extends object>(state: State<D>): Standing<D> {
+  return { state, after: undefined, next: undefined };
+}
+
+function drainsItself(): ConfigError {
+  const problem =
+    "must not be awaited inside a node of a run that it stops: call it without await, or outside the graph";
+  return new ConfigError("drain", problem);
+}
+
+function lostClaim(runId: string, reason: unknown): CheckpointConflictError {
+  return new CheckpointConflictError(runId, 0, 0, { cause: reason });
+}
+
+/** A State with other data. */
+function replacedData<D extends object>(state: State<D>, data: unknown): State<D> {
+  checkData(data);
+  const kept: object = freezeCopy(data);
+  return withRecord(state, { data: kept, traits: traitsOf(kept) });
 }

@@ -1,30 +1,55 @@
 import type { CheckpointStore, SaveOptions } from "../checkpoint/store.js";
 import { now } from "../clock.js";
-import { CheckpointConflictError, CheckpointSaveError, show } from "../errors.js";
+import { CheckpointConflictError, CheckpointSaveError, messageOf, show } from "../errors.js";
+import { progressOf } from "../state/derive.js";
 import { unsaved } from "../state/record.js";
-import { State } from "../state/state.js";
+import { recordOf, State } from "../state/state.js";
+import { AdaptiveInterval } from "./adaptive.js";
 import type { Settings } from "./config.js";
-import { Failure, messageOf } from "./failure.js";
+import { Failure } from "./failure.js";
+
+/** The error if this process has lost its claim on a run, after which it must write nothing more. */
+export type Lost = () => CheckpointConflictError | undefined;
 
 /** Puts the States of one run into its store. */
 export class Saver<D extends object> {
+  /** Decides when to save, with `interval: "adaptive"`. */
+  readonly adaptive: AdaptiveInterval | undefined;
   readonly #store: CheckpointStore;
   readonly #settings: Settings;
   readonly #options: SaveOptions;
   readonly #timed: boolean;
+  readonly #lost: Lost | undefined;
   #latest: State<D> | undefined;
   #savedAt = now();
-  /** Whether somebody waits to hear of the save under way, and when it began. */
-  #told = false;
+  /** Whether the time of the save under way matters, and when it began. */
+  #measured = false;
   #started = 0;
+  /** In the background: the save under way, the State that waits for it to end, and why it failed. */
+  #underWay: Promise<void> | undefined;
+  #waiting: State<D> | undefined;
+  #failure: unknown;
 
-  constructor(store: CheckpointStore, settings: Settings, runId: string, latest?: State<D>) {
+  /** @param state - the State that the run starts or continues from; `latest` is what the store has. */
+  constructor(
+    store: CheckpointStore,
+    settings: Settings,
+    state: State<D>,
+    { latest, lost }: { readonly latest?: State<D>; readonly lost?: Lost | undefined } = {},
+  ) {
     this.#store = store;
     this.#settings = settings;
-    const { keep, bus, name } = settings;
-    this.#options = { keep, emit: (type, data) => bus.emit(type, name, runId, data) };
+    const { keep, keepPerPhase, bus, name, adaptive } = settings;
+    const { runId } = state;
+    this.#options = { keep, keepPerPhase, emit: (type, data) => bus.emit(type, name, runId, data) };
     this.#timed = settings.triggers.length > 0;
     this.#latest = latest;
+    this.#lost = lost;
+    if (adaptive === undefined) return;
+    const { counts, crashes, ledger } = progressOf(state);
+    const work = Object.values(counts.work());
+    const worked = work.reduce((sum, { durationMs }) => sum + durationMs, 0);
+    this.adaptive = new AdaptiveInterval(adaptive, worked, crashes, ledger.usage.costUsd);
   }
 
   /** Milliseconds since the last save. */
@@ -37,12 +62,17 @@ export class Saver<D extends object> {
     return this.#latest;
   }
 
+  /** Whether saves between nodes are made in the background. */
+  get inBackground(): boolean {
+    return this.#settings.mode === "async";
+  }
+
   /** Whether the store has all that a State of this run has. */
   has(state: State<D>): boolean {
     const latest = this.#latest;
     return (
       latest !== undefined &&
-      State.recordOf(latest) === State.recordOf(state) &&
+      recordOf(latest).saved === recordOf(state).saved &&
       latest.step === state.step &&
       latest.ledger === state.ledger
     );
@@ -53,29 +83,78 @@ export class Saver<D extends object> {
    * says, unless the State must be saved.
    */
   async save(state: State<D>, must = false): Promise<State<D>> {
+    const next = this.inBackground ? await this.settled(state) : state;
     try {
-      return this.accept(state, await this.put(state));
+      return this.accept(next, await this.put(next));
     } catch (error) {
-      return this.refuse(state, error, must);
+      return this.refuse(next, error, must);
     }
+  }
+
+  /**
+   * Saves a State while the run continues. One save is under way at a time; of the States that come
+   * meanwhile only the newest is saved after it.
+   *
+   * @throws what an earlier save failed with.
+   */
+  defer(state: State<D>): void {
+    this.check(state);
+    if (this.#underWay === undefined) this.#underWay = this.#saveInBackground(state);
+    else this.#waiting = state;
+  }
+
+  /** Throws what a save in the background failed with. */
+  check(state: State<D>): void {
+    const failure = this.#failure;
+    if (failure === undefined) return;
+    this.#failure = undefined;
+    this.refuse(state, failure, false);
+  }
+
+  /** The State as one that builds on what the store has, once nothing is under way. */
+  async settled(state: State<D>): Promise<State<D>> {
+    while (this.#underWay !== undefined) await this.#underWay;
+    this.check(state);
+    return this.#onLatest(state);
+  }
+
+  async #saveInBackground(first: State<D>): Promise<void> {
+    for (let state: State<D> | undefined = first; state !== undefined; state = this.#waiting) {
+      this.#waiting = undefined;
+      const next = this.#onLatest(state);
+      try {
+        this.accept(next, await this.put(next));
+      } catch (error) {
+        this.#failure = error;
+        break;
+      }
+    }
+    this.#underWay = undefined;
+  }
+
+  /** The same State as the next after what the store has. */
+  #onLatest(state: State<D>): State<D> {
+    return this.#latest === undefined ? state : state.savedAs(recordOf(this.#latest).saved);
   }
 
   /** The first half of {@link save}. The loop awaits it itself: a promise less is felt at every step. */
   put(state: State<D>): Promise<State<D>> {
-    this.#told = this.#settings.bus.listens("checkpoint.save");
-    if (this.#told) this.#started = now();
+    const lost = this.#lost?.();
+    if (lost !== undefined) return Promise.reject(lost);
+    this.#measured = this.adaptive !== undefined || this.#settings.bus.listens("checkpoint.save");
+    if (this.#measured) this.#started = performance.now();
     return this.#store.save(state, this.#options);
   }
 
   /** The State as the checkpoint that the store made of it. */
   accept(state: State<D>, record: State<D>): State<D> {
     if (!(record instanceof State)) {
-      throw new TypeError(`save wants to return a State, got ${show(record)}`);
+      throw new TypeError(`store.save() must return a State; got ${show(record)}`);
     }
     const saved = state.savedAs(record);
     this.#latest = saved;
     if (this.#timed) this.#savedAt = now();
-    if (this.#told) this.#tell(saved, now() - this.#started);
+    if (this.#measured) this.#emitSave(saved, performance.now() - this.#started);
     return saved;
   }
 
@@ -97,6 +176,8 @@ export class Saver<D extends object> {
     const { runId, checkpointNode: node, step } = state;
     const { bus, name, audit } = this.#settings;
     try {
+      const lost = this.#lost?.();
+      if (lost !== undefined) throw lost;
       await this.#store.delete(runId);
       bus.emit("checkpoint.delete", name, runId, { node, step, ...audit });
       // It is in no store any more, so that it can be put into another.
@@ -111,10 +192,17 @@ export class Saver<D extends object> {
     }
   }
 
-  #tell(saved: State<D>, durationMs: number): void {
+  #emitSave(saved: State<D>, exactMs: number): void {
     const { checkpointNode: node, step, sequence, checkpointId, reason, bytes } = saved;
     const { bus, name, audit } = this.#settings;
-    const data = { node, step, sequence, checkpointId, reason, durationMs, ...audit };
-    bus.emit("checkpoint.save", name, saved.runId, bytes === undefined ? data : { ...data, bytes });
+    const { decision } = this.adaptive ?? {};
+    this.adaptive?.saved(exactMs, saved.ledger.usage.costUsd);
+    if (!bus.listens("checkpoint.save")) return;
+    const durationMs = Math.round(exactMs);
+    bus.emit("checkpoint.save", name, saved.runId, {
+      ...{ node, step, sequence, checkpointId, reason, durationMs, ...audit },
+      ...(bytes !== undefined && { bytes }),
+      ...(decision !== undefined && { adaptive: decision }),
+    });
   }
 }

@@ -1,26 +1,32 @@
+import type { Audit } from "../audit.js";
 import type { CheckpointAt, CheckpointStore, HistoryEntry } from "../checkpoint/store.js";
 import { ConfigError, GraphError, show } from "../errors.js";
-import type { AnyEvent, EventHandler, EventType } from "../events.js";
+import type { AnyEvent, EventBus, EventHandler, EventType } from "../events.js";
+import type { GraphTopology } from "../graph/description.js";
 import { toMermaid } from "../graph/mermaid.js";
-import type { NodeFunction } from "../graph/node.js";
+import type { CheckedNode, End, NodeFunction } from "../graph/node.js";
 import { Topology } from "../graph/topology.js";
-import { type Check, check, checkOptions } from "../options.js";
+import { type Check, check, checkOptions, flag, text } from "../options.js";
 import type { Predicate } from "../state/predicates.js";
 import { checkRunId } from "../state/run-id.js";
 import { type Patch, State } from "../state/state.js";
 import { checkNodeOptions, type NodeOptions, withOptions } from "./attempts.js";
 import { Checkpoints } from "./checkpoints.js";
 import { type GraphConfig, resolveConfig, type Settings } from "./config.js";
-import { Failure } from "./failure.js";
-import { nextNode } from "./next.js";
+import type { RunHandle } from "./handle.js";
+import { Handles } from "./handles.js";
 import type { InputSchemas } from "./pauses.js";
 import { type Prepare, Runner } from "./runner.js";
+import { toSignal } from "./signals.js";
 import { streamEvents } from "./stream.js";
+import { type ValuesEvent, valuesListener } from "./values.js";
 
 /** Options of {@link StateGraph.execute}. */
 export interface ExecuteOptions {
   /** Cancels the run: between nodes at once, inside a node through `ctx.signal`. It can be resumed. */
   readonly signal?: AbortSignal | undefined;
+  /** Who does this, and what for: in the events of checkpoints of this call, in place of the config's `audit`. */
+  readonly audit?: Audit | undefined;
 }
 
 /** Options of {@link StateGraph.resume}. */
@@ -30,6 +36,12 @@ export interface ResumeOptions extends ExecuteOptions, CheckpointAt {
    * those without one are asked for again.
    */
   readonly input?: unknown;
+}
+
+/** Options of {@link StateGraph.stream}. @inline */
+export interface StreamOptions extends ResumeOptions {
+  /** Yields a {@link ValuesEvent} after each node, among the events; false by default. */
+  readonly values?: boolean | undefined;
 }
 
 /**
@@ -57,14 +69,27 @@ export class StateGraph<D extends object, N extends string = never> {
   #topology = new Topology<D>();
   #checkpoints: Checkpoints<D>;
   #runner: Runner<D>;
+  #handles: Handles<D>;
   /** What checks the input of each node's pauses. */
   #inputs = new Map<string, InputSchemas>();
 
-  /** @throws ConfigError that names the field, what it got and what it wants. */
-  constructor(config: GraphConfig = {}) {
+  /** @throws ConfigError that names the field, what it must be and what it got. */
+  constructor(config: GraphConfig<D> = {}) {
     this.#settings = resolveConfig(config);
     this.#checkpoints = new Checkpoints(this.#settings, this.#topology);
     this.#runner = this.#newRunner();
+    this.#handles = this.#newHandles();
+  }
+
+  #newHandles(): Handles<D> {
+    const { bus, store } = this.#settings;
+    return new Handles<D>({
+      bus,
+      saves: store !== undefined,
+      checkpoints: this.#checkpoints,
+      runner: this.#runner,
+      signal: (runId, name, value) => this.signal(runId, name, value),
+    });
   }
 
   #newRunner(draining?: AbortSignal): Runner<D> {
@@ -76,28 +101,46 @@ export class StateGraph<D extends object, N extends string = never> {
    * node or a worker.
    *
    * @param longestWait - how many milliseconds a run may wait in this process; it pauses for longer waits.
+   * @param more - what else is different; without it, whoever runs the graph has claimed the run. `nest`
+   *   makes those who hear its events of those who listen to the graph.
    */
   static inside<D extends object, N extends string>(
     graph: StateGraph<D, N>,
     store: CheckpointStore,
     draining: AbortSignal,
     longestWait = Number.POSITIVE_INFINITY,
+    more: Partial<Pick<Settings, "claims" | "audit">> & { nest?(own: EventBus): EventBus } = {},
   ): StateGraph<D, N> {
     const inner = new StateGraph<D, N>();
-    const { interval } = graph.#settings;
+    const { interval, bus } = graph.#settings;
+    const { nest, ...settings } = more;
     inner.#settings = {
       ...graph.#settings,
       store,
       interval: Number.isFinite(interval) ? interval : 1,
       preserve: true,
       onSaveError: "fail",
+      claims: false,
+      bus: nest?.(bus) ?? bus,
       longestWait,
+      ...settings,
     };
     inner.#topology = graph.#topology;
     inner.#inputs = graph.#inputs;
     inner.#checkpoints = new Checkpoints(inner.#settings, inner.#topology);
     inner.#runner = inner.#newRunner(draining);
+    inner.#handles = inner.#newHandles();
     return inner;
+  }
+
+  /** @internal Lets a graph of tasks say itself where a State continues, whatever node it was saved after. */
+  static locateBy<D extends object, N extends string>(
+    graph: StateGraph<D, N>,
+    tasks: ReadonlyMap<string, readonly string[]>,
+    locate: (state: State<D>) => string | undefined,
+  ): void {
+    graph.#topology.tasks = tasks;
+    graph.#topology.locate = locate;
   }
 
   /** The graph's name. */
@@ -108,6 +151,11 @@ export class StateGraph<D extends object, N extends string = never> {
   /** The schema version of the data, as the config says. */
   get version(): number {
     return this.#settings.version;
+  }
+
+  /** The graph as data: nodes, edges, phases, and how it saves. */
+  get topology(): GraphTopology {
+    return this.#checkpoints.topology;
   }
 
   /** A hash of the nodes and edges. It is saved with each checkpoint, so that a resume sees a changed graph. */
@@ -121,24 +169,25 @@ export class StateGraph<D extends object, N extends string = never> {
    * @throws GraphError when the name is empty or taken, or the node is no function.
    * @throws ConfigError when an option is not what it must be.
    */
-  addNode<K extends string>(
+  addNode<K extends string, F extends NodeFunction<D>>(
     name: K,
-    node: NodeFunction<D>,
+    node: (NodeFunction<D> | F) & CheckedNode<D, F>,
     options: NodeOptions<D> = {},
   ): StateGraph<D, N | K> {
     checkNodeOptions(name, options);
-    this.#topology.addNode(name, typeof node === "function" ? withOptions(node, options) : node);
+    const run: NodeFunction<D> = typeof node === "function" ? withOptions<D>(node, options) : node;
+    this.#topology.addNode(name, run, options.phase);
     if (options.input !== undefined) this.#inputs.set(name, options.input);
     return this as unknown as StateGraph<D, N | K>;
   }
 
   /**
-   * Adds a way from one node to another. The edges of a node are tried in the order they were
+   * Adds a way from one node to another, or to {@link END}. The edges of a node are tried in the order they were
    * added; the first whose predicate says `true`, or that has none, is taken.
    *
    * @throws GraphError when there is no such node.
    */
-  addEdge(from: N, to: N, predicate?: Predicate<D>, name?: string): this {
+  addEdge(from: N, to: N | End, predicate?: Predicate<D>, name?: string): this {
     this.#topology.addEdge(from, to, predicate, name);
     return this;
   }
@@ -197,12 +246,12 @@ export class StateGraph<D extends object, N extends string = never> {
     checkState(state);
     checkOptions("options", options, executeOptions);
     this.#topology.validate();
-    return this.#runner.start(state, options);
+    return this.#runner.for(options.audit).start(state, options);
   }
 
   /**
-   * Goes on with a run after its newest checkpoint, or after an older one. A run that is at an exit
-   * point is returned as it is. A paused run takes its `input` first.
+   * Continues a run after its newest checkpoint, or after an older one; a checkpoint's id alone is
+   * enough. A run that has ended is returned as it is. A paused run takes its `input` first.
    *
    * @throws CheckpointNotFoundError when the store has no such run or checkpoint.
    * @throws MigrationError when the checkpoint's version can't be brought to this graph's.
@@ -211,10 +260,14 @@ export class StateGraph<D extends object, N extends string = never> {
    * @throws ConfigError when an option, or the input, is not what it must be.
    * @throws ExecutionError, CheckpointConflictError as `execute` does.
    */
-  async resume(runId: string, options: ResumeOptions = {}): Promise<State<D>> {
+  async resume(
+    run: string | { readonly checkpointId: string },
+    options: ResumeOptions = {},
+  ): Promise<State<D>> {
+    if (typeof run === "object") checkOptions("run", run, { checkpointId: text });
     checkOptions("options", options, resumeOptions);
     this.#topology.validate();
-    return this.#runner.resume(runId, options);
+    return this.#runner.for(options.audit).resume(run, options);
   }
 
   /**
@@ -228,13 +281,74 @@ export class StateGraph<D extends object, N extends string = never> {
     checkState(state);
     checkOptions("options", options, executeOptions);
     this.#topology.validate();
-    return this.#runner.resumeOrStart(state, options);
+    return this.#runner.for(options.audit).resumeOrStart(state, options);
+  }
+
+  /**
+   * Starts a State's run, or resumes the run of an id, in the background of this process. What the handle's
+   * `result` gives is what `execute` or `resume` would have returned.
+   *
+   * @throws GraphError if the graph is incomplete, or it is given no State.
+   * @throws ConfigError if an option is invalid.
+   *
+   * @example
+   * ```ts
+   * import { State, StateGraph } from "waymark";
+   *
+   * const graph = new StateGraph<{ n: number }>()
+   *   .addNode("one", () => ({ n: 1 }))
+   *   .setEntryPoint("one")
+   *   .setExitPoint("one");
+   * const run = graph.start(State.create({ n: 0 }, { runId: "monday" }));
+   * console.log(graph.attach("monday") === run, (await run.result()).data.n); // true 1
+   * ```
+   */
+  start(run: State<D> | string, options: ResumeOptions = {}): RunHandle<D> {
+    const isNew = run instanceof State;
+    if (!isNew && typeof run !== "string") checkState(run);
+    checkOptions("options", options, isNew ? executeOptions : resumeOptions);
+    this.#topology.validate();
+    const runId = isNew ? run.runId : checkRunId(run);
+    const runner = this.#runner.for(options.audit);
+    return isNew
+      ? this.#handles.start(runId, "checkpoint.save", () => runner.start(run, options))
+      : this.#handles.start(runId, "graph.start", () => runner.resume(runId, options));
+  }
+
+  /**
+   * The handle of a run: the same one for a run of this process; for any other one that follows what
+   * is saved of it in the store.
+   *
+   * @throws ConfigError if the run id is invalid.
+   * @throws CheckpointNotFoundError, CheckpointCorruptionError, GraphError, MigrationError, SchemaError
+   *   from the handle's methods, as `resume` does.
+   */
+  attach(runId: string): RunHandle<D> {
+    return this.#handles.attach(checkRunId(runId));
+  }
+
+  /**
+   * Answers a pause of a run by its name. An answer that comes before its pause is asked is kept for it, up
+   * to 100 for a run; that of a pause which is open is kept until the run is resumed. It is saved when the
+   * promise resolves.
+   *
+   * @throws CheckpointNotFoundError if the store has no such run.
+   * @throws CheckpointConflictError if another process works on the run.
+   * @throws PauseTimeoutError if the time of the pause is up.
+   * @throws SerializationError if a checkpoint can't hold the value.
+   * @throws ConfigError if an argument is invalid, the run has completed, or it keeps too many answers.
+   */
+  async signal(runId: string, name: string, value: unknown): Promise<void> {
+    checkRunId(runId);
+    pauseName("name", name);
+    await this.#runner.signal(runId, toSignal(name, value));
   }
 
   /**
    * Starts a State's run, or goes on with the run of an id, and hands out its events one by one. The
    * run waits for a reader who is slow, and a reader who leaves cancels it; it can be resumed. What
-   * the stream returns at its end is the State that `execute` or `resume` would have returned.
+   * the stream returns at its end is the State that `execute` or `resume` would have returned. With
+   * `values: true` the keys that a node changed come after its `node.complete`.
    *
    * @throws GraphError, ConfigError at once; while it is read, what `execute` or `resume` would.
    * @example
@@ -252,16 +366,33 @@ export class StateGraph<D extends object, N extends string = never> {
    */
   stream(
     run: State<D> | string,
-    options: ResumeOptions = {},
-  ): AsyncGenerator<AnyEvent, State<D>, undefined> {
+    options: StreamOptions & { readonly values: true },
+  ): AsyncGenerator<AnyEvent | ValuesEvent<D>, State<D>, undefined>;
+  /** The same without the values. */
+  stream(
+    run: State<D> | string,
+    options?: StreamOptions & { readonly values?: false | undefined },
+  ): AsyncGenerator<AnyEvent, State<D>, undefined>;
+  stream(
+    run: State<D> | string,
+    options: StreamOptions = {},
+  ): AsyncGenerator<AnyEvent | ValuesEvent<D>, State<D>, undefined> {
     const isNew = run instanceof State;
-    checkOptions("options", options, isNew ? executeOptions : resumeOptions);
+    const checks = isNew ? executeOptions : resumeOptions;
+    checkOptions("options", options, { ...checks, values: flag });
     this.#topology.validate();
     const runId = isNew ? run.runId : checkRunId(run);
-    return streamEvents(this.#settings.bus, runId, options.signal, (signal, gate) =>
-      isNew
-        ? this.#runner.start(run, { signal, gate })
-        : this.#runner.resume(runId, { ...options, signal, gate }),
+    const { values, ...rest } = options;
+    const runner = this.#runner.for(options.audit);
+    return streamEvents<State<D>, ValuesEvent<D>>(
+      this.#settings.bus,
+      runId,
+      options.signal,
+      (signal, gate, add) => {
+        const onValues = values ? valuesListener<D>(add) : undefined;
+        const given = { ...rest, signal, gate, onValues };
+        return isNew ? runner.start(run, given) : runner.resume(runId, given);
+      },
     );
   }
 
@@ -269,6 +400,8 @@ export class StateGraph<D extends object, N extends string = never> {
    * Stops the graph's runs in this process so that they can be resumed: the nodes that are running
    * finish and are saved, no other starts. Each run ends with an ExecutionError of the code
    * `ABORTED`. Resolves when all have stopped.
+   *
+   * @throws ConfigError if a node of one of these runs awaits it, which would wait for itself.
    */
   drain(): Promise<void> {
     return this.#runner.drain();
@@ -299,8 +432,8 @@ export class StateGraph<D extends object, N extends string = never> {
    *
    * @param at - a step, a checkpointId, or an object with one of them.
    * @throws CheckpointNotFoundError when there is no such checkpoint.
-   * @throws GraphError, MigrationError, CheckpointCorruptionError as `resume` does.
-   * @throws ConfigError when an argument is not what it must be.
+   * @throws GraphError, MigrationError, SchemaError, CheckpointCorruptionError as `resume` does.
+   * @throws ConfigError if an argument is invalid.
    */
   async fork(
     runId: string,
@@ -316,8 +449,8 @@ export class StateGraph<D extends object, N extends string = never> {
    *
    * @param at - a step, a checkpointId, or an object with one of them.
    * @throws CheckpointNotFoundError when there is no such checkpoint.
-   * @throws GraphError, MigrationError, CheckpointCorruptionError as `resume` does.
-   * @throws ConfigError when an argument is not what it must be.
+   * @throws GraphError, MigrationError, SchemaError, CheckpointCorruptionError as `resume` does.
+   * @throws ConfigError if an argument is invalid.
    */
   async rollback(runId: string, at: number | string | CheckpointAt): Promise<State<D>> {
     return this.#checkpoints.rollback(runId, wantAt(at));
@@ -333,33 +466,34 @@ export class StateGraph<D extends object, N extends string = never> {
     checkOptions("options", options, {
       state: check("a State", (value) => value instanceof State),
     });
-    const { nodes, entry } = this.#topology;
     const { state } = options;
-    return toMermaid(nodes, entry, state && { visits: state.visits, next: this.#nextName(state) });
+    const progress = state && { visits: state.visits, next: this.nextNode(state) };
+    return toMermaid(this.topology, progress);
   }
 
-  #nextName(state: State<D>): string | undefined {
-    if (state.unfinished !== undefined) return state.unfinished.node;
-    const node = this.#checkpoints.nodeAfter(state);
-    if (node === undefined) return this.#topology.entry?.name;
-    if (node.exit) return undefined;
-    try {
-      return nextNode(state, node, this.name).name;
-    } catch (error) {
-      if (error instanceof Failure) return undefined;
-      throw error;
-    }
+  /**
+   * Where a resume of this State would continue; `undefined` at an exit point, where the run ended, or
+   * where no edge matches.
+   *
+   * @throws GraphError if the State is at a node that this graph does not have.
+   */
+  nextNode(state: State<D>): string | undefined {
+    checkState(state);
+    return state.status === "completed" ? undefined : this.#checkpoints.nextNode(state);
   }
 }
 
 function checkState(state: unknown): void {
   if (state instanceof State) return;
-  const problem = `wants a State, got ${show(state)}: make one with State.create(data)`;
+  const problem = `the run must start from a State; got ${show(state)}: make one with State.create(data)`;
   throw new GraphError("GRAPH_STATE", problem);
 }
 
+const pauseName = check("a string", (value) => typeof value === "string");
+
 const executeOptions: Readonly<Record<string, Check>> = {
   signal: check("an AbortSignal", (value) => value instanceof AbortSignal),
+  audit: (name, value) => checkOptions(name, value, { actor: text, purpose: text }),
 };
 // `checkAt` looks at these two.
 const resumeOptions = {
@@ -377,6 +511,6 @@ function wantAt(at: number | string | CheckpointAt): CheckpointAt {
   if (typeof at === "number") return { step: at };
   if (typeof at === "string") return { checkpointId: at };
   if (at?.step !== undefined || at?.checkpointId !== undefined) return toAt(at);
-  const problem = `wants a step, a checkpointId, or an object with one of them, got ${show(at)}`;
+  const problem = `must be a step, a checkpointId, or an object with one of them; got ${show(at)}`;
   throw new ConfigError("at", problem);
 }

@@ -1,3 +1,4 @@
+import { defer } from "../concurrency.js";
 import type { AnyEvent, EventBus } from "../events.js";
 
 /** How many events may wait for their reader before the run waits too. */
@@ -11,19 +12,23 @@ export interface Gate {
   open(): void;
 }
 
-/** Starts a run whose events are read. */
-export type StartRun<T> = (signal: AbortSignal, gate: Gate) => Promise<T>;
+/** Starts a run whose events are read; `add` puts something between them. */
+export type StartRun<T, E> = (
+  signal: AbortSignal,
+  gate: Gate,
+  add: (item: E) => void,
+) => Promise<T>;
 
 /**
  * The events of one run, as it is read. The run is started when the first is asked for. A reader who
  * leaves cancels it at once, also while the next event is still to come, and waits until it has stopped.
  */
-export function streamEvents<T>(
+export function streamEvents<T, E = never>(
   bus: EventBus,
   runId: string,
   signal: AbortSignal | undefined,
-  start: StartRun<T>,
-): AsyncGenerator<AnyEvent, T, undefined> {
+  start: StartRun<T, E>,
+): AsyncGenerator<AnyEvent | E, T, undefined> {
   const controller = new AbortController();
   const events = read(bus, runId, signal, controller, start);
   const leave = events.return.bind(events);
@@ -35,22 +40,22 @@ export function streamEvents<T>(
   return events;
 }
 
-async function* read<T>(
+async function* read<T, E>(
   bus: EventBus,
   runId: string,
   signal: AbortSignal | undefined,
   controller: AbortController,
-  start: StartRun<T>,
-): AsyncGenerator<AnyEvent, T, undefined> {
+  start: StartRun<T, E>,
+): AsyncGenerator<AnyEvent | E, T, undefined> {
   const abort = (): void => controller.abort(signal?.reason);
   if (signal?.aborted) abort();
   signal?.addEventListener("abort", abort);
-  const queue = new Queue();
+  const queue = new Queue<AnyEvent | E>();
   const listener = (event: AnyEvent): void => {
-    if (event.runId === runId) queue.add(event);
+    if (event.runId === runId || event.rootRunId === runId) queue.add(event);
   };
   bus.on("*", listener);
-  const running = start(controller.signal, queue);
+  const running = start(controller.signal, queue, (item) => queue.add(item));
   const end = (): void => queue.end();
   running.then(end, end);
   try {
@@ -73,8 +78,8 @@ function readerLeft(): DOMException {
 }
 
 /** The events that wait for their reader. */
-class Queue implements Gate {
-  readonly #events: AnyEvent[] = [];
+class Queue<E> implements Gate {
+  readonly #events: E[] = [];
   #reader = defer();
   #room = defer();
   #isOpen = false;
@@ -85,7 +90,7 @@ class Queue implements Gate {
     return this.#ended;
   }
 
-  add(event: AnyEvent): void {
+  add(event: E): void {
     this.#events.push(event);
     this.#reader.resolve();
   }
@@ -95,7 +100,7 @@ class Queue implements Gate {
     this.#reader.resolve();
   }
 
-  take(): AnyEvent | undefined {
+  take(): E | undefined {
     return this.#events.shift();
   }
 
@@ -115,12 +120,4 @@ class Queue implements Gate {
     this.#isOpen = true;
     this.#room.resolve();
   }
-}
-
-function defer(): { readonly promise: Promise<void>; readonly resolve: () => void } {
-  let resolve = (): void => {};
-  const promise = new Promise<void>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
 }

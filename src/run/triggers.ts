@@ -1,11 +1,11 @@
 import type { Checkpoint } from "../checkpoint/store.js";
-import { ConfigError, show } from "../errors.js";
+import { ConfigError, messageOf, show } from "../errors.js";
 import { callable, check, text } from "../options.js";
 import type { Ledger } from "../state/ledger.js";
 import type { State } from "../state/state.js";
-import { Failure, messageOf } from "./failure.js";
+import { Failure } from "./failure.js";
 
-/** A State as triggers see it, whatever its data. */
+/** A State as triggers see it, whatever its data. @inline */
 export interface TriggerState extends Checkpoint {
   /** The data. */
   readonly data: object;
@@ -13,7 +13,7 @@ export interface TriggerState extends Checkpoint {
   readonly ledger: Ledger;
 }
 
-/** What a trigger can look at. */
+/** What a trigger can look at. @inline */
 export interface TriggerInput {
   /** The State before the node. */
   readonly before: TriggerState;

@@ -1,22 +1,31 @@
-import { isoNow } from "../clock.js";
-import { ConfigError } from "../errors.js";
+import { isoNow, now } from "../clock.js";
+import { ConfigError, type SchemaError } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import type { LedgerWriter } from "../graph/node.js";
-import type { Ledger } from "../state/ledger.js";
-import { noPauses, type PauseRequest, type VisitCounts } from "../state/record.js";
-import { State } from "../state/state.js";
+import { progressOf, withProgress } from "../state/derive.js";
+import { Ledger, type Usage } from "../state/ledger.js";
+import { noPauses, type PauseRequest, type Signal } from "../state/record.js";
+import type { State } from "../state/state.js";
+import {
+  type Begun,
+  type ItemLog,
+  type ItemOutcome,
+  type NodeCounts,
+  noItems,
+} from "../state/steps.js";
 import type { Settings } from "./config.js";
 import { DRAINS } from "./failure.js";
 import type { Saver } from "./saver.js";
-import { ended, Work } from "./work.js";
+import { type Carried, ended, Work } from "./work.js";
 
 /** The node that is running, as its contexts see it. A run has one, and turns it to each node. */
 export class Visit<D extends object> {
   readonly runId: string;
   readonly #settings: Settings;
   readonly #saver: Saver<D> | undefined;
-  readonly #visits: () => VisitCounts;
+  readonly #records: boolean;
+  readonly #counts: () => NodeCounts;
   readonly #lost: (error: unknown) => void;
   #state: State<D>;
   #node = "";
@@ -24,27 +33,127 @@ export class Visit<D extends object> {
   #open = false;
   #work: Work<D> | undefined;
   #ledger: Ledger;
+  #signals: readonly Signal[];
+  /** Is called when the next node begins. */
+  #onBegin: (() => void) | undefined;
+  readonly #carried: Carried = {
+    now: () => ({
+      ledger: this.#ledger,
+      signals: this.#signals,
+      begun: this.#records ? this.#begun(0) : undefined,
+    }),
+    addItem: (name, durationMs, outcome) => this.addItem(name, durationMs, outcome),
+    take: (name) => this.#take(name),
+  };
+  #tasks: readonly string[];
+  /** What earlier processes did of this visit. */
+  #before: Begun | undefined;
+  #startedAt = "";
+  #started = 0;
+  #items = noItems;
+  #ledgerBefore: Ledger;
   #drain: AbortController | undefined;
   #drained = false;
 
   /**
-   * @param visits - how often each node has completed, as of now.
-   * @param lost - is told when another writer has taken the run.
+   * @param records - whether steps are recorded.
+   * @param counts - what is counted of each node, as of now.
+   * @param lost - is called when another writer has taken the run.
    */
   constructor(
     settings: Settings,
     saver: Saver<D> | undefined,
     state: State<D>,
-    visits: () => VisitCounts,
+    records: boolean,
+    counts: () => NodeCounts,
     lost: (error: unknown) => void,
   ) {
     this.runId = state.runId;
     this.#settings = settings;
     this.#saver = saver;
-    this.#visits = visits;
+    this.#records = records;
+    this.#counts = counts;
     this.#lost = lost;
     this.#state = state;
     this.#ledger = state.ledger;
+    this.#ledgerBefore = state.ledger;
+    this.#tasks = progressOf(state).tasks;
+    this.#signals = progressOf(state).signals;
+  }
+
+  /** The State that the running node was given, or is about to be. */
+  get state(): State<D> {
+    return this.#state;
+  }
+
+  /** The answers that no pause has taken yet. */
+  get signals(): readonly Signal[] {
+    return this.#signals;
+  }
+
+  /** Keeps an answer for a pause to come. Nothing is saved yet. */
+  addSignal(signal: Signal): void {
+    this.#signals = Object.freeze([...this.#signals, signal]);
+  }
+
+  /** Whether an answer has not been taken. */
+  hasSignal(signal: Signal): boolean {
+    return this.#signals.includes(signal);
+  }
+
+  #take(name: string): Signal | undefined {
+    const taken = this.#signals.find((signal) => signal.name === name);
+    if (taken === undefined) return undefined;
+    this.#signals = Object.freeze(this.#signals.filter((signal) => signal !== taken));
+    return taken;
+  }
+
+  /** Saves the signals in the middle of the running node; `undefined` if no node is running. */
+  saveSignals(): Promise<void> | undefined {
+    return this.#open ? this.work(this.#state.step).flush() : undefined;
+  }
+
+  /** Resolves when the next node begins, or the run ends. */
+  next(): Promise<void> {
+    const before = this.#onBegin;
+    return new Promise((resolve) => {
+      this.#onBegin = () => {
+        before?.();
+        resolve();
+      };
+    });
+  }
+
+  /** No other node begins. */
+  close(): void {
+    this.#announce();
+  }
+
+  #announce(): void {
+    const onBegin = this.#onBegin;
+    this.#onBegin = undefined;
+    onBegin?.();
+  }
+
+  /** What the run is made of. */
+  get settings(): Settings {
+    return this.#settings;
+  }
+
+  /** The tasks of a dag that have completed, with those of the running node. */
+  get tasks(): readonly string[] {
+    return this.#tasks;
+  }
+
+  /** Notes tasks that the running node has completed; they count once the node has. */
+  completeTasks(step: number, tasks: Iterable<string>): void {
+    this.#check(step);
+    this.#tasks = Object.freeze([...new Set([...this.#tasks, ...tasks])]);
+  }
+
+  /** The sequence at which the run was last set back; 0 if it never was. */
+  get rollback(): number {
+    return progressOf(this.#state).rollback;
   }
 
   /** How many milliseconds a run may wait in this process; it pauses for longer waits. */
@@ -54,7 +163,7 @@ export class Visit<D extends object> {
 
   /** What the running node remembered before the run was resumed. */
   recalled(key: string): unknown {
-    const { unfinished } = this.#state;
+    const { unfinished } = progressOf(this.#state);
     return unfinished?.node === this.#node ? unfinished.results.byKey().get(key) : undefined;
   }
 
@@ -75,12 +184,56 @@ export class Visit<D extends object> {
     this.#drain?.abort(DRAINS);
   }
 
-  begin(node: string, state: State<D>): void {
+  /** @param startedAt - the time, as text and as milliseconds. */
+  begin(node: string, state: State<D>, startedAt: string, started: number): void {
+    const { begun, tasks } = progressOf(state);
     this.#state = state;
     this.#node = node;
+    this.#before = begun?.node === node ? begun : undefined;
+    this.#startedAt = startedAt;
+    this.#started = started;
+    this.#items = this.#before?.items ?? noItems;
+    this.#ledgerBefore = this.#ledger;
     this.#attempt = 1;
     this.#open = true;
     this.#work = undefined;
+    this.#tasks = tasks;
+    if (this.#onBegin !== undefined) this.#announce();
+  }
+
+  /** What earlier processes did of this visit; `undefined` if it is the first. */
+  get before(): Begun | undefined {
+    return this.#before;
+  }
+
+  /** The parts of the node that have ended. */
+  get items(): ItemLog {
+    return this.#items;
+  }
+
+  /** Notes a part of the node that has ended. */
+  addItem(name: string, durationMs: number, outcome: ItemOutcome): void {
+    if (!this.#records || !this.#open) return;
+    const startedAt = new Date(now() - durationMs).toISOString();
+    const record = { name: name.slice(0, MAX_NAME), startedAt, durationMs, outcome };
+    this.#items = this.#items.with(Object.freeze(record));
+  }
+
+  /** The record of the step so far, for a resume to add to. */
+  #begun(failed: number): Begun {
+    const { startedAt = this.#startedAt, attempts = 0, restarts = 0 } = this.#before ?? {};
+    const usage = usageOver(this.#before?.usage, this.#ledger.usageSince(this.#ledgerBefore));
+    const durationMs = (this.#before?.durationMs ?? 0) + now() - this.#started;
+    return Object.freeze({
+      ...{ node: this.#node, startedAt, durationMs, restarts, usage, items: this.#items },
+      attempts: attempts + failed,
+    });
+  }
+
+  /** What the visit used over all processes. */
+  get usage(): Usage | undefined {
+    if (this.#ledger === this.#ledgerBefore && this.#before === undefined) return undefined;
+    return usageOver(this.#before?.usage, this.#ledger.usageSince(this.#ledgerBefore));
   }
 
   /** The node has returned: the State that its result goes on from. Nobody can write through its contexts any more. */
@@ -89,10 +242,15 @@ export class Visit<D extends object> {
     return this.#work === undefined ? state : this.#work.end();
   }
 
-  /** The node has failed: what it leaves to a resume. Nobody can write through its contexts any more. */
+  /** The node has not completed: what it leaves to a resume. Nobody can write through its contexts any more. */
   async fail(): Promise<State<D>> {
     this.#open = false;
     return this.#work?.left(true) ?? this.#left();
+  }
+
+  /** The same State, with the attempts of this visit counted: it failed for good. */
+  failed(state: State<D>): State<D> {
+    return this.#records ? withProgress(state, { begun: this.#begun(this.#attempt) }) : state;
   }
 
   /** An attempt has failed: what it leaves to the next one. */
@@ -101,7 +259,7 @@ export class Visit<D extends object> {
   }
 
   #left(): State<D> {
-    return State.progressed(this.#state, { ledger: this.#ledger });
+    return withProgress(this.#state, this.#carried.now());
   }
 
   /**
@@ -112,9 +270,19 @@ export class Visit<D extends object> {
     this.#attempt = attempt;
   }
 
+  /** How many attempts the node has had in this visit. */
+  get attempts(): number {
+    return this.#attempt;
+  }
+
   /** What ended the visit's saves, if anything did. */
   get failure(): unknown {
     return this.#work?.failure;
+  }
+
+  /** Why an answer was refused in this visit. */
+  get refusal(): SchemaError | undefined {
+    return this.#work?.refusal;
   }
 
   /** The pauses that the node asked for and that nobody has answered. */
@@ -139,10 +307,9 @@ export class Visit<D extends object> {
   }
 
   #newWork(): Work<D> {
-    const ledger = (): Ledger => this.#ledger;
     // What is saved in the middle of a node is more than the State of the last interval.
-    const state = State.progressed(this.#state, { visits: this.#visits() });
-    return new Work<D>(this.#node, state, this.#saver, ledger, this.#lost);
+    const state = withProgress(this.#state, { counts: this.#counts(), nextNode: this.#node });
+    return new Work<D>(this.#node, state, this.#saver, this.#carried, this.#lost);
   }
 
   ledgerWriter(step: number): LedgerWriter {
@@ -154,17 +321,14 @@ export class Visit<D extends object> {
       this.#ledger = next;
     };
     return {
-      usage: (usage) => write(this.#ledger.addUsage(node, usage)),
+      usage: (usage) => {
+        write(this.#ledger.addUsage(node, usage));
+        if (this.#settings.bus.listens("usage")) this.emit("usage", { ...usage, ...origin });
+      },
       decision: (decision) => {
         write(this.#ledger.addDecision({ ...decision, ...origin, timestamp: isoNow() }));
-        const { description, rationale, confidence, alternatives } = decision;
-        this.emit("decision", {
-          ...origin,
-          description,
-          ...(rationale !== undefined && { rationale }),
-          ...(confidence !== undefined && { confidence }),
-          ...(alternatives !== undefined && { alternatives }),
-        });
+        if (this.#settings.bus.listens("decision"))
+          this.emit("decision", { ...defined(decision), ...origin });
       },
       agent: (id, agent) =>
         write(this.#ledger.setAgent(id, { ...agent, ...origin, timestamp: isoNow() })),
@@ -183,4 +347,18 @@ export class Visit<D extends object> {
   #check(step: number): void {
     if (!this.#open || step !== this.#state.step) throw ended(step);
   }
+}
+
+/** How long the name of a part may be. */
+const MAX_NAME = 200;
+
+/** What was used before and since. */
+function usageOver(before: Usage | undefined, since: Usage | undefined): Usage | undefined {
+  if (before === undefined || since === undefined) return before ?? since;
+  return Ledger.empty.addUsage("all", before).addUsage("all", since).usageSince(Ledger.empty);
+}
+
+/** An object without the fields that are undefined. */
+function defined<T extends object>(value: T): T {
+  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as T;
 }

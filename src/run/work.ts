@@ -1,16 +1,36 @@
-import { CheckpointConflictError, ConfigError, show } from "../errors.js";
+import { CallScope } from "../call-scope.js";
+import { now } from "../clock.js";
+import {
+  CheckpointConflictError,
+  ConfigError,
+  PauseTimeoutError,
+  SchemaError,
+  show,
+} from "../errors.js";
+import { advance, isOpaque, progressOf, withProgress } from "../state/derive.js";
 import { encode } from "../state/encode.js";
-import type { Ledger } from "../state/ledger.js";
-import { own } from "../state/own.js";
-import { type PauseRequest, Results } from "../state/record.js";
+import { freezeCopy } from "../state/freeze-copy.js";
+import { OPAQUE, traitsOf } from "../state/json-traits.js";
+import { type PauseRequest, type Progress, Results } from "../state/record.js";
+import { type StandardSchema, validated } from "../state/schema.js";
 import { State } from "../state/state.js";
-import { OPAQUE, traitsOf } from "../state/traits.js";
+import type { ItemOutcome } from "../state/steps.js";
 import { outsideRun } from "./failure.js";
-import { answerKey, PauseSignal } from "./pauses.js";
+import { answerKey, isOwnKey, PauseSignal } from "./pauses.js";
 import type { Saver } from "./saver.js";
 
 /** Entries that were replaced are dropped when there are so many of them. */
 const MOST_REPLACED = 100;
+
+/** What a node's saves carry that others write too. */
+export interface Carried {
+  /** The run's ledger, its signals and the record of the step, as of now. */
+  now(): Pick<Progress, "ledger" | "signals" | "begun">;
+  /** Notes a part of the node that has ended. */
+  addItem(name: string, durationMs: number, outcome: ItemOutcome): void;
+  /** Takes the oldest signal of a name; `undefined` if there is none. */
+  take(name: string): { readonly value: unknown } | undefined;
+}
 
 /**
  * What one visit of a node does before it completes: results it must not lose, milestones, pauses.
@@ -19,11 +39,14 @@ const MOST_REPLACED = 100;
 export class Work<D extends object> {
   readonly #node: string;
   readonly #saver: Saver<D> | undefined;
-  readonly #ledger: () => Ledger;
+  readonly #carried: Carried;
   readonly #lost: (error: unknown) => void;
   readonly #known: Map<string, unknown>;
   /** What is being done once, by attempt and key, for those who ask for the same at the same time. */
-  readonly #running = new Map<string, Promise<unknown>>();
+  readonly #running = new Map<
+    string,
+    { readonly scope: CallScope; readonly result: Promise<unknown> }
+  >();
   /** The saves of results that are not in the store yet. */
   readonly #unsaved = new Map<string, Promise<void>>();
   readonly #asked = new Map<string, PauseRequest>();
@@ -36,19 +59,21 @@ export class Work<D extends object> {
   #saving: Promise<void> = Promise.resolve();
   #waiting: Promise<void> | undefined;
   #failure: unknown;
+  #refusal: SchemaError | undefined;
   #ended = false;
 
   constructor(
     node: string,
     state: State<D>,
     saver: Saver<D> | undefined,
-    ledger: () => Ledger,
+    carried: Carried,
     lost: (error: unknown) => void,
   ) {
-    const before = state.unfinished?.node === node ? state.unfinished : undefined;
+    const { unfinished } = progressOf(state);
+    const before = unfinished?.node === node ? unfinished : undefined;
     this.#node = node;
     this.#saver = saver;
-    this.#ledger = ledger;
+    this.#carried = carried;
     this.#lost = lost;
     this.#results = before?.results ?? Results.of([]);
     this.#known = this.#results.byKey();
@@ -57,9 +82,14 @@ export class Work<D extends object> {
     this.#state = state;
   }
 
-  /** The error of a save. The run must not go on after it, whatever the node makes of it. */
+  /** The error of a save. The run must not continue after it, whatever the node makes of it. */
   get failure(): unknown {
     return this.#failure;
+  }
+
+  /** Why an answer was refused. */
+  get refusal(): SchemaError | undefined {
+    return this.#refusal;
   }
 
   /** The pauses that the node asked for and that nobody has answered. */
@@ -72,19 +102,26 @@ export class Work<D extends object> {
   }
 
   /** What an action gave, now or before; it is saved when the promise resolves. */
-  once<T>(key: string, attempt: number, action: () => T | Promise<T>): Promise<unknown> {
+  once<T>(key: string, attempt: string, action: () => T | Promise<T>): Promise<unknown> {
     // Not shared between attempts: the one that was given up may be waiting for ever.
     const id = `${attempt} ${key}`;
     const running = this.#running.get(id);
-    if (running !== undefined) return running;
-    const result = this.#doOnce(key, action).finally(() => this.#running.delete(id));
-    this.#running.set(id, result);
+    if (running?.scope.isInside) throw onceInItself(key);
+    if (running !== undefined) return running.result;
+    const scope = new CallScope();
+    let done: (result: Promise<unknown>) => void = () => {};
+    const result = new Promise<unknown>((resolve) => {
+      done = resolve;
+    });
+    // Before the action is called, which may ask for itself at once.
+    this.#running.set(id, { scope, result });
+    done(this.#doOnce(key, () => scope.run(action)).finally(() => this.#running.delete(id)));
     return result;
   }
 
   async #doOnce<T>(key: string, action: () => T | Promise<T>): Promise<unknown> {
     if (!this.#known.has(key)) {
-      const value = await action();
+      const value = await this.#timed(key, action);
       // An attempt that was given up may have come to its end meanwhile: the first result counts.
       if (!this.#known.has(key)) await this.remember(key, value);
     }
@@ -92,10 +129,36 @@ export class Work<D extends object> {
     return this.#known.get(key);
   }
 
+  /** Does an action and notes how it went. */
+  async #timed<T>(key: string, action: () => T | Promise<T>): Promise<T> {
+    if (isOwnKey(key)) return action();
+    const started = now();
+    try {
+      const value = await action();
+      this.#carried.addItem(key, now() - started, "completed");
+      return value;
+    } catch (error) {
+      if (!(error instanceof PauseSignal)) this.#carried.addItem(key, now() - started, "failed");
+      throw error;
+    }
+  }
+
   /** Keeps a value; it is saved when the promise resolves. */
   async remember(key: string, value: unknown): Promise<void> {
+    this.keep(key, value);
+    const saved = this.#save();
+    this.#unsaved.set(key, saved);
+    try {
+      await saved;
+    } finally {
+      if (this.#unsaved.get(key) === saved) this.#unsaved.delete(key);
+    }
+  }
+
+  /** Keeps a value; the next save, whatever it is for, has it. */
+  keep(key: string, value: unknown): void {
     this.#checkOpen();
-    const kept: unknown = own(value);
+    const kept: unknown = freezeCopy(value);
     if (traitsOf(kept) & OPAQUE) {
       // Refused here, by its own name, and not by the save that happens to come next.
       if (this.#saver !== undefined) encode(kept, key);
@@ -107,13 +170,6 @@ export class Work<D extends object> {
       this.#results.length > this.#known.size + MOST_REPLACED
         ? Results.of(this.#known)
         : this.#results.with(key, kept);
-    const saved = this.#save();
-    this.#unsaved.set(key, saved);
-    try {
-      await saved;
-    } finally {
-      if (this.#unsaved.get(key) === saved) this.#unsaved.delete(key);
-    }
   }
 
   forget(key: string): void {
@@ -125,23 +181,60 @@ export class Work<D extends object> {
   async milestone(state: State<D>, reason: string): Promise<State<D>> {
     this.#checkOpen();
     if (!(state instanceof State))
-      throw new ConfigError("state", `wants a State, got ${show(state)}`);
+      throw new ConfigError("state", `must be a State; got ${show(state)}`);
     if (state.runId !== this.#state.runId) {
       const problem = `is the State of run ${show(state.runId)}: build on the State that the node is given`;
       throw new ConfigError("state", problem);
     }
     // As with results: the node is told, and can still do something about it.
-    if (this.#saver !== undefined && State.isOpaque(state)) state.toJSON();
-    this.#state = State.advance(this.#state, state, State.fields(this.#state).progress);
+    if (this.#saver !== undefined && isOpaque(state)) state.toJSON();
+    this.#state = advance(this.#state, state, progressOf(this.#state));
     this.#reasons.push(reason);
     await this.#save();
     return this.#snapshot();
   }
 
-  /** The answer to a pause. Without one the run pauses, whatever the node makes of what is thrown here. */
-  answer(request: PauseRequest): unknown {
-    const key = answerKey(request.name);
-    return this.#known.has(key) ? this.#known.get(key) : this.ask(request);
+  /**
+   * The answer to a pause, as its schema gives it. Without one the run pauses, whatever the node makes
+   * of what is thrown here.
+   *
+   * @throws PauseTimeoutError if its time is up.
+   */
+  async answer(request: PauseRequest, schema: StandardSchema | undefined): Promise<unknown> {
+    const { name, deadline } = request;
+    const key = answerKey(name);
+    let refused = {};
+    for (;;) {
+      if (!this.#known.has(key)) {
+        const signal = this.#carried.take(name);
+        if (signal !== undefined) await this.remember(key, signal.value);
+      }
+      if (!this.#known.has(key)) break;
+      const value = this.#known.get(key);
+      if (schema === undefined) return value;
+      try {
+        return await validated("input", value, schema);
+      } catch (error) {
+        if (!(error instanceof SchemaError)) throw error;
+        this.refuse(error);
+        this.forget(key);
+        refused = { refused: error.message };
+      }
+    }
+    if (deadline !== undefined && now() >= Date.parse(deadline)) {
+      throw new PauseTimeoutError(name, deadline);
+    }
+    return this.ask(Object.freeze({ ...request, ...refused }));
+  }
+
+  /** Notes that an answer did not fit. */
+  refuse(error: SchemaError): void {
+    this.#refusal ??= error;
+  }
+
+  /** Saves what is carried; it is in the store when the promise resolves. */
+  async flush(): Promise<void> {
+    await this.#save();
   }
 
   /** Pauses the run. */
@@ -178,7 +271,7 @@ export class Work<D extends object> {
   #snapshot(): State<D> {
     const [node, results, opaque] = [this.#node, this.#results, this.#opaque];
     const unfinished = Object.freeze({ node, results, count: this.#count, opaque });
-    return State.progressed(this.#state, { unfinished, ledger: this.#ledger() });
+    return withProgress(this.#state, { unfinished, ...this.#carried.now() });
   }
 
   /** Those who come while a save is under way share the next one. */
@@ -199,7 +292,7 @@ export class Work<D extends object> {
     const reason = this.#reasons.length > 0 ? this.#reasons.join(", ") : "once";
     this.#reasons = [];
     try {
-      const saved = await this.#saver.save(State.progressed(this.#snapshot(), { reason }));
+      const saved = await this.#saver.save(withProgress(this.#snapshot(), { reason }));
       // A milestone may have come meanwhile, so only the record is taken.
       this.#state = this.#state.savedAs(saved);
     } catch (error) {
@@ -207,6 +300,11 @@ export class Work<D extends object> {
       if (error instanceof CheckpointConflictError) this.#lost(error);
     }
   }
+}
+
+function onceInItself(key: string): ConfigError {
+  const problem = `${show(key)} is called inside once(${show(key)}) and would wait for itself: give each its own key`;
+  return new ConfigError("once", problem);
 }
 
 /** The error for a node that writes when it is over. */

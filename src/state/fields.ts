@@ -21,7 +21,7 @@ export function fieldsOf(value: unknown, path: string): Fields {
 }
 
 /** The fields of an object as `read` reads them, frozen; nothing where there is none. */
-export function optional<T>(
+export function readOptional<T>(
   value: unknown,
   path: string,
   read: (fields: Fields, path: string) => T,
@@ -32,7 +32,7 @@ export function optional<T>(
 const none: readonly never[] = Object.freeze([]);
 
 /** The same for each item of a list; an empty one where there is none. */
-export function list<T>(
+export function readList<T>(
   value: unknown,
   path: string,
   read: (fields: Fields, path: string) => T,
@@ -46,16 +46,20 @@ export function list<T>(
   return Object.freeze(items);
 }
 
-export function text(value: unknown, path: string): string {
+export function readText(value: unknown, path: string): string {
   return typeof value === "string" ? value : refuse(value, path, "a string");
 }
 
-export function oneOf<T extends string>(value: unknown, path: string, choices: readonly T[]): T {
+export function readOneOf<T extends string>(
+  value: unknown,
+  path: string,
+  choices: readonly T[],
+): T {
   const found = choices.find((choice) => choice === value);
   return found ?? refuse(value, path, `one of ${choices.join(", ")}`);
 }
 
-export function runId(value: unknown, path: string): string {
+export function readRunId(value: unknown, path: string): string {
   try {
     return checkRunId(value);
   } catch (cause) {
@@ -68,18 +72,18 @@ export function runId(value: unknown, path: string): string {
 const usualTime =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 
-export function time(value: unknown, path: string): string {
+export function readTime(value: unknown, path: string): string {
   return typeof value === "string" && (usualTime.test(value) || !Number.isNaN(Date.parse(value)))
     ? value
-    : refuse(value, path, "a time in ISO 8601");
+    : refuse(value, path, "an ISO 8601 time");
 }
 
-export function integer(value: unknown, path: string, min: number): number {
+export function readInteger(value: unknown, path: string, min: number): number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= min
     ? value
-    : refuse(value, path, `a whole number from ${min} up`);
+    : refuse(value, path, `an integer ≥ ${min}`);
 }
 
-export function refuse(value: unknown, path: string, wants: string): never {
-  throw new SerializationError(path, `wants ${wants}, got ${show(value)}`);
+export function refuse(value: unknown, path: string, wanted: string): never {
+  throw new SerializationError(path, `must be ${wanted}; got ${show(value)}`);
 }

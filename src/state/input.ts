@@ -1,7 +1,9 @@
-import type { Immutable } from "immer";
 import { ConfigError, show } from "../errors.js";
 import { EventBus, type EventSink, isObserver, type Observer, observe } from "../events.js";
 import { type Check, check, checkOptions } from "../options.js";
+import type { Immutable } from "./immutable.js";
+import { checkMetadata } from "./metadata.js";
+import type { Metadata } from "./record.js";
 import { checkRunId } from "./run-id.js";
 import { isPlainObject } from "./shape.js";
 
@@ -12,7 +14,9 @@ export type Patch<D extends object> = { readonly [K in keyof D]?: D[K] | Immutab
 export interface StateOptions {
   /** Names the run; a new uuid v7 by default. 1 to 200 characters, no control characters. */
   readonly runId?: string;
-  /** Is told the `state.*` events of this State and of all that come from it. */
+  /** What to list and filter the run by; at most 4 KB as JSON. */
+  readonly metadata?: Metadata;
+  /** Hears the `state.*` events of this State and of all that come from it. */
   readonly observer?: Observer;
 }
 
@@ -20,6 +24,7 @@ const optionChecks: Readonly<Record<keyof StateOptions, Check>> = {
   runId: (_name, value) => {
     checkRunId(value);
   },
+  metadata: checkMetadata,
   observer: check("a function or an object with onEvent", isObserver),
 };
 
@@ -39,6 +44,6 @@ export function sinkFor(observer: Observer | undefined): EventSink | undefined {
 /** Refuses what can't be a State's data, or a change of it. */
 export function checkData(data: unknown): asserts data is object {
   if (typeof data !== "object" || data === null || !isPlainObject(data)) {
-    throw new ConfigError("data", `wants a plain object, got ${show(data)}`);
+    throw new ConfigError("data", `must be a plain object; got ${show(data)}`);
   }
 }

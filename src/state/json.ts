@@ -4,32 +4,46 @@ import { encode } from "./encode.js";
 import {
   type Fields,
   fieldsOf,
-  integer,
-  list,
-  oneOf,
-  optional,
+  readInteger,
+  readList,
+  readOneOf,
+  readOptional,
+  readRunId,
+  readText,
+  readTime,
   refuse,
-  runId,
-  text,
-  time,
 } from "./fields.js";
+import { OPAQUE, PLAIN } from "./json-traits.js";
 import { Ledger, type LedgerJSON } from "./ledger.js";
+import { keptMetadata, METADATA_VALUE, wrongMetadata } from "./metadata.js";
 import {
   type GraphIdentity,
+  type Metadata,
+  noMetadata,
   type ParentLink,
   type PauseRequest,
   type Recovery,
   Results,
   type RunError,
   type RunStatus,
-  type StateFields,
+  type Signal,
+  type StateRecord,
   statuses,
   type Unfinished,
-  VisitCounts,
   type Visits,
 } from "./record.js";
 import { isPlainObject, looksTagged, symbolOf } from "./shape.js";
-import { OPAQUE, PLAIN } from "./traits.js";
+import {
+  type BegunJSON,
+  DEFAULT_MAX_STEPS,
+  decodeBegun,
+  decodeStep,
+  encodeBegun,
+  encodeSteps,
+  NewestLog,
+  NodeCounts,
+  type StepJSON,
+} from "./steps.js";
 
 const breakpoints = ["before", "after"] as const;
 
@@ -56,28 +70,62 @@ export interface StateJSON {
   readonly status: RunStatus;
   /** See {@link State.reason}. */
   readonly reason: string;
+  /** See {@link State.startedAt}. */
+  readonly startedAt: string;
+  /** See {@link State.savedAt}. */
+  readonly savedAt: string;
+  /** See {@link State.phase}. */
+  readonly phase: string;
+  /** See {@link State.nextNode}. */
+  readonly nextNode?: string;
+  /** See {@link State.metadata}. */
+  readonly metadata?: Metadata;
   /** See {@link State.error}. */
   readonly error?: RunError;
   /** See {@link State.parent}. */
   readonly parent?: ParentLink;
   /** See {@link State.graph}. */
   readonly graph?: GraphIdentity;
+  /** The keys of the metadata that are the graph's. */
+  readonly inherited?: readonly string[];
   /** See {@link State.visits}. */
   readonly visits: Visits;
+  /** How many attempts each node took and how long it worked, by node; see {@link State.totals}. */
+  readonly work?: Readonly<Record<string, WorkJSON>>;
+  /** See {@link State.steps}. */
+  readonly steps?: readonly StepJSON[];
   /** See {@link State.ledger}. */
   readonly ledger?: LedgerJSON;
   /** See {@link State.pauses}. */
   readonly pauses?: readonly unknown[];
+  /** Answers that no pause has taken yet. */
+  readonly signals?: readonly unknown[];
   /** What a node that has not completed has done so far. */
   readonly unfinished?: UnfinishedJSON;
+  /** What is known of a node that has begun and not completed. */
+  readonly begun?: BegunJSON;
+  /** The tasks of a `dag` that have completed. */
+  readonly tasks?: readonly string[];
+  /** The sequence at which the run was last set back. */
+  readonly rollback?: number;
   /** How often the run was recovered at startup and got no further. */
   readonly recovery?: RecoveryJSON;
+  /** See {@link State.crashes}. */
+  readonly crashes?: number;
   /** The data, with tags where JSON has no type for a value. */
   readonly data: unknown;
 }
 
-/** What a node that has not completed has done so far, as JSON. */
-export interface UnfinishedJSON {
+/** What a node did over a whole run, as JSON. @inline */
+interface WorkJSON {
+  /** How many attempts it took. */
+  readonly attempts: number;
+  /** How long it worked, in milliseconds. */
+  readonly durationMs: number;
+}
+
+/** What a node that has not completed has done so far, as JSON. @inline */
+interface UnfinishedJSON {
   /** The node. */
   readonly node: string;
   /** What it must not do again, by key, with tags where JSON has no type for a value. */
@@ -86,8 +134,8 @@ export interface UnfinishedJSON {
   readonly count?: number;
 }
 
-/** How often a run was recovered at startup and got no further, as JSON. */
-export interface RecoveryJSON {
+/** How often a run was recovered at startup and got no further, as JSON. @inline */
+interface RecoveryJSON {
   /** How often. */
   readonly attempts: number;
   /** How many nodes had completed. */
@@ -96,9 +144,8 @@ export interface RecoveryJSON {
   readonly results: number;
 }
 
-/** What of a State can be large, or is mostly the same from one checkpoint to the next. */
-export type BodyJSON = Omit<
-  StateJSON,
+/** What a record's header says of a State in clear. */
+type InHeader =
   | "runId"
   | "checkpointId"
   | "sequence"
@@ -107,49 +154,70 @@ export type BodyJSON = Omit<
   | "step"
   | "status"
   | "reason"
->;
+  | "startedAt"
+  | "savedAt"
+  | "phase"
+  | "nextNode"
+  | "metadata";
 
-/** A State's fields as JSON. */
-export function encodeState(fields: StateFields): StateJSON {
-  const { data, identity, progress, saved } = fields;
-  const { checkpointNode, timestamp, step, status, reason } = progress;
-  const { checkpointId, sequence } = saved;
+/** What of a State can be large, or is mostly the same from one checkpoint to the next. */
+export type BodyJSON = Omit<StateJSON, InHeader>;
+
+/** A State's record as JSON. */
+export function encodeState(record: StateRecord): StateJSON {
+  const { data, identity, progress, saved } = record;
+  const { nextNode } = progress;
+  const { metadata } = identity;
   const header = {
     waymark: FORMAT,
     runId: identity.runId,
-    checkpointId,
-    sequence,
-    checkpointNode,
-    timestamp,
-    step,
-    status,
-    reason,
+    checkpointId: saved.checkpointId,
+    sequence: saved.sequence,
+    checkpointNode: progress.checkpointNode,
+    timestamp: progress.timestamp,
+    step: progress.step,
+    status: progress.status,
+    reason: progress.reason,
+    startedAt: identity.startedAt,
+    savedAt: saved.savedAt,
+    phase: progress.phase,
+    ...(nextNode !== undefined && { nextNode }),
+    ...(metadata !== noMetadata && { metadata }),
   };
-  return encodeBody(fields, isPlainData(fields) ? data : encode(data, "data"), header);
+  return encodeBody(record, isPlainData(record) ? data : encode(data, "data"), header);
 }
 
 /** Whether JSON text holds the data exactly, just as it is. */
-export function isPlainData({ data, traits }: StateFields): boolean {
+export function isPlainData({ data, traits }: StateRecord): boolean {
   return traits === PLAIN && !looksTagged(Object.keys(data)) && symbolOf(data) === undefined;
 }
 
 /** The same after a header of the caller's; the data must be JSON already. */
 export function encodeBody<T extends { readonly waymark: number }>(
-  { identity, progress }: StateFields,
+  { identity, progress }: StateRecord,
   data: unknown,
   header: T = { waymark: FORMAT } as T,
 ): T & BodyJSON {
-  const { parent, graph } = identity;
-  const { error, visits, pauses, unfinished, ledger, recovery } = progress;
+  const { parent, graph, inherited } = identity;
+  const { error, counts, steps, pauses, signals, unfinished, begun, tasks, rollback } = progress;
+  const { ledger, recovery, crashes } = progress;
   const body: { -readonly [K in keyof BodyJSON]?: BodyJSON[K] } = header;
   if (error !== undefined) body.error = error;
   if (parent !== undefined) body.parent = parent;
   if (graph !== undefined) body.graph = graph;
-  body.visits = visits.byName();
+  if (inherited.length > 0) body.inherited = inherited;
+  body.visits = counts.visits();
+  if (counts.hasWork) body.work = counts.work();
+  if (!steps.isEmpty) body.steps = encodeSteps(steps);
   if (!ledger.isEmpty) body.ledger = ledger.toJSON();
   if (pauses.length > 0) body.pauses = pauses.map(encodePause);
+  if (signals.length > 0) body.signals = signals.map(encodeSignal);
   if (unfinished !== undefined) body.unfinished = encodeUnfinished(unfinished);
+  if (begun !== undefined) body.begun = encodeBegun(begun);
+  if (tasks.length > 0) body.tasks = tasks;
+  if (rollback > 0) body.rollback = rollback;
   if (recovery !== undefined) body.recovery = recovery;
+  if (crashes > 0) body.crashes = crashes;
   body.data = data;
   return body as T & BodyJSON;
 }
@@ -159,17 +227,28 @@ function encodeUnfinished({ node, results, count }: Unfinished): UnfinishedJSON 
 }
 
 function encodePause(pause: PauseRequest): unknown {
-  return "ask" in pause ? { ...pause, ask: encode(pause.ask, "ask") } : pause;
+  const { ask, schema, onTimeout } = pause;
+  if (ask === undefined && schema === undefined && onTimeout === undefined) return pause;
+  return {
+    ...pause,
+    ...(ask !== undefined && { ask: encode(ask, "ask") }),
+    ...(schema !== undefined && { schema: encode(schema, "schema") }),
+    ...(onTimeout !== undefined && { onTimeout: encode(onTimeout, "onTimeout") }),
+  };
+}
+
+function encodeSignal({ name, value }: Signal): unknown {
+  return { name, value: encode(value, "value") };
 }
 
 /**
- * A State's fields out of JSON; every one is checked. It takes the tree over.
+ * A State's record out of JSON; every field is checked. It takes the tree over.
  *
  * @throws SerializationError that names what is missing or wrong.
  */
-export function decodeState(json: unknown): StateFields {
+export function decodeState(json: unknown): StateRecord {
   const fields = fieldsOf(json, "state");
-  const format = integer(fields.waymark, "state.waymark", 1);
+  const format = readInteger(fields.waymark, "state.waymark", 1);
   if (format > FORMAT) {
     throw new SerializationError(
       "state.waymark",
@@ -184,26 +263,40 @@ export function decodeState(json: unknown): StateFields {
     data: value,
     traits,
     identity: {
-      runId: runId(fields.runId, "state.runId"),
-      parent: optional(fields.parent, "state.parent", decodeParent),
-      graph: optional(fields.graph, "state.graph", decodeGraph),
+      runId: readRunId(fields.runId, "state.runId"),
+      parent: readOptional(fields.parent, "state.parent", decodeParent),
+      graph: readOptional(fields.graph, "state.graph", decodeGraph),
+      startedAt: readTime(fields.startedAt, "state.startedAt"),
+      metadata: decodeMetadata(fields.metadata),
+      inherited: decodeTexts(fields.inherited, "state.inherited"),
     },
     progress: {
-      checkpointNode: text(fields.checkpointNode, "state.checkpointNode"),
-      timestamp: time(fields.timestamp, "state.timestamp"),
-      step: integer(fields.step, "state.step", 0),
-      status: oneOf(fields.status, "state.status", statuses),
-      error: optional(fields.error, "state.error", decodeError),
-      reason: text(fields.reason, "state.reason"),
-      visits: decodeVisits(fieldsOf(fields.visits, "state.visits")),
-      pauses: list(fields.pauses, "state.pauses", decodePause),
-      unfinished: optional(fields.unfinished, "state.unfinished", decodeUnfinished),
-      recovery: optional(fields.recovery, "state.recovery", decodeRecovery),
+      checkpointNode: readText(fields.checkpointNode, "state.checkpointNode"),
+      phase: readText(fields.phase, "state.phase"),
+      nextNode:
+        fields.nextNode === undefined ? undefined : readText(fields.nextNode, "state.nextNode"),
+      timestamp: readTime(fields.timestamp, "state.timestamp"),
+      step: readInteger(fields.step, "state.step", 0),
+      status: readOneOf(fields.status, "state.status", statuses),
+      error: readOptional(fields.error, "state.error", decodeError),
+      reason: readText(fields.reason, "state.reason"),
+      counts: decodeCounts(fields),
+      steps: NewestLog.of(readList(fields.steps, "state.steps", decodeStep), DEFAULT_MAX_STEPS),
+      pauses: readList(fields.pauses, "state.pauses", decodePause),
+      signals: readList(fields.signals, "state.signals", decodeSignal),
+      unfinished: readOptional(fields.unfinished, "state.unfinished", decodeUnfinished),
+      begun: readOptional(fields.begun, "state.begun", decodeBegun),
+      tasks: decodeTexts(fields.tasks, "state.tasks"),
+      rollback:
+        fields.rollback === undefined ? 0 : readInteger(fields.rollback, "state.rollback", 0),
+      recovery: readOptional(fields.recovery, "state.recovery", decodeRecovery),
+      crashes: fields.crashes === undefined ? 0 : readInteger(fields.crashes, "state.crashes", 0),
       ledger: fields.ledger === undefined ? Ledger.empty : Ledger.fromTree(fields.ledger),
     },
     saved: {
-      checkpointId: text(fields.checkpointId, "state.checkpointId"),
-      sequence: integer(fields.sequence, "state.sequence", 0),
+      checkpointId: readText(fields.checkpointId, "state.checkpointId"),
+      sequence: readInteger(fields.sequence, "state.sequence", 0),
+      savedAt: fields.savedAt === "" ? "" : readTime(fields.savedAt, "state.savedAt"),
       bytes: undefined,
     },
   };
@@ -211,44 +304,82 @@ export function decodeState(json: unknown): StateFields {
 
 function decodeParent(fields: Fields, path: string): ParentLink {
   return {
-    runId: runId(fields.runId, `${path}.runId`),
-    checkpointId: text(fields.checkpointId, `${path}.checkpointId`),
+    runId: readRunId(fields.runId, `${path}.runId`),
+    checkpointId: readText(fields.checkpointId, `${path}.checkpointId`),
   };
 }
 
 function decodeGraph(fields: Fields, path: string): GraphIdentity {
   return {
-    name: text(fields.name, `${path}.name`),
-    version: integer(fields.version, `${path}.version`, 0),
-    fingerprint: text(fields.fingerprint, `${path}.fingerprint`),
+    name: readText(fields.name, `${path}.name`),
+    version: readInteger(fields.version, `${path}.version`, 0),
+    fingerprint: readText(fields.fingerprint, `${path}.fingerprint`),
   };
 }
 
 function decodeError(fields: Fields, path: string): RunError {
   return {
-    name: text(fields.name, `${path}.name`),
-    message: text(fields.message, `${path}.message`),
-    node: text(fields.node, `${path}.node`),
+    name: readText(fields.name, `${path}.name`),
+    message: readText(fields.message, `${path}.message`),
+    node: readText(fields.node, `${path}.node`),
+    ...(fields.stack !== undefined && { stack: readText(fields.stack, `${path}.stack`) }),
   };
 }
 
-function decodeVisits(fields: Fields): VisitCounts {
-  const names = Object.keys(fields);
-  const counts = names.map((name) => integer(fields[name], `state.visits.${name}`, 0));
-  return new VisitCounts(names, counts);
+function decodeMetadata(value: unknown): Metadata {
+  if (value === undefined) return noMetadata;
+  const metadata = fieldsOf(value, "state.metadata");
+  const wrong = wrongMetadata(metadata);
+  if (wrong !== undefined)
+    return refuse(metadata[wrong], `state.metadata.${wrong}`, METADATA_VALUE);
+  return keptMetadata(metadata as Metadata);
+}
+
+function decodeCounts(fields: Fields): NodeCounts {
+  const visits = fieldsOf(fields.visits, "state.visits");
+  const work = fields.work === undefined ? {} : fieldsOf(fields.work, "state.work");
+  const names = Object.keys(visits);
+  const read = (field: "attempts" | "durationMs", name: string): number => {
+    const path = `state.work.${name}`;
+    const one = Object.hasOwn(work, name) ? fieldsOf(work[name], path)[field] : 0;
+    return readInteger(one, `${path}.${field}`, 0);
+  };
+  return new NodeCounts(
+    names,
+    names.map((name) => readInteger(visits[name], `state.visits.${name}`, 0)),
+    names.map((name) => read("attempts", name)),
+    names.map((name) => read("durationMs", name)),
+  );
 }
 
 function decodePause(fields: Fields, path: string): PauseRequest {
-  const { name, reason, ask, into, breakpoint, until } = fields;
+  const { name, reason, ask, into, breakpoint, until, schema, deadline, onTimeout, refused } =
+    fields;
   return {
-    name: text(name, `${path}.name`),
-    reason: text(reason, `${path}.reason`),
+    name: readText(name, `${path}.name`),
+    reason: readText(reason, `${path}.reason`),
     ...(ask !== undefined && { ask: decode(ask, "ask").value }),
-    ...(into !== undefined && { into: text(into, `${path}.into`) }),
+    ...(into !== undefined && { into: readText(into, `${path}.into`) }),
     ...(breakpoint !== undefined && {
-      breakpoint: oneOf(breakpoint, `${path}.breakpoint`, breakpoints),
+      breakpoint: readOneOf(breakpoint, `${path}.breakpoint`, breakpoints),
     }),
-    ...(until !== undefined && { until: text(until, `${path}.until`) }),
+    ...(until !== undefined && { until: readText(until, `${path}.until`) }),
+    ...(schema !== undefined && { schema: readObject(schema, `${path}.schema`) }),
+    ...(deadline !== undefined && { deadline: readTime(deadline, `${path}.deadline`) }),
+    ...(onTimeout !== undefined && { onTimeout: readObject(onTimeout, `${path}.onTimeout`) }),
+    ...(refused !== undefined && { refused: readText(refused, `${path}.refused`) }),
+  };
+}
+
+function readObject(value: unknown, path: string): object {
+  const found = decode(value, path).value;
+  return typeof found === "object" && found !== null ? found : refuse(found, path, "an object");
+}
+
+function decodeSignal(fields: Fields, path: string): Signal {
+  return {
+    name: readText(fields.name, `${path}.name`),
+    value: decode(fields.value, "value").value,
   };
 }
 
@@ -256,17 +387,26 @@ function decodeUnfinished(fields: Fields, path: string): Unfinished {
   const { value, traits } = decode(fields.results, "results");
   const results = Results.of(Object.entries(fieldsOf(value, `${path}.results`)));
   return {
-    node: text(fields.node, `${path}.node`),
+    node: readText(fields.node, `${path}.node`),
     results,
-    count: fields.count === undefined ? results.length : integer(fields.count, `${path}.count`, 0),
+    count:
+      fields.count === undefined ? results.length : readInteger(fields.count, `${path}.count`, 0),
     opaque: (traits & OPAQUE) !== 0,
   };
 }
 
+function decodeTexts(value: unknown, path: string): readonly string[] {
+  if (value === undefined) return noTexts;
+  if (!Array.isArray(value)) return refuse(value, path, "an array of strings");
+  return Object.freeze(value.map((text: unknown, at) => readText(text, `${path}[${at}]`)));
+}
+
+const noTexts: readonly string[] = Object.freeze([]);
+
 function decodeRecovery(fields: Fields, path: string): Recovery {
   return {
-    attempts: integer(fields.attempts, `${path}.attempts`, 0),
-    step: integer(fields.step, `${path}.step`, 0),
-    results: integer(fields.results, `${path}.results`, 0),
+    attempts: readInteger(fields.attempts, `${path}.attempts`, 0),
+    step: readInteger(fields.step, `${path}.step`, 0),
+    results: readInteger(fields.results, `${path}.results`, 0),
   };
 }

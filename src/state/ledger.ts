@@ -9,8 +9,9 @@ import {
   fullLimits,
   type LedgerDropped,
   type LedgerLimits,
+  objectOf,
+  ownOf,
   put,
-  recordOf,
   sameLimits,
   sizeOf,
   sumOf,
@@ -18,10 +19,12 @@ import {
 import {
   type Agent,
   type Decision,
+  mergedAgent,
   type Output,
   toAgent,
   toDecision,
   toOutput,
+  updatedAgent,
 } from "./ledger/entries.js";
 import { decodeLedger, encodeLedger, type LedgerJSON } from "./ledger/json.js";
 import {
@@ -31,7 +34,9 @@ import {
   tallyOf,
   totalsOf,
   type Usage,
+  type UsageCall,
   type UsageTotals,
+  usageOf,
 } from "./ledger/usage.js";
 
 export {
@@ -43,6 +48,7 @@ export {
   type LedgerLimits,
   type Output,
   type Usage,
+  type UsageCall,
   type UsageTotals,
 };
 
@@ -88,7 +94,7 @@ export class Ledger {
 
   /** What each node used. */
   get nodes(): Readonly<Record<string, UsageTotals>> {
-    this.#nodes ??= recordOf(this.#contents.tallies, totalsOf);
+    this.#nodes ??= objectOf(this.#contents.tallies, totalsOf);
     return this.#nodes;
   }
 
@@ -132,32 +138,37 @@ export class Ledger {
   /**
    * Adds what a node used.
    *
-   * @throws ConfigError that names the counter which is negative, not finite or no number.
+   * @throws ConfigError that names the counter that is unknown, negative, not finite or no number.
    */
-  addUsage(node: string, usage: Usage): Ledger {
+  addUsage(node: string, usage: UsageCall): Ledger {
     text("node", node);
     return this.#plus(node, tallyOf("usage", usage));
   }
 
   /**
-   * Adds a decision. The oldest goes when there are too many.
+   * Adds a decision. The oldest goes when there are too many. An agent that is known has it as its last.
    *
    * @throws ConfigError that names the field.
    */
   addDecision(decision: Decision): Ledger {
-    return this.#with({ decisions: [...this.decisions, toDecision("decision", decision)] });
+    const made = toDecision("decision", decision);
+    const decisions = [...this.decisions, made];
+    const { agent: id = "", description: lastDecision } = made;
+    const agent = ownOf(this.agents, id);
+    if (agent === undefined) return this.#with({ decisions });
+    const next = toAgent("agent", { ...agent, lastDecision });
+    return this.#with({ decisions, agents: put(this.agents, id, next) });
   }
 
   /**
-   * Says what is known of an agent. What is not given stays as it was.
+   * Says what is known of an agent. Omitted fields keep their value; a confidence is added to its history.
    *
    * @throws ConfigError that names the field.
    * @throws SerializationError when its `state` can't be saved.
    */
   setAgent(id: string, agent: Agent): Ledger {
     text("id", id);
-    const known = Object.hasOwn(this.agents, id) ? this.agents[id] : undefined;
-    const next = toAgent("agent", { ...known, ...toAgent("agent", agent) });
+    const next = updatedAgent(ownOf(this.agents, id), toAgent("agent", agent));
     return this.#with({ agents: put(this.agents, id, next) });
   }
 
@@ -175,7 +186,8 @@ export class Ledger {
   /**
    * Adds to this ledger what `other` got since it was `base`: how the branches of a parallel node
    * come together. Usage is the same in whatever order they do. Decisions follow in the order of the
-   * merges; of an agent or an output that two branches set, the one merged last stays.
+   * merges; of an agent or an output that two branches set, the one merged last stays, and an agent keeps the
+   * confidences of both.
    */
   merge(base: Ledger, other: Ledger): Ledger {
     if (other === base) return this;
@@ -191,7 +203,7 @@ export class Ledger {
     const { dropped } = merged;
     return merged.#with({
       decisions: [...merged.decisions, ...decisions],
-      agents: changed(merged.agents, base.agents, other.agents),
+      agents: changed(merged.agents, base.agents, other.agents, mergedAgent),
       outputs: changed(merged.outputs, base.outputs, other.outputs),
       dropped: {
         decisions: dropped.decisions + added - decisions.length,
@@ -201,11 +213,18 @@ export class Ledger {
     });
   }
 
-  /** What was used since this ledger was `base`; `undefined` when nothing was. */
-  usageSince(base: Ledger): UsageTotals | undefined {
+  /**
+   * What was used since this ledger was `base`, without counters that are 0; `undefined` when nothing was. A
+   * peak is in it if a node has gone higher than before.
+   */
+  usageSince(base: Ledger): Usage | undefined {
     if (this.#contents.tallies === base.#contents.tallies) return undefined;
-    const rest = minus(sumOf(this.#contents.tallies), sumOf(base.#contents.tallies));
-    return rest.size === 0 ? undefined : totalsOf(rest);
+    let rest: Tally = new Map();
+    for (const [node, tally] of this.#contents.tallies) {
+      const before = base.#contents.tallies.get(node);
+      if (tally !== before) rest = plus(rest, before === undefined ? tally : minus(tally, before));
+    }
+    return rest.size === 0 ? undefined : usageOf(rest);
   }
 
   /**
@@ -249,6 +268,12 @@ export class Ledger {
     return ledger.isEmpty && sameLimits(ledger.#contents.limits, blank.limits)
       ? Ledger.empty
       : ledger;
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for("nodejs.util.inspect.custom")](): object {
+    const { usage, nodes, decisions, agents, outputs, dropped } = this;
+    return { usage, nodes, decisions, agents, outputs, dropped };
   }
 
   #plus(node: string, tally: Tally): Ledger {

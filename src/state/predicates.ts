@@ -56,7 +56,7 @@ export function keyEquals<D extends object, K extends keyof D & string>(
 /**
  * Takes the edge when the predicate does not.
  *
- * @throws ConfigError when the predicate is no function.
+ * @throws ConfigError if the predicate is not a function.
  *
  * @example
  * ```ts
@@ -74,7 +74,7 @@ export function not<D extends object>(predicate: Predicate<D>): Predicate<D> {
 /**
  * Takes the edge when all predicates do; also when there are none.
  *
- * @throws ConfigError when a predicate is no function.
+ * @throws ConfigError if a predicate is not a function.
  *
  * @example
  * ```ts
@@ -96,7 +96,7 @@ export function and<D extends object>(...predicates: readonly Predicate<D>[]): P
 /**
  * Takes the edge when one of the predicates does; not when there are none.
  *
- * @throws ConfigError when a predicate is no function.
+ * @throws ConfigError if a predicate is not a function.
  *
  * @example
  * ```ts
@@ -125,5 +125,5 @@ function checkAll(predicates: readonly unknown[]): void {
 function answer<D extends object>(predicate: Predicate<D>, state: State<D>): boolean {
   const result: unknown = predicate(state);
   if (typeof result === "boolean") return result;
-  throw new ConfigError("predicate", `wants to return true or false, got ${show(result)}`);
+  throw new ConfigError("predicate", `must return true or false; got ${show(result)}`);
 }

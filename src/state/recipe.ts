@@ -3,17 +3,17 @@ import { ConfigError, show } from "../errors.js";
 
 enableMapSet();
 
-// `own` freezes what comes out, and knows what is frozen already; immer would walk it all again.
+// `freezeCopy` freezes what comes out, and knows what is frozen already; immer would walk it all again.
 const immer = new Immer({ autoFreeze: false });
 
 /**
  * What a recipe makes of the data; what immer would refuse with an error of its own, is refused with ours.
  *
- * @throws ConfigError when the recipe is no function, is asynchronous, or does not give data.
+ * @throws ConfigError if the recipe is not a function, is asynchronous, or does not give data.
  */
 export function produce(data: object, recipe: (draft: object) => unknown): unknown {
   if (typeof recipe !== "function")
-    throw new ConfigError("recipe", `wants a function, got ${show(recipe)}`);
+    throw new ConfigError("recipe", `must be a function; got ${show(recipe)}`);
   let done = false;
   try {
     return immer.produce(data, (draft) => {
@@ -26,7 +26,7 @@ export function produce(data: object, recipe: (draft: object) => unknown): unkno
     if (!done) throw error;
     throw new ConfigError(
       "recipe",
-      "wants to change its draft or to return new data, not both: write (draft) => { … }",
+      "must change its draft or return new data, not both: write (draft) => { … }",
     );
   }
 }
@@ -36,11 +36,11 @@ function checkResult(result: unknown): asserts result is object | undefined {
   if (result instanceof Promise) {
     // It fails once it writes to a draft that is gone; this error says so already.
     result.catch(() => {});
-    throw new ConfigError("recipe", "wants to be synchronous, got a Promise: await before update");
+    throw new ConfigError("recipe", "must be synchronous; got a Promise: await before update");
   }
   if (typeof result === "object" && result !== null) return;
   throw new ConfigError(
     "recipe",
-    `wants to change its draft or to return new data, got ${show(result)}: write (draft) => { … }`,
+    `must change its draft or return new data; got ${show(result)}: write (draft) => { … }`,
   );
 }

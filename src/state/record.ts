@@ -1,6 +1,6 @@
 import { isoNow } from "../clock.js";
 import { Ledger } from "./ledger.js";
-import { setKey } from "./shape.js";
+import { type Begun, type NodeCounts, noCounts, noSteps, type StepLog } from "./steps.js";
 
 /** What a run is doing, or how it ended. */
 export type RunStatus = "pending" | "in_progress" | "paused" | "completed" | "failed";
@@ -22,9 +22,17 @@ export interface RunError {
   readonly message: string;
   /** The node that threw it. */
   readonly node: string;
+  /** Where it was thrown, as far as it was kept. */
+  readonly stack?: string;
 }
 
-/** The graph that a State was last run by. */
+/** What a caller says of a run: small, saved with every checkpoint, listed and filtered by. */
+export interface Metadata {
+  /** A value by its name. */
+  readonly [key: string]: string | number | boolean;
+}
+
+/** The graph that a State was last run by. @inline */
 export interface GraphIdentity {
   /** The graph's name. */
   readonly name: string;
@@ -34,7 +42,7 @@ export interface GraphIdentity {
   readonly fingerprint: string;
 }
 
-/** Which checkpoint of which run a forked run was made from. */
+/** Which checkpoint of which run a forked run was made from. @inline */
 export interface ParentLink {
   /** The run it was forked from. */
   readonly runId: string;
@@ -48,14 +56,29 @@ export interface PauseRequest {
   readonly name: string;
   /** Why the run waits. */
   readonly reason: string;
-  /** What is asked of a person. Where it is given, the run can't go on without input. */
+  /** What is asked of a person. Where it is given, the run can't continue without input. */
   readonly ask?: unknown;
   /** The key of the data that the input becomes; without it the input is merged into the data. */
   readonly into?: string;
   /** Where it is a breakpoint of the config, that takes no input: before the node or after it. */
   readonly breakpoint?: "before" | "after";
-  /** When the run is to go on by itself, ISO 8601, where it only waits for that. */
+  /** When the run is to resume by itself, ISO 8601, where it only waits for that. */
   readonly until?: string;
+  /** The JSON Schema of the answer, where the pause has a schema whose library gives one. */
+  readonly schema?: object;
+  /** When its time is up, ISO 8601, where it has a timeout. */
+  readonly deadline?: string;
+  /** What is merged into the data if nobody answers by then. */
+  readonly onTimeout?: object;
+  /** Why the last answer was refused. */
+  readonly refused?: string;
+}
+
+/** An answer that came before its pause was asked, or before the run was resumed. */
+export interface Signal {
+  /** The name of the pause. */
+  readonly name: string;
+  readonly value: unknown;
 }
 
 /** How often a run was recovered at startup and got no further. */
@@ -73,49 +96,72 @@ export interface Unfinished {
   readonly results: Results;
   /** How many results it has got in all, also those that it let go of since; one that replaces another is no new one. */
   readonly count: number;
-  /** Whether a save must walk the results; see `traits.ts`. */
+  /** Whether a save must walk the results; see `json-traits.ts`. */
   readonly opaque: boolean;
 }
 
 /** What stays the same for a whole run. */
-export interface Identity {
+interface Identity {
   readonly runId: string;
   readonly parent: ParentLink | undefined;
   readonly graph: GraphIdentity | undefined;
+  readonly startedAt: string;
+  readonly metadata: Metadata;
+  /** The keys of the metadata that are the graph's; the others are the run's own. */
+  readonly inherited: readonly string[];
 }
 
 /** How far a run is. Changes with every completed node. */
 export interface Progress {
   readonly checkpointNode: string;
+  readonly phase: string;
+  readonly nextNode: string | undefined;
   readonly timestamp: string;
   readonly step: number;
   readonly status: RunStatus;
   readonly error: RunError | undefined;
   readonly reason: string;
-  readonly visits: VisitCounts;
+  readonly counts: NodeCounts;
+  readonly steps: StepLog;
   readonly pauses: readonly PauseRequest[];
+  /** Answers that no pause has taken yet, oldest first. */
+  readonly signals: readonly Signal[];
   readonly unfinished: Unfinished | undefined;
+  /** What the record of the next step starts from, where an earlier process has begun it. */
+  readonly begun: Begun | undefined;
+  /** The tasks of a `dag` that have completed, oldest first: what a resume of a changed one goes by. */
+  readonly tasks: readonly string[];
+  /** The sequence at which the run was last set back; 0 if it never was. Part of each idempotency key. */
+  readonly rollback: number;
   readonly ledger: Ledger;
   readonly recovery: Recovery | undefined;
+  /** How often the run was resumed after its process had died. */
+  readonly crashes: number;
 }
 
 /** How often each node completed, by node name. */
 export type Visits = Readonly<Record<string, number>>;
 
-/** The record that a State was last saved as, or loaded from. */
+/** The record that a State was last saved as, or loaded from. @inline */
 export interface Saved {
   /** The id of that one record. */
   readonly checkpointId: string;
   /** Its place in the run's history, from 1 up; 0 before the first save. */
   readonly sequence: number;
+  /** When it was saved, ISO 8601; `""` before the first save. */
+  readonly savedAt: string;
   /** How large it is, where the store says so. */
   readonly bytes?: number | undefined;
 }
 
+/** What a store says of a record that it has just saved; without `savedAt` that is now. @inline */
+export type SavedNow = Omit<Saved, "savedAt"> & Partial<Pick<Saved, "savedAt">>;
+
 /** All that a State is made of, but for its observer. */
-export interface StateFields {
+export interface StateRecord {
+  /** Frozen to the bottom. */
   readonly data: object;
-  /** See `traits.ts`. */
+  /** See `json-traits.ts`. */
   readonly traits: number;
   readonly identity: Identity;
   readonly progress: Progress;
@@ -123,30 +169,27 @@ export interface StateFields {
 }
 
 /** Nothing saved yet. */
-export const unsaved: Saved = Object.freeze({ checkpointId: "", sequence: 0, bytes: undefined });
+export const unsaved: Saved = Object.freeze({
+  checkpointId: "",
+  sequence: 0,
+  savedAt: "",
+  bytes: undefined,
+});
+
+/** Metadata of a run that nobody said anything of. */
+export const noMetadata: Metadata = Object.freeze({});
+
+/** Metadata that is all the run's own. */
+export const noneInherited: readonly string[] = Object.freeze([]);
 
 /** Waiting for nothing. */
 export const noPauses: readonly PauseRequest[] = Object.freeze([]);
 
-/** The counts behind {@link Visits}. Taken at every save, so taking them is cheap and naming them comes later. */
-export class VisitCounts {
-  readonly #names: readonly string[];
-  readonly #counts: readonly number[];
+/** No answers that wait for their pauses. */
+const noSignals: readonly Signal[] = Object.freeze([]);
 
-  constructor(names: readonly string[], counts: readonly number[]) {
-    this.#names = names;
-    this.#counts = counts;
-  }
-
-  byName(): Visits {
-    const visits: Record<string, number> = {};
-    this.#names.forEach((name, index) => {
-      const count = this.#counts[index] ?? 0;
-      if (count > 0) setKey(visits, name, count);
-    });
-    return Object.freeze(visits);
-  }
-}
+/** No tasks done. */
+const noTasks: readonly string[] = Object.freeze([]);
 
 type Result = readonly [key: string, value: unknown];
 
@@ -195,15 +238,23 @@ export class Results {
 export function newProgress(): Progress {
   return {
     checkpointNode: "",
+    phase: "",
+    nextNode: undefined,
     timestamp: isoNow(),
     step: 0,
     status: "pending",
     error: undefined,
     reason: "",
-    visits: new VisitCounts([], []),
+    counts: noCounts,
+    steps: noSteps,
     pauses: noPauses,
+    signals: noSignals,
     unfinished: undefined,
+    begun: undefined,
+    tasks: noTasks,
+    rollback: 0,
     ledger: Ledger.empty,
     recovery: undefined,
+    crashes: 0,
   };
 }

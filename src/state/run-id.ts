@@ -28,7 +28,7 @@ export function checkRunId(runId: unknown): string {
               ? `got half a surrogate pair in ${show(runId)}`
               : "";
   if (problem !== "" || typeof runId !== "string") {
-    throw new ConfigError("runId", `wants a string of 1 to ${MAX_LENGTH} characters, ${problem}`);
+    throw new ConfigError("runId", `must be a string of 1 to ${MAX_LENGTH} characters; ${problem}`);
   }
   return runId;
 }

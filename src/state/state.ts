@@ -1,34 +1,44 @@
-import type { Draft, Immutable } from "immer";
-import { now } from "../clock.js";
+import { isoNow, now } from "../clock.js";
 import { ConfigError, SerializationError, show } from "../errors.js";
 import type { EventSink } from "../events.js";
+import { freezeCopy } from "./freeze-copy.js";
+import type { Draft, Immutable } from "./immutable.js";
 import { checkData, checkStateOptions, type Patch, type StateOptions, sinkFor } from "./input.js";
 import { decodeState, encodeState, type StateJSON } from "./json.js";
+import { OPAQUE, traitsOf, traitsOfValues } from "./json-traits.js";
 import type { Ledger } from "./ledger.js";
-import { own } from "./own.js";
+import { keptMetadata } from "./metadata.js";
 import { produce } from "./recipe.js";
 import {
   type GraphIdentity,
-  type Identity,
+  type Metadata,
   newProgress,
+  noMetadata,
+  noneInherited,
   type ParentLink,
   type PauseRequest,
-  type Progress,
-  type Recovery,
   type RunError,
   type RunStatus,
   type Saved,
-  type StateFields,
-  type Unfinished,
+  type SavedNow,
+  type StateRecord,
   unsaved,
-  type VisitCounts,
   type Visits,
 } from "./record.js";
 import { newRunId } from "./run-id.js";
 import { setKey } from "./shape.js";
-import { OPAQUE, traitsOf, traitsOfValues } from "./traits.js";
+import type { NodeTotals, StepRecord } from "./steps.js";
 
 export type { Patch, StateOptions } from "./input.js";
+
+/** What a State is made of. */
+export let recordOf: <D extends object>(state: State<D>) => StateRecord;
+
+/** A State of this record; its data must be frozen. */
+export let stateOf: <D extends object>(record: StateRecord, sink?: EventSink) => State<D>;
+
+/** Who hears the events of a State. */
+export let sinkOf: <D extends object>(state: State<D>) => EventSink | undefined;
 
 /**
  * What a run knows, and how far it is. A State never changes: every method returns a new one that
@@ -45,42 +55,43 @@ export type { Patch, StateOptions } from "./input.js";
  * ```
  */
 export class State<D extends object> {
-  readonly #data: Immutable<D>;
-  readonly #traits: number;
-  readonly #identity: Identity;
-  readonly #progress: Progress;
-  readonly #saved: Saved;
+  readonly #record: StateRecord;
   readonly #sink: EventSink | undefined;
 
-  private constructor(
-    data: Immutable<D>,
-    traits: number,
-    identity: Identity,
-    progress: Progress,
-    saved: Saved,
-    sink: EventSink | undefined,
-  ) {
-    this.#data = data;
-    this.#traits = traits;
-    this.#identity = identity;
-    this.#progress = progress;
-    this.#saved = saved;
+  static {
+    recordOf = (state) => state.#record;
+    stateOf = (record, sink) => new State(record, sink);
+    sinkOf = (state) => state.#sink;
+  }
+
+  private constructor(record: StateRecord, sink: EventSink | undefined) {
+    this.#record = record;
     this.#sink = sink;
   }
 
   /**
    * Starts a new run's State. The data is copied: what happens to the original later is not seen.
    *
-   * @throws ConfigError when `data` is not a plain object, or an option is not what it must be.
+   * @throws ConfigError if `data` is not a plain object, or an option is invalid.
    */
   static create<D extends object>(data: D, options: StateOptions = {}): State<D> {
     checkData(data);
     checkStateOptions(options);
-    const { runId = newRunId(), observer } = options;
-    const kept = own(data);
-    const identity = { runId, parent: undefined, graph: undefined };
-    const sink = sinkFor(observer);
-    const state = new State<D>(kept, traitsOf(kept), identity, newProgress(), unsaved, sink);
+    const { runId = newRunId(), observer, metadata = noMetadata } = options;
+    const kept: object = freezeCopy(data);
+    const identity = {
+      runId,
+      parent: undefined,
+      graph: undefined,
+      startedAt: isoNow(),
+      metadata: keptMetadata(metadata),
+      inherited: noneInherited,
+    };
+    const progress = newProgress();
+    const state = new State<D>(
+      { data: kept, traits: traitsOf(kept), identity, progress, saved: unsaved },
+      sinkFor(observer),
+    );
     state.#tell("state.create", kept);
     return state;
   }
@@ -97,42 +108,62 @@ export class State<D extends object> {
     } catch (cause) {
       throw new SerializationError("state", `is not JSON: ${String(cause)}`, { cause });
     }
-    return State.fromFields(decodeState(tree));
+    return new State<D>(decodeState(tree), undefined);
   }
 
   /** The user's data, frozen to the bottom. */
   get data(): Immutable<D> {
-    return this.#data;
+    return this.#record.data as Immutable<D>;
   }
 
   /** Names the run. */
   get runId(): string {
-    return this.#identity.runId;
+    return this.#record.identity.runId;
+  }
+
+  /** When the run began, ISO 8601. */
+  get startedAt(): string {
+    return this.#record.identity.startedAt;
+  }
+
+  /** What the caller and the graph said of the run, for lists and filters. */
+  get metadata(): Metadata {
+    return this.#record.identity.metadata;
   }
 
   /** The last node that completed; `""` before the first. */
   get checkpointNode(): string {
-    return this.#progress.checkpointNode;
+    return this.#record.progress.checkpointNode;
+  }
+
+  /** The phase of that node; `""` where it has none. */
+  get phase(): string {
+    return this.#record.progress.phase;
+  }
+
+  /** Where a resume would continue, as known when this State was saved. */
+  get nextNode(): string | undefined {
+    return this.#record.progress.nextNode;
   }
 
   /** When that node completed, or when the State was made, ISO 8601. */
   get timestamp(): string {
-    return this.#progress.timestamp;
+    return this.#record.progress.timestamp;
   }
 
   /** How many nodes have completed in this run, over all its resumes. */
   get step(): number {
-    return this.#progress.step;
+    return this.#record.progress.step;
   }
 
   /** What the run is doing, or how it ended. */
   get status(): RunStatus {
-    return this.#progress.status;
+    return this.#record.progress.status;
   }
 
   /** What made the run fail. */
   get error(): RunError | undefined {
-    return this.#progress.error;
+    return this.#record.progress.error;
   }
 
   /**
@@ -140,85 +171,101 @@ export class State<D extends object> {
    * `input`, `resume`, `once`, `fork`, `rollback`, `recovery`, or what a trigger or a milestone says.
    */
   get reason(): string {
-    return this.#progress.reason;
+    return this.#record.progress.reason;
   }
 
   /** How often each node completed, as of the last save or the end of the run. */
   get visits(): Visits {
-    return this.#progress.visits.byName();
+    return this.#record.progress.counts.visits();
+  }
+
+  /** The newest steps of the run, oldest first; 100 unless the graph's `record.maxSteps` says otherwise. */
+  get steps(): readonly StepRecord[] {
+    return this.#record.progress.steps.list();
+  }
+
+  /** What each node did over the whole run, exact also where {@link State.steps} begins later. */
+  get totals(): Readonly<Record<string, NodeTotals>> {
+    const { counts, ledger } = this.#record.progress;
+    const visits = counts.visits();
+    const totals: Record<string, NodeTotals> = {};
+    for (const [node, work] of Object.entries(counts.work())) {
+      const usage = Object.hasOwn(ledger.nodes, node) ? ledger.nodes[node] : undefined;
+      setKey(totals, node, { visits: visits[node] ?? 0, ...work, ...(usage && { usage }) });
+    }
+    return Object.freeze(totals);
+  }
+
+  /** How often the run was resumed after its process had died. */
+  get crashes(): number {
+    return this.#record.progress.crashes;
   }
 
   /** What the run has used, decided and made. */
   get ledger(): Ledger {
-    return this.#progress.ledger;
+    return this.#record.progress.ledger;
   }
 
   /** What a paused run waits for. */
   get pauses(): readonly PauseRequest[] {
-    return this.#progress.pauses;
-  }
-
-  /** @internal What a node that has not completed has done so far. */
-  get unfinished(): Unfinished | undefined {
-    return this.#progress.unfinished;
-  }
-
-  /** @internal How often the run was recovered and got no further. */
-  get recovery(): Recovery | undefined {
-    return this.#progress.recovery;
-  }
-
-  /** @internal How often each node completed, before names are put to it. */
-  get visitCounts(): VisitCounts {
-    return this.#progress.visits;
+    return this.#record.progress.pauses;
   }
 
   /** The id of the checkpoint this State was saved as; `""` until saved. */
   get checkpointId(): string {
-    return this.#saved.checkpointId;
+    return this.#record.saved.checkpointId;
   }
 
   /** The place of that checkpoint in the run's history, from 1 up; 0 until saved. */
   get sequence(): number {
-    return this.#saved.sequence;
+    return this.#record.saved.sequence;
+  }
+
+  /** When that checkpoint was saved, ISO 8601; `""` until saved. */
+  get savedAt(): string {
+    return this.#record.saved.savedAt;
   }
 
   /** How large that checkpoint is, where the store says so. */
   get bytes(): number | undefined {
-    return this.#saved.bytes;
+    return this.#record.saved.bytes;
   }
 
   /** The graph that ran this State last. */
   get graph(): GraphIdentity | undefined {
-    return this.#identity.graph;
+    return this.#record.identity.graph;
   }
 
   /** The checkpoint that this run was forked from. */
   get parent(): ParentLink | undefined {
-    return this.#identity.parent;
+    return this.#record.identity.parent;
   }
 
-  /** The value of a key, `undefined` where there is none; {@link State.has} tells the two apart. */
-  get<K extends keyof D>(key: K): Immutable<D[K]> {
-    const data: object = this.#data;
-    return (Object.hasOwn(data, key) ? Reflect.get(data, key) : undefined) as Immutable<D[K]>;
+  /**
+   * The value of a key, `undefined` where there is none; {@link State.has} tells the two apart. Its
+   * type is the declared one, for functions that take mutable arrays; the value is frozen all the same.
+   */
+  get<K extends keyof D>(key: K): D[K] {
+    const { data } = this.#record;
+    return (Object.hasOwn(data, key) ? Reflect.get(data, key) : undefined) as D[K];
   }
 
   /** Whether a key is there, also when its value is `undefined`. */
   has(key: keyof D): boolean {
-    return Object.hasOwn(this.#data, key);
+    return Object.hasOwn(this.#record.data, key);
   }
 
   /**
    * A State with one key set.
    *
-   * @throws ConfigError when the key is not a string.
+   * @throws ConfigError if the key is not a string.
    */
   set<K extends keyof D & string>(key: K, value: D[K] | Immutable<D[K]>): State<D> {
-    if (typeof key !== "string") throw new ConfigError("key", `wants a string, got ${show(key)}`);
-    const kept: unknown = own(value, Reflect.get(this.#data, key));
-    const data = Object.freeze({ ...this.#data, [key]: kept }) as Immutable<D>;
-    const next = this.#with(data, this.#traits | traitsOf(kept));
+    if (typeof key !== "string") throw new ConfigError("key", `must be a string; got ${show(key)}`);
+    const { data, traits } = this.#record;
+    // Not `Reflect.get`, which is felt at every step.
+    const kept: unknown = freezeCopy(value, (data as Record<string, unknown>)[key]);
+    const next = this.#with(Object.freeze({ ...data, [key]: kept }), traits | traitsOf(kept));
     if (this.#sink?.listens("state.set"))
       this.#sink.emit("state.set", "state", this.runId, { key });
     return next;
@@ -227,21 +274,22 @@ export class State<D extends object> {
   /**
    * A State with several keys set. Of another State only the data is taken: the run stays this one.
    *
-   * @throws ConfigError when it is given neither an object nor a State.
+   * @throws ConfigError if it is given neither an object nor a State.
    */
   merge(changes: Patch<D> | State<D>): State<D> {
-    const patch: object = changes instanceof State ? changes.#data : changes;
+    const patch: object = changes instanceof State ? changes.#record.data : changes;
     checkData(patch);
+    const before = this.#record.data;
     // A symbol comes along, so that a save can refuse it: it would be lost without a word.
-    const data = { ...this.#data, ...patch } as object;
-    let traits = this.#traits;
+    const data: object = { ...before, ...patch };
+    let { traits } = this.#record;
     for (const key of Object.keys(patch)) {
       const given: unknown = Reflect.get(data, key);
-      const kept: unknown = own(given, Reflect.get(this.#data, key));
+      const kept: unknown = freezeCopy(given, Reflect.get(before, key));
       if (kept !== given) setKey(data, key, kept);
       traits |= traitsOf(kept);
     }
-    const next = this.#with(Object.freeze(data) as Immutable<D>, traits);
+    const next = this.#with(Object.freeze(data), traits);
     next.#tell("state.merge", patch);
     return next;
   }
@@ -249,7 +297,7 @@ export class State<D extends object> {
   /**
    * A State changed by an immer recipe, which may write to its draft as it likes.
    *
-   * @throws ConfigError when the recipe is asynchronous, or returns something that can't be data,
+   * @throws ConfigError if the recipe is asynchronous, or returns something that can't be data,
    * or returns something besides changing its draft.
    *
    * @example
@@ -263,10 +311,11 @@ export class State<D extends object> {
    * ```
    */
   update(recipe: (draft: Draft<D>) => unknown): State<D> {
-    const changed = produce(this.#data as object, recipe as (draft: object) => unknown);
-    if (changed === this.#data) return this;
+    const { data } = this.#record;
+    const changed = produce(data, recipe as (draft: object) => unknown);
+    if (changed === data) return this;
     checkData(changed);
-    const kept = own(changed) as Immutable<D>;
+    const kept: object = freezeCopy(changed);
     const next = this.#with(kept, traitsOf(kept));
     next.#tell("state.merge", kept);
     return next;
@@ -274,40 +323,59 @@ export class State<D extends object> {
 
   /** An equal State that is another object. The data is shared: nobody can change it. */
   clone(): State<D> {
-    const next = this.#with(this.#data, this.#traits);
-    next.#tell("state.clone", this.#data);
+    const next = new State<D>(this.#record, this.#sink);
+    next.#tell("state.clone", this.#record.data);
     return next;
   }
 
   /**
    * A State that says this node has completed just now; its timestamp is later than before.
    *
-   * @throws ConfigError when the node is no string.
+   * @throws ConfigError if the node is not a string.
    */
   setCheckpointNode(node: string): State<D> {
     if (typeof node !== "string")
-      throw new ConfigError("node", `wants a string, got ${show(node)}`);
-    const timestamp = new Date(Math.max(now(), Date.parse(this.timestamp) + 1)).toISOString();
-    return State.advance(this, this, { ...this.#progress, checkpointNode: node, timestamp });
+      throw new ConfigError("node", `must be a string; got ${show(node)}`);
+    const { progress } = this.#record;
+    const timestamp = new Date(Math.max(now(), Date.parse(progress.timestamp) + 1)).toISOString();
+    return new State(
+      { ...this.#record, progress: { ...progress, checkpointNode: node, timestamp } },
+      this.#sink,
+    );
   }
 
   /**
    * Saves this State. The State that comes back carries its `checkpointId`; build on that one.
    *
-   * @throws CheckpointConflictError when another State of this run was saved since.
-   * @throws ConfigError when it is given no store.
+   * @throws CheckpointConflictError if another State of this run was saved since.
+   * @throws ConfigError if it is given no store.
    */
   async checkpoint(store: { save(state: State<D>): Promise<State<D>> }): Promise<State<D>> {
     if (typeof store?.save !== "function") {
-      throw new ConfigError("store", `wants a CheckpointStore, got ${show(store)}`);
+      throw new ConfigError("store", `must be a CheckpointStore; got ${show(store)}`);
     }
     return store.save(this);
   }
 
-  /** For stores: this State as the checkpoint it was just saved as. The record must not change any more. */
-  savedAs(record: Saved): State<D> {
-    const saved = record instanceof State ? State.recordOf(record) : record;
-    return new State(this.#data, this.#traits, this.#identity, this.#progress, saved, this.#sink);
+  /**
+   * For stores: this State as the checkpoint it was just saved as, at this moment unless `savedAt`
+   * says otherwise. What it is given must not change any more.
+   */
+  savedAs(saved: SavedNow | State<D>): State<D> {
+    const { data, traits, identity, progress } = this.#record;
+    const record = {
+      data,
+      traits,
+      identity,
+      progress,
+      saved:
+        saved instanceof State
+          ? saved.#record.saved
+          : isSaved(saved)
+            ? saved
+            : { ...saved, savedAt: isoNow() },
+    };
+    return new State(record, this.#sink);
   }
 
   /**
@@ -316,7 +384,7 @@ export class State<D extends object> {
    * @throws SerializationError that names the path of what can't be saved.
    */
   toJSON(): StateJSON {
-    return encodeState(State.fields(this));
+    return encodeState(this.#record);
   }
 
   /** What `console.log` shows. */
@@ -325,66 +393,19 @@ export class State<D extends object> {
     return { runId, status, step, checkpointNode, data };
   }
 
-  /** @internal What a State is made of. */
-  static fields<D extends object>(state: State<D>): StateFields {
-    return {
-      data: state.#data,
-      traits: state.#traits,
-      identity: state.#identity,
-      progress: state.#progress,
-      saved: state.#saved,
-    };
-  }
-
-  /** @internal A State of these fields; the data must be frozen. */
-  static fromFields<D extends object>(fields: StateFields, sink?: EventSink): State<D> {
-    const { data, traits, identity, progress, saved } = fields;
-    return new State<D>(data as Immutable<D>, traits, identity, progress, saved, sink);
-  }
-
-  /** @internal The run's next State: all of `from`, but the data of `to` and the new progress. */
-  static advance<D extends object>(from: State<D>, to: State<D>, progress: Progress): State<D> {
-    return new State(to.#data, to.#traits, from.#identity, progress, from.#saved, from.#sink);
-  }
-
-  /** @internal The same State, with some of its progress changed. */
-  static progressed<D extends object>(state: State<D>, changes: Partial<Progress>): State<D> {
-    return State.advance(state, state, { ...state.#progress, ...changes });
-  }
-
-  /** @internal The same State, as another run's or another graph's. */
-  static identified<D extends object>(state: State<D>, identity: Identity): State<D> {
-    return State.fromFields<D>({ ...State.fields(state), identity }, state.#sink);
-  }
-
-  /** @internal The same State, telling its events to another sink. */
-  static tellTo<D extends object>(state: State<D>, sink: EventSink | undefined): State<D> {
-    return State.fromFields<D>(State.fields(state), sink);
-  }
-
-  /** @internal Who is told this State's events. */
-  static sinkOf<D extends object>(state: State<D>): EventSink | undefined {
-    return state.#sink;
-  }
-
-  /** @internal The record this State was last saved as. */
-  static recordOf<D extends object>(state: State<D>): Saved {
-    return state.#saved;
-  }
-
-  /** @internal Whether a save must walk the data, because it may hold what can't be frozen or saved. */
-  static isOpaque<D extends object>(state: State<D>): boolean {
-    return (state.#traits & OPAQUE) !== 0 || state.#progress.unfinished?.opaque === true;
-  }
-
-  #with(data: Immutable<D>, traits: number): State<D> {
+  #with(data: object, traits: number): State<D> {
+    const { identity, progress, saved } = this.#record;
     // What was opaque may be gone; everything else is settled by looking at what came in.
-    const known = traits & OPAQUE ? traitsOfValues(data as object) : traits;
-    return new State(data, known, this.#identity, this.#progress, this.#saved, this.#sink);
+    const known = traits & OPAQUE ? traitsOfValues(data) : traits;
+    return new State({ data, traits: known, identity, progress, saved }, this.#sink);
   }
 
   #tell(type: "state.create" | "state.clone" | "state.merge", changed: object): void {
     if (this.#sink?.listens(type) !== true) return;
     this.#sink.emit(type, "state", this.runId, { keys: Object.keys(changed).length });
   }
+}
+
+function isSaved(saved: SavedNow): saved is Saved {
+  return saved.savedAt !== undefined;
 }

@@ -1,11 +1,21 @@
 import { v7 } from "uuid";
-import { checkAt, checkSave } from "../checkpoint/arguments.js";
-import { checkKeep, DEFAULT_KEEP, filterRuns, prunable } from "../checkpoint/retention.js";
+import { checkAt, checkpointId as checkCheckpointId, checkSave } from "../checkpoint/arguments.js";
 import {
-  type Checkpoint,
+  checkFilter,
+  checkKeep,
+  checkRetention,
+  DEFAULT_KEEP,
+  filterRuns,
+  type Keepable,
+  type KeepRule,
+  kept,
+  prunable,
+} from "../checkpoint/retention.js";
+import {
   type CheckpointAt,
   type CheckpointStore,
   type Claim,
+  type ClaimHolder,
   entryOf,
   type HistoryEntry,
   isAt,
@@ -16,38 +26,65 @@ import {
   type SaveOptions,
   summarize,
 } from "../checkpoint/store.js";
+import { isoNow } from "../clock.js";
 import { CheckpointConflictError } from "../errors.js";
+import type { GraphTopology } from "../graph/description.js";
 import { checkOptions } from "../options.js";
+import { isOpaque } from "../state/derive.js";
 import type { Saved } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
-import { State } from "../state/state.js";
+import { recordOf, State, stateOf } from "../state/state.js";
 
-/** Options of {@link MemoryStore}. */
+/** Options of {@link MemoryStore}. @inline */
 export interface MemoryStoreOptions {
-  /** How many checkpoints of each run to keep, the newest; at least 2, 5 by default, `Infinity` for all. */
+  /** How many completed steps of each run to keep, the newest; at least 2, 5 by default, `Infinity` for all. */
   readonly keep?: number;
 }
 
-interface KeptState {
-  readonly state: Checkpoint;
+/** A checkpoint that is kept. */
+class KeptState implements Keepable {
+  readonly state: State<object>;
   readonly parent: Saved;
+
+  constructor(state: State<object>, parent: Saved) {
+    this.state = state;
+    this.parent = parent;
+  }
+
+  get step(): number {
+    return recordOf(this.state).progress.step;
+  }
+
+  get phase(): string {
+    return recordOf(this.state).progress.phase;
+  }
+
+  get unfinished(): boolean {
+    return recordOf(this.state).progress.unfinished !== undefined;
+  }
 }
 
-/** A run's newest checkpoints are the last `keep` of `kept`; older ones are cut off now and then. */
+/** A run: its checkpoints, oldest first, and how many may gather before those not kept are cut off. */
 interface KeptRun {
   sequence: number;
-  keep: number;
-  kept: KeptState[];
+  rule: KeepRule;
+  states: KeptState[];
+  most: number;
 }
+
+/** So many checkpoints more than are kept may gather, so that a save does not look at all of them. */
+const SLACK = 16;
 
 /** The record of one save. Its id is put together when it is asked for: that costs more than the save. */
 class MemoryRecord implements Saved {
   readonly sequence: number;
+  readonly savedAt: string;
   readonly #store: string;
   readonly #save: number;
 
-  constructor(sequence: number, store: string, save: number) {
+  constructor(sequence: number, savedAt: string, store: string, save: number) {
     this.sequence = sequence;
+    this.savedAt = savedAt;
     this.#store = store;
     this.#save = save;
   }
@@ -73,13 +110,14 @@ class MemoryRecord implements Saved {
  */
 export class MemoryStore implements CheckpointStore {
   readonly #runs = new Map<string, KeptRun>();
-  readonly #claimed = new Map<string, Claim>();
+  readonly #claimed = new Map<string, { readonly claim: Claim; readonly since: string }>();
+  readonly #graphs = new Map<string, GraphTopology>();
   readonly #keep: number;
   /** Makes the ids of this store's checkpoints different from any other's. */
   readonly #id = v7();
   #saves = 0;
 
-  /** @throws ConfigError when an option is not what it must be. */
+  /** @throws ConfigError if an option is invalid. */
   constructor(options: MemoryStoreOptions = {}) {
     checkOptions("MemoryStore", options, { keep: checkKeep });
     this.#keep = options.keep ?? DEFAULT_KEEP;
@@ -89,17 +127,18 @@ export class MemoryStore implements CheckpointStore {
   async save<D extends object>(state: State<D>, options: SaveOptions = {}): Promise<State<D>> {
     checkSave(state, options);
     const { runId, sequence } = state;
-    const run = this.#runs.get(runId) ?? { sequence: 0, keep: this.#keep, kept: [] };
+    const run = this.#runs.get(runId) ?? newRun();
     if (run.sequence !== sequence) {
       throw new CheckpointConflictError(runId, sequence, run.sequence);
     }
-    const saved = state.savedAs(new MemoryRecord(sequence + 1, this.#id, ++this.#saves));
-    const kept = State.isOpaque(saved) ? detached(saved) : saved;
+    const saved = state.savedAs(new MemoryRecord(sequence + 1, isoNow(), this.#id, ++this.#saves));
+    const copy = isOpaque(saved) ? detached(saved) : saved;
     if (sequence === 0) this.#runs.set(runId, run);
     run.sequence = sequence + 1;
-    run.keep = options.keep ?? this.#keep;
-    run.kept.push({ state: kept, parent: State.recordOf(state) });
-    if (run.kept.length > 2 * run.keep) run.kept = run.kept.slice(-run.keep);
+    run.rule = { keep: options.keep ?? this.#keep, keepPerPhase: options.keepPerPhase };
+    // What a run keeps is what its caller says it is: nobody else can know.
+    run.states.push(new KeptState(copy as unknown as State<object>, recordOf(state).saved));
+    if (run.states.length > run.most) trim(run);
     return saved;
   }
 
@@ -107,9 +146,8 @@ export class MemoryStore implements CheckpointStore {
   async load<D extends object>(runId: string, at: CheckpointAt = {}): Promise<State<D>> {
     checkRunId(runId);
     checkAt(at);
-    const found = this.#kept(runId).findLast(({ state }) => isAt(at, state));
+    const found = this.#kept(runId).find(({ state }) => isAt(at, state));
     if (found === undefined) throw notFound(runId, at);
-    // What a run keeps is what its caller says it is: nobody else can know.
     return detached(found.state as unknown as State<D>);
   }
 
@@ -123,55 +161,96 @@ export class MemoryStore implements CheckpointStore {
     return [...this.#runs.keys()];
   }
 
-  /** The checkpoints of a run, newest first. */
-  async history(runId: string): Promise<HistoryEntry[]> {
-    const kept = this.#kept(checkRunId(runId));
-    return kept.map(({ state, parent }) => entryOf(state, parent.checkpointId)).reverse();
+  /** The run that a checkpoint belongs to. */
+  async find(checkpointId: string): Promise<string | undefined> {
+    checkCheckpointId("checkpointId", checkpointId);
+    return [...this.#runs.keys()].find((runId) =>
+      this.#kept(runId).some(({ state }) => state.checkpointId === checkpointId),
+    );
   }
 
-  /** The runs that fit a filter, most recent first. */
-  async runs(filter?: RunFilter): Promise<RunSummary[]> {
+  /** The checkpoints of a run, newest first. */
+  async history(runId: string): Promise<HistoryEntry[]> {
+    return this.#kept(checkRunId(runId)).map(({ state, parent, unfinished }) =>
+      entryOf(state, parent.checkpointId, unfinished),
+    );
+  }
+
+  /** The runs that fit a filter, the most recently saved first. */
+  async runs(filter: RunFilter = {}): Promise<RunSummary[]> {
+    checkFilter(filter);
     return filterRuns(this.#summaries(), filter);
   }
 
   /** Removes old runs; see {@link Retention}. */
   async prune(retention: Retention): Promise<string[]> {
-    const runs = this.#summaries().filter(({ runId }) => !this.#claimed.has(runId));
-    const runIds = prunable(runs, retention).map((run) => run.runId);
-    if (retention.dryRun !== true) for (const runId of runIds) this.#runs.delete(runId);
-    return runIds;
+    checkRetention(retention);
+    const runs = this.#summaries();
+    const removed: string[] = [];
+    for await (const page of prunable(retention, async (filter) => filterRuns(runs, filter))) {
+      for (const { runId } of page) if (!this.#claimed.has(runId)) removed.push(runId);
+    }
+    if (retention.dryRun !== true) for (const runId of removed) this.#runs.delete(runId);
+    return removed;
   }
 
-  /** Takes a run for this process; see {@link CheckpointStore.claim}. */
+  /** Claims a run for one caller; see {@link CheckpointStore.claim}. */
   async claim(runId: string): Promise<Claim | undefined> {
     if (this.#claimed.has(checkRunId(runId))) return undefined;
     const claim: Claim = {
       release: async () => {
-        if (this.#claimed.get(runId) === claim) this.#claimed.delete(runId);
+        if (this.#claimed.get(runId)?.claim === claim) this.#claimed.delete(runId);
       },
     };
-    this.#claimed.set(runId, claim);
+    this.#claimed.set(runId, { claim, since: isoNow() });
     return claim;
   }
 
+  /** Who has claimed a run: always this process. */
+  async holder(runId: string): Promise<ClaimHolder | undefined> {
+    const claimed = this.#claimed.get(checkRunId(runId));
+    const pid: unknown = Reflect.get(Object(Reflect.get(globalThis, "process")), "pid");
+    return claimed && { host: "this machine", pid: Number(pid ?? 0), since: claimed.since };
+  }
+
+  /** Keeps what a graph looks like. */
+  async saveTopology(topology: GraphTopology): Promise<void> {
+    this.#graphs.set(topology.fingerprint, topology);
+  }
+
+  /** The graph of a fingerprint. */
+  async topology(fingerprint: string): Promise<GraphTopology | undefined> {
+    return this.#graphs.get(fingerprint);
+  }
+
+  /** What is kept of a run, newest first. */
   #kept(runId: string): readonly KeptState[] {
     const run = this.#runs.get(runId);
-    return run === undefined ? [] : run.kept.slice(-run.keep);
+    return run === undefined ? [] : kept(run.states.toReversed(), run.rule);
   }
 
   #summaries(): RunSummary[] {
-    return [...this.#runs.values()].flatMap(({ kept }) => {
-      const newest = kept.at(-1);
+    return [...this.#runs.values()].flatMap(({ states }) => {
+      const newest = states.at(-1);
       return newest === undefined ? [] : [summarize(newest.state)];
     });
   }
 }
 
+function newRun(): KeptRun {
+  return { sequence: 0, rule: { keep: DEFAULT_KEEP }, states: [], most: SLACK };
+}
+
+function trim(run: KeptRun): void {
+  run.states = kept(run.states.toReversed(), run.rule).reverse();
+  run.most = 2 * run.states.length + SLACK;
+}
+
 /**
- * A State that shares nothing anybody could write to, nor tells events to anybody. A frozen one is
+ * A State that shares nothing anybody could write to, nor emits events to anybody. A frozen one is
  * shared; one with a buffer in it, say, is copied as a file would be, which also refuses what no
  * checkpoint can hold.
  */
 function detached<D extends object>(state: State<D>): State<D> {
-  return State.isOpaque(state) ? State.fromJSON<D>(state.toJSON()) : State.tellTo(state, undefined);
+  return isOpaque(state) ? State.fromJSON<D>(state.toJSON()) : stateOf<D>(recordOf(state));
 }

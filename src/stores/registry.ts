@@ -2,33 +2,20 @@ import { DeferredStore } from "../checkpoint/deferred.js";
 import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
 import { text } from "../options.js";
+import { openStore, parseAddress, unknownStore } from "./address.js";
 import { MemoryStore } from "./memory.js";
 
-/** Makes a store when it is first needed; may load a module for it. */
+/** Makes a store when it is first needed; may load a module for it. @inline */
 export type CheckpointStoreFactory = () => CheckpointStore | Promise<CheckpointStore>;
 
-const registered = new Map<string, CheckpointStore | CheckpointStoreFactory>([
-  ["memory", () => new MemoryStore()],
-  ["file", new DeferredStore("file", async () => new (await import("#stores/file")).FileStore())],
-  [
-    "journal",
-    new DeferredStore("journal", async () => new (await import("#stores/journal")).JournalStore()),
-  ],
-  [
-    "pglite",
-    new DeferredStore(
-      "pglite",
-      async () =>
-        new (await import("#stores/postgres")).PostgresStore({ client: "pglite:.waymark/pg" }),
-    ),
-  ],
-]);
+/** What users registered, and the stores that were opened by their address. */
+const registered = new Map<string, CheckpointStore | CheckpointStoreFactory>();
 
 /**
  * Gives a store a name that graphs can use. A factory is called when the store is first used. The
  * registry is a convenience: wherever a name is taken, a store is too.
  *
- * @throws ConfigError when the name is empty, or there is neither a store nor a factory.
+ * @throws ConfigError if the name is empty, or there is neither a store nor a factory.
  *
  * @example
  * ```ts
@@ -46,22 +33,24 @@ export function registerCheckpointStore(
   if (typeof store !== "function" && !isCheckpointStore(store)) {
     throw new ConfigError(
       "store",
-      `wants a CheckpointStore or a function that makes one, got ${show(store)}`,
+      `must be a CheckpointStore or a function that makes one; got ${show(store)}`,
     );
   }
   if (typeof store === "function" && isCheckpointStore(store.prototype)) {
     throw new ConfigError(
       "store",
-      `wants a CheckpointStore or a function that makes one, got the class ${store.name}: write () => new ${store.name}()`,
+      `must be a CheckpointStore or a function that makes one; got the class ${store.name}: write () => new ${store.name}()`,
     );
   }
   registered.set(name, store);
 }
 
 /**
- * The store of this name, the same one each time.
+ * The store of this name or address, the same one each time. Addresses are `memory`, `file:DIR`,
+ * `sqlite:FILE`, `pglite:DIR` and `postgres://…`; `file`, `sqlite` and `pglite` alone mean their
+ * default place under `.waymark`. What was registered comes first.
  *
- * @throws ConfigError when no store has this name.
+ * @throws ConfigError if it is neither an address nor registered.
  *
  * @example
  * ```ts
@@ -73,19 +62,25 @@ export function registerCheckpointStore(
  */
 export function getCheckpointStore(name: string): CheckpointStore {
   const found = registered.get(name);
-  if (found === undefined) {
-    const names = [...registered.keys()].join(", ");
-    throw new ConfigError("store", `${show(name)} is not registered; there are ${names}`);
-  }
-  if (typeof found !== "function") return found;
-  const made = found();
-  const store = made instanceof Promise ? new DeferredStore(name, found, made) : made;
-  if (!isCheckpointStore(store)) {
-    throw new ConfigError(
-      `store ${show(name)}`,
-      `wants a factory that makes a CheckpointStore, got ${show(store)}`,
-    );
-  }
+  if (found !== undefined && typeof found !== "function") return found;
+  const store = found === undefined ? atAddress(name) : fromFactory(name, found);
   registered.set(name, store);
   return store;
+}
+
+function atAddress(name: string): CheckpointStore {
+  const address = typeof name === "string" ? parseAddress(name) : undefined;
+  if (address === undefined) throw unknownStore(String(name), [...registered.keys()]);
+  if (address.scheme === "memory") return new MemoryStore();
+  return new DeferredStore(name, () => openStore(address));
+}
+
+function fromFactory(name: string, make: CheckpointStoreFactory): CheckpointStore {
+  const made = make();
+  const store = made instanceof Promise ? new DeferredStore(name, make, made) : made;
+  if (isCheckpointStore(store)) return store;
+  throw new ConfigError(
+    `store ${show(name)}`,
+    `must come from a factory that makes a CheckpointStore; got ${show(store)}`,
+  );
 }

@@ -9,6 +9,6 @@ class UnavailableStore {
 
 export {
   UnavailableStore as FileStore,
-  UnavailableStore as JournalStore,
+  UnavailableStore as SqliteStore,
   UnavailableStore as PostgresStore,
 };

@@ -8,7 +8,7 @@ export interface CrashPoint {
   readonly save: number;
   /**
    * `"before"`, the default: what was to be saved is lost. `"after"`: the store has it, and the process
-   * died before it was told so.
+   * died before it learned so.
    */
   readonly when?: "before" | "after";
 }
@@ -16,9 +16,9 @@ export interface CrashPoint {
 /**
  * A store in front of another, that at one save behaves as if the process had died: that call and all
  * later ones that would write are refused, so that the other store is as a crash would have left it.
- * Then go on with a new graph on the other store, as a new process would.
+ * Then continue with a new graph on the other store, as a new process would.
  *
- * @throws ConfigError when it is given no store, or no save to die at.
+ * @throws ConfigError if the store or the save to die at is missing.
  *
  * @example
  * ```ts
@@ -42,7 +42,7 @@ export interface CrashPoint {
  */
 export function crashAt<S extends CheckpointStore>(store: S, point: CrashPoint): S {
   if (!isCheckpointStore(store)) {
-    throw new ConfigError("store", `wants a CheckpointStore, got ${show(store)}`);
+    throw new ConfigError("store", `must be a CheckpointStore; got ${show(store)}`);
   }
   checkOptions("point", point, { save: integer(1), when: oneOf("before", "after") });
   if (point.save === undefined) throw new ConfigError("point.save", "is missing");

@@ -1,10 +1,10 @@
 import { basename, dirname } from "node:path";
 import {
-  type Extract,
+  type FileHead,
   type FileInfo,
   type FileSystem,
-  unless,
-} from "../stores/file/file-system.js";
+  ignoring,
+} from "../stores/disk/file-system.js";
 import { type Change, type Crash, crashesOf } from "./crash-points.js";
 import { type FileNode, type FolderNode, type Node, newFolder } from "./disk.js";
 
@@ -86,14 +86,6 @@ export class CrashDisk {
     return node;
   }
 
-  /** @internal Whether a file or folder has a name. */
-  hasName(node: Node, folder = this.#root): boolean {
-    for (const one of folder.entries.values()) {
-      if (one === node || (one.kind === "folder" && this.hasName(node, one))) return true;
-    }
-    return false;
-  }
-
   /** @internal */
   folderOf(path: string): FolderNode {
     const folder = this.find(dirname(path));
@@ -165,7 +157,6 @@ class MountedDisk implements FileSystem {
   readonly #gate: Gate;
   readonly #othersAlive: boolean;
   readonly #open = new Map<number, Node>();
-  readonly #synced = new Set<number>();
   #files = 0;
 
   constructor(disk: CrashDisk, owner: string, gate: Gate, othersAlive: boolean) {
@@ -189,12 +180,6 @@ class MountedDisk implements FileSystem {
     return this.#opened(this.#disk.find(path));
   }
 
-  async openToAppend(path: string, synced: boolean): Promise<number> {
-    const file = await this.open(path);
-    if (synced) this.#synced.add(file);
-    return file;
-  }
-
   async openFolder(path: string): Promise<number> {
     await this.#gate("openFolder", path);
     return this.#opened(this.#disk.find(path));
@@ -213,24 +198,15 @@ class MountedDisk implements FileSystem {
     this.#disk.write(node, bytes);
   }
 
-  async append(file: number, bytes: Uint8Array): Promise<void> {
-    await this.write(file, bytes);
-    if (this.#synced.has(file)) await this.sync(file);
-  }
-
-  async read(file: number, length: number, from = 0): Promise<Uint8Array> {
+  async read(file: number, length: number): Promise<Uint8Array> {
     await this.#gate("read", "");
-    return bytesOf(this.#node(file)).slice(from, from + length);
+    return bytesOf(this.#node(file)).slice(0, length);
   }
 
   async sync(file: number): Promise<void> {
     const node = this.#node(file);
     await this.#gate("sync", node.kind);
     this.#disk.sync(node);
-  }
-
-  syncData(file: number): Promise<void> {
-    return this.sync(file);
   }
 
   async stat(file: number): Promise<FileInfo> {
@@ -245,7 +221,7 @@ class MountedDisk implements FileSystem {
   }
 
   async idOf(path: string): Promise<string | undefined> {
-    return (await unless(["ENOENT"], this.lstat(path), undefined))?.id;
+    return (await ignoring(this.lstat(path)))?.id;
   }
 
   async lstat(path: string): Promise<FileInfo> {
@@ -285,33 +261,23 @@ class MountedDisk implements FileSystem {
     this.#disk.remove(path, "file");
   }
 
-  async heads(paths: readonly string[], length: number): Promise<(Extract | undefined)[]> {
-    const heads: (Extract | undefined)[] = [];
+  async heads(paths: readonly string[], length: number): Promise<(FileHead | undefined)[]> {
+    const heads: (FileHead | undefined)[] = [];
     for (const path of paths) {
       await this.#gate("heads", path);
-      heads.push(this.#extract(path, (bytes) => bytes.slice(0, length)));
+      try {
+        const bytes = bytesOf(this.#disk.find(path));
+        heads.push({ bytes: bytes.slice(0, length), size: bytes.length });
+      } catch {
+        heads.push(undefined);
+      }
     }
     return heads;
   }
 
-  async end(path: string, length: number): Promise<Extract | undefined> {
-    await this.#gate("end", path);
-    return this.#extract(path, (bytes) => bytes.slice(-length));
-  }
-
-  #extract(path: string, cut: (bytes: Uint8Array) => Uint8Array): Extract | undefined {
-    try {
-      const bytes = bytesOf(this.#disk.find(path));
-      return { bytes: cut(bytes), size: bytes.length };
-    } catch {
-      return undefined;
-    }
-  }
-
   #info(node: Node): FileInfo {
     const size = node.kind === "file" ? node.bytes.length : 0;
-    const named = this.#disk.hasName(node);
-    return { kind: node.kind, id: String(node.number), size, named, modified: 0 };
+    return { kind: node.kind, id: String(node.number), size, modified: 0 };
   }
 
   #opened(node: Node): number {

@@ -1,20 +1,20 @@
 import { useClock } from "../clock.js";
 import { check } from "../options.js";
 
-/** A clock that moves only when it is told to. */
+/** A clock that moves only when you advance it. */
 export interface FakeClock {
-  /** How many callbacks wait for their time. */
+  /** How many timers are pending. */
   readonly waiting: number;
   /**
-   * Moves it forward, and calls back what was to happen in that time, in order, letting each one's consequences
-   * settle. What needs real time, such as a disk, is not waited for: move it when {@link FakeClock.waiting} says so.
+   * Advances it, and fires the timers of that time in order, letting the consequences of each settle. Real work,
+   * such as a disk's, is not waited for: advance when {@link FakeClock.waiting} shows a timer.
    */
   advance(ms: number): Promise<void>;
-  /** Puts the real clock back. */
+  /** Restores the real clock. */
   restore(): void;
 }
 
-/** The last millisecond that a Date can tell. */
+/** The last millisecond that a Date can represent. */
 const LAST = 8.64e15;
 
 const moment = check(
@@ -22,7 +22,7 @@ const moment = check(
   (value) => typeof value === "number" && Math.abs(value) <= LAST,
 );
 const span = check(
-  "a number of milliseconds from 0 up",
+  "a number of milliseconds ≥ 0",
   (value) => typeof value === "number" && value >= 0 && value <= LAST,
 );
 
@@ -32,9 +32,9 @@ interface Timer {
 }
 
 /**
- * Makes waymark take the time from a clock that stands still, from `start` on, in this process.
+ * Replaces waymark's clock in this process by one that stands still, at `start`.
  *
- * @throws ConfigError when it is given no time; `advance` too.
+ * @throws ConfigError if the time is invalid; `advance` too.
  *
  * @example
  * ```ts

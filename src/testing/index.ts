@@ -1,6 +1,6 @@
 /**
- * For those who test stores and graphs: the suite that every store must pass, a clock that stands
- * still, and crashes at a chosen save.
+ * Tools for testing stores and graphs: the suite that every store must pass, a fake clock, and crashes
+ * at a chosen save.
  *
  * @packageDocumentation
  */

@@ -4,8 +4,11 @@ import { ConfigError, show } from "../errors.js";
 import type { Case } from "./cases/case.js";
 import { claims } from "./cases/claims.js";
 import { contract } from "./cases/contract.js";
-import { forks, history, keep, moves, runs } from "./cases/history.js";
+import { forks, history } from "./cases/history.js";
 import { badIds, ids, similarIds } from "./cases/ids.js";
+import { keep } from "./cases/keep.js";
+import { moves, verify } from "./cases/moves.js";
+import { prune, runs } from "./cases/runs.js";
 import { roundTrip } from "./cases/values.js";
 import { concurrency, conflict, durable, isolation } from "./cases/writers.js";
 
@@ -18,7 +21,9 @@ const cases: readonly Case[] = [
   ...forks,
   ...keep,
   ...runs,
+  ...prune,
   ...moves,
+  ...verify,
   ...conflict,
   ...concurrency,
   ...isolation,
@@ -40,11 +45,12 @@ export interface StoreSuiteOptions {
 }
 
 /**
- * Registers the tests that every store must pass: contract, ids, history, fork, keep, conflict,
- * concurrency, isolation and exact round trip, and, with `reopen`, that what was saved outlives the
- * store. Tests of optional methods are registered too, and pass at once where a store does not have them.
+ * Registers the tests that every store must pass: contract, ids, history, fork, keep, runs, prune,
+ * conflict, concurrency, isolation and exact round trip, and, with `reopen`, that what was saved outlives
+ * the store. Tests of optional methods are registered too, and pass at once where a store lacks them.
+ * Some tests move waymark's clock, which `State.savedAs` takes the time of a save from.
  *
- * @throws ConfigError when there is no `test` function.
+ * @throws ConfigError if there is no `test` function.
  *
  * @example
  * ```ts
@@ -66,7 +72,7 @@ export function testCheckpointStore(options: StoreSuiteOptions): void {
     test(`${options.name}: ${name}`, async () => {
       const store = await options.create();
       if (!isCheckpointStore(store)) {
-        throw new ConfigError("create", `wants to return a CheckpointStore, got ${show(store)}`);
+        throw new ConfigError("create", `must return a CheckpointStore; got ${show(store)}`);
       }
       try {
         await run(store, options.reopen);

@@ -5,7 +5,7 @@ import type { Prepare } from "../run/runner.js";
 import type { RunError, RunStatus } from "../state/record.js";
 import { State } from "../state/state.js";
 import type { ActiveRun } from "./active-run.js";
-import { fromText, type RunJob } from "./job.js";
+import { fromText, questionOf, type RunJob } from "./job.js";
 import type { AnyGraph } from "./options.js";
 import { type Backoff, isAboutInput, judge, type Outcome, outcomeOf } from "./outcome.js";
 
@@ -28,7 +28,9 @@ export async function advance(job: RunJob, run: ActiveRun, shop: Workshop): Prom
   try {
     return await goOn(job, run, shop, attempt);
   } catch (error) {
-    if (isAboutInput(error)) return askAgain(job, run, shop, error.message);
+    // An answer that came too late is refused; without one it is the run's own end.
+    const isLate = isWaymarkError(error, "PAUSE_TIMEOUT") && job.data.input !== undefined;
+    if (isAboutInput(error) || isLate) return askAgain(job, run, shop, error.message);
     const outcome = judge(error, run, shop.maxAttempts, shop.backoff);
     if (outcome.kind === "handed-over" && attempt.count > 0) {
       // Should it fail, the try counts.
@@ -49,9 +51,9 @@ async function goOn(
   const { input, retriedAfter } = job.data;
   try {
     if (input !== undefined) {
-      const { status, sequence } = await store.load(runId);
+      const saved = await store.load(runId);
       // Else it was taken before, by a worker that died.
-      if (status === "paused" && sequence === input.sequence) {
+      if (saved.status === "paused" && questionOf(saved) === input.question) {
         return outcomeOf(await graph.resume(runId, { signal, input: fromText(input.value) }));
       }
     }
@@ -76,7 +78,7 @@ function neverSaved(starts: number): Outcome {
   return { kind: "failed", error: new Error(message) };
 }
 
-/** Starts a run that is most likely new, and goes on with it when it is not. */
+/** Starts a run that is most likely new, and continues it if it is not. */
 async function start(job: RunJob, { runId, signal }: ActiveRun, graph: AnyGraph): Promise<Outcome> {
   try {
     return outcomeOf(await graph.execute(firstState(job, runId), { signal }));

@@ -7,7 +7,7 @@ import { queueName } from "./names.js";
 const QUEUE = "waymark.cancel";
 /** How old a request may be before it is dropped, in milliseconds. */
 const OLD = 60_000;
-/** How old one may be before who still wants it asks again. */
+/** How old one may be before whoever still needs it asks again. */
 const AGAIN = OLD / 2;
 /** How often a worker looks for requests while it works on something, in milliseconds. */
 const EVERY = 500;

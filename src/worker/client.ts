@@ -6,7 +6,7 @@ import { State } from "../state/state.js";
 import { Cancellations } from "./cancellations.js";
 import { type Place, placeOf, type QueueConnection } from "./connection.js";
 import { type Engine, openEngine, type RunQueue } from "./engine.js";
-import { type Office, RunHandle } from "./handle.js";
+import { type Office, QueuedRun } from "./handle.js";
 import { jobOptions } from "./job.js";
 import { Listener } from "./listener.js";
 import { jobIdOf, queueName, runIdOf } from "./names.js";
@@ -28,7 +28,7 @@ export interface ClientOptions {
   readonly connection: QueueConnection;
   /** Where the workers save the runs. */
   readonly store: CheckpointStore;
-  /** Is told what goes wrong between calls, a lost connection for example; `console.error` by default. */
+  /** Handles errors between calls, such as a lost connection; `console.error` by default. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -40,7 +40,7 @@ export interface FailedRun {
   readonly error: string;
   /** When it failed, ISO 8601. */
   readonly timestamp: string;
-  /** How often a worker has begun it, or gone on with it. */
+  /** How often a worker has started or continued it. */
   readonly starts: number;
 }
 
@@ -53,8 +53,7 @@ interface Counter extends Office {
 const LARGEST = 2 ** 31 - 1;
 
 /**
- * Starts runs from anywhere, for workers to take; needs none of the graphs. Close it when it is not needed
- * any more.
+ * Starts runs from anywhere, for workers to take. It needs none of the graphs. Close it when you are done.
  *
  * @example
  * ```ts compile
@@ -85,7 +84,7 @@ export class Client {
   #cancellations: Cancellations | undefined;
   readonly #opening = new Opening();
 
-  /** @throws ConfigError when an option is not what it must be. */
+  /** @throws ConfigError if an option is invalid. */
   constructor(options: ClientOptions);
   /** @internal */
   constructor(options: ClientOptions, load: Load);
@@ -103,14 +102,14 @@ export class Client {
   /**
    * Puts a run into the queue.
    *
-   * @throws ConfigError when an option is not what it must be, or a package is missing.
-   * @throws SerializationError when a checkpoint can't hold the data.
+   * @throws ConfigError if an option is invalid or a package is missing.
+   * @throws SerializationError if a checkpoint can't hold the data.
    */
   async submit<D extends object>(
     graph: string,
     data: D,
     options: SubmitOptions = {},
-  ): Promise<RunHandle<D>> {
+  ): Promise<QueuedRun<D>> {
     text("graph", graph);
     checkOptions("options", options, submitOptions);
     const { runId, delay, priority, version } = options;
@@ -128,25 +127,25 @@ export class Client {
       ...(options.deduplicate !== undefined && { deduplication: dedup(options.deduplicate) }),
     };
     const added = await this.#opening.during(() => counter.queue.add(graph, job, jobOf));
-    return new RunHandle<D>(graph, runIdOf(String(added.id)), counter);
+    return new QueuedRun<D>(graph, runIdOf(String(added.id)), counter);
   }
 
   /**
    * The handle of a run that was submitted before, here or elsewhere.
    *
-   * @throws ConfigError when the client is closed, or an argument is not what it must be.
+   * @throws ConfigError if the client is closed or an argument is invalid.
    */
-  async run<D extends object>(graph: string, runId: string): Promise<RunHandle<D>> {
+  async run<D extends object>(graph: string, runId: string): Promise<QueuedRun<D>> {
     text("graph", graph);
-    return new RunHandle<D>(graph, checkRunId(runId), await this.#counter(graph));
+    return new QueuedRun<D>(graph, checkRunId(runId), await this.#counter(graph));
   }
 
   /**
-   * Starts a run of the data again and again. The queue keeps the schedule, so nobody has to stay for it.
+   * Starts a run of the data again and again. The queue keeps the schedule; no process has to stay alive for it.
    * The id of each run is `repeat:<schedule>:<milliseconds>`.
    *
-   * @throws ConfigError when an option is not what it must be.
-   * @throws SerializationError when a checkpoint can't hold the data.
+   * @throws ConfigError if an option is invalid.
+   * @throws SerializationError if a checkpoint can't hold the data.
    */
   async schedule<D extends object>(
     graph: string,
@@ -158,10 +157,10 @@ export class Client {
     const { id, cron, every, timeZone, limit, version } = options;
     scheduleOptions.id("options.id", id);
     if ((cron === undefined) === (every === undefined)) {
-      throw new ConfigError("options", "wants one of cron and every");
+      throw new ConfigError("options", "must have exactly one of cron and every");
     }
     if (cron === undefined && timeZone !== undefined) {
-      throw new ConfigError("options.timeZone", "is that of a pattern: it wants cron");
+      throw new ConfigError("options.timeZone", "applies to cron only");
     }
     const state = JSON.stringify(State.create(data).toJSON());
     const { queue } = await this.#counter(graph);
@@ -178,9 +177,9 @@ export class Client {
   }
 
   /**
-   * Ends a schedule; says whether there was one. Runs that it has started go on.
+   * Ends a schedule; returns whether there was one. Runs that it has started continue.
    *
-   * @throws ConfigError when the client is closed, or an argument is not what it must be.
+   * @throws ConfigError if the client is closed or an argument is invalid.
    */
   async unschedule(graph: string, id: string): Promise<boolean> {
     text("graph", graph);
@@ -190,9 +189,9 @@ export class Client {
   }
 
   /**
-   * The runs of a graph that failed for good, the last to fail first. {@link RunHandle.resume} tries one again.
+   * The runs of a graph that failed for good, the last to fail first. {@link QueuedRun.resume} tries one again.
    *
-   * @throws ConfigError when the client is closed, or an argument is not what it must be.
+   * @throws ConfigError if the client is closed or an argument is invalid.
    */
   async failed(graph: string, limit = 100): Promise<FailedRun[]> {
     text("graph", graph);
@@ -208,7 +207,7 @@ export class Client {
     }));
   }
 
-  /** Lets go of the connections; the store stays open. Who waits for a run hears that. */
+  /** Closes the connections; the store stays open. Pending `result()` calls reject. */
   async close(): Promise<void> {
     this.#opening.end();
     const closed = this.#engine?.then(

@@ -38,7 +38,7 @@ const isSchema = check(
   (value) => typeof value === "string" && /^[A-Za-z_][A-Za-z0-9_$]{0,62}$/.test(value),
 );
 
-/** @throws ConfigError when it is not what it must be. What comes after the scheme may be secret. */
+/** @throws ConfigError if it is invalid. What comes after the scheme may be secret. */
 export function placeOf(connection: QueueConnection): Place {
   const options = typeof connection === "string" ? { url: connection } : connection;
   checkOptions("connection", options, {
@@ -53,5 +53,5 @@ export function placeOf(connection: QueueConnection): Place {
   if (kind !== undefined) return { kind, url, schema, connections, prefix, driver };
   const scheme = typeof url === "string" ? /^[a-z+]+:/i.exec(url)?.[0] : undefined;
   const got = scheme === undefined ? "none of them" : show(`${scheme}…`);
-  throw new ConfigError("connection", `wants "postgres://…" or "redis://…", got ${got}`);
+  throw new ConfigError("connection", `must be "postgres://…" or "redis://…"; got ${got}`);
 }

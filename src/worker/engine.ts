@@ -17,7 +17,7 @@ export type RunQueue = Queue<
 >;
 /** What takes the jobs of a graph. */
 export type QueueWorker = Worker<JobData, JobResult, string, IQueueBackend, object, unknown>;
-/** What tells of the jobs of a graph. */
+/** Listens to the jobs of a graph. */
 export type RunEvents = QueueEvents<JobResult, IQueueBackend, unknown>;
 
 /** What makes queues, on the connection they share. */

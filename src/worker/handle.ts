@@ -1,23 +1,27 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { sleep } from "../clock.js";
 import { ConfigError, isWaymarkError, show } from "../errors.js";
-import { check, checkOptions } from "../options.js";
+import type { AnyEvent } from "../events.js";
+import {
+  checkEventsOptions,
+  checkWaitOptions,
+  type EventsOptions,
+  type RunHandle,
+  type RunState,
+  type WaitOptions,
+} from "../run/handle.js";
+import { keepSignal, toSignal } from "../run/signals.js";
+import { lastEvent, stepEvents } from "../run/step-events.js";
 import type { State } from "../state/state.js";
 import type { Cancellations } from "./cancellations.js";
 import type { RunQueue } from "./engine.js";
-import { jobOptions, toText } from "./job.js";
+import { jobOptions, questionOf, toText } from "./job.js";
 import type { JobEvent, Listener } from "./listener.js";
 import { jobIdOf } from "./names.js";
 import type { Opening } from "./opening.js";
 import { cancelledError, failedError } from "./run-error.js";
-import { cancelledEvent, isLast, type RunEvent, toRunEvent } from "./run-events.js";
-import { hasEnded, type RunState, stateOf } from "./run-state.js";
-
-/** Options of {@link RunHandle.result} and {@link RunHandle.events}. */
-export interface WaitOptions {
-  /** Stops waiting. The run goes on. */
-  readonly signal?: AbortSignal | undefined;
-}
+import { cancelledEvent, isLast, toRunEvent } from "./run-events.js";
+import { hasEnded, stateOf } from "./run-state.js";
 
 /** What a handle needs of its client. */
 export interface Office {
@@ -26,11 +30,11 @@ export interface Office {
   readonly listener: Listener;
   readonly cancellations: Cancellations;
   readonly opening: Opening;
-  /** Tells those who listen to the queue. */
+  /** Notifies the queue's listeners. */
   publish(fields: Readonly<Record<string, string>>): Promise<unknown>;
 }
 
-/** How long to wait, at first and at most, in milliseconds, for what the queue may have failed to tell. */
+/** How long to wait, at first and at most, in milliseconds, for what the queue may have failed to report. */
 const FIRST_LOOK = 50;
 const LOOK = 2000;
 /** How often to look at a run that is between two places. */
@@ -55,7 +59,7 @@ const SOON = 50;
  * await run.cancel();
  * ```
  */
-export class RunHandle<D extends object = object> {
+export class QueuedRun<D extends object = object> implements RunHandle<D> {
   /** Names the run. */
   readonly runId: string;
   /** The name of its graph. */
@@ -74,7 +78,7 @@ export class RunHandle<D extends object = object> {
   /**
    * What the run does now.
    *
-   * @throws ConfigError when the client is closed; so do all methods, also while they wait.
+   * @throws ConfigError if the client is closed; so do all methods, also while they wait.
    */
   async status(): Promise<RunState> {
     const { queue, opening } = this.#office;
@@ -82,7 +86,7 @@ export class RunHandle<D extends object = object> {
       Promise.all([queue.getJobState(this.#jobId), queue.getJob(this.#jobId), this.#load()]),
     );
     const error = saved?.error?.message ?? job?.failedReason;
-    const refused = job?.data.refused;
+    const refused = job?.data.refused ?? saved?.pauses.find((pause) => pause.refused)?.refused;
     return {
       state: stateOf(where, saved),
       node: saved?.checkpointNode ?? "",
@@ -96,13 +100,13 @@ export class RunHandle<D extends object = object> {
   /**
    * Waits for the run's end, through pauses and restarts, and gives its final State.
    *
-   * @throws ExecutionError when it failed for good (its `cause` has the name and message of the node's
+   * @throws ExecutionError if it failed for good (its `cause` has the name and message of the node's
    *   error), or was cancelled, with the code `ABORTED`. The error of a graph or of its checkpoints is a
    *   WaymarkError with its code.
-   * @throws ConfigError when an option is not what it must be.
+   * @throws ConfigError if an option is invalid.
    */
   async result(options: WaitOptions = {}): Promise<State<D>> {
-    checkOptions("options", options, waitOptions);
+    checkWaitOptions(options);
     return this.#office.opening.during(() => this.#result(options), options.signal);
   }
 
@@ -110,7 +114,7 @@ export class RunHandle<D extends object = object> {
     const { queue, listener } = this.#office;
     let wake = (): void => {};
     const stop = await listener.listen(this.#jobId, (event) => {
-      if (isLast(toRunEvent(this.runId, event))) wake();
+      if (isLast(toRunEvent(this.graph, this.runId, event))) wake();
     });
     try {
       for (let wait = FIRST_LOOK; ; wait = Math.min(wait * 2, LOOK)) {
@@ -133,10 +137,10 @@ export class RunHandle<D extends object = object> {
 
   /**
    * Stops the run: takes it out of the queue, or aborts the `signal` of its node within a second or so.
-   * What it has done stays in the store, and {@link RunHandle.resume} goes on from there.
+   * What it has done stays in the store, and {@link QueuedRun.resume} continues from there.
    *
-   * @returns whether it was stopped; not if it had come to its end.
-   * @throws ConfigError when the client is closed.
+   * @returns whether it was stopped; `false` if it had ended.
+   * @throws ConfigError if the client is closed.
    */
   async cancel(): Promise<boolean> {
     return this.#office.opening.during(() => this.#cancel());
@@ -167,12 +171,12 @@ export class RunHandle<D extends object = object> {
   }
 
   /**
-   * Lets the run go on: with the input it is paused for, or without one where it only waits. A run that failed
-   * gets one more try, one that was cancelled is put into the queue again. Resolves when it is in the queue;
-   * input that the graph refuses shows in {@link RunHandle.status}.
+   * Continues the run: with the input it is paused for, or without one where it only waits. A run that failed
+   * gets one more try; one that was cancelled returns to the queue. Resolves when it is in the queue;
+   * input that the graph refuses shows in {@link QueuedRun.status}.
    *
-   * @throws ConfigError when there is no such run, or when input is given and it is not paused.
-   * @throws SerializationError when a checkpoint can't hold the input.
+   * @throws ConfigError if there is no such run, or input is given and it is not paused.
+   * @throws SerializationError if a checkpoint can't hold the input.
    */
   async resume(input?: unknown): Promise<void> {
     return this.#office.opening.during(() => this.#resume(input));
@@ -191,8 +195,8 @@ export class RunHandle<D extends object = object> {
       const what = saved?.status ?? "not begun yet";
       throw new ConfigError("input", `was given, but run ${show(this.runId)} is ${what}`);
     }
-    const sequence = saved?.sequence ?? 0;
-    const answer = input === undefined ? {} : { input: { sequence, value: toText(input) } };
+    const question = questionOf(saved);
+    const answer = input === undefined ? {} : { input: { question, value: toText(input) } };
     if (job === undefined) {
       if (saved?.status === "completed") return;
       await this.#office.queue.add(this.graph, answer, { ...jobOptions, jobId: this.#jobId });
@@ -205,45 +209,64 @@ export class RunHandle<D extends object = object> {
       return;
     }
     if (input !== undefined) await job.updateData({ ...data, ...answer });
-    await this.#wakeUp(sequence);
+    await this.#wakeUp(question);
   }
 
   /**
-   * Answers one pause by its name, where a run waits for several or for one that has a name.
+   * Answers one pause by its name, where a run waits for several or for one that has a name. One that the
+   * run does not wait for yet is kept for it, unless a worker has the run right now.
    *
-   * @throws ConfigError when the run does not wait for it.
-   * @throws SerializationError when the value can't be kept exactly.
+   * @throws ConfigError if the run has completed, or is not in the store yet.
+   * @throws CheckpointConflictError if a worker has the run and it does not wait for this.
+   * @throws SerializationError if the value can't be kept exactly.
    */
   async signal(name: string, value: unknown): Promise<void> {
-    const pauses = (await this.#load())?.pauses ?? [];
-    if (!pauses.some((one) => one.name === name)) {
-      const names = pauses.map((one) => show(one.name)).join(", ");
-      const waits = names === "" ? "nothing" : names;
-      throw new ConfigError(
-        "name",
-        `is ${show(name)}, but run ${show(this.runId)} waits for ${waits}`,
-      );
+    return this.#office.opening.during(() => this.#signal(name, value));
+  }
+
+  async #signal(name: string, value: unknown): Promise<void> {
+    const signal = toSignal(name, value);
+    for (;;) {
+      const saved = await this.#load();
+      const isOpen = saved?.pauses.some((pause) => pause.name === name) === true;
+      try {
+        await keepSignal(this.#office.store, this.runId, signal);
+      } catch (error) {
+        if (!isOpen || !isWaymarkError(error, "CHECKPOINT_CONFLICT")) throw error;
+        // A worker is just putting the run down, or another signal is being saved.
+        await sleep(SOON);
+        continue;
+      }
+      if (isOpen) await this.#wakeUp(questionOf(saved));
+      return;
     }
-    await this.resume(pauses.length === 1 ? value : { [name]: value });
   }
 
   /**
-   * What happens to the run from now on, until its end.
+   * What happens to the run, until its end: what the queue says of it, and the events of the graph that the
+   * worker's `events` option names. From the start on, the steps that are saved come first.
    *
-   * @throws ConfigError when an option is not what it must be.
+   * @throws ConfigError if an option is invalid.
    */
-  async *events(options: WaitOptions = {}): AsyncGenerator<RunEvent, void, undefined> {
-    checkOptions("options", options, waitOptions);
+  events(options: EventsOptions = {}): AsyncGenerator<AnyEvent, void, undefined> {
+    checkEventsOptions(options);
+    return this.#events(options);
+  }
+
+  async *#events({ from, signal }: EventsOptions): AsyncGenerator<AnyEvent, void, undefined> {
     const { queue, listener, opening } = this.#office;
-    const waiting: RunEvent[] = [];
+    const waiting: AnyEvent[] = [];
     let woken = new AbortController();
     const hear = (event: JobEvent): void => {
-      waiting.push(toRunEvent(this.runId, event));
+      waiting.push(toRunEvent(this.graph, this.runId, event));
       woken.abort();
     };
-    const { signal } = options;
     const stop = await opening.during(() => listener.listen(this.#jobId, hear), signal);
     try {
+      if (from === "start") {
+        const saved = await opening.during(() => this.#load(), signal);
+        if (saved !== undefined) yield* this.#past(saved);
+      }
       // What the queue says last may come after the run has ended, so one more wait.
       for (let looks = 0, isOver = false; ; looks++) {
         for (let event = waiting.shift(); event !== undefined; event = waiting.shift()) {
@@ -264,21 +287,44 @@ export class RunHandle<D extends object = object> {
     }
   }
 
+  /** What is known to have happened. */
+  #past(saved: State<D>): AnyEvent[] {
+    const end = lastEvent(saved, this.graph);
+    return [...stepEvents(saved, this.graph, 0), ...(end === undefined ? [] : [end])];
+  }
+
+  /** Resolves when the run is in the store; rejects if it ended before. */
+  get saved(): Promise<void> {
+    const saved = this.#office.opening.during(() => this.#untilSaved());
+    saved.catch(() => {});
+    return saved;
+  }
+
+  async #untilSaved(): Promise<void> {
+    for (let wait = FIRST_LOOK; ; wait = Math.min(wait * 2, LOOK)) {
+      const where = await this.#office.queue.getJobState(this.#jobId);
+      if ((await this.#load()) !== undefined) return;
+      if (hasEnded(where)) throw cancelledError(this.runId, undefined);
+      await sleep(wait);
+    }
+  }
+
   /** Gets a run that waits to a worker. The one that has it may just be putting it down. */
-  async #wakeUp(sequence: number): Promise<void> {
+  async #wakeUp(question: string): Promise<void> {
     for (;;) {
       if (await this.#promote()) return;
       const where = await this.#office.queue.getJobState(this.#jobId);
       if (where !== "active" && where !== "delayed") return;
       const saved = await this.#load();
-      if (saved?.status !== "paused" || saved.sequence !== sequence) return;
+      if (saved?.status !== "paused" || questionOf(saved) !== question) return;
       await sleep(SOON);
     }
   }
 
   async #endSoon(): Promise<void> {
     const job = await this.#office.queue.getJob(this.#jobId);
-    await job?.updateData({ ...job.data, cancelled: true });
+    // If it is gone meanwhile, the next look says so.
+    await job?.updateData({ ...job.data, cancelled: true }).catch(() => {});
     await this.#promote();
   }
 
@@ -302,10 +348,6 @@ export class RunHandle<D extends object = object> {
     }
   }
 }
-
-const waitOptions = {
-  signal: check("an AbortSignal", (value) => value instanceof AbortSignal),
-};
 
 /** Waits, but not once `woken` aborts; rejects when `signal` does. */
 async function pause(

@@ -5,7 +5,7 @@
  */
 export { Client, type ClientOptions, type FailedRun } from "./client.js";
 export type { QueueConnection, QueueConnectionOptions } from "./connection.js";
-export { RunHandle, type WaitOptions } from "./handle.js";
+export { QueuedRun } from "./handle.js";
 export type { GraphLimits } from "./limits.js";
 export {
   type QueueMetrics,
@@ -14,7 +14,5 @@ export {
   type WorkerMetrics,
 } from "./metrics.js";
 export type { AnyGraph, WorkerOptions } from "./options.js";
-export type { QueueEvent, RunEvent } from "./run-events.js";
-export type { RunState } from "./run-state.js";
 export type { ScheduleOptions, SubmitOptions } from "./submission.js";
 export { type CloseOptions, Worker } from "./worker.js";

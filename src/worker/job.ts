@@ -1,4 +1,5 @@
 import type { Job, JobsOptions } from "bullmq";
+import { progressOf } from "../state/derive.js";
 import { State } from "../state/state.js";
 
 /**
@@ -10,8 +11,8 @@ export interface JobData {
   readonly state?: string;
   /** Which version of its graph the run needs at least. */
   readonly version?: number;
-  /** The answer to a pause, for the checkpoint that asks. */
-  readonly input?: { readonly sequence: number; readonly value: string };
+  /** The answer to a pause, and the place in the run that asks; see {@link questionOf}. */
+  readonly input?: { readonly question: string; readonly value: string };
   /** Why the last input was refused. */
   readonly refused?: string;
   /** Why the job failed for good. */
@@ -43,6 +44,13 @@ export const jobOptions: JobsOptions = {
   // A run may be tried very often while its store is away.
   stackTraceLimit: 1,
 };
+
+/** Names what a paused run waits for: another name once an answer was taken, the same one before. */
+export function questionOf<D extends object>(state: State<D> | undefined): string {
+  if (state === undefined) return "";
+  const { step, unfinished } = progressOf(state);
+  return `${step} ${unfinished?.count ?? ""} ${unfinished?.node ?? ""}`;
+}
 
 /** A value of any type that a State can hold, as text. */
 export function toText(value: unknown): string {

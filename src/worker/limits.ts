@@ -1,13 +1,13 @@
 import { checkOptions, integer } from "../options.js";
 import type { RunQueue } from "./engine.js";
 
-/** How much of a graph may happen at once, over all workers. The queue sees to it. */
+/** How much of a graph may run at once, over all workers. The queue enforces it. */
 export interface GraphLimits {
-  /** At most so many of its runs at once; at least 1. `Infinity` lifts the limit that there was. */
+  /** At most so many of its runs at once; at least 1. `Infinity` lifts the limit. */
   readonly concurrency?: number;
   /**
-   * At most `max` of its runs are taken within `duration` milliseconds. One that goes on is taken again.
-   * A `max` of `Infinity` lifts the limit that there was.
+   * At most `max` of its runs are taken within `duration` milliseconds. A run that continues later counts again.
+   * A `max` of `Infinity` lifts the limit.
    */
   readonly rate?: {
     /** How many runs. */
@@ -17,7 +17,7 @@ export interface GraphLimits {
   };
 }
 
-/** @throws ConfigError when a limit is not what it must be. */
+/** @throws ConfigError if a limit is invalid. */
 export function checkLimits(name: string, limits: unknown): void {
   checkOptions(name, limits, {
     concurrency: integer(1, true),
@@ -30,7 +30,7 @@ export function checkLimits(name: string, limits: unknown): void {
   });
 }
 
-/** Tells the queue; what is not said stays as it is. */
+/** Applies limits to the queue; omitted limits keep their value. */
 export async function applyLimits(queue: RunQueue, limits: GraphLimits = {}): Promise<void> {
   const { concurrency, rate } = limits;
   if (concurrency === Number.POSITIVE_INFINITY) await queue.removeGlobalConcurrency();

@@ -1,6 +1,6 @@
 import type { Engine, RunEvents } from "./engine.js";
 
-/** What the queue tells of a job. */
+/** What the queue reports about a job. */
 export interface JobEvent {
   readonly type: string;
   readonly fields: Readonly<Record<string, unknown>>;

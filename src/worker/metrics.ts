@@ -1,6 +1,6 @@
 import { now } from "../clock.js";
+import { messageOf } from "../errors.js";
 import { Exposition } from "../observers/metrics/exposition.js";
-import { messageOf } from "../run/failure.js";
 import type { ActiveRun } from "./active-run.js";
 import type { QueueWorker, RunQueue } from "./engine.js";
 import { inTime } from "./in-time.js";
@@ -13,7 +13,7 @@ export interface WorkerHealth {
   readonly state: "starting" | "working" | "draining" | "cut-off";
   /** How many runs it works on. */
   readonly running: number;
-  /** The last error beside the runs, if there was one. */
+  /** The last error outside of runs, if there was one. */
   readonly lastError?: string;
 }
 
@@ -43,7 +43,7 @@ export interface WorkerMetrics {
   readonly completed: number;
   /** How many runs failed for good in this worker. */
   readonly failed: number;
-  /** For how many milliseconds it has been there. */
+  /** For how many milliseconds it has been up. */
   readonly uptimeMs: number;
 }
 

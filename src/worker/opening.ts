@@ -18,7 +18,7 @@ export class Opening {
     this.#over.abort();
   }
 
-  /** @throws ConfigError when it is over. */
+  /** @throws ConfigError if it is over. */
   check(): void {
     if (this.isOver) throw closed();
   }

@@ -14,11 +14,11 @@ export type AnyGraph = StateGraph<any, any>;
 
 /** Options of {@link Worker}. */
 export interface WorkerOptions {
-  /** The graphs whose runs to take. Runs of others stay for a worker that has them. */
+  /** The graphs whose runs to take. Runs of other graphs are left to workers that have them. */
   readonly graphs: readonly AnyGraph[];
   /**
-   * Where the runs are saved, each step of them. Workers on several machines want a `PostgresStore`, which
-   * refuses what a worker writes that has lost its lease.
+   * Where every step of the runs is saved. Workers on several machines need a `PostgresStore`, which refuses
+   * the writes of a worker that has lost its lease.
    */
   readonly store: CheckpointStore;
   /** Where the queue is. */
@@ -26,29 +26,29 @@ export interface WorkerOptions {
   /** How many runs of each graph to work on at once; at least 1, 10 by default. */
   readonly concurrency?: number;
   /**
-   * A worker that shows no sign of life for two thirds of this time, in milliseconds, loses its runs, and
-   * others that have room for them have them before twice this time; from 200 to 2,147,483,647, 30,000 by default.
+   * Milliseconds: a worker that shows no sign of life for two thirds of the lease loses its runs, and a
+   * worker with capacity takes over within 2 × lease; from 200 to 2,147,483,647, 30,000 by default.
    */
   readonly lease?: number;
-  /** How often to try a run that gets no further, also one that kills or hangs its worker; at least 1, 3 by default. */
+  /** How often to try a run that makes no progress, including one that kills or hangs its worker; at least 1, 3 by default. */
   readonly maxAttempts?: number;
   /** Milliseconds before a run that failed is tried again; 1,000 by default. Doubles with each try, up to 30,000. */
   readonly backoff?: number;
   /**
    * How many milliseconds a run may sleep, or wait for its next attempt, inside the worker; 5,000 by
-   * default. For longer waits it goes back into the queue.
+   * default. For longer waits it returns to the queue.
    */
   readonly longestWait?: number;
-  /** Limits by the name of the graph, for all workers together; the last worker to start says what they are. */
+  /** Limits by the name of the graph, for all workers together; those of the worker that starts last apply. */
   readonly limits?: Readonly<Record<string, GraphLimits>>;
   /**
-   * Which events of a run to send to those who read {@link RunHandle.events}; `true` for all, none by
-   * default. Each is a statement more.
+   * Which events of a run to send to readers of {@link QueuedRun.events}; `true` for all, none by default.
+   * Each costs one more statement.
    */
   readonly events?: true | readonly EventType[];
-  /** Signals of the process, such as `SIGTERM`, at which to {@link Worker.close} and then let them act. */
+  /** Process signals, such as `SIGTERM`, at which to {@link Worker.close} before they take effect. */
   readonly drainOn?: readonly NodeJS.Signals[];
-  /** Is told what goes wrong beside the runs, a lost connection for example; `console.error` by default. */
+  /** Handles errors outside of runs, such as a lost connection; `console.error` by default. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -80,7 +80,7 @@ export function printError(error: unknown): void {
   console.error("waymark/worker:", error instanceof Error ? error.message : error);
 }
 
-/** @throws ConfigError when an option is not what it must be. */
+/** @throws ConfigError if an option is invalid. */
 export function resolveWorkerOptions(options: WorkerOptions): WorkerSettings {
   checkOptions("options", options, {
     graphs: checkGraphs,
@@ -88,7 +88,7 @@ export function resolveWorkerOptions(options: WorkerOptions): WorkerSettings {
     connection: () => {},
     concurrency: integer(1),
     lease: check(
-      `a whole number from 200 to ${LONGEST_LEASE}`,
+      `an integer from 200 to ${LONGEST_LEASE}`,
       (value) =>
         Number.isSafeInteger(value) && Number(value) >= 200 && Number(value) <= LONGEST_LEASE,
     ),
@@ -125,13 +125,13 @@ export function resolveWorkerOptions(options: WorkerOptions): WorkerSettings {
 
 function checkGraphs(name: string, graphs: unknown): void {
   if (!Array.isArray(graphs) || graphs.length === 0) {
-    throw new ConfigError(name, `wants an array of one graph or more, got ${show(graphs)}`);
+    throw new ConfigError(name, `must be an array of one graph or more; got ${show(graphs)}`);
   }
   const names = new Set<string>();
   for (const [index, graph] of graphs.entries()) {
     const option = `${name}[${index}]`;
     if (!(graph instanceof StateGraph)) {
-      throw new ConfigError(option, `wants a StateGraph, got ${show(graph)}`);
+      throw new ConfigError(option, `must be a StateGraph; got ${show(graph)}`);
     }
     if (names.has(graph.name)) {
       const problem = `is the second graph of the name ${show(graph.name)}: give each its own, by config.name`;

@@ -1,11 +1,13 @@
+import { errorTable } from "../errors/table.js";
 import {
   type ConfigError,
-  type ErrorCode,
   ExecutionError,
   FatalError,
   isWaymarkError,
   RetryableError,
+  type SchemaError,
 } from "../errors.js";
+import { progressOf } from "../state/derive.js";
 import { State } from "../state/state.js";
 import type { ActiveRun } from "./active-run.js";
 
@@ -22,27 +24,15 @@ export type Outcome =
 /** What a run has come to that went as far as it can. */
 export function outcomeOf<D extends object>(state: State<D>): Outcome {
   if (state.status !== "paused") return { kind: "completed" };
-  const moments = state.pauses.flatMap(({ until }) => (until === undefined ? [] : [until]));
-  if (moments.length === 0) return { kind: "paused" };
-  return { kind: "paused", until: Math.min(...moments.map((moment) => Date.parse(moment))) };
+  const moments = state.pauses.flatMap(({ until, deadline }) => [until, deadline]);
+  const times = moments.flatMap((moment) => (moment === undefined ? [] : [Date.parse(moment)]));
+  return times.length === 0 ? { kind: "paused" } : { kind: "paused", until: Math.min(...times) };
 }
 
-/** What these say stays true however often it is tried. */
-const hopeless: ReadonlySet<ErrorCode> = new Set([
-  "CONFIG",
-  "SERIALIZATION",
-  "MIGRATION",
-  "CHECKPOINT_CORRUPT",
-  "MAX_ITERATIONS",
-  "NO_MATCHING_EDGE",
-  "NODE_RESULT",
-] as const);
-
 /** Whether trying again is of no use. */
-function isHopeless(error: unknown): boolean {
+function isPermanent(error: unknown): boolean {
   if (error instanceof FatalError) return true;
-  if (!isWaymarkError(error)) return false;
-  return error.code.startsWith("GRAPH_") || hopeless.has(error.code);
+  return isWaymarkError(error) && errorTable[error.code]?.permanent === true;
 }
 
 /** What an error may ask for at most, in milliseconds. */
@@ -67,7 +57,7 @@ export function judge(
   if (isWaymarkError(error, "ABORTED")) return { kind: "handed-over" };
   if (isWaymarkError(error, "MIGRATION") && error.from > error.to) return { kind: "newer" };
   const cause: unknown = error instanceof ExecutionError ? error.cause : undefined;
-  if (isHopeless(error) || isHopeless(cause)) return { kind: "failed", error };
+  if (isPermanent(error) || isPermanent(cause)) return { kind: "failed", error };
   const tries = triesOf(error);
   if (tries >= maxAttempts) return { kind: "failed", error };
   const wait = Math.min(backoff.first * 2 ** Math.max(tries - 1, 0), backoff.longest);
@@ -80,10 +70,15 @@ export function judge(
 function triesOf(error: unknown): number {
   if (!(error instanceof ExecutionError)) return 0;
   const { state } = error;
-  return state instanceof State ? (state.recovery?.attempts ?? 0) + 1 : 1;
+  return state instanceof State ? (progressOf(state).recovery?.attempts ?? 0) + 1 : 1;
 }
 
 /** Whether an error says that a paused run got no input, or the wrong one. */
-export function isAboutInput(error: unknown): error is ConfigError {
-  return isWaymarkError(error, "CONFIG") && /^input(\.|$)/.test(error.option);
+export function isAboutInput(error: unknown): error is ConfigError | SchemaError {
+  if (isWaymarkError(error, "SCHEMA")) return isInput(error.subject);
+  return isWaymarkError(error, "CONFIG") && isInput(error.option);
+}
+
+function isInput(name: string): boolean {
+  return name === "input" || name.startsWith("input.");
 }

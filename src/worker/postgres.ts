@@ -53,7 +53,7 @@ async function connect(
     });
     shared.setMaxListeners(0);
     shared.on("error", onError);
-    // One that is lost between two statements tells it itself; the next statement fails anyway.
+    // One that is lost between two statements reports it itself; the next statement fails anyway.
     shared.pool.on("connect", (client) => void client.on("error", () => {}));
     try {
       await shared.waitUntilReady();
@@ -62,8 +62,9 @@ async function connect(
     } catch (error) {
       await shared.close().catch(() => {});
       if (Reflect.get(Object(error), "code") === "ERR_INVALID_URL") {
-        const wants = 'wants "postgres://user:password@host:port/database", got another';
-        throw new ConfigError("connection", wants);
+        const expected =
+          'must be "postgres://user:password@host:port/database"; got something else';
+        throw new ConfigError("connection", expected);
       }
       if (Date.now() > end || !isUnreachable(error)) throw error;
       await sleep(250);

@@ -1,7 +1,7 @@
 import type { CheckpointStore, Claim } from "../checkpoint/store.js";
 import { now } from "../clock.js";
-import { isWaymarkError } from "../errors.js";
-import { messageOf, nameOf } from "../run/failure.js";
+import { isWaymarkError, messageOf } from "../errors.js";
+import { nameOf } from "../run/failure.js";
 import { ActiveRun } from "./active-run.js";
 import { advance, type Workshop } from "./advance.js";
 import type { Engine, RunQueue } from "./engine.js";
@@ -39,7 +39,7 @@ const YEAR = 365 * 24 * 60 * 60 * 1000;
 /** How long a run that is too new for a worker waits at the most before one looks at it again, in milliseconds. */
 const LONGEST_BOUNCE = 5000;
 
-/** Works on the runs of one graph: claims each, brings it as far as it goes, and tells the queue what then. */
+/** Works on the runs of one graph: claims each, brings it as far as it goes, and reports the outcome to the queue. */
 export class RunProcessor {
   readonly #floor: Floor;
   readonly #shop: Workshop;

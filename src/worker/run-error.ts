@@ -1,3 +1,4 @@
+import { errorTable } from "../errors/table.js";
 import { type ErrorCode, ExecutionError, show, WaymarkError } from "../errors.js";
 import type { State } from "../state/state.js";
 import type { JobData } from "./job.js";
@@ -26,9 +27,9 @@ export function failedError<D extends object>(
   failure: JobData["failure"],
   reason: string,
 ): WaymarkError {
-  const isOwn = failure?.code !== undefined && !executionCodes.has(failure.code);
-  if (failure !== undefined && isOwn) {
-    return new WaymarkError(failure.code as ErrorCode, failure.message);
+  const failed = failure?.code as ErrorCode | undefined;
+  if (failure !== undefined && failed !== undefined && !isExecution(failed)) {
+    return new WaymarkError(failed, failure.message);
   }
   const { name = "Error", message = reason } = saved?.error ?? failure ?? {};
   const state = saved ?? { runId, ...nowhere };
@@ -39,11 +40,8 @@ export function failedError<D extends object>(
   return new ExecutionError(code, text, { nodeName, state, path: [], cause });
 }
 
-const executionCodes: ReadonlySet<string> = new Set([
-  "NODE_FAILED",
-  "NODE_RESULT",
-  "PREDICATE_FAILED",
-  "NO_MATCHING_EDGE",
-  "MAX_ITERATIONS",
-  "CHECKPOINT_SAVE",
-]);
+/** Whether an error of this code is an `ExecutionError`. */
+function isExecution(code: ErrorCode): boolean {
+  const owner = errorTable[code]?.class;
+  return owner === ExecutionError || owner?.prototype instanceof ExecutionError;
+}

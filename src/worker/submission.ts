@@ -1,8 +1,7 @@
 import type { RepeatOptions } from "bullmq";
 import { now } from "../clock.js";
-import { ConfigError, show } from "../errors.js";
+import { ConfigError, messageOf, show } from "../errors.js";
 import { check, checkOptions, integer, text } from "../options.js";
-import { messageOf } from "../run/failure.js";
 import { checkRunId } from "../state/run-id.js";
 import { toKept } from "./job.js";
 import type { BullMQ } from "./peers.js";
@@ -22,9 +21,9 @@ export interface SubmitOptions {
   readonly deduplicate?:
     | string
     | {
-        /** What may be there once. */
+        /** Only one run with this id may be in the queue. */
         readonly id: string;
-        /** Milliseconds from now on; without it, until the run is finished. */
+        /** For how many milliseconds; until the run has finished by default. */
         readonly ttl?: number;
       };
   /** The version of the graph that the data is of; workers with an older graph leave the run alone. */
@@ -41,7 +40,7 @@ export interface ScheduleOptions {
   readonly every?: number;
   /** The time zone of the pattern, such as `Europe/Berlin`. */
   readonly timeZone?: string;
-  /** At most so many runs. */
+  /** The most runs to start; no limit by default. */
   readonly limit?: number;
   /** See {@link SubmitOptions.version}. */
   readonly version?: number;
@@ -56,7 +55,7 @@ const isName = (value: unknown): value is string =>
 
 const scheduleId = check("a name without colons", (value) => isName(value) && !value.includes(":"));
 
-const dedupId = check("a string that is not empty, without the character 0", isName);
+const dedupId = check("a non-empty string without NUL", isName);
 
 export const scheduleOptions = {
   id: scheduleId,
@@ -70,11 +69,11 @@ export const scheduleOptions = {
 export const submitOptions = {
   runId: (_name: string, value: unknown) => void checkRunId(value),
   delay: check(
-    "a number of milliseconds from 0 up",
+    "a number of milliseconds ≥ 0",
     (value) => typeof value === "number" && value >= 0 && Number.isSafeInteger(Math.ceil(value)),
   ),
   priority: check(
-    `a whole number from 1 to ${LAST_PRIORITY}`,
+    `an integer from 1 to ${LAST_PRIORITY}`,
     (value) => Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= LAST_PRIORITY,
   ),
   deduplicate: (name: string, value: unknown) => {
@@ -93,17 +92,17 @@ export function dedup(given: NonNullable<SubmitOptions["deduplicate"]>): {
   return { id: given.id, ...(given.ttl !== undefined && { ttl: given.ttl }) };
 }
 
-/** @throws ConfigError when a pattern, or its time zone, says nothing to the queue. */
+/** @throws ConfigError if a pattern, or its time zone, says nothing to the queue. */
 export function checkRepeat(
   { pattern, tz }: { readonly pattern?: string; readonly tz?: string },
   { getNextMillis }: Pick<BullMQ, "getNextMillis">,
 ): void {
   if (pattern === undefined) return;
-  const tried = (option: string, wants: string, given: unknown, repeat: RepeatOptions): void => {
+  const tried = (option: string, expected: string, given: unknown, repeat: RepeatOptions): void => {
     try {
       getNextMillis(now(), repeat);
     } catch (error) {
-      throw new ConfigError(option, `wants ${wants}, got ${show(given)}: ${messageOf(error)}`);
+      throw new ConfigError(option, `must be ${expected}; got ${show(given)}: ${messageOf(error)}`);
     }
   };
   tried("options.cron", "a pattern of cron", pattern, { pattern });

@@ -1,9 +1,9 @@
 import { setMaxListeners } from "node:events";
 import { hostname } from "node:os";
 import { now } from "../clock.js";
+import { messageOf } from "../errors.js";
 import type { AnyEvent } from "../events.js";
 import { checkOptions, duration } from "../options.js";
-import { messageOf } from "../run/failure.js";
 import { StateGraph } from "../run/state-graph.js";
 import type { ActiveRun } from "./active-run.js";
 import { Cancellations } from "./cancellations.js";
@@ -26,9 +26,9 @@ import { type RunFailure, RunProcessor } from "./processor.js";
 
 /** The longest wait before a run that failed is tried again, in milliseconds. */
 const LONGEST_BACKOFF = 30_000;
-/** How long a run that was told to stop may take at the most before it is left behind, in milliseconds. */
+/** How long a run that was asked to stop may take before it is left behind, in milliseconds. */
 const GRACE = 5000;
-/** BullMQ counts for the life of a job how often its worker died; the run counts itself, and afresh when it gets further. */
+/** BullMQ counts for the life of a job how often its worker died; the run counts itself, and starts over when it makes progress. */
 const UNLIMITED = 2 ** 31 - 1;
 
 /** What BullMQ says of a lock that it could not renew. */
@@ -49,10 +49,10 @@ interface Line {
 }
 
 /**
- * Takes runs from the queue and works on them, as many workers do on any number of machines. Each run is
- * claimed by one of them, saved after each node, and taken over by another when its worker dies or hangs.
+ * Takes runs from the queue and works on them, one of any number of workers on any number of machines. Each
+ * run is claimed by one of them, saved after each node, and taken over by another if its worker dies or hangs.
  *
- * It starts at once. Needs the packages `bullmq` and `pg`, or `ioredis`.
+ * It starts at once. It needs the packages `bullmq` and `pg`, or `ioredis`.
  *
  * @example
  * ```ts compile
@@ -94,8 +94,8 @@ export class Worker {
   #lastError: unknown;
 
   /**
-   * @throws ConfigError when an option is not what it must be.
-   * @throws GraphError when a graph is not built right.
+   * @throws ConfigError if an option is invalid.
+   * @throws GraphError if a graph is incomplete.
    */
   constructor(options: WorkerOptions);
   /** @internal */
@@ -116,7 +116,7 @@ export class Worker {
   /**
    * Resolves when the worker takes runs.
    *
-   * @throws ConfigError when a package is missing; what the database throws when it can't be reached.
+   * @throws ConfigError if a package is missing, and the database's error if it can't be reached.
    */
   ready(): Promise<void> {
     return this.#ready;
@@ -124,9 +124,9 @@ export class Worker {
 
   /**
    * Stops taking runs, lets running nodes finish and be saved, and puts the runs back into the queue, where
-   * other workers take them at once. Resolves when all is closed but the store, which is the caller's.
+   * other workers take them at once. Resolves when everything is closed, except the store, which is the caller's.
    *
-   * @throws ConfigError when an option is not what it must be.
+   * @throws ConfigError if an option is invalid.
    */
   close(options: CloseOptions = {}): Promise<void> {
     checkOptions("options", options, { timeout: duration });
@@ -134,7 +134,7 @@ export class Worker {
     return this.#closing;
   }
 
-  /** Whether the worker does what it should: for a health endpoint. Asks the queue. */
+  /** Whether the worker is healthy, for a health endpoint. Asks the queue. */
   health(): Promise<WorkerHealth> {
     return health({
       lines: this.#lines,
@@ -216,7 +216,7 @@ export class Worker {
     return { graph, queue, worker, listen };
   }
 
-  /** Sends the events of runs to those who listen elsewhere. */
+  /** Sends the events of runs to listeners elsewhere. */
   #forwarder(engine: Engine, name: string): (event: AnyEvent) => void {
     const { events } = this.#settings;
     return (event) => {
@@ -263,7 +263,7 @@ export class Worker {
   }
 
   #failed(error: unknown): void {
-    // What a run that was left behind can't tell the queue any more, another worker finds out.
+    // What a run that was left behind can't report to the queue any more, another worker finds out.
     if (this.#isClosed || this.#isPast(error)) return;
     this.#lastError = error;
     this.#settings.onError(error);

@@ -1,9 +1,15 @@
 import * as fc from "fast-check";
 import { applyPatches, enablePatches, type Patch } from "immer";
 import { describe, expect, test } from "vitest";
-import { apply, type Change, difference, weigh } from "../../src/checkpoint/difference.js";
+import {
+  apply,
+  type Change,
+  difference,
+  recordDifference,
+  weigh,
+} from "../../src/checkpoint/difference.js";
 import { encode } from "../../src/state/encode.js";
-import { own } from "../../src/state/own.js";
+import { freezeCopy } from "../../src/state/freeze-copy.js";
 import { stateData } from "../arbitraries.js";
 
 enablePatches();
@@ -97,10 +103,10 @@ describe("difference", () => {
     fc.assert(
       fc.property(stateData, stateData, (one, other) => {
         const known = new WeakMap<object, unknown>();
-        const before = encode(own(one), "data", known);
-        const after = encode(own({ ...one, ...other }), "data", known);
+        const before = encode(freezeCopy(one), "data", known);
+        const after = encode(freezeCopy({ ...one, ...other }), "data", known);
         expect(JSON.stringify(after)).toBe(
-          JSON.stringify(encode(own({ ...one, ...other }), "data")),
+          JSON.stringify(encode(freezeCopy({ ...one, ...other }), "data")),
         );
         checkLaw(before, after);
       }),
@@ -121,6 +127,27 @@ describe("difference", () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  test("of records leads from one to the other, whatever the order of their fields", () => {
+    const record = fc.dictionary(key, json, { maxKeys: 8, noNullPrototype: true });
+    fc.assert(
+      fc.property(record, record, fc.boolean(), (one, other, isKept) => {
+        const before = copy(one);
+        const after = isKept ? copy({ ...other, ...one }) : copy(other);
+        const changes = copy(recordDifference(before, after));
+        expect(apply(copy(before), changes)).toEqual(after);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("of records is small where a field comes before others that stay", () => {
+    const changes = recordDifference(
+      { visits: {}, data: list },
+      { visits: {}, once: 1, data: list },
+    );
+    expect(changes).toEqual([{ op: "add", path: ["once"], value: 1 }]);
   });
 
   test("the same tree, or an equal one, has none", () => {

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Migrations, State } from "waymark";
 import { checkMigrations, migrate } from "../../src/checkpoint/migration.js";
+import { recordOf, sinkOf, stateOf } from "../../src/state/state.js";
 import { configError } from "../matchers.js";
 
 interface Data {
@@ -68,9 +69,9 @@ describe("migrate", () => {
 
   test("keeps telling the State's observer", () => {
     const types: string[] = [];
-    const fields = State.fields(made(0));
+    const fields = recordOf(made(0));
     const observed = State.create<Data>({}, { observer: ({ type }) => types.push(type) });
-    const state = State.fromFields<Data>(fields, State.sinkOf(observed));
+    const state = stateOf<Data>(fields, sinkOf(observed));
     migrate(state, 1, migrations).set("a", 1);
     expect(types).toEqual(["state.create", "state.set"]);
   });

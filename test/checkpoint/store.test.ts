@@ -7,7 +7,7 @@ import {
   notFound,
   summarize,
 } from "../../src/checkpoint/store.js";
-import { bare, linear, start } from "../graphs.js";
+import { bare, linear, start, stoppedRun } from "../graphs.js";
 
 describe("what is a store", () => {
   test.each<[what: string, value: unknown, answer: boolean]>([
@@ -60,30 +60,47 @@ test("a run's summary says whose it is, how far, and since when", async () => {
     step: 0,
   });
   const final = await linear(["a", "b"], { name: "g" }).execute(start("r"));
-  const { timestamp } = final;
+  const { timestamp, startedAt } = final;
   expect(summarize(final)).toEqual({
     runId: "r",
     graph: "g",
     status: "completed",
     node: "b",
+    nextNode: undefined,
+    phase: "",
     step: 2,
+    startedAt,
+    savedAt: "",
     timestamp,
+    metadata: {},
   });
 });
 
+test("the summary of a failed run has its error, without the stack", async () => {
+  const store = await stoppedRun(["a", "b"], "b");
+  const failed = await store.load("r");
+  expect(failed.error?.stack).toContain("stop");
+  expect(summarize(failed).error).toStrictEqual({ name: "Error", message: "stop", node: "b" });
+});
+
 test("a history entry has a size only where the store gave one", () => {
-  const state = start("r").savedAs({ checkpointId: "x", sequence: 3 });
+  const savedAt = "2030-01-01T00:00:00.000Z";
+  const state = start("r").savedAs({ checkpointId: "x", sequence: 3, savedAt });
   const entry = {
     sequence: 3,
     step: 0,
     node: "",
+    phase: "",
     status: "pending",
     timestamp: state.timestamp,
+    savedAt,
     checkpointId: "x",
     parentId: "w",
     reason: "",
+    unfinished: true,
+    metadata: {},
   };
-  expect(entryOf(state, "w")).toStrictEqual(entry);
-  const sized = state.savedAs({ checkpointId: "x", sequence: 3, bytes: 0 });
-  expect(entryOf(sized, "w")).toStrictEqual({ ...entry, bytes: 0 });
+  expect(entryOf(state, "w", true)).toStrictEqual(entry);
+  const sized = state.savedAs({ checkpointId: "x", sequence: 3, savedAt, bytes: 0 });
+  expect(entryOf(sized, "w", true)).toStrictEqual({ ...entry, bytes: 0 });
 });

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { type Server, startServer } from "../postgres/server.js";
+import { type Server, startServer } from "../stores/postgres/server.js";
 
 /** A server with a database for each test. */
 export interface Databases {

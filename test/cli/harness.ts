@@ -138,6 +138,26 @@ export function spoil(path: string, at = 0.5): void {
   writeFileSync(path, bytes);
 }
 
+/** Changes a checkpoint where a store keeps it: in a file, or in a row of SQLite. */
+export async function damage(
+  folder: string,
+  store: string,
+  runId: string,
+  sequence: number,
+): Promise<void> {
+  const [kind, place = ""] = store.split(":");
+  if (kind === "file") return spoil(join(folder, place, runId, `checkpoint_000${sequence}.json`));
+  const { default: Database } = await import("libsql");
+  const database = new Database(join(folder, place));
+  const changed = database
+    .prepare(
+      "UPDATE checkpoints SET content = content || ' ' WHERE sequence = ? AND run = (SELECT id FROM runs WHERE run_id = ?)",
+    )
+    .run(sequence, runId);
+  database.close();
+  if (changed.changes !== 1) throw new Error(`no checkpoint ${sequence} of ${runId}`);
+}
+
 /** Writes an empty file, and the folder around it. */
 export function touch(folder: string, name: string): string {
   mkdirSync(folder, { recursive: true });
@@ -151,6 +171,13 @@ const data = JSON.stringify({ topic: "cairns", parts: [], token: "s3cret" });
 export async function articleRun(folder: string, id = "monday"): Promise<void> {
   const { code, err } = await waymark(folder, "run", "article", "--id", id, "--data", data);
   if (code !== 0) throw new Error(err);
+}
+
+/** A run of `phased` that has failed in its last node; it completes once `gate` is in the folder. */
+export async function phasedRun(folder: string, id = "monday"): Promise<void> {
+  const data = JSON.stringify({ topic: "cairns", parts: [], gate: join(folder, "gate") });
+  const { code, err } = await waymark(folder, "run", "phased", "--id", id, "--data", data);
+  if (code !== 1) throw new Error(err);
 }
 
 /** A run of `slow` that waits in its second node; resolves once it is there. */

@@ -178,5 +178,7 @@ test("anything thrown has an exit code, and a line that says what to do", () => 
     message: "nothing was saved",
     hint: "waymark doctor checks the store",
   });
-  expect(explain(new CheckpointConflictError("a", 1, 2)).hint).toContain("another process");
+  expect(explain(new CheckpointConflictError("a", 1, 2)).hint).toBe("waymark watch a follows it");
+  const none = new CheckpointNotFoundError("a", { step: 3 });
+  expect(explain(none)).toMatchObject({ code: 3, hint: "waymark history a shows those it has" });
 });

@@ -19,7 +19,7 @@ const bare = {
 };
 const kept = { ...bare, history: memory.history.bind(memory) };
 const entry = (sequence: number) => ({
-  sequence, step: 0, node: "", status: "pending", timestamp: "", checkpointId: "c" + sequence, parentId: "", reason: "",
+  sequence, step: 0, node: "", phase: "", status: "pending", timestamp: "", savedAt: "", checkpointId: "c" + sequence, parentId: "", reason: "", unfinished: false,
 });
 const faults = [
   new CheckpointCorruptionError("the disk lies", { expected: "a", actual: "b" }),
@@ -51,17 +51,21 @@ test("a store of the user's own is read", async () => {
   expect((await waymark(interrupted, "watch", "mine")).code).toBe(130);
 });
 
-test("what a store can't do is told", async () => {
+test("what a store can't do is refused in one line", async () => {
   const folder = project();
   const refused: readonly (readonly [string[], number, RegExp])[] = [
     [["history", "mine"], 1, /keeps no history/],
     [["fork", "mine"], 2, /keeps no history/],
-    [["state", "mine", "--at", "none"], 3, /there is no checkpoint "none" in run mine/],
-    [["prune", "--max-runs", "1"], 2, /can't be pruned/],
-    [["convert", "--to", "nope"], 2, /"nope" is no store/],
+    [
+      ["state", "mine", "--at", "none"],
+      3,
+      /run mine has no step, checkpoint, node or phase "none"/,
+    ],
+    [["prune", "--max-runs", "1"], 2, /can't prune runs/],
+    [["convert", "--to", "nope"], 2, /got "nope"/],
     [["convert", "--store", "kept", "--to", "empty"], 2, /can't import runs/],
-    [["resume", "mine"], 3, /run mine has no graph \(name it: --graph NAME\)/],
-    [["log", "mine"], 3, /it is not known where the log is/],
+    [["resume", "mine"], 3, /run mine names no graph \(--graph NAME does\)/],
+    [["log", "mine"], 3, /this store has no folder for logs/],
   ];
   for (const [args, code, message] of refused) {
     const ended = await waymark(folder, ...args);
@@ -71,7 +75,7 @@ test("what a store can't do is told", async () => {
       err: expect.stringMatching(message),
     });
   }
-  expect((await waymark(folder, "rollback", "mine", "--to", "0", "--yes")).code).toBe(0);
+  expect((await waymark(folder, "rollback", "mine", "--at", "0", "--yes")).code).toBe(0);
 });
 
 test("one with a history is exported and checked by that", async () => {
@@ -82,9 +86,10 @@ test("one with a history is exported and checked by that", async () => {
   expect(await json(folder, "validate", "--store", "empty")).toMatchObject({ ok: true });
   const broken = await waymark(folder, "validate", "--store", "broken");
   expect(broken.code).toBe(1);
-  expect(broken.out).toMatch(/problem +corrupt +mine +1\n +the disk lies/);
-  expect(broken.out).toMatch(/problem +lost +mine +2\n +it needs a record that is corrupt/);
-  expect(broken.out).toMatch(/problem +unreadable +mine +3\n +a key is missing/);
+  expect(broken.out).toMatch(/problem +corrupt +mine +1\n +expected a; found b/);
+  expect(broken.out).toMatch(
+    /problem +unreadable +mine +3\n +expected a checkpoint; found a key is missing/,
+  );
   const repaired = await waymark(folder, "repair", "--yes", "--store", "broken");
   expect(repaired.code).toBe(1);
   expect(repaired.out).toContain("mine: has no checkpoint left; 0 checkpoints set aside");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Built, buildPackage, removeBuilt, run, start } from "./built.js";
 import { type Databases, startDatabases } from "./database.js";
-import { spoil } from "./harness.js";
+import { damage } from "./harness.js";
 
 let built: Built;
 let databases: Databases;
@@ -65,7 +65,7 @@ const data = (gate?: string) => JSON.stringify({ parts: [], gate });
 
 describe.each([
   { where: "files", open: () => "file:runs", kind: "ts", format: [] },
-  { where: "a journal", open: () => "journal:runs", kind: "mjs", format: ["--json"] },
+  { where: "SQLite", open: () => "sqlite:runs.db", kind: "mjs", format: ["--json"] },
   { where: "Postgres", open: () => databases.create(), kind: "json", format: ["--json"] },
 ] as const)("in $where with a config in .$kind, as a process", ({ open, kind, format }) => {
   const isJson = format.length > 0;
@@ -93,8 +93,8 @@ describe.each([
         ["import", "run.jsonl", "--store", "file:more"],
         ["fork", "monday", "--at", "1"],
       ],
-      [["replay", "monday", "--from", "1"]],
-      [["rollback", "monday", "--to", "1", "--yes"]],
+      [["replay", "monday", "--at", "1"]],
+      [["rollback", "monday", "--at", "1", "--yes"]],
       [["recover"], ["repair", "--yes"]],
     ];
     for (const group of commands) {
@@ -124,9 +124,7 @@ describe.each([
     const waymark = (...words: string[]) => run(built, folder, [...words, ...config(words[0])]);
     // The run is under way, and is seen to be.
     await until(async () => /in_progress, live +draft/.test((await waymark("list")).out));
-    expect((await waymark("resume", "monday")).err).toContain(
-      "a living process works on run monday",
-    );
+    expect((await waymark("resume", "monday")).err).toContain("is being worked on by process");
     expect((await waymark("show", "monday")).out).toMatch(/next +review/);
     expect((await waymark("history", "monday")).out).toMatch(/draft +in_progress +interval/);
     killed.child.kill("SIGKILL");
@@ -138,7 +136,7 @@ describe.each([
 
     expect((await waymark("list")).out).toMatch(/monday +article +in_progress, stopped +draft +1/);
     expect((await waymark("show", "monday")).out).toMatch(
-      /status +in_progress, stopped\n[\s\S]*next +review\n[\s\S]*go on +waymark resume monday\n/,
+      /status +in_progress, stopped\n[\s\S]*next +review\n[\s\S]*continue +waymark resume monday\n/,
     );
     expect((await waymark("diff", "monday", "0", "1")).out).toContain('+ data.parts.0  "draft"');
     expect(await waymark("validate")).toMatchObject({ code: 0 });
@@ -213,7 +211,7 @@ test("a live run is looked at and followed, and not disturbed", async () => {
 }, 240_000);
 
 test("Ctrl-C stops a run, and a resume, so that it can be resumed", async () => {
-  const folder = project("journal:runs");
+  const folder = project("sqlite:runs.db");
   const gate = join(folder, "gate");
   const log = () => run(built, folder, ["log", "monday", "--event", "node.start"]);
   const commands = [
@@ -227,7 +225,7 @@ test("Ctrl-C stops a run, and a resume, so that it can be resumed", async () => 
     running.child.kill("SIGINT");
     const { code, err } = await running.ended;
     expect(code).toBe(130);
-    expect(err).toContain("run monday was stopped (go on: waymark resume monday)");
+    expect(err).toContain("run monday was stopped (continue: waymark resume monday)");
   }
   writeFileSync(gate, "");
   expect(await run(built, folder, ["resume", "monday"])).toMatchObject({ code: 0 });
@@ -282,11 +280,9 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
 /** Makes the newest checkpoint another than was written. */
 async function corrupt(folder: string, store: string): Promise<void> {
   if (store.startsWith("postgres")) {
-    const change = "UPDATE waymark.checkpoints SET body = replace(body, 'draft', 'drafd')";
+    const change = "UPDATE waymark.checkpoints SET content = content || ' '";
     await databases.query(store, `${change} WHERE sequence = 2`);
     return;
   }
-  const isFile = store.startsWith("file");
-  const path = isFile ? "runs/monday/checkpoint_0002.json" : "runs/.log/log_0001.jsonl";
-  spoil(join(folder, path), isFile ? 0.5 : 0.95);
+  await damage(folder, store, "monday", 2);
 }

@@ -46,7 +46,7 @@ describe("what the config redacts is not printed", () => {
       ["resume", "monday"],
       ["resume", "failed"],
       ["resume", "failed", "--debug"],
-      ["replay", "monday", "--from", "1"],
+      ["replay", "monday", "--at", "1"],
       ["recover"],
     ]);
     expect(await json(folder, "state", "monday", "--path", "data.token")).toBe("[redacted]");

@@ -40,6 +40,7 @@ function steady(text: string): string {
     .replace(/ +\+(\d+ min( \d+ s)?|\d+(\.\d)? (ms|s))$/gm, "  +9 ms")
     .replace(/\b(\d+ min( \d+ s)?|\d+(\.\d)? (ms|s))\b(?! ago)/g, "9 ms")
     .replace(/(file:|\/)[^ ?"]*\/project/g, "/project")
+    .replace(/\b\d{3} B\b/g, "900 B")
     .replace(/[\da-f]{64}/g, "<hash>")
     .replace(/ +$/gm, "");
 }
@@ -68,7 +69,7 @@ describe("in a terminal", () => {
         "article  review  step 1  9 ms  1,000 tokens  $0.05",
       );
       screen.type("C-c");
-      const stopped = await screen.until(/go on: waymark resume monday\)\n\$$/);
+      const stopped = await screen.until(/continue: waymark resume monday\)\n\$$/);
       expect(stopped).toMatch(/\nstopping run monday … \(Ctrl-C again ends it at once\)\n/);
       screen.type("clear; echo code $?", "Enter");
       await screen.until(/code/);
@@ -88,7 +89,7 @@ describe("in a terminal", () => {
         "graph",
       );
 
-      spoil(join(folder, "runs/monday/checkpoint_0002.json"));
+      spoil(join(folder, "runs/monday/checkpoint_0003.json"));
       expect(steady(await screen.run("waymark validate; echo code $?"))).toMatchSnapshot(
         "validate",
       );
@@ -100,7 +101,9 @@ describe("in a terminal", () => {
       await screen.until(/\[y\/N\]$/m);
       screen.type("y", "Enter");
       const repaired = await screen.until(/checkpoint set aside\n.*\n\$$/);
-      expect(steady(repaired.slice(repaired.indexOf("monday: goes")))).toMatchSnapshot("repair");
+      expect(steady(repaired.slice(repaired.indexOf("monday: continues")))).toMatchSnapshot(
+        "repair",
+      );
 
       writeFileSync(join(folder, "gate"), "");
       expect(steady(await screen.run("waymark resume monday"))).toMatchSnapshot("resume");

@@ -1,22 +1,19 @@
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { NodeFileSystem } from "../../src/stores/file/node-file-system.js";
-import { ownerName } from "../../src/stores/file/process.js";
-import { LogFolder } from "../../src/stores/journal/log-folder.js";
-import { articleRun, contentOf, json, project, spoil, waymark } from "./harness.js";
+import { ownerName } from "../../src/stores/process.js";
+import { articleRun, contentOf, damage, json, project, spoil, waymark } from "./harness.js";
 
-const kinds = (findings: readonly { what: string; level: string }[]): string[] =>
-  findings.map(({ level, what }) => `${level} ${what}`);
+const kinds = (findings: Found["findings"]): string[] =>
+  findings.map(({ level, problem }) => `${level} ${problem}`);
 
 interface Found {
   readonly ok: boolean;
   readonly findings: readonly {
-    what: string;
+    problem: string;
     level: string;
     runId: string;
     sequence: number;
-    text: string;
   }[];
 }
 
@@ -29,7 +26,7 @@ describe("checkpoints in files", () => {
     await articleRun(folder);
     const { code, out } = await waymark(folder, "validate", "monday");
     expect(code).toBe(0);
-    expect(out).toBe("4 checkpoints of 1 run: all are what was written\n");
+    expect(out).toBe("4 checkpoints of 1 run: no problems\n");
     expect(await json(folder, "validate")).toEqual({
       ok: true,
       runs: 1,
@@ -48,9 +45,9 @@ describe("checkpoints in files", () => {
     const before = contentOf(join(folder, ".waymark"));
     const { code, out } = await waymark(folder, "validate");
     expect(code).toBe(1);
-    expect(out).toMatch(/problem +corrupt +monday +2\n.*is empty/);
-    expect(out).toMatch(/problem +corrupt +monday +4\n.*expected [\da-f]{64}, found/);
-    expect(out).toContain("4 checkpoints of 1 run: 2 problems");
+    expect(out).toMatch(/problem +corrupt +monday +2\n.*found an empty file/);
+    expect(out).toMatch(/problem +corrupt +monday +4\n.*expected [\da-f]{64}; found/);
+    expect(out).toContain("of 1 run: 2 problems");
     for (const args of [
       ["list"],
       ["show", "monday"],
@@ -70,8 +67,8 @@ describe("checkpoints in files", () => {
     ]);
     const after = (await json(folder, "validate")) as Found;
     expect(after.ok).toBe(true);
-    expect(kinds(after.findings)).toEqual(["note quarantine", "note quarantine"]);
-    expect((await waymark(folder, "repair", "--yes")).out).toBe("there is nothing to repair\n");
+    expect(kinds(after.findings)).toEqual(["note quarantined", "note quarantined"]);
+    expect((await waymark(folder, "repair", "--yes")).out).toBe("nothing to repair\n");
     // What was lost is made again.
     const resumed = await json(folder, "resume", "monday");
     expect(resumed).toMatchObject({
@@ -94,17 +91,7 @@ describe("checkpoints in files", () => {
     expect((await waymark(folder, "state", "monday")).code).toBe(3);
   });
 
-  test("that are missing, or name one that never was, are found", async () => {
-    const folder = project();
-    await articleRun(folder);
-    renameSync(file(folder, 2), join(folder, "elsewhere"));
-    expect(kinds(((await json(folder, "validate")) as Found).findings)).toEqual([
-      "problem gap",
-      "problem chain",
-    ]);
-  });
-
-  test("that need a key, or are of a newer format, are told apart from corrupt ones", async () => {
+  test("that need a key, or are of a newer format, differ from corrupt ones", async () => {
     const key = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
     const codec = `codec: { encrypt: { current: "k1", keys: { k1: "${key}" } } }`;
     const folder = project("file:.waymark", codec);
@@ -117,7 +104,7 @@ describe("checkpoints in files", () => {
     expect((await waymark(folder, "state", "monday", "--no-config")).code).toBe(2);
   });
 
-  test("what a dead process left is told and swept, and a fork whose origin is gone is told", async () => {
+  test("what a dead process left is found and removed, and a fork whose origin is gone is found", async () => {
     const folder = project();
     await articleRun(folder);
     const { runId } = (await json(folder, "fork", "monday", "--at", "1")) as { runId: string };
@@ -127,88 +114,75 @@ describe("checkpoints in files", () => {
     const found = (await json(folder, "validate")) as Found;
     expect(kinds(found.findings)).toEqual(["note leftover"]);
     expect(found.ok).toBe(true);
-    expect((await waymark(folder, "repair", "monday", "--yes")).code).toBe(0);
+    expect((await waymark(folder, "repair", "--yes")).code).toBe(0);
     expect(readdirSync(join(folder, ".waymark/monday"))).not.toContain(leftover);
     await waymark(folder, "prune", "--max-runs", "0", "--yes");
     const orphan = (await json(folder, "validate")) as Found;
-    expect(orphan.findings).toMatchObject([{ level: "note", what: "orphan", runId }]);
+    expect(orphan.findings).toMatchObject([{ level: "note", problem: "orphan", runId }]);
   });
 });
 
-describe("records in a journal", () => {
-  const log = (folder: string) => join(folder, ".waymark/.log/log_0001.jsonl");
+describe("checkpoints in SQLite", () => {
+  const store = "sqlite:.waymark/runs.db";
 
-  test("that are corrupt are found, and left where they are; repair copies them", async () => {
-    const folder = project("journal:.waymark");
+  test("that are corrupt are found, and left where they are; repair sets them aside", async () => {
+    const folder = project(store);
     await articleRun(folder);
     await articleRun(folder, "tuesday");
-    const lines = readFileSync(log(folder), "utf8").split("\n");
-    const at = lines.findIndex(
-      (line) => line.includes('"monday"') && line.includes('"sequence":3'),
-    );
-    lines[at] = lines[at]?.replace("review", "reviex") ?? "";
-    writeFileSync(log(folder), lines.join("\n"));
-    const before = contentOf(join(folder, ".waymark"));
+    await damage(folder, store, "monday", 3);
     const found = (await json(folder, "validate")) as Found;
     expect(found.ok).toBe(false);
-    expect(kinds(found.findings)).toEqual(["problem corrupt", "problem lost"]);
+    expect(kinds(found.findings)).toContain("problem corrupt");
     expect(found.findings.every(({ runId }) => runId === "monday")).toBe(true);
     expect((await waymark(folder, "show", "monday")).code).toBe(0);
     expect((await waymark(folder, "list")).code).toBe(0);
-    expect(contentOf(join(folder, ".waymark"))).toEqual(before);
+    // Looking at it has changed nothing.
+    expect(await json(folder, "validate")).toEqual(found);
+    const hint = (await waymark(folder, "validate", "monday")).err;
+    expect(hint).toBe("set corrupt checkpoints aside: waymark repair monday\n");
 
     expect(await json(folder, "repair", "--yes")).toMatchObject([{ runId: "monday", step: 1 }]);
     const after = (await json(folder, "validate")) as Found;
-    expect(after.ok).toBe(true);
     expect(after.findings.every(({ level }) => level === "note")).toBe(true);
+    expect(after.ok).toBe(true);
     expect(await json(folder, "resume", "monday")).toMatchObject({ status: "completed", step: 3 });
   });
+});
 
-  test("what is no record is found", async () => {
-    const folder = project("journal:.waymark");
+describe("one file", () => {
+  const file = ".waymark/monday/checkpoint_0003.json";
+
+  test("is found to be intact, wherever it is", async () => {
+    const folder = project();
     await articleRun(folder);
-    const lines = readFileSync(log(folder), "utf8").split("\n");
-    writeFileSync(log(folder), [lines[0], "this is no record", ...lines.slice(1)].join("\n"));
-    const found = (await json(folder, "validate")) as Found;
-    expect(kinds(found.findings)).toEqual(["problem log"]);
-    expect(found.findings[0]?.text).toMatch(
-      /^the log holds something that is no record \(log_0001\.jsonl, from byte \d+ on\)$/,
-    );
-    await waymark(folder, "repair", "--yes");
-    expect(((await json(folder, "validate")) as Found).ok).toBe(true);
+    expect(await waymark(folder, "validate", "--file", file)).toMatchObject({
+      code: 0,
+      out: "1 checkpoint of 1 run: no problems\n",
+    });
+    renameSync(join(folder, file), join(folder, "elsewhere.json"));
+    expect((await waymark(folder, "validate", "--file", "elsewhere.json")).code).toBe(0);
   });
-});
 
-test("a record that can't even tell its run is set aside, and what it took along is known then", async () => {
-  const folder = project("journal:.waymark");
-  await articleRun(folder);
-  const path = join(folder, ".waymark/.log/log_0001.jsonl");
-  const lines = readFileSync(path, "utf8").split("\n");
-  const at = lines.findIndex((line) => line.includes('"sequence":3'));
-  lines[at] = lines[at]?.replace('"waymark"', '"waymork"') ?? "";
-  writeFileSync(path, lines.join("\n"));
-  const found = (await json(folder, "validate")) as Found;
-  expect(found.ok).toBe(false);
-  expect(kinds(found.findings)).toContain("problem log");
-  expect((await waymark(folder, "validate", "monday")).err).toBe(
-    "what is corrupt is set aside by: waymark repair monday\n",
-  );
-  expect((await waymark(folder, "repair", "--yes")).code).toBe(0);
-  const after = (await json(folder, "validate")) as Found;
-  expect(after.findings.map(({ level }) => level)).not.toContain("problem");
-  expect(await json(folder, "resume", "monday")).toMatchObject({ status: "completed", step: 3 });
-});
-
-test("a journal whose log is full is looked at without beginning the next", async () => {
-  const folder = project("journal:.waymark");
-  await articleRun(folder);
-  const log = join(folder, ".waymark/.log");
-  await new LogFolder(new NodeFileSystem(), log, false).seal(1);
-  const before = contentOf(folder);
-  expect((await waymark(folder, "list")).out).toMatch(/monday +article +completed/);
-  expect((await waymark(folder, "validate")).code).toBe(0);
-  expect((await waymark(folder, "watch", "monday")).code).toBe(0);
-  expect(contentOf(folder)).toEqual(before);
+  test("that is damaged, unreadable or missing is told apart", async () => {
+    const codec = { encrypt: { current: "k1", keys: { k1: Buffer.alloc(32).toString("base64") } } };
+    const folder = project("file:.waymark", `codec: ${JSON.stringify(codec)}`);
+    await articleRun(folder);
+    const check = (...more: string[]) => waymark(folder, "validate", "--file", file, ...more);
+    expect((await check()).code).toBe(0);
+    const locked = await check("--no-config");
+    expect(locked.code).toBe(1);
+    expect(locked.out).toMatch(/problem +unreadable +monday +3/);
+    spoil(join(folder, file));
+    const broken = await check();
+    expect(broken.code).toBe(1);
+    expect(broken.out).toMatch(/problem +corrupt +monday +3\n +expected [\da-f]{64}; found/);
+    writeFileSync(join(folder, "other.json"), "{}");
+    const other = await waymark(folder, "validate", "--file", "other.json");
+    expect(other.out).toContain("expected a waymark document; found another file");
+    const missing = await waymark(folder, "validate", "--file", "none.json");
+    expect(missing.code).toBe(3);
+    expect((await check("--all")).code).toBe(2);
+  });
 });
 
 test("repair asks, and does nothing where nobody can be asked", async () => {
@@ -219,7 +193,7 @@ test("repair asks, and does nothing where nobody can be asked", async () => {
   const refused = await waymark(folder, "repair");
   expect(refused.code).toBe(2);
   expect(refused.err).toMatch(
-    /Repair 1 run in .*\? Nobody can be asked here \(--yes does it without asking\)/,
+    /Repair 1 run in .*\? There is no terminal to ask in \(--yes answers yes\)/,
   );
   const no = await waymark({ cwd: folder, columns: 100, input: "n\n" }, "repair");
   expect(no.code).toBe(2);
@@ -230,5 +204,5 @@ test("repair asks, and does nothing where nobody can be asked", async () => {
   readFileSync(path);
   const yes = await waymark({ cwd: folder, columns: 100, input: "y\n" }, "repair");
   expect(yes.code).toBe(0);
-  expect(yes.out).toContain("monday: goes on from step 2; 1 checkpoint set aside");
+  expect(yes.out).toContain("monday: continues from step 2; 1 checkpoint set aside");
 });

@@ -89,12 +89,12 @@ describe("a document made to do harm", () => {
 
   test("whose state lacks a field, or has another's type, is refused by a typed error", async () => {
     const bytes = await encode({}, saved({ here: 1 }));
-    const state = JSON.parse(Buffer.from(bytes).toString()).state as Record<string, unknown>;
+    const state = JSON.parse(Buffer.from(bytes).toString()).content as Record<string, unknown>;
     for (const field of Object.keys(state)) {
       for (const value of [undefined, null, -1, 1.5, [], {}, "\u0000", { $date: "x" }]) {
         const forged = forge(bytes, (body) => {
-          const at = body.indexOf('"state":');
-          return `${body.slice(0, at)}"state":${JSON.stringify({ ...state, [field]: value })}}\n`;
+          const at = body.indexOf('"content":');
+          return `${body.slice(0, at)}"content":${JSON.stringify({ ...state, [field]: value })}}\n`;
         });
         const error = await decode({}, forged).then(
           () => undefined,

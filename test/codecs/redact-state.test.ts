@@ -1,7 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { State } from "waymark";
-import { DocumentCodec, REDACTED, registerType } from "waymark/codecs";
+import { Ledger, State } from "waymark";
+import { REDACTED, type Redaction, registerType } from "waymark/codecs";
+import { RecordCodec } from "../../src/checkpoint/records/codec.js";
+import { headerOf } from "../../src/checkpoint/records/document.js";
 import { stateData } from "../arbitraries.js";
 import { decode, encode, key, runId, saved } from "./documents.js";
 
@@ -17,7 +19,7 @@ registerType("Login", {
   fromData: ({ user, token }) => new Login(user, token),
 });
 
-async function through(redact: readonly string[], state: State<object>): Promise<State<object>> {
+async function through(redact: Redaction, state: State<object>): Promise<State<object>> {
   const bytes = await encode({ redact }, state);
   return decode<object>({}, bytes);
 }
@@ -26,7 +28,7 @@ describe("a codec that redacts", () => {
   test("saves a State without its secrets, and says so in the header", async () => {
     const state = saved({ apiKey: "k", user: { token: "t", name: "ada" } });
     const bytes = await encode({ redact: ["data.apiKey", "*.token"] }, state);
-    expect(DocumentCodec.header(bytes)?.codec).toEqual({ redacted: true });
+    expect(headerOf(bytes)?.codec).toEqual({ redacted: true });
     expect((await decode({}, bytes)).data).toEqual({
       apiKey: REDACTED,
       user: { token: REDACTED, name: "ada" },
@@ -42,7 +44,7 @@ describe("a codec that redacts", () => {
       redact: ["*.token"],
     } as const;
     const bytes = await encode(options, state);
-    expect(DocumentCodec.header(bytes)?.codec).toMatchObject({ redacted: true, compress: "gzip" });
+    expect(headerOf(bytes)?.codec).toMatchObject({ redacted: true, compress: "gzip" });
     expect((await decode(options, bytes)).data).toMatchObject({ token: REDACTED });
   });
 
@@ -126,6 +128,89 @@ describe("a codec that redacts", () => {
     cycle.self = cycle;
     await expect(through(["*.token"], saved({ cycle }))).rejects.toMatchObject({
       code: "SERIALIZATION",
+    });
+  });
+
+  describe("with an expression", () => {
+    const secret = "sk-live123";
+    const at = { node: "ask", step: 0, timestamp: "2026-01-01T00:00:00.000Z" };
+    const ledger = Ledger.empty
+      .addDecision({ ...at, type: secret, description: secret, rationale: `use ${secret}` })
+      .setAgent("a", { ...at, status: secret, state: { key: secret }, outputRef: secret })
+      .setOutput("o", { ...at, ref: secret });
+    const full = State.fromJSON({
+      ...State.create(
+        {
+          text: `the key is ${secret}.`,
+          list: [secret, { deep: new Map([["k", secret]]) }],
+          url: new URL(`https://example.com/?key=${secret}`),
+          expression: new RegExp(secret),
+          error: new Error(`no ${secret}`),
+          login: new Login("ada", secret),
+          count: 5,
+        },
+        { runId, metadata: { customer: "acme", key: secret, tries: 3 } },
+      ).toJSON(),
+      sequence: 1,
+      checkpointId: "c1",
+      savedAt: at.timestamp,
+      error: { name: "Error", message: `no ${secret}`, node: "ask", stack: `Error: no ${secret}` },
+      ledger: ledger.toJSON(),
+      pauses: [{ name: "", reason: `send ${secret}?`, ask: { key: secret } }],
+      begun: {
+        node: "ask",
+        startedAt: at.timestamp,
+        durationMs: 1,
+        items: [[secret, at.timestamp, 1]],
+      },
+    });
+
+    test("takes it out of every text of the user's, in the header too", async () => {
+      const bytes = await encode({ redact: [/sk-\w+/] }, full);
+      expect(Buffer.from(bytes).toString()).not.toContain(secret);
+      const loaded = await decode<Record<string, unknown>>({}, bytes);
+      expect(loaded.data).toMatchObject({
+        text: `the key is ${REDACTED}.`,
+        list: [REDACTED, { deep: new Map([["k", REDACTED]]) }],
+        url: REDACTED,
+        expression: REDACTED,
+        error: expect.objectContaining({ message: `no ${REDACTED}` }),
+        login: REDACTED,
+        count: 5,
+      });
+      expect(loaded.metadata).toEqual({ customer: "acme", key: REDACTED, tries: 3 });
+      expect(loaded.error).toEqual({ name: "Error", message: `no ${REDACTED}`, node: "ask" });
+      expect(headerOf(bytes)).toMatchObject({
+        metadata: loaded.metadata,
+        codec: { redacted: true },
+      });
+    });
+
+    test("only in the stack, leaves the message", async () => {
+      const json = full.toJSON();
+      const error = { name: "E", message: "no", node: "ask", stack: `E: no\n at ${secret}.js` };
+      const loaded = await through([/sk-\w+/], State.fromJSON({ ...json, error }));
+      expect(loaded.error).toEqual({ ...error, stack: `E: no\n at ${REDACTED}.js` });
+    });
+
+    test("beside paths, also of metadata", async () => {
+      const loaded = await through(["metadata.tries", /sk-\w+/], full);
+      expect(loaded.metadata).toEqual({ customer: "acme", key: REDACTED, tries: REDACTED });
+    });
+
+    test("a text that was redacted once is so in every later checkpoint of a delta store", async () => {
+      const codec = new RecordCodec({ redact: [/sk-\w+/] }, 100);
+      const big = { keys: Array.from({ length: 50 }, (_, index) => `sk-${index}`), n: 0 };
+      const placeOf = ({ checkpointId, sequence, savedAt }: State<object>, previous: string) => ({
+        ...{ checkpointId, sequence, savedAt, previous, parentId: previous },
+        ...{ keep: 5, keepPerPhase: undefined },
+      });
+      const first = saved(big);
+      const one = await codec.encode(first, placeOf(first, ""), undefined);
+      const second = first.set("n", 1).savedAs({ checkpointId: "c2", sequence: 2 });
+      const two = await codec.encode(second, placeOf(second, "c1"), one.base);
+      expect(two.record.content).not.toContain("sk-");
+      expect(two.record.content.length).toBeLessThan(100);
     });
   });
 });

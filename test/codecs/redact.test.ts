@@ -202,10 +202,10 @@ describe("redact", () => {
   });
 
   test.each<[unknown, string, string]>([
-    ["*.token", "patterns", "wants an array of paths and expressions"],
+    ["*.token", "patterns", "must be an array of paths and expressions"],
     [[5], "patterns[0]", "got 5"],
-    [["a", ""], "patterns[1]", "wants keys joined by dots"],
-    [["a."], "patterns[0]", "wants keys joined by dots"],
+    [["a", ""], "patterns[1]", "must be keys joined by dots"],
+    [["a."], "patterns[0]", "must be keys joined by dots"],
   ])("refuses %j", (patterns, option, message) => {
     expect(() => redact({}, patterns as string[])).toThrow(configError(option, message));
   });
@@ -239,6 +239,6 @@ describe("redactEvents", () => {
     expect(print.mock.calls.join("\n")).toContain("call with [redacted]");
     expect(print.mock.calls.join("\n")).not.toMatch(/sk-1234|t0p/);
     print.mockRestore();
-    expect(() => redactEvents(() => {}, "x" as never)).toThrow(configError("patterns", "wants"));
+    expect(() => redactEvents(() => {}, "x" as never)).toThrow(configError("patterns", "must be"));
   });
 });

@@ -173,15 +173,15 @@ describe("what is refused", () => {
   });
 
   test.each<[string, unknown, string, string]>([
-    ["", {}, "name", "wants a string that is not empty"],
-    ["X", 5, 'type "X"', "wants an object of options"],
-    ["X", {}, 'type "X".class', "wants a function"],
-    ["X", { class: class {}, toData: () => 1 }, 'type "X".fromData', "wants a function"],
+    ["", {}, "name", "must be a non-empty string"],
+    ["X", 5, 'type "X"', "must be an object of options"],
+    ["X", {}, 'type "X".class', "must be a function"],
+    ["X", { class: class {}, toData: () => 1 }, 'type "X".fromData', "must be a function"],
     [
       "X",
       { class: () => 1, toData: () => 1, fromData: () => 1 },
       'type "X".class',
-      "wants a class",
+      "must be a class",
     ],
     [
       "Money",

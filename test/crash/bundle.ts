@@ -18,7 +18,8 @@ export async function bundle(
     outfile: script,
     absWorkingDir: project,
     bundle: true,
-    external,
+    // Stores that the core would load by their address, which none of these scripts does.
+    external: ["#stores/sqlite", "#stores/postgres", ...external],
     minify: true,
     platform: "node",
     format: "esm",

@@ -1,5 +1,6 @@
 import { type CheckpointStore, isWaymarkError, State } from "waymark";
 import { CrashDisk } from "../../src/testing/crash-file-system.js";
+import { nextStep } from "../stores/folders.js";
 
 /** The data of a run that counts: its list has as many items as it has counted. */
 export interface Count {
@@ -28,7 +29,7 @@ export async function count(
 ): Promise<State<Count>> {
   const { runId, data } = from;
   const n = data.n + 1;
-  const next = from.merge({ n, list: [...data.list, `item ${n}`] });
+  const next = nextStep(from.merge({ n, list: [...data.list, `item ${n}`] }));
   disk.mark(`saving ${runId} ${n}`);
   const saved = await store.save(
     next.status === status ? next : State.fromJSON<Count>({ ...next.toJSON(), status }),

@@ -1,6 +1,5 @@
 import type { FileStore } from "waymark/stores/file";
-import type { JournalStore } from "waymark/stores/journal";
-import type { FileSystem } from "../../src/stores/file/file-system.js";
+import type { FileSystem } from "../../src/stores/disk/file-system.js";
 import { type CrashDisk, type Gate, systemError } from "../../src/testing/crash-file-system.js";
 
 const codes = ["ENOSPC", "EIO", "EACCES", "EMFILE"];
@@ -32,10 +31,10 @@ function failAt(index: number, code: string, disk: Gate): { gate: Gate; calls: s
  *
  * @returns how many calls there were.
  */
-export async function failEach<S extends FileStore | JournalStore>(
+export async function failEach(
   disk: CrashDisk,
-  open: (fileSystem: FileSystem) => S,
-  action: (store: S) => Promise<unknown>,
+  open: (fileSystem: FileSystem) => FileStore,
+  action: (store: FileStore) => Promise<unknown>,
   check: (outcome: Outcome) => Promise<void>,
   diskGate: Gate = () => {},
 ): Promise<number> {

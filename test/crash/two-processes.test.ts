@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { FileStore } from "waymark/stores/file";
-import { JournalStore } from "waymark/stores/journal";
 import { bundle, removeBundle } from "./bundle.js";
 
 type Answer = { sequence: number } | { code: string };
@@ -29,8 +28,8 @@ const currentRoot = (): string => join(built.folder, String(roots));
 class Puppet {
   readonly child: ChildProcess;
 
-  constructor(kind: string) {
-    this.child = fork(built.script, [kind, currentRoot(), "run"]);
+  constructor() {
+    this.child = fork(built.script, [currentRoot(), "run"]);
     children.push(this.child);
   }
 
@@ -47,13 +46,11 @@ class Puppet {
   }
 }
 
-describe.each([
-  { name: "FileStore", open: () => new FileStore({ root: currentRoot() }) },
-  { name: "JournalStore", open: () => new JournalStore({ root: currentRoot() }) },
-])("of two processes on one $name", ({ name, open }) => {
+describe("of two processes on one FileStore", () => {
+  const open = (): FileStore => new FileStore({ root: currentRoot() });
   const twoPuppets = (): [Puppet, Puppet] => {
     roots++;
-    return [new Puppet(name), new Puppet(name)];
+    return [new Puppet(), new Puppet()];
   };
 
   test("that save at the same time one wins, a hundred times over", async () => {

@@ -1,4 +1,4 @@
-import type { FileSystem } from "../../src/stores/file/file-system.js";
+import type { FileSystem } from "../../src/stores/disk/file-system.js";
 import { CrashDisk, type Gate } from "../../src/testing/crash-file-system.js";
 import { below, seeded } from "./random.js";
 

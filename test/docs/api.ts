@@ -45,7 +45,11 @@ export function callables(program: ts.Program): Callable[] {
 export function events(program: ts.Program): Map<string, string[]> {
   const checker = program.getTypeChecker();
   const map = exportsOf(program, checker).find(({ name }) => name === "EventMap");
-  const all = map === undefined ? [] : checker.getDeclaredTypeOfSymbol(map).getProperties();
+  const all = (map === undefined ? [] : checker.getDeclaredTypeOfSymbol(map).getProperties())
+    // A guide page adds events of its own by `declare module`.
+    .filter(({ declarations = [] }) =>
+      declarations.some((one) => one.getSourceFile().fileName.includes("/src/")),
+    );
   const nameIn = ({ name, flags }: ts.Symbol): string =>
     (flags & ts.SymbolFlags.Optional) === 0 ? name : `${name}?`;
   return new Map(
@@ -94,7 +98,7 @@ function saidBy(code: ts.FunctionLikeDeclaration, checker: ts.TypeChecker): stri
     .flatMap((type) => checker.getTypeAtLocation(type).getProperty(name)?.declarations ?? []);
   const overloads: readonly ts.Node[] = ts.isClassDeclaration(parent)
     ? parent.members.filter((member) => member.kind === code.kind && nameOf(member) === name)
-    : [code];
+    : ((code.name && checker.getSymbolAtLocation(code.name)?.declarations) ?? [code]);
   return [...overloads, ...theirs]
     .flatMap((node) => ts.getJSDocTags(node))
     .filter(({ tagName }) => tagName.text === "throws")

@@ -119,8 +119,8 @@ describe("public functions and methods", () => {
   });
 });
 
-test("the README lists every event with its data", () => {
-  const text = readFileSync(join(root, "README.md"), "utf8");
+test("the reference lists every event with its data", () => {
+  const text = readFileSync(join(root, "guide/reference.md"), "utf8");
   const [, table = ""] = /^\| event \| data \|\n(.*?)\n\n/ms.exec(text) ?? [];
   const listed = [...table.matchAll(/^\| (`[a-z.` ]+`) \| `([^`]+)` \|$/gm)].flatMap(
     ([, names = "", data = ""]) =>

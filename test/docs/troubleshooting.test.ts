@@ -12,13 +12,13 @@ const codes = (() => {
     .filter((file) => file.startsWith("errors") && file.endsWith(".ts"))
     .map((file) => readFileSync(join(root, "src", file), "utf8"))
     .join("\n");
-  const types = [...source.matchAll(/^export type \w*ErrorCode =\n?(.*?);$/gms)];
+  const types = [...source.matchAll(/^(?:export )?type \w*ErrorCode =\n?(.*?);$/gms)];
   return types.flatMap(([, union = ""]) =>
     [...union.matchAll(/"([A-Z_]+)"/g)].map((match) => match[1] ?? ""),
   );
 })();
 const page = readFileSync(join(root, "guide/troubleshooting.md"), "utf8");
-const readme = readFileSync(join(root, "README.md"), "utf8");
+const reference = readFileSync(join(root, "guide/reference.md"), "utf8");
 const headings = [...page.matchAll(/^### ([A-Z_]+)$/gm)].map((match) => match[1] ?? "");
 
 describe("the troubleshooting page", () => {
@@ -33,8 +33,8 @@ describe("the troubleshooting page", () => {
   });
 });
 
-test("the README lists every error code, and no other", () => {
-  const [, table = ""] = /^## Errors$(.*?)^## /ms.exec(readme) ?? [];
+test("the reference lists every error code, and no other", () => {
+  const [, table = ""] = /^## Errors$(.*?)^## /ms.exec(reference) ?? [];
   const listed = [...table.matchAll(/`([A-Z]+(?:_[A-Z]+)*)`/g)].map((match) => match[1] ?? "");
   expect(listed.toSorted()).toEqual(codes.toSorted());
 });

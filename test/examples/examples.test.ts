@@ -16,9 +16,15 @@ const printed: Readonly<Record<string, readonly (string | RegExp)[]>> = {
     '  | ## Searched for "cairns graves"',
     "  | - <https://example.org/cairns/history>",
   ],
+  "agent-loop": [
+    'publish needs approval: {"title":"Cairns"',
+    "Made twice: read animals, which was in flight",
+    "10 messages, 5 calls of the model",
+    "5000 + 250 tokens, 0.0125 USD",
+  ],
   "human-approval": [
     "laptop: paused, needs an approval: Buy for 1800 EUR?",
-    "laptop: refused, input is not what the run waits for: wants yes or no",
+    "laptop: refused, input does not fit its schema: must be yes or no",
     "laptop: completed, ordered for 1800 EUR with the key laptop:2:order",
     "sauna: completed, not ordered",
   ],
@@ -30,7 +36,7 @@ const printed: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   ],
   "etl-dag": [
     'failed: item 2 ("rates") failed: the bank is offline',
-    "layer 1: customers, orders, rates (2 of 3 were done)",
+    "layer 1 (2 of 3 were done)",
     "  NO  35.00",
   ],
   "schema-migration": [
@@ -42,7 +48,7 @@ const printed: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   ],
   "encrypted-store": [
     "bob/checkpoint_0002.json  2029",
-    "bob/checkpoint_0004.json  2030",
+    "bob/checkpoint_0002.json  2030",
     'Without the old key: "bob" is completed',
     "With a wrong key: codec.encrypt.keys.2030 is another key",
   ],
@@ -60,7 +66,7 @@ const printed: Readonly<Record<string, readonly (string | RegExp)[]>> = {
     "  202 in_progress, step 0",
     "  409 it is not running",
     "(the run asks: Publish it?)",
-    "  400 input is not what the run waits for",
+    "  400 input does not fit its schema: must be",
     "  200 completed, step 14",
   ],
   workers: [

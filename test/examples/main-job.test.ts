@@ -28,7 +28,7 @@ beforeAll(async () => {
 test("npm start: a killed process's run is finished by a second one", () => {
   expect(output).toContain("x review      running ... killed with SIGKILL");
   expect(output).toContain("- draft       skipped, it was saved");
-  expect(output).toContain("+ review      done, saved as checkpoint_0005.json");
+  expect(output).toContain("+ review      done, saved as checkpoint_0006.json");
   expect(output.match(/^ {2}yes/gm)).toHaveLength(4);
   expect(output).not.toContain("\u001b");
 });

@@ -73,7 +73,12 @@ test("what it throws is the node's error", async () => {
   const graph = graphOf(fails, { errorHandler: () => Promise.reject(worse) }, store);
   const error = await rejection(graph.execute(start("r")), ExecutionError);
   expect(error).toMatchObject({ code: "NODE_FAILED", nodeName: "b", cause: worse });
-  expect((await store.load("r")).error).toEqual({ name: "Error", message: "worse", node: "b" });
+  expect((await store.load("r")).error).toEqual({
+    name: "Error",
+    message: "worse",
+    node: "b",
+    stack: worse.stack,
+  });
 });
 
 test("it is also asked about a FatalError and about a timeout", async () => {

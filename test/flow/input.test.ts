@@ -8,9 +8,9 @@ import {
   StateGraph,
 } from "waymark";
 import { RecordingStore, rejection } from "../graphs.js";
-import { configError, serializationError } from "../matchers.js";
+import { configError, schemaError, serializationError } from "../matchers.js";
 import { asking, type Draft, draft, graphOf } from "./drafts.js";
-import { amount, decision } from "./schemas.js";
+import { amount, decision, schema } from "./schemas.js";
 
 describe("input that does not fit leaves the run paused and resumable", () => {
   /** The error of a resume with this input; then a good one. */
@@ -38,7 +38,10 @@ describe("input that does not fit leaves the run paused and resumable", () => {
 
   test("one that can't be merged", async () => {
     expect(await refused("yes")).toEqual(
-      configError("input", 'wants an object to merge into the data, got "yes": or give the pause'),
+      configError(
+        "input",
+        'must be an object to merge into the data; got "yes": or give the pause',
+      ),
     );
   });
 
@@ -51,7 +54,7 @@ describe("input that does not fit leaves the run paused and resumable", () => {
   test("one that the schema refuses, with all that is wrong", async () => {
     const error = await refused({ yes: "perhaps" }, asking, { input: decision });
     expect(String(error)).toBe(
-      "ConfigError: input is not what the run waits for: " +
+      "SchemaError: input does not fit its schema: " +
         "yes: wants true or false; help.0: see the manual; all wrong",
     );
   });
@@ -59,7 +62,7 @@ describe("input that does not fit leaves the run paused and resumable", () => {
   test("none, where the schema wants one though nothing was asked", async () => {
     const quiet = (state: State<Draft>) => pause(state, { reason: "cool down" });
     expect(await refused(undefined, quiet, { input: decision })).toEqual(
-      configError("input", /wants true or false/),
+      schemaError("input", "yes: wants true or false"),
     );
   });
 
@@ -67,19 +70,15 @@ describe("input that does not fit leaves the run paused and resumable", () => {
     const noting = (state: State<Draft>) =>
       pause(state, { reason: "how many", ask: true, into: "note" });
     expect(await refused("many", noting, { input: amount }, 7)).toEqual(
-      configError("input", /wants a number/),
+      schemaError("input", "wants a number"),
     );
   });
 
   test("a schema that throws", async () => {
-    const broken = {
-      "~standard": {
-        validate: (value: unknown) => {
-          if (value === "bad") throw new TypeError("a bug in the schema");
-          return { value };
-        },
-      },
-    };
+    const broken = schema((value) => {
+      if (value === "bad") throw new TypeError("a bug in the schema");
+      return { value };
+    });
     expect(await refused("bad", asking, { input: broken })).toEqual(
       new TypeError("a bug in the schema"),
     );

@@ -58,6 +58,7 @@ describe("a milestone", () => {
     };
     graphOf(node, store, 5).execute(start("r"));
     await crashed.opened;
+    await store.forgetClaims();
     expect((await graphOf(node, store).resume("r")).data.trail).toEqual(["a", "half", "b", "c"]);
     expect(inputs).toEqual([["a"], ["a", "half"]]);
   });
@@ -210,7 +211,7 @@ describe("a milestone is refused", () => {
 
   test("that is no State", async () => {
     const seen = await refusal((context) => context.checkpoint({} as never, "half"));
-    expect(seen).toEqual(configError("state", /wants a State, got an object/));
+    expect(seen).toEqual(configError("state", /must be a State; got an object/));
   });
 
   test("that is the State of another run", async () => {

@@ -8,6 +8,7 @@ import {
   State,
   StateGraph,
 } from "waymark";
+import { progressOf } from "../../src/state/derive.js";
 import { RecordingStore, start, type Trail } from "../graphs.js";
 
 /** One thing that a node does. */
@@ -56,7 +57,7 @@ class World {
       save: async (state, options) => {
         if (dead) await new Promise(() => {});
         const saved = await store.save(state, options);
-        for (const key of saved.unfinished?.results.byKey().keys() ?? []) {
+        for (const key of progressOf(saved).unfinished?.results.byKey().keys() ?? []) {
           this.#unsaved.delete(`${saved.step} ${key}`);
         }
         return saved;

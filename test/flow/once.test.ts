@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { ExecutionError, type NodeFunction, State, StateGraph } from "waymark";
+import { progressOf } from "../../src/state/derive.js";
 import { gate, linear, mark, RecordingStore, rejection, start, type Trail } from "../graphs.js";
 import { configError, serializationError } from "../matchers.js";
 
@@ -79,6 +80,7 @@ describe("once", () => {
     graphOf(node, store).execute(start("r"));
     await vi.waitFor(() => expect(calls).toBe(1));
     store.beforeSave = () => {};
+    await store.forgetClaims();
     await graphOf(node, store).resume("r");
     expect(calls).toBe(2);
   });
@@ -100,6 +102,7 @@ describe("once", () => {
     await vi.waitUntil(() => store.saved.length === 2);
     expect(store.saved.at(-1)).toMatchObject({ reason: "once", step: 2, visits: { a: 1, b: 1 } });
     isDying = false;
+    await store.forgetClaims();
     expect((await graph.resume("r")).visits).toEqual({ a: 1, b: 1, c: 1 });
   });
 
@@ -210,7 +213,7 @@ describe("once", () => {
       return state;
     };
     const { cause } = await rejection(graphOf(node).execute(start()), ExecutionError);
-    expect(cause).toEqual(configError("action", 'wants a function, got "done"'));
+    expect(cause).toEqual(configError("action", 'must be a function; got "done"'));
   });
 
   test("keys may be anything else", async () => {
@@ -225,7 +228,7 @@ describe("once", () => {
     await graphOf(node, store).execute(start("r"));
     expect(calls).toBe(keys.length);
     const left = State.fromJSON<Trail>(JSON.stringify(store.saved.at(-2)));
-    expect([...(left.unfinished?.results.byKey() ?? [])]).toEqual(
+    expect([...(progressOf(left).unfinished?.results.byKey() ?? [])]).toEqual(
       keys.map((key, index) => [key, index + 1]),
     );
   });
@@ -251,7 +254,7 @@ describe("several onces at a time", () => {
       expect(await rest).toEqual(keys);
       return state;
     }, store).execute(start());
-    const sizes = store.saved.map(({ unfinished }) => unfinished?.results.byKey().size);
+    const sizes = store.saved.map((state) => progressOf(state).unfinished?.results.byKey().size);
     expect(sizes.slice(0, 3)).toEqual([undefined, 1, 101]);
     expect(saves).toBe(2);
   });

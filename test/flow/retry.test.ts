@@ -70,7 +70,12 @@ describe("a node that fails", () => {
 
   test("tells of each attempt that failed, and when the next one comes", async () => {
     vi.spyOn(Math, "random").mockReturnValue(0);
-    const { node } = failing(2, (attempt) => new Error(`down ${attempt}`));
+    const errors: Error[] = [];
+    const { node } = failing(2, (attempt) => {
+      const error = new Error(`down ${attempt}`);
+      errors.push(error);
+      return error;
+    });
     const graph = graphOf(node, { retry: { initialInterval: 10 } });
     const told: unknown[] = [];
     graph.on("node.retry", ({ data, timestamp }) => told.push([Date.parse(timestamp), data]));
@@ -79,8 +84,8 @@ describe("a node that fails", () => {
     await running;
     const at = { node: "b", step: 1 };
     expect(told).toEqual([
-      [0, { ...at, attempt: 1, error: "down 1", delayMs: 10 }],
-      [10, { ...at, attempt: 2, error: "down 2", delayMs: 20 }],
+      [0, { ...at, attempt: 1, error: "down 1", cause: errors[0], delayMs: 10 }],
+      [10, { ...at, attempt: 2, error: "down 2", cause: errors[1], delayMs: 20 }],
     ]);
   });
 

@@ -1,10 +1,11 @@
-import type { SchemaIssue, StandardSchema } from "waymark";
+import type { StandardSchema } from "waymark";
+import type { StandardResult } from "../../src/state/schema.js";
 
 /** A Standard Schema out of a function that gives the value, or what is wrong. */
-function schema(
-  check: (value: unknown) => { value: unknown } | { issues: readonly SchemaIssue[] },
+export function schema(
+  validate: (value: unknown) => StandardResult<unknown> | Promise<StandardResult<unknown>>,
 ): StandardSchema {
-  return { "~standard": { validate: check } };
+  return { "~standard": { version: 1, vendor: "test", validate } };
 }
 
 /** An object with a `yes` that is true or false; a text for it is turned into that. */
@@ -22,11 +23,7 @@ export const decision = schema((value) => {
 });
 
 /** A number, looked up somewhere. */
-export const amount: StandardSchema = {
-  "~standard": {
-    validate: async (value) => {
-      await new Promise(setImmediate);
-      return typeof value === "number" ? { value } : { issues: [{ message: "wants a number" }] };
-    },
-  },
-};
+export const amount = schema(async (value) => {
+  await new Promise(setImmediate);
+  return typeof value === "number" ? { value } : { issues: [{ message: "wants a number" }] };
+});

@@ -153,6 +153,7 @@ test("a resume goes on after what a trigger saved", async () => {
   const graph = linear(["a", "b", "c"], config, { a: node, b: node, c: node });
   graph.execute(start("r"));
   await vi.waitFor(() => expect(ran).toEqual(["a", "b", "c"]));
+  await store.forgetClaims();
   expect((await graph.resume("r")).data.trail).toEqual(["a", "b", "c"]);
   expect(ran).toEqual(["a", "b", "c", "c"]);
 });

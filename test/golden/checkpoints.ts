@@ -18,7 +18,11 @@ export interface Article {
 }
 
 /** A graph of two drafts, a review, which may fail, and the end. */
-export function articleGraph(store: CheckpointStore, config: GraphConfig = {}, fail = false) {
+export function articleGraph(
+  store: CheckpointStore,
+  config: GraphConfig<Article> = {},
+  fail = false,
+) {
   return new StateGraph<Article>({
     name: "article",
     checkpoint: { store, interval: 1, preserve: true },

@@ -13,7 +13,6 @@ import { afterAll, describe, expect, test } from "vitest";
 import { State, type StateJSON } from "waymark";
 import type { CodecOptions } from "waymark/codecs";
 import { FileStore } from "waymark/stores/file";
-import { JournalStore } from "waymark/stores/journal";
 import { articleGraph, type Golden, goldens, reading } from "./checkpoints.js";
 
 /*
@@ -30,23 +29,12 @@ const work = mkdtempSync(join(tmpdir(), "waymark-golden-"));
 
 afterAll(() => rmSync(work, { recursive: true, force: true }));
 
-/** A store that keeps files: where its golden ones are, and how it is opened. */
-const kinds = [
-  { kind: "FileStore", folder: "", open: (options: Opening) => new FileStore(options) },
-  {
-    kind: "JournalStore",
-    folder: "journal",
-    open: (options: Opening) => new JournalStore(options),
-  },
-] as const;
+const open = (options: Opening): FileStore => new FileStore(options);
 
 interface Opening {
   readonly root: string;
   readonly codec: CodecOptions;
 }
-
-/** Of a journal some are in its log, some in files of their run. */
-const compacted: readonly string[] = ["completed", "values", "encrypted"];
 
 /** A run of a golden folder, as it has to be found: the State of each step that was kept. */
 interface Expected {
@@ -54,13 +42,12 @@ interface Expected {
   readonly states: readonly StateJSON[];
 }
 
-async function write({ folder, open }: (typeof kinds)[number], golden: Golden): Promise<void> {
-  const root = join(current, folder, golden.name);
+async function write(golden: Golden): Promise<void> {
+  const root = join(current, golden.name);
   if (existsSync(root)) return;
   mkdirSync(root, { recursive: true });
   const store = open({ root, codec: golden.codec ?? {} });
   await golden.write(store);
-  if ("compact" in store && compacted.includes(golden.name)) await store.compact();
   const expected: Expected[] = [];
   for (const runId of await store.list()) {
     const entries = await store.history(runId);
@@ -74,47 +61,44 @@ async function write({ folder, open }: (typeof kinds)[number], golden: Golden): 
 }
 
 if (process.env.GOLDEN === "write") {
-  for (const kind of kinds) for (const golden of goldens) await write(kind, golden);
+  for (const golden of goldens) await write(golden);
 }
 
-describe.each(versions.flatMap((version) => kinds.map((kind) => ({ version, ...kind }))))(
-  "checkpoints of format $version in a $kind",
-  ({ version, folder, open }) => {
-    test.each(goldens.map(({ name }) => name))(
-      "%s: load as what they were saved as",
-      async (name) => {
-        const golden = join(import.meta.dirname, version, folder, name);
-        const root = join(work, version, folder, name);
-        cpSync(golden, root, { recursive: true });
-        const store = open({ root, codec: reading });
-        const expected: Expected[] = JSON.parse(readFileSync(`${golden}.expected.json`, "utf8"));
-        expect((await store.list()).sort()).toEqual(expected.map(({ runId }) => runId).sort());
-        expect((await store.runs()).length).toBe(expected.length);
-        for (const { runId, states } of expected) {
-          const entries = await store.history(runId);
-          expect(entries.map(({ checkpointId }) => checkpointId)).toEqual(
-            states.map(({ checkpointId }) => checkpointId),
-          );
-          for (const state of states) {
-            const loaded = await store.load(runId, { checkpointId: state.checkpointId });
-            // A later version may say more of a State, never less or another thing.
-            expect(loaded.toJSON()).toMatchObject(state);
-            expect(State.fromJSON(state).toJSON()).toEqual(loaded.toJSON());
-          }
-          expect((await open({ root, codec: reading }).load(runId)).sequence).toBe(
-            states[0]?.sequence,
-          );
+describe.each(versions)("checkpoints of format %s", (version) => {
+  test.each(goldens.map(({ name }) => name))(
+    "%s: load as what they were saved as",
+    async (name) => {
+      const golden = join(import.meta.dirname, version, name);
+      const root = join(work, version, name);
+      cpSync(golden, root, { recursive: true });
+      const store = open({ root, codec: reading });
+      const expected: Expected[] = JSON.parse(readFileSync(`${golden}.expected.json`, "utf8"));
+      expect((await store.list()).sort()).toEqual(expected.map(({ runId }) => runId).sort());
+      expect((await store.runs()).length).toBe(expected.length);
+      for (const { runId, states } of expected) {
+        const entries = await store.history(runId);
+        expect(entries.map(({ checkpointId }) => checkpointId)).toEqual(
+          states.map(({ checkpointId }) => checkpointId),
+        );
+        for (const state of states) {
+          const loaded = await store.load(runId, { checkpointId: state.checkpointId });
+          // A later version may say more of a State, never less or another thing.
+          expect(loaded.toJSON()).toMatchObject(state);
+          expect(State.fromJSON(state).toJSON()).toEqual(loaded.toJSON());
         }
-      },
-    );
+        expect((await open({ root, codec: reading }).load(runId)).sequence).toBe(
+          states[0]?.sequence,
+        );
+      }
+    },
+  );
 
-    test("runs go on where they were left", async () => {
-      const root = join(work, version, folder, "going on");
-      cpSync(join(import.meta.dirname, version, folder, "failed"), root, { recursive: true });
-      const graph = articleGraph(open({ root, codec: reading }));
-      const final = await graph.resume("failed");
-      expect(final.data.drafts).toEqual(["draft 1", "draft 2"]);
-      expect([final.checkpointNode, final.step, final.status]).toEqual(["publish", 4, "completed"]);
-    });
-  },
-);
+  test("runs go on where they were left", async () => {
+    const root = join(work, version, "going on");
+    cpSync(join(import.meta.dirname, version, "failed"), root, { recursive: true });
+    const graph = articleGraph(open({ root, codec: reading }));
+    const final = await graph.resume("failed");
+    expect(final.data.drafts).toEqual(["draft 1", "draft 2"]);
+    expect([final.checkpointNode, final.step, final.status]).toEqual(["publish", 4, "completed"]);
+  });
+});

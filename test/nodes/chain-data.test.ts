@@ -11,7 +11,7 @@ import {
   route,
   State,
 } from "waymark";
-import { forkRun } from "../../src/cli/going/set-back.js";
+import { forkRun } from "../../src/cli/execution/rollback.js";
 import { rejection } from "../graphs.js";
 import { only } from "./nodes.js";
 
@@ -44,7 +44,7 @@ async function change(before: NodeFunction<Old>, after: NodeFunction<New>): Prom
   const checkpoint = { store: new MemoryStore(), interval: 1 };
   const start = State.create<Old>({ sum: 10 }, { runId: "r" });
   await rejection(only(before, { checkpoint }).execute(start), ExecutionError);
-  const config: GraphConfig = { checkpoint, version: 1, migrations };
+  const config: GraphConfig<New> = { checkpoint, version: 1, migrations };
   return only(after, config).resume("r");
 }
 

@@ -72,8 +72,8 @@ describe("a chain that dies", () => {
     await rejection(only(node(), config).execute(words("a", "b", "c", "d", "e")), Error).catch(
       () => {},
     );
-    const link = (await remembered(store, "r")).chain as { completed: number } | undefined;
-    const saved = link?.completed ?? 0;
+    const { chain: completed = 0 } = await remembered(store, "r");
+    const saved = Number(completed);
     expect(saved).toBe(lives - 1);
     const final = await only(node(), { checkpoint: { store, interval: 1 } }).resume("r");
     expect(final.data.text).toBe("abcde");
@@ -109,7 +109,12 @@ describe("a chain that dies", () => {
     });
     const config = { checkpoint: { store, interval: 1 } };
     await rejection(only(node, config).execute(words()), ExecutionError);
-    expect(Object.keys(await remembered(store, "r"))).toEqual(["chain 1", "chain", "[1] charge"]);
+    expect(Object.keys(await remembered(store, "r"))).toEqual([
+      "chain 1",
+      "chain",
+      "data: chain",
+      "[1] charge",
+    ]);
     online = true;
     expect((await only(node, config).resume("r")).data.text).toBe("<a><b>");
     expect(charged.all).toEqual({ a: 1, b: 1 });
@@ -153,7 +158,7 @@ test("a step can neither set a milestone of the node nor end it with a pause", a
   expect(one.message).toContain("checkpoint is not for one item of a list: use once or remember");
   const pausing = saying((state) => pause(state, { reason: "look" }) as never);
   const other = await rejection(only(pausing).execute(words("a")), ExecutionError);
-  expect(other.message).toContain("data wants a plain object, got a Pause");
+  expect(other.message).toContain("data must be a plain object; got a Pause");
 });
 
 test("what a step returns is refused before it counts when no checkpoint can hold it", async () => {
@@ -163,5 +168,5 @@ test("what a step returns is refused before it counts when no checkpoint can hol
     only(node, config).execute(State.create({ f: 0 })),
     ExecutionError,
   );
-  expect(failure.cause).toMatchObject({ code: "SERIALIZATION", path: "chain.data.f.g" });
+  expect(failure.cause).toMatchObject({ code: "SERIALIZATION", path: "data: chain.f.g" });
 });

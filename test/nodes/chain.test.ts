@@ -80,7 +80,7 @@ describe("a chain", () => {
   });
 
   test("refuses what it can't work with", async () => {
-    expect(() => chain([], "say" as never)).toThrow(configError("step", "wants a function"));
+    expect(() => chain([], "say" as never)).toThrow(configError("step", "must be a function"));
     expect(() => chain([], say as never, { onProgress: 1 as never })).toThrow(
       configError("chain.onProgress"),
     );
@@ -88,7 +88,7 @@ describe("a chain", () => {
       only(chain<Words, string>("abc" as never, say)).execute(words()),
       ExecutionError,
     );
-    expect(failure.cause).toEqual(configError("items", "wants an array"));
+    expect(failure.cause).toEqual(configError("items", "must be an array"));
   });
 });
 
@@ -136,7 +136,7 @@ describe("a step that fails", () => {
       only(saying(() => 7 as never)).execute(words("a")),
       ExecutionError,
     );
-    expect(failure.message).toContain('step 0 ("a") failed: data wants a plain object, got 7');
+    expect(failure.message).toContain('step 0 ("a") failed: data must be a plain object; got 7');
   });
 
   test("is tried again by the node's policy, from that step on", async () => {

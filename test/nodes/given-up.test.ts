@@ -9,6 +9,7 @@ import {
   subgraph,
 } from "waymark";
 import { type FakeClock, useFakeClock } from "waymark/testing";
+import { progressOf } from "../../src/state/derive.js";
 import { gate, RecordingStore } from "../graphs.js";
 
 interface Sum {
@@ -83,7 +84,10 @@ test.each(Object.entries(kinds))(
       if (++calls === 1) await slow.opened;
       else if (n === 3) await last.opened;
     });
-    const known = (): unknown => store.saved.at(-1)?.unfinished?.results.byKey().get(key);
+    const known = (): unknown => {
+      const state = store.saved.at(-1);
+      return state && progressOf(state).unfinished?.results.byKey().get(key);
+    };
     const retry = { maxAttempts: 2, initialInterval: 0 };
     const running = graphOf(node, store, { timeout: 100, retry }).execute(
       State.create<Sum>({ n: 0 }, { runId: "r" }),

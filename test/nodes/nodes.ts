@@ -13,7 +13,7 @@ import {
 /** A graph of one node, `work`. */
 export function only<D extends object>(
   node: NodeFunction<D>,
-  config: GraphConfig = {},
+  config: GraphConfig<D> = {},
   options: NodeOptions<D> = {},
 ): StateGraph<D, string> {
   return new StateGraph<D, string>(config)

@@ -269,3 +269,43 @@ test("what an item does once is its own, under whatever key", async () => {
   expect((await graph.resume("r")).data.out).toEqual([0, 10, 20]);
   expect(charged.all).toEqual({ "r:0:work[0]": 1, "r:0:work[1]": 1, "r:0:work[2]": 1 });
 });
+
+describe("saves", () => {
+  test.each([
+    ["item", 11],
+    ["layer", 2],
+    [4, 4],
+  ] as const)(
+    "%j makes %i checkpoints of nine items that come one by one",
+    async (saves, count) => {
+      const store = new MortalStore(new MemoryStore());
+      const worker = async (_state: State<Sum>, item: number): Promise<number> => {
+        await settled();
+        return item;
+      };
+      const node = doubling(list(9), worker, { concurrency: 1, saves });
+      await only(node, saving(store)).execute(start());
+      expect(store.saves).toBe(count);
+    },
+  );
+
+  test.each(["layer", 4] as const)(
+    "%j loses nothing of what is done when an item fails",
+    async (saves) => {
+      const store = new MemoryStore();
+      const counts = new Counts();
+      let online = false;
+      const worker = async (_state: State<Sum>, item: number): Promise<number> => {
+        counts.add(item);
+        if (item === 7 && !online) throw new Error("offline");
+        return item;
+      };
+      const graph = only(doubling(list(9), worker, { concurrency: 1, saves }), saving(store));
+      await rejection(graph.execute(start()), ExecutionError);
+      expect(await finishedItems(store, "r")).toEqual(list(7));
+      online = true;
+      await graph.resume("r");
+      expect(Object.values(counts.all)).toEqual(list(9).map((item) => (item === 7 ? 2 : 1)));
+    },
+  );
+});

@@ -140,7 +140,7 @@ describe("a parallel node", () => {
   });
 
   test("refuses what it can't work with", () => {
-    expect(() => parallel([], 1 as never)).toThrow(configError("worker", "wants a function"));
+    expect(() => parallel([], 1 as never)).toThrow(configError("worker", "must be a function"));
     const refused = (options: object, name: string): void =>
       expect(() => parallel([], double, options)).toThrow(configError(`parallel.${name}`));
     refused({ concurrency: 0 }, "concurrency");

@@ -91,7 +91,7 @@ describe("a route", () => {
     const error = await failing(route<Ticket>((() => 7) as never, handlers));
     expect(error).toMatchObject({
       code: "ROUTE_CHOICE",
-      message: "choose wants to return a string, got 7",
+      message: "choose must return a string; got 7",
     });
   });
 
@@ -154,7 +154,7 @@ describe("a route", () => {
   });
 
   test("refuses what it can't work with", () => {
-    expect(() => route("bug" as never, {})).toThrow(configError("choose", "wants a function"));
+    expect(() => route("bug" as never, {})).toThrow(configError("choose", "must be a function"));
     expect(() => route(kind, null as never)).toThrow(configError("handlers", "an object of nodes"));
     expect(() => route(kind, { bug: 1 as never })).toThrow(configError("handlers.bug"));
     expect(() => route(kind, {}, 1 as never)).toThrow(configError("fallback"));
@@ -212,6 +212,7 @@ describe("a handler is a node like any other", () => {
     expect(Object.keys(await remembered(store, "r"))).toEqual([
       "route",
       "route bug chain",
+      "data: route bug chain",
       "route bug chain 2",
     ]);
     const graph = only(node, { checkpoint: { store, interval: 1 } });

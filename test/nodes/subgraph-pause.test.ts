@@ -1,17 +1,18 @@
 import { describe, expect, test } from "vitest";
 import {
   ExecutionError,
-  type GraphConfig,
   MemoryStore,
   type NodeFunction,
   parallel,
   pause,
+  SchemaError,
   State,
   StateGraph,
   subgraph,
 } from "waymark";
+import { schema } from "../flow/schemas.js";
 import { rejection } from "../graphs.js";
-import { configError } from "../matchers.js";
+import { configError, schemaError } from "../matchers.js";
 import { Counts, only, remembered } from "./nodes.js";
 
 interface Said {
@@ -19,7 +20,7 @@ interface Said {
 }
 
 const start = (): State<Said> => State.create<Said>({ said: [] }, { runId: "r" });
-const saving = (store = new MemoryStore()): GraphConfig => ({ checkpoint: { store, interval: 1 } });
+const saving = (store = new MemoryStore()) => ({ checkpoint: { store, interval: 1 } });
 
 function inside(inner: StateGraph<Said, string>): NodeFunction<Said> {
   return subgraph<Said, Said, string>(inner, {
@@ -127,20 +128,17 @@ describe("a pause inside", () => {
   });
 
   test("whose input is not what the inner node wants can be answered again", async () => {
-    const schema = {
-      "~standard": {
-        validate: (value: unknown) =>
-          value === "yes" ? { value } : { issues: [{ message: "say yes" }] },
-      },
-    };
-    const inner = only(ask("ok"), {}, { input: schema });
+    const yes = schema((value) =>
+      value === "yes" ? { value } : { issues: [{ message: "say yes" }] },
+    );
+    const inner = only(ask("ok"), {}, { input: yes });
     const store = new MemoryStore();
     const graph = only(inside(inner), saving(store));
     await graph.execute(start());
-    const failure = await rejection(graph.resume("r", { input: "no" }), ExecutionError);
-    expect(failure.cause).toEqual(configError("input", "say yes"));
+    const refusal = await rejection(graph.resume("r", { input: "no" }), SchemaError);
+    expect(refusal).toEqual(schemaError("input", "say yes"));
     expect(Object.keys(await remembered(store, "r"))).toEqual(["subgraph 0.0", "subgraph"]);
-    expect((await graph.resume("r")).status).toBe("paused");
+    expect((await store.load("r")).status).toBe("paused");
     expect((await graph.resume("r", { input: "yes" })).data.said).toEqual(["yes"]);
   });
 

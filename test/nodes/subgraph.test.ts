@@ -3,7 +3,6 @@ import {
   type AnyEvent,
   CheckpointSaveError,
   ExecutionError,
-  type GraphConfig,
   MemoryStore,
   type NodeFunction,
   State,
@@ -23,7 +22,7 @@ function inside(inner: StateGraph<Trail, string>): NodeFunction<Trail> {
 }
 
 const start = (): State<Trail> => State.create<Trail>({ trail: [] }, { runId: "r" });
-const saving = (store: MemoryStore): GraphConfig => ({ checkpoint: { store, interval: 1 } });
+const saving = (store: MemoryStore) => ({ checkpoint: { store, interval: 1 } });
 
 describe("a subgraph", () => {
   test("runs another graph from what goes in to what comes out", async () => {
@@ -48,15 +47,12 @@ describe("a subgraph", () => {
     expect(final).toMatchObject({ step: 1, checkpointNode: "measure" });
   });
 
-  test("tells the inner graph's events to its own listeners, under a run of its own", async () => {
-    const told: AnyEvent[] = [];
-    const inner = linear(["a", "b"], { name: "inner", observer: (event) => told.push(event) });
-    const heard: AnyEvent[] = [];
-    const outer = only(inside(inner), { observer: (event) => heard.push(event) });
-    await outer.execute(start());
-    expect(new Set(told.map(({ runId }) => runId))).toEqual(new Set(["r:0:work"]));
-    expect(told.filter(({ type }) => type === "node.start")).toHaveLength(2);
-    expect(heard.every(({ runId }) => runId === "r")).toBe(true);
+  test("emits the inner graph's events to its own listeners, under a run of its own", async () => {
+    const events: AnyEvent[] = [];
+    const inner = linear(["a", "b"], { name: "inner", observer: (event) => events.push(event) });
+    await only(inside(inner)).execute(start());
+    expect(new Set(events.map(({ runId }) => runId))).toEqual(new Set(["r:0:work"]));
+    expect(events.filter(({ type }) => type === "node.start")).toHaveLength(2);
   });
 
   test("leaves the inner graph's own store alone", async () => {

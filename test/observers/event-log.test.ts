@@ -192,12 +192,12 @@ describe("lines", () => {
   });
 
   test.each([
-    [{}, "eventLog wants either a root or a path"],
-    [{ root: "a", path: "b" }, "eventLog wants either a root or a path"],
-    [{ path: "" }, "eventLog.path wants a string that is not empty"],
-    [{ path: "p", maxBytes: 10 }, "eventLog.maxBytes wants a whole number from 1024 up"],
-    [{ path: "p", redact: "x" }, "eventLog.redact wants an array"],
-    [{ path: "p", redact: [/x/, 3] }, "eventLog.redact[1] wants keys joined by dots"],
+    [{}, "eventLog must have either a root or a path"],
+    [{ root: "a", path: "b" }, "eventLog must have either a root or a path"],
+    [{ path: "" }, "eventLog.path must be a non-empty string"],
+    [{ path: "p", maxBytes: 10 }, "eventLog.maxBytes must be an integer ≥ 1024"],
+    [{ path: "p", redact: "x" }, "eventLog.redact must be an array"],
+    [{ path: "p", redact: [/x/, 3] }, "eventLog.redact[1] must be keys joined by dots"],
     [{ path: "p", maxSize: 1 }, "eventLog.maxSize is not an option"],
   ])("refuses %j", (options, message) => {
     expect(() => eventLog(options as never)).toThrow(message);

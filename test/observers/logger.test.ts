@@ -69,12 +69,12 @@ describe("a logger", () => {
 
   test("must be one", () => {
     expect(() => loggerObserver({ info() {}, warn() {} } as unknown as Logger)).toThrow(
-      "logger wants an object with info, warn and error, got an object without error",
+      "logger must be an object with info, warn and error; got an object without error",
     );
     expect(() => loggerObserver(undefined as unknown as Logger)).toThrow("got undefined");
     const { logger } = recorder();
     expect(() => loggerObserver(logger, { first: "level" as never })).toThrow(
-      'loggerObserver.first wants "fields" or "message"',
+      'loggerObserver.first must be "fields" or "message"',
     );
   });
 });

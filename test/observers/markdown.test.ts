@@ -134,7 +134,7 @@ describe("sections", () => {
     await observer.close();
     expect(errors).toMatchObject([{ code: "EISDIR" }]);
     expect(observer.dropped).toBe(2);
-    expect(() => markdownProgress({} as never)).toThrow("wants either a root or a path");
+    expect(() => markdownProgress({} as never)).toThrow("must have either a root or a path");
   });
 });
 

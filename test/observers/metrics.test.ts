@@ -40,7 +40,7 @@ describe("a snapshot", () => {
       .addNode(
         "flaky",
         (state, context) => {
-          context.ledger.usage({ inputTokens: 10, costUsd: 0.1, calls: 1 });
+          context.ledger.usage({ inputTokens: 10, costUsd: 0.1, counters: { calls: 1 } });
           if (failures-- > 0) throw new Error("again");
           return { n: state.data.n + 1 };
         },
@@ -69,7 +69,7 @@ describe("a snapshot", () => {
     expect(shot.checkpoints).toMatchObject({ loads: 1, deletes: 1, errors: 0 });
     expect(shot.checkpoints.saves).toBeGreaterThan(2);
     expect(shot.checkpoints.savesPerMinute).toBe(shot.checkpoints.saves);
-    expect(shot.usage).toMatchObject({ inputTokens: 30, costUsd: 0.3, calls: 3 });
+    expect(shot.usage).toMatchObject({ inputTokens: 30, costUsd: 0.3, counters: { calls: 3 } });
     expect(shot.events).toBeGreaterThan(10);
   });
 
@@ -130,7 +130,12 @@ describe("a snapshot", () => {
   test("takes the same memory however many runs and nodes there are", () => {
     const meter = metrics({ maxNodes: 2, maxRuns: 2 });
     for (let run = 0; run < 100; run++) {
-      const data = { node: `n${run}`, step: 1, durationMs: 1, usage: { [`c${run * 2}`]: 1 } };
+      const data = {
+        node: `n${run}`,
+        step: 1,
+        durationMs: 1,
+        usage: { counters: { [`c${run * 2}`]: 1 } },
+      };
       meter.onEvent(event("node.complete", `r${run}`, data));
       meter.onEvent(save(`r${run}`, 10));
       meter.onEvent(resume(`r${run}`));
@@ -144,11 +149,11 @@ describe("a snapshot", () => {
     ]);
     expect(shot.storage).toEqual({ bytesWritten: 1000, bytesInUse: 1000 });
     expect(shot.recovery.succeeded).toBe(2);
-    expect(Object.keys(shot.usage).length).toBeLessThanOrEqual(100);
+    expect(Object.keys(shot.usage.counters).length).toBeLessThanOrEqual(100);
   });
 
   test.each([
-    [{ maxNodes: 0 }, "metrics.maxNodes wants a whole number from 1 up"],
+    [{ maxNodes: 0 }, "metrics.maxNodes must be an integer ≥ 1"],
     [{ max: 1 }, "metrics.max is not an option"],
   ])("refuses %j", (options, message) => {
     expect(() => metrics(options as object)).toThrow(message);

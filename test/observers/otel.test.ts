@@ -32,7 +32,12 @@ const graph = (observer: ReturnType<typeof openTelemetry>) =>
     checkpoint: { store, interval: 1, preserve: true },
   })
     .addNode("draft", async (state, ctx) => {
-      ctx.ledger.usage({ inputTokens: 100, outputTokens: 20, costUsd: 0.5, apiCalls: 2 });
+      ctx.ledger.usage({
+        inputTokens: 100,
+        outputTokens: 20,
+        costUsd: 0.5,
+        counters: { apiCalls: 2 },
+      });
       await ctx.checkpoint(state, "hunter2 is in use");
       return { secret: "hunter2" };
     })
@@ -188,7 +193,7 @@ describe("traces", () => {
       "openTelemetry needs the package @opentelemetry/api: npm install @opentelemetry/api (Error: Cannot find",
     );
     expect(() => openTelemetry({ tracer: {} as Tracer })).toThrow(
-      "openTelemetry.tracer wants a tracer with startSpan",
+      "openTelemetry.tracer must be a tracer with startSpan",
     );
     expect(openTelemetry()).toBeDefined();
   });

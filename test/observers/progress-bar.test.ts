@@ -109,9 +109,9 @@ describe("a progress bar", () => {
     bar.onEvent(start("a"));
     bar.onEvent(nodeStart("a", "n", 0));
     expect(written).toEqual([]);
-    expect(() => progressBar({ total: 0 })).toThrow("progressBar.total wants a whole number");
+    expect(() => progressBar({ total: 0 })).toThrow("progressBar.total must be an integer");
     expect(() => progressBar({ stream: null as never })).toThrow(
-      "progressBar.stream wants a stream",
+      "progressBar.stream must be a stream",
     );
     progressBar();
   });

@@ -74,7 +74,7 @@ describe("a graph's observers", () => {
 
   test.each<[unknown]>([[5], [null], [{}], [[null]], [[{}]]])("may not be %j", (observer) => {
     expect(() => new StateGraph({ observer: observer as never })).toThrow(
-      configError("config.observer", "wants a name, a function or an object with onEvent, got "),
+      configError("config.observer", "must be a name, a function or an object with onEvent; got "),
     );
   });
 });

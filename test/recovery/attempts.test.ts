@@ -8,7 +8,7 @@ describe("attempts", () => {
     const { begin, recover, store } = world("crash", "crash", "throw", "work");
     await begin();
     expect(await recover()).toEqual([]);
-    expect((await store.load("r")).recovery).toMatchObject({ attempts: 1 });
+    expect((await store.load("r")).toJSON().recovery).toMatchObject({ attempts: 1 });
     expect(await recover()).toMatchObject([{ outcome: "failed", attempts: 2 }]);
     expect(await recover()).toMatchObject([{ outcome: "completed", attempts: 3 }]);
   });
@@ -56,7 +56,7 @@ describe("attempts", () => {
     expect(await recover({ maxAttempts: 1 })).toMatchObject([{ outcome: "gave-up" }]);
     const final = await graphIn(restarted(store)).resume("r");
     expect(final.status).toBe("completed");
-    expect(final.recovery).toBeUndefined();
+    expect(final.toJSON().recovery).toBeUndefined();
   });
 
   test("count afresh when the run has got further", async () => {
@@ -75,7 +75,7 @@ describe("attempts", () => {
       const opened = restarted(store);
       recoverRuns({ store: opened, graphs: [graphIn(opened)] });
       await settled();
-      const { step, recovery } = await store.load<Trail>("r");
+      const { step, recovery } = (await store.load<Trail>("r")).toJSON();
       expect([step, recovery]).toEqual([2 * (process + 1), undefined]);
     }
     alive = 99;
@@ -113,14 +113,20 @@ describe("attempts", () => {
 });
 
 describe("falling back", () => {
+  const back = { fallbackToPrevious: true };
+
   test("goes back by one checkpoint when the last attempt failed at the same place", async () => {
     const { begin, recover, ran, store } = world("throw", "throw", "work");
     await begin();
-    expect(await recover()).toMatchObject([{ outcome: "failed", attempts: 1, fellBack: false }]);
+    expect(await recover(back)).toMatchObject([
+      { outcome: "failed", attempts: 1, fellBack: false },
+    ]);
     expect(ran).toEqual(["a", "b", "b"]);
-    expect(await recover()).toMatchObject([{ outcome: "completed", attempts: 2, fellBack: true }]);
+    expect(await recover(back)).toMatchObject([
+      { outcome: "completed", attempts: 2, fellBack: true },
+    ]);
     expect(ran).toEqual(["a", "b", "b", "a", "b", "c"]);
-    expect(store.log).toContain("rollback:@0");
+    expect(store.log).toContain("recovery:@0");
     expect((await store.load<Trail>("r")).data.trail).toEqual(["a", "b", "c"]);
   });
 
@@ -136,7 +142,7 @@ describe("falling back", () => {
     const graph = linear(["a", "b"], config, { a, b });
     await graph.execute(start("r")).catch(() => {});
     poison = false;
-    const options = { store, graphs: [graph] };
+    const options = { store, graphs: [graph], ...back };
     expect(await recoverRuns(options)).toMatchObject([{ outcome: "failed" }]);
     expect(await recoverRuns(options)).toMatchObject([{ outcome: "completed", fellBack: true }]);
   });
@@ -144,7 +150,7 @@ describe("falling back", () => {
   test("still counts: a run that fails at the same place after it is given up", async () => {
     const { begin, recover, ran } = world("throw", "throw", "throw", "throw", "work");
     await begin();
-    const reports = [await recover(), await recover(), await recover()].flat();
+    const reports = [await recover(back), await recover(back), await recover(back)].flat();
     expect(reports.map(({ attempts, fellBack }) => [attempts, fellBack])).toEqual([
       [1, false],
       [2, true],
@@ -154,12 +160,11 @@ describe("falling back", () => {
     expect(ran).toEqual(["a", "b", "b", "a", "b", "a", "b"]);
   });
 
-  test("is left out when it is said so, or when there is nothing to fall back to", async () => {
+  test("is left out by default, or when there is nothing to fall back to", async () => {
     const off = world("throw", "throw", "work");
     await off.begin();
     await off.recover();
-    const options = { fallbackToPrevious: false };
-    expect(await off.recover(options)).toMatchObject([{ outcome: "completed", fellBack: false }]);
+    expect(await off.recover()).toMatchObject([{ outcome: "completed", fellBack: false }]);
     expect(off.ran).toEqual(["a", "b", "b", "b", "c"]);
     const store = new RecordingStore();
     let failures = 2;
@@ -169,8 +174,8 @@ describe("falling back", () => {
     };
     const graph = linear(["a"], { checkpoint: { store, interval: 1 } }, { a });
     await graph.execute(start("r")).catch(() => {});
-    await recoverRuns({ store, graphs: [graph] });
-    expect(await recoverRuns({ store, graphs: [graph] })).toMatchObject([
+    await recoverRuns({ store, graphs: [graph], ...back });
+    expect(await recoverRuns({ store, graphs: [graph], ...back })).toMatchObject([
       { outcome: "completed", attempts: 2, fellBack: false },
     ]);
   });
@@ -193,10 +198,10 @@ describe("falling back", () => {
     );
     await graph.execute(start("r"));
     await graph.resume("r", { input: "yes" }).catch(() => {});
-    await recoverRuns({ store, graphs: [graph] });
+    await recoverRuns({ store, graphs: [graph], ...back });
     const saved: State<Trail>[] = [];
     store.afterSave = (state) => saved.push(state);
-    expect(await recoverRuns({ store, graphs: [graph] })).toMatchObject([
+    expect(await recoverRuns({ store, graphs: [graph], ...back })).toMatchObject([
       { outcome: "completed", fellBack: true },
     ]);
     expect(saved[0]?.data.trail).toEqual([]);

@@ -83,7 +83,7 @@ describe("time", () => {
     expect(await recovering).toMatchObject([
       { outcome: "skipped", reason: "the recovery was cancelled" },
     ]);
-    expect((await store.load("r")).recovery).toMatchObject({ attempts: 0 });
+    expect((await store.load("r")).toJSON().recovery).toMatchObject({ attempts: 0 });
     const before = store.saved.length;
     expect(await recoverRuns({ ...options, signal: AbortSignal.abort() })).toMatchObject([
       { outcome: "skipped", reason: "the recovery was cancelled", attempts: 0 },

@@ -25,9 +25,15 @@ function run(root: string, where = ""): string | number | null {
 
 describe("a run that is killed and resumed three times", () => {
   test.each([
-    [["in 1", "done 2", "saved 3"], { visits: 1, usage: { inputTokens: 102, calls: 1 } }],
+    [
+      ["in 1", "done 2", "saved 3"],
+      { visits: 1, usage: { inputTokens: 102, counters: { calls: 1 } } },
+    ],
     [["in 0", "in 0", "in 0"], { visits: 0, usage: { inputTokens: 0 } }],
-    [["done 4", "done 4", "done 4"], { visits: 3, usage: { inputTokens: 312, calls: 3 } }],
+    [
+      ["done 4", "done 4", "done 4"],
+      { visits: 3, usage: { inputTokens: 312, counters: { calls: 3 } } },
+    ],
     [["saved -1", "saved 0", "saved 2"], { visits: 0, usage: { inputTokens: 0 } }],
   ])("at %j: log, progress, ledger and report agree with what happened", async (places, lost) => {
     const root = mkdtempSync(join(folder, "run-"));
@@ -54,7 +60,9 @@ describe("a run that is killed and resumed three times", () => {
       inputTokens: 510,
       outputTokens: 50,
       costUsd: 0.5,
-      calls: 5,
+      memoryPeakMb: 0,
+      counters: { calls: 5 },
+      peaks: {},
     });
 
     const told = await report("job-1", { store, log: { root } });
@@ -78,12 +86,13 @@ describe("a run that is killed and resumed three times", () => {
     expect(told.steps.flatMap((step) => Object.keys(step.outputs))).toEqual(
       nodes.map((_, index) => `file-${index}`),
     );
-    expect(told.startedAt).toBe(lines[0]?.ts);
+    expect(told.startedAt).toBe(state.startedAt);
     expect(told.updatedAt).toBe(lines.at(-1)?.ts);
 
     // The log alone tells the same, but for what only the ledger holds.
     const logOnly = await report("job-1", { log: { root } });
-    const rest = { steps: [], decisions: [] };
+    const { startedAt, elapsedMs, crashes } = told;
+    const rest = { steps: [], decisions: [], startedAt, elapsedMs, crashes };
     expect({ ...logOnly, ...rest }).toEqual({ ...told, ...rest });
     expect(logOnly.decisions.map((one) => one.description)).toEqual(
       nodes.map((node) => `do ${node}`),

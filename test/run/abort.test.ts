@@ -45,8 +45,9 @@ describe("a run that is cancelled", () => {
     );
     expect(error).toMatchObject({ code: "ABORTED", nodeName: "a", path: [] });
     expect(error.cause).toBe(reason);
-    expect(store.log).toEqual(["start:@0"]);
-    expect((await graph.resume("r")).data.trail).toEqual(names);
+    expect(store.log).toEqual(["start:@0", "abort:@0"]);
+    const final = await graph.resume("r");
+    expect([final.data.trail, final.crashes]).toEqual([names, 0]);
   });
 
   test.each([1, 2, 5])(
@@ -73,8 +74,9 @@ describe("a run that is cancelled", () => {
         error: undefined,
         visits: { a: 1, b: 1, c: 1 },
       });
-      expect(left.reason).toBe(interval === 1 ? "interval" : "abort");
-      expect((await graph.resume("r")).data.trail).toEqual(names);
+      expect(left.reason).toBe("abort");
+      const final = await graph.resume("r");
+      expect([final.data.trail, final.crashes]).toEqual([names, 0]);
       expect(ran).toEqual(names);
     },
   );
@@ -213,7 +215,7 @@ describe("a run that is cancelled", () => {
     const graph = linear(names, { checkpoint: { store, interval: 1 } });
     const { signal } = controller;
     await rejection(graph.execute(start("r"), { signal }), ExecutionError);
-    expect(store.log).toEqual(["start:@0", "interval:a@1", "interval:b@2"]);
+    expect(store.log).toEqual(["start:@0", "interval:a@1", "interval:b@2", "abort:b@2"]);
   });
 
   test("with nothing saved has its State in the error", async () => {

@@ -19,9 +19,12 @@ import {
   type Trail,
 } from "../graphs.js";
 
-const stopped = (config: GraphConfig = {}) => stoppedRun(["a", "b", "c"], "b", config);
+const stopped = (config: GraphConfig<Trail> = {}) => stoppedRun(["a", "b", "c"], "b", config);
 
-const saving = (store: CheckpointStore, config: GraphConfig = {}): GraphConfig => ({
+const saving = <D extends object = Trail>(
+  store: CheckpointStore,
+  config: Omit<GraphConfig<D>, "checkpoint"> = {},
+): GraphConfig<D> => ({
   ...config,
   checkpoint: { store, interval: 1, preserve: true },
 });
@@ -43,7 +46,13 @@ describe("a checkpoint of a graph of another shape", () => {
     expect(final.data.trail).toEqual(["a", "x", "c"]);
     const before = linear(["a", "b", "c"]).fingerprint;
     expect(events.filter(({ type }) => type === "graph.mismatch").map(({ data }) => data)).toEqual([
-      { expected: `graph ${graph.fingerprint}`, actual: `graph ${before}` },
+      {
+        expected: `graph ${graph.fingerprint}`,
+        actual: `graph ${before}`,
+        added: ["x"],
+        removed: ["b"],
+        rewired: ["a"],
+      },
     ]);
     expect(final.graph?.fingerprint).toBe(graph.fingerprint);
   });

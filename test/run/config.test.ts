@@ -25,6 +25,10 @@ const badValues: [field: string, values: unknown[]][] = [
   ["checkpoint.preserve", ["true", 0, null]],
   ["checkpoint.keep", [0, 1, ...notWhole]],
   ["checkpoint.triggers", [null, {}, "error"]],
+  ["checkpoint.keepPerPhase", [0, ...notWhole]],
+  ["metadata", [null, [], "team"]],
+  ["record", [null, [], 100]],
+  ["record.maxSteps", notWhole],
   ["checkpoint.onSaveError", ["stop", false, null]],
 ];
 
@@ -34,12 +38,15 @@ test.each(badValues.flatMap(([field, values]) => values.map((value) => [field, v
     const [outer = "", inner] = field.split(".");
     const error = refused({ [outer]: inner === undefined ? value : { [inner]: value } });
     expect(error.option).toBe(`config.${field}`);
-    expect(error.message).toMatch(new RegExp(`^config\\.${field} wants .*, got `));
+    expect(error.message).toMatch(new RegExp(`^config\\.${field} (must be|wants) .*[;,] got `));
   },
 );
 
 test.each([
-  [{ store: "tape", interval: 1 }, /^store "tape" is not registered; there are .*memory/],
+  [
+    { store: "tape", interval: 1 },
+    /^store must be an address .*, or a registered name: memory.*; got "tape"$/,
+  ],
   [{ store: "tape" }, /"tape"/],
   [{ store: "", interval: 1 }, /""/],
 ])("refuses the unknown store of %j, also while nothing is saved", (checkpoint, message) => {

@@ -6,6 +6,7 @@ import {
   type NodeFunction,
 } from "waymark";
 import {
+  bare,
   gate,
   linear,
   listen,
@@ -14,14 +15,18 @@ import {
   rejection,
   start,
   type Trail,
+  typesOf,
 } from "../graphs.js";
 
 const names = ["a", "b", "c", "d"];
 
-/** Run `r`, stopped inside `b` until the test lets it go on, and a second process's graph on the same store. */
+/**
+ * Run `r`, stopped inside `b` until the test lets it continue, and a second process's graph on the same store, in
+ * which runs can't be claimed unless `config` says otherwise.
+ */
 function twoProcesses(config: GraphConfig["checkpoint"] = {}, fails?: Error) {
   const store = new RecordingStore();
-  const checkpoint = { store, interval: 1, preserve: true, ...config };
+  const checkpoint = { store: bare(store), interval: 1, preserve: true, ...config };
   const inside = gate();
   const goOn = gate();
   const ran: string[] = [];
@@ -45,7 +50,71 @@ function twoProcesses(config: GraphConfig["checkpoint"] = {}, fails?: Error) {
   return { store, first, second, running, inside, goOn, ran, signal: () => signal };
 }
 
-describe("rule 7: of two on one run", () => {
+describe("rule 7: of two on one run in a store with claims", () => {
+  test("the second is refused before any node begins, by an error that names the holder", async () => {
+    const store = new RecordingStore();
+    const { first, running, inside, goOn } = twoProcesses({ store });
+    await inside.opened;
+    const second = linear(names, { checkpoint: { store, interval: 1, preserve: true } });
+    const events = listen(second);
+    const { length } = store.saved;
+    const again = [
+      () => second.resume("r"),
+      () => second.execute(start("r")),
+      () => second.resumeOrStart(start("r")),
+      () => first.resume("r"),
+    ];
+    for (const action of again) {
+      const error = await rejection(action(), CheckpointConflictError);
+      expect(error.holder).toMatchObject({ pid: process.pid, since: expect.any(String) });
+      expect(error.message).toContain(`run "r" is being worked on by process ${process.pid}`);
+    }
+    expect(typesOf(events)).toEqual([]);
+    expect(store.saved).toHaveLength(length);
+    goOn.open();
+    expect((await running).status).toBe("completed");
+    expect((await second.resume("r")).status).toBe("completed");
+  });
+
+  test("two that start it at once: one runs, and no node runs twice", async () => {
+    const store = new RecordingStore();
+    const ran: string[] = [];
+    const node: NodeFunction<Trail> = (state, ctx) => {
+      ran.push(ctx.node);
+      return mark(state, ctx);
+    };
+    const nodes = Object.fromEntries(names.map((name) => [name, node]));
+    const graph = linear(names, { checkpoint: { store, interval: 1, preserve: true } }, nodes);
+    const outcomes = await Promise.allSettled([
+      graph.execute(start("r")),
+      graph.execute(start("r")),
+    ]);
+    const lost = outcomes.filter(({ status }) => status === "rejected");
+    expect(lost).toHaveLength(1);
+    expect(lost[0]).toMatchObject({
+      reason: { code: "CHECKPOINT_CONFLICT", holder: { pid: process.pid } },
+    });
+    expect(ran).toEqual(names);
+  });
+
+  test("ten that resume it at once: one finishes it, no node runs twice", async () => {
+    const store = new RecordingStore();
+    await store.save(start("r"));
+    const ran: string[] = [];
+    const node: NodeFunction<Trail> = async (state, ctx) => {
+      ran.push(ctx.node);
+      return mark(state, ctx);
+    };
+    const nodes = Object.fromEntries(names.map((name) => [name, node]));
+    const checkpoint = { store, interval: 1, preserve: true };
+    const graphs = Array.from({ length: 10 }, () => linear(names, { checkpoint }, nodes));
+    const outcomes = await Promise.allSettled(graphs.map((graph) => graph.resume("r")));
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    expect(ran).toEqual(names);
+  });
+});
+
+describe("rule 7: of two on one run in a store without claims", () => {
   test.each([
     ["it is preserved", { preserve: true }],
     ["it is removed once done", { preserve: false }],
@@ -94,7 +163,7 @@ describe("rule 7: of two on one run", () => {
 
   test("the loser at an exit does not clean up what the winner needs", async () => {
     const store = new RecordingStore();
-    const config = { checkpoint: { store, interval: 5 } };
+    const config = { checkpoint: { store: bare(store), interval: 5 } };
     const inside = gate();
     const goOn = gate();
     const slow: NodeFunction<Trail> = async (state, ctx) => {
@@ -113,20 +182,23 @@ describe("rule 7: of two on one run", () => {
 
   test("two that start it at once: one starts, the other is told to resume", async () => {
     const store = new RecordingStore();
-    const graph = linear(names, { checkpoint: { store, interval: 1, preserve: true } });
+    const checkpoint = { store: bare(store), interval: 1, preserve: true };
+    const graph = linear(names, { checkpoint });
     const outcomes = await Promise.allSettled([
       graph.execute(start("r")),
       graph.execute(start("r")),
     ]);
     const lost = outcomes.filter(({ status }) => status === "rejected");
     expect(lost).toHaveLength(1);
-    expect(lost[0]).toMatchObject({ reason: { code: "CHECKPOINT_CONFLICT", expected: 0 } });
+    expect(lost[0]).toMatchObject({
+      reason: { code: "CHECKPOINT_CONFLICT", expected: 0, actual: 1, holder: undefined },
+    });
     expect(store.saved.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5]);
   });
 
   test("ten that resume it at once: one finishes it, no step is saved twice", async () => {
     const store = new RecordingStore();
-    const checkpoint = { store, interval: 1, preserve: true };
+    const checkpoint = { store: bare(store), interval: 1, preserve: true };
     await store.save(start("r"));
     const graphs = Array.from({ length: 10 }, () => linear(names, { checkpoint }));
     const outcomes = await Promise.allSettled(graphs.map((graph) => graph.resume("r")));

@@ -117,7 +117,7 @@ test.each<[what: string, value: unknown, error: object]>([
     { name: "Error", message: "a null-prototype object" },
   ],
   ["an error without a name", new Unnamed("lost"), { name: "Error", message: "lost" }],
-  ["an error whose message is no string", mute, { name: "Error", message: "[object Object]" }],
+  ["an error whose message is no string", mute, { name: "Error", message: "Error" }],
 ])(
   "a node that throws %s leaves a checkpoint that every store can keep",
   async (_what, value, error) => {
@@ -126,10 +126,24 @@ test.each<[what: string, value: unknown, error: object]>([
     const seen = await rejection(graph.execute(start("r")), ExecutionError);
     expect(seen.cause).toBe(value);
     const left = await store.load<Trail>("r");
-    expect(left.error).toEqual({ ...error, node: "b" });
+    const { stack: _stack, ...known } = left.error ?? {};
+    expect(known).toEqual({ ...error, node: "b" });
     expect(State.fromJSON<Trail>(JSON.stringify(left)).error).toEqual(left.error);
   },
 );
+
+test.each([
+  ["whole", "short", 0],
+  ["cut where it is long", "x".repeat(9000), 4000],
+])("the stack of a node's error is kept, %s", async (_how, message, length) => {
+  const boom = new Error(message);
+  const store = new RecordingStore();
+  const { graph } = breaking(store, () => boom);
+  await rejection(graph.execute(start("r")), ExecutionError);
+  const stack = (await store.load("r")).error?.stack;
+  expect(stack).toBe(boom.stack?.slice(0, 4000));
+  if (length > 0) expect(stack).toHaveLength(length);
+});
 
 test("a node that throws undefined has failed all the same", async () => {
   const store = new RecordingStore();

@@ -59,7 +59,9 @@ describe("fork", () => {
     const final = await graph.resume(forked.runId);
     expect(final.data.trail).toEqual(["changed", "b", "c"]);
     expect(final.parent).toEqual({ runId: "r", checkpointId: ids[1] });
-    expect((await graph.history(forked.runId)).map(({ sequence }) => sequence)).toEqual([3, 2, 1]);
+    expect((await graph.history(forked.runId)).map(({ sequence }) => sequence)).toEqual([
+      4, 3, 2, 1,
+    ]);
   });
 
   test("leaves the original as it was, whatever becomes of the fork", async () => {
@@ -141,7 +143,8 @@ describe("rollback", () => {
     const final = await graph.resume("r");
     expect(started).toEqual(["b", "c"]);
     expect(final.data.trail).toEqual(names);
-    expect(store.saved.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    expect(store.saved.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    expect(store.log.slice(4, 6)).toEqual(["rollback:a@1", "resume:a@1"]);
   });
 
   test("takes a failed run's error back", async () => {

@@ -24,7 +24,6 @@ const done = () => finishedRun(names);
 describe("history", () => {
   test("is newest first, each checkpoint with the one it was made from", async () => {
     const { graph, ids, store } = await done();
-    const timestamps = store.saved.map(({ timestamp }) => timestamp);
     expect(await graph.history("r")).toEqual(
       [
         { sequence: 1, step: 0, node: "", status: "in_progress", reason: "start", parentId: "" },
@@ -53,7 +52,15 @@ describe("history", () => {
           parentId: ids[2],
         },
       ]
-        .map((entry, at) => ({ ...entry, checkpointId: ids[at], timestamp: timestamps[at] }))
+        .map((entry, at) => ({
+          ...entry,
+          checkpointId: ids[at],
+          phase: "",
+          timestamp: store.saved[at]?.timestamp,
+          savedAt: store.saved[at]?.savedAt,
+          unfinished: false,
+          metadata: {},
+        }))
         .reverse(),
     );
   });
@@ -108,7 +115,7 @@ describe("a store that loads nonsense", () => {
       store.load = async () => value as never;
       const graph = linear(["a"], { checkpoint: { store, interval: 1 } });
       expect((await rejection(graph.resume("r"), TypeError)).message).toContain(
-        "load wants to return a State",
+        "store.load() must return a State",
       );
       await rejection(graph.history("r"), TypeError);
     },

@@ -252,7 +252,7 @@ describe("resumeOrStart", () => {
     expect(stopped.ran).toEqual(["c", "d"]);
   });
 
-  test("starts afresh when all checkpoints are corrupt, and tells so", async () => {
+  test("starts over when all checkpoints are corrupt, and emits a warning", async () => {
     const store = new RecordingStore();
     store.load = async () => {
       throw new CheckpointCorruptionError("all bad", { expected: "1", actual: "2" });
@@ -262,9 +262,9 @@ describe("resumeOrStart", () => {
     expect((await graph.resumeOrStart(start("r"))).step).toBe(4);
     expect(ran).toEqual(abcd);
     expect(events[0]).toMatchObject({
-      type: "checkpoint.error",
+      type: "checkpoint.warning",
       runId: "r",
-      data: { action: "load", node: "", error: "all bad" },
+      data: { kind: "fresh-start", node: "", message: "the run starts over: all bad" },
     });
     await rejection(graph.resume("r"), CheckpointCorruptionError);
   });

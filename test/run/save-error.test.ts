@@ -55,7 +55,13 @@ describe("a save that fails stops the run", () => {
     store.beforeSave = () => {};
     const final = await graph.resume("r");
     expect(final.data.trail).toEqual(["a", "b", "c"]);
-    expect(store.log).toEqual(["start:@0", "interval:a@1", "interval:b@2", "complete:c@3"]);
+    expect(store.log).toEqual([
+      "start:@0",
+      "interval:a@1",
+      "resume:a@1",
+      "interval:b@2",
+      "complete:c@3",
+    ]);
   });
 
   test("also when it was saved and only the answer was lost: nothing runs twice", async () => {
@@ -109,7 +115,7 @@ test.each([undefined, null, "saved", {}, { checkpointId: "x", sequence: 1 }])(
     const store = new RecordingStore();
     store.save = async () => value as never;
     const error = await rejection(abc(store).execute(start()), CheckpointSaveError);
-    expect(error.message).toContain("save wants to return a State");
+    expect(error.message).toContain("store.save() must return a State");
   },
 );
 

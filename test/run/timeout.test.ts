@@ -9,5 +9,5 @@ test("an action that starts cancelled sees it at once", async () => {
 
 test("pauses that are no list are refused", () => {
   const json = { ...State.create({}).toJSON(), pauses: "none" };
-  expect(() => State.fromJSON(JSON.stringify(json))).toThrow(/state\.pauses wants an array/);
+  expect(() => State.fromJSON(JSON.stringify(json))).toThrow(/state\.pauses must be an array/);
 });

@@ -13,7 +13,12 @@ const full: StateJSON = {
   step: 2,
   status: "failed",
   reason: "failure",
-  error: { name: "TypeError", message: "no", node: "publish" },
+  startedAt: "2024-05-06T07:00:00.000Z",
+  savedAt: "2024-05-06T07:08:09.020Z",
+  phase: "check",
+  nextNode: "publish",
+  metadata: { tenant: "acme", attempt: 2, urgent: true, ["__proto__"]: 1 },
+  error: { name: "TypeError", message: "no", node: "publish", stack: "TypeError: no\n    at x" },
   parent: { runId: "run-0", checkpointId: "cp-1" },
   graph: { name: "article", version: 4, fingerprint: "0123abcd" },
   visits: { draft: 1, review: 1, ["__proto__"]: 2 },
@@ -61,6 +66,11 @@ describe("metadata", () => {
       step: 2,
       status: "failed",
       reason: "failure",
+      startedAt: "2024-05-06T07:00:00.000Z",
+      savedAt: "2024-05-06T07:08:09.020Z",
+      phase: "check",
+      nextNode: "publish",
+      metadata: full.metadata,
       error: full.error,
       parent: full.parent,
       graph: full.graph,
@@ -81,13 +91,13 @@ describe("metadata", () => {
   });
 
   test("is frozen", () => {
-    const { error, parent, graph, visits, data } = load(full);
-    for (const part of [error, parent, graph, visits, data]) {
+    const { error, parent, graph, visits, metadata, data } = load(full);
+    for (const part of [error, parent, graph, visits, metadata, data]) {
       expect(Object.isFrozen(part)).toBe(true);
     }
   });
 
-  test.each(["error", "parent", "graph"] as const)("%s may be missing", (key) => {
+  test.each(["error", "parent", "graph", "nextNode"] as const)("%s may be missing", (key) => {
     expect(load(without(key))[key]).toBeUndefined();
     expect(load(without(key)).toJSON()).toEqual(without(key));
   });
@@ -97,7 +107,7 @@ describe("metadata", () => {
     Object.assign(Object.prototype, added);
     try {
       expect(load(without("error")).error).toBeUndefined();
-      expect(() => load(without("step"))).toThrow(serializationError("state.step", "wants"));
+      expect(() => load(without("step"))).toThrow(serializationError("state.step", "must be"));
     } finally {
       for (const key of Object.keys(added)) Reflect.deleteProperty(Object.prototype, key);
     }
@@ -117,6 +127,11 @@ describe("metadata", () => {
     ["step", [undefined, -1, "2", 2 ** 60]],
     ["status", [undefined, "done", 5]],
     ["reason", [undefined, false]],
+    ["startedAt", [undefined, "", "today", 5]],
+    ["savedAt", [undefined, "today", 5]],
+    ["phase", [undefined, null]],
+    ["nextNode", [null, 5]],
+    ["metadata", [null, "acme", []]],
     ["error", [null, "no", []]],
     ["parent", [null, "run-0", []]],
     ["graph", [null, "article", []]],
@@ -131,6 +146,8 @@ describe("metadata", () => {
     ["state.error.name", { error: { ...full.error, name: 1 } }],
     ["state.error.message", { error: { name: "x", node: "y" } }],
     ["state.error.node", { error: { ...full.error, node: null } }],
+    ["state.error.stack", { error: { ...full.error, stack: 1 } }],
+    ["state.metadata.list", { metadata: { list: [] } }],
     ["state.parent.runId", { parent: { ...full.parent, runId: "" } }],
     ["state.parent.checkpointId", { parent: { runId: "run-0" } }],
     ["state.graph.name", { graph: { ...full.graph, name: 1 } }],
@@ -147,15 +164,15 @@ describe("metadata", () => {
     ["state.pauses[0].reason", { pauses: [{ name: "" }] }],
     ["state.pauses[0].breakpoint", { pauses: [{ name: "", reason: "", breakpoint: "now" }] }],
   ])("%s that is wrong is refused by name", (path, change) => {
-    expect(() => load({ ...full, ...change })).toThrow(serializationError(path, /wants|can't/));
+    expect(() => load({ ...full, ...change })).toThrow(serializationError(path, /must be|can't/));
   });
 
-  test("says what it wants and what it got", () => {
+  test("says what a field must be and what it got", () => {
     expect(() => load({ ...full, step: "2" })).toThrow(
-      'state.step wants a whole number from 0 up, got "2"',
+      'state.step must be an integer ≥ 0; got "2"',
     );
     expect(() => load({ ...full, status: "done" })).toThrow(
-      'state.status wants one of pending, in_progress, paused, completed, failed, got "done"',
+      'state.status must be one of pending, in_progress, paused, completed, failed; got "done"',
     );
   });
 
@@ -180,7 +197,7 @@ describe("metadata", () => {
   test.each<[unknown]>([[null], [5], ["null"], ["[]"], ["true"], [[]]])(
     "%j is no State",
     (json) => {
-      expect(() => load(json)).toThrow(serializationError("state", "wants an object, got"));
+      expect(() => load(json)).toThrow(serializationError("state", "must be an object; got"));
     },
   );
 });

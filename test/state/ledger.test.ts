@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Agent, type Decision, Ledger, type Usage } from "../../src/state/ledger.js";
@@ -10,16 +11,51 @@ const decision = (description: string, more: Partial<Decision> = {}): Decision =
 });
 
 describe("usage", () => {
+  const zero = {
+    inputTokens: 0,
+    outputTokens: 0,
+    costUsd: 0,
+    memoryPeakMb: 0,
+    counters: {},
+    peaks: {},
+  };
+
   test("adds up per run and per node", () => {
     const ledger = Ledger.empty
-      .addUsage("a", { inputTokens: 10, outputTokens: 2, apiCalls: 1 })
+      .addUsage("a", { inputTokens: 10, outputTokens: 2, counters: { apiCalls: 1 } })
       .addUsage("b", { inputTokens: 5, costUsd: 0.25 })
-      .addUsage("a", { inputTokens: 1 });
-    expect(ledger.usage).toEqual({ inputTokens: 16, outputTokens: 2, costUsd: 0.25, apiCalls: 1 });
-    expect(ledger.nodes).toEqual({
-      a: { inputTokens: 11, outputTokens: 2, costUsd: 0, apiCalls: 1 },
-      b: { inputTokens: 5, outputTokens: 0, costUsd: 0.25 },
+      .addUsage("a", { inputTokens: 1, counters: { apiCalls: 2 } });
+    const counters = { apiCalls: 3 };
+    expect(ledger.usage).toEqual({
+      ...zero,
+      inputTokens: 16,
+      outputTokens: 2,
+      costUsd: 0.25,
+      counters,
     });
+    expect(ledger.nodes).toEqual({
+      a: { ...zero, inputTokens: 11, outputTokens: 2, counters },
+      b: { ...zero, inputTokens: 5, costUsd: 0.25 },
+    });
+  });
+
+  test("peaks are the highest of all, not their sum", () => {
+    const base = Ledger.empty.addUsage("a", { memoryPeakMb: 300, peaks: { depth: 2 } });
+    const [low, high] = [
+      base.addUsage("a", { memoryPeakMb: 200, peaks: { depth: 7 } }),
+      base.addUsage("b", { memoryPeakMb: 400 }),
+    ];
+    expect(low.usage).toMatchObject({ memoryPeakMb: 300, peaks: { depth: 7 } });
+    expect(low.merge(base, high).usage).toMatchObject({ memoryPeakMb: 400, peaks: { depth: 7 } });
+    expect(low.usageSince(base)).toEqual({ peaks: { depth: 7 } });
+    expect(high.usageSince(base)).toEqual({ memoryPeakMb: 400 });
+    expect(Ledger.fromJSON(low.toJSON()).usage).toEqual(low.usage);
+  });
+
+  test("a price gives the cost, unless the cost is given", () => {
+    const call = { inputTokens: 1000, outputTokens: 500, price: { input: 3, output: 15 } };
+    expect(Ledger.empty.addUsage("a", call).usage.costUsd).toBe(0.0105);
+    expect(Ledger.empty.addUsage("a", { ...call, costUsd: 0.01 }).usage.costUsd).toBe(0.01);
   });
 
   test("cents do not drift", () => {
@@ -57,28 +93,38 @@ describe("usage", () => {
   });
 
   test.each([
-    [{ inputTokens: -1 }, "usage.inputTokens wants a whole number from 0 up, got -1"],
-    [{ outputTokens: 1.5 }, "usage.outputTokens wants a whole number from 0 up, got 1.5"],
-    [{ costUsd: Number.NaN }, "usage.costUsd wants a number from 0 to 9007199254740991, got NaN"],
-    [{ calls: Number.POSITIVE_INFINITY }, "usage.calls wants a number from 0"],
-    [{ calls: "3" }, 'usage.calls wants a number from 0 to 9007199254740991, got "3"'],
-    [null, "usage wants an object of numbers, got null"],
-    [[1], "usage wants an object of numbers, got an array"],
+    [{ inputTokens: -1 }, "usage.inputTokens must be an integer ≥ 0; got -1"],
+    [{ outputTokens: 1.5 }, "usage.outputTokens must be an integer ≥ 0; got 1.5"],
+    [{ costUsd: Number.NaN }, "usage.costUsd must be a number from 0 to 9007199254740991; got NaN"],
+    [{ memoryPeakMb: -1 }, "usage.memoryPeakMb must be a number from 0"],
+    [{ inputToken: 1 }, "usage.inputToken is not an option; the options are inputTokens,"],
+    [{ counters: { calls: Infinity } }, "usage.counters.calls must be a number from 0"],
+    [
+      { counters: { calls: "3" } },
+      "usage.counters.calls must be a number from 0 to 9007199254740991",
+    ],
+    [{ peaks: [1] }, "usage.peaks must be an object of numbers; got an array"],
+    [{ price: { input: 3 } }, "usage.price.output must be a number from 0"],
+    [{ model: "" }, "usage.model must be a non-empty string"],
+    [null, "usage must be an object of options; got null"],
+    [[1], "usage must be an object of options; got an array"],
   ])("refuses %j", (usage, message) => {
     expect(() => Ledger.empty.addUsage("a", usage as Usage)).toThrow(message);
   });
 
   test("a counter or a node may have any name", () => {
-    const usage = JSON.parse('{"__proto__": 2, "$date": 3}');
-    const ledger = Ledger.empty.addUsage("__proto__", usage).addUsage("$map", { $set: 1 });
+    const counters = JSON.parse('{"__proto__": 2, "$date": 3}');
+    const ledger = Ledger.empty
+      .addUsage("__proto__", { counters })
+      .addUsage("$map", { counters: { $set: 1 } });
     expect(Object.keys(ledger.nodes)).toEqual(["__proto__", "$map"]);
-    expect(Object.entries(ledger.usage).slice(3)).toEqual([
+    expect(Object.entries(ledger.usage.counters)).toEqual([
       ["__proto__", 2],
       ["$date", 3],
       ["$set", 1],
     ]);
     const again = Ledger.fromJSON(JSON.parse(JSON.stringify(ledger)));
-    expect(Object.entries(again.usage)).toEqual(Object.entries(ledger.usage));
+    expect(Object.entries(again.usage.counters)).toEqual(Object.entries(ledger.usage.counters));
     expect({}).not.toHaveProperty("$date");
   });
 
@@ -86,12 +132,8 @@ describe("usage", () => {
     const base = Ledger.empty.addUsage("a", { inputTokens: 5 });
     expect(base.usageSince(base)).toBeUndefined();
     expect(base.addDecision(decision("x")).usageSince(base)).toBeUndefined();
-    expect(base.addUsage("b", { costUsd: 0.1, calls: 1 }).usageSince(base)).toEqual({
-      inputTokens: 0,
-      outputTokens: 0,
-      costUsd: 0.1,
-      calls: 1,
-    });
+    const used = { costUsd: 0.1, counters: { calls: 1 } };
+    expect(base.addUsage("b", used).usageSince(base)).toEqual(used);
   });
 });
 
@@ -119,13 +161,13 @@ describe("decisions, agents and outputs", () => {
   });
 
   test.each([
-    [{ description: "" }, "decision.description wants a string that is not empty"],
-    [{ description: undefined }, "decision.description wants a value, got undefined"],
-    [{ confidence: 1.1 }, "decision.confidence wants a number from 0 to 1, got 1.1"],
-    [{ confidence: Number.NaN }, "decision.confidence wants a number from 0 to 1, got NaN"],
-    [{ alternatives: "none" }, 'decision.alternatives wants an array of strings, got "none"'],
+    [{ description: "" }, "decision.description must be a non-empty string"],
+    [{ description: undefined }, "decision.description must be given; got undefined"],
+    [{ confidence: 1.1 }, "decision.confidence must be a number from 0 to 1; got 1.1"],
+    [{ confidence: Number.NaN }, "decision.confidence must be a number from 0 to 1; got NaN"],
+    [{ alternatives: "none" }, 'decision.alternatives must be an array of strings; got "none"'],
     [{ rational: "x" }, "decision.rational is not an option"],
-    [{ node: undefined }, "decision.node wants a value, got undefined"],
+    [{ node: undefined }, "decision.node must be given; got undefined"],
   ])("refuses a decision with %j", (wrong, message) => {
     const given = { ...decision("ok"), ...wrong } as Decision;
     expect(() => Ledger.empty.addDecision(given)).toThrow(message);
@@ -141,7 +183,40 @@ describe("decisions, agents and outputs", () => {
       type: "planner",
       status: "done",
       confidence: 0.9,
+      confidenceHistory: [{ confidence: 0.9, step: 3, timestamp: origin.timestamp }],
     });
+  });
+
+  test("an agent has its last decision, and the newest 100 confidences", () => {
+    let ledger = Ledger.empty.setAgent("atlas", { ...origin, outputRef: "out/atlas.md" });
+    for (let step = 0; step < 120; step++)
+      ledger = ledger.setAgent("atlas", { ...origin, step, confidence: step / 200 });
+    const decided = ledger.addDecision(decision("go", { type: "routing", agent: "atlas" }));
+    expect(decided.decisions[0]?.type).toBe("routing");
+    const { lastDecision, outputRef, confidence, confidenceHistory } = decided.agents.atlas ?? {};
+    expect({ lastDecision, outputRef, confidence }).toEqual({
+      lastDecision: "go",
+      outputRef: "out/atlas.md",
+      confidence: 119 / 200,
+    });
+    expect(confidenceHistory?.map(({ step }) => step)).toEqual(
+      Array.from({ length: 100 }, (_, index) => index + 20),
+    );
+    expect(decided.addDecision(decision("x", { agent: "nobody" })).agents).not.toHaveProperty(
+      "nobody",
+    );
+  });
+
+  test("branches that set one agent keep the confidences of both", () => {
+    const at = (second: number) => ({ ...origin, timestamp: `2026-01-01T00:00:0${second}.000Z` });
+    const base = Ledger.empty.setAgent("a", { ...at(0), confidence: 0.1 });
+    const one = base.setAgent("a", { ...at(2), confidence: 0.3 });
+    const two = base.setAgent("a", { ...at(1), confidence: 0.2 });
+    const merged = base.merge(base, one).merge(base, two);
+    expect(merged.agents.a?.confidence).toBe(0.2);
+    expect(merged.agents.a?.confidenceHistory?.map((record) => record.confidence)).toEqual([
+      0.1, 0.2, 0.3,
+    ]);
   });
 
   test("refuses an agent's state and an output that can't be saved, by its path", () => {
@@ -153,11 +228,11 @@ describe("decisions, agents and outputs", () => {
       "output.ref is Symbol(x)",
     );
     expect(() => Ledger.empty.setOutput("o", { ...origin, ref: undefined })).toThrow(
-      "output.ref wants a value",
+      "output.ref must be given",
     );
-    expect(() => Ledger.empty.setAgent("", { ...origin })).toThrow("id wants a string");
+    expect(() => Ledger.empty.setAgent("", { ...origin })).toThrow("id must be a non-empty string");
     expect(() => Ledger.empty.setAgent("a", "busy" as unknown as Agent)).toThrow(
-      'agent wants an object of options, got "busy"',
+      'agent must be an object of options; got "busy"',
     );
   });
 
@@ -201,7 +276,7 @@ describe("limits", () => {
   test("the defaults change nothing", () => {
     expect(Ledger.empty.withLimits({})).toBe(Ledger.empty);
     expect(() => Ledger.empty.withLimits({ maxDecisions: -1 })).toThrow(
-      "limits.maxDecisions wants a whole number from 0 up, got -1",
+      "limits.maxDecisions must be an integer ≥ 0; got -1",
     );
   });
 });
@@ -215,7 +290,7 @@ describe("JSON", () => {
 
   test("comes back exactly, with the types of what it holds", () => {
     const ledger = Ledger.empty
-      .addUsage("a", { costUsd: 0.123456789012, calls: 2 })
+      .addUsage("a", { costUsd: 0.123456789012, counters: { calls: 2 }, peaks: { depth: 3 } })
       .addDecision(decision("go", { confidence: 1, agent: "atlas" }))
       .setAgent("$date", { ...origin, state: { at: new Date(0), seen: new Set([1n]) } })
       .setOutput("bytes", { ...origin, ref: new Uint8Array([1, 2]) })
@@ -238,22 +313,25 @@ describe("JSON", () => {
   });
 
   test.each([
-    [null, "ledger wants an object"],
+    [null, "ledger must be an object"],
     [() => {}, "ledger is not JSON"],
     [{ usages: {} }, "ledger.usages is not an option"],
-    [{ usage: { a: { costUsd: -1 } } }, "ledger.usage.a.costUsd wants a number from 0"],
-    [{ usage: { a: { costUsd: "1" } } }, "ledger.usage.a.costUsd wants a number from 0"],
-    [{ usage: 3 }, "ledger.usage wants an object, got 3"],
-    [{ decisions: {} }, "ledger.decisions wants an array, got an object"],
-    [{ decisions: [{ ...origin }] }, "ledger.decisions[0].description wants a value"],
-    [{ agents: { a: { ...origin, confidence: 2 } } }, "ledger.agents.a.confidence wants a number"],
+    [{ usage: { a: { costUsd: -1 } } }, "ledger.usage.a.costUsd must be a number from 0"],
+    [{ usage: { a: { costUsd: "1" } } }, "ledger.usage.a.costUsd must be a number from 0"],
+    [{ usage: 3 }, "ledger.usage must be an object; got 3"],
+    [{ decisions: {} }, "ledger.decisions must be an array; got an object"],
+    [{ decisions: [{ ...origin }] }, "ledger.decisions[0].description must be given"],
+    [
+      { agents: { a: { ...origin, confidence: 2 } } },
+      "ledger.agents.a.confidence must be a number",
+    ],
     [
       { agents: { a: { ...origin, state: { $no: 1 } } } },
       'ledger.agents.a.state holds the unknown tag "$no"',
     ],
-    [{ agents: { $set: [1] } }, "ledger.agents wants an object, got a Set"],
-    [{ outputs: { a: { ...origin } } }, "ledger.outputs.a.ref wants a value"],
-    [{ dropped: { decisions: -1 } }, "ledger.dropped.decisions wants a whole number"],
+    [{ agents: { $set: [1] } }, "ledger.agents must be an object; got a Set"],
+    [{ outputs: { a: { ...origin } } }, "ledger.outputs.a.ref must be given"],
+    [{ dropped: { decisions: -1 } }, "ledger.dropped.decisions must be an integer"],
   ])("refuses %j", (json, message) => {
     expect(() => Ledger.fromJSON(json)).toThrow(message);
     expect(() => Ledger.fromJSON(json)).toThrow(expect.objectContaining({ code: "SERIALIZATION" }));
@@ -273,7 +351,9 @@ const usageChange = fc
     node: name,
     inputTokens: fc.nat(),
     costUsd: cost,
-    calls: fc.option(fc.nat(), { nil: undefined }),
+    memoryPeakMb: fc.option(cost, { nil: undefined }),
+    counters: fc.record({ calls: fc.option(fc.nat(), { nil: undefined }) }),
+    peaks: fc.record({ depth: fc.option(fc.nat(), { nil: undefined }) }),
   })
   .map(
     ({ node, ...usage }): Change =>
@@ -376,4 +456,10 @@ describe("merging", () => {
       }),
     );
   });
+});
+
+test("console.log shows what is in a ledger", () => {
+  const ledger = Ledger.empty.addUsage("draft", { inputTokens: 900 });
+  expect(inspect(ledger)).toContain("inputTokens: 900");
+  expect(inspect(ledger)).toContain("decisions: []");
 });

@@ -78,7 +78,7 @@ describe("not, and, or", () => {
       const make = () => combine(wrong as never);
       expect(make).toThrow(expect.objectContaining({ code: "CONFIG" }));
     }
-    expect(() => and(yes, 5 as never)).toThrow(configError("predicates[1]", "wants a function"));
+    expect(() => and(yes, 5 as never)).toThrow(configError("predicates[1]", "must be a function"));
   });
 
   test.each([not, and, or])(
@@ -87,7 +87,7 @@ describe("not, and, or", () => {
       for (const wrong of [Promise.resolve(false), undefined, 0, "no"]) {
         const predicate = combine((() => wrong) as never);
         expect(() => predicate(state)).toThrow(
-          configError("predicate", "wants to return true or false, got"),
+          configError("predicate", "must return true or false; got"),
         );
       }
     },

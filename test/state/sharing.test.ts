@@ -202,3 +202,42 @@ describe("what a State makes of a value does not depend on what it had in its pl
     expect(state.set("odd", { x: 1 }).data.odd).toEqual({ x: 1 });
   });
 });
+
+describe("what is in the data many times", () => {
+  const levels = 40;
+
+  function shared<T>(leaf: T): object {
+    let value: object = { leaf };
+    for (let level = 0; level < levels; level++) value = { l: value, r: value };
+    return value;
+  }
+
+  test.each([
+    ["plain", 1],
+    ["tagged", new Date(1)],
+    ["opaque", new URL("https://example.org/")],
+  ])("is copied and encoded once: %s", (_, leaf) => {
+    const state = State.create({ tree: shared(leaf) });
+    const json = state.toJSON().data as { tree: object };
+    for (const root of [state.data.tree, json.tree]) {
+      let tree: object = root;
+      for (let level = 0; level < levels; level++) {
+        const { l, r } = tree as { l: object; r: object };
+        expect(l).toBe(r);
+        tree = l;
+      }
+    }
+  });
+
+  test("is copied once in arrays, Maps, Sets and Errors too", () => {
+    const leaf = { n: 1 };
+    const list = [leaf, leaf];
+    const error = new Error("no", { cause: leaf });
+    const { data } = State.create({ list, map: new Map([[1, list]]), set: new Set([list]), error });
+    expect(data.list[0]).toBe(data.list[1]);
+    expect(data.map.get(1)).toBe(data.list);
+    expect(data.set.has(data.list)).toBe(true);
+    expect(data.error.cause).toBe(data.list[0]);
+    expect(Object.isFrozen(data.list[0])).toBe(true);
+  });
+});

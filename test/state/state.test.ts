@@ -124,7 +124,7 @@ describe("every change is a new State of the same run", () => {
     "set refuses %o as a key",
     (key) => {
       expect(() => State.create({}).set(key as never, 1 as never)).toThrow(
-        configError("key", "wants a string, got "),
+        configError("key", "must be a string; got "),
       );
     },
   );
@@ -179,7 +179,7 @@ describe("checkpoint", () => {
     "rejects %j as a store",
     async (store) => {
       await expect(State.create({}).checkpoint(store as never)).rejects.toEqual(
-        configError("store", "wants a CheckpointStore, got "),
+        configError("store", "must be a CheckpointStore; got "),
       );
     },
   );
@@ -189,6 +189,8 @@ test("savedAs takes the record of a store, or of a State that was saved", () => 
   const state = State.create({}).savedAs({ checkpointId: "cp-1", sequence: 1, bytes: 12 });
   expect(state).toMatchObject({ checkpointId: "cp-1", sequence: 1, bytes: 12 });
   expect(State.create({}).savedAs(state)).toMatchObject({ checkpointId: "cp-1", sequence: 1 });
+  const savedAt = "2030-01-02T03:04:05.678Z";
+  expect(state.savedAs({ checkpointId: "cp-2", sequence: 2, savedAt }).savedAt).toBe(savedAt);
 });
 
 test("console.log shows what a person wants to see", () => {

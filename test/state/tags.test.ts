@@ -18,7 +18,9 @@ describe("data out of JSON", () => {
     [{ $undefined: true }],
     [{ $date: null }],
   ])("%j is not data", (data) => {
-    expect(() => loadData(data)).toThrow(serializationError("state.data", "wants an object, got"));
+    expect(() => loadData(data)).toThrow(
+      serializationError("state.data", "must be an object; got"),
+    );
   });
 
   test.each<[unknown]>([

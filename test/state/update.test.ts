@@ -94,9 +94,9 @@ describe("update", () => {
   });
 
   test.each<[string, (draft: Data) => unknown, RegExp]>([
-    ["is asynchronous", async () => {}, /wants to be synchronous, got a Promise/],
+    ["is asynchronous", async () => {}, /must be synchronous; got a Promise/],
     ["changes its draft and is asynchronous", async (d) => void d.list.push(1), /synchronous/],
-    ["returns a number", () => 5, /wants to change its draft or to return new data, got 5/],
+    ["returns a number", () => 5, /must change its draft or return new data; got 5/],
     ["returns what a change gave it", (d) => d.list.push(1), /got 4: write \(draft\) => \{ … \}/],
     ["returns null", () => null, /got null/],
     ["changes its draft and returns part of it", (d) => d.map.set("b", { n: 1 }), /not both/],
@@ -128,7 +128,7 @@ describe("update", () => {
 
   test.each<[unknown]>([[[1]], [new Map()], [new Date()]])("refuses %o as new data", (result) => {
     expect(() => create().update(() => result)).toThrow(
-      configError("data", "wants a plain object"),
+      configError("data", "must be a plain object"),
     );
   });
 
@@ -136,7 +136,7 @@ describe("update", () => {
     "refuses %o as a recipe",
     (recipe) => {
       expect(() => create().update(recipe as never)).toThrow(
-        configError("recipe", "wants a function"),
+        configError("recipe", "must be a function"),
       );
     },
   );

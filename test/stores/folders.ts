@@ -10,6 +10,7 @@ import {
   State,
   type StoreContext,
 } from "waymark";
+import { recordOf, stateOf } from "../../src/state/state.js";
 
 const folders: string[] = [];
 
@@ -29,14 +30,20 @@ export interface Count {
   readonly n: number;
 }
 
-/** Saves a run so many times; the data of each counts up. */
+/** The State after one more step: a store keeps the newest checkpoint of each step. */
+export function nextStep<D extends object>(state: State<D>): State<D> {
+  const { progress, ...record } = recordOf(state);
+  return stateOf({ ...record, progress: { ...progress, step: progress.step + 1 } });
+}
+
+/** Saves a run so many times, each a step; the data of each counts up. */
 export async function saveTimes(
   store: CheckpointStore,
   times: number,
   runId = "run",
 ): Promise<State<Count>> {
   let state = State.create<Count>({ n: 0 }, { runId });
-  for (let n = 1; n <= times; n++) state = await store.save(state.set("n", n));
+  for (let n = 1; n <= times; n++) state = await store.save(nextStep(state.set("n", n)));
   await store.close?.();
   return state;
 }
@@ -51,7 +58,7 @@ export function tamper(path: string, change: (bytes: Buffer) => Buffer | string)
   writeFileSync(path, change(readFileSync(path)));
 }
 
-/** Collects what a store tells. */
+/** Collects what a store emits. */
 export function listen(): {
   context: StoreContext;
   events: { type: EventType; data: AnyEvent["data"] }[];

@@ -2,10 +2,9 @@ import { PGlite } from "@electric-sql/pglite";
 import { afterAll, describe, expect, test } from "vitest";
 import { CheckpointConflictError, State } from "waymark";
 import { FileStore } from "waymark/stores/file";
-import { JournalStore } from "waymark/stores/journal";
 import { PostgresStore } from "waymark/stores/postgres";
-import { newSchema } from "../postgres/server.js";
 import { type Count, newFolder, saveTimes } from "./folders.js";
+import { newSchema } from "./postgres/server.js";
 
 const pglite = new PGlite();
 
@@ -13,10 +12,6 @@ afterAll(() => pglite.close());
 
 describe.each([
   ["FileStore", (maxBytes?: number) => new FileStore({ root: newFolder(), ...size(maxBytes) })],
-  [
-    "JournalStore",
-    (maxBytes?: number) => new JournalStore({ root: newFolder(), ...size(maxBytes) }),
-  ],
   [
     "PostgresStore",
     (maxBytes?: number) =>

@@ -2,7 +2,11 @@ import { describe, expect, test } from "vitest";
 import {
   type CheckpointAt,
   type CheckpointStore,
+  type HistoryEntry,
   MemoryStore,
+  type Retention,
+  type RunFilter,
+  type RunSummary,
   type SaveOptions,
   State,
 } from "waymark";
@@ -69,6 +73,40 @@ class PrunesEverything extends MemoryStore {
   }
 }
 
+class CountsRecords extends MemoryStore {
+  override async history(runId: string): Promise<HistoryEntry[]> {
+    return (await super.history(runId)).slice(0, 5);
+  }
+}
+
+class ListsByLastNode extends MemoryStore {
+  override async runs(filter?: RunFilter): Promise<RunSummary[]> {
+    return (await super.runs(filter)).sort((a, b) => (a.timestamp < b.timestamp ? 1 : -1));
+  }
+}
+
+class IgnoresMetadata extends MemoryStore {
+  override async runs({ metadata: _ignored, ...filter }: RunFilter = {}): Promise<RunSummary[]> {
+    return super.runs(filter);
+  }
+}
+
+class PrunesAbandoned extends MemoryStore {
+  override async prune(retention: Retention): Promise<string[]> {
+    return super.prune({ ...retention, includeAbandoned: true });
+  }
+}
+
+class FindsTheFirst extends MemoryStore {
+  override async find(): Promise<string | undefined> {
+    return (await this.list())[0];
+  }
+}
+
+class NamesNobody extends MemoryStore {
+  override async holder(): Promise<undefined> {}
+}
+
 describe("testCheckpointStore", () => {
   test("passes a store that keeps the contract", async () => {
     expect(await failures(() => new MemoryStore())).toEqual([]);
@@ -79,6 +117,12 @@ describe("testCheckpointStore", () => {
     ["lets the last writer win", LastWriterWins, /conflict/],
     ["loses types", PlainJson, /keeps exactly: date/],
     ["keeps every checkpoint", KeepsAll, /only the newest/],
+    ["lets progress saves push steps out", CountsRecords, /10 progress saves never push/],
+    ["lists runs by their last node", ListsByLastNode, /can be filtered by id, status/],
+    ["does not filter by metadata", IgnoresMetadata, /by metadata/],
+    ["prunes what never finished, unasked", PrunesAbandoned, /prune removes what was saved/],
+    ["finds the wrong run", FindsTheFirst, /find gives the run/],
+    ["does not say who has a run", NamesNobody, /holder says/],
     ["deletes nothing", DeletesNothing, /delete removes/],
     ["takes similar ids for one", MergesSimilarIds, /look alike/],
     ["prunes runs that go on", PrunesEverything, /prune/],
@@ -106,7 +150,7 @@ describe("testCheckpointStore", () => {
     const running: Promise<void>[] = [];
     const test = (_name: string, run: () => Promise<void>) => running.push(run());
     testCheckpointStore({ name: "store", create: () => ({}) as CheckpointStore, test });
-    await expect(running[0]).rejects.toThrow(/create wants to return a CheckpointStore/);
+    await expect(running[0]).rejects.toThrow(/create must return a CheckpointStore/);
     await Promise.allSettled(running);
   });
 });

@@ -37,7 +37,9 @@ describe("chained, node names gather in the type", () => {
       .validate();
     expectTypeOf(graph).toEqualTypeOf<StateGraph<Article, "draft" | "review" | "publish">>();
     expectTypeOf(graph.execute).returns.resolves.toEqualTypeOf<State<Article>>();
-    expectTypeOf(graph.resume).parameter(0).toBeString();
+    expectTypeOf(graph.resume)
+      .parameter(0)
+      .toEqualTypeOf<string | { readonly checkpointId: string }>();
   });
 
   test("and a misspelt one does not", () => {
@@ -107,6 +109,17 @@ describe("a node", () => {
     graph.addNode("b", () => 5);
     // @ts-expect-error a key that the data has not
     graph.addNode("c", () => ({ scroe: 1 }));
+    // @ts-expect-error beside one that it has
+    graph.addNode("c", () => ({ score: 1, txet: "x" }));
+    // @ts-expect-error in a promise
+    graph.addNode("c", async () => ({ score: 1, txet: "x" }));
+    // @ts-expect-error on one of several ways
+    graph.addNode("c", (state) => (state.data.score > 1 ? state : { score: 1, txet: "x" }));
+    // @ts-expect-error on one of several ways, in a promise
+    graph.addNode("c", async (state) => {
+      if (state.data.score > 1) return { text: "x" };
+      return { score: 1, txet: "x" };
+    });
     // @ts-expect-error a value of another type
     graph.addNode("d", () => ({ score: "high" }));
     // @ts-expect-error a promise of one
@@ -117,6 +130,17 @@ describe("a node", () => {
     graph.addNode("g", { run: () => ({}) });
     // @ts-expect-error a value that may be undefined where the data's may not
     graph.addNode("h", (state): { score: number | undefined } => ({ score: state.data.score }));
+  });
+});
+
+describe("usage", () => {
+  test("has known counters at the top, and one's own under counters", () => {
+    new StateGraph<Article>().addNode("draft", (state, { ledger }) => {
+      ledger.usage({ inputTokens: 1, costUsd: 0.1, counters: { searches: 2 } });
+      // @ts-expect-error misspelt
+      ledger.usage({ inputToken: 1 });
+      return state;
+    });
   });
 });
 

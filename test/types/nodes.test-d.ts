@@ -4,6 +4,7 @@ import {
   type DagTasks,
   dag,
   type ItemContext,
+  map,
   type NodeFunction,
   parallel,
   route,
@@ -115,5 +116,65 @@ describe("a dag", () => {
       sizes: { dependsOn: ["title"], run: () => [] },
     };
     expectTypeOf(wrong).toExtend<object>();
+  });
+
+  test("shows a task what no task makes and what it depends on, and nothing else", () => {
+    const checked = dag<Doc>();
+    const graph = checked({
+      text: ({ data }) => data.words.join(" "),
+      sizes: {
+        dependsOn: ["text"],
+        run: ({ data }) => {
+          expectTypeOf(data.text).toEqualTypeOf<string>();
+          return [data.text.length, data.words.length];
+        },
+      },
+    });
+    expectTypeOf(graph).toEqualTypeOf<StateGraph<Doc, string>>();
+    checked({
+      text: () => "a",
+      // @ts-expect-error it does not depend on text
+      sizes: { run: ({ data }) => [data.text.length] },
+    });
+    checked({
+      text: () => "a",
+      // @ts-expect-error it does not depend on text either
+      sizes: ({ data }) => [data.text.length],
+    });
+    checked({
+      text: () => "a",
+      words: () => ["a"],
+      // @ts-expect-error it depends on words alone
+      sizes: { dependsOn: ["words"], run: ({ data }) => [data.text.length] },
+    });
+    checked({
+      text: () => "a",
+      // @ts-expect-error no task makes the words
+      sizes: { dependsOn: ["words"], run: () => [] },
+    });
+    checked({
+      // @ts-expect-error text is a string
+      text: () => 1,
+    });
+    checked({
+      // @ts-expect-error the data has no title
+      title: () => "a",
+    });
+  });
+
+  test("maps the items of a task it depends on", () => {
+    dag<Doc>()({
+      words: () => ["a"],
+      sizes: {
+        dependsOn: ["words"],
+        run: map(
+          ({ data }) => data.words,
+          (_state, word) => {
+            expectTypeOf(word).toEqualTypeOf<string>();
+            return word.length;
+          },
+        ),
+      },
+    });
   });
 });

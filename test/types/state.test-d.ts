@@ -75,9 +75,9 @@ describe("get, has, set, merge, update", () => {
   test("are typed by key", () => {
     expectTypeOf(state.get("topic")).toBeString();
     expectTypeOf(state.get("words")).toEqualTypeOf<number | undefined>();
-    expectTypeOf(state.get("tags")).toEqualTypeOf<readonly string[]>();
+    expectTypeOf(state.get("tags")).toEqualTypeOf<string[]>();
     expectTypeOf(state.get("when")).toEqualTypeOf<Date>();
-    expectTypeOf(state.get("index")).toEqualTypeOf<ReadonlyMap<string, { readonly n: number }>>();
+    expectTypeOf(state.get("index")).toEqualTypeOf<Map<string, { n: number }>>();
     expectTypeOf(state.has("words")).toBeBoolean();
     expectTypeOf(state.set("words", 1)).toEqualTypeOf<State<Article>>();
     expectTypeOf(state.merge({ words: 1, tags: ["x"] })).toEqualTypeOf<State<Article>>();

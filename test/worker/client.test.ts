@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import {
+  type AnyEvent,
   ConfigError,
   ExecutionError,
   MemoryStore,
@@ -8,7 +9,7 @@ import {
   SerializationError,
   StateGraph,
 } from "waymark";
-import { Client, type RunEvent, type RunHandle } from "waymark/worker";
+import { Client, type QueuedRun } from "waymark/worker";
 import { rejection } from "../graphs.js";
 import { type Count, gate, single, usePlace } from "./place.js";
 import { until } from "./world.js";
@@ -358,13 +359,13 @@ test("a client that waits for its database closes at once, and nobody waits with
 });
 
 describe("events", () => {
-  const read = async (events: AsyncIterable<RunEvent>, types: string[] = []): Promise<string[]> => {
+  const read = async (events: AsyncIterable<AnyEvent>, types: string[] = []): Promise<string[]> => {
     for await (const event of events) types.push(event.type);
     return types;
   };
 
   /** Reads the events of a run that no worker has yet; resolves when the first of them has come. */
-  async function listen(run: RunHandle<Count>): Promise<Promise<string[]>[]> {
+  async function listen(run: QueuedRun<Count>): Promise<Promise<string[]>[]> {
     const types: string[] = [];
     const reading = read(run.events(), types);
     const publish = "SELECT bullmq.publish_event('waymark-' || $1, 'waiting', $2)";

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { StateGraph } from "waymark";
 import { PostgresStore } from "waymark/stores/postgres";
 import { Client, Worker, type WorkerOptions } from "waymark/worker";
-import { type Server, startServer } from "../postgres/server.js";
+import { type Server, startServer } from "../stores/postgres/server.js";
 
 /** A server, a store and a client for the tests of a file, and workers in the same process. */
 export interface WorkPlace {

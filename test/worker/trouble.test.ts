@@ -10,9 +10,9 @@ import {
   StateGraph,
 } from "waymark";
 import { PostgresStore } from "waymark/stores/postgres";
-import { Client, type RunHandle, Worker } from "waymark/worker";
+import { Client, type QueuedRun, Worker } from "waymark/worker";
 import { rejection } from "../graphs.js";
-import { startOwnServer } from "../postgres/server.js";
+import { startOwnServer } from "../stores/postgres/server.js";
 import { type Count, gate, single, usePlace } from "./place.js";
 import { until } from "./world.js";
 
@@ -23,7 +23,7 @@ const job = "queue = 'waymark-' || $1 AND id = $2";
 const nameOf = (graph: string): string => encodeURIComponent(graph);
 
 /** Leaves a run in the queue as a worker does that died with it. */
-async function leave(run: RunHandle, extra = ""): Promise<void> {
+async function leave(run: QueuedRun, extra = ""): Promise<void> {
   const { rows } = await place.pool.query(
     `UPDATE bullmq.job SET state = 'active', lock_token = 'dead', locked_until_ms = 0,
        attempts_started = attempts_started + 1, process_at_ms = NULL ${extra} WHERE ${job} RETURNING id`,
@@ -182,7 +182,7 @@ describe("a run that a dead worker left", () => {
     await until("it is paused again", async () => (await run.status()).state === "paused");
     // Input for another pause than this one is dropped.
     await place.pool.query(
-      `UPDATE bullmq.job SET data = data || '{"input":{"sequence":99,"value":""}}' WHERE ${job}`,
+      `UPDATE bullmq.job SET data = data || '{"input":{"question":"99","value":""}}' WHERE ${job}`,
       [nameOf(run.graph), run.runId],
     );
     await run.resume();
@@ -241,9 +241,9 @@ describe("a run that a dead worker left", () => {
     await leave(run);
     const second = await place.work({ graphs: [graph] });
     await inside[1]?.opened;
-    expect((await place.store.load(run.runId)).recovery?.attempts).toBe(1);
+    expect((await place.store.load(run.runId)).toJSON().recovery?.attempts).toBe(1);
     await second.close({ timeout: 10 });
-    expect((await place.store.load(run.runId)).recovery?.attempts).toBe(0);
+    expect((await place.store.load(run.runId)).toJSON().recovery?.attempts).toBe(0);
     await run.cancel();
   });
 });

@@ -104,7 +104,7 @@ describe("a run that fails", () => {
   test.each([
     ["a FatalError", () => new FatalError("never"), "NODE_FAILED", "never"],
     ["what can't be saved", () => ({ n: Symbol("n") }), "NODE_FAILED", "data.n"],
-    ["a result that is none", () => 7, "NODE_RESULT", "wants to return a State"],
+    ["a result that is none", () => 7, "NODE_RESULT", "must return a State"],
   ])("is not tried again for %s", async (_what, make, code, message) => {
     let tries = 0;
     const graph = single(() => {

@@ -6,7 +6,7 @@ import { build } from "esbuild";
 import type pg from "pg";
 import { PostgresStore } from "waymark/stores/postgres";
 import { Client } from "waymark/worker";
-import { type OwnServer, startOwnServer } from "../postgres/server.js";
+import { type OwnServer, startOwnServer } from "../stores/postgres/server.js";
 import { EFFECTS } from "./fixtures/graphs.js";
 
 /** A worker in a process of its own. */

@@ -6,7 +6,7 @@ const shells = ["bash", "zsh", "fish"] as const;
 /** `waymark completion`. */
 export const command: Command = {
   name: "completion",
-  summary: "Print a script that completes commands, options and runs in a shell",
+  summary: "Print a completion script for a shell: commands, options and runs",
   arguments: [{ name: "shell", text: "bash, zsh or fish", optional: true, completes: "shell" }],
   options: [{ flags: "--runs", text: "print the ids of the runs instead, for the script" }],
   examples: [
@@ -23,7 +23,7 @@ export const command: Command = {
     }
     const shell = shells.find((one) => one === values.argument(0));
     if (shell === undefined) {
-      throw usage(`completion wants a shell, got "${values.argument(0)}"`, shells.join(", "));
+      throw usage(`the shell must be ${shells.join(", ")}; got "${values.argument(0)}"`);
     }
     const script = await scripts[shell](await all());
     print.result({ shell, script }, () => script);

@@ -17,10 +17,9 @@ export const command: Command = {
   name: "convert",
   summary: "Copy runs from one store to another, each checkpoint with its id",
   details:
-    "The runs stay in the store they come from. A run that the other store has already is left as " +
-    "it is there, and one with a damaged checkpoint is not copied; both make the exit code 1. Ctrl-C " +
-    "stops after the run that is being copied. One of which only the beginning is there, because " +
-    "the command was killed, is copied anew.",
+    "The runs also stay in the store they come from. A run that the other store already has is not " +
+    "overwritten, and one with a damaged checkpoint is not copied; both make the exit code 1. Ctrl-C " +
+    "stops after the run that is being copied. A partial copy, left by a killed command, is replaced.",
   arguments: [
     { name: "run", text: "the runs; all by default", optional: true, many: true, completes: "run" },
   ],
@@ -28,10 +27,11 @@ export const command: Command = {
     { flags: "--from <store>", text: "the store to copy from; as --store by default" },
     { flags: "--to <store>", text: "the store to copy to" },
   ],
-  examples: ["waymark convert --from file:.waymark --to journal:.waymark/journal"],
+  examples: ["waymark convert --from file:.waymark --to sqlite:.waymark/waymark.db"],
   run: async (context, values) => {
     const to = values.text("to");
-    if (to === undefined) throw usage("convert wants --to", "as in --to journal:.waymark/journal");
+    if (to === undefined)
+      throw usage("convert needs --to", "as in --to sqlite:.waymark/waymark.db");
     const from = values.text("from");
     const { print } = context;
     const source =
@@ -41,12 +41,12 @@ export const command: Command = {
       throw usage("both stores are the same");
     }
     const [{ damageOf, exportRun, importRun, removePart, Counter }, { Interrupts }] =
-      await Promise.all([import("../transfer/copy.js"), import("../going/interrupts.js")]);
+      await Promise.all([import("../transfer/copy.js"), import("../execution/interrupts.js")]);
     const given = values.arguments;
     const runIds =
       given.length === 0
         ? await source.store.list()
-        : await Promise.all(given.map((run) => findRun(source, run)));
+        : await Promise.all(given.map(async (run) => (await findRun(source, run)).runId));
     const converted: Converted[] = [];
     // Half a run in the other store would be taken for the whole of it.
     const interrupts = new Interrupts(context.io, () =>
@@ -56,7 +56,7 @@ export const command: Command = {
       if (interrupts.happened) break;
       const damage = await damageOf(source, runId);
       if (damage !== undefined) {
-        const problem = `it was not copied: ${damage}; waymark repair sets it aside`;
+        const problem = `not copied, ${damage}; waymark repair sets it aside`;
         converted.push({ runId, checkpoints: 0, problem });
         continue;
       }

@@ -1,37 +1,43 @@
 import type { StateJSON } from "../../state/json.js";
-import type { Command } from "../command.js";
+import { at, CHECKPOINT, type Command, run } from "../command.js";
 import type { Context } from "../context.js";
 import type { PathChange } from "../diff/changes.js";
 import { usage } from "../exit.js";
 import type { Printer } from "../output/printer.js";
 import type { Look } from "../output/style.js";
 import { cut, plain, toJson } from "../output/text.js";
-import { findAt, findRun } from "../store/find.js";
+import { findAt, findRun, type NamedRun } from "../store/find.js";
 import type { OpenStore } from "../store/open.js";
 
 /** `waymark diff`. */
 export const command: Command = {
   name: "diff",
   summary: "Compare two checkpoints of a run, or two runs, by path",
-  details: "Without --all it compares what nodes make: data, ledger, status, error, step and node.",
+  details:
+    "With one checkpoint of the run, or --at, it compares that one with the newest. Without --all it " +
+    "compares what nodes make: data, ledger, status, error, step and node.",
   arguments: [
-    { name: "run", text: "the run's id, or its beginning", completes: "run" },
-    { name: "from", text: "a step or a checkpoint's id; or, without <to>, the other run" },
-    { name: "to", text: "a step or a checkpoint's id", optional: true },
+    run,
+    { name: "from", text: `${CHECKPOINT}; or, without <to>, another run`, optional: true },
+    { name: "to", text: CHECKPOINT, optional: true },
   ],
-  options: [{ flags: "--all", text: "ids, times and what else differs anyway, too" }],
-  examples: ["waymark diff 019a2f 2 3", "waymark diff 019a2f 019a30"],
+  options: [
+    { ...at, text: `${CHECKPOINT} to compare with the newest` },
+    { flags: "--all", text: "compare ids and times, too" },
+  ],
+  examples: ["waymark diff 019a2f 2 3", "waymark diff 019a2f draft", "waymark diff 019a2f 019a30"],
   run: async (context, values) => {
     const opened = await context.store();
-    const runId = await findRun(opened, values.argument(0));
-    const [, from = "", to] = values.arguments;
-    const isStep = to === undefined && /^\d+$/.test(from) && !(await isRun(opened, from));
-    if (isStep) throw usage("diff wants two steps of a run, or two runs", "as in 2 3");
-    const [before, after] = await Promise.all(
-      to === undefined
-        ? [stateOf(context, opened, runId), stateOf(context, opened, await findRun(opened, from))]
-        : [stateOf(context, opened, runId, from), stateOf(context, opened, runId, to)],
-    );
+    const named = await findRun(opened, values.argument(0));
+    const [, from = values.text("at"), to] = values.arguments;
+    if (from === undefined) {
+      throw usage("diff needs a checkpoint or another run", "as in 2 3, or --at 2");
+    }
+    const [one, other] = await placesOf(opened, named, from, to);
+    const [before, after] = await Promise.all([
+      stateOf(context, opened, one),
+      stateOf(context, opened, other),
+    ]);
     const { changesBetween } = await import("../diff/changes.js");
     const isAll = values.flag("all");
     const changes = changesBetween(kept(before, isAll), kept(after, isAll));
@@ -43,21 +49,30 @@ export const command: Command = {
   },
 };
 
-async function isRun({ store }: OpenStore, runId: string): Promise<boolean> {
-  return (await store.list()).includes(runId);
+/** The two checkpoints to compare. What is no checkpoint of the run may be another run. */
+async function placesOf(
+  opened: OpenStore,
+  named: NamedRun,
+  from: string,
+  to: string | undefined,
+): Promise<readonly [NamedRun, NamedRun]> {
+  const { store } = opened;
+  const { runId } = named;
+  const here = async (given: string): Promise<NamedRun> => {
+    return { runId, at: await findAt(store, named, given) };
+  };
+  if (to !== undefined) return [await here(from), await here(to)];
+  const isOther = !/^\d+$/.test(from) || (await store.list()).includes(from);
+  const other = isOther ? await findRun(opened, from).catch(() => undefined) : undefined;
+  return other === undefined ? [await here(from), { runId, at: {} }] : [named, other];
 }
 
 async function stateOf(
   context: Context,
   { store }: OpenStore,
-  runId: string,
-  at?: string,
+  { runId, at: place }: NamedRun,
 ): Promise<StateJSON> {
-  const state = await store.load<object>(
-    runId,
-    at === undefined ? {} : await findAt(store, runId, at),
-  );
-  return (await context.redaction()).state(state);
+  return (await context.redaction()).state(await store.load<object>(runId, place));
 }
 
 function kept(json: StateJSON, isAll: boolean): unknown {

@@ -23,8 +23,8 @@ const columns: readonly Column<Check>[] = [
 export const command: Command = {
   name: "doctor",
   summary: "Check versions, the config, and whether the store can be reached, read and written",
-  details: "It changes nothing. The exit code is 1 when there is a problem.",
-  examples: ["waymark doctor", "waymark doctor --store journal:/var/lib/runs --json"],
+  details: "It changes nothing. The exit code is 1 if there is a problem.",
+  examples: ["waymark doctor", "waymark doctor --store sqlite:/var/lib/runs.db --json"],
   run: async (context) => {
     const { configChecks, storeChecks, versions } = await import("../doctor/checks.js");
     const checks = [

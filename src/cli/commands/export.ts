@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { Command } from "../command.js";
+import { type Command, run } from "../command.js";
 import { problem, usage } from "../exit.js";
 import { count } from "../output/units.js";
 import { findRun } from "../store/find.js";
@@ -10,12 +10,12 @@ export const command: Command = {
   name: "export",
   summary: "Write a run with all its checkpoints to a file, for waymark import",
   details:
-    "The file holds the run's data in clear, also where the store encrypts it. With --redact it is " +
-    "fit to be shown to others: what the config redacts is not in it, and such a run can hardly go on. " +
-    "A run with a damaged checkpoint is not exported.",
-  arguments: [{ name: "run", text: "the run's id, or its beginning", completes: "run" }],
+    "The file holds the run's data in clear, even if the store encrypts it. With --redact the file can " +
+    "be shared: what the config redacts is not in it, so the run may not be resumable from it. A run " +
+    "with a damaged checkpoint is not exported.",
+  arguments: [run],
   options: [
-    { flags: "--out <file>", text: "the file; it must not be there. Stdout by default" },
+    { flags: "--out <file>", text: "the file, which must not exist; stdout by default" },
     { flags: "--redact", text: "leave out what the config redacts" },
   ],
   examples: [
@@ -24,7 +24,7 @@ export const command: Command = {
   ],
   run: async (context, values) => {
     const opened = await context.store();
-    const runId = await findRun(opened, values.argument(0));
+    const { runId } = await findRun(opened, values.argument(0));
     const [{ damageOf, exportRun }, { toArchive }] = await Promise.all([
       import("../transfer/copy.js"),
       import("../transfer/archive.js"),
@@ -32,7 +32,7 @@ export const command: Command = {
     const out = values.text("out");
     const { print } = context;
     if (out === undefined && context.io.stdout.isTTY === true) {
-      throw usage("an export is not for a terminal", "--out FILE, or pipe it");
+      throw usage("an export must go to a file or a pipe", "--out FILE");
     }
     const redaction = await context.redaction();
     const isRedacted = values.flag("redact");

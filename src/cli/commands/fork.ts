@@ -1,4 +1,4 @@
-import type { Command } from "../command.js";
+import { at, type Command, run } from "../command.js";
 import { usage } from "../exit.js";
 import { lookOf } from "../output/style.js";
 import { findAt, findRun } from "../store/find.js";
@@ -6,39 +6,38 @@ import { findAt, findRun } from "../store/find.js";
 /** `waymark fork`. */
 export const command: Command = {
   name: "fork",
-  summary: "Make a new run out of a checkpoint; it runs nothing",
-  arguments: [{ name: "run", text: "the run's id, or its beginning", completes: "run" }],
+  summary: "Make a new run from a checkpoint, without running anything",
+  arguments: [run],
   options: [
-    { flags: "--at <checkpoint>", text: "a step, or a checkpoint's id; the newest by default" },
+    at,
     { flags: "--set <key=value>", text: "change the data; JSON, or text", many: true },
     { flags: "--data <json>", text: "changes to the data: JSON, @file.json, or - for a pipe" },
   ],
-  examples: ["waymark fork 019a2f --at 2 --set topic=dolmens"],
+  examples: ["waymark fork 019a2f --at 2 --set topic=dolmens", "waymark fork 019a2f --at draft"],
   run: async (context, values) => {
     const [{ forkRun }, { readChanges, readObject }] = await Promise.all([
-      import("../going/set-back.js"),
+      import("../execution/rollback.js"),
       import("../data.js"),
     ]);
     const data = values.text("data");
     const changes = {
       ...(data !== undefined && (await readObject(context.io, "--data", data))),
-      ...(await readChanges(context.io, values.texts("set"))),
+      ...(await readChanges(context.io, "--set", values.texts("set"))),
     };
     const opened = await context.store("write");
     const { store } = opened;
     if (store.history === undefined) throw usage(`${opened.name} keeps no history to fork from`);
     const source = await findRun(opened, values.argument(0));
-    const given = values.text("at");
-    const at = given === undefined ? {} : await findAt(store, source, given);
-    const { runId, step, status, parent } = await forkRun(store, source, at, changes);
+    const place = await findAt(store, source, values.text("at"));
+    const { runId, step, status, parent } = await forkRun(store, source.runId, place, changes);
     const { print } = context;
     print.result({ runId, step, status, parent }, () =>
       print.facts([
         ["run", runId],
         ["status", status, lookOf(status)],
         ["steps", String(step)],
-        ["fork of", source],
-        ["go on", context.command("resume", runId)],
+        ["fork of", source.runId],
+        ["continue", context.command("resume", runId)],
       ]),
     );
     return undefined;

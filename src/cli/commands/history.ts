@@ -1,5 +1,5 @@
 import type { HistoryEntry } from "../../checkpoint/store.js";
-import type { Command } from "../command.js";
+import { type Command, run } from "../command.js";
 import { problem } from "../exit.js";
 import { lookOf } from "../output/style.js";
 import type { Column } from "../output/table.js";
@@ -10,9 +10,10 @@ const columns: readonly Column<HistoryEntry>[] = [
   { head: "seq", cell: ({ sequence }) => String(sequence), right: true },
   { head: "step", cell: ({ step }) => String(step), right: true },
   { head: "node", cell: ({ node }) => node, least: 8 },
+  { head: "phase", cell: ({ phase }) => phase, least: 6, leave: 5 },
   { head: "status", cell: ({ status }) => status, look: ({ status }) => lookOf(status) },
   { head: "reason", cell: ({ reason }) => reason, least: 8, leave: 2 },
-  { head: "time", cell: ({ timestamp }) => seconds(timestamp), leave: 4 },
+  { head: "saved", cell: ({ savedAt }) => seconds(savedAt), leave: 4 },
   {
     head: "size",
     cell: (entry) => (entry.bytes === undefined ? "" : bytes(entry.bytes)),
@@ -31,18 +32,23 @@ const columns: readonly Column<HistoryEntry>[] = [
 /** `waymark history`. */
 export const command: Command = {
   name: "history",
-  summary: "List the checkpoints of a run, the newest first",
-  arguments: [{ name: "run", text: "the run's id, or its beginning", completes: "run" }],
-  options: [{ flags: "--limit <count>", text: "at most so many; all by default" }],
+  summary: "List the checkpoints of a run, newest first",
+  arguments: [run],
+  options: [{ flags: "--limit <count>", text: "at most this many; all by default" }],
   examples: ["waymark history 019a2f --limit 3"],
   run: async (context, values) => {
     const opened = await context.store();
-    const runId = await findRun(opened, values.argument(0));
+    const { runId } = await findRun(opened, values.argument(0));
     const { store, name } = opened;
     if (store.history === undefined) throw problem(`${name} keeps no history`);
     const entries = (await store.history(runId)).slice(0, values.count("limit", 1));
     const { print } = context;
-    print.result(entries, () => print.table(columns, entries));
+    print.result(entries, () =>
+      print.table(
+        columns.filter(({ head }) => head !== "phase" || entries.some(({ phase }) => phase !== "")),
+        entries,
+      ),
+    );
     return undefined;
   },
 };

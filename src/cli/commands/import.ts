@@ -9,19 +9,19 @@ import { count } from "../output/units.js";
 /** `waymark import`. */
 export const command: Command = {
   name: "import",
-  summary: "Take over a run that waymark export wrote",
+  summary: "Read a run that waymark export wrote",
   arguments: [{ name: "file", text: "the file, or - for a pipe", completes: "file" }],
-  options: [{ flags: "--force", text: "replace the run if it is there" }, yes],
+  options: [{ flags: "--force", text: "replace the run if it exists" }, yes],
   examples: [
     "waymark import monday.jsonl",
-    "gunzip < monday.gz | waymark import - --store journal:runs",
+    "gunzip < monday.gz | waymark import - --store sqlite:runs.db",
   ],
   run: async (context, values) => {
     const { name, text } = await read(context, values.argument(0));
     const [{ importRun }, { fromArchive }, { checkFree }] = await Promise.all([
       import("../transfer/copy.js"),
       import("../transfer/archive.js"),
-      import("../going/graph-run.js"),
+      import("../execution/graph-run.js"),
     ]);
     const { runId, checkpoints } = fromArchive(text, name);
     const opened = await context.store("write");
@@ -48,7 +48,7 @@ export const command: Command = {
 };
 
 async function read({ io }: Context, given: string): Promise<{ name: string; text: string }> {
-  if (given === "-") return { name: "what was piped", text: await readAll(io.stdin) };
+  if (given === "-") return { name: "the piped input", text: await readAll(io.stdin) };
   const name = resolve(io.cwd, given);
   try {
     return { name, text: await readFile(name, "utf8") };

@@ -11,13 +11,15 @@ const groups: Readonly<Record<string, Readonly<Record<string, Loader>>>> = {
     state: () => import("./state.js"),
     diff: () => import("./diff.js"),
     graph: () => import("./graph.js"),
+    stats: () => import("./stats.js"),
   },
   "Check and repair": {
     validate: () => import("./validate.js"),
     repair: () => import("./repair.js"),
     doctor: () => import("./doctor.js"),
+    explain: () => import("./explain.js"),
   },
-  "Run and go on": {
+  "Run and continue": {
     run: () => import("./run.js"),
     resume: () => import("./resume.js"),
     replay: () => import("./replay.js"),
@@ -30,6 +32,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Loader>>>> = {
     log: () => import("./log.js"),
   },
   "Keep and move": {
+    delete: () => import("./delete.js"),
     prune: () => import("./prune.js"),
     convert: () => import("./convert.js"),
     export: () => import("./export.js"),
@@ -42,7 +45,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Loader>>>> = {
 
 const loaders = Object.values(groups).flatMap((group) => Object.entries(group));
 
-/** The names of all commands, in the order in which help tells of them. */
+/** The names of all commands, in the order in which the help lists them. */
 export const commandNames: readonly string[] = loaders.map(([name]) => name);
 
 /** The commands of these names, in that order. */

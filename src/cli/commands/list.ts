@@ -4,60 +4,120 @@ import {
   type RunSummary,
   summarize,
 } from "../../checkpoint/store.js";
+import { type Metadata, type RunStatus, statuses } from "../../state/record.js";
 import type { Command } from "../command.js";
+import type { Context } from "../context.js";
+import { readChanges } from "../data.js";
+import { usage } from "../exit.js";
 import { lookOf, statusText } from "../output/style.js";
 import type { Column } from "../output/table.js";
-import { ago, dollars } from "../output/units.js";
-import type { Living } from "../store/living.js";
-import type { OpenStore } from "../store/open.js";
+import { ago, dollars, duration } from "../output/units.js";
+import { isLive } from "../store/live.js";
 import type { Values } from "../values.js";
 
-/** The status of a run, and whether a process works on it. */
+/** A run, and what its newest State and its store say of it. */
 interface Row extends RunSummary {
-  /** `null` when its checkpoint can't be read. */
+  /** From its start to its last save, in milliseconds. */
+  readonly elapsedMs: number;
+  /** `null` if its checkpoint can't be read. */
   readonly costUsd: number | null;
-  /** `null` where that can't be seen. */
+  /** Whether a process works on it; `null` if the store can't say. */
   readonly live: boolean | null;
 }
 
-const statuses = ["pending", "in_progress", "paused", "completed", "failed"];
 const LIMIT = 50;
+
+/** The columns by name, in the order in which the help lists them. */
+const columns: Readonly<Record<string, Column<Row>>> = {
+  run: { head: "run", cell: ({ runId }) => runId, least: 12 },
+  graph: { head: "graph", cell: ({ graph }) => graph, least: 8, leave: 2 },
+  status: {
+    head: "status",
+    cell: ({ status, live }) => statusText(status, live),
+    look: ({ status }) => lookOf(status),
+    least: 11,
+  },
+  node: { head: "node", cell: ({ node }) => node, least: 8, leave: 4 },
+  nextNode: { head: "next", cell: ({ nextNode }) => nextNode ?? "", least: 8 },
+  phase: { head: "phase", cell: ({ phase }) => phase, least: 6 },
+  step: { head: "steps", cell: ({ step }) => String(step), right: true },
+  startedAt: { head: "started", cell: ({ startedAt }) => ago(startedAt, Date.now()) },
+  savedAt: { head: "updated", cell: ({ savedAt }) => ago(savedAt, Date.now()), leave: 3 },
+  elapsed: { head: "elapsed", cell: ({ elapsedMs }) => duration(elapsedMs), right: true },
+  cost: { head: "cost", cell: ({ costUsd }) => costText(costUsd), right: true, leave: 1 },
+  error: { head: "error", cell: ({ error }) => error?.message ?? "", least: 12 },
+};
+const defaults = ["run", "graph", "status", "node", "step", "savedAt", "cost"];
 
 /** `waymark list`. */
 export const command: Command = {
   name: "list",
-  summary: "List the runs of a store, the most recent first",
+  summary: "List the runs of a store, most recently saved first",
   options: [
     { flags: "--status <status>", text: "only runs of this status", many: true, choices: statuses },
     { flags: "--graph <name>", text: "only runs of this graph" },
-    { flags: "--limit <count>", text: `at most so many; ${LIMIT} by default` },
+    {
+      flags: "--where <key=value>",
+      text: "only runs with this metadata; a number, true, false, or text",
+      many: true,
+    },
+    {
+      flags: "--columns <names>",
+      text: `what to print, separated by commas: ${Object.keys(columns).join(", ")}, or a key of the metadata`,
+    },
+    { flags: "--limit <count>", text: `at most this many; ${LIMIT} by default` },
   ],
-  examples: ["waymark list --status failed --status in_progress", "waymark list --json --limit 5"],
+  examples: [
+    "waymark list --status failed --status in_progress",
+    "waymark list --where customer=acme --columns run,status,phase,nextNode,elapsed,commit",
+  ],
   run: async (context, values) => {
-    const opened = await context.store();
+    const { store, name } = await context.store();
     const limit = values.count("limit", 1) ?? LIMIT;
-    const found = await runsOf(opened.store, { ...filterOf(values), limit: limit + 1 });
-    const isLiving = await livingOf(opened, found);
+    const filter = await filterOf(context, values);
+    const found = await runsOf(store, { ...filter, limit: limit + 1 });
     const rows: Row[] = [];
-    // One after the other: all States together may be more than there is room for.
-    for (const run of found.slice(0, limit)) rows.push(await rowOf(opened.store, run, isLiving));
+    // One after the other: all States together may not fit into memory.
+    for (const run of found.slice(0, limit)) rows.push(await rowOf(context, store, run));
+    const shown = columnsOf(values.text("columns"), rows);
     const { print } = context;
-    const none = Object.keys(filterOf(values)).length === 0 ? "no runs" : "no such runs";
-    print.result(rows, () =>
-      rows.length === 0 ? `${none} in ${opened.name}` : print.table(columns(Date.now()), rows),
-    );
+    const none = Object.keys(filter).length === 0 ? "no runs" : "no such runs";
+    print.result(rows, () => (rows.length === 0 ? `${none} in ${name}` : print.table(shown, rows)));
     if (rows.length === 0 && !(await context.isStoreGiven())) {
-      print.note("another store is named by --store, WAYMARK_STORE or waymark.config.ts");
+      print.note("--store, WAYMARK_STORE or waymark.config.ts names another store");
     }
     if (found.length > limit) print.note(`there are more: --limit ${limit * 2} shows them`);
     return undefined;
   },
 };
 
-function filterOf(values: Values): RunFilter {
-  const status = values.texts("status") as RunSummary["status"][];
+async function filterOf({ io }: Context, values: Values): Promise<RunFilter> {
+  const status = values.texts("status") as RunStatus[];
   const graph = values.text("graph");
-  return { ...(status.length > 0 && { status }), ...(graph !== undefined && { graph }) };
+  const metadata = (await readChanges(io, "--where", values.texts("where"))) as Metadata;
+  return {
+    ...(status.length > 0 && { status }),
+    ...(graph !== undefined && { graph }),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+  };
+}
+
+/** The columns of these names. One that is not known must be a key of some run's metadata. */
+function columnsOf(given: string | undefined, rows: readonly Row[]): readonly Column<Row>[] {
+  const names = given?.split(",").map((name) => name.trim()) ?? defaults;
+  return names.map((name) => {
+    const known = Object.values(columns).find(({ head }) => head === name);
+    const column = Object.hasOwn(columns, name) ? columns[name] : known;
+    if (column !== undefined) return column;
+    const keys = [...new Set(rows.flatMap(({ metadata }) => Object.keys(metadata)))];
+    if (rows.length > 0 && !keys.includes(name)) {
+      const all = [...Object.keys(columns), ...keys].join(", ");
+      throw usage(`--columns must be some of ${all}; got "${name}"`);
+    }
+    const cell = ({ metadata }: Row): string =>
+      Object.hasOwn(metadata, name) ? String(metadata[name]) : "";
+    return { head: name, cell, least: 8 };
+  });
 }
 
 async function runsOf(store: CheckpointStore, filter: RunFilter): Promise<RunSummary[]> {
@@ -67,41 +127,25 @@ async function runsOf(store: CheckpointStore, filter: RunFilter): Promise<RunSum
   return filterRuns((await Promise.all(states)).map(summarize), filter);
 }
 
-/** Only runs that are not over can have a process that works on them. */
-async function livingOf(opened: OpenStore, runs: readonly RunSummary[]): Promise<Living> {
-  if (runs.every(({ status }) => status !== "in_progress")) return () => false;
-  const { livingIn } = await import("../store/living.js");
-  return livingIn(opened);
-}
-
 /** A run as it loads: a store may not have noticed yet that its newest checkpoint is corrupt. */
-async function rowOf(store: CheckpointStore, listed: RunSummary, isLiving: Living): Promise<Row> {
+async function rowOf({ print }: Context, store: CheckpointStore, listed: RunSummary): Promise<Row> {
+  const elapsed = ({ startedAt, savedAt }: RunSummary): number =>
+    Math.max(0, Date.parse(savedAt) - Date.parse(startedAt)) || 0;
   try {
-    const state = await store.load(listed.runId);
+    // Before the run itself: one that ends in between is over, and was not left.
+    const holds = listed.status === "in_progress" && (await isLive(store, listed.runId));
+    const emit = (type: string, data: object): void => {
+      if (type !== "checkpoint.warning") return;
+      print.note(`run ${listed.runId}: ${String(Reflect.get(data, "message"))}`);
+    };
+    const state = await store.load(listed.runId, {}, { emit });
     const run = summarize(state);
-    const live = run.status === "in_progress" ? (isLiving(run.runId) ?? null) : false;
-    return { ...run, costUsd: state.ledger.usage.costUsd, live };
+    const live = run.status === "in_progress" && holds;
+    return { ...run, elapsedMs: elapsed(run), costUsd: state.ledger.usage.costUsd, live };
   } catch {
-    // It is gone meanwhile, or corrupt: `validate` tells.
-    return { ...listed, costUsd: null, live: null };
+    // It is gone meanwhile, or corrupt: `validate` says which.
+    return { ...listed, elapsedMs: elapsed(listed), costUsd: null, live: null };
   }
-}
-
-function columns(now: number): readonly Column<Row>[] {
-  return [
-    { head: "run", cell: ({ runId }) => runId, least: 12 },
-    { head: "graph", cell: ({ graph }) => graph, least: 8, leave: 2 },
-    {
-      head: "status",
-      cell: ({ status, live }) => statusText(status, live),
-      look: ({ status }) => lookOf(status),
-      least: 11,
-    },
-    { head: "node", cell: ({ node }) => node, least: 8, leave: 4 },
-    { head: "steps", cell: ({ step }) => String(step), right: true },
-    { head: "updated", cell: ({ timestamp }) => ago(timestamp, now), leave: 3 },
-    { head: "cost", cell: ({ costUsd }) => costText(costUsd), right: true, leave: 1 },
-  ];
 }
 
 function costText(costUsd: number | null): string {

@@ -1,4 +1,4 @@
-import type { Command } from "../command.js";
+import { type Command, log, run } from "../command.js";
 import { exit, missing } from "../exit.js";
 import { logText } from "../output/log-line.js";
 import { findRun } from "../store/find.js";
@@ -8,32 +8,33 @@ const POLL = 250;
 /** `waymark log`. */
 export const command: Command = {
   name: "log",
-  summary: "Print the events of a run, out of its log",
+  summary: "Print the events of a run from its log",
   details:
-    "The log is what eventLog of waymark/observers/event-log wrote, in the store's folder by default. " +
+    "The log is what eventLog of waymark/observers/event-log writes, in the store's folder by default. " +
     "With --json it prints a line of JSON for each event.",
-  arguments: [{ name: "run", text: "the run's id, or its beginning", completes: "run" }],
+  arguments: [run],
   options: [
-    { flags: "--log <place>", text: "the event log: a folder, or a file that ends in .jsonl" },
+    log,
     {
       flags: "--event <name>",
-      text: "only events of this name, or that begin so: node.",
+      text: "only events whose name starts so: node.",
       many: true,
     },
-    { flags: "--follow", text: "go on as events come, until the run ends" },
+    { flags: "--follow", text: "keep printing events until the run ends" },
   ],
   examples: ["waymark log 019a2f --event node. --event graph.", "waymark log 019a2f --follow"],
   run: async (context, values) => {
     const opened = await context.store();
     const place = await context.log(opened);
-    if (place === undefined) throw missing("it is not known where the log is", "--log FOLDER");
+    if (place === undefined)
+      throw missing("this store has no folder for logs", "name it: --log FOLDER");
     const [{ EventTail, isEnd }, { Interrupts, pause }] = await Promise.all([
       import("../follow/events.js"),
-      import("../going/interrupts.js"),
+      import("../execution/interrupts.js"),
     ]);
     const given = values.argument(0);
     // A run whose checkpoints are gone may have its log still.
-    const runId = await findRun(opened, given).catch(() => given);
+    const { runId } = await findRun(opened, given).catch(() => ({ runId: given }));
     const tail = new EventTail(place, runId);
     const wanted = values.texts("event");
     const { print, io } = context;

@@ -28,14 +28,14 @@ const columns: readonly Column<Recovered>[] = [
 /** `waymark recover`. */
 export const command: Command = {
   name: "recover",
-  summary: "Go on with all runs that a dead process left behind",
+  summary: "Continue all runs whose process died",
   details:
-    "Completed runs are not touched, paused ones wait, and those that a living process works on are " +
-    "left alone. It knows the graphs of the config. The exit code is 1 when a run failed.",
+    "Completed runs are not touched, paused ones keep waiting, and runs that a living process works " +
+    "on are left alone. It uses the graphs of the config. The exit code is 1 if a run fails.",
   options: [
     {
       flags: "--max-attempts <count>",
-      text: "how often to try a run that gets no further; 3 by default",
+      text: "how often to try a run that makes no progress; 3 by default",
     },
     { flags: "--timeout <seconds>", text: "how long one run may take; 300 by default" },
     { flags: "--concurrency <count>", text: "how many runs at once; 4 by default" },
@@ -45,8 +45,8 @@ export const command: Command = {
     const [{ recoverRuns }, { loadGraphs }, { inStore }, { Interrupts }] = await Promise.all([
       import("../../recovery/recover-runs.js"),
       import("../config/graphs.js"),
-      import("../going/graph-run.js"),
-      import("../going/interrupts.js"),
+      import("../execution/graph-run.js"),
+      import("../execution/interrupts.js"),
     ]);
     const loaded = Object.entries(await loadGraphs(await context.config()));
     if (loaded.length === 0) {
@@ -73,7 +73,7 @@ export const command: Command = {
       const redaction = await context.redaction();
       const shown = runs.map(({ error, ...run }) => ({ ...run, ...errorOf(error, redaction) }));
       print.result(shown, () =>
-        shown.length === 0 ? "no run was left behind" : print.table(columns, shown),
+        shown.length === 0 ? "no run to recover" : print.table(columns, shown),
       );
       if (interrupts.happened) return exit.interrupted;
       const isGood = runs.every(({ outcome }) =>

@@ -1,7 +1,7 @@
 import type { CheckpointStore } from "../../checkpoint/store.js";
 import type { EventMap } from "../../event-map.js";
 import type { EventType } from "../../events.js";
-import { type Command, yes } from "../command.js";
+import { type Command, run, yes } from "../command.js";
 import { exit } from "../exit.js";
 import { plain } from "../output/text.js";
 import { count } from "../output/units.js";
@@ -11,9 +11,9 @@ import { inspectionText } from "./validate.js";
 /** What was done for a run. */
 interface Repair {
   readonly runId: string;
-  /** Where corrupt checkpoints are now. */
+  /** Where its corrupt checkpoints are now. */
   readonly quarantined: readonly string[];
-  /** The step that the run goes on from; `null` when it has nothing left. */
+  /** The step that the run continues from; `null` if it has no checkpoint left. */
   readonly step: number | null;
   /** Why it was left alone; `""` when it was not. */
   readonly skipped: string;
@@ -22,30 +22,28 @@ interface Repair {
 /** `waymark repair`. */
 export const command: Command = {
   name: "repair",
-  summary: "Set corrupt checkpoints aside, so that runs go on from the newest that is whole",
+  summary: "Set corrupt checkpoints aside, so that runs continue from the newest intact one",
   details:
-    "What is corrupt goes to the run's quarantine; nothing is deleted. What a dead process left " +
-    "is swept. A run that a living process works on is left alone.",
-  arguments: [
-    { name: "run", text: "the run's id; all runs by default", optional: true, completes: "run" },
-  ],
+    "Corrupt checkpoints go to the run's quarantine; none is deleted. Files that a dead process left " +
+    "are removed. A run that a living process works on is left alone.",
+  arguments: [{ ...run, text: `${run.text}; all runs by default`, optional: true }],
   options: [yes],
   examples: ["waymark repair 019a2f", "waymark repair --yes"],
   run: async (context, values) => {
     const { print } = context;
     const seen = await context.store("read");
-    const all = await seen.store.list();
     const given = values.arguments[0];
-    const runs = given === undefined ? all : [await findRun(seen, given)];
-    const { inspect } = await import("../inspect/store.js");
-    const found = await inspect(seen, runs, all);
+    const runs =
+      given === undefined ? await seen.store.list() : [(await findRun(seen, given)).runId];
+    const { inspect } = await import("../inspect.js");
+    const found = await inspect(seen, given === undefined ? undefined : runs[0]);
     const broken = new Set(
       found.findings
-        .filter(({ level, what }) => level === "problem" || what === "leftover")
+        .filter(({ level, problem }) => level === "problem" || problem === "leftover")
         .map(({ runId }) => runId),
     );
     if (broken.size === 0) {
-      print.result([], () => "there is nothing to repair");
+      print.result([], () => "nothing to repair");
       return exit.ok;
     }
     if (!print.json) print.text(inspectionText(found, print));
@@ -65,7 +63,7 @@ export const command: Command = {
 async function repair(store: CheckpointStore, runId: string): Promise<Repair> {
   const claim = await store.claim?.(runId);
   if (store.claim !== undefined && claim === undefined) {
-    return { runId, quarantined: [], step: null, skipped: "a living process works on it" };
+    return { runId, quarantined: [], step: null, skipped: "a process works on it" };
   }
   const quarantined: string[] = [];
   const emit = <T extends EventType>(type: T, data: EventMap[T]): void => {
@@ -78,7 +76,7 @@ async function repair(store: CheckpointStore, runId: string): Promise<Repair> {
       .catch(() => undefined);
   try {
     for (const { checkpointId } of (await store.history?.(runId)) ?? []) await load(checkpointId);
-    // What can't tell its own id is looked at when an id is asked for that nothing has.
+    // A checkpoint that can't even say its own id is read when an unknown id is asked for.
     await load("none");
     const newest = await load();
     return { runId, quarantined, step: newest?.step ?? null, skipped: "" };
@@ -91,6 +89,6 @@ function repairText({ runId: id, quarantined, step, skipped }: Repair): string {
   const runId = plain(id);
   if (skipped !== "") return `${runId}: left alone, ${skipped}`;
   const moved = quarantined.map((file) => `\n  ${plain(file)}`).join("");
-  const end = step === null ? "has no checkpoint left" : `goes on from step ${step}`;
+  const end = step === null ? "has no checkpoint left" : `continues from step ${step}`;
   return `${runId}: ${end}; ${count(quarantined.length, "checkpoint")} set aside${moved}`;
 }

@@ -1,4 +1,4 @@
-import { type Command, yes } from "../command.js";
+import { at, type Command, run, yes } from "../command.js";
 import { usage } from "../exit.js";
 import { lookOf } from "../output/style.js";
 import { findAt, findRun } from "../store/find.js";
@@ -7,32 +7,34 @@ import { findAt, findRun } from "../store/find.js";
 export const command: Command = {
   name: "rollback",
   summary: "Set a run back to a checkpoint; its history stays, and nothing runs",
-  arguments: [{ name: "run", text: "the run's id, or its beginning", completes: "run" }],
-  options: [{ flags: "--to <checkpoint>", text: "the step or checkpoint to set it back to" }, yes],
-  examples: ["waymark rollback 019a2f --to 2"],
+  arguments: [run],
+  options: [{ ...at, text: "a step, a checkpoint's id, a node or a phase to go back to" }, yes],
+  examples: ["waymark rollback 019a2f --at 2", "waymark rollback 019a2f --at draft --yes"],
   run: async (context, values) => {
-    const to = values.text("to");
-    if (to === undefined) throw usage("rollback wants --to", "waymark history RUN shows the steps");
     const [{ rollBackRun }, { checkFree }] = await Promise.all([
-      import("../going/set-back.js"),
-      import("../going/graph-run.js"),
+      import("../execution/rollback.js"),
+      import("../execution/graph-run.js"),
     ]);
     const opened = await context.store("write");
     const { store } = opened;
-    const runId = await findRun(opened, values.argument(0));
+    const named = await findRun(opened, values.argument(0));
+    const { runId } = named;
+    const place = await findAt(store, named, values.text("at"));
+    if (Object.keys(place).length === 0) {
+      throw usage("rollback needs --at", `${context.command("history", runId)} shows the steps`);
+    }
     await checkFree(context, opened, runId);
-    const at = await findAt(store, runId, to);
-    const target = await store.load(runId, at);
+    const target = await store.load(runId, place);
     const where = `step ${target.step}${target.checkpointNode && `, after ${target.checkpointNode}`}`;
     await context.confirm(`Set run ${runId} back to ${where}?`);
-    const { step, status, checkpointId } = await rollBackRun(store, runId, at);
+    const { step, status, checkpointId } = await rollBackRun(store, target);
     const { print } = context;
     print.result({ runId, step, status, checkpointId }, () =>
       print.facts([
         ["run", runId],
         ["status", status, lookOf(status)],
         ["steps", String(step)],
-        ["go on", context.command("resume", runId)],
+        ["continue", context.command("resume", runId)],
       ]),
     );
     return undefined;

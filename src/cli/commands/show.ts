@@ -1,58 +1,86 @@
 import type { LogPlace } from "../../observers/run-files.js";
-import type { Command } from "../command.js";
+import { type Command, log as logOption, run } from "../command.js";
+import type { Context } from "../context.js";
 import { findRun } from "../store/find.js";
 import type { OpenStore } from "../store/open.js";
 
 /** `waymark show`. */
 export const command: Command = {
   name: "show",
-  summary: "Show what a run did, took and cost, and what comes next",
+  summary: "Show what a run did, how long it took, what it cost and what comes next",
   details:
-    "How long steps took, and what was done in vain, is known where the run's events were logged " +
-    "(eventLog of waymark/observers/event-log).",
-  arguments: [{ name: "run", text: "the run's id, or its beginning", completes: "run" }],
+    "elapsed is the time from the start to the last save; worked is the time that nodes ran. An event " +
+    "log (eventLog of waymark/observers/event-log) adds resumes, repeated work and unsaved steps.",
+  arguments: [run],
   options: [
-    { flags: "--log <place>", text: "the event log: a folder, or a file that ends in .jsonl" },
+    logOption,
     { flags: "--markdown", text: "print Markdown" },
+    { flags: "--verbose", text: "print the stack of the run's error, too" },
   ],
-  examples: ["waymark show 019a2f", "waymark show monday --markdown > monday.md"],
+  examples: ["waymark show 019a2f --verbose", "waymark show monday --markdown > monday.md"],
   run: async (context, values) => {
     const opened = await context.store();
-    const [{ report, toMarkdown }, { outlook }, { livingIn }] = await Promise.all([
+    const [{ report, toMarkdown }, { nextAction }, { isLive }, { newestOf }] = await Promise.all([
       import("../../report/index.js"),
-      import("../outlook.js"),
-      import("../store/living.js"),
+      import("../next-action.js"),
+      import("../store/live.js"),
+      import("../store/find.js"),
     ]);
     const log = await context.log(opened);
     const runId = await logged(opened, values.argument(0), log);
     const redaction = await context.redaction();
     const store = redaction.store(opened.store);
-    // Before the run itself: one that ends in between is over, not left alone.
-    const isLiving = await livingIn(opened);
+    // Before the run itself: one that ends in between is over, and was not left.
+    const live = await isLive(store, runId);
     const found = redaction.report(
       await report(runId, { store, ...(log !== undefined && { log }) }),
     );
-    const seen = await outlook(context, opened, found, isLiving);
-    const shown = { ...found, nextStep: found.nextStep ?? seen.next };
     const { print } = context;
-    if (print.json) print.line({ ...shown, live: seen.live, waitsFor: seen.waitsFor });
-    else if (values.flag("markdown")) print.text(toMarkdown(shown));
-    else {
+    const state = await newestOf(opened, runId, (type, data) => {
+      if (type === "checkpoint.warning" && "message" in data) print.note(data.message);
+    });
+    const next = await nextAction(context, state, live, found);
+    const shown = { ...found, nextStep: next.node };
+    const most = await longestRun(context, opened, state?.graph);
+    if (print.json) {
+      print.line({ ...shown, maxSteps: most ?? null, live: next.live, waitsFor: next.waitsFor });
+    } else if (values.flag("markdown")) {
+      print.text(toMarkdown(shown));
+    } else {
       const { reportText } = await import("../output/report-text.js");
-      print.text(reportText(shown, seen, print, Date.now()));
+      print.text(reportText(shown, next, most, print, values.flag("verbose")));
     }
     return undefined;
   },
 };
 
-/** A run whose checkpoints are gone is still known by its log. */
+/** How many steps a run of this graph has at most; `undefined` if it has cycles, or nobody knows it. */
+async function longestRun(
+  context: Context,
+  { store }: OpenStore,
+  graph: { readonly name: string; readonly fingerprint: string } | undefined,
+): Promise<number | undefined> {
+  if (graph === undefined) return undefined;
+  const { longestPath } = await import("../../graph/description.js");
+  try {
+    const { graphs } = await context.config();
+    const saved = await store.topology?.(graph.fingerprint);
+    const known = saved ?? (graphs && (await context.graph(graph.name)).topology);
+    return known && longestPath(known);
+  } catch {
+    // A command that only looks at a run works without its graph.
+    return undefined;
+  }
+}
+
+/** A run whose checkpoints are gone may still have its log. */
 async function logged(
   opened: OpenStore,
   given: string,
   log: LogPlace | undefined,
 ): Promise<string> {
   try {
-    return await findRun(opened, given);
+    return (await findRun(opened, given)).runId;
   } catch (error) {
     if (log === undefined) throw error;
     const { readEventLog } = await import("../../observers/event-log/reader.js");

@@ -1,4 +1,4 @@
-import type { Command } from "../command.js";
+import { at, type Command, run } from "../command.js";
 import { valueAt } from "../output/path.js";
 import { plainLines, toJson } from "../output/text.js";
 import { findAt, findRun } from "../store/find.js";
@@ -8,19 +8,15 @@ export const command: Command = {
   name: "state",
   summary: "Print the State of a run, or a part of it",
   details: "Values that JSON has no type for are written with a tag, as in a checkpoint.",
-  arguments: [{ name: "run", text: "the run's id, or its beginning", completes: "run" }],
-  options: [
-    { flags: "--at <checkpoint>", text: "a step, or a checkpoint's id; the newest by default" },
-    { flags: "--path <path>", text: "only what is there: data.pages.0" },
-  ],
-  examples: ["waymark state 019a2f --path data.text", "waymark state 019a2f --at 3 --json"],
+  arguments: [run],
+  options: [at, { flags: "--path <path>", text: "only what is at this path: data.pages.0" }],
+  examples: ["waymark state 019a2f --path data.text", "waymark state 019a2f --at review --json"],
   run: async (context, values) => {
     const opened = await context.store();
     const { store } = opened;
-    const runId = await findRun(opened, values.argument(0));
-    const given = values.text("at");
-    const at = given === undefined ? {} : await findAt(store, runId, given);
-    const state = await store.load<object>(runId, at);
+    const named = await findRun(opened, values.argument(0));
+    const place = await findAt(store, named, values.text("at"));
+    const state = await store.load<object>(named.runId, place);
     const json = (await context.redaction()).state(state);
     const path = values.text("path");
     const value = path === undefined ? json : valueAt(json, path);

@@ -1,7 +1,7 @@
-import type { Command } from "../command.js";
+import { resolve } from "node:path";
+import { type Command, run as runArgument } from "../command.js";
 import { exit, usage } from "../exit.js";
-import type { Finding } from "../inspect/finding.js";
-import type { Inspection } from "../inspect/store.js";
+import { type Finding, findingText, type Inspection, repairable } from "../inspect.js";
 import type { Printer } from "../output/printer.js";
 import type { Column } from "../output/table.js";
 import { plain } from "../output/text.js";
@@ -11,39 +11,44 @@ import { findRun } from "../store/find.js";
 /** `waymark validate`. */
 export const command: Command = {
   name: "validate",
-  summary: "Check that checkpoints are what was written, and that none is missing",
+  summary: "Check that checkpoints are intact and that none is missing",
   details:
-    "It looks at hashes, fields, the chain of checkpoints, forks whose origin is gone, and what a " +
-    "dead process left. It changes nothing. The exit code is 1 when there is a problem.",
-  arguments: [
-    { name: "run", text: "the run's id; all runs by default", optional: true, completes: "run" },
+    "It checks hashes, fields, the chain of checkpoints, forks whose origin is gone, and what a dead " +
+    "process left. It changes nothing. The exit code is 1 if there is a problem.",
+  arguments: [{ ...runArgument, text: `${runArgument.text}; all runs by default`, optional: true }],
+  options: [
+    { flags: "--all", text: "all runs, as without a run" },
+    { flags: "--file <file>", text: "check one checkpoint file instead of a store" },
   ],
-  options: [{ flags: "--all", text: "all runs, as without a run" }],
-  examples: ["waymark validate", "waymark validate 019a2f --json"],
+  examples: [
+    "waymark validate 019a2f --json",
+    "waymark validate --file .waymark/monday/checkpoint_0003.json",
+  ],
   run: async (context, values) => {
-    const opened = await context.store();
+    const { print } = context;
     const given = values.arguments[0];
-    if (given !== undefined && values.flag("all"))
-      throw usage("a run and --all exclude each other");
-    const all = await opened.store.list();
-    const runs = given === undefined ? all : [await findRun(opened, given)];
-    const { inspect } = await import("../inspect/store.js");
-    const found = await inspect(opened, runs, all);
+    const file = values.text("file");
+    const ways = [given !== undefined, values.flag("all"), file !== undefined];
+    if (ways.filter(Boolean).length > 1) throw usage("use only one of a run, --all and --file");
+    const { inspect, inspectFile } = await import("../inspect.js");
+    let runId: string | undefined;
+    let found: Inspection;
+    if (file === undefined) {
+      const opened = await context.store();
+      runId = given === undefined ? undefined : (await findRun(opened, given)).runId;
+      found = await inspect(opened, runId);
+    } else {
+      found = await inspectFile(resolve(context.io.cwd, file), (await context.config()).codec);
+    }
     const isGood = found.findings.every(({ level }) => level !== "problem");
-    context.print.result({ ok: isGood, ...found }, () => inspectionText(found, context.print));
-    const isMendable = found.findings.some(
-      ({ level, what }) => level === "problem" && mendable.has(what),
-    );
-    if (isMendable) {
-      const repair = context.command("repair", given === undefined ? given : runs[0]);
-      context.print.note(`what is corrupt is set aside by: ${repair}`);
+    print.result({ ok: isGood, ...found }, () => inspectionText(found, print));
+    const isBroken = found.findings.some(({ problem }) => repairable.has(problem));
+    if (isBroken && file === undefined) {
+      print.note(`set corrupt checkpoints aside: ${context.command("repair", runId)}`);
     }
     return isGood ? exit.ok : exit.problems;
   },
 };
-
-/** What `repair` can do something about. */
-const mendable: ReadonlySet<Finding["what"]> = new Set(["corrupt", "lost", "log"]);
 
 const columns: readonly Column<Finding>[] = [
   {
@@ -51,7 +56,7 @@ const columns: readonly Column<Finding>[] = [
     cell: ({ level }) => level,
     look: ({ level }) => (level === "problem" ? "red" : "dim"),
   },
-  { head: "what", cell: ({ what }) => what },
+  { head: "what", cell: ({ problem }) => problem },
   { head: "run", cell: ({ runId }) => runId, least: 12 },
   { head: "seq", cell: ({ sequence }) => (sequence === 0 ? "" : String(sequence)), right: true },
 ];
@@ -62,13 +67,13 @@ export function inspectionText(
   print: Printer,
 ): string {
   const problems = findings.filter(({ level }) => level === "problem").length;
-  const looked = `${count(checkpoints, "checkpoint")} of ${count(runs, "run")}`;
+  const checked = `${count(checkpoints, "checkpoint")} of ${count(runs, "run")}`;
   const end =
     problems === 0
-      ? print.paint("green", `${looked}: all are what was written`)
-      : print.paint("red", `${looked}: ${count(problems, "problem")}`);
+      ? print.paint("green", `${checked}: no problems`)
+      : print.paint("red", `${checked}: ${count(problems, "problem")}`);
   const [head = "", ...rows] = print.table(columns, findings).split("\n");
-  // What is wrong may be long, and is what matters: it has a line of its own.
-  const lines = rows.flatMap((row, at) => [row, `  ${plain(findings[at]?.text ?? "")}`]);
+  // What is wrong may be long, and matters most: it has a line of its own.
+  const lines = findings.flatMap((one, at) => [rows[at] ?? "", `  ${plain(findingText(one))}`]);
   return findings.length === 0 ? end : [head, ...lines, "", end].join("\n");
 }

@@ -1,5 +1,5 @@
 import type { HistoryEntry } from "../../checkpoint/store.js";
-import type { Command } from "../command.js";
+import { type Command, log, run } from "../command.js";
 import type { Context } from "../context.js";
 import { exit } from "../exit.js";
 import { logText } from "../output/log-line.js";
@@ -14,32 +14,29 @@ export const command: Command = {
   name: "watch",
   summary: "Follow a run that another process works on, until it ends or pauses",
   details:
-    "It looks at the store every now and then, and at the run's log where there is one; the run is " +
-    "not disturbed. The exit code is 1 when the run fails. With --json it prints a line of JSON for each thing it sees.",
-  arguments: [{ name: "run", text: "the run's id, or its beginning", completes: "run" }],
-  options: [
-    { flags: "--every <ms>", text: `how often to look; ${POLL} by default` },
-    { flags: "--log <place>", text: "the event log: a folder, or a file that ends in .jsonl" },
-  ],
+    "It polls the store, and the run's log if there is one; the run is not disturbed. The exit code is " +
+    "1 if the run fails. With --json it prints a line of JSON for each event or checkpoint.",
+  arguments: [run],
+  options: [{ flags: "--every <ms>", text: `how often to poll; ${POLL} by default` }, log],
   examples: ["waymark watch 019a2f", "waymark watch 019a2f --every 2000 --json"],
   run: async (context, values) => {
     const opened = await context.store();
-    const runId = await findRun(opened, values.argument(0));
-    const [{ RunTail }, { livingIn }, { Interrupts, pause }] = await Promise.all([
+    const { runId } = await findRun(opened, values.argument(0));
+    const [{ RunTail }, { isLive }, { Interrupts, pause }] = await Promise.all([
       import("../follow/run.js"),
-      import("../store/living.js"),
-      import("../going/interrupts.js"),
+      import("../store/live.js"),
+      import("../execution/interrupts.js"),
     ]);
     const every = values.count("every", 10) ?? POLL;
     const { print } = context;
     const redaction = await context.redaction();
-    const watched = { ...opened, store: redaction.store(opened.store) };
-    const tail = new RunTail(watched, runId, await context.log(opened));
+    const store = redaction.store(opened.store);
+    const tail = new RunTail(store, runId, await context.log(opened));
     const interrupts = new Interrupts(context.io, () => {});
     try {
       for (let isFirst = true; ; isFirst = false) {
-        // Before the run itself: one that ends in between is over, not left alone.
-        const isLeft = isFirst && (await livingIn(opened))(runId) === false;
+        // Before the run itself: one that ends in between is over, and was not left.
+        const isLeft = isFirst && (await isLive(opened.store, runId)) === false;
         const { events, checkpoints, end } = await tail.next();
         for (const event of events) {
           const shown = redaction.line(event);
@@ -51,12 +48,12 @@ export const command: Command = {
           return end.isGood ? exit.ok : exit.problems;
         }
         if (interrupts.happened) {
-          print.noteBelow(`run ${runId} goes on; so does: ${context.command("watch", runId)}`);
+          print.noteBelow(`run ${runId} continues; follow it: ${context.command("watch", runId)}`);
           return exit.interrupted;
         }
         if (isLeft) {
-          const goOn = context.command("resume", runId);
-          print.note(`no process works on run ${runId} now; go on with it: ${goOn}`);
+          const resume = context.command("resume", runId);
+          print.note(`no process works on run ${runId} now; continue it: ${resume}`);
         }
         await pause(every, interrupts.signal);
       }
@@ -67,10 +64,10 @@ export const command: Command = {
 };
 
 function checkpoint({ print }: Context, entry: HistoryEntry): void {
-  const { timestamp, step, node, status, reason } = entry;
+  const { savedAt, step, node, status, reason } = entry;
   print.result(entry, () => {
     const words = [
-      print.paint("dim", plain(timestamp)),
+      print.paint("dim", plain(savedAt)),
       "checkpoint".padEnd(19),
       plain(node),
       `step ${step}`,

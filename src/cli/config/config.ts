@@ -2,7 +2,8 @@ import { type CheckpointStore, isCheckpointStore } from "../../checkpoint/store.
 import { checkPatterns } from "../../codecs/patterns.js";
 import type { CodecOptions } from "../../codecs/pipeline.js";
 import { ConfigError, show } from "../../errors.js";
-import { checkOptions, text } from "../../options.js";
+import { isObserver, type Observer } from "../../events.js";
+import { check, checkOptions, text } from "../../options.js";
 
 /** A store in a config: its address, that with how it is read and written, or the store itself. */
 export type StoreConfig =
@@ -22,6 +23,8 @@ export interface Config {
   readonly codec?: CodecOptions;
   /** What is never printed, as `redact` of `waymark/codecs` takes it. */
   readonly redact?: readonly string[];
+  /** Receives the loads, saves and removals that the command makes, with who made them. */
+  readonly observer?: Observer;
   /** Where the event log is: a folder with one for each run, or one file. The store's own folder by default. */
   readonly log?: string;
 }
@@ -37,7 +40,7 @@ export interface LoadedConfig extends Config {
 /**
  * Refuses what is no config.
  *
- * @throws ConfigError that names the field, what it got and what it wants.
+ * @throws ConfigError that names the field, what it must be and what it got.
  */
 export function checkConfig(file: string, value: unknown): asserts value is Config {
   checkOptions(file, value, {
@@ -50,6 +53,7 @@ export function checkConfig(file: string, value: unknown): asserts value is Conf
     },
     codec: () => {},
     redact: checkPatterns,
+    observer: check("a function or an object with onEvent", isObserver),
     log: text,
   });
 }
@@ -68,5 +72,5 @@ function entries(name: string, value: unknown): [string, unknown][] {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
     return Object.entries(value);
   }
-  throw new ConfigError(name, `wants an object, got ${show(value)}`);
+  throw new ConfigError(name, `must be an object; got ${show(value)}`);
 }

@@ -56,11 +56,11 @@ async function toGraph(value: unknown, folder: string, name: string): Promise<An
   if (value instanceof StateGraph) return value;
   if (typeof Reflect.get(Object(value), "toMermaid") === "function") {
     throw problem(
-      `graph "${name}" comes from another copy of waymark than this command`,
-      "run the command of its own copy: npx waymark in its folder",
+      `graph "${name}" was made by another copy of waymark`,
+      "run the command of that copy: npx waymark in its folder",
     );
   }
-  throw problem(`graph "${name}" wants to be a StateGraph, got ${show(value)}`);
+  throw problem(`graph "${name}" must be a StateGraph; got ${show(value)}`);
 }
 
 /** What `./module.ts#name` stands for: that export, or else the default, `graph`, or the only graph there is. */

@@ -49,7 +49,7 @@ async function ownModules(): Promise<Record<string, unknown>> {
       const module = await import(/* @vite-ignore */ entryUrl(target.default));
       return [[`${name}${entry.slice(1)}`, module]] as const;
     } catch {
-      // It needs a package that is not installed: whoever imports it will be told.
+      // It needs a package that is not installed; importing it says so.
       return [];
     }
   });

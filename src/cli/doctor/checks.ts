@@ -1,8 +1,7 @@
 import { constants, readFileSync } from "node:fs";
-import { access, lstat, readdir, statfs } from "node:fs/promises";
+import { access, lstat, statfs } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { isLiving } from "../../stores/file/process.js";
 import type { Context } from "../context.js";
 import { explain } from "../exit.js";
 import { bytes, count } from "../output/units.js";
@@ -79,7 +78,12 @@ export async function storeChecks(context: Context): Promise<readonly Check[]> {
     const runs = await opened.store.list();
     const text = `${opened.name}, ${count(runs.length, "run")}`;
     const check: Check = { name: "store", state: "ok", text };
-    return [check, ...(await databaseChecks(opened)), ...(await folderChecks(opened))];
+    return [
+      check,
+      ...(await claims(opened)),
+      ...(await databaseChecks(opened)),
+      ...(await folderChecks(opened)),
+    ];
   } catch (error) {
     return [{ name: "store", state: "problem", text: failure(error) }];
   }
@@ -90,20 +94,24 @@ function failure(error: unknown): string {
   return hint === "" ? message : `${message} (${hint})`;
 }
 
-async function databaseChecks({ database }: OpenStore): Promise<readonly Check[]> {
-  const facts = await database?.facts();
+async function databaseChecks({ store, address }: OpenStore): Promise<readonly Check[]> {
+  if (address?.scheme !== "postgres" && address?.scheme !== "pglite") return [];
+  const { PostgresStore } = await import("../../stores/postgres.js");
+  const facts = store instanceof PostgresStore ? await store.facts() : undefined;
   if (facts === undefined) return [];
-  const { version: server, isMade, canWrite, bytes: size } = facts;
-  const tables = isMade ? "this user may save" : "there are no tables yet; this user may make them";
-  const refused = isMade
+  const { version: server, hasTables, canWrite, bytes: size } = facts;
+  const allowed = hasTables
+    ? "this user may save"
+    : "there are no tables yet; this user may create them";
+  const refused = hasTables
     ? "this user may not save"
-    : "there are no tables, and this user may make none";
+    : "there are no tables, and this user may not create them";
   return [
     { name: "server", state: "info", text: `Postgres ${server}, ${bytes(size)} in the database` },
     {
       name: "rights",
       state: canWrite ? "ok" : "problem",
-      text: canWrite ? tables : refused,
+      text: canWrite ? allowed : refused,
     },
   ];
 }
@@ -112,17 +120,14 @@ async function folderChecks({ address }: OpenStore): Promise<readonly Check[]> {
   const root = folderOf(address);
   if (root === undefined) return [];
   const place = await existing(root);
-  return [
-    ...(await permissions(root, place)),
-    ...(await disk(place)),
-    ...(place === root && address?.kind !== "pglite" ? await claims(root) : []),
-  ];
+  return [...(await permissions(root, place)), ...(await disk(place))];
 }
 
 /** The folder that a store is in; `undefined` when it is in none. */
 function folderOf(address: OpenStore["address"]): string | undefined {
-  if (address === undefined) return undefined;
-  return "root" in address ? address.root : /^pglite:(.*)$/s.exec(address.connection)?.[1];
+  if (address?.scheme === "sqlite") return dirname(address.location);
+  const isFolder = address?.scheme === "file" || address?.scheme === "pglite";
+  return isFolder ? address.location : undefined;
 }
 
 /** The folder, or the one around it that is there. */
@@ -156,13 +161,12 @@ async function disk(place: string): Promise<readonly Check[]> {
   return [{ name: "disk", state: isLow ? "problem" : "ok", text: `${bytes(free)} free` }];
 }
 
-async function claims(root: string): Promise<readonly Check[]> {
-  const names = await readdir(join(root, ".claims")).catch(() => []);
-  const owners = names.flatMap(
-    (name) => /@(\d+-\d+-[\da-f]{8}-[\da-f]{8})\.\d+$/.exec(name)?.[1] ?? [],
-  );
-  const living = owners.filter((owner) => isLiving(owner) !== false).length;
-  const dead = owners.length - living;
-  const text = `${count(living, "run")} at work, ${dead} left by dead processes`;
-  return [{ name: "claims", state: "info", text }];
+/** How many runs a process works on now. */
+async function claims({ store }: OpenStore): Promise<readonly Check[]> {
+  if (store.runs === undefined || store.holder === undefined) return [];
+  const runs = await store.runs({ status: ["pending", "in_progress"] });
+  const holders = await Promise.all(runs.map(({ runId }) => store.holder?.(runId)));
+  const live = holders.filter((holder) => holder !== undefined).length;
+  const text = `${count(live, "run")} at work, ${runs.length - live} stopped before the end`;
+  return [{ name: "runs", state: "info", text }];
 }

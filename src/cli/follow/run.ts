@@ -4,8 +4,7 @@ import { isWaymarkError } from "../../errors.js";
 import type { LogLine } from "../../observers/event-log/reader.js";
 import type { LogPlace } from "../../observers/run-files.js";
 import { count } from "../output/units.js";
-import { livingIn } from "../store/living.js";
-import type { OpenStore } from "../store/open.js";
+import { isLive } from "../store/live.js";
 import { EventTail, isEnd } from "./events.js";
 
 /** How often, and how many milliseconds apart, to look for the last event of a run that is over. */
@@ -20,13 +19,12 @@ export interface News {
   readonly events: readonly LogLine[];
   /** Where there is no log: the new checkpoints, oldest first. */
   readonly checkpoints: readonly HistoryEntry[];
-  /** How the run has ended, or that it waits; `undefined` while it goes on. */
+  /** How the run ended, or that it waits; `undefined` while it works. */
   readonly end: { readonly text: string; readonly isGood: boolean } | undefined;
 }
 
 /** Follows a run through its store and its log. */
 export class RunTail {
-  readonly #opened: OpenStore;
   readonly #store: CheckpointStore;
   readonly #runId: string;
   readonly #events: EventTail | undefined;
@@ -34,9 +32,8 @@ export class RunTail {
   /** The last event of the log. */
   #last: LogLine | undefined;
 
-  constructor(opened: OpenStore, runId: string, log: LogPlace | undefined) {
-    this.#opened = opened;
-    this.#store = opened.store;
+  constructor(store: CheckpointStore, runId: string, log: LogPlace | undefined) {
+    this.#store = store;
     this.#runId = runId;
     this.#events = log && new EventTail(log, runId);
   }
@@ -66,7 +63,7 @@ export class RunTail {
   }
 
   async #isLate(tries: number): Promise<boolean> {
-    return tries < LIVING_TRIES && (await livingIn(this.#opened))(this.#runId) === true;
+    return tries < LIVING_TRIES && (await isLive(this.#store, this.#runId)) === true;
   }
 
   async #status(): Promise<News["end"] | "gone"> {
@@ -91,7 +88,7 @@ export class RunTail {
     const isDone = this.#last?.event === "graph.complete";
     const text = isDone
       ? "completed"
-      : "has no checkpoints any more: it has completed, or was removed";
+      : "has no checkpoints left: it completed with checkpoint.preserve: false, or was removed";
     return { text, isGood: true };
   }
 }

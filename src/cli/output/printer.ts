@@ -57,7 +57,12 @@ export class Printer {
     this.#io.stderr.write(`${plain(text)}\n`);
   }
 
-  /** The same, below what a terminal has on its last line: the bar of a run, and what Ctrl-C leaves there. */
+  /** Names and values that are no result. */
+  noteFacts(pairs: Parameters<typeof facts>[0]): void {
+    this.#io.stderr.write(`${facts(pairs, this.#paintNotes)}\n`);
+  }
+
+  /** The same as `note`, below what a terminal has on its last line: the bar of a run, and what Ctrl-C leaves there. */
   noteBelow(text: string): void {
     if (this.#io.stderr.isTTY === true) this.#io.stderr.write("\n");
     this.note(text);

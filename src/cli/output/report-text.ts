@@ -1,68 +1,71 @@
 import type { RunReport, StepReport } from "../../report/record.js";
-import type { Outlook } from "../outlook.js";
+import type { NextAction } from "../next-action.js";
 import type { Printer } from "./printer.js";
 import { lookOf, statusText } from "./style.js";
 import type { Column } from "./table.js";
-import { plain } from "./text.js";
+import { plain, plainLines } from "./text.js";
 import { ago, count, dollars, duration, grouped, seconds, usageText } from "./units.js";
 
-/** A report for a terminal: facts, steps, decisions. */
+/**
+ * A report for a terminal: facts, steps, decisions.
+ *
+ * @param most - how many steps the run has at most, where that is known.
+ * @param isVerbose - whether to print the stack of its error.
+ */
 export function reportText(
   report: RunReport,
-  outlook: Outlook,
+  next: NextAction,
+  most: number | undefined,
   print: Printer,
-  now: number,
+  isVerbose: boolean,
 ): string {
-  const parts = [print.facts(factsOf(report, outlook, now))];
-  if (report.steps.length > 0) parts.push(print.table(columnsOf(report), report.steps));
-  if (report.decisions.length > 0) parts.push(decisionsText(report, print));
+  const { steps, decisions, error } = report;
+  const parts = [print.facts(factsOf(report, next, most))];
+  if (isVerbose && error?.stack !== undefined) parts.push(plainLines(error.stack));
+  if (steps.length > 0) parts.push(print.table(columnsOf(steps), steps));
+  if (decisions.length > 0) parts.push(decisionsText(report, print));
   return parts.join("\n\n");
 }
 
 function factsOf(
   report: RunReport,
-  { live, waitsFor, goOn }: Outlook,
-  now: number,
+  { live, waitsFor, command }: NextAction,
+  most: number | undefined,
 ): Parameters<Printer["facts"]>[0] {
-  const { status, totals, repeated, error, confidence, startedAt, updatedAt } = report;
-  const moment = (time: string): string => `${seconds(time)}, ${ago(time, now)}`;
+  const { status, totals, repeated, error, confidence, startedAt, completedSteps } = report;
+  const moment = (time: string): string => `${seconds(time)}, ${ago(time, Date.now())}`;
+  const metadata = Object.entries(report.metadata).map(([key, value]) => `${key}=${value}`);
   return [
     ["run", report.runId],
     ["graph", report.graph],
+    ["metadata", metadata.join(", ")],
     ["status", statusText(status, live), lookOf(status)],
-    ["started", startedAt === undefined ? undefined : moment(startedAt)],
-    ["updated", moment(updatedAt)],
-    ["elapsed", report.elapsedMs === undefined ? undefined : duration(report.elapsedMs)],
-    ["resumes", report.resumes === 0 ? undefined : String(report.resumes)],
-    ["steps", String(report.completedSteps)],
+    ["started", optional(startedAt, moment)],
+    ["updated", moment(report.updatedAt)],
+    ["elapsed", optional(report.elapsedMs, duration)],
+    ["worked", duration(totals.durationMs)],
+    ["resumes", positive(report.resumes)],
+    ["crashes", positive(report.crashes), "yellow"],
+    ["steps", most === undefined ? String(completedSteps) : `${completedSteps}/${most}`],
+    ["phase", report.phase],
     ["last", report.lastStep],
     ["next", report.nextStep],
     ["usage", usageText(totals.usage)],
-    ["repeated", repeated.visits === 0 ? undefined : `${count(repeated.visits, "visit")} in vain`],
-    ["confidence", confidence === undefined ? undefined : String(confidence)],
-    [
-      "error",
-      error === undefined ? undefined : `${error.name} in ${error.node}: ${error.message}`,
-      "red",
-    ],
+    ["repeated", repeated.visits === 0 ? "" : `${count(repeated.visits, "visit")} lost and redone`],
+    ["confidence", optional(confidence, String)],
+    ["error", optional(error, (it) => `${it.name} in ${it.node}: ${it.message}`), "red"],
     ...waitsFor.map((text) => ["waits for", text, "yellow"] as const),
-    [live === true ? "see" : "go on", goOn],
+    [live === true ? "follow" : "continue", command],
   ];
 }
 
-function columnsOf({ steps, startedAt }: RunReport): readonly Column<StepReport>[] {
-  const isLogged = steps.some(({ durationMs }) => durationMs !== undefined);
+function columnsOf(steps: readonly StepReport[]): readonly Column<StepReport>[] {
   const all: readonly Column<StepReport>[] = [
     { head: "#", cell: ({ step }) => String(step), right: true },
     { head: "node", cell: ({ node }) => node, least: 10 },
+    { head: "phase", cell: ({ phase }) => phase, least: 6, leave: 2 },
     { head: "completed", cell: ({ completedAt }) => seconds(completedAt), leave: 1 },
-    isLogged
-      ? { head: "took", cell: ({ durationMs }) => optional(durationMs, duration), right: true }
-      : {
-          head: "since last",
-          cell: (step) => optional(sinceLast(step, steps, startedAt), (ms) => `+${duration(ms)}`),
-          right: true,
-        },
+    { head: "worked", cell: ({ durationMs }) => optional(durationMs, duration), right: true },
     { head: "tries", cell: ({ attempts }) => (attempts > 1 ? String(attempts) : ""), right: true },
     {
       head: "tokens",
@@ -78,7 +81,7 @@ function columnsOf({ steps, startedAt }: RunReport): readonly Column<StepReport>
       least: 9,
     },
   ];
-  // A column that has nothing to tell only takes room.
+  // A column without values only takes room.
   return all.filter((column, at) => at < 2 || steps.some((step) => column.cell(step) !== ""));
 }
 
@@ -86,19 +89,12 @@ function optional<T>(value: T | undefined, text: (value: T) => string): string {
   return value === undefined ? "" : text(value);
 }
 
-function tokens(count: number): string {
-  return count === 0 ? "" : grouped(count);
+function positive(number: number): string {
+  return number === 0 ? "" : String(number);
 }
 
-/** How long after the step before, or the start, a step was completed; `undefined` where that is not known. */
-function sinceLast(
-  { step, completedAt }: StepReport,
-  steps: readonly StepReport[],
-  startedAt: string | undefined,
-): number | undefined {
-  const before = steps.find((one) => one.step === step - 1)?.completedAt;
-  const from = step === 1 ? startedAt : before;
-  return from === undefined ? undefined : Math.max(0, Date.parse(completedAt) - Date.parse(from));
+function tokens(count: number): string {
+  return count === 0 ? "" : grouped(count);
 }
 
 function decisionsText({ decisions }: RunReport, print: Printer): string {

@@ -1,4 +1,9 @@
-import type { CheckpointAt, CheckpointStore, StoreContext } from "../../checkpoint/store.js";
+import type {
+  CheckpointAt,
+  CheckpointStore,
+  HistoryEntry,
+  StoreContext,
+} from "../../checkpoint/store.js";
 import { isWaymarkError } from "../../errors.js";
 import type { State } from "../../state/state.js";
 import { missing, usage } from "../exit.js";
@@ -9,53 +14,75 @@ import type { OpenStore } from "./open.js";
 const LEAST = 4;
 const SHOWN = 5;
 
-/**
- * The id of a run: as it was given, or the only one that begins so.
- *
- * @throws CommandError when there is none, or several.
- */
-export async function findRun({ store, name }: OpenStore, given: string): Promise<string> {
-  if (given === "") throw usage("the run's id is empty");
-  const ids = await store.list();
-  if (ids.includes(given)) return given;
-  return only(given, ids, "run", `in ${name}`, "waymark list shows the runs");
+/** A run that was named. */
+export interface NamedRun {
+  readonly runId: string;
+  /** The checkpoint, if its id is what named the run. */
+  readonly at: CheckpointAt;
 }
 
 /**
- * A checkpoint of a run, by its step, its id or the beginning of its id.
+ * The run of an id, of the beginning or end of one, of one as `list` cuts it off, or of a checkpoint's id.
  *
- * @throws CommandError when there is none, or several.
+ * @throws CommandError if there is none, or several.
+ */
+export async function findRun({ store, name }: OpenStore, given: string): Promise<NamedRun> {
+  if (given === "") throw usage("the run's id must not be empty");
+  const ids = await store.list();
+  if (ids.includes(given)) return { runId: given, at: {} };
+  const runId = only(given, ids, "runs");
+  if (runId !== undefined) return { runId, at: {} };
+  const owner = await store.find?.(given);
+  if (owner !== undefined) return { runId: owner, at: { checkpointId: given } };
+  throw missing(
+    `there is no run or checkpoint "${given}" in ${name}`,
+    "waymark list shows the runs; those that complete are removed unless checkpoint.preserve is true",
+  );
+}
+
+/**
+ * A checkpoint of a run: by its step, its id, which may be shortened, or by the node or phase that had
+ * completed, of which the newest is meant.
+ *
+ * @param given - `undefined` for the checkpoint that named the run, or else the newest.
+ * @throws CommandError if there is none, or several.
  */
 export async function findAt(
   store: Pick<CheckpointStore, "history">,
-  runId: string,
-  given: string,
+  { runId, at }: NamedRun,
+  given: string | undefined,
 ): Promise<CheckpointAt> {
+  if (given === undefined) return at;
   if (/^\d{1,9}$/.test(given)) return { step: Number(given) };
   const history = (await store.history?.(runId)) ?? [];
   const ids = history.map(({ checkpointId }) => checkpointId);
-  if (ids.includes(given)) return { checkpointId: given };
-  const hint = `${typed("history", runId)} shows them`;
-  return { checkpointId: only(given, ids, "checkpoint", `in run ${runId}`, hint) };
+  const isNamed = ({ checkpointId, node, phase }: HistoryEntry): boolean =>
+    [checkpointId, node, phase].includes(given);
+  const found = history.find((entry) => !entry.unfinished && isNamed(entry));
+  const checkpointId =
+    ids.find((id) => id === given) ?? found?.checkpointId ?? only(given, ids, "checkpoints");
+  if (checkpointId !== undefined) return { checkpointId };
+  throw missing(
+    `run ${runId} has no step, checkpoint, node or phase "${given}"`,
+    `${typed("history", runId)} shows them`,
+  );
 }
 
-function only(
-  given: string,
-  ids: readonly string[],
-  what: string,
-  where: string,
-  hint: string,
-): string {
-  const fitting = given.length < LEAST ? [] : ids.filter((id) => id.startsWith(given));
-  const [first, ...others] = fitting;
-  if (first === undefined) throw missing(`there is no ${what} "${given}" ${where}`, hint);
-  if (others.length === 0) return first;
-  const shown = fitting.slice(0, SHOWN).join(", ");
-  const more = fitting.length > SHOWN ? ` and ${fitting.length - SHOWN} more` : "";
-  throw usage(`"${given}" is the beginning of several ${what}s: ${shown}${more}`);
+/** The only one of these ids that a shortened one fits; `undefined` if none does. */
+function only(given: string, ids: readonly string[], what: string): string | undefined {
+  const [start = "", end = "", ...more] = given.split("…");
+  const isCut = given.includes("…");
+  const fits = (id: string): boolean =>
+    isCut ? id.startsWith(start) && id.endsWith(end) : id.startsWith(given) || id.endsWith(given);
+  const isLong = start.length + end.length >= LEAST && more.length === 0;
+  const [first, ...others] = isLong ? ids.filter(fits) : [];
+  if (first === undefined || others.length === 0) return first;
+  const shown = [first, ...others].slice(0, SHOWN).join(", ");
+  const rest = others.length >= SHOWN ? ` and ${others.length + 1 - SHOWN} more` : "";
+  throw usage(`"${given}" fits several ${what}: ${shown}${rest}`);
 }
 
-/** A run's newest State; `undefined` when the store has none. */
+/** A run's newest State; `undefined` if the store has none. */
 export async function newestOf(
   { store }: OpenStore,
   runId: string,

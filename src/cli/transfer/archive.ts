@@ -52,13 +52,13 @@ export function fromArchive(text: string, file: string): Archive {
   const [first = "", ...lines] = text.trimEnd().split("\n");
   const head = parse(first) as Partial<Head> | undefined;
   if (head?.waymark !== "export" || typeof head.runId !== "string") {
-    throw problem(`${file} is no export of a run`, "waymark export RUN makes one");
+    throw problem(`${file} is not an export of a run`, "waymark export RUN writes one");
   }
   if (head.format !== FORMAT) {
-    throw problem(`${file} is of format ${head.format}, this waymark reads ${FORMAT}`);
+    throw problem(`${file} has format ${head.format}; this waymark reads ${FORMAT}`);
   }
   if (head.checkpoints !== lines.length) {
-    throw problem(`${file} has ${lines.length} checkpoints, ${head.checkpoints} were exported`);
+    throw problem(`${file} has ${lines.length} checkpoints; ${head.checkpoints} were exported`);
   }
   const { runId } = head;
   const checkpoints = lines.map((line, at): ExportedCheckpoint => {
@@ -66,7 +66,7 @@ export function fromArchive(text: string, file: string): Archive {
     const parentId = String(found?.parentId ?? "");
     const json = JSON.stringify(found?.state) ?? "";
     if (found?.sha256 !== hashOf(parentId, json) || found.state?.runId !== runId) {
-      throw problem(`${file} is corrupt: line ${at + 2} is not what was exported`);
+      throw problem(`${file} is corrupt: line ${at + 2} was changed since the export`);
     }
     return { state: State.fromJSON<object>(json), parentId };
   });

@@ -1,19 +1,18 @@
 import type { CheckpointStore, ExportedCheckpoint } from "../../checkpoint/store.js";
 import { usage } from "../exit.js";
-import type { Finding } from "../inspect/finding.js";
-import { inspect } from "../inspect/store.js";
+import { type Finding, findingText, inspect } from "../inspect.js";
 import type { OpenStore } from "../store/open.js";
 
-const damages: ReadonlySet<Finding["what"]> = new Set(["corrupt", "lost", "unreadable"]);
+const damages: ReadonlySet<Finding["problem"]> = new Set(["corrupt", "lost", "unreadable"]);
 
 /**
  * What is wrong with a run, so that it can't be taken elsewhere; `undefined` when it can. Without the
  * checkpoint that is damaged it would be another run there, which does again what was done.
  */
 export async function damageOf(opened: OpenStore, runId: string): Promise<string | undefined> {
-  const { findings } = await inspect(opened, [runId], [runId]);
-  const found = findings.find(({ level, what }) => level === "problem" && damages.has(what));
-  return found?.text;
+  const { findings } = await inspect(opened, runId);
+  const found = findings.find(({ problem }) => damages.has(problem));
+  return found && findingText(found);
 }
 
 /** The checkpoints of a run, oldest first. */

@@ -14,9 +14,10 @@ export class Lines {
   /** One event, with where it happened. */
   line(event: AnyEvent): string {
     const { step_id, parent_id, node } = this.#trace.place(event);
-    const { timestamp: ts, type, runId: run, source, data } = event;
+    const { timestamp: ts, type, runId, rootRunId: run = runId, source, path, data } = event;
     const head = { ts, step_id, parent_id, event: type, node, run, source };
-    const fields: Record<string, unknown> = { ...head, ...data };
+    const nested = path && { path, inner_run: runId };
+    const fields: Record<string, unknown> = { ...head, ...data, ...nested };
     // An event of somebody else's may have fields of these names.
     for (const name of reserved) fields[name] = head[name];
     return this.#write(fields, head);

@@ -19,6 +19,10 @@ export interface LogLine {
   readonly parent_id: string;
   /** The node of that step. */
   readonly node: string;
+  /** For an event of a graph inside a node: the nodes that lead to it; see `path` of an event. */
+  readonly path?: readonly string[];
+  /** The id of that graph's run, which is in no store. */
+  readonly inner_run?: string;
   /** The event's own fields. */
   readonly [field: string]: unknown;
 }

@@ -4,12 +4,15 @@ import type { WaymarkEvent } from "../../events.js";
 import { overwrite, tornSize } from "../torn.js";
 import { block, inline, source } from "./text.js";
 
+/** The name of a run's report, in the run's folder. */
+export const PROGRESS_FILE = "progress.md";
+
 // Text from nodes never holds these: in it, what opens a comment is escaped.
 const OPEN = "<!-- waymark:";
 const CLOSE = "<!-- /waymark:";
 const KEY_LENGTH = 24;
 
-/** Names a section: the same when a node tells the same part again, in another process too. */
+/** Names a section: the same when a node reports the same part again, in another process too. */
 export function sectionKey({ runId, data }: WaymarkEvent<"progress">, count: number): string {
   const { step, node, title } = data;
   const names = JSON.stringify([runId, step, node, title, count]);

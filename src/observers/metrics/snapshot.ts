@@ -1,3 +1,4 @@
+import type { UsageTotals } from "../../state/ledger.js";
 import { Exposition } from "./exposition.js";
 import type { HistogramSnapshot } from "./histogram.js";
 
@@ -5,7 +6,7 @@ import type { HistogramSnapshot } from "./histogram.js";
 export interface NodeMetrics {
   /** The name of its graph. */
   readonly graph: string;
-  /** Its name; `(other)` for all nodes beyond the number that is told apart. */
+  /** Its name; `(other)` for all nodes beyond those that are counted separately. */
   readonly node: string;
   /** How often it completed. */
   readonly completed: number;
@@ -63,6 +64,8 @@ export interface MetricsSnapshot {
     readonly deletes: number;
     /** Saves, loads and removals that failed. */
     readonly errors: number;
+    /** What is worth knowing and is no error: large checkpoints, fallbacks past corrupt ones, fresh starts. */
+    readonly warnings: number;
     /** Set aside because they were corrupt. */
     readonly quarantined: number;
   };
@@ -73,8 +76,8 @@ export interface MetricsSnapshot {
     /** About how many are there now, of what this process has written. */
     readonly bytesInUse: number;
   };
-  /** What nodes wrote into the ledger: `inputTokens`, `outputTokens`, `costUsd` and others. */
-  readonly usage: Readonly<Record<string, number>>;
+  /** What nodes wrote into the ledger as used. */
+  readonly usage: UsageTotals;
   /** Events seen. */
   readonly events: number;
 }
@@ -82,6 +85,7 @@ export interface MetricsSnapshot {
 /** A snapshot in the text format of Prometheus. */
 export function toPrometheus(snapshot: MetricsSnapshot): string {
   const { runs, recovery, nodes, checkpoints, storage, usage } = snapshot;
+  const { counters, peaks, memoryPeakMb, ...sums } = usage;
   const byStatus = (["completed", "failed", "paused"] as const).map((status) => ({
     labels: { status },
     value: runs[status],
@@ -126,6 +130,7 @@ export function toPrometheus(snapshot: MetricsSnapshot): string {
     .counter("waymark_checkpoint_loads_total", "Checkpoints read.", checkpoints.loads)
     .counter("waymark_checkpoint_deletes_total", "Runs removed.", checkpoints.deletes)
     .counter("waymark_checkpoint_errors_total", "What failed in the store.", checkpoints.errors)
+    .counter("waymark_checkpoint_warnings_total", "Warnings.", checkpoints.warnings)
     .counter(
       "waymark_checkpoint_quarantined_total",
       "Corrupt checkpoints.",
@@ -133,12 +138,17 @@ export function toPrometheus(snapshot: MetricsSnapshot): string {
     )
     .counter("waymark_storage_written_bytes_total", "Bytes written.", storage.bytesWritten)
     .gauge("waymark_storage_bytes", "Bytes in use, about.", storage.bytesInUse)
-    .counter(
-      "waymark_usage_total",
-      "What nodes used.",
-      Object.entries(usage).map(([counter, value]) => ({ labels: { counter }, value })),
+    .counter("waymark_usage_total", "What nodes used.", samplesOf({ ...sums, ...counters }))
+    .gauge(
+      "waymark_usage_peak",
+      "The most that nodes used.",
+      samplesOf({ memoryPeakMb, ...peaks }),
     );
   if (recovery.successRate !== undefined)
     text.gauge("waymark_recovery_success_ratio", "Share recovered.", recovery.successRate);
   return text.toString();
+}
+
+function samplesOf(values: Readonly<Record<string, number>>) {
+  return Object.entries(values).map(([counter, value]) => ({ labels: { counter }, value }));
 }

@@ -3,7 +3,7 @@ import { setKey } from "../shape.js";
 import type { Agent, Decision, Origin, Output } from "./entries.js";
 import { plus, type Tally } from "./usage.js";
 
-/** How much a ledger keeps. Usage is always kept: it grows with the graph, not with the run. */
+/** How much a ledger keeps. Usage is always kept: it grows with the graph, not with the run. @inline */
 export interface LedgerLimits {
   /** How many decisions, the newest; a whole number from 0 up, 1000 by default. */
   readonly maxDecisions?: number | undefined;
@@ -13,7 +13,7 @@ export interface LedgerLimits {
   readonly maxOutputs?: number | undefined;
 }
 
-/** How many entries a ledger has let go of because of its {@link LedgerLimits}. */
+/** How many entries a ledger has let go of because of its {@link LedgerLimits}. @inline */
 export interface LedgerDropped {
   /** Decisions. */
   readonly decisions: number;
@@ -112,16 +112,23 @@ export function changed<T>(
   record: Readonly<Record<string, T>>,
   base: Readonly<Record<string, T>>,
   other: Readonly<Record<string, T>>,
+  merge: (one: T | undefined, base: T | undefined, other: T) => T = (_one, _base, last) => last,
 ): Readonly<Record<string, T>> {
   const copy = { ...record };
   for (const [key, value] of Object.entries(other)) {
-    if (!Object.hasOwn(base, key) || base[key] !== value) setKey(copy, key, value);
+    const before = ownOf(base, key);
+    if (before !== value) setKey(copy, key, merge(ownOf(record, key), before, value));
   }
   return copy;
 }
 
+/** The value of a key that is the record's own. */
+export function ownOf<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
+}
+
 /** A map as a record. */
-export function recordOf<T, R>(
+export function objectOf<T, R>(
   map: ReadonlyMap<string, T>,
   make: (value: T) => R,
 ): Readonly<Record<string, R>> {

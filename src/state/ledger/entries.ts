@@ -1,8 +1,8 @@
 import { ConfigError } from "../../errors.js";
 import { type Check, check, checkOptions, integer, text } from "../../options.js";
 import { encode } from "../encode.js";
-import { own } from "../own.js";
-import { OPAQUE, traitsOf } from "../traits.js";
+import { freezeCopy } from "../freeze-copy.js";
+import { OPAQUE, traitsOf } from "../json-traits.js";
 
 /** Where and when something was written into the ledger. */
 export interface Origin {
@@ -16,6 +16,8 @@ export interface Origin {
 
 /** A choice that a node made, and why. */
 export interface Decision extends Origin {
+  /** What kind of decision it is, such as `routing`. */
+  readonly type?: string;
   /** What was decided; not empty. */
   readonly description: string;
   /** Why. */
@@ -38,9 +40,28 @@ export interface Agent extends Origin {
   readonly confidence?: number;
   /** What keeps it from going on. */
   readonly blockers?: readonly string[];
-  /** What it needs to go on: anything that `data` may hold. */
+  /** What it needs to continue: anything that `data` may hold. */
   readonly state?: unknown;
+  /** What it decided last; a decision that names this agent sets it too. */
+  readonly lastDecision?: string;
+  /** Where its output is: a path, a URL or the name of an output. */
+  readonly outputRef?: string;
+  /** Each confidence that was given, oldest first; the newest 100. */
+  readonly confidenceHistory?: readonly ConfidenceRecord[];
 }
+
+/** How sure an agent was at a moment. @inline */
+interface ConfidenceRecord {
+  /** From 0 to 1. */
+  readonly confidence: number;
+  /** How many nodes had completed. */
+  readonly step: number;
+  /** When, ISO 8601. */
+  readonly timestamp: string;
+}
+
+/** What a node says of an agent; the ledger adds the rest. */
+export type AgentUpdate = Omit<Agent, keyof Origin | "confidenceHistory">;
 
 /** Something that a run made. */
 export interface Output extends Origin {
@@ -53,6 +74,7 @@ const strings = check(
   "an array of strings",
   (value) => Array.isArray(value) && value.every((item) => typeof item === "string"),
 );
+const list = check("an array", Array.isArray);
 const confidence = check(
   "a number from 0 to 1",
   (value) => typeof value === "number" && value >= 0 && value <= 1,
@@ -66,6 +88,7 @@ const saveable: Check = (name, value) => {
 const origin: Readonly<Record<string, Check>> = { node: string, step: integer(0), timestamp: text };
 const decision = {
   ...origin,
+  type: string,
   description: text,
   rationale: string,
   confidence,
@@ -79,6 +102,13 @@ const agent = {
   confidence,
   blockers: strings,
   state: saveable,
+  lastDecision: string,
+  outputRef: string,
+  confidenceHistory: (name: string, value: unknown): void => {
+    list(name, value);
+    for (const [at, one] of (value as readonly unknown[]).entries())
+      checkOptions(`${name}[${at}]`, one, { confidence, step: integer(0), timestamp: text });
+  },
 };
 const output = { ...origin, ref: saveable };
 
@@ -90,6 +120,31 @@ export function toDecision(name: string, value: unknown): Decision {
 /** A frozen copy of an agent that was checked. */
 export function toAgent(name: string, value: unknown): Agent {
   return entry(name, value, agent, []) as Agent;
+}
+
+/** How many confidences of an agent are remembered. */
+const MAX_CONFIDENCES = 100;
+
+/** What is known of an agent, with what is new. */
+export function updatedAgent(before: Agent | undefined, update: Agent): Agent {
+  const { confidence: sure, step, timestamp } = update;
+  const history = before?.confidenceHistory ?? [];
+  const next = sure === undefined ? history : [...history, { confidence: sure, step, timestamp }];
+  return toAgent("agent", {
+    ...before,
+    ...update,
+    ...(next.length > 0 && { confidenceHistory: next.slice(-MAX_CONFIDENCES) }),
+  });
+}
+
+/** One agent of two branches: `other` is merged last, and both have the confidences of either. */
+export function mergedAgent(one: Agent | undefined, base: Agent | undefined, other: Agent): Agent {
+  const seen = new Set(base?.confidenceHistory);
+  const since = one?.confidenceHistory?.filter((record) => !seen.has(record)) ?? [];
+  if (one === base || since.length === 0) return other;
+  const all = [...since, ...(other.confidenceHistory ?? [])];
+  all.sort((a, b) => (a.timestamp < b.timestamp ? -1 : a.timestamp > b.timestamp ? 1 : 0));
+  return toAgent("agent", { ...other, confidenceHistory: all.slice(-MAX_CONFIDENCES) });
 }
 
 /** A frozen copy of an output that was checked. */
@@ -106,12 +161,14 @@ function entry(
   // A field that is undefined counts as absent, so that a ledger reads back the same.
   const kept =
     typeof value === "object" && value !== null
-      ? own(Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)))
+      ? freezeCopy(
+          Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)),
+        )
       : value;
   checkOptions(name, kept, checks);
   for (const key of [...Object.keys(origin), ...required]) {
     if (!Object.hasOwn(kept as object, key)) {
-      throw new ConfigError(`${name}.${key}`, "wants a value, got undefined");
+      throw new ConfigError(`${name}.${key}`, "must be given; got undefined");
     }
   }
   return kept as object;

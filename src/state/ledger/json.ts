@@ -11,17 +11,17 @@ import {
   fullLimits,
   type LedgerDropped,
   type LedgerLimits,
-  recordOf,
+  objectOf,
   sameLimits,
   sizeOf,
 } from "./contents.js";
 import { toAgent, toDecision, toOutput } from "./entries.js";
-import { tallyFromJSON, tallyToJSON } from "./usage.js";
+import { type TallyJSON, tallyFromJSON, tallyToJSON } from "./usage.js";
 
-/** A ledger as JSON; what is empty or as by default is left out. */
+/** A ledger as JSON; what is empty or as by default is left out. @inline */
 export interface LedgerJSON {
   /** Usage by node and counter; text where a number would not be exact. */
-  readonly usage?: Readonly<Record<string, Readonly<Record<string, number | string>>>>;
+  readonly usage?: Readonly<Record<string, TallyJSON>>;
   /** See {@link Ledger.decisions}. */
   readonly decisions?: readonly unknown[];
   /** See {@link Ledger.agents}; with tags where JSON has no type for a value. */
@@ -38,7 +38,7 @@ export interface LedgerJSON {
 export function encodeLedger(contents: Contents): LedgerJSON {
   const { tallies, decisions, agents, outputs, dropped, limits } = contents;
   return {
-    ...(tallies.size > 0 && { usage: recordOf(tallies, tallyToJSON) }),
+    ...(tallies.size > 0 && { usage: objectOf(tallies, tallyToJSON) }),
     ...(decisions.length > 0 && { decisions }),
     ...(sizeOf(agents) > 0 && { agents: encode(agents, "ledger.agents") }),
     ...(sizeOf(outputs) > 0 && { outputs: encode(outputs, "ledger.outputs") }),

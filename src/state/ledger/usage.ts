@@ -1,17 +1,8 @@
-import { check, integer } from "../../options.js";
+import { check, checkOptions, integer, text } from "../../options.js";
+import type { Usage, UsageCall, UsagePrice } from "../../usage.js";
 import { isPlainObject, setKey } from "../shape.js";
 
-/** What a node used up. Any other counter may be added, such as `apiCalls`. */
-export interface Usage {
-  /** Tokens sent to a model: a whole number from 0 up. */
-  readonly inputTokens?: number | undefined;
-  /** Tokens that came back: a whole number from 0 up. */
-  readonly outputTokens?: number | undefined;
-  /** What it cost, in US dollars: a number from 0 up. */
-  readonly costUsd?: number | undefined;
-  /** Any other counter: a number from 0 up. */
-  readonly [other: string]: number | undefined;
-}
+export type { Usage, UsageCall };
 
 /** Sums of {@link Usage}. */
 export interface UsageTotals {
@@ -21,91 +12,178 @@ export interface UsageTotals {
   readonly outputTokens: number;
   /** What it cost, in US dollars. */
   readonly costUsd: number;
-  /** The other counters that were given. */
-  readonly [other: string]: number;
+  /** The most memory that was taken, in MB. */
+  readonly memoryPeakMb: number;
+  /** The sums of your own counters. */
+  readonly counters: Readonly<Record<string, number>>;
+  /** The highest values of your own counters that don't add up. */
+  readonly peaks: Readonly<Record<string, number>>;
 }
 
-/** Sums by counter, as whole numbers of 10^-12, so that adding is exact in any order. None is 0. */
+/**
+ * Totals by counter, as whole numbers of 10^-12, so that adding is exact in any order. None is 0. One's own
+ * counters have the name of their field before them: `counters.apiCalls`.
+ */
 export type Tally = ReadonlyMap<string, bigint>;
 
 const PLACES = 12;
 const ONE = 10n ** BigInt(PLACES);
+const MILLION = 1_000_000;
 
-const counters = check(
-  "an object of numbers",
-  (value) => typeof value === "object" && value !== null && isPlainObject(value),
-);
+/** The fields that hold counters of one's own. */
+const groups = ["counters", "peaks"] as const;
+const known = ["inputTokens", "outputTokens", "costUsd", "memoryPeakMb"] as const;
+
 const tokens = integer(0);
 const amount = check(
   `a number from 0 to ${Number.MAX_SAFE_INTEGER}`,
   (value) => typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER,
 );
+const counters = check(
+  "an object of numbers",
+  (value) => typeof value === "object" && value !== null && isPlainObject(value),
+);
+const fields = {
+  inputTokens: tokens,
+  outputTokens: tokens,
+  costUsd: amount,
+  memoryPeakMb: amount,
+  counters,
+  peaks: counters,
+  model: text,
+  price: (name: string, value: unknown): void => {
+    checkOptions(name, value, { input: amount, output: amount });
+    const { input, output } = value as UsagePrice;
+    amount(`${name}.input`, input);
+    amount(`${name}.output`, output);
+  },
+};
 
 /** What a caller says was used, as a tally. */
 export function tallyOf(name: string, usage: unknown): Tally {
+  checkOptions(name, usage, fields);
+  const given = usage as UsageCall;
   const tally = new Map<string, bigint>();
-  for (const [counter, value] of entriesOf(name, usage)) {
-    if (value === undefined) continue;
-    const checkOne = counter === "inputTokens" || counter === "outputTokens" ? tokens : amount;
-    checkOne(`${name}.${counter}`, value);
-    put(tally, counter, toUnits(Number(value)));
+  for (const counter of known) put(tally, counter, toUnits(given[counter] ?? 0));
+  if (given.costUsd === undefined) put(tally, "costUsd", toUnits(costOf(given)));
+  for (const group of groups) {
+    for (const [counter, value] of Object.entries(given[group] ?? {})) {
+      if (value === undefined) continue;
+      amount(`${name}.${group}.${counter}`, value);
+      put(tally, `${group}.${counter}`, toUnits(value));
+    }
   }
   return tally;
+}
+
+function costOf({ price, inputTokens = 0, outputTokens = 0 }: UsageCall): number {
+  return price === undefined
+    ? 0
+    : (price.input * inputTokens + price.output * outputTokens) / MILLION;
 }
 
 /** A tally out of JSON; sums may be decimal text, and greater than a caller may give. */
 export function tallyFromJSON(name: string, json: unknown): Tally {
   const tally = new Map<string, bigint>();
-  for (const [counter, value] of entriesOf(name, json)) {
+  const read = (counter: string, value: unknown): void => {
     if (typeof value === "string" && /^\d{1,40}\.\d{12}$/.test(value)) {
       put(tally, counter, BigInt(value.replace(".", "")));
     } else {
       amount(`${name}.${counter}`, value);
       put(tally, counter, toUnits(Number(value)));
     }
+  };
+  checkOptions(name, json, jsonFields);
+  for (const [field, value] of Object.entries(json as object)) {
+    if (!isGroup(field)) read(field, value);
+    else
+      for (const [counter, own] of Object.entries(value as object))
+        read(`${field}.${counter}`, own);
   }
   return tally;
 }
 
+const jsonFields = {
+  ...Object.fromEntries(known.map((counter) => [counter, () => {}])),
+  counters,
+  peaks: counters,
+};
+
 /** A tally as JSON: numbers, or decimal text where a number would not read back the same. */
-export function tallyToJSON(tally: Tally): Readonly<Record<string, number | string>> {
-  const json: Record<string, number | string> = {};
-  for (const [counter, units] of tally) {
+export function tallyToJSON(tally: Tally): TallyJSON {
+  return grouped(tally, (units) => {
     const value = toNumber(units);
     const exact = value <= Number.MAX_SAFE_INTEGER && toUnits(value) === units;
-    setKey(json, counter, exact ? value : toDecimal(units));
-  }
-  return json;
+    return exact ? value : toDecimal(units);
+  });
+}
+
+/** A tally as JSON. @inline */
+export interface TallyJSON {
+  readonly [field: string]: number | string | Readonly<Record<string, number | string>>;
+}
+
+/** A tally as what a caller would have said; without what is 0. */
+export function usageOf(tally: Tally): Usage {
+  return Object.freeze(grouped(tally, toNumber)) as Usage;
 }
 
 /** A tally for readers. */
 export function totalsOf(tally: Tally): UsageTotals {
-  const totals = { inputTokens: 0, outputTokens: 0, costUsd: 0 };
-  for (const [counter, units] of tally) setKey(totals, counter, toNumber(units));
-  return Object.freeze(totals);
+  const { counters: sums = none, peaks = none, ...rest } = usageOf(tally) as Partial<UsageTotals>;
+  const zero = { inputTokens: 0, outputTokens: 0, costUsd: 0, memoryPeakMb: 0 };
+  return Object.freeze({ ...zero, ...rest, counters: sums, peaks });
 }
+
+const none: Readonly<Record<string, number>> = Object.freeze({});
 
 /** Both tallies together. */
 export function plus(one: Tally, other: Tally): Tally {
   const sum = new Map(one);
-  for (const [counter, units] of other) put(sum, counter, (sum.get(counter) ?? 0n) + units);
+  for (const [counter, units] of other) {
+    const before = sum.get(counter) ?? 0n;
+    put(sum, counter, !isPeak(counter) ? before + units : units > before ? units : before);
+  }
   return sum;
 }
 
-/** What `one` has more than `base`; never less than nothing. */
+/** What `one` has more than `base`; never less than nothing. A peak is all of it, if it is higher than before. */
 export function minus(one: Tally, base: Tally): Tally {
   const rest = new Map<string, bigint>();
-  for (const [counter, units] of one) put(rest, counter, units - (base.get(counter) ?? 0n));
+  for (const [counter, units] of one) {
+    const before = base.get(counter) ?? 0n;
+    put(rest, counter, !isPeak(counter) ? units - before : units > before ? units : 0n);
+  }
   return rest;
+}
+
+function isPeak(counter: string): boolean {
+  return counter === "memoryPeakMb" || counter.startsWith("peaks.");
+}
+
+function isGroup(field: string): field is (typeof groups)[number] {
+  return groups.some((group) => group === field);
+}
+
+/** The counters of a tally, one's own in an object for each kind. */
+function grouped<T>(tally: Tally, make: (units: bigint) => T) {
+  const made: Record<string, T | Record<string, T>> = {};
+  const own: Record<string, Record<string, T>> = {};
+  for (const [counter, units] of tally) {
+    const group = groups.find((one) => counter.startsWith(`${one}.`));
+    if (group === undefined) {
+      made[counter] = make(units);
+    } else {
+      own[group] ??= {};
+      setKey(own[group], counter.slice(group.length + 1), make(units));
+    }
+  }
+  for (const group of groups) if (own[group]) made[group] = Object.freeze(own[group]);
+  return made;
 }
 
 function put(tally: Map<string, bigint>, counter: string, units: bigint): void {
   if (units > 0n) tally.set(counter, units);
-}
-
-function entriesOf(name: string, value: unknown): [string, unknown][] {
-  counters(name, value);
-  return Object.entries(value as object);
 }
 
 /** The decimal number that a person would write for this one, rounded to 12 places: 0.1 is 0.1. */

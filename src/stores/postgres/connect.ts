@@ -1,10 +1,11 @@
-import { mkdir, realpath } from "node:fs/promises";
+import { mkdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { ConfigError, show } from "../../errors.js";
-import { Claims } from "../file/claim.js";
-import { NodeFileSystem } from "../file/node-file-system.js";
+import { Claims } from "../disk/claims.js";
+import { Root } from "../disk/folders.js";
+import { NodeFileSystem } from "../disk/node-file-system.js";
 import type { EmbeddedPostgres, PostgresClient, PostgresPool } from "./client.js";
-import { type Database, EmbeddedDatabase, PoolDatabase } from "./database.js";
+import { type Database, EmbeddedDatabase, PoolDatabase, type Sending } from "./database.js";
 
 const OPTION = "PostgresStore.client";
 const SERVER = /^postgres(ql)?:\/\//;
@@ -22,46 +23,51 @@ const peers: Readonly<Record<string, () => Promise<unknown>>> = {
 };
 
 /** Refuses a string that names neither a server nor a folder. What comes after the scheme may be secret. */
-export function checkConnection(client: PostgresClient): void {
+export function checkAddress(client: PostgresClient): void {
   if (typeof client !== "string" || SERVER.test(client) || EMBEDDED.test(client)) return;
   const scheme = /^[a-z+]+:/i.exec(client)?.[0];
   const got = scheme === undefined ? "a string without a scheme" : show(`${scheme}…`);
-  throw new ConfigError(OPTION, `wants "postgres://…" or "pglite:<folder>", got ${got}`);
+  throw new ConfigError(OPTION, `must be "postgres://…" or "pglite:<folder>"; got ${got}`);
 }
 
 /** Whether the driver could make nothing of a string, which it looks at only when it connects. */
-export function isNoAddress(error: unknown): boolean {
+export function isInvalidAddress(error: unknown): boolean {
   return error instanceof Error && Reflect.get(error, "code") === "ERR_INVALID_URL";
 }
 
-/** Says so without the string, which may hold a password. */
-export function noAddress(): ConfigError {
+/** The error for it, without the string, which may hold a password. */
+export function invalidAddress(): ConfigError {
   return new ConfigError(
     OPTION,
-    'wants "postgres://user:password@host:port/database", got another',
+    'must be "postgres://user:password@host:port/database"; got something else',
   );
 }
 
-/** The database that a client is, or that a string names. */
+/**
+ * The database that a client is, or that a string names.
+ *
+ * @param readOnly - whether to give `undefined` for a folder that is not there, and not to create it.
+ */
 export async function connect(
   client: PostgresClient,
-  prepare: boolean,
+  sending: Sending,
+  readOnly: boolean,
   load: Load = (name) => peers[name]?.() ?? Promise.reject(new Error(name)),
-): Promise<Database> {
+): Promise<Database | undefined> {
   if (typeof client === "string") {
     return SERVER.test(client)
-      ? connectServer(client, prepare, load)
-      : openFolder(client.replace(EMBEDDED, ""), load);
+      ? connectServer(client, sending, load)
+      : openFolder(client.replace(EMBEDDED, ""), readOnly, load);
   }
   // PGlite is asked for first: a pool has no transactions of its own.
-  return "transaction" in client ? new EmbeddedDatabase(client) : new PoolDatabase(client, prepare);
+  return "transaction" in client ? new EmbeddedDatabase(client) : new PoolDatabase(client, sending);
 }
 
 interface OwnedPool extends PostgresPool {
   end(): Promise<void>;
 }
 
-async function connectServer(url: string, prepare: boolean, load: Load): Promise<Database> {
+async function connectServer(url: string, sending: Sending, load: Load): Promise<Database> {
   const { default: pg } = (await peer("pg", load)) as {
     default: { Pool: new (config: object) => OwnedPool };
   };
@@ -71,14 +77,19 @@ async function connectServer(url: string, prepare: boolean, load: Load): Promise
     keepAlive: true,
     allowExitOnIdle: true,
   });
-  return new PoolDatabase(pool, prepare, () => pool.end());
+  return new PoolDatabase(pool, sending, () => pool.end());
 }
 
 interface OwnedEmbedded extends EmbeddedPostgres {
   close(): Promise<void>;
 }
 
-async function openFolder(folder: string, load: Load): Promise<Database> {
+async function openFolder(
+  folder: string,
+  readOnly: boolean,
+  load: Load,
+): Promise<Database | undefined> {
+  if (readOnly && folder !== "" && !(await isThere(folder))) return undefined;
   const { PGlite } = (await peer("@electric-sql/pglite", load)) as {
     PGlite: { create(folder?: string): Promise<OwnedEmbedded> };
   };
@@ -91,12 +102,13 @@ async function openFolder(folder: string, load: Load): Promise<Database> {
   // By whatever name it goes, it is one folder; one that is new has no other name yet.
   const path = await realpath(named).catch(() => named);
   // PGlite itself does not see that another process has the folder open, and both would ruin it.
-  const claims = new Claims(new NodeFileSystem(), dirname(path));
+  const fs = new NodeFileSystem();
+  const claims = new Claims(fs, new Root(fs, dirname(path), false));
   const claim = await claims.claim(`pglite ${basename(path)}`);
   if (claim === undefined) {
     throw new ConfigError(
       OPTION,
-      `wants ${show(path)}, which is open already: PGlite is for one process and one store at a time; use a server for more`,
+      `names ${show(path)}, which is open already: PGlite is for one process and one store at a time; use a server for more`,
     );
   }
   try {
@@ -111,12 +123,18 @@ async function openFolder(folder: string, load: Load): Promise<Database> {
   }
 }
 
+async function isThere(folder: string): Promise<boolean> {
+  const found = await stat(folder).catch(() => undefined);
+  if (found === undefined || found.isDirectory()) return found !== undefined;
+  throw new ConfigError(OPTION, `must name a folder; got ${show(folder)}, which is a file`);
+}
+
 /** What the file system of PGlite throws is no Error, and says nothing but a number. */
 function unopened(path: string, error: unknown): ConfigError {
   const reason = `error ${Reflect.get(Object(error), "errno") ?? error}`;
   return new ConfigError(
     OPTION,
-    `wants a folder that this process can write to, got ${show(path)}, which PGlite can't open: ${reason}`,
+    `must name a folder that this process can write to; got ${show(path)}, which PGlite can't open: ${reason}`,
   );
 }
 

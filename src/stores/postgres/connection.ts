@@ -1,15 +1,17 @@
+import { ConfigError } from "../../errors.js";
 import type { PostgresClient } from "./client.js";
-import { connect, isNoAddress, type Load, noAddress } from "./connect.js";
-import type { Database, Row, Session, Statement } from "./database.js";
+import { connect, invalidAddress, isInvalidAddress, type Load } from "./connect.js";
+import type { Database, Row, Sending, Session, Statement } from "./database.js";
 import { retrying } from "./failure.js";
-import { migrate } from "./schema.js";
+import { migrate, versionOf } from "./schema.js";
 
 /** What a connection needs of its store. */
-export interface ConnectionSettings {
+export interface ConnectionSettings extends Sending {
   readonly client: PostgresClient;
   readonly schema: string;
-  readonly prepare: boolean;
   readonly retryFor: number;
+  /** Whether nothing may be written: no row, and no table either. */
+  readonly readOnly: boolean;
 }
 
 /**
@@ -19,26 +21,40 @@ export interface ConnectionSettings {
 export class Connection {
   readonly #settings: ConnectionSettings;
   readonly #load: Load | undefined;
-  #opening: Promise<Database> | undefined;
+  #opening: Promise<Database | undefined> | undefined;
   #ready: Database | undefined;
-  #retries = 0;
 
   constructor(settings: ConnectionSettings, load?: Load) {
     this.#settings = settings;
     this.#load = load;
   }
 
-  /** How often something was tried again. */
-  get retries(): number {
-    return this.#retries;
+  /** Runs a statement that only reads. Where there are no tables it finds nothing. */
+  read(text: Statement | string, params?: readonly unknown[]): Promise<Row[]> {
+    return this.#with((database) => database.query(text, params), []);
   }
 
-  query(text: Statement | string, params?: readonly unknown[]): Promise<Row[]> {
-    return this.#with((database) => database.query(text, params));
+  /** Runs a statement that writes. */
+  async write(text: Statement, params: readonly unknown[]): Promise<Row[]> {
+    this.#checkWritable();
+    return this.#with((database) => database.query(text, params), []);
   }
 
-  transaction<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    return this.#with((database) => database.transaction(work));
+  /** Runs several statements, all or none of them. */
+  async transaction<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    this.#checkWritable();
+    return this.#with((database) => database.transaction(work), undefined as T);
+  }
+
+  /** Asks a database about itself, whether it has tables or not; `undefined` where there is none. */
+  async inspect(text: string, params: readonly unknown[]): Promise<Row | undefined> {
+    // A folder can be open only once.
+    const database = this.#ready ?? (await this.#connect());
+    try {
+      return (await database?.query(text, params))?.[0];
+    } finally {
+      if (database !== this.#ready) await database?.close();
+    }
   }
 
   /** Closes what it has opened itself; the next use opens it again. */
@@ -51,23 +67,37 @@ export class Connection {
     await database?.close();
   }
 
-  #with<T>(action: (database: Database) => Promise<T>): Promise<T> {
-    return retrying(
-      this.#settings.retryFor,
-      async () => action(this.#ready ?? (await this.#open())),
-      () => this.#retries++,
+  #checkWritable(): void {
+    if (!this.#settings.readOnly) return;
+    throw new ConfigError(
+      "PostgresStore.readOnly",
+      "is true: this store saves, claims and removes nothing",
     );
   }
 
-  #open(): Promise<Database> {
+  /** @param none - what comes of it where nothing was ever saved, and nothing may be written. */
+  #with<T>(action: (database: Database) => Promise<T>, none: T): Promise<T> {
+    return retrying(this.#settings.retryFor, async (begin) => {
+      const database = this.#ready ?? (await this.#open());
+      begin();
+      return database === undefined ? none : action(database);
+    });
+  }
+
+  #open(): Promise<Database | undefined> {
     if (this.#opening !== undefined) return this.#opening;
-    const opening: Promise<Database> = this.#make().then(
+    const forget = (): void => {
+      if (this.#opening === opening) this.#opening = undefined;
+    };
+    const opening: Promise<Database | undefined> = this.#make().then(
       (database) => {
-        if (this.#opening === opening) this.#ready = database;
+        // Tables that are not there yet may be the next time.
+        if (database === undefined) forget();
+        else if (this.#opening === opening) this.#ready = database;
         return database;
       },
       (error: unknown) => {
-        if (this.#opening === opening) this.#opening = undefined;
+        forget();
         throw error;
       },
     );
@@ -75,15 +105,26 @@ export class Connection {
     return opening;
   }
 
-  async #make(): Promise<Database> {
-    const { client, prepare, schema } = this.#settings;
-    const database = await connect(client, prepare, this.#load);
+  /** The database with its tables; `undefined` if they are missing and nothing may be written. */
+  async #make(): Promise<Database | undefined> {
+    const { schema, readOnly } = this.#settings;
+    const database = await this.#connect();
+    if (database === undefined) return undefined;
     try {
-      await migrate(database, schema);
+      if (!readOnly) await migrate(database, schema);
+      else if ((await versionOf(database, schema)) === 0) {
+        await database.close();
+        return undefined;
+      }
     } catch (error) {
       await database.close();
-      throw isNoAddress(error) ? noAddress() : error;
+      throw isInvalidAddress(error) ? invalidAddress() : error;
     }
     return database;
+  }
+
+  #connect(): Promise<Database | undefined> {
+    const { client, readOnly } = this.#settings;
+    return connect(client, this.#settings, readOnly, this.#load);
   }
 }

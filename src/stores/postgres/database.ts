@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { ConfigError } from "../../errors.js";
 import type { EmbeddedPostgres, PostgresPool, PostgresQueryable } from "./client.js";
+import { isTimeout } from "./failure.js";
 
 /** A statement, and the name to prepare it by. */
 export interface Statement {
@@ -23,50 +24,67 @@ export interface Database extends Session {
   close(): Promise<void>;
 }
 
+/** How statements are sent. */
+export interface Sending {
+  /** Whether to prepare each statement once for a connection. */
+  readonly prepare: boolean;
+  /** How long to wait for an answer, in milliseconds. */
+  readonly statementTimeout: number;
+}
+
 /** A statement with a name of its own, whatever schema is in it. */
 export function statement(text: string): Statement {
   const hash = createHash("sha256").update(text).digest("hex");
   return { name: `waymark_${hash.slice(0, 32)}`, text };
 }
 
-/** `query` of pg also takes a statement with a name, which it prepares once for a connection. */
-type Prepared = (config: Statement & { values: unknown[] }) => Promise<{ rows: unknown[] }>;
+/** What `query` of pg also takes: a name to prepare the statement by, and how long to wait for its answer. */
+type ConfiguredQuery = (config: {
+  readonly name?: string;
+  readonly text: string;
+  readonly values: unknown[];
+  readonly query_timeout?: number;
+}) => Promise<{ rows: unknown[] }>;
 
 /** A pool of pg. */
 export class PoolDatabase implements Database {
   readonly #pool: PostgresPool;
-  readonly #prepare: boolean;
+  readonly #sending: Sending | undefined;
   readonly #close: () => Promise<void>;
 
-  constructor(pool: PostgresPool, prepare: boolean, close: () => Promise<void> = async () => {}) {
+  constructor(pool: PostgresPool, sending: Sending, close: () => Promise<void> = async () => {}) {
     this.#pool = pool;
-    // Only pg and what is made of it count their connections, and only they take names.
-    this.#prepare = prepare && typeof Reflect.get(pool, "totalCount") === "number";
+    // Only pg and what is made of it count their connections, and only they take more than a text.
+    this.#sending = typeof Reflect.get(pool, "totalCount") === "number" ? sending : undefined;
     this.#close = close;
     listenTo(pool);
   }
 
   query(text: Statement | string, params: readonly unknown[] = []): Promise<Row[]> {
-    return ask(this.#pool, this.#prepare, text, params);
+    // The pool closes a connection whose statement failed, so also one that gave no answer in time.
+    return ask(this.#pool, this.#sending, text, params);
   }
 
   async transaction<T>(work: (session: Session) => Promise<T>): Promise<T> {
     const connection = await this.#pool.connect();
     if (typeof connection?.release !== "function") {
-      throw new ConfigError("PostgresStore.client", "wants a Pool of pg, got a single connection");
+      throw new ConfigError(
+        "PostgresStore.client",
+        "must be a Pool of pg; got a single connection",
+      );
     }
+    const query: Session["query"] = (text, params = []) =>
+      ask(connection, this.#sending, text, params);
     let failure: Error | undefined;
     try {
-      await connection.query("BEGIN");
-      const result = await work({
-        query: (text, params = []) => ask(connection, this.#prepare, text, params),
-      });
-      await connection.query("COMMIT");
+      await query("BEGIN");
+      const result = await work({ query });
+      await query("COMMIT");
       return result;
     } catch (error) {
-      await ask(connection, false, "ROLLBACK", []).catch((worse: Error) => {
-        failure = worse;
-      });
+      // Nothing is heard from a connection that gave no answer in time.
+      if (isTimeout(error)) failure = error;
+      else await query("ROLLBACK").catch((worse: Error) => (failure = worse));
       throw error;
     } finally {
       connection.release(failure);
@@ -81,15 +99,15 @@ export class PoolDatabase implements Database {
 const heard = new WeakSet<object>();
 
 /**
- * Without a listener the loss of a connection ends the process: a pool tells of one that is idle, and
- * one that was taken out of it tells itself, between two statements. The next statement fails anyway.
+ * Without a listener the loss of a connection ends the process: a pool reports one that is idle, and
+ * one that was taken out of it reports itself, between two statements. The next statement fails anyway.
  */
 function listenTo(source: object): void {
   const on: unknown = Reflect.get(source, "on");
   if (heard.has(source) || typeof on !== "function") return;
   heard.add(source);
   on.call(source, "error", () => {});
-  // Not once it is here: what was lost may be told in the same moment as that it is free.
+  // Not once it is here: the loss may be reported in the same moment as that it is free.
   on.call(source, "acquire", listenTo);
 }
 
@@ -104,12 +122,12 @@ export class EmbeddedDatabase implements Database {
   }
 
   query(text: Statement | string, params: readonly unknown[] = []): Promise<Row[]> {
-    return ask(this.#client, false, text, params);
+    return ask(this.#client, undefined, text, params);
   }
 
   transaction<T>(work: (session: Session) => Promise<T>): Promise<T> {
     return this.#client.transaction((transaction) =>
-      work({ query: (text, params = []) => ask(transaction, false, text, params) }),
+      work({ query: (text, params = []) => ask(transaction, undefined, text, params) }),
     );
   }
 
@@ -120,15 +138,20 @@ export class EmbeddedDatabase implements Database {
 
 async function ask(
   client: PostgresQueryable,
-  prepare: boolean,
+  sending: Sending | undefined,
   asked: Statement | string,
   params: readonly unknown[],
 ): Promise<Row[]> {
   const values = [...params];
-  if (typeof asked === "string") return (await client.query(asked, values)).rows as Row[];
-  const { name, text } = asked;
-  const { rows } = prepare
-    ? await (client.query as unknown as Prepared).call(client, { name, text, values })
-    : await client.query(text, values);
+  const isNamed = typeof asked !== "string";
+  const text = isNamed ? asked.text : asked;
+  if (sending === undefined) return (await client.query(text, values)).rows as Row[];
+  const { prepare, statementTimeout } = sending;
+  const { rows } = await (client.query as unknown as ConfiguredQuery).call(client, {
+    text,
+    values,
+    ...(prepare && isNamed && { name: asked.name }),
+    ...(Number.isFinite(statementTimeout) && { query_timeout: statementTimeout }),
+  });
   return rows as Row[];
 }

@@ -1,4 +1,6 @@
+import { BackendError } from "../../checkpoint/records/backend.js";
 import { now, sleep } from "../../clock.js";
+import { isWaymarkError, messageOf } from "../../errors.js";
 
 /** The connection broke, perhaps after the statement was done. */
 const BROKEN = new Set([
@@ -46,36 +48,42 @@ function kindOf(error: unknown): Kind {
   return SQLSTATE.test(code) ? "refused" : "unknown";
 }
 
-/** Whether the server looked at the statement and said no. */
+/** Whether the server looked at the statement and refused it. */
 export function isRefused(error: unknown): boolean {
-  return kindOf(error) === "refused";
+  return kindOf(error instanceof BackendError ? error.cause : error) === "refused";
 }
 
-/** Whether nobody knows if the statement took effect. */
-export function isUnsure(error: unknown): boolean {
-  const kind = kindOf(error);
-  return kind === "broken" || kind === "unknown";
+/** Whether no answer came within `statementTimeout`. */
+export function isTimeout(error: unknown): error is Error {
+  return error instanceof Error && error.message === "Query read timeout";
 }
 
 /**
  * Tries again for so many milliseconds what the connection, not the statement, is to blame for.
  *
- * @param onRetry - is told each time.
+ * @param attempt - calls `begin` once it sends something that may take effect.
+ * @throws BackendError that is unsure if something may have taken effect.
  */
 export async function retrying<T>(
   retryFor: number,
-  attempt: () => Promise<T>,
-  onRetry: () => void,
+  attempt: (begin: () => void) => Promise<T>,
 ): Promise<T> {
   const end = now() + retryFor;
+  let unsure = false;
   for (let tries = 0; ; tries++) {
+    let begun = false;
     try {
-      return await attempt();
+      return await attempt(() => {
+        begun = true;
+      });
     } catch (error) {
+      if (isWaymarkError(error)) throw error;
       const kind = kindOf(error);
+      unsure ||= begun && (kind === "broken" || kind === "unknown");
       const wait = Math.min(FIRST_WAIT * 2 ** tries, LONGEST_WAIT) * (0.5 + Math.random() / 2);
-      if (kind === "refused" || kind === "unknown" || now() + wait > end) throw error;
-      onRetry();
+      if (kind === "refused" || kind === "unknown" || now() + wait > end) {
+        throw new BackendError(explain(error), { unsure, cause: error });
+      }
       await sleep(wait);
     }
   }
@@ -91,10 +99,13 @@ const advice: Readonly<Record<string, string>> = {
 };
 
 /** An error in words, with what to do about it. */
-export function explain(error: unknown): string {
+function explain(error: unknown): string {
   const message = messageOf(error);
   if (/^timeout exceeded when trying to connect/.test(message)) {
     return `${message}: all connections of the pool are in use, or the server does not answer; raise max or connectionTimeoutMillis of the pool`;
+  }
+  if (isTimeout(error)) {
+    return "the server did not answer within statementTimeout: see what it waits for, or raise it";
   }
   const hint = advice[codeOf(error)];
   return hint === undefined ? message : `${message} (${hint})`;
@@ -104,12 +115,4 @@ export function explain(error: unknown): string {
 function codeOf(error: unknown): string {
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
   return typeof code === "string" ? code : "";
-}
-
-/** An error's message. One that stands for several attempts to connect has none of its own. */
-export function messageOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === "") {
-    return error.errors.map(messageOf).join("; ");
-  }
-  return error instanceof Error ? error.message : String(error);
 }

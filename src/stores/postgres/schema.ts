@@ -2,17 +2,17 @@ import { ConfigError, show } from "../../errors.js";
 import type { Database, Session } from "./database.js";
 
 /*
- * {schema}.runs         one row a run: where it is, who has claimed it
+ * {schema}.runs         one row a run: where it is, its newest header, who has claimed it
  * {schema}.checkpoints  one row a checkpoint
+ * {schema}.graphs       one row a graph, by its fingerprint: what it looks like
  * {schema}.migrations   which of the migrations below were done
  *
  * A row of runs is there from the first claim or save on; while nothing is saved its sequence is 0 and
  * its status "". Its id is another after a run was deleted and starts again.
  *
- * A checkpoint's body is a line of a journal: its header, what changed or all of it, and the SHA-256 of
- * both. It is text, byte by byte what was written: jsonb sorts keys and knows neither -0 nor the
- * character 0, and took half as long again to insert at 100 KB; json only checks what is known to be
- * right; bytea can't be read by a person. Who wants to look inside casts: body::json -> 'content'.
+ * Header and content are text, byte by byte what was written: jsonb sorts keys and knows neither -0 nor
+ * the character 0, and took half as long again to insert at 100 KB; json only checks what is known to be
+ * right; bytea can't be read by a person. To look inside, cast: content::json.
  *
  * Names and times compare byte by byte, as they do in JavaScript, whatever the locale of the server.
  */
@@ -24,37 +24,34 @@ const migrations: readonly ((schema: string) => readonly string[])[] = [
       id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
       sequence bigint NOT NULL DEFAULT 0,
       checkpoint_id text COLLATE "C" NOT NULL DEFAULT '',
-      first_kept bigint NOT NULL DEFAULT 0,
       graph text COLLATE "C" NOT NULL DEFAULT '',
-      version bigint NOT NULL DEFAULT 0,
       status text COLLATE "C" NOT NULL DEFAULT '',
-      node text COLLATE "C" NOT NULL DEFAULT '',
-      step bigint NOT NULL DEFAULT 0,
-      "timestamp" text COLLATE "C" NOT NULL DEFAULT '',
+      saved_at text COLLATE "C" NOT NULL DEFAULT '',
+      header text NOT NULL DEFAULT '',
+      metadata jsonb,
       epoch bigint NOT NULL DEFAULT 0,
-      owner text COLLATE "C" NOT NULL DEFAULT '',
-      lease_until timestamptz,
-      created_at timestamptz NOT NULL DEFAULT now()
+      owner text NOT NULL DEFAULT '',
+      lease_until timestamptz
     )`,
-    // Runs are listed status by status, so these two serve every filter.
-    `CREATE INDEX runs_by_status ON ${schema}.runs (status, "timestamp", run_id)`,
-    `CREATE INDEX runs_by_graph ON ${schema}.runs (graph, status, "timestamp", run_id)`,
+    // Runs are listed status by status, so these two serve every filter but that by metadata.
+    `CREATE INDEX runs_by_status ON ${schema}.runs (status, saved_at, run_id)`,
+    `CREATE INDEX runs_by_graph ON ${schema}.runs (graph, status, saved_at, run_id)`,
+    `CREATE INDEX runs_by_metadata ON ${schema}.runs USING gin (metadata jsonb_path_ops)
+      WHERE metadata IS NOT NULL`,
     `CREATE TABLE ${schema}.checkpoints (
       run bigint NOT NULL,
       sequence bigint NOT NULL,
       base bigint NOT NULL,
-      checkpoint_id text COLLATE "C" NOT NULL,
-      parent_id text COLLATE "C" NOT NULL,
-      step bigint NOT NULL,
-      node text COLLATE "C" NOT NULL,
-      status text COLLATE "C" NOT NULL,
-      "timestamp" text COLLATE "C" NOT NULL,
-      reason text COLLATE "C" NOT NULL,
       bytes bigint NOT NULL,
-      quarantined boolean NOT NULL DEFAULT false,
-      body text COLLATE "C" NOT NULL,
+      aside boolean NOT NULL DEFAULT false,
+      checkpoint_id text COLLATE "C" NOT NULL,
+      sha256 text COLLATE "C" NOT NULL,
+      header text NOT NULL,
+      content text NOT NULL,
       PRIMARY KEY (run, sequence)
     )`,
+    `CREATE INDEX checkpoints_by_id ON ${schema}.checkpoints (checkpoint_id)`,
+    `CREATE TABLE ${schema}.graphs (fingerprint text COLLATE "C" PRIMARY KEY, topology text NOT NULL)`,
   ],
 ];
 
@@ -67,7 +64,7 @@ export function quoted(name: string): string {
  * Brings the schema to this version. Of many processes that do so at once, one does it and the others
  * wait; when there is nothing to do, nothing is locked or written.
  *
- * @throws ConfigError when a newer version has made it.
+ * @throws ConfigError if a newer version has made it.
  */
 export async function migrate(database: Database, name: string): Promise<void> {
   if ((await versionOf(database, name)) === migrations.length) return;
@@ -95,7 +92,12 @@ export async function migrate(database: Database, name: string): Promise<void> {
   }
 }
 
-async function versionOf(session: Session, name: string): Promise<number> {
+/**
+ * The version of the tables in a schema; 0 if there are none.
+ *
+ * @throws ConfigError if a newer version has made them.
+ */
+export async function versionOf(session: Session, name: string): Promise<number> {
   const table = `${quoted(name)}.migrations`;
   // Not to_regclass: what that does not find it does not find again in the same transaction.
   const there = await session.query(
@@ -108,6 +110,6 @@ async function versionOf(session: Session, name: string): Promise<number> {
   if (version <= migrations.length) return version;
   throw new ConfigError(
     "PostgresStore.schema",
-    `${show(name)} has tables of version ${version}: a newer waymark made them, this one knows up to ${migrations.length}`,
+    `${show(name)} has tables of version ${version}, which a newer waymark made; this one knows versions up to ${migrations.length}`,
   );
 }

@@ -1,176 +1,167 @@
 import { type Statement, statement } from "./database.js";
 import { quoted } from "./schema.js";
 
-/** What is written of a checkpoint, in the order of the parameters. */
+/** A checkpoint to write, and where its run must be. */
 export interface SaveRow {
-  readonly runId: string;
+  readonly run_id: string;
   /** The sequence that the run must be at. */
   readonly expected: number;
-  readonly sequence: number;
-  /** The id of its newest checkpoint, which it must have; `""` for any. */
-  readonly previous: string;
-  readonly checkpointId: string;
-  readonly parentId: string;
-  readonly graph: string;
-  readonly version: number;
-  readonly status: string;
-  readonly node: string;
-  readonly step: number;
-  readonly timestamp: string;
-  readonly reason: string;
-  /** The oldest sequence to keep. */
-  readonly firstKept: number;
-  /** The sequence of the snapshot it builds on; its own for a snapshot. */
-  readonly base: number;
-  readonly bytes: number;
-  readonly body: string;
-  /** The epoch that the run must be at, and for how many milliseconds its lease is then good; `null` for any. */
+  /** The id of its newest checkpoint, which it must have; `null` for any. */
+  readonly previous: string | null;
+  /** The epoch that the run must be at, and how long its lease then lasts; `null` for any. */
   readonly epoch: number | null;
   readonly ttl: number | null;
+  readonly sequence: number;
+  readonly base: number;
+  readonly bytes: number;
+  readonly checkpoint_id: string;
+  readonly graph: string;
+  readonly status: string;
+  readonly saved_at: string;
+  readonly metadata: string | null;
+  readonly sha256: string;
+  readonly header: string;
+  readonly content: string;
 }
 
-/** Each column of a save, with its type. */
-const columns = {
+type Column = keyof SaveRow;
+
+/** Each column of a save with its type, in the order of the parameters. */
+const columns: Readonly<Record<Column, string>> = {
   run_id: "text",
   expected: "bigint",
-  sequence: "bigint",
   previous: "text",
-  checkpoint_id: "text",
-  parent_id: "text",
-  graph: "text",
-  version: "bigint",
-  status: "text",
-  node: "text",
-  step: "bigint",
-  timestamp: "text",
-  reason: "text",
-  first_kept: "bigint",
-  base: "bigint",
-  bytes: "bigint",
-  body: "text",
   epoch: "bigint",
   ttl: "bigint",
-} as const;
+  sequence: "bigint",
+  base: "bigint",
+  bytes: "bigint",
+  checkpoint_id: "text",
+  graph: "text",
+  status: "text",
+  saved_at: "text",
+  metadata: "jsonb",
+  sha256: "text",
+  header: "text",
+  content: "text",
+};
 
-const inRun = [
+const names = Object.keys(columns) as Column[];
+/** Those that are an array each when several are saved; the other two are cut out of one long text. */
+const listed = names.filter((column) => column !== "header" && column !== "content");
+
+const inRun: readonly Column[] = [
   "sequence",
   "checkpoint_id",
   "graph",
-  "version",
   "status",
-  "node",
-  "step",
-  "timestamp",
-] as const;
-const inCheckpoint = [
+  "saved_at",
+  "metadata",
+  "header",
+];
+
+const inCheckpoint: readonly Column[] = [
   "sequence",
   "base",
-  "checkpoint_id",
-  "parent_id",
-  "step",
-  "node",
-  "status",
-  "timestamp",
-  "reason",
   "bytes",
-  "body",
-] as const;
+  "checkpoint_id",
+  "sha256",
+  "header",
+  "content",
+];
 
 /** How many milliseconds from now, by the clock of the database. */
 const fromNow = (ms: string): string => `clock_timestamp() + ${ms} * interval '1 millisecond'`;
 
 /** The statements of a store. */
-export interface Statements {
-  /** Saves the first checkpoint of a run. */
-  readonly start: Statement;
-  /** Saves the next checkpoint of a run. */
-  readonly save: Statement;
-  /**
-   * Saves the next checkpoints of several runs. Each parameter is an array, but for the bodies: they are
-   * one after the other in one, so that nobody has to escape their quotes; where each begins is the last.
-   */
-  readonly saveAll: Statement;
-  readonly where: Statement;
-  readonly history: Statement;
-  readonly quarantine: Statement;
-  readonly trim: Statement;
-  readonly list: Statement;
-  /** Claims runs; this and the next two are for several, each parameter is an array. */
-  readonly claim: Statement;
-  readonly renew: Statement;
-  readonly release: Statement;
-  readonly lock: Statement;
-  readonly empty: Statement;
-  readonly removeCheckpoints: Statement;
-  readonly removeRuns: Statement;
-  readonly sweep: Statement;
-}
+export type Statements = ReturnType<typeof statementsFor>;
 
 /** The statements for the tables in a schema. */
-export function statementsFor(name: string): Statements {
+export function statementsFor(name: string) {
   const runs = `${quoted(name)}.runs`;
   const checkpoints = `${quoted(name)}.checkpoints`;
+  const graphs = `${quoted(name)}.graphs`;
   const epochs = `${quoted(name)}.epochs`.replaceAll("'", "''");
-  const names = Object.keys(columns) as (keyof typeof columns)[];
-  const parameter = (column: keyof typeof columns): string =>
-    `$${names.indexOf(column) + 1}::${columns[column]}`;
+  const parameter = (column: Column): string => `$${names.indexOf(column) + 1}::${columns[column]}`;
   const insert = `INSERT INTO ${checkpoints} (run, ${inCheckpoint.join(", ")})`;
   // The fence and the write are one: the row of the run is locked, and looked at again once it is.
-  const fenced = (value: typeof parameter): string => `
+  const moved = (value: typeof parameter): string => `
     SET ${inRun.map((column) => `${column} = ${value(column)}`).join(", ")},
-      first_kept = greatest(r.first_kept, ${value("first_kept")}),
       lease_until = CASE WHEN r.lease_until IS NULL OR ${value("epoch")} IS NULL THEN r.lease_until
         ELSE ${fromNow(value("ttl"))} END`;
   const fits = (value: typeof parameter): string => `
     r.run_id = ${value("run_id")} AND r.sequence = ${value("expected")}
-      AND (${value("previous")} = '' OR r.checkpoint_id = ${value("previous")})
+      AND (${value("previous")} IS NULL OR r.checkpoint_id = ${value("previous")})
       AND (${value("epoch")} IS NULL OR r.epoch = ${value("epoch")})`;
-  const given = (column: keyof typeof columns): string => `s.${column}`;
-  const listed = names.filter((column) => column !== "body");
-  const part = `convert_from(substring(bodies FROM at::integer FOR bytes::integer), 'UTF8')`;
-  return mapped({
+  const given = (column: Column): string => `s.${column}`;
+  const found = `
+    SELECT r.run_id, r.id, r.sequence, r.epoch, r.owner, r.lease_until > clock_timestamp() AS claimed
+    FROM ${runs} r WHERE r.run_id = ANY($1::text[]) ORDER BY r.run_id`;
+  return prepared({
+    /** Saves the first checkpoint of a run. */
     start: `
       WITH run AS (
-        INSERT INTO ${runs} AS r (run_id, first_kept, ${inRun.join(", ")})
-        VALUES (${parameter("run_id")}, ${parameter("first_kept")}, ${inRun.map(parameter).join(", ")})
-        ON CONFLICT (run_id) DO UPDATE ${fenced(parameter)} WHERE ${fits(parameter)}
+        INSERT INTO ${runs} AS r (run_id, ${inRun.join(", ")})
+        VALUES (${parameter("run_id")}, ${inRun.map(parameter).join(", ")})
+        ON CONFLICT (run_id) DO UPDATE ${moved(parameter)} WHERE ${fits(parameter)}
         RETURNING id)
-      ${insert} SELECT id, ${inCheckpoint.map(parameter).join(", ")} FROM run RETURNING checkpoint_id`,
+      ${insert} SELECT id, ${inCheckpoint.map(parameter).join(", ")} FROM run RETURNING run`,
+    /** Saves the next checkpoint of a run. */
     save: `
-      WITH run AS (UPDATE ${runs} r ${fenced(parameter)} WHERE ${fits(parameter)} RETURNING id)
-      ${insert} SELECT id, ${inCheckpoint.map(parameter).join(", ")} FROM run RETURNING checkpoint_id`,
+      WITH run AS (UPDATE ${runs} r ${moved(parameter)} WHERE ${fits(parameter)} RETURNING id)
+      ${insert} SELECT id, ${inCheckpoint.map(parameter).join(", ")} FROM run RETURNING run`,
+    /**
+     * Saves the next checkpoints of several runs. Each parameter is an array, but for headers and
+     * contents: they are one after the other in one text, so that nobody has to escape their quotes.
+     */
     saveAll: `
-      WITH whole AS MATERIALIZED (SELECT convert_to(${parameter("body")}, 'UTF8') AS bodies),
-        s AS (SELECT * FROM unnest(${listed.map((column) => `${parameter(column)}[]`).join(", ")}, $${names.length + 1}::bigint[])
-          AS s (${listed.join(", ")}, at)),
-        run AS (UPDATE ${runs} r ${fenced(given)} FROM s WHERE ${fits(given)} RETURNING r.id, s.*)
-      ${insert} SELECT id, ${inCheckpoint.map((column) => (column === "body" ? part : column)).join(", ")}
-      FROM run CROSS JOIN whole RETURNING checkpoint_id`,
-    where: `
-      SELECT r.sequence, r.checkpoint_id, r.epoch, c.checkpoint_id AS found
-      FROM ${runs} r LEFT JOIN ${checkpoints} c ON c.run = r.id AND c.sequence = $2
-      WHERE r.run_id = $1`,
-    history: `
-      SELECT c.sequence, c.step, c.node, c.status, c.timestamp, c.checkpoint_id, c.parent_id, c.reason, c.bytes
-      FROM ${runs} r JOIN ${checkpoints} c ON c.run = r.id AND c.sequence >= r.first_kept
-      WHERE r.run_id = $1 AND NOT c.quarantined ORDER BY c.sequence DESC`,
-    quarantine: `
-      UPDATE ${checkpoints} c SET quarantined = true FROM ${runs} r
-      WHERE r.run_id = $1 AND c.run = r.id AND c.sequence = $2 AND c.checkpoint_id = $3
-      RETURNING c.sequence`,
-    // What the oldest kept checkpoint builds on stays, however old it is.
-    trim: `
-      WITH needed AS (
-          SELECT r.id, (SELECT k.base FROM ${checkpoints} k WHERE k.run = r.id AND k.sequence >= r.first_kept
-            ORDER BY k.sequence LIMIT 1) AS base
-          FROM ${runs} r WHERE r.run_id = ANY($1::text[])),
-        dead AS (
-          SELECT c.run, c.sequence FROM needed n JOIN ${checkpoints} c ON c.run = n.id AND c.sequence < n.base
-          LIMIT $2)
-      DELETE FROM ${checkpoints} c USING dead d WHERE c.run = d.run AND c.sequence = d.sequence
-      RETURNING c.sequence`,
+      WITH whole AS MATERIALIZED (SELECT convert_to($${listed.length + 1}::text, 'UTF8') AS texts),
+        given AS (SELECT * FROM unnest(${listed.map((column, index) => `$${index + 1}::${columns[column]}[]`).join(", ")},
+            $${listed.length + 2}::integer[], $${listed.length + 3}::integer[])
+          AS given (${listed.join(", ")}, starts, splits)),
+        s AS (SELECT given.*,
+            convert_from(substring(texts FROM starts FOR splits), 'UTF8') AS header,
+            convert_from(substring(texts FROM starts + splits FOR bytes::integer - splits), 'UTF8') AS content
+          FROM given CROSS JOIN whole),
+        run AS (UPDATE ${runs} r ${moved(given)} FROM s WHERE ${fits(given)} RETURNING r.id, s.*)
+      ${insert} SELECT id, ${inCheckpoint.join(", ")} FROM run RETURNING run, checkpoint_id`,
+    head: `SELECT sequence, checkpoint_id, epoch, owner FROM ${runs} WHERE run_id = $1`,
+    /** The newest checkpoint between two sequences, after all that it builds on; and where the run is. */
+    chain: `
+      SELECT r.sequence AS head, r.checkpoint_id AS head_id, c.sequence, c.header, c.content, c.sha256
+      FROM ${runs} r
+        LEFT JOIN LATERAL (
+          SELECT sequence, base FROM ${checkpoints}
+          WHERE run = r.id AND sequence BETWEEN $2::bigint AND $3::bigint AND NOT aside
+          ORDER BY sequence DESC LIMIT 1) t ON true
+        LEFT JOIN ${checkpoints} c
+          ON c.run = r.id AND c.sequence BETWEEN t.base AND t.sequence AND NOT c.aside
+      WHERE r.run_id = $1 AND r.sequence > 0 ORDER BY c.sequence`,
+    headers: `
+      SELECT c.sequence, c.bytes, c.header, c.aside
+      FROM ${runs} r JOIN ${checkpoints} c ON c.run = r.id
+      WHERE r.run_id = $1 ORDER BY c.sequence DESC`,
+    records: `
+      SELECT c.sequence, c.header, c.content, c.sha256
+      FROM ${runs} r JOIN ${checkpoints} c ON c.run = r.id
+      WHERE r.run_id = $1 AND c.sequence BETWEEN $2::bigint AND $3::bigint AND NOT c.aside
+      ORDER BY c.sequence`,
+    identify: `SELECT id FROM ${runs} WHERE run_id = $1`,
+    setAside: `
+      UPDATE ${checkpoints} SET aside = true WHERE run = $1::bigint AND sequence = $2::bigint
+      RETURNING sequence`,
+    discard: `
+      DELETE FROM ${checkpoints} c
+      USING unnest($1::bigint[], $2::bigint[]) AS d (run, sequence)
+      WHERE c.run = d.run AND c.sequence = d.sequence`,
     list: `SELECT run_id FROM ${runs} WHERE status <> ''`,
-    // The same owner asks again when it did not hear the answer. An epoch is never followed by a lower one.
+    saveGraph: `INSERT INTO ${graphs} (fingerprint, topology) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
+    graph: `SELECT topology FROM ${graphs} WHERE fingerprint = $1`,
+    find: `SELECT header FROM ${checkpoints} WHERE checkpoint_id = $1 AND NOT aside LIMIT 1`,
+    /**
+     * Claims runs; this and the next two are for several, each parameter is an array. The same owner asks
+     * again when the answer was lost. An epoch is never followed by a lower one.
+     */
     claim: `
       INSERT INTO ${runs} AS r (run_id, epoch, owner, lease_until)
       SELECT c.run_id, nextval('${epochs}'), c.owner, ${fromNow("c.ttl")}
@@ -180,30 +171,32 @@ export function statementsFor(name: string): Statements {
       WHERE EXCLUDED.epoch > r.epoch
         AND (r.lease_until IS NULL OR r.lease_until <= clock_timestamp() OR r.owner = EXCLUDED.owner)
       RETURNING run_id, epoch`,
-    // One that was released stays so, also when the release overtook this.
+    /** One that was released stays so, also when the release overtook this. */
     renew: `
       UPDATE ${runs} r SET lease_until = ${fromNow("c.ttl")}
       FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS c (run_id, epoch, ttl)
       WHERE r.run_id = c.run_id AND r.epoch = c.epoch AND r.lease_until IS NOT NULL RETURNING r.run_id`,
-    // A run that nobody saved is then not there at all.
+    /** A run that nobody saved is then not there at all. */
     release: `
       WITH c AS (SELECT * FROM unnest($1::text[], $2::bigint[]) AS c (run_id, epoch)),
         gone AS (
           DELETE FROM ${runs} r USING c
           WHERE r.run_id = c.run_id AND r.epoch = c.epoch AND r.sequence = 0)
-      UPDATE ${runs} r SET lease_until = NULL, owner = '' FROM c
+      UPDATE ${runs} r SET lease_until = NULL FROM c
       WHERE r.run_id = c.run_id AND r.epoch = c.epoch AND r.sequence > 0`,
-    // In the order of the ids, so that two who remove the same runs don't wait for each other.
-    lock: `
-      SELECT r.run_id, r.id, r.sequence, r.epoch, r.lease_until > clock_timestamp() AS claimed FROM ${runs} r
-      WHERE r.run_id = ANY($1::text[]) ORDER BY r.run_id FOR UPDATE`,
-    empty: `
-      UPDATE ${runs} SET sequence = 0, checkpoint_id = '', first_kept = 0, graph = '', version = 0,
-        status = '', node = '', step = 0, "timestamp" = ''
-      WHERE run_id = $1`,
+    holder: `SELECT owner FROM ${runs} WHERE run_id = $1 AND lease_until > clock_timestamp()`,
+    claimed: `SELECT run_id FROM ${runs} WHERE lease_until > clock_timestamp()`,
+    look: found,
+    /** In the order of the ids, so that two who remove the same runs don't wait for each other. */
+    lock: `${found} FOR UPDATE`,
     removeCheckpoints: `DELETE FROM ${checkpoints} WHERE run = ANY($1::bigint[])`,
     removeRuns: `DELETE FROM ${runs} WHERE run_id = ANY($1::text[])`,
-    // Of those who claimed a run and died before they saved it.
+    /** Removes all of a run but its claim. */
+    emptyRuns: `
+      UPDATE ${runs} SET id = DEFAULT, sequence = 0, checkpoint_id = '', graph = '', status = '',
+        saved_at = '', header = '', metadata = NULL
+      WHERE run_id = ANY($1::text[])`,
+    /** Removes what is left of those who claimed a run and died before they saved it. */
     sweep: `
       DELETE FROM ${runs}
       WHERE status = '' AND (lease_until IS NULL OR lease_until <= clock_timestamp())`,
@@ -212,24 +205,23 @@ export function statementsFor(name: string): Statements {
 
 /** The parameters of a save. */
 export function parametersOf(row: SaveRow): unknown[] {
-  return Object.values(toColumns(row));
+  return names.map((column) => row[column]);
 }
 
 /** The parameters of several saves. */
 export function parametersOfAll(rows: readonly SaveRow[]): unknown[] {
-  const all = rows.map(toColumns);
-  const parameters = Object.keys(columns).map((column) =>
-    column === "body"
-      ? rows.map(({ body }) => body).join("")
-      : arrayOf(all.map((values) => values[column as keyof typeof columns])),
-  );
-  const begins: number[] = [];
+  const starts: number[] = [];
+  const splits: number[] = [];
+  let texts = "";
   let at = 1;
-  for (const { bytes } of rows) {
-    begins.push(at);
+  for (const { header, content, bytes } of rows) {
+    texts += header + content;
+    starts.push(at);
+    splits.push(Buffer.byteLength(header));
     at += bytes;
   }
-  return [...parameters, arrayOf(begins)];
+  const lists = listed.map((column) => arrayOf(rows.map((row) => row[column])));
+  return [...lists, texts, arrayOf(starts), arrayOf(splits)];
 }
 
 /** An array as Postgres reads it. Drivers differ in what they make of one, and take longer. */
@@ -241,31 +233,7 @@ export function arrayOf(values: readonly unknown[]): string {
   return `{${items.join(",")}}`;
 }
 
-function toColumns(row: SaveRow): Record<keyof typeof columns, unknown> {
-  return {
-    run_id: row.runId,
-    expected: row.expected,
-    sequence: row.sequence,
-    previous: row.previous,
-    checkpoint_id: row.checkpointId,
-    parent_id: row.parentId,
-    graph: row.graph,
-    version: row.version,
-    status: row.status,
-    node: row.node,
-    step: row.step,
-    timestamp: row.timestamp,
-    reason: row.reason,
-    first_kept: row.firstKept,
-    base: row.base,
-    bytes: row.bytes,
-    body: row.body,
-    epoch: row.epoch,
-    ttl: row.ttl,
-  };
-}
-
-function mapped(texts: Record<keyof Statements, string>): Statements {
-  const entries = Object.entries(texts).map(([name, text]) => [name, statement(text)]);
-  return Object.fromEntries(entries) as unknown as Statements;
+function prepared<K extends string>(texts: Record<K, string>): Readonly<Record<K, Statement>> {
+  const entries = Object.entries<string>(texts).map(([name, text]) => [name, statement(text)]);
+  return Object.fromEntries(entries) as Record<K, Statement>;
 }

@@ -1,66 +1,104 @@
+import type { NewRecord } from "../../checkpoint/records/backend.js";
 import type { Connection } from "./connection.js";
-import type { SaveRow, Statements } from "./statements.js";
+import { arrayOf, type Statements } from "./statements.js";
 
-/** Every so many checkpoints of a run those that are not kept any more are removed; sooner when they are large. */
-const EVERY = 32;
-const EVERY_LARGE = 4;
+/** So many superfluous checkpoints of a run are removed together; fewer if they are large. */
+const MANY = 32;
+const MANY_LARGE = 4;
 const LARGE = 128 * 1024;
-/** How many runs, and how many checkpoints, one statement is for. */
-const RUNS = 100;
-const CHECKPOINTS = 500;
+/** How many runs to remember. */
+const REMEMBERED = 1000;
+/** How many checkpoints one statement is for. */
+const PER_STATEMENT = 500;
 
-/** Removes checkpoints that are too old to be kept: for many runs together, and never many at once. */
+/** A run that was saved to. */
+interface TrimmedRun {
+  /** The id of its row, which no other run with its name ever has. */
+  readonly id: string;
+  isLarge: boolean;
+  hasEnded: boolean;
+  /** What is to be removed. */
+  sequences: number[];
+}
+
+/** Removes superfluous checkpoints: of many runs together, and never many at once. */
 export class Trimmer {
   readonly #connection: Connection;
   readonly #statements: Statements;
-  readonly #start: (task: () => Promise<unknown>) => void;
-  readonly #due = new Set<string>();
-  #trimming = false;
+  /** The least recently saved run first. */
+  readonly #runs = new Map<string, TrimmedRun>();
+  #due: { readonly id: string; readonly sequence: number }[] = [];
+  #trimming: Promise<void> | undefined;
 
-  /** @param start - starts a task that nobody waits for. */
-  constructor(
-    connection: Connection,
-    statements: Statements,
-    start: (task: () => Promise<unknown>) => void,
-  ) {
+  constructor(connection: Connection, statements: Statements) {
     this.#connection = connection;
     this.#statements = statements;
-    this.#start = start;
   }
 
-  /** Looks whether there is something to remove now that this was saved. */
-  saved({ runId, sequence, status, firstKept, bytes }: SaveRow): void {
-    const goesOn = status === "in_progress" || status === "pending";
-    if (firstKept <= 1 || (goesOn && sequence % (bytes < LARGE ? EVERY : EVERY_LARGE) > 0)) return;
-    this.#due.add(runId);
-    if (this.#trimming) return;
-    this.#trimming = true;
-    this.#start(() => this.#trim());
-  }
-
-  async #trim(): Promise<void> {
-    try {
-      while (this.#due.size > 0) {
-        const runIds = [...this.#due].slice(0, RUNS);
-        for (const runId of runIds) this.#due.delete(runId);
-        await this.#trimAll(runIds);
-      }
-    } finally {
-      this.#trimming = false;
+  /** Notes what was saved. */
+  saved(runId: string, id: string, { bytes, fields: { status } }: NewRecord): void {
+    const known = this.#runs.get(runId);
+    const run = known?.id === id ? known : { id, isLarge: false, hasEnded: false, sequences: [] };
+    run.isLarge = bytes >= LARGE;
+    run.hasEnded = status === "completed" || status === "failed";
+    this.#runs.delete(runId);
+    this.#runs.set(runId, run);
+    for (const [oldest, forgotten] of this.#runs) {
+      if (this.#runs.size <= REMEMBERED) break;
+      this.#runs.delete(oldest);
+      this.#add(forgotten);
     }
   }
 
-  async #trimAll(runIds: readonly string[]): Promise<void> {
-    let removed = CHECKPOINTS;
-    try {
-      while (removed === CHECKPOINTS) {
-        const rows = await this.#connection.query(this.#statements.trim, [runIds, CHECKPOINTS]);
-        removed = rows.length;
+  /** Removes checkpoints of a run, now or with others later. */
+  async discard(runId: string, sequences: readonly number[]): Promise<void> {
+    const run = this.#runs.get(runId) ?? (await this.#identify(runId));
+    if (run === undefined) return;
+    run.sequences.push(...sequences);
+    const many = run.isLarge ? MANY_LARGE : MANY;
+    if (!run.hasEnded && run.sequences.length < many) return;
+    this.#add(run);
+    await this.#trim();
+  }
+
+  /** Removes all that is left to remove. */
+  async close(): Promise<void> {
+    for (const run of this.#runs.values()) this.#add(run);
+    this.#runs.clear();
+    if (this.#due.length > 0) await this.#trim();
+  }
+
+  /** The run that has this name at the moment; its checkpoints are removed at once. */
+  async #identify(runId: string): Promise<TrimmedRun | undefined> {
+    const [row] = await this.#connection.read(this.#statements.identify, [runId]);
+    return row && { id: String(row.id), isLarge: false, hasEnded: true, sequences: [] };
+  }
+
+  #add(run: TrimmedRun): void {
+    for (const sequence of run.sequences) this.#due.push({ id: run.id, sequence });
+    run.sequences = [];
+  }
+
+  /** Those who come while it works share its work, and its failure. */
+  #trim(): Promise<void> {
+    this.#trimming ??= this.#trimAll().finally(() => {
+      this.#trimming = undefined;
+    });
+    return this.#trimming;
+  }
+
+  async #trimAll(): Promise<void> {
+    while (this.#due.length > 0) {
+      const some = this.#due.splice(0, PER_STATEMENT);
+      const ids = arrayOf(some.map(({ id }) => Number(id)));
+      const sequences = arrayOf(some.map(({ sequence }) => sequence));
+      try {
+        await this.#connection.write(this.#statements.discard, [ids, sequences]);
+      } catch (error) {
+        // Removed with what comes next.
+        this.#due.unshift(...some);
+        throw error;
       }
-    } catch (error) {
-      // A run that has ended is not saved again, so the next of another tries this too.
-      for (const runId of runIds) this.#due.add(runId);
-      throw error;
     }
   }
 }

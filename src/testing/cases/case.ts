@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import type { CheckpointStore } from "../../checkpoint/store.js";
+import type { CheckpointStore, SaveOptions } from "../../checkpoint/store.js";
+import { useClock } from "../../clock.js";
+import { Mutex } from "../../concurrency.js";
 import { type ErrorCode, isWaymarkError } from "../../errors.js";
 import { State } from "../../state/state.js";
 
@@ -25,7 +27,7 @@ export const notes = (runId?: string): State<Notes> =>
 
 /** A saved State with nothing of the save in it, for comparing what went in with what came out. */
 export function content<D extends object>(state: State<D>): unknown {
-  const { checkpointId: _id, sequence: _sequence, ...rest } = state.toJSON();
+  const { checkpointId: _id, sequence: _sequence, savedAt: _savedAt, ...rest } = state.toJSON();
   return rest;
 }
 
@@ -39,7 +41,22 @@ export async function refuses(
     (error: unknown) => error,
   );
   const fits = codes.some((code) => isWaymarkError(outcome, code));
-  assert.ok(fits, `wanted an error with the code ${codes.join(" or ")}, got ${String(outcome)}`);
+  assert.ok(fits, `must be an error with the code ${codes.join(" or ")}; got ${String(outcome)}`);
+}
+
+/** The State after one more node, built on the given one. */
+export function stepAfter(state: State<Notes>, phase = ""): State<Notes> {
+  const step = state.step + 1;
+  const next = state.set("list", [step]).setCheckpointNode(`node-${step}`).toJSON();
+  const { unfinished: _unfinished, ...done } = next;
+  return State.fromJSON<Notes>({ ...done, step, phase, status: "in_progress", reason: "interval" });
+}
+
+/** The State inside a node that has not completed and has got so many results, built on the given one. */
+export function insideNode(state: State<Notes>, count: number): State<Notes> {
+  const results = Object.fromEntries(Array.from({ length: count }, (_, at) => [`item-${at}`, at]));
+  const unfinished = { node: `node-${state.step + 1}`, results, count };
+  return State.fromJSON<Notes>({ ...state.toJSON(), unfinished, reason: "once" });
 }
 
 /** Saves a run of several steps, each building on the one before. */
@@ -47,17 +64,46 @@ export async function saveSteps(
   store: CheckpointStore,
   steps: number,
   runId?: string,
+  options?: SaveOptions,
 ): Promise<State<Notes>[]> {
   const saved: State<Notes>[] = [];
   let state = notes(runId);
   for (let step = 1; step <= steps; step++) {
-    const next = state.set("list", [step]).setCheckpointNode(`node-${step}`);
-    state = await store.save(
-      State.fromJSON<Notes>({ ...next.toJSON(), step, status: "in_progress" }),
-    );
+    state = await store.save(stepAfter(state), options);
     saved.push(state);
   }
   return saved;
+}
+
+/** Saves so many progress saves of one node, each building on the one before. */
+export async function saveProgress(
+  store: CheckpointStore,
+  from: State<Notes>,
+  saves: number,
+): Promise<State<Notes>> {
+  let state = from;
+  for (let count = 1; count <= saves; count++) state = await store.save(insideNode(state, count));
+  return state;
+}
+
+const clock = new Mutex();
+
+/** Does something as if it were that moment, which is when a store then says that it saved something. */
+export function at<T>(moment: string, action: () => Promise<T>): Promise<T> {
+  return clock.run(async () => {
+    const restore = useClock({ now: () => Date.parse(moment), after: realTimer });
+    try {
+      return await action();
+    } finally {
+      restore();
+    }
+  });
+}
+
+/** What a store waits for meanwhile must still come. */
+function realTimer(ms: number, callback: () => void): () => void {
+  const timer = setTimeout(callback, ms);
+  return () => clearTimeout(timer);
 }
 
 /** Waits for what a store does in the background. */

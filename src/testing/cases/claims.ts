@@ -34,6 +34,21 @@ export const claims: readonly Case[] = [
     },
   ],
   [
+    "holder says who has claimed a run, and nobody once it is released",
+    async (store) => {
+      if (store.claim === undefined || store.holder === undefined) return;
+      assert.equal(await store.holder("run"), undefined);
+      const claim = await store.claim("run");
+      const holder = await store.holder("run");
+      assert.equal(typeof holder?.pid, "number");
+      assert.ok(holder?.host, "the machine has a name");
+      assert.ok(holder.since === "" || !Number.isNaN(Date.parse(holder.since)));
+      assert.equal(await store.holder("other"), undefined);
+      await claim?.release();
+      assert.equal(await store.holder("run"), undefined);
+    },
+  ],
+  [
     "a claim keeps nobody from saving, and is no run",
     async (store) => {
       if (store.claim === undefined) return;

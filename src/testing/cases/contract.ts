@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { State } from "../../state/state.js";
+import { State } from "../../state/state.js";
 import { type Case, content, type Notes, notes, refuses, saveSteps } from "./case.js";
 
 /** Save, load, delete, list. */
@@ -11,17 +11,20 @@ export const contract: readonly Case[] = [
       const saved = await store.save(state);
       assert.notEqual(saved.checkpointId, "");
       assert.equal(saved.sequence, 1);
-      assert.equal(state.checkpointId, "");
+      assert.equal(new Date(saved.savedAt).toISOString(), saved.savedAt);
+      assert.deepEqual([state.checkpointId, state.savedAt], ["", ""]);
       assert.deepEqual(content(saved), content(state));
     },
   ],
   [
     "load gives the same identity, node, metadata and data",
     async (store) => {
-      const state = notes().set("list", [1, 2]).setCheckpointNode("draft");
-      const saved = await store.save(state);
+      const metadata = { team: "docs", priority: 2, urgent: true };
+      const state = State.create<Notes>({ topic: "cairns", list: [1, 2] }, { metadata });
+      const saved = await store.save(state.setCheckpointNode("draft"));
       const loaded = await store.load<Notes>(state.runId);
       assert.deepEqual(loaded.toJSON(), saved.toJSON());
+      assert.deepEqual(loaded.metadata, metadata);
     },
   ],
   [

@@ -44,7 +44,7 @@ export const roundTrip: readonly Case[] = [
         const state = State.create<Notes>({ topic: "t", any: { nested: [value] } });
         await store.save(state);
         const loaded = await store.load<Notes>(state.runId);
-        // As JSON, which tells all types apart: to Node 20 an invalid date equals only itself.
+        // As JSON, which distinguishes all types: to Node 20 an invalid date equals only itself.
         assert.deepEqual(loaded.toJSON().data, state.toJSON().data);
         assert.equal(({} as { polluted?: unknown }).polluted, undefined);
       },

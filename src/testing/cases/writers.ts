@@ -12,7 +12,7 @@ export const conflict: readonly Case[] = [
       await store.save(base.set("topic", "mine"));
       await refuses(() => store.save(base.set("topic", "theirs")), "CHECKPOINT_CONFLICT");
       assert.equal((await store.load<Notes>(base.runId)).data.topic, "mine");
-      assert.equal((await store.history?.(base.runId))?.length ?? 2, 2);
+      assert.equal((await store.history?.(base.runId))?.[0]?.sequence ?? 2, 2);
     },
   ],
   [
@@ -125,7 +125,7 @@ export const isolation: readonly Case[] = [
 /** What was saved outlives the store. */
 export const durable: readonly Case[] = [
   [
-    "what was saved is there when the store is opened again, and goes on",
+    "what was saved is there when the store is opened again, and can be continued",
     async (store, reopen) => {
       if (reopen === undefined) return;
       const saved = await saveSteps(store, 3, "run");

@@ -1,0 +1,10 @@
+let quick = false;
+
+/** Whether suites are only tried out. */
+export function isQuick() {
+  return quick;
+}
+
+export function setQuick(value) {
+  quick = value;
+}

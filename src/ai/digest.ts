@@ -1,0 +1,64 @@
+import { createHash } from "node:crypto";
+
+/** What tells the input of a call from others. */
+export interface Digest {
+  /** A hash of all of it. */
+  readonly hash: string;
+  /** The hashes of the inputs that this one continues: the same settings, with fewer messages. */
+  readonly prefixes: ReadonlySet<string>;
+}
+
+/** Hashes the settings of a call and, one after the other, its messages. */
+export function digestOf(settings: unknown, messages: readonly unknown[]): Digest {
+  const prefixes = new Set<string>();
+  let hash = sha(textOf(settings));
+  for (const message of messages) {
+    prefixes.add(hash);
+    hash = sha(`${hash} ${textOf(message)}`);
+  }
+  return { hash, prefixes };
+}
+
+const LENGTH = 32;
+
+function sha(data: string | Uint8Array): string {
+  return createHash("sha256").update(data).digest("hex").slice(0, LENGTH);
+}
+
+/** A value as text: the same for equal values, whatever the order of their keys. */
+function textOf(value: unknown): string {
+  switch (typeof value) {
+    case "string":
+      return JSON.stringify(value);
+    case "bigint":
+      return `${value}n`;
+    case "object":
+      return value === null ? "null" : textOfObject(value);
+    case "function":
+    case "symbol":
+      return "undefined";
+    default:
+      return String(value);
+  }
+}
+
+function textOfObject(value: object): string {
+  if (Array.isArray(value)) return `[${value.map(textOf).join()}]`;
+  if (ArrayBuffer.isView(value)) {
+    return `bytes ${sha(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))}`;
+  }
+  if (value instanceof ArrayBuffer) return `bytes ${sha(new Uint8Array(value))}`;
+  if (value instanceof Map) return `Map${textOf([...value])}`;
+  if (value instanceof Set) return `Set${textOf([...value])}`;
+  if (value instanceof RegExp) return `RegExp ${value}`;
+  if (value instanceof Error) return `Error ${textOf([value.name, value.message])}`;
+  // A Date and a URL have it.
+  if ("toJSON" in value && typeof value.toJSON === "function") {
+    return `JSON ${textOf(value.toJSON())}`;
+  }
+  const fields = Object.entries(value)
+    .filter(([, field]) => field !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, field]) => `${JSON.stringify(key)}:${textOf(field)}`);
+  return `{${fields.join()}}`;
+}

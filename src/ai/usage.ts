@@ -1,0 +1,116 @@
+import { type Check, check, checkOptions, integer } from "../options.js";
+import type { UsageCall } from "../state/ledger/usage.js";
+
+/** What a model costs, in US dollars for a million tokens. */
+export interface Price {
+  /** Tokens sent. */
+  readonly input: number;
+  /** Tokens that come back. */
+  readonly output: number;
+  /** Tokens sent that the provider had cached; as `input` by default. */
+  readonly cachedInput?: number;
+  /** Tokens sent that the provider puts into its cache; as `input` by default. */
+  readonly cacheWrite?: number;
+}
+
+/**
+ * Prices by model id, such as `gpt-5`. A model that is not in it has no cost.
+ *
+ * @example
+ * ```ts
+ * import type { Prices } from "waymark/ai";
+ *
+ * const price: Prices = { "gpt-5": { input: 1.25, output: 10 } };
+ * console.log(price["gpt-5"]?.output); // 10
+ * ```
+ */
+export type Prices = Readonly<Record<string, Price>>;
+
+/** How calls are kept and counted. */
+export interface CallOptions {
+  /** What the models cost; without it no cost is counted. */
+  readonly price?: Prices;
+  /**
+   * How many calls the node keeps, an integer ≥ 1; all by default. Older ones are dropped, and a resume that
+   * reaches one makes it again: for a node that saves its messages with `ctx.checkpoint` as it loops.
+   */
+  readonly keepCalls?: number;
+}
+
+/** What one call used. */
+export interface Tokens {
+  readonly input: number;
+  readonly output: number;
+  /** How many of the input were read from a cache, and written to one. */
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+}
+
+const amount = check("a number ≥ 0", (value) => typeof value === "number" && value >= 0);
+const price: Check = (name, value) => {
+  checkOptions(name, value, {
+    input: amount,
+    output: amount,
+    cachedInput: amount,
+    cacheWrite: amount,
+  });
+  const { input, output } = value as Partial<Price>;
+  amount(`${name}.input`, input);
+  amount(`${name}.output`, output);
+};
+
+/** The checks of {@link CallOptions}. */
+export const callChecks: Readonly<Record<string, Check>> = {
+  keepCalls: integer(1, true),
+  price: (name, value) => {
+    const isTable = typeof value === "object" && value !== null;
+    check("an object of prices by model", () => isTable)(name, value);
+    for (const [model, one] of Object.entries(value as object)) price(`${name}.${model}`, one);
+  },
+};
+
+/** What a call adds to the ledger. The model that answered may have a longer name than the one that was asked. */
+export function usageOf(
+  tokens: Tokens,
+  models: readonly unknown[],
+  prices: Prices | undefined,
+): UsageCall {
+  const names = models.filter((one): one is string => typeof one === "string" && one !== "");
+  const priced = names.find((one) => Object.hasOwn(prices ?? {}, one));
+  const [model] = names;
+  const { input: inputTokens, output: outputTokens } = tokens;
+  const usage = {
+    ...{ inputTokens, outputTokens, counters: { modelCalls: 1 } },
+    ...(model !== undefined && { model }),
+  };
+  const found = priced === undefined ? undefined : prices?.[priced];
+  if (found === undefined) return usage;
+  const { input, output } = found;
+  return { ...usage, costUsd: costOf(tokens, found), price: { input, output } };
+}
+
+const MILLION = 1_000_000;
+
+function costOf({ input, output, cacheRead, cacheWrite }: Tokens, price: Price): number {
+  const fresh = Math.max(0, input - cacheRead - cacheWrite);
+  const cached = cacheRead * (price.cachedInput ?? price.input);
+  const written = cacheWrite * (price.cacheWrite ?? price.input);
+  return (fresh * price.input + cached + written + output * price.output) / MILLION;
+}
+
+/** A field of what a provider sent, at a path; `undefined` where there is none. */
+export function fieldAt(value: unknown, ...path: readonly string[]): unknown {
+  let found = value;
+  for (const key of path) {
+    if (typeof found !== "object" || found === null) return undefined;
+    found = Reflect.get(found, key);
+  }
+  return found;
+}
+
+/** A count of tokens that a provider sent: the first that is one. */
+export function countOf(...counts: readonly unknown[]): number {
+  return (
+    counts.find((count): count is number => Number.isSafeInteger(count) && Number(count) >= 0) ?? 0
+  );
+}

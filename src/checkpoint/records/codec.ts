@@ -1,0 +1,392 @@
+import { sha256 } from "../../codecs/hash.js";
+import { Secrets } from "../../codecs/patterns.js";
+import { type CodecOptions, type CodecRecord, Pipeline } from "../../codecs/pipeline.js";
+import { redactState } from "../../codecs/redact-state.js";
+import {
+  CheckpointCorruptionError,
+  isWaymarkError,
+  SerializationError,
+  show,
+} from "../../errors.js";
+import { encode } from "../../state/encode.js";
+import { freezeCopy } from "../../state/freeze-copy.js";
+import {
+  type BodyJSON,
+  decodeState,
+  encodeBody,
+  isPlainData,
+  type StateJSON,
+} from "../../state/json.js";
+import { type Metadata, noMetadata, type RunError } from "../../state/record.js";
+import { recordOf, type State, stateOf } from "../../state/state.js";
+import { apply, type Change, recordDifference } from "../difference.js";
+import { bare } from "../store.js";
+import type { NewRecord, StoredRecord } from "./backend.js";
+import { FORMAT, parseHeader, previousOf, type RecordHeader } from "./header.js";
+
+/** So many bytes of patches are read to load a State without a second thought, however small it is. */
+const ALWAYS_READ = 16 * 1024;
+
+/** Where a State goes in the history of its run. */
+export interface Place {
+  /** Its sequence. */
+  readonly sequence: number;
+  /** Its id. */
+  readonly checkpointId: string;
+  /** The checkpoint it was made from. */
+  readonly parentId: string;
+  /** The run's newest checkpoint so far; `""` if there is none, or it is not known. */
+  readonly previous: string;
+  /** When it is saved, ISO 8601. */
+  readonly savedAt: string;
+  /** How many steps to keep; see `SaveOptions`. */
+  readonly keep: number;
+  /** The same for each phase. */
+  readonly keepPerPhase: number | undefined;
+}
+
+/** A State that was written, to write of the next one only what changed. */
+export interface Base {
+  readonly checkpointId: string;
+  /** All of it that can be large is shared with the State before. */
+  readonly tree: BodyJSON;
+  /** The sequence of the last snapshot, its size, and the size and number of the patches since. */
+  readonly snapshot: number;
+  readonly snapshotBytes: number;
+  readonly patchBytes: number;
+  readonly patches: number;
+}
+
+/** A record to append, and the base for the next; none where each is a snapshot. */
+export interface Encoded {
+  readonly record: NewRecord;
+  readonly base: Base | undefined;
+}
+
+/** A record whose hash and header were found right. */
+export interface VerifiedRecord {
+  readonly header: RecordHeader;
+  readonly stored: StoredRecord;
+}
+
+/** Turns States into records and back. The one place where codecs and redaction are applied. */
+export class RecordCodec {
+  readonly #pipeline: Pipeline;
+  /** Whether nothing is compressed or encrypted. */
+  readonly #clear: boolean;
+  readonly #encrypts: boolean;
+  readonly #secrets: Secrets | undefined;
+  /** What was made of frozen trees by redaction. */
+  readonly #redacted = new WeakMap<object, unknown>();
+  readonly #snapshotEvery: number;
+  /** The JSON of what can't change, so that what stayed the same is the same in the next State too. */
+  readonly #known = new WeakMap<object, unknown>();
+
+  /** @throws ConfigError if an option is invalid; a key is never in its message. */
+  constructor(options: CodecOptions | undefined, snapshotEvery: number) {
+    this.#pipeline = new Pipeline(options);
+    const { redact = [], compress, encrypt } = options ?? {};
+    this.#clear = compress === undefined && encrypt === undefined;
+    this.#encrypts = encrypt !== undefined;
+    this.#secrets = redact.length === 0 ? undefined : new Secrets(redact);
+    this.#snapshotEvery = snapshotEvery;
+  }
+
+  /**
+   * A State as a record: what changed since `base`, or all of it. All of it if
+   *
+   * - there is no base, or the run's newest record is another one;
+   * - there are `snapshotEvery` patches since the last snapshot;
+   * - this patch is larger than the last snapshot was;
+   * - this patch and those since the last snapshot are together larger than it was, and than 16 KB.
+   *
+   * So what is read to load a State is at most about twice its size, and snapshots at most double
+   * what is written.
+   *
+   * @throws SerializationError that names the path of what can't be saved.
+   */
+  encode<D extends object>(
+    state: State<D>,
+    place: Place,
+    base: Base | undefined,
+  ): Encoded | Promise<Encoded> {
+    const whole = this.#treeOf(state);
+    const tree = this.#redact(whole);
+    const own = { metadata: state.metadata };
+    const { metadata } = this.#redact(own);
+    const redacted = tree !== whole || metadata !== own.metadata;
+    const shown = { error: tree.error, metadata };
+    const { checkpointId, sequence } = place;
+    if (
+      base !== undefined &&
+      base.checkpointId === place.previous &&
+      base.patches < this.#snapshotEvery - 1
+    ) {
+      const changes = stringify(recordDifference(base.tree, tree));
+      const { snapshot, snapshotBytes, patchBytes, patches } = base;
+      const most = Math.max(snapshotBytes, ALWAYS_READ);
+      if (changes.length < snapshotBytes && patchBytes + changes.length <= most) {
+        return this.#record(
+          headerOf(state, place, shown, snapshot),
+          changes,
+          redacted,
+          (bytes) => ({
+            checkpointId,
+            tree,
+            snapshot,
+            snapshotBytes,
+            patchBytes: patchBytes + bytes,
+            patches: patches + 1,
+          }),
+        );
+      }
+    }
+    const header = headerOf(state, place, shown, undefined);
+    return this.#record(header, stringify(tree), redacted, (bytes) =>
+      this.#snapshotEvery === 1
+        ? undefined
+        : {
+            checkpointId,
+            tree,
+            snapshot: sequence,
+            snapshotBytes: bytes,
+            patchBytes: 0,
+            patches: 0,
+          },
+    );
+  }
+
+  /**
+   * The State of the last of these records; the first must be a snapshot, each other one a patch to
+   * the one before.
+   *
+   * @param where - names the record in errors.
+   * @throws CheckpointCorruptionError if one is not what was written.
+   */
+  async decode<D extends object>(
+    records: readonly VerifiedRecord[],
+    where: string,
+  ): Promise<State<D>> {
+    let tree: unknown;
+    for (const [index, record] of records.entries())
+      tree = await this.grow(tree, record, index, where);
+    const last = records.at(-1);
+    if (last === undefined) throw corrupt(where, "a snapshot", "nothing");
+    return stateFrom(tree, last.header, where);
+  }
+
+  /** The tree of the record at this place of its chain, out of the tree before it, which it takes over. */
+  async grow(
+    tree: unknown,
+    record: VerifiedRecord,
+    index: number,
+    where: string,
+  ): Promise<unknown> {
+    const opened = this.#open(record, where);
+    const text = typeof opened === "string" ? opened : await opened;
+    try {
+      const content: unknown = JSON.parse(text);
+      return index === 0 ? content : apply(tree, content as Change[]);
+    } catch (error) {
+      if (isWaymarkError(error))
+        throw corrupt(where, "a patch to the record before", error.message);
+      throw corrupt(where, "JSON", String(error));
+    }
+  }
+
+  #redact<T extends Partial<StateJSON>>(json: T): T {
+    const secrets = this.#secrets;
+    return secrets === undefined ? json : redactState(json, secrets, this.#redacted);
+  }
+
+  /** What of a State the header does not say. */
+  #treeOf<D extends object>(state: State<D>): BodyJSON {
+    const record = recordOf(state);
+    const { data } = record;
+    if (isPlainData(record)) return encodeBody(record, data);
+    return encodeBody(record, encode(freezeCopy(data), "data", this.#known));
+  }
+
+  /** Without a codec it is made at once: to wait for nothing costs as much as to write a small patch. */
+  #record(
+    header: RecordHeader,
+    text: string,
+    redacted: boolean,
+    baseOf: (bytes: number) => Base | undefined,
+  ): Encoded | Promise<Encoded> {
+    if (this.#clear) {
+      const fields = redacted ? { ...header, codec: { redacted } as const } : header;
+      return finish(fields, JSON.stringify(fields), text, baseOf);
+    }
+    return this.#sealed(header, text, redacted, baseOf);
+  }
+
+  async #sealed(
+    header: RecordHeader,
+    text: string,
+    redacted: boolean,
+    baseOf: (bytes: number) => Base | undefined,
+  ): Promise<Encoded> {
+    const { error: _error, ...silent } = header;
+    const shown: RecordHeader = this.#encrypts ? silent : header;
+    const withCodec = (codec: CodecRecord | undefined): RecordHeader =>
+      codec === undefined ? shown : { ...shown, codec };
+    const { record, bytes } = await this.#pipeline.seal(text, redacted, (done) =>
+      Buffer.from(JSON.stringify(withCodec(done))),
+    );
+    const content = bytes === undefined ? text : `"${Buffer.from(bytes).toString("base64")}"`;
+    const fields = withCodec(record);
+    return finish(fields, JSON.stringify(fields), content, baseOf);
+  }
+
+  #open({ header, stored }: VerifiedRecord, where: string): string | Promise<string> {
+    const { codec } = header;
+    this.#pipeline.admit(codec, where);
+    if (codec?.compress === undefined && codec?.encrypt === undefined) return stored.content;
+    const bytes = Buffer.from(stored.content.slice(1, -1), "base64");
+    return this.#pipeline.open(bytes, codec, Buffer.from(stored.header), where);
+  }
+}
+
+/**
+ * A record's header, once its hash is found right.
+ *
+ * @throws CheckpointCorruptionError if it is not what was written, or belongs elsewhere.
+ * @throws SerializationError if a newer version wrote it.
+ */
+export function verifyRecord(stored: StoredRecord, runId: string, where: string): VerifiedRecord {
+  if (stored.fault !== undefined) throw stored.fault;
+  const actual = hashOf(stored.header, stored.content);
+  if (actual !== stored.sha256) throw corrupt(where, stored.sha256, actual);
+  const header = parseHeader(stored.header);
+  if (header === undefined) throw corrupt(where, "a record's header", "something else");
+  if (header.format > FORMAT) {
+    throw new SerializationError(
+      where,
+      `has format ${header.format}: a newer waymark wrote it, this one reads up to ${FORMAT}`,
+    );
+  }
+  compare(where, "run", runId, header.runId);
+  compare(where, "sequence", stored.sequence, header.sequence);
+  return { header, stored };
+}
+
+/** Whether the first record is a snapshot and each other one a patch to the one before. */
+export function areLinked(records: readonly VerifiedRecord[]): boolean {
+  const snapshot = records[0]?.header;
+  if (snapshot === undefined || snapshot.base !== undefined) return false;
+  return records.every(({ header }, index) => {
+    const before = records[index - 1]?.header;
+    if (before === undefined) return index === 0;
+    return header.base === snapshot.sequence && previousOf(header) === before.checkpointId;
+  });
+}
+
+/** A State out of the tree of its record. */
+export function stateFrom<D extends object>(
+  tree: unknown,
+  header: RecordHeader,
+  where: string,
+): State<D> {
+  if (typeof tree !== "object" || tree === null) throw corrupt(where, "a State", show(tree));
+  const { runId, sequence, checkpointId, timestamp, step, status, reason } = header;
+  const { startedAt, savedAt, phase = "", nextNode, metadata, node: checkpointNode } = header;
+  const fields = { runId, sequence, checkpointId, timestamp, step, status, reason };
+  const record = decodeState({
+    ...tree,
+    ...fields,
+    checkpointNode,
+    startedAt,
+    savedAt,
+    phase,
+    ...(nextNode !== undefined && { nextNode }),
+    ...(metadata !== undefined && { metadata }),
+  });
+  return stateOf<D>(record);
+}
+
+/** The error for what is not what was written. */
+export function corrupt(
+  where: string,
+  expected: string,
+  actual: string,
+): CheckpointCorruptionError {
+  return new CheckpointCorruptionError(
+    `${where} is corrupt: expected ${expected}, found ${actual}`,
+    { expected, actual },
+  );
+}
+
+/** What of a State a header shows that may have been redacted. */
+interface Shown {
+  readonly error: RunError | undefined;
+  readonly metadata: Metadata;
+}
+
+function headerOf<D extends object>(
+  state: State<D>,
+  place: Place,
+  { error, metadata }: Shown,
+  base: number | undefined,
+): RecordHeader {
+  const { sequence, checkpointId, parentId, previous, savedAt, keep, keepPerPhase } = place;
+  const { identity, progress } = recordOf(state);
+  const { runId, graph, startedAt } = identity;
+  const { step, checkpointNode, phase, status, timestamp, nextNode, reason } = progress;
+  const header: { -readonly [K in keyof RecordHeader]: RecordHeader[K] } = {
+    format: FORMAT,
+    runId,
+    sequence,
+    checkpointId,
+    parentId,
+    step,
+    node: checkpointNode,
+    status,
+    timestamp,
+    savedAt,
+    startedAt,
+    reason,
+    graph: graph?.name ?? "",
+  };
+  if (previous !== parentId) header.previous = previous;
+  if (base !== undefined) header.base = base;
+  if (phase !== "") header.phase = phase;
+  if (nextNode !== undefined) header.nextNode = nextNode;
+  if (progress.unfinished !== undefined) header.unfinished = true;
+  if (metadata !== noMetadata) header.metadata = metadata;
+  if (error !== undefined) header.error = bare(error);
+  if (Number.isFinite(keep)) header.keep = keep;
+  if (keepPerPhase !== undefined) header.keepPerPhase = keepPerPhase;
+  return header;
+}
+
+function finish(
+  fields: RecordHeader,
+  header: string,
+  content: string,
+  baseOf: (bytes: number) => Base | undefined,
+): Encoded {
+  const bytes = Buffer.byteLength(header) + Buffer.byteLength(content);
+  const { sequence, base = sequence } = fields;
+  const sha256 = hashOf(header, content);
+  const record: NewRecord = { sequence, header, content, sha256, fields, base, bytes };
+  return { record, base: baseOf(bytes) };
+}
+
+function hashOf(header: string, content: string): string {
+  return sha256(`${header}\n${content}`);
+}
+
+function compare(where: string, what: string, expected: unknown, actual: unknown): void {
+  if (expected !== actual)
+    throw corrupt(where, `${what} ${show(expected)}`, `${what} ${show(actual)}`);
+}
+
+function stringify(value: unknown): string {
+  try {
+    return JSON.stringify(value);
+  } catch (cause) {
+    // All that is left to go wrong: V8 has no string as long as this.
+    throw new SerializationError("state", `is too large for JSON: ${String(cause)}`, { cause });
+  }
+}

@@ -1,0 +1,120 @@
+import { type CheckpointCorruptionError, SerializationError } from "../../errors.js";
+import type { StoredRecord } from "./backend.js";
+import { corrupt } from "./codec.js";
+import { FORMAT, parseHeader, type RecordHeader } from "./header.js";
+
+/*
+ * A record as a file that a person, `jq` or any other program can read: one JSON object on three lines.
+ *
+ *   {"waymark":1,"sha256":"<64 hex digits>",
+ *   "header":{"format":1,…},
+ *   "content":{…}}
+ *
+ * The content is a JSON string of base64 if it is compressed or encrypted. Header and content are kept
+ * to the byte, as the hash is over them. The format stands in the header too, so that a flipped bit in
+ * the first line is not taken for a newer version.
+ */
+const START = `{"waymark":${FORMAT},"sha256":"`;
+const HASH_LENGTH = 64;
+const HASH_END = '",\n';
+const FIRST_LINE = START.length + HASH_LENGTH + HASH_END.length;
+const HEADER = '"header":';
+const HEADER_END = ",\n";
+const CONTENT = '"content":';
+const END = "}\n";
+const NEWLINE = 10;
+
+/** How much larger a document is than the header and the content in it, in bytes. */
+export const FRAME_BYTES =
+  FIRST_LINE + HEADER.length + HEADER_END.length + CONTENT.length + END.length;
+
+/** A record as a document. */
+export function toDocument({ header, content, sha256 }: StoredRecord): Buffer {
+  return Buffer.from(
+    START + sha256 + HASH_END + HEADER + header + HEADER_END + CONTENT + content + END,
+  );
+}
+
+/**
+ * The record in a document. Its hash is not verified.
+ *
+ * @param where - names the file in errors.
+ * @param sequence - the place of the record in its run.
+ * @throws CheckpointCorruptionError if it is no document.
+ * @throws SerializationError if a newer version wrote it.
+ */
+export function fromDocument(bytes: Uint8Array, where: string, sequence: number): StoredRecord {
+  const buffer = toBuffer(bytes);
+  const end = headerEnd(buffer);
+  const from = end + HEADER_END.length;
+  if (
+    end < 0 ||
+    textAt(buffer, from, CONTENT) !== CONTENT ||
+    buffer.toString("latin1", buffer.length - END.length) !== END
+  ) {
+    throw faultOf(buffer, where);
+  }
+  const hash = START.length;
+  return {
+    sequence,
+    header: buffer.toString("utf8", FIRST_LINE + HEADER.length, end),
+    content: buffer.toString("utf8", from + CONTENT.length, buffer.length - END.length),
+    sha256: buffer.toString("latin1", hash, hash + HASH_LENGTH),
+  };
+}
+
+/**
+ * Only the header, out of a document's first bytes; 4 KB are mostly enough. Nothing is verified.
+ *
+ * @returns `undefined` if it takes more bytes, or they are no document that this version reads.
+ */
+export function headerOf(firstBytes: Uint8Array): RecordHeader | undefined {
+  const buffer = toBuffer(firstBytes);
+  const end = headerEnd(buffer);
+  if (end < 0) return undefined;
+  return parseHeader(buffer.toString("utf8", FIRST_LINE + HEADER.length, end));
+}
+
+/** Where the header ends; -1 if what is before it is not as it should be. */
+function headerEnd(buffer: Buffer): number {
+  const hash = START.length;
+  if (
+    textAt(buffer, 0, START) !== START ||
+    textAt(buffer, hash + HASH_LENGTH, HASH_END) !== HASH_END ||
+    textAt(buffer, FIRST_LINE, HEADER) !== HEADER ||
+    !/^[\da-f]+$/.test(buffer.toString("latin1", hash, hash + HASH_LENGTH))
+  ) {
+    return -1;
+  }
+  const end = buffer.indexOf(NEWLINE, FIRST_LINE) - 1;
+  return textAt(buffer, end, HEADER_END) === HEADER_END ? end : -1;
+}
+
+/** As many characters from here on as a text has. */
+function textAt(buffer: Buffer, from: number, text: string): string {
+  return from < 0 ? "" : buffer.toString("latin1", from, from + text.length);
+}
+
+function faultOf(buffer: Buffer, where: string): CheckpointCorruptionError | SerializationError {
+  const first = buffer.toString("latin1", 0, FIRST_LINE);
+  const version = Number(/^\{"waymark":([1-9]\d{0,8}),/.exec(first)?.[1] ?? 0);
+  const mark = `${HEADER}{"format":${FORMAT},`;
+  const isOurs = textAt(buffer, FIRST_LINE, mark) === mark;
+  if (version > FORMAT && !isOurs) {
+    return new SerializationError(
+      where,
+      `has format ${version}: a newer waymark wrote it, this one reads up to ${FORMAT}`,
+    );
+  }
+  return corrupt(
+    where,
+    "a waymark document",
+    buffer.length === 0 ? "an empty file" : "another file",
+  );
+}
+
+function toBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes)
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

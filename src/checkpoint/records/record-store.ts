@@ -1,0 +1,742 @@
+import { v7 } from "uuid";
+import { isoNow, now } from "../../clock.js";
+import type { CodecOptions } from "../../codecs/pipeline.js";
+import { TaskSet } from "../../concurrency.js";
+import {
+  CheckpointConflictError,
+  CheckpointCorruptionError,
+  CheckpointSaveError,
+  isWaymarkError,
+  messageOf,
+  show,
+} from "../../errors.js";
+import type { CheckpointWarningData } from "../../event-data.js";
+import { type GraphTopology, parseTopology } from "../../graph/description.js";
+import { type Check, checkOptions, integer, text } from "../../options.js";
+import { noMetadata, type Saved } from "../../state/record.js";
+import { checkRunId } from "../../state/run-id.js";
+import { recordOf, type State } from "../../state/state.js";
+import { printWarning } from "../../warnings.js";
+import {
+  checkAt,
+  checkpointId as checkCheckpointId,
+  checkImport,
+  checkSave,
+} from "../arguments.js";
+import {
+  checkFilter,
+  checkKeep,
+  checkRetention,
+  DEFAULT_KEEP,
+  type KeepRule,
+  kept,
+  prunable,
+} from "../retention.js";
+import {
+  type CheckpointAt,
+  type CheckpointStore,
+  type Claim,
+  type ClaimHolder,
+  type ClaimOptions,
+  type ExportedCheckpoint,
+  type Finding,
+  type HistoryEntry,
+  isAt,
+  isNewest,
+  noneWhole,
+  notFound,
+  type Retention,
+  type RunFilter,
+  type RunSummary,
+  type SaveOptions,
+  type StoreContext,
+} from "../store.js";
+import {
+  type After,
+  BackendError,
+  type Chain,
+  type Head,
+  type HeaderEntry,
+  type RecordBackend,
+} from "./backend.js";
+import {
+  areLinked,
+  type Base,
+  corrupt,
+  type Encoded,
+  RecordCodec,
+  type VerifiedRecord,
+  verifyRecord,
+} from "./codec.js";
+import { indexEntryOf, RunIndex } from "./run-index.js";
+import { verifyRun } from "./verify.js";
+
+/** Options that every store with records has. */
+export interface RecordStoreOptions {
+  /**
+   * How many completed steps of each run to keep, the newest; at least 2, 5 by default, `Infinity` for
+   * all. Of each kept step the newest checkpoint stays, and of an unfinished node its newest progress save.
+   */
+  readonly keep?: number;
+  /** Which runs to remove, in the background, about once an hour while runs are saved; none by default. */
+  readonly retention?: Retention;
+  /** The largest record of a checkpoint, in bytes; a larger one is refused. 100 MB by default. */
+  readonly maxBytes?: number;
+  /** A larger record, in bytes, emits a `checkpoint.warning` event. 500 KB by default. */
+  readonly warnBytes?: number;
+  /** Compresses, encrypts and redacts checkpoints; see {@link CodecOptions}. */
+  readonly codec?: CodecOptions;
+}
+
+/** What a store says to `RecordStore` beside its user's options. */
+export interface RecordStoreSettings extends RecordStoreOptions {
+  /** At the latest, every so many checkpoints of a run are written whole; 1 for all of them. */
+  readonly snapshotEvery: number;
+}
+
+/** The checks of {@link RecordStoreOptions}. */
+export const recordStoreChecks: Readonly<Record<keyof RecordStoreOptions, Check>> = {
+  keep: checkKeep,
+  retention: (_, value) => checkRetention(value as Retention),
+  maxBytes: integer(1),
+  warnBytes: integer(1, true),
+  // The codec checks itself: what stands here by mistake may be a key, and must not be shown.
+  codec: () => {},
+};
+
+const KB = 1024;
+const HOUR = 60 * 60 * 1000;
+
+/** A run's superfluous patches are looked for when so many were added, or with the next snapshot. */
+const TRIM_EVERY = 32;
+
+/** How often a save is tried again when the run turns out to be somewhere that this store can build on. */
+const ATTEMPTS = 5;
+
+/** How often to look again at a run whose newest checkpoint is not what it was a moment before. */
+const CHANGES = 100;
+
+/** Where a State comes from, for as long as somebody builds on it. */
+interface Origin {
+  /** The newest checkpoint of its run when it was saved or loaded. */
+  readonly head: string;
+  /** What was written of it; unknown of one that was loaded. */
+  readonly base: Base | undefined;
+}
+
+/** What a save has to know beside the State. */
+interface Writing {
+  readonly after: After;
+  readonly origin: Saved | undefined;
+  readonly rule: KeepRule;
+  /** For an import: the checkpoint as it was; else it gets the next sequence and an id of its own. */
+  readonly as?: Saved & { readonly parentId: string };
+}
+
+type Emit = StoreContext["emit"];
+
+/** Emits a warning, and prints it where nobody could listen. */
+function warn(runId: string, data: CheckpointWarningData, emit: Emit): void {
+  if (emit === undefined) printWarning(runId, data);
+  else emit("checkpoint.warning", data);
+}
+
+/**
+ * Keeps States as records: all that stores have in common, over a {@link RecordBackend} that only keeps
+ * them. Each save is one record, a snapshot or what changed since the one before, under its SHA-256.
+ */
+export class RecordStore implements CheckpointStore {
+  readonly #backend: RecordBackend;
+  readonly #codec: RecordCodec;
+  readonly #keep: number;
+  readonly #maxBytes: number;
+  readonly #warnBytes: number;
+  readonly #retention: Retention | undefined;
+  readonly #origins = new WeakMap<Saved, Origin>();
+  readonly #index = new RunIndex();
+  readonly #tasks = new TaskSet();
+  /** The fingerprints of the graphs that the store has. */
+  readonly #graphs = new Set<string>();
+  /** The checkpoints of a run that may have been saved, although nobody was told so, and what each builds on. */
+  readonly #unsure = new Map<string, Map<string, number>>();
+  /** Makes the ids of this store's checkpoints different from any other's. */
+  #id: string | undefined;
+  #saves = 0;
+  #prunedAt = Number.NEGATIVE_INFINITY;
+
+  /** @throws ConfigError if a codec option is invalid. */
+  protected constructor(backend: RecordBackend, settings: RecordStoreSettings) {
+    this.#backend = backend;
+    this.#codec = new RecordCodec(settings.codec, settings.snapshotEvery);
+    this.#keep = settings.keep ?? DEFAULT_KEEP;
+    this.#maxBytes = settings.maxBytes ?? 100 * KB * KB;
+    this.#warnBytes = settings.warnBytes ?? 500 * KB;
+    this.#retention = settings.retention;
+  }
+
+  /**
+   * Saves a State as the next checkpoint of its run.
+   *
+   * @throws CheckpointConflictError if the run is no longer at the State's sequence.
+   * @throws CheckpointSaveError if it is larger than `maxBytes`, or the store fails; the checkpoints
+   *   before it are as they were.
+   * @throws SerializationError if the data can't be kept exactly.
+   */
+  async save<D extends object>(state: State<D>, options: SaveOptions = {}): Promise<State<D>> {
+    checkSave(state, options);
+    const { keep = this.#keep, keepPerPhase, emit } = options;
+    const rule = { keep, keepPerPhase };
+    const origin = recordOf(state).saved;
+    let after = this.#known(origin) ?? (await this.#locate(state));
+    for (let attempt = 1; ; attempt++) {
+      const saved = await this.#write(state, { after, origin, rule });
+      if (!isHead(saved)) {
+        this.#afterSave(saved, rule, emit);
+        return saved;
+      }
+      const next = attempt < ATTEMPTS ? await this.#buildable(state, saved) : undefined;
+      if (next === undefined) throw conflict(state.runId, after, saved);
+      after = next;
+    }
+  }
+
+  /**
+   * The newest State of a run that is whole, or the one asked for. A corrupt checkpoint is set aside
+   * with a `checkpoint.quarantine` event, and the next older is used.
+   *
+   * @throws CheckpointNotFoundError if there is none.
+   * @throws CheckpointCorruptionError that lists them if all are corrupt.
+   */
+  async load<D extends object>(
+    runId: string,
+    at: CheckpointAt = {},
+    context: StoreContext = {},
+  ): Promise<State<D>> {
+    checkRunId(runId);
+    checkAt(at, context);
+    const faults: CheckpointCorruptionError[] = [];
+    let isKnown = false;
+    for await (const chain of this.#candidates(runId, at, faults)) {
+      isKnown = true;
+      const state = await this.#stateOf<D>(runId, chain, faults, context.emit);
+      if (state === undefined || !isAt(at, state)) continue;
+      this.#warnOfFallback(state, faults, context.emit);
+      // What comes next goes after all that was ever there, also after what is corrupt.
+      return this.#loaded(state, chain, isNewest(at) ? chain.head.sequence : state.sequence);
+    }
+    throw await this.#nothingLeft(runId, at, faults, isKnown);
+  }
+
+  /** Removes a run and its history for good; an absent run is fine. */
+  async delete(runId: string): Promise<void> {
+    checkRunId(runId);
+    this.#index.forget(runId);
+    await this.#backend.remove([{ runId }], { unclaimed: false, dryRun: false });
+  }
+
+  /** The ids of all runs; {@link RecordStore.runs} gives them page by page. */
+  async list(): Promise<string[]> {
+    return this.#backend.list();
+  }
+
+  /** The run that a checkpoint belongs to. */
+  async find(checkpointId: string): Promise<string | undefined> {
+    checkCheckpointId("checkpointId", checkpointId);
+    const runId = await this.#backend.find(checkpointId);
+    if (runId === undefined) return undefined;
+    // What is no longer kept may not be removed yet, and can't be loaded.
+    const entries = await this.#kept(runId);
+    return entries.some(({ header }) => header?.checkpointId === checkpointId) ? runId : undefined;
+  }
+
+  /** The checkpoints of a run, newest first. Only headers are read, and nothing is verified. */
+  async history(runId: string): Promise<HistoryEntry[]> {
+    const entries = await this.#kept(checkRunId(runId));
+    return entries.flatMap(({ header, bytes }) => {
+      if (header === undefined) return [];
+      const { sequence, step, node, phase = "", status, timestamp, savedAt } = header;
+      const { checkpointId, parentId, reason, unfinished = false, metadata = noMetadata } = header;
+      const entry = { sequence, step, node, phase, status, timestamp, savedAt, checkpointId };
+      return [{ ...entry, parentId, reason, unfinished, metadata, bytes }];
+    });
+  }
+
+  /** The runs that fit a filter, the most recently saved first. */
+  async runs(filter: RunFilter = {}): Promise<RunSummary[]> {
+    checkFilter(filter);
+    const found = await this.#backend.runs(filter);
+    return found.map(({ sequence: _sequence, ...run }) => run);
+  }
+
+  /** Removes old runs; one that is claimed, or was saved to meanwhile, stays. */
+  async prune(retention: Retention): Promise<string[]> {
+    checkRetention(retention);
+    const { dryRun = false } = retention;
+    const removed: string[] = [];
+    for await (const page of prunable(retention, (filter) => this.#backend.runs(filter))) {
+      if (page.length === 0) continue;
+      const gone = await this.#backend.remove(page, { unclaimed: true, dryRun });
+      for (const runId of gone) if (!dryRun) this.#index.forget(runId);
+      removed.push(...gone);
+    }
+    return removed;
+  }
+
+  /** Claims a run for this process; `undefined` if a living one has it. */
+  async claim(runId: string, options: ClaimOptions = {}): Promise<Claim | undefined> {
+    checkOptions("options", options, { ttl: integer(1) });
+    return this.#backend.claim(checkRunId(runId), options.ttl);
+  }
+
+  /** Who has claimed a run; `undefined` if nobody has. */
+  async holder(runId: string): Promise<ClaimHolder | undefined> {
+    return this.#backend.holder(checkRunId(runId));
+  }
+
+  /** Reads every checkpoint of a run, or of all runs, and yields what is wrong; changes nothing. */
+  async *verify(runId?: string): AsyncGenerator<Finding> {
+    if (runId === undefined) {
+      for await (const finding of this.#backend.verify?.() ?? []) yield finding;
+    }
+    const runIds = runId === undefined ? await this.#backend.list() : [checkRunId(runId)];
+    for (const one of runIds) yield* verifyRun(this.#backend, this.#codec, one);
+  }
+
+  /** Keeps what a graph looks like, once for each fingerprint. */
+  async saveTopology(topology: GraphTopology): Promise<void> {
+    const { fingerprint } = topology;
+    if (this.#graphs.has(fingerprint)) return;
+    await this.#backend.saveGraph(fingerprint, JSON.stringify(topology));
+    this.#graphs.add(fingerprint);
+  }
+
+  /** The graph of a fingerprint; `undefined` if the store does not know it. */
+  async topology(fingerprint: string): Promise<GraphTopology | undefined> {
+    text("fingerprint", fingerprint);
+    return parseTopology((await this.#backend.graph(fingerprint)) ?? "");
+  }
+
+  /** All kept checkpoints of a run, oldest first. */
+  async *export(runId: string): AsyncGenerator<ExportedCheckpoint> {
+    for (const { checkpointId, parentId } of (await this.history(runId)).reverse()) {
+      yield { state: await this.load<object>(runId, { checkpointId }), parentId };
+    }
+  }
+
+  /**
+   * Keeps the checkpoints that another store exported. If that fails none of them stays, as the
+   * beginning of a run would be taken for the whole of it. A process that is killed leaves it: delete
+   * the run then.
+   *
+   * @throws CheckpointConflictError if the run is there already.
+   */
+  async import(
+    checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
+  ): Promise<void> {
+    let last: State<object> | undefined;
+    try {
+      for await (const { state, parentId } of checkImport(checkpoints)) {
+        const { checkpointId, sequence, savedAt } = state;
+        const after = last ?? { sequence: 0, checkpointId: "" };
+        const written = await this.#write(state, {
+          after,
+          origin: last && recordOf(last).saved,
+          rule: { keep: Number.POSITIVE_INFINITY },
+          as: { checkpointId, sequence, savedAt: savedAt || isoNow(), parentId },
+        });
+        if (isHead(written)) throw conflict(state.runId, after, written);
+        last = written;
+      }
+    } catch (error) {
+      if (last !== undefined) await this.#undoImport(last).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Finishes what is under way in the background and lets go of files and connections. */
+  async close(): Promise<void> {
+    await this.#tasks.settled();
+    await this.#backend.close();
+  }
+
+  /** Where the run has to be for a State whose origin is known. */
+  #known(saved: Saved): After | undefined {
+    if (saved.sequence === 0) return { sequence: 0, checkpointId: "" };
+    const origin = this.#origins.get(saved);
+    return origin && { sequence: saved.sequence, checkpointId: origin.head };
+  }
+
+  /**
+   * The same for a State of which only its own checkpoint is known: it may build on any of its run, but
+   * not on one of another run with this id that was deleted, and whose successor has come as far.
+   */
+  async #locate<D extends object>({ runId, sequence, checkpointId }: State<D>): Promise<After> {
+    const entries = await this.#backend.headers(runId);
+    const newest = entries[0];
+    const isOfRun = entries.some(
+      ({ header, setAside }) => setAside || (header?.checkpointId ?? checkpointId) === checkpointId,
+    );
+    if (newest?.sequence !== sequence || !isOfRun) {
+      const head = { sequence: newest?.sequence ?? 0, checkpointId: "" };
+      throw conflict(runId, { sequence, checkpointId }, head);
+    }
+    return { sequence, checkpointId: newest.header?.checkpointId };
+  }
+
+  /** What to build on instead, when a run is not where its State was; `undefined` if that would overwrite another's work. */
+  async #buildable<D extends object>(
+    { runId, sequence }: State<D>,
+    head: Head,
+  ): Promise<After | undefined> {
+    if (head.claimedBy !== undefined) return undefined;
+    // What could not be known then is known now: that save is in the store, and this one goes after it.
+    if (this.#unsure.get(runId)?.get(head.checkpointId) === sequence) return head;
+    if (sequence > 0 || head.sequence === 0) return undefined;
+    // A run of which nothing is left but what was set aside may start over.
+    const chain = await this.#backend.chain(runId, { below: Number.POSITIVE_INFINITY });
+    return chain?.records.length === 0 ? chain.head : undefined;
+  }
+
+  /** The State as it was saved, or where the run is when that is elsewhere. */
+  async #write<D extends object>(state: State<D>, writing: Writing): Promise<State<D> | Head> {
+    const { after, origin, rule } = writing;
+    const { runId } = state;
+    const as = writing.as ?? {
+      checkpointId: this.#newId(),
+      sequence: after.sequence + 1,
+      savedAt: isoNow(),
+      parentId: state.checkpointId,
+    };
+    const { checkpointId, sequence, savedAt, parentId } = as;
+    const { keep, keepPerPhase } = rule;
+    const previous = after.checkpointId ?? "";
+    const place = { checkpointId, sequence, savedAt, parentId, previous, keep, keepPerPhase };
+    const from = origin && this.#origins.get(origin)?.base;
+    let made: Encoded | undefined;
+    const take = (encoded: Encoded): Encoded["record"] => {
+      made = encoded;
+      this.#checkSize(state, encoded.record.bytes);
+      return encoded.record;
+    };
+    try {
+      const elsewhere = await this.#backend.append(runId, after, () => {
+        const encoding = this.#codec.encode(state, place, from);
+        return encoding instanceof Promise ? encoding.then(take) : take(encoding);
+      });
+      // Its own record is where the run is: the answer to a first attempt was lost.
+      if (elsewhere !== undefined && elsewhere.checkpointId !== checkpointId) return elsewhere;
+    } catch (error) {
+      throw this.#refusal(state, error, made === undefined ? undefined : checkpointId);
+    }
+    if (this.#unsure.size > 0) this.#unsure.delete(runId);
+    const { bytes, base = sequence } = made?.record ?? {};
+    const saved: Saved = { checkpointId, sequence, savedAt, bytes };
+    this.#origins.set(saved, { head: checkpointId, base: made?.base });
+    if (keep !== Number.POSITIVE_INFINITY) {
+      const { step, phase, unfinished } = recordOf(state).progress;
+      if (sequence === 1) this.#index.set(runId, []);
+      this.#index.add(runId, { sequence, base, step, phase, unfinished: unfinished !== undefined });
+    }
+    return state.savedAs(saved);
+  }
+
+  /** What a save is refused with: an error that says why itself, or that of the store, with its place around it. */
+  #refusal<D extends object>(state: State<D>, error: unknown, checkpointId?: string): unknown {
+    // What is corrupt is in the way of this save, and not a checkpoint that somebody asked for.
+    if (isWaymarkError(error) && !isWaymarkError(error, "CHECKPOINT_CORRUPT")) return error;
+    const unsure =
+      checkpointId !== undefined && (error instanceof BackendError ? error.unsure : true);
+    const { runId, sequence } = state;
+    if (unsure) {
+      const ids = this.#unsure.get(runId) ?? new Map<string, number>();
+      this.#unsure.set(runId, ids.set(checkpointId, sequence));
+    }
+    return this.#unsaved(state, messageOf(error), unsure, error);
+  }
+
+  #checkSize<D extends object>(state: State<D>, bytes: number): void {
+    if (bytes <= this.#maxBytes) return;
+    const problem = `the checkpoint has ${bytes} bytes, more than maxBytes (${this.#maxBytes})`;
+    throw this.#unsaved(state, `${problem}: keep less in the State, or raise it`, false);
+  }
+
+  #unsaved<D extends object>(
+    state: State<D>,
+    problem: string,
+    unsure: boolean,
+    cause?: unknown,
+  ): CheckpointSaveError {
+    const { runId, checkpointNode: nodeName } = state;
+    const { place } = this.#backend;
+    const what = unsure
+      ? `the checkpoint of run ${show(runId)} may not have been saved in ${place}`
+      : `nothing of run ${show(runId)} was saved in ${place}`;
+    const reason = cause instanceof BackendError ? cause.cause : cause;
+    const options = { nodeName, state, path: [], cause: reason };
+    return new CheckpointSaveError(`${what}: ${problem}`, options);
+  }
+
+  #afterSave<D extends object>(saved: State<D>, rule: KeepRule, emit: Emit): void {
+    const { runId, checkpointNode: node, bytes = 0, sequence, status } = saved;
+    if (bytes > this.#warnBytes) {
+      const message = `the checkpoint has ${bytes} bytes, more than warnBytes (${this.#warnBytes})`;
+      warn(runId, { kind: "size", node, message }, emit);
+    }
+    const ends = status === "completed" || status === "failed";
+    const base = this.#origins.get(recordOf(saved).saved)?.base?.snapshot ?? sequence;
+    const isDue = base === sequence || ends || sequence % TRIM_EVERY === 0;
+    if (rule.keep !== Number.POSITIVE_INFINITY && isDue) this.#trim(runId, rule, node, emit);
+    if (this.#retention === undefined || now() - this.#prunedAt <= HOUR) return;
+    this.#prunedAt = now();
+    const retention = this.#retention;
+    this.#background(() => this.prune(retention), node, emit);
+  }
+
+  #trim(runId: string, rule: KeepRule, node: string, emit: Emit): void {
+    if (this.#index.has(runId)) {
+      const sequences = this.#index.trim(runId, rule);
+      if (sequences.length === 0) return;
+      this.#background(() => this.#backend.discard(runId, sequences), node, emit);
+      return;
+    }
+    this.#background(
+      async () => {
+        const entries = await this.#backend.headers(runId);
+        this.#index.set(runId, entries.filter(({ setAside }) => !setAside).map(indexEntryOf));
+        const sequences = this.#index.trim(runId, rule);
+        if (sequences.length > 0) await this.#backend.discard(runId, sequences);
+      },
+      node,
+      emit,
+    );
+  }
+
+  /** Does something that nobody waits for; its failure is an event. */
+  #background(task: () => Promise<unknown>, node: string, emit: Emit): void {
+    this.#tasks.start(task, (error) =>
+      emit?.("checkpoint.error", { action: "delete", node, error: messageOf(error) }),
+    );
+  }
+
+  /** The chains to try, the best first. One that turns out corrupt leads to the next. */
+  async *#candidates(
+    runId: string,
+    at: CheckpointAt,
+    faults: readonly CheckpointCorruptionError[],
+  ): AsyncGenerator<Chain> {
+    if (isNewest(at)) {
+      let below = Number.POSITIVE_INFINITY;
+      let highest = 0;
+      for (let changes = 0; changes < CHANGES; ) {
+        const chain = await this.#backend.chain(runId, { below });
+        if (chain === undefined) return;
+        const known = faults.length;
+        const isMoved = below < Number.POSITIVE_INFINITY && chain.head.sequence !== highest;
+        highest = chain.head.sequence;
+        if (!isMoved) yield chain;
+        const last = chain.records.at(-1);
+        if (last === undefined && !isMoved) return;
+        if (faults.length > known) {
+          below = last?.sequence ?? below;
+        } else {
+          // Somebody has saved, or removed, what would be the newest: an older one is not to take its place.
+          below = Number.POSITIVE_INFINITY;
+          changes++;
+        }
+      }
+      throw new Error(`run ${show(runId)} changed ${CHANGES} times while it was read`);
+    }
+    for (const { sequence, header } of await this.#kept(runId)) {
+      // One whose header can't be read may be the one.
+      if (header !== undefined && !isAt(at, header)) continue;
+      const chain = await this.#backend.chain(runId, { sequence });
+      if (chain !== undefined) yield chain;
+    }
+  }
+
+  /** The State of a chain; `undefined` if a record of it is corrupt, which is set aside. */
+  async #stateOf<D extends object>(
+    runId: string,
+    { records }: Chain,
+    faults: CheckpointCorruptionError[],
+    emit: Emit,
+  ): Promise<State<D> | undefined> {
+    const verified: VerifiedRecord[] = [];
+    for (const stored of records) {
+      const fault = faultOf(() =>
+        verified.push(verifyRecord(stored, runId, this.#where(runId, stored))),
+      );
+      if (fault !== undefined) {
+        await this.#setAside(runId, stored.sequence, fault, faults, emit);
+        return undefined;
+      }
+    }
+    const last = verified.at(-1);
+    if (last === undefined) return undefined;
+    const { sequence } = last.stored;
+    const where = this.#where(runId, last.stored);
+    if (!areLinked(verified)) {
+      const base = last.header.base ?? sequence;
+      const gap = corrupt(
+        where,
+        `the records from sequence ${base} on, which it builds on`,
+        "a gap",
+      );
+      await this.#setAside(runId, sequence, gap, faults, emit);
+      return undefined;
+    }
+    try {
+      return await this.#codec.decode<D>(verified, where);
+    } catch (error) {
+      if (!(error instanceof CheckpointCorruptionError)) throw error;
+      // Its hash is right, what it holds is not: somebody has changed it who could make a hash.
+      const spoiled = await this.#firstSpoiled(verified, where);
+      await this.#setAside(runId, spoiled, error, faults, emit);
+      return undefined;
+    }
+  }
+
+  /** The sequence of the first of these records that nothing can be made of. */
+  async #firstSpoiled(records: readonly VerifiedRecord[], where: string): Promise<number> {
+    for (let count = 1; count < records.length; count++) {
+      try {
+        await this.#codec.decode(records.slice(0, count), where);
+      } catch {
+        return records[count - 1]?.stored.sequence ?? 0;
+      }
+    }
+    return records.at(-1)?.stored.sequence ?? 0;
+  }
+
+  /** Sets a corrupt record aside. If that can't be done, the next older is used all the same. */
+  async #setAside(
+    runId: string,
+    sequence: number,
+    fault: CheckpointCorruptionError,
+    faults: CheckpointCorruptionError[],
+    emit: Emit,
+  ): Promise<void> {
+    const isNew = !faults.some((one) => one.message === fault.message);
+    const isBad = (): Promise<boolean> => this.#isBad(runId, sequence);
+    const { expected, actual } = fault;
+    try {
+      const file = isNew ? await this.#backend.setAside(runId, sequence, isBad) : "";
+      // Somebody was still writing it, or has removed it since: there is another newest one to find.
+      if (file === undefined) return;
+      faults.push(fault);
+      if (isNew) emit?.("checkpoint.quarantine", { file, expected, actual });
+    } catch (error) {
+      faults.push(fault);
+      const problem = `${fault.message}; it could not be set aside: ${messageOf(error)}`;
+      emit?.("checkpoint.error", { action: "load", node: "", error: problem });
+    }
+  }
+
+  /** Whether the State of a record still can't be read, for whatever reason it could not be before. */
+  async #isBad(runId: string, sequence: number): Promise<boolean> {
+    const { records = [] } = (await this.#backend.chain(runId, { sequence })) ?? {};
+    if (records.length === 0) return false;
+    try {
+      const verified = records.map((stored) => verifyRecord(stored, runId, ""));
+      if (!areLinked(verified)) return true;
+      await this.#codec.decode(verified, "");
+      return false;
+    } catch (error) {
+      return error instanceof CheckpointCorruptionError;
+    }
+  }
+
+  #warnOfFallback<D extends object>(
+    { runId, checkpointNode: node, sequence }: State<D>,
+    faults: readonly CheckpointCorruptionError[],
+    emit: Emit,
+  ): void {
+    if (faults.length === 0) return;
+    const message = `a corrupt checkpoint was passed over; the run is at sequence ${sequence}`;
+    warn(runId, { kind: "fallback", node, message }, emit);
+  }
+
+  #loaded<D extends object>(state: State<D>, { head, records }: Chain, sequence: number): State<D> {
+    const { checkpointId, savedAt } = state;
+    const { header, content } = records.at(-1) ?? { header: "", content: "" };
+    const bytes = Buffer.byteLength(header) + Buffer.byteLength(content);
+    const saved: Saved = { checkpointId, sequence, savedAt, bytes };
+    this.#origins.set(saved, { head: head.checkpointId, base: undefined });
+    return state.savedAs(saved);
+  }
+
+  async #nothingLeft(
+    runId: string,
+    at: CheckpointAt,
+    faults: readonly CheckpointCorruptionError[],
+    isKnown: boolean,
+  ): Promise<Error> {
+    const [first] = faults;
+    const { place } = this.#backend;
+    if (first !== undefined) {
+      const { expected, actual } = first;
+      const reasons = faults.map(({ message }) => message).join("; ");
+      const options = { expected, actual, cause: first };
+      return new CheckpointCorruptionError(`${noneWhole(runId, at)}: ${reasons}`, options);
+    }
+    if (!isNewest(at) || !isKnown) return notFound(runId, at);
+    // A run that is being removed has neither checkpoints nor anything that was set aside.
+    const entries = await this.#backend.headers(runId);
+    if (!entries.some(({ setAside }) => setAside)) return notFound(runId, at);
+    return new CheckpointCorruptionError(
+      `run ${show(runId)} has only corrupt checkpoints, which were set aside in ${place}`,
+      { expected: "a checkpoint that is whole", actual: "none that was not set aside" },
+    );
+  }
+
+  /** The checkpoints of a run that are not set aside, and that its newest says are kept, newest first. */
+  async #kept(runId: string): Promise<HeaderEntry[]> {
+    const all = await this.#backend.headers(runId);
+    const entries = all.filter(({ setAside }) => !setAside);
+    const newest = entries.find(({ header }) => header !== undefined)?.header;
+    const { keep = Number.POSITIVE_INFINITY, keepPerPhase } = newest ?? {};
+    const keepable = entries.map((entry) => ({ ...indexEntryOf(entry), entry }));
+    const unreadable = entries.filter(({ header }) => header === undefined);
+    const stays = new Set(kept(keepable, { keep, keepPerPhase }).map(({ entry }) => entry));
+    for (const entry of unreadable) stays.add(entry);
+    return entries.filter((entry) => stays.has(entry));
+  }
+
+  #undoImport({ runId, sequence }: State<object>): Promise<unknown> {
+    return this.#backend.remove([{ runId, sequence }], { unclaimed: false, dryRun: false });
+  }
+
+  #where(runId: string, { sequence }: { readonly sequence: number }): string {
+    return `checkpoint ${sequence} of run ${show(runId)} in ${this.#backend.place}`;
+  }
+
+  #newId(): string {
+    this.#id ??= v7();
+    return `${this.#id}.${++this.#saves}`;
+  }
+}
+
+function isHead(value: object): value is Head {
+  return !("runId" in value);
+}
+
+function faultOf(verify: () => unknown): CheckpointCorruptionError | undefined {
+  try {
+    verify();
+    return undefined;
+  } catch (error) {
+    if (error instanceof CheckpointCorruptionError) return error;
+    throw error;
+  }
+}
+
+function conflict(runId: string, after: After, head: Head): CheckpointConflictError {
+  const error = new CheckpointConflictError(runId, after.sequence, head.sequence);
+  if (head.claimedBy !== undefined) {
+    const { host, pid } = head.claimedBy;
+    error.message = `run ${show(runId)} was claimed by process ${pid} on ${host} since: this process can't write to it any more`;
+  } else if (after.sequence === head.sequence && after.sequence > 0) {
+    error.message = `run ${show(runId)} was deleted and started again: this State builds on another checkpoint ${after.sequence}`;
+  }
+  return error;
+}

@@ -1,0 +1,110 @@
+import { CheckpointCorruptionError, messageOf } from "../../errors.js";
+import type { Finding, Problem } from "../store.js";
+import type { HeaderEntry, RecordBackend, StoredRecord } from "./backend.js";
+import { type RecordCodec, stateFrom, type VerifiedRecord, verifyRecord } from "./codec.js";
+import { previousOf } from "./header.js";
+
+/** How many records to read at once. */
+const PAGE = 16;
+
+/** What the records of a run were found to be, one after the other. */
+interface Walk {
+  /** The tree of the record before, if it could be made. */
+  tree: unknown;
+  /** That record. */
+  before: VerifiedRecord | undefined;
+  /** How many records the tree was made of. */
+  links: number;
+}
+
+/** Reads all records of a run, oldest first, each once, and yields what is wrong with them. */
+export async function* verifyRun(
+  backend: RecordBackend,
+  codec: RecordCodec,
+  runId: string,
+): AsyncGenerator<Finding> {
+  const entries = (await backend.headers(runId)).toReversed();
+  const finding = (entry: HeaderEntry, problem: Problem, expected: string, actual: string) => {
+    return { runId, sequence: entry.sequence, problem, expected, actual };
+  };
+  const walk: Walk = { tree: undefined, before: undefined, links: 0 };
+  let whole = 0;
+  let previous: HeaderEntry | undefined;
+  for (let from = 0; from < entries.length; from += PAGE) {
+    const page = entries.slice(from, from + PAGE);
+    const records = await read(backend, runId, page);
+    for (const entry of page) {
+      if (entry.setAside) {
+        yield finding(entry, "quarantined", "a checkpoint that is whole", "one that was set aside");
+        continue;
+      }
+      if (isGap(previous, entry)) {
+        const missing = `checkpoint ${entry.sequence - 1}`;
+        yield finding({ ...entry, sequence: entry.sequence - 1 }, "gap", missing, "nothing");
+      }
+      previous = entry;
+      const stored = records.get(entry.sequence);
+      // A run that continues lets go of old checkpoints.
+      if (stored === undefined) continue;
+      const problem = await check(codec, runId, stored, walk);
+      if (problem === undefined) whole++;
+      else yield finding(entry, problem.problem, problem.expected, problem.actual);
+    }
+  }
+  if (whole === 0 && entries.length > 0) {
+    const expected = "a checkpoint that is whole";
+    yield { runId, sequence: 0, problem: "empty", expected, actual: "none" };
+  }
+}
+
+async function read(
+  backend: RecordBackend,
+  runId: string,
+  page: readonly HeaderEntry[],
+): Promise<Map<number, StoredRecord>> {
+  const [first, last] = [page[0]?.sequence ?? 0, page.at(-1)?.sequence ?? 0];
+  const records = await backend.records(runId, first, last);
+  return new Map(records.map((record) => [record.sequence, record]));
+}
+
+/** Whether a record says that it comes right after one that is not the one before it here. */
+function isGap(before: HeaderEntry | undefined, { header, sequence }: HeaderEntry): boolean {
+  if (header?.base === undefined || before?.header === undefined) return false;
+  return before.sequence < sequence - 1 && previousOf(header) !== before.header.checkpointId;
+}
+
+/** What is wrong with a record; the walk then stands at it, or before the next snapshot. */
+async function check(
+  codec: RecordCodec,
+  runId: string,
+  stored: StoredRecord,
+  walk: Walk,
+): Promise<Pick<Finding, "problem" | "expected" | "actual"> | undefined> {
+  const { tree, before, links } = walk;
+  walk.tree = undefined;
+  walk.before = undefined;
+  walk.links = 0;
+  const where = `checkpoint ${stored.sequence}`;
+  try {
+    const record = verifyRecord(stored, runId, where);
+    const { base, checkpointId } = record.header;
+    const isPatch = base !== undefined;
+    if (isPatch && before?.header.checkpointId !== previousOf(record.header)) {
+      const expected = `the records from sequence ${base} on, which it builds on`;
+      return { problem: "lost", expected, actual: "a gap" };
+    }
+    const grown = await codec.grow(tree, record, isPatch ? links : 0, where);
+    stateFrom(structuredClone(grown), record.header, where);
+    walk.tree = grown;
+    walk.before = record;
+    walk.links = isPatch ? links + 1 : 1;
+    return checkpointId === ""
+      ? { problem: "corrupt", expected: "an id", actual: "none" }
+      : undefined;
+  } catch (error) {
+    if (error instanceof CheckpointCorruptionError) {
+      return { problem: "corrupt", expected: error.expected, actual: error.actual };
+    }
+    return { problem: "unreadable", expected: "a checkpoint", actual: messageOf(error) };
+  }
+}

@@ -1,0 +1,109 @@
+import { errorTable } from "../../errors/table.js";
+import { ExecutionError, isWaymarkError } from "../../errors.js";
+import type { AnyEvent } from "../../events.js";
+import { progressBar } from "../../observers/progress-bar.js";
+import type { State } from "../../state/state.js";
+import type { AnyGraph } from "../config/graphs.js";
+import type { Context } from "../context.js";
+import { CommandError, exit, problem, usage } from "../exit.js";
+import { waitsFor } from "../output/pauses.js";
+import { lookOf } from "../output/style.js";
+import { usageText } from "../output/units.js";
+import type { Redaction } from "../redaction.js";
+import { Interrupts } from "./interrupts.js";
+
+/** Works on a run until it ends; the signal cancels it. */
+export type Work = (signal: AbortSignal) => Promise<State<object>>;
+
+/**
+ * Runs a graph: prints its progress, stops it at Ctrl-C so that it can be resumed, and prints how it ended.
+ *
+ * @param isAnswered - whether the call has the answer that a paused run waits for.
+ */
+export async function execute(
+  context: Context,
+  graph: AnyGraph,
+  runId: string,
+  work: Work,
+  isAnswered = false,
+): Promise<number> {
+  const { io, print } = context;
+  const bar = progressBar({ stream: io.stderr });
+  let isSaved = false;
+  const onEvent = (event: AnyEvent): void => {
+    bar.onEvent(event);
+    if (event.type === "checkpoint.save" || event.type === "checkpoint.load") isSaved = true;
+    if (event.type === "checkpoint.resume" && event.runId === runId) {
+      const { node, resumeNode } = event.data;
+      print.noteFacts([
+        ["run", runId],
+        ["graph", graph.name],
+        ["last node", node || "none"],
+        ["continues at", resumeNode],
+      ]);
+    }
+    if (event.type === "checkpoint.quarantine") {
+      print.note(`a corrupt checkpoint was set aside: ${event.data.file}`);
+    }
+    if (event.type === "graph.mismatch") {
+      print.note("the graph has changed since this run was saved");
+    }
+  };
+  graph.on("*", onEvent);
+  const interrupts = new Interrupts(io, () => {
+    print.noteBelow(`stopping run ${runId} … (Ctrl-C again ends it at once)`);
+  });
+  const resume = context.command("resume", runId);
+  const redaction = await context.redaction();
+  try {
+    ended(context, redaction, await work(interrupts.signal));
+    return exit.ok;
+  } catch (error) {
+    if (interrupts.happened && isWaymarkError(error, "ABORTED")) {
+      const how = isSaved ? `continue: ${resume}` : "it saves no checkpoints";
+      throw new CommandError(exit.interrupted, `run ${runId} was stopped`, how);
+    }
+    const isAsked = isWaymarkError(error, "CONFIG") && error.option === "input";
+    if (isAsked && !isAnswered) {
+      const see = context.command("show", runId);
+      const answer = context.command("resume", runId, "--input", "JSON");
+      throw usage(`run ${runId} waits for an answer`, `see: ${see}; answer: ${answer}`);
+    }
+    throw failed(error, runId, redaction, isSaved ? `try again: ${resume}` : "");
+  } finally {
+    interrupts.end();
+    graph.off("*", onEvent);
+  }
+}
+
+function failed(error: unknown, runId: string, redaction: Redaction, hint: string): unknown {
+  if (!isWaymarkError(error) || errorTable[error.code]?.class !== ExecutionError) return error;
+  const { cause, message } = error;
+  if (!(cause instanceof Error)) return problem(`run ${runId}: ${message}`, hint, error);
+  const shown = redaction.message(cause.message);
+  // Its stack has what must not be printed, too.
+  const known = shown === cause.message ? error : undefined;
+  return problem(`run ${runId}: ${message.replace(cause.message, shown)}`, hint, known);
+}
+
+/** Says how a run has ended, or what it waits for. */
+function ended(context: Context, redaction: Redaction, state: State<object>): void {
+  const { print } = context;
+  const json = redaction.state(state);
+  const { runId, status, step, ledger } = state;
+  const waits = waitsFor(json);
+  print.result(json, () =>
+    print.facts([
+      ["run", runId],
+      ["status", status, lookOf(status)],
+      ["steps", String(step)],
+      ["last", state.checkpointNode],
+      ["usage", usageText(ledger.usage)],
+      ...waits.map((text) => ["waits for", text, "yellow"] as const),
+      [
+        "continue",
+        waits.length > 0 ? context.command("resume", runId, "--input", "JSON") : undefined,
+      ],
+    ]),
+  );
+}

@@ -1,0 +1,58 @@
+import type { Audit } from "../../audit.js";
+import type { CheckpointStore } from "../../checkpoint/store.js";
+import { isoNow } from "../../clock.js";
+import type { EventMap } from "../../event-map.js";
+import { EventBus, type Observer, observe } from "../../events.js";
+
+type Audited = "checkpoint.load" | "checkpoint.save" | "checkpoint.delete";
+
+/** A store whose loads, saves and removals an observer gets as events, with who made them. */
+export function audited(store: CheckpointStore, observer: Observer, audit: Audit): CheckpointStore {
+  const bus = new EventBus();
+  observe(bus, observer);
+  const emit = <T extends Audited>(type: T, runId: string, data: EventMap[T]): void =>
+    bus.emit(type, "waymark", runId, { ...data, ...audit }, isoNow());
+  const removed = (runId: string): void => emit("checkpoint.delete", runId, { node: "", step: 0 });
+  const methods: Partial<CheckpointStore> = {
+    load: async (runId, at, context) => {
+      const state = await store.load<never>(runId, at, context);
+      const { checkpointNode: node, step, checkpointId } = state;
+      emit("checkpoint.load", runId, { node, step, checkpointId });
+      return state;
+    },
+    save: async (state, options) => {
+      const started = performance.now();
+      const saved = await store.save(state, options);
+      const { runId, checkpointNode: node, step, sequence, checkpointId, reason } = saved;
+      const durationMs = performance.now() - started;
+      emit("checkpoint.save", runId, { node, step, sequence, checkpointId, reason, durationMs });
+      return saved;
+    },
+    delete: async (runId) => {
+      await store.delete(runId);
+      removed(runId);
+    },
+    ...(store.prune !== undefined && {
+      prune: async (retention) => {
+        const runIds = (await store.prune?.(retention)) ?? [];
+        if (retention.dryRun !== true) runIds.forEach(removed);
+        return runIds;
+      },
+    }),
+  };
+  return withMethods(store, methods);
+}
+
+/** A store with some methods in place of its own. */
+export function withMethods(
+  store: CheckpointStore,
+  methods: Partial<CheckpointStore>,
+): CheckpointStore {
+  return new Proxy(store, {
+    get: (target, key) => {
+      if (Object.hasOwn(methods, key)) return Reflect.get(methods, key);
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}

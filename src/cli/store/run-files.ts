@@ -1,0 +1,17 @@
+import { rm, rmdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import { logFiles } from "../../observers/event-log/files.js";
+import { LOG_FILE } from "../../observers/event-log/reader.js";
+import { PROGRESS_FILE } from "../../observers/markdown/sections.js";
+import { type LogPlace, runPath } from "../../observers/run-files.js";
+
+/** Removes the log and the progress file of a run. A file that several runs share stays. */
+export async function removeRunFiles(place: LogPlace | undefined, runId: string): Promise<void> {
+  if (place?.root === undefined) return;
+  const log = runPath(place, runId, LOG_FILE);
+  for (const file of [...logFiles(log), runPath(place, runId, PROGRESS_FILE)]) {
+    await rm(file, { force: true });
+  }
+  // What else is in its folder, a quarantine for example, is for a person to decide about.
+  await rmdir(dirname(log)).catch(() => {});
+}

@@ -1,0 +1,94 @@
+/**
+ * Where a run runs: the commit, the host and the versions, as metadata.
+ *
+ * @packageDocumentation
+ */
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import process from "node:process";
+import { checkOptions, text } from "./options.js";
+import type { Metadata } from "./state/record.js";
+
+/** Options of {@link environment}. */
+export interface EnvironmentOptions {
+  /** A folder of the application, for its commit and its package.json; the working directory by default. */
+  readonly cwd?: string;
+}
+
+/** How long git may take, in milliseconds. */
+const GIT_TIMEOUT = 5000;
+
+/**
+ * Metadata that says where a run runs: `commit` and `dirty` of the git repository, `host`, `pid`, `node`, `waymark`,
+ * and `package` as `name@version` of the nearest package.json. What is not known is left out. As the metadata of a
+ * graph it is renewed by every resume, so that the history of a run shows which commit made which checkpoint.
+ *
+ * It asks git and reads files, once and synchronously: call it at startup.
+ *
+ * @throws ConfigError if an option is invalid.
+ *
+ * @example
+ * ```ts
+ * import { State, StateGraph } from "waymark";
+ * import { environment } from "waymark/environment";
+ *
+ * const graph = new StateGraph<{ n: number }>({ metadata: environment() })
+ *   .addNode("one", () => ({ n: 1 }))
+ *   .setEntryPoint("one")
+ *   .setExitPoint("one");
+ * const { metadata } = await graph.execute(State.create({ n: 0 }));
+ * console.log(metadata.node === process.version, metadata.pid === process.pid); // true true
+ * ```
+ */
+export function environment(options: EnvironmentOptions = {}): Metadata {
+  checkOptions("environment", options, { cwd: text });
+  const cwd = resolve(options.cwd ?? process.cwd());
+  const commit = git(cwd, "rev-parse", "HEAD");
+  const changes = commit === undefined ? undefined : git(cwd, "status", "--porcelain");
+  const application = packageOf(cwd);
+  const waymark = versionIn(new URL("../package.json", import.meta.url));
+  return {
+    ...(commit !== undefined && { commit }),
+    ...(changes !== undefined && { dirty: changes !== "" }),
+    ...{ host: hostname(), pid: process.pid, node: process.version },
+    ...(waymark !== undefined && { waymark: waymark.version }),
+    ...(application !== undefined && { package: `${application.name}@${application.version}` }),
+  };
+}
+
+/** What git prints; `undefined` without git, or outside of a repository. */
+function git(cwd: string, ...args: readonly string[]): string | undefined {
+  try {
+    const stdio = ["ignore", "pipe", "ignore"] as const;
+    // Read only: it must not wait for, or take, the lock of the index.
+    const env = { ...process.env, GIT_OPTIONAL_LOCKS: "0" };
+    return execFileSync("git", args, { cwd, env, stdio: [...stdio], timeout: GIT_TIMEOUT })
+      .toString()
+      .trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/** The nearest package with a name and a version, from a folder upwards. */
+function packageOf(folder: string): Package | undefined {
+  const found = versionIn(join(folder, "package.json"));
+  const above = dirname(folder);
+  return found ?? (above === folder ? undefined : packageOf(above));
+}
+
+interface Package {
+  readonly name: string;
+  readonly version: string;
+}
+
+function versionIn(path: string | URL): Package | undefined {
+  try {
+    const { name, version } = JSON.parse(readFileSync(path, "utf8")) as Partial<Package>;
+    return typeof name === "string" && typeof version === "string" ? { name, version } : undefined;
+  } catch {
+    return undefined;
+  }
+}

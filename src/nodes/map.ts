@@ -1,0 +1,55 @@
+import { callable, checkOptions, integer } from "../options.js";
+import { checkTimeout } from "../run/attempts.js";
+import { factoryContext } from "../run/factory-context.js";
+import type { State } from "../state/state.js";
+import type { ParallelWorker } from "./parallel.js";
+import { Pool, usualConcurrency } from "./pool.js";
+import { type ItemContext, ItemScope, type Items, itemsOf } from "./scope.js";
+
+/** Options of {@link map}. @inline */
+export interface MapOptions {
+  /** How many items to work on at once; at least 1. By default twice the processors, at most 16. */
+  readonly concurrency?: number | undefined;
+  /** Milliseconds one item may take; then its signal aborts and it has failed. No limit by default. */
+  readonly timeout?: number | undefined;
+}
+
+/**
+ * A task of a {@link dag} that works on many items at once; its result is the list of theirs, in order. Each
+ * item is saved as the dag's `saves` says, so a retry or a resume works on the missing ones only.
+ *
+ * @throws ParallelError, out of the task, with each item that failed.
+ * @throws ConfigError if an option is invalid.
+ *
+ * @example
+ * ```ts
+ * import { dag, map, State } from "waymark";
+ *
+ * const graph = dag<{ words: string[]; lengths: number[] }>()({
+ *   words: () => ["way", "mark"],
+ *   lengths: { dependsOn: ["words"], run: map(({ data }) => data.words, (_state, word) => word.length) },
+ * });
+ *
+ * const final = await graph.execute(State.create({ words: [] as string[], lengths: [] as number[] }));
+ * console.log(final.data.lengths.join()); // 3,4
+ * ```
+ */
+export function map<D extends object, I, R>(
+  items: Items<D, I>,
+  worker: ParallelWorker<D, I, R>,
+  options: MapOptions = {},
+): (state: State<D>, context: ItemContext<D>) => Promise<R[]> {
+  callable("worker", worker);
+  checkOptions("map", options, { concurrency: integer(1, true), timeout: checkTimeout });
+  const { concurrency = usualConcurrency(), timeout } = options;
+  return async (state, context) => {
+    const pool = new Pool<D, I, R>(factoryContext(context), itemsOf(items, state), {
+      worker: (item, scope) => worker(state, item, scope),
+      concurrency,
+      failFast: true,
+      saves: context instanceof ItemScope ? context.saves : "item",
+      options: () => ({ timeout }),
+    });
+    return pool.inOrder(await pool.run());
+  };
+}

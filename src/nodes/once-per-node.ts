@@ -1,0 +1,45 @@
+import { ConfigError } from "../errors.js";
+import type { NodeContext, NodeFunction, NodeResult } from "../graph/node.js";
+import { type FactoryContext, factoryContext } from "../run/factory-context.js";
+import type { State } from "../state/state.js";
+
+interface Use {
+  readonly node: unknown;
+  /** Whether it failed, so that it may be tried again. */
+  hasFailed: boolean;
+}
+
+const uses = new WeakMap<object, Map<string, Use>>();
+
+/** What a node factory makes: a node that can do more with its context than others. */
+export type FactoryNode<D extends object> = (
+  state: State<D>,
+  context: FactoryContext<D>,
+) => Promise<NodeResult<D>>;
+
+/**
+ * A node that refuses to run where one of its kind has run before: both would remember under the same
+ * keys, and the second would take the results of the first for its own.
+ */
+export function oncePerNode<D extends object>(kind: string, node: FactoryNode<D>): NodeFunction<D> {
+  return async (state, context) => {
+    const use = begin(kind, node, context);
+    try {
+      return await node(state, factoryContext(context));
+    } catch (error) {
+      use.hasFailed = true;
+      throw error;
+    }
+  };
+}
+
+function begin<D extends object>(kind: string, node: unknown, context: NodeContext<D>): Use {
+  const known = uses.get(context) ?? new Map<string, Use>();
+  const before = known.get(kind);
+  if (before !== undefined && !(before.node === node && before.hasFailed)) {
+    throw new ConfigError(kind, "is called twice in one node: add a node for each");
+  }
+  const use = { node, hasFailed: false };
+  uses.set(context, known.set(kind, use));
+  return use;
+}

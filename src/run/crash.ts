@@ -1,0 +1,31 @@
+import { isoNow } from "../clock.js";
+import { progressOf, withProgress } from "../state/derive.js";
+import type { State } from "../state/state.js";
+import { noItems } from "../state/steps.js";
+
+/** The reasons of checkpoints of a run in progress that somebody stopped, or set up, on purpose. */
+const deliberate: ReadonlySet<string> = new Set(["abort", "fork", "rollback"]);
+
+/** Whether the process that saved a State last died in the middle of the run. */
+export function hasCrashed<D extends object>({ status, reason }: State<D>): boolean {
+  return status === "in_progress" && !deliberate.has(reason);
+}
+
+/** The same State, with the crash counted and the node noted that is begun again. */
+export function withCrash<D extends object>(state: State<D>, entry: string): State<D> {
+  const { crashes, begun, unfinished, nextNode, checkpointNode } = progressOf(state);
+  const node = unfinished?.node ?? nextNode ?? (checkpointNode === "" ? entry : undefined);
+  if (node === undefined) return withProgress(state, { crashes: crashes + 1 });
+  const known =
+    begun?.node === node
+      ? begun
+      : {
+          ...{ node, startedAt: isoNow(), durationMs: 0, attempts: 0, restarts: 0 },
+          usage: undefined,
+          items: noItems,
+        };
+  return withProgress(state, {
+    crashes: crashes + 1,
+    begun: Object.freeze({ ...known, restarts: known.restarts + 1 }),
+  });
+}

@@ -1,0 +1,47 @@
+import { ConfigError, type SchemaError, show } from "../errors.js";
+import type { ItemCompleteData } from "../event-data.js";
+import type { EventBus } from "../events.js";
+import type { NodeContext } from "../graph/node.js";
+import type { PauseRequest } from "../state/record.js";
+import type { Patch, State } from "../state/state.js";
+import type { ItemOutcome } from "../state/steps.js";
+
+/** What the node factories can do beyond what every node can. */
+export interface FactoryContext<D extends object> extends NodeContext<D> {
+  /** Who hears the events of the run. */
+  readonly bus: EventBus;
+  /** The tasks of a dag that this run has completed. */
+  readonly tasks: readonly string[];
+  /** Whether the graph has reducers. */
+  readonly reduces: boolean;
+  /** Notes tasks that the node has completed; they count once the node has. */
+  completeTasks(tasks: Iterable<string>): void;
+  /** Emits that an item has ended, and notes it in the record of the step. */
+  completeItem(
+    type: "step.complete" | "worker.complete",
+    data: ItemCompleteData,
+    outcome: ItemOutcome,
+  ): void;
+  /** Keeps a value as `remember` does, but saves nothing: the next save has it. */
+  keep(key: string, value: unknown): void;
+  /** Saves a copy of the run's data; a migration or a fork changes it as it changes the data. */
+  rememberData(key: string, data: object): Promise<void>;
+  /** The copy of the run's data under a key. */
+  recallData(key: string): unknown;
+  /** Lets go of the copy of the run's data under a key. */
+  forgetData(key: string): void;
+  /** As in every context; only calls of one attempt share what is being done. */
+  once<T>(key: string, action: () => T | Promise<T>, attempt?: string): Promise<T>;
+  /** The answer to what a run inside this node waits for; without one the run pauses. */
+  answer(request: PauseRequest): Promise<unknown>;
+  /** Notes that an answer did not fit and is asked for again: whoever gave it has to know. */
+  refuse(error: SchemaError): void;
+  /** A State with a change merged in, through the graph's reducers. */
+  change(state: State<D>, change: State<D> | Patch<D>): State<D>;
+}
+
+/** A node's context, as the node factories see it. */
+export function factoryContext<D extends object>(context: NodeContext<D>): FactoryContext<D> {
+  if ("completeTasks" in context) return context as FactoryContext<D>;
+  throw new ConfigError("context", `must be the context the node was given; got ${show(context)}`);
+}

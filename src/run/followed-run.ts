@@ -1,0 +1,184 @@
+import type { CheckpointStore } from "../checkpoint/store.js";
+import { sleep } from "../clock.js";
+import {
+  CheckpointConflictError,
+  CheckpointNotFoundError,
+  ExecutionError,
+  isWaymarkError,
+  show,
+} from "../errors.js";
+import type { AnyEvent } from "../events.js";
+import type { State } from "../state/state.js";
+import {
+  checkEventsOptions,
+  checkWaitOptions,
+  type EventsOptions,
+  type RunHandle,
+  type RunState,
+  type WaitOptions,
+} from "./handle.js";
+import { eventOf, lastEvent, stepEvents } from "./step-events.js";
+
+/** How often to look at a run that changes, and at one that does not, in milliseconds. */
+const OFTEN = 50;
+const RARELY = 1000;
+
+/** What it takes to follow a run of another process. */
+export interface FollowedRunOptions {
+  readonly runId: string;
+  /** The name of the graph. */
+  readonly graph: string;
+  readonly entryPoint: string;
+  readonly store: () => Promise<CheckpointStore>;
+  /** See {@link StateGraph.signal}. */
+  readonly signal: (name: string, value: unknown) => Promise<void>;
+}
+
+/** What the store says of a run: its State, and whether anybody works on it. */
+interface Look<D extends object> {
+  readonly state: State<D> | undefined;
+  /** Also where the store can't say. */
+  readonly isHeld: boolean;
+}
+
+/** A run that another process works on, or nobody: what is known of it is in the store. */
+export class FollowedRun<D extends object> implements RunHandle<D> {
+  readonly runId: string;
+  readonly #options: FollowedRunOptions;
+
+  constructor(options: FollowedRunOptions) {
+    this.runId = options.runId;
+    this.#options = options;
+  }
+
+  get saved(): Promise<void> {
+    const saved = this.#untilSaved();
+    saved.catch(() => {});
+    return saved;
+  }
+
+  async #untilSaved(): Promise<void> {
+    for await (const { state } of this.#looks(undefined)) if (state !== undefined) return;
+    throw this.#notFound();
+  }
+
+  async status(): Promise<RunState> {
+    const { state, isHeld } = await this.#look();
+    if (state === undefined) {
+      return { state: isHeld ? "running" : "unknown", node: "", step: 0, pauses: [] };
+    }
+    const { status, checkpointNode: node, step, pauses, error } = state;
+    const isOpen = status === "pending" || status === "in_progress";
+    return {
+      state: isHeld ? "running" : isOpen ? "cancelled" : status,
+      node,
+      step,
+      pauses,
+      ...(error !== undefined && { error: error.message }),
+    };
+  }
+
+  async result(options: WaitOptions = {}): Promise<State<D>> {
+    checkWaitOptions(options);
+    let last: State<D> | undefined;
+    for await (const { state } of this.#looks(options.signal)) last = state;
+    if (last === undefined) throw this.#notFound();
+    const { status, error } = last;
+    if (status === "completed" || status === "paused") return last;
+    const place = { nodeName: error?.node ?? last.checkpointNode, state: last, path: [] };
+    if (error !== undefined) {
+      const cause = Object.assign(new Error(error.message), { name: error.name });
+      const message = `node ${show(error.node)} failed: ${error.message}`;
+      throw new ExecutionError("NODE_FAILED", message, { ...place, cause });
+    }
+    const message = `run ${show(this.runId)} is unfinished, and nobody works on it: resume it`;
+    throw new ExecutionError("ABORTED", message, place);
+  }
+
+  events(options: EventsOptions = {}): AsyncGenerator<AnyEvent, void, undefined> {
+    checkEventsOptions(options);
+    return this.#events(options);
+  }
+
+  async *#events({ from, signal }: EventsOptions): AsyncGenerator<AnyEvent, void, undefined> {
+    const { graph, entryPoint } = this.#options;
+    let step = from === "start" ? 0 : undefined;
+    let last: State<D> | undefined;
+    for await (const { state } of this.#looks(signal)) {
+      if (state === undefined) continue;
+      if (last === undefined && from === "start") {
+        const data = { entryPoint, step: 0, resumed: false };
+        yield eventOf("graph.start", graph, this.runId, data, state.startedAt);
+      }
+      last = state;
+      yield* stepEvents(state, graph, step ?? state.step);
+      step = state.step;
+    }
+    const end = last && lastEvent(last, graph);
+    if (end !== undefined) yield end;
+  }
+
+  async cancel(): Promise<boolean> {
+    const { state, isHeld } = await this.#look();
+    if (state?.status === "completed") return false;
+    if (!isHeld) return true;
+    const store = await this.#options.store();
+    const holder = await store.holder?.(this.runId).catch(() => undefined);
+    throw new CheckpointConflictError(this.runId, 0, 0, { holder });
+  }
+
+  signal(name: string, value: unknown): Promise<void> {
+    return this.#options.signal(name, value);
+  }
+
+  /** What the store says, each time it says something new, until the run has stopped. */
+  async *#looks(signal: AbortSignal | undefined): AsyncGenerator<Look<D>, void, undefined> {
+    let sequence = -1;
+    let idle = 0;
+    for (let wait = OFTEN; ; wait = Math.min(wait * 2, RARELY)) {
+      signal?.throwIfAborted();
+      const look = await this.#look();
+      const now = look.state?.sequence ?? 0;
+      const isNew = now !== sequence;
+      // Between two looks a run may be saved and let go.
+      idle = look.isHeld || isNew ? 0 : idle + 1;
+      if (isNew) {
+        sequence = now;
+        wait = OFTEN;
+        yield look;
+      }
+      const { state } = look;
+      if (state === undefined ? !look.isHeld : hasStopped(state) || idle > 1) return;
+      await (signal === undefined ? sleep(wait) : sleep(wait, signal));
+    }
+  }
+
+  async #look(): Promise<Look<D>> {
+    const store = await this.#options.store();
+    let state = await this.#load(store);
+    if (state !== undefined && hasStopped(state)) return { state, isHeld: false };
+    const holder = await store.holder?.(this.runId).catch(() => undefined);
+    const isHeld = store.holder === undefined ? state !== undefined : holder !== undefined;
+    // It may have been saved for the first time since.
+    if (state === undefined) state = await this.#load(store);
+    return { state, isHeld };
+  }
+
+  async #load(store: CheckpointStore): Promise<State<D> | undefined> {
+    try {
+      return await store.load<D>(this.runId);
+    } catch (error) {
+      if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
+      throw error;
+    }
+  }
+
+  #notFound(): CheckpointNotFoundError {
+    return new CheckpointNotFoundError(this.runId);
+  }
+}
+
+/** Whether a run does nothing until somebody resumes it. */
+function hasStopped<D extends object>({ status }: State<D>): boolean {
+  return status === "completed" || status === "paused" || status === "failed";
+}

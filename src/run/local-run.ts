@@ -1,0 +1,120 @@
+import { defer, unlessAborted } from "../concurrency.js";
+import { ExecutionError, isWaymarkError, messageOf } from "../errors.js";
+import type { AnyEvent } from "../events.js";
+import type { State } from "../state/state.js";
+import { EventBuffer } from "./event-buffer.js";
+import {
+  checkEventsOptions,
+  checkWaitOptions,
+  type EventsOptions,
+  type RunHandle,
+  type RunState,
+  type WaitOptions,
+} from "./handle.js";
+import type { Running } from "./runner.js";
+
+/** What a handle of a run of this process is made of. */
+export interface LocalRunOptions<D extends object> {
+  readonly running: Running<D>;
+  readonly result: Promise<State<D>>;
+  /** The event that says that the run is in the store; `undefined` if it is, or nothing is saved. */
+  readonly savedBy: AnyEvent["type"] | undefined;
+  /** What is known to have happened before. */
+  readonly before?: readonly AnyEvent[];
+  /** See {@link StateGraph.signal}. */
+  readonly signal: (name: string, value: unknown) => Promise<void>;
+}
+
+/** How a run ended. */
+type Outcome<D extends object> = { readonly state: State<D> } | { readonly error: unknown };
+
+/** A run of this process. */
+export class LocalRun<D extends object> implements RunHandle<D> {
+  readonly runId: string;
+  readonly saved: Promise<void>;
+  readonly #options: LocalRunOptions<D>;
+  readonly #buffer: EventBuffer;
+  readonly #saved = defer();
+  #outcome: Outcome<D> | undefined;
+
+  constructor(options: LocalRunOptions<D>) {
+    this.runId = options.running.runId;
+    this.#options = options;
+    this.#buffer = new EventBuffer(options.before);
+    this.saved = this.#saved.promise;
+    // Nobody has to ask for either.
+    this.saved.catch(() => {});
+    if (options.savedBy === undefined) this.#saved.resolve();
+    options.result.then(
+      (state) => {
+        this.#outcome = { state };
+        this.#saved.resolve();
+        this.#buffer.end();
+      },
+      (error: unknown) => {
+        this.#outcome = { error };
+        this.#saved.reject(error);
+        this.#buffer.end();
+      },
+    );
+  }
+
+  /** How the run ended; `undefined` while it is under way. */
+  get outcome(): Outcome<D> | undefined {
+    return this.#outcome;
+  }
+
+  /** Takes in an event of the run. */
+  hear(event: AnyEvent): void {
+    if (event.type === this.#options.savedBy) this.#saved.resolve();
+    this.#buffer.add(event);
+  }
+
+  async status(): Promise<RunState> {
+    const outcome = this.#outcome;
+    if (outcome === undefined) {
+      return { state: "running", ...placeOf(this.#options.running.state), pauses: [] };
+    }
+    if ("state" in outcome) {
+      const { status, pauses } = outcome.state;
+      const state = status === "paused" ? "paused" : "completed";
+      return { state, ...placeOf(outcome.state), pauses };
+    }
+    const { error } = outcome;
+    const state = error instanceof ExecutionError ? error.state : this.#options.running.state;
+    const isCancelled = isWaymarkError(error, "ABORTED");
+    return {
+      state: isCancelled ? "cancelled" : "failed",
+      ...placeOf(state),
+      pauses: [],
+      ...(!isCancelled && { error: messageOf(error) }),
+    };
+  }
+
+  async result(options: WaitOptions = {}): Promise<State<D>> {
+    checkWaitOptions(options);
+    return unlessAborted(this.#options.result, options.signal);
+  }
+
+  events(options: EventsOptions = {}): AsyncGenerator<AnyEvent, void, undefined> {
+    checkEventsOptions(options);
+    return this.#buffer.read(options.from ?? "now", options.signal);
+  }
+
+  async cancel(): Promise<boolean> {
+    const { running, result } = this.#options;
+    running.cancel(new DOMException("the run was cancelled", "AbortError"));
+    const last = await result.catch(() => undefined);
+    return last?.status !== "completed";
+  }
+
+  signal(name: string, value: unknown): Promise<void> {
+    return this.#options.signal(name, value);
+  }
+}
+
+function placeOf(
+  state: { readonly checkpointNode: string; readonly step: number } | undefined,
+): Pick<RunState, "node" | "step"> {
+  return { node: state?.checkpointNode ?? "", step: state?.step ?? 0 };
+}

@@ -1,0 +1,139 @@
+import { GraphError, show } from "../errors.js";
+import type { GraphNode } from "../graph/node.js";
+import type { Topology } from "../graph/topology.js";
+import { check, checkOptions } from "../options.js";
+import { progressOf, withProgress } from "../state/derive.js";
+import { noPauses } from "../state/record.js";
+import type { State } from "../state/state.js";
+
+/** Stands in for a node that a graph no longer has: the node to continue at, or the node it has become. @inline */
+type MissingNode =
+  | string
+  | {
+      /** The new name of a node that was renamed. */
+      readonly as: string;
+    };
+
+/**
+ * What stands in for each removed node, by its old name.
+ *
+ * @example
+ * ```ts
+ * import { type MissingNodes, StateGraph } from "waymark";
+ *
+ * const onMissingNode: MissingNodes = { outline: "draft", check: { as: "review" } };
+ * console.log(new StateGraph({ name: "article", onMissingNode }).name); // article
+ * ```
+ */
+export type MissingNodes = Readonly<Record<string, MissingNode>>;
+
+/** Refuses what is not a table of nodes that stand in for others. */
+export function checkMissingNodes(name: string, value: unknown): void {
+  const keys = Object.keys(Object(value));
+  checkOptions(name, value, Object.fromEntries(keys.map((key) => [key, isStandIn])));
+}
+
+const isStandIn = check(
+  "a node's name or { as: name }",
+  (value) => typeof nameOf(value) === "string" && nameOf(value) !== "",
+);
+
+function nameOf(value: unknown): unknown {
+  return typeof value === "object" && value !== null && "as" in value ? value.as : value;
+}
+
+/** Where a run stands in the graph as it is now. */
+export interface Standing<D extends object> {
+  /** The run's State, its unfinished node by the name it has now. */
+  readonly state: State<D>;
+  /** The node it continues after; `undefined` before the first. */
+  readonly after: GraphNode<D> | undefined;
+  /** The node it continues with, if that is known without asking the edges. */
+  readonly next: GraphNode<D> | undefined;
+}
+
+/**
+ * Finds where a State stands in a graph that may have changed since it was saved.
+ *
+ * @throws GraphError if it stands on a node that the graph no longer has.
+ */
+export function standingOf<D extends object>(
+  state: State<D>,
+  topology: Topology<D>,
+  missing: MissingNodes,
+): Standing<D> {
+  if (topology.locate !== undefined) return located(state, topology, topology.locate);
+  const { unfinished, checkpointNode } = progressOf(state);
+  if (unfinished !== undefined) {
+    const after = topology.find(checkpointNode);
+    const known = topology.find(unfinished.node);
+    if (known !== undefined) return { state, after, next: known };
+    const { node, isSame } = standIn(state, unfinished.node, true, topology, missing);
+    return { state: isSame ? renamed(state, node.name) : left(state), after, next: node };
+  }
+  if (checkpointNode === "") return { state, after: undefined, next: undefined };
+  const after = topology.find(checkpointNode);
+  if (after !== undefined) return { state, after, next: undefined };
+  const { node, isSame } = standIn(state, checkpointNode, false, topology, missing);
+  return isSame ? { state, after: node, next: undefined } : { state, after: undefined, next: node };
+}
+
+/** Where the graph itself says that the run continues, whatever the node it was saved after. */
+function located<D extends object>(
+  state: State<D>,
+  topology: Topology<D>,
+  locate: (state: State<D>) => string | undefined,
+): Standing<D> {
+  const name = locate(state);
+  const after = topology.find(state.checkpointNode);
+  if (name !== undefined) {
+    return { state: renamed(state, name), after, next: topology.node(name, "locate") };
+  }
+  const end = after?.exit ? after : topology.nodes.find(({ exit }) => exit);
+  return { state: withProgress(state, { unfinished: undefined }), after: end, next: undefined };
+}
+
+/** The State with its unfinished node under another name. */
+function renamed<D extends object>(state: State<D>, node: string): State<D> {
+  const { unfinished } = progressOf(state);
+  if (unfinished === undefined || unfinished.node === node) return state;
+  return withProgress(state, { unfinished: Object.freeze({ ...unfinished, node }) });
+}
+
+/** The State without what its unfinished node did and waited for. */
+function left<D extends object>(state: State<D>): State<D> {
+  const status = state.status === "paused" ? "in_progress" : state.status;
+  return withProgress(state, { unfinished: undefined, pauses: noPauses, status });
+}
+
+function standIn<D extends object>(
+  state: State<D>,
+  name: string,
+  isInside: boolean,
+  topology: Topology<D>,
+  missing: MissingNodes,
+): { readonly node: GraphNode<D>; readonly isSame: boolean } {
+  const found = Object.hasOwn(missing, name) ? missing[name] : undefined;
+  if (found === undefined) throw unknownNode(state, name, isInside, topology);
+  const isSame = typeof found === "object";
+  const node = topology.node(isSame ? found.as : found, `config.onMissingNode[${show(name)}]`);
+  return { node, isSame };
+}
+
+function unknownNode<D extends object>(
+  { runId, step, nextNode }: State<D>,
+  name: string,
+  isInside: boolean,
+  topology: Topology<D>,
+): GraphError {
+  const names = topology.nodes.map((node) => show(node.name)).join(", ") || "none";
+  const where = isInside ? "in the middle of" : "after";
+  const at = isInside ? step : Math.max(0, step - 1);
+  const to = topology.find(nextNode ?? "")?.name ?? topology.nodes[0]?.name ?? "";
+  return new GraphError(
+    "GRAPH_NODE_UNKNOWN",
+    `run ${show(runId)} stands ${where} node ${show(name)} (step ${step}), which this graph no longer has; ` +
+      `the nodes are: ${names}. Fork the run at an earlier step (waymark fork ${runId} --at ${at}), ` +
+      `or set config.onMissingNode, such as { ${show(name)}: ${show(to)} }`,
+  );
+}

@@ -1,0 +1,29 @@
+import { freezeCopy } from "./freeze-copy.js";
+import { OPAQUE, traitsOf } from "./json-traits.js";
+import type { Unfinished } from "./record.js";
+import { isPlainObject } from "./shape.js";
+
+/** What the keys begin with under which an unfinished node keeps copies of the run's data. */
+export const DATA_COPY = "data: ";
+
+/**
+ * What a node has done so far, with `change` done to the copies of the run's data among it: the node
+ * continues from those, and not from the State.
+ */
+export function withDataCopies(
+  unfinished: Unfinished,
+  change: (data: object) => object,
+): Unfinished {
+  let { results, opaque } = unfinished;
+  for (const [key, data] of results.byKey()) {
+    if (!key.startsWith(DATA_COPY) || !isObject(data)) continue;
+    const kept: object = freezeCopy(change(data));
+    opaque ||= (traitsOf(kept) & OPAQUE) !== 0;
+    results = results.with(key, kept);
+  }
+  return Object.freeze({ ...unfinished, results, opaque });
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && isPlainObject(value);
+}

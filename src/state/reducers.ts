@@ -1,0 +1,103 @@
+import { check, checkOptions } from "../options.js";
+import { setKey } from "./shape.js";
+
+/**
+ * Makes a key's new value of the one in the State and the one that a node returned. It may be given
+ * `undefined` as the first where the State has none.
+ */
+export type Reducer<T> = (current: T, update: T) => T;
+
+/** What a graph does with some keys of an object that a node returns, instead of replacing them. */
+export type Reducers<D extends object> = {
+  readonly [K in keyof D]?: ReducerMethod<D[K]>["reduce"];
+};
+
+/** Holds a reducer as a method: only of methods may a parameter be narrower than what is passed. */
+interface ReducerMethod<T> {
+  reduce(current: T, update: T): unknown;
+}
+
+/**
+ * A reducer that adds the items of a list to those that are there.
+ *
+ * @example
+ * ```ts
+ * import { append, END, State, StateGraph } from "waymark";
+ *
+ * const graph = new StateGraph<{ messages: string[] }>({ reducers: { messages: append } })
+ *   .addNode("greet", () => ({ messages: ["hello"] }))
+ *   .addEdge("greet", END)
+ *   .setEntryPoint("greet");
+ * const final = await graph.execute(State.create({ messages: ["first"] }));
+ * console.log(final.data.messages.join()); // first,hello
+ * ```
+ */
+export function append<T>(current: readonly T[] | undefined, update: readonly T[]): T[] {
+  return [...(current ?? []), ...update];
+}
+
+/**
+ * A reducer that adds the items of a list that are not there yet.
+ *
+ * @example
+ * ```ts
+ * import { union } from "waymark";
+ *
+ * console.log(union(["a", "b"], ["b", "c"]).join()); // a,b,c
+ * ```
+ */
+export function union<T>(current: readonly T[] | undefined, update: readonly T[]): T[] {
+  return [...new Set([...(current ?? []), ...update])];
+}
+
+/**
+ * A reducer that keeps the larger of two numbers.
+ *
+ * @example
+ * ```ts
+ * import { max } from "waymark";
+ *
+ * console.log(max(2, 3)); // 3
+ * ```
+ */
+export function max(current: number | undefined, update: number): number {
+  return current === undefined ? update : Math.max(current, update);
+}
+
+/**
+ * A reducer that adds two numbers.
+ *
+ * @example
+ * ```ts
+ * import { sum } from "waymark";
+ *
+ * console.log(sum(2, 3)); // 5
+ * ```
+ */
+export function sum(current: number | undefined, update: number): number {
+  return (current ?? 0) + update;
+}
+
+const isFunction = check("a function", (value) => typeof value === "function");
+
+/** Refuses what is not a table of reducers. */
+export function checkReducers(name: string, value: unknown): void {
+  const keys = Object.keys(Object(value));
+  checkOptions(name, value, Object.fromEntries(keys.map((key) => [key, isFunction])));
+}
+
+/** What a node returned, each key that has a reducer put through it. */
+export function reduced(
+  data: object,
+  returned: object,
+  reducers: Readonly<Record<string, Reducer<unknown>>>,
+): object {
+  const result = { ...returned };
+  for (const key of Object.keys(returned)) {
+    const reduce = Object.hasOwn(reducers, key) ? reducers[key] : undefined;
+    if (reduce === undefined) continue;
+    const current: unknown = Object.hasOwn(data, key) ? Reflect.get(data, key) : undefined;
+    setKey(result, key, reduce(current, Reflect.get(returned, key)));
+  }
+  return result;
+}

@@ -1,0 +1,346 @@
+import {
+  type Fields,
+  fieldsOf,
+  readInteger,
+  readOneOf,
+  readText,
+  readTime,
+  refuse,
+} from "./fields.js";
+import { tallyFromJSON, type Usage, type UsageTotals, usageOf } from "./ledger/usage.js";
+import { setKey } from "./shape.js";
+
+/** A node that completed. */
+export interface StepRecord {
+  /** The node. */
+  readonly node: string;
+  /** Which step of the run it was, from 1 up. */
+  readonly step: number;
+  /** What the node is a part of; `""` for nothing. */
+  readonly phase: string;
+  /** When it began, ISO 8601; in an earlier process, if a checkpoint knows. */
+  readonly startedAt: string;
+  /** When it completed, ISO 8601. */
+  readonly completedAt: string;
+  /** How long it worked, in milliseconds; neither pauses nor downtime count, nor work that a crash lost. */
+  readonly durationMs: number;
+  /** How many attempts it took, failed ones before a resume included. */
+  readonly attempts: number;
+  /** How often it was begun again after its process had died; absent for never. */
+  readonly restarts?: number;
+  /** What it wrote into the ledger as used. */
+  readonly usage?: Usage;
+  /** Its items, tasks and calls of `once`, in the order they ended; the newest 100. */
+  readonly items?: readonly ItemRecord[];
+}
+
+/** A part of a node: an item of a list, a task of a `dag`, or a call of `once`. @inline */
+interface ItemRecord {
+  /** What it is called: the item, the task, or the key of the call. */
+  readonly name: string;
+  /** When it began, ISO 8601. */
+  readonly startedAt: string;
+  /** How long it took, in milliseconds. */
+  readonly durationMs: number;
+  /** How it ended: `stopped` if the run was cancelled, or another item failed first. */
+  readonly outcome: ItemOutcome;
+}
+
+/** How a part of a node ended. @inline */
+export type ItemOutcome = "completed" | "failed" | "stopped";
+
+/** Every way in which a part of a node can end. */
+const outcomes: readonly ItemOutcome[] = ["completed", "failed", "stopped"];
+
+/** What is known of a node that has begun and not completed. */
+export interface Begun {
+  /** The node. */
+  readonly node: string;
+  /** When it first began, ISO 8601. */
+  readonly startedAt: string;
+  /** How long it worked before its last save, in milliseconds. */
+  readonly durationMs: number;
+  /** How many attempts failed for good in earlier processes. */
+  readonly attempts: number;
+  /** How often it was begun again after its process had died. */
+  readonly restarts: number;
+  /** What it had used when it failed or paused. */
+  readonly usage: Usage | undefined;
+  /** Its parts that have ended. */
+  readonly items: ItemLog;
+}
+
+/** What a node did over a whole run. */
+export interface NodeTotals {
+  /** How often it completed. */
+  readonly visits: number;
+  /** How many attempts that took. */
+  readonly attempts: number;
+  /** How long it worked, in milliseconds. */
+  readonly durationMs: number;
+  /** What it used. */
+  readonly usage?: UsageTotals;
+}
+
+/** How many steps a State remembers by default. */
+export const DEFAULT_MAX_STEPS = 100;
+
+/** How many parts of a node are remembered. */
+const MAX_ITEMS = 100;
+
+/** The newest of many. Taken at every save, so adding one costs the same however many there are. */
+export class NewestLog<T> {
+  /** Only grows, so that those who know a part of it can share it. */
+  readonly #log: T[];
+  readonly #length: number;
+  readonly #most: number;
+
+  private constructor(log: T[], most: number) {
+    this.#log = log;
+    this.#length = log.length;
+    this.#most = most;
+  }
+
+  /** All of these, and as many more as the limit lets. */
+  static of<T>(records: readonly T[], most: number): NewestLog<T> {
+    return new NewestLog([...records], Math.max(most, records.length));
+  }
+
+  /** The same records, remembering at most so many from here on. */
+  withLimit(most: number): NewestLog<T> {
+    return most === this.#most ? this : new NewestLog([...this.list()], most);
+  }
+
+  with(record: T): NewestLog<T> {
+    const isShared = this.#log.length === this.#length && this.#length < 2 * this.#most;
+    const log = isShared ? this.#log : [...this.list()];
+    log.push(record);
+    return new NewestLog(log, this.#most);
+  }
+
+  /** The newest, oldest first. */
+  list(): readonly T[] {
+    const first = Math.max(0, this.#length - this.#most);
+    return this.#log.slice(first, this.#length);
+  }
+
+  get isEmpty(): boolean {
+    return this.#length === 0 || this.#most === 0;
+  }
+}
+
+/** The newest steps of a run. */
+export type StepLog = NewestLog<StepRecord>;
+
+/** The newest parts of a node. */
+export type ItemLog = NewestLog<ItemRecord>;
+
+/** No steps yet. */
+export const noSteps: StepLog = NewestLog.of([], DEFAULT_MAX_STEPS);
+
+/** No parts yet. */
+export const noItems: ItemLog = NewestLog.of([], MAX_ITEMS);
+
+/** What is counted of each node. Taken at every save, so taking it is cheap and naming it comes later. */
+export class NodeCounts {
+  readonly #names: readonly string[];
+  readonly #visits: readonly number[];
+  readonly #attempts: readonly number[];
+  readonly #durations: readonly number[];
+
+  /** The numbers are in the order of the names. */
+  constructor(
+    names: readonly string[],
+    visits: readonly number[],
+    attempts: readonly number[],
+    durations: readonly number[],
+  ) {
+    this.#names = names;
+    this.#visits = visits;
+    this.#attempts = attempts;
+    this.#durations = durations;
+  }
+
+  /** How often each node completed. */
+  visits(): Readonly<Record<string, number>> {
+    const visits: Record<string, number> = {};
+    this.#each((name, count) => setKey(visits, name, count));
+    return Object.freeze(visits);
+  }
+
+  /** How many attempts each node took, and how long it worked. */
+  work(): Readonly<Record<string, { readonly attempts: number; readonly durationMs: number }>> {
+    const work: Record<string, { attempts: number; durationMs: number }> = {};
+    this.#each((name, count, index) => {
+      const attempts = this.#attempts[index] ?? count;
+      setKey(work, name, Object.freeze({ attempts, durationMs: this.#durations[index] ?? 0 }));
+    });
+    return Object.freeze(work);
+  }
+
+  /** These names, and after them those of all other nodes that were counted: nodes that the graph no longer has. */
+  namesWith(names: readonly string[]): readonly string[] {
+    const known = new Set(names);
+    const others = this.#names.filter(
+      (name, at) => !known.has(name) && (this.#visits[at] ?? 0) > 0,
+    );
+    return others.length === 0 ? names : [...names, ...others];
+  }
+
+  /** Whether it is known how many attempts the nodes took. */
+  get hasWork(): boolean {
+    return this.#attempts.some((attempts) => attempts > 0);
+  }
+
+  /** The counts of these nodes, in the order of their names, to continue counting. */
+  arrays(names: readonly string[]): [visits: number[], attempts: number[], durations: number[]] {
+    const at = new Map(this.#names.map((name, index) => [name, index]));
+    const pick = (counts: readonly number[]): number[] =>
+      names.map((name) => counts[at.get(name) ?? -1] ?? 0);
+    return [pick(this.#visits), pick(this.#attempts), pick(this.#durations)];
+  }
+
+  #each(action: (name: string, visits: number, index: number) => void): void {
+    this.#names.forEach((name, index) => {
+      const count = this.#visits[index] ?? 0;
+      if (count > 0) action(name, count, index);
+    });
+  }
+}
+
+/** Nothing counted yet. */
+export const noCounts = new NodeCounts([], [], [], []);
+
+/** Reads a step out of JSON, field by field. */
+export function decodeStep(fields: Fields, path: string): StepRecord {
+  const { node, step, phase = "", startedAt, completedAt, durationMs, attempts } = fields;
+  const { restarts, usage, items } = fields;
+  return {
+    node: readText(node, `${path}.node`),
+    step: readInteger(step, `${path}.step`, 0),
+    phase: readText(phase, `${path}.phase`),
+    startedAt: readTime(startedAt, `${path}.startedAt`),
+    completedAt: readTime(completedAt, `${path}.completedAt`),
+    durationMs: readInteger(durationMs, `${path}.durationMs`, 0),
+    attempts: readInteger(attempts, `${path}.attempts`, 0),
+    ...(restarts !== undefined && { restarts: readInteger(restarts, `${path}.restarts`, 0) }),
+    ...(usage !== undefined && { usage: decodeUsage(usage, `${path}.usage`) }),
+    ...(items !== undefined && { items: decodeItems(items, `${path}.items`) }),
+  };
+}
+
+function decodeUsage(value: unknown, path: string): Usage {
+  return usageOf(tallyFromJSON(path, fieldsOf(value, path)));
+}
+
+/** A part of a node as JSON: name, start and duration, and the outcome unless it completed. Many are saved, so it is short. */
+type ItemJSON = readonly [
+  name: string,
+  startedAt: string,
+  durationMs: number,
+  outcome?: ItemOutcome,
+];
+
+/** A step as JSON. @inline */
+export interface StepJSON extends Omit<StepRecord, "items"> {
+  /** Its parts. */
+  readonly items?: readonly ItemJSON[];
+}
+
+/** The JSON of records, so that the next save has the very same for those that it has already. */
+const known = new WeakMap<object, unknown>();
+
+function once<T extends object, J>(record: T, encode: (record: T) => J): J {
+  const before = known.get(record) as J | undefined;
+  if (before !== undefined) return before;
+  const json = encode(record);
+  known.set(record, json);
+  return json;
+}
+
+function encodeItem({ name, startedAt, durationMs, outcome }: ItemRecord): ItemJSON {
+  return outcome === "completed"
+    ? [name, startedAt, durationMs]
+    : [name, startedAt, durationMs, outcome];
+}
+
+function encodeItems(items: readonly ItemRecord[]): readonly ItemJSON[] {
+  return items.map((item) => once(item, encodeItem));
+}
+
+/** Steps as JSON. */
+export function encodeSteps(steps: StepLog): readonly StepJSON[] {
+  return steps.list().map((step) => (isPlain(step) ? step : once(step, encodeStep)));
+}
+
+/** Whether a step is its own JSON. */
+function isPlain(step: StepRecord): step is StepRecord & { readonly items?: never } {
+  return step.items === undefined;
+}
+
+function encodeStep({ items = [], ...step }: StepRecord): StepJSON {
+  return { ...step, items: encodeItems(items) };
+}
+
+function decodeItems(value: unknown, path: string): readonly ItemRecord[] {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) return refuse(value, path, "an array");
+  return Object.freeze(
+    value.map((item: unknown, at) => Object.freeze(decodeItem(item, `${path}[${at}]`))),
+  );
+}
+
+function decodeItem(value: unknown, path: string): ItemRecord {
+  if (!Array.isArray(value)) return refuse(value, path, "an array");
+  const [name, startedAt, durationMs, outcome = "completed"] = value as readonly unknown[];
+  return {
+    name: readText(name, `${path}[0]`),
+    startedAt: readTime(startedAt, `${path}[1]`),
+    durationMs: readInteger(durationMs, `${path}[2]`, 0),
+    outcome: readOneOf(outcome, `${path}[3]`, outcomes),
+  };
+}
+
+/** A node that has begun, as JSON; what is empty is left out. @inline */
+export interface BegunJSON {
+  /** The node. */
+  readonly node: string;
+  /** When it first began, ISO 8601. */
+  readonly startedAt: string;
+  /** How long it worked before its last save, in milliseconds. */
+  readonly durationMs: number;
+  /** How many attempts failed for good. */
+  readonly attempts?: number;
+  /** How often it was begun again after its process had died. */
+  readonly restarts?: number;
+  /** What it had used when it failed or paused. */
+  readonly usage?: Usage;
+  /** Its parts that have ended. */
+  readonly items?: readonly ItemJSON[];
+}
+
+/** A node that has begun as JSON. */
+export function encodeBegun(begun: Begun): BegunJSON {
+  const { node, startedAt, durationMs, attempts, restarts, usage, items } = begun;
+  return {
+    ...{ node, startedAt, durationMs },
+    ...(attempts > 0 && { attempts }),
+    ...(restarts > 0 && { restarts }),
+    ...(usage !== undefined && { usage }),
+    ...(!items.isEmpty && { items: encodeItems(items.list()) }),
+  };
+}
+
+/** Reads a node that has begun out of JSON, field by field. */
+export function decodeBegun(fields: Fields, path: string): Begun {
+  const { node, startedAt, durationMs, attempts = 0, restarts = 0, usage, items } = fields;
+  return {
+    node: readText(node, `${path}.node`),
+    startedAt: readTime(startedAt, `${path}.startedAt`),
+    durationMs: readInteger(durationMs, `${path}.durationMs`, 0),
+    attempts: readInteger(attempts, `${path}.attempts`, 0),
+    restarts: readInteger(restarts, `${path}.restarts`, 0),
+    usage: usage === undefined ? undefined : decodeUsage(usage, `${path}.usage`),
+    items: NewestLog.of(decodeItems(items, `${path}.items`), MAX_ITEMS),
+  };
+}

@@ -1,0 +1,102 @@
+import { show } from "../../errors.js";
+import { cannotChange, join, keep, knownOf, TAGGED } from "../json-traits.js";
+import { below, Refusal } from "../refusal.js";
+import { isFields } from "../shape.js";
+import { type Kind, malformed } from "./kind.js";
+
+interface ErrorType {
+  readonly prototype: Error;
+  readonly make: (message: string) => Error;
+}
+
+const general: ErrorType = { prototype: Error.prototype, make: (message) => new Error(message) };
+
+const special: readonly ErrorType[] = [
+  ...[EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map((Type) => ({
+    prototype: Type.prototype,
+    make: (message: string) => new Type(message),
+  })),
+  { prototype: AggregateError.prototype, make: (message) => new AggregateError([], message) },
+];
+
+/**
+ * Of an error its fields, its name and the nearest of JavaScript's own classes are kept; the user's class
+ * is not, because nothing in a checkpoint may name one. It is lost at once, so that a run sees the same
+ * before and after a resume. Only a class that was registered stays.
+ */
+export const errorKind: Kind<Error> = {
+  tag: "$error",
+  is: (value) => value instanceof Error,
+  copy: (value, walk, depth) => {
+    const { name, message } = value;
+    if (typeof name !== "string" || typeof message !== "string") return value;
+    // Not before: some engines put the stack's text together when it is read, and fail at such a message.
+    const type = typeOf(value);
+    const copy = make(type, name, message, value.stack);
+    walk.begin(value, copy);
+    let known = TAGGED;
+    let same = Object.getPrototypeOf(value) === type.prototype && cannotChange(value);
+    for (const key of keysOf(value)) {
+      const item: unknown = Reflect.get(value, key);
+      const kept = walk.copy(item, depth + 1);
+      setField(copy, key, kept);
+      same &&= Object.is(kept, item);
+      known = join(known, knownOf(kept));
+    }
+    return keep(value, copy, same, known);
+  },
+  encode: (value, walk) => {
+    const { name, message } = value;
+    for (const [key, part] of Object.entries<unknown>({ name, message })) {
+      if (typeof part === "string") continue;
+      throw below(new Refusal(`is ${show(part)}: that of an Error must be a string`), key);
+    }
+    const fields = walk.fields(value, keysOf(value));
+    const { stack } = value;
+    const trace = typeof stack === "string" ? stack : null;
+    return { $error: [typeOf(value).prototype.name, name, message, trace, fields] };
+  },
+  decode: (content, walk, depth) => {
+    if (!Array.isArray(content)) return malformed;
+    const [typeName, name, message, stack, fields] = content as unknown[];
+    const type = [general, ...special].find(({ prototype }) => prototype.name === typeName);
+    if (type === undefined || typeof name !== "string") return malformed;
+    if (typeof message !== "string" || !isFields(fields)) return malformed;
+    const error = make(type, name, message, stack);
+    walk.fields(fields, depth);
+    for (const key of Object.keys(fields)) setField(error, key, fields[key]);
+    return Object.freeze(error);
+  },
+};
+
+/** The nearest class that JavaScript itself has. */
+function typeOf(error: Error): ErrorType {
+  const isAbove = Object.prototype.isPrototypeOf;
+  return special.find(({ prototype }) => isAbove.call(prototype, error)) ?? general;
+}
+
+/** An error without fields yet. */
+function make(type: ErrorType, name: string, message: string, stack: unknown): Error {
+  const error = type.make(message);
+  if (error.name !== name) define(error, "name", name, false);
+  define(error, "stack", typeof stack === "string" ? stack : undefined, false);
+  return error;
+}
+
+/** The fields that an error has beside its message and stack, `name` too where it was set on this one. */
+function keysOf(error: Error): string[] {
+  const keys = Object.keys(error).filter((key) => key !== "message" && key !== "stack");
+  for (const hidden of ["cause", "errors"]) {
+    if (Object.hasOwn(error, hidden) && !keys.includes(hidden)) keys.push(hidden);
+  }
+  return keys;
+}
+
+/** Gives an error a field; those that JavaScript itself sets are hidden, as it does. */
+function setField(error: Error, key: string, value: unknown): void {
+  define(error, key, value, key !== "cause" && key !== "errors");
+}
+
+function define(error: Error, key: string, value: unknown, enumerable: boolean): void {
+  Object.defineProperty(error, key, { value, enumerable, configurable: true, writable: true });
+}

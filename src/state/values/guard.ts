@@ -1,0 +1,31 @@
+/*
+ * A frozen Date, Map or Set can still be set, since what it holds is no field of it. Here those that
+ * belong to a State lose the methods that would.
+ */
+
+function refuse(): never {
+  throw new TypeError(
+    "this value belongs to a State, which never changes: put a new value into a new State",
+  );
+}
+
+/** Freezes values whose methods change more than their fields. */
+export class Guard<T extends object> {
+  readonly #methods: PropertyDescriptorMap;
+  readonly #first: string;
+
+  constructor(...methods: readonly [string, ...string[]]) {
+    this.#methods = Object.fromEntries(methods.map((method) => [method, { value: refuse }]));
+    this.#first = methods[0];
+  }
+
+  /** Freezes a value and takes the methods away that would change it. */
+  freeze(value: T): T {
+    return Object.freeze(Object.defineProperties(value, this.#methods));
+  }
+
+  /** Whether a value is one that was frozen here. */
+  has(value: T): boolean {
+    return Object.isFrozen(value) && Reflect.get(value, this.#first) === refuse;
+  }
+}

@@ -1,0 +1,264 @@
+import { hostname } from "node:os";
+import { join } from "node:path";
+import type { Claim, ClaimHolder } from "../../checkpoint/store.js";
+import { isoNow } from "../../clock.js";
+import { CoalescedRead } from "../../concurrency.js";
+import { isLiving, OWNER, ownerName, pidOf } from "../process.js";
+import { codeOf, type FileSystem, ignoring } from "./file-system.js";
+import { namesIn, type Root } from "./folders.js";
+import { folderName } from "./layout.js";
+
+/*
+ * {root}/.claims/{run}@{owner}.{n}   a claim, for as long as its owner lives: {"host","pid","since"}
+ * {root}/.claims/{owner}.alive       grows while its owner has claims
+ *
+ * There is no file that all fight for, so none has to be taken over from the dead. A claimant puts its
+ * own file beside those of the others, and then looks: if no living one has another, it has the run. Of
+ * two, the one that was there second sees the first, so never both have it. Should both have come at
+ * once and see each other, the one with the larger name gives up and the other waits for that.
+ */
+
+const FOLDER = ".claims";
+const ALIVE = ".alive";
+const NAME = new RegExp(`^(?:([^@]+)@)?(${OWNER})\\.(?:\\d+|alive)$`);
+/** How often a process shows that it lives, in milliseconds. */
+const BEAT = 1000;
+/** How long to watch for a sign of life. */
+const WATCH = 3 * BEAT;
+/** How long to believe that a process lives that was seen to. */
+const BELIEVED = 10 * BEAT;
+/** How often to look whether the other has given up, and how long to wait before each time, in milliseconds. */
+const LOOKS = 20;
+const PAUSE = 5;
+const MARK = Buffer.from(".");
+/** Enough for what a claim says. */
+const HEAD = 1024;
+
+/** A claim on a run, of the living or the dead. */
+export interface FoundClaim {
+  /** The name of its file. */
+  readonly name: string;
+  /** The name of the run's folder; `""` for a sign of life. */
+  readonly run: string;
+  /** The process that made it. */
+  readonly owner: string;
+  /** Whether that process lives; `undefined` if that can't be seen from here. */
+  readonly lives: boolean | undefined;
+}
+
+/** The claims under a root. Nothing is changed, also not what the dead have left. */
+export async function claimsUnder(fs: FileSystem, root: string): Promise<FoundClaim[]> {
+  const lives = new Map<string, boolean | undefined>();
+  return ((await namesIn(fs, join(root, FOLDER))) ?? []).flatMap((name) => {
+    const [, run = "", owner] = NAME.exec(name) ?? [];
+    if (owner === undefined) return [];
+    if (!lives.has(owner)) lives.set(owner, isLiving(owner));
+    return [{ name, run, owner, lives: lives.get(owner) }];
+  });
+}
+
+let claims = 0;
+
+/** The claims of a root, as one store of this process has them and sees them. */
+export class Claims {
+  readonly #fs: FileSystem;
+  readonly #root: Root;
+  readonly #folder: string;
+  readonly #looks = new CoalescedRead(() => this.#look());
+  /** What was found, by watching, of processes that can't be asked. */
+  readonly #watched = new Map<string, Promise<boolean>>();
+  /** The names of this store's claims, each with what to abort if it is lost, once it was made. */
+  readonly #held = new Map<string, AbortController | undefined>();
+  #name: string | undefined;
+  #heart: Heartbeat | undefined;
+
+  constructor(fs: FileSystem, root: Root) {
+    this.#fs = fs;
+    this.#root = root;
+    this.#folder = join(root.path, FOLDER);
+  }
+
+  /** Names this store among those that claim runs. */
+  get #owner(): string {
+    this.#name ??= ownerName();
+    return this.#name;
+  }
+
+  /** Who has claimed a run and lives. */
+  async holder(runId: string): Promise<ClaimHolder | undefined> {
+    const [rival] = await this.#rivals(folderName(runId), "");
+    if (rival === undefined) return undefined;
+    const [head] = await this.#fs.heads([join(this.#folder, rival.name)], HEAD);
+    return holderIn(head?.bytes) ?? { host: "", pid: pidOf(rival.owner), since: "" };
+  }
+
+  /** Claims a run; `undefined` if a living process has it. */
+  async claim(runId: string): Promise<Claim | undefined> {
+    const run = folderName(runId);
+    if ((await this.#rivals(run, "")).length > 0) return undefined;
+    const name = `${run}@${this.#owner}.${++claims}`;
+    const lost = new AbortController();
+    let isMine = false;
+    this.#held.set(name, undefined);
+    this.#heart ??= new Heartbeat(this.#fs, join(this.#folder, this.#owner + ALIVE), () =>
+      this.#findLost(),
+    );
+    try {
+      await this.#create(name);
+      isMine = await this.#isFirst(run, name);
+    } finally {
+      if (!isMine) await this.#release(name);
+    }
+    if (!isMine) return undefined;
+    this.#held.set(name, lost);
+    let released: Promise<void> | undefined;
+    const release = (): Promise<void> => {
+      released ??= this.#release(name);
+      return released;
+    };
+    return { lost: lost.signal, release };
+  }
+
+  async #isFirst(run: string, name: string): Promise<boolean> {
+    for (let looks = 0; looks < LOOKS; looks++) {
+      const rivals = await this.#rivals(run, name);
+      if (rivals.length === 0) return true;
+      if (rivals.some((rival) => rival.name < name)) return false;
+      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    }
+    return false;
+  }
+
+  /** The claims of others on this run who live. What the dead have left is removed. */
+  async #rivals(run: string, own: string): Promise<FoundClaim[]> {
+    const rivals: FoundClaim[] = [];
+    for (const claim of (await this.#looks.get()).get(run) ?? []) {
+      if (claim.name === own) continue;
+      if (claim.lives ?? (await this.#beats(claim.owner))) rivals.push(claim);
+      // If it can't be removed, it does not count all the same.
+      else await this.#unlink(claim.name).catch(() => {});
+    }
+    return rivals;
+  }
+
+  /** The claims that are there, by run. What the dead have left is removed. */
+  async #look(): Promise<ReadonlyMap<string, readonly FoundClaim[]>> {
+    const found = new Map<string, FoundClaim[]>();
+    for (const claim of await claimsUnder(this.#fs, this.#root.path)) {
+      const { name, run } = claim;
+      const lives = claim.owner === this.#owner || claim.lives;
+      if (lives === false) await this.#unlink(name).catch(() => {});
+      else found.set(run, [...(found.get(run) ?? []), { ...claim, lives }]);
+    }
+    return found;
+  }
+
+  /** Whether a process on another machine, or in another container, shows that it lives. */
+  #beats(owner: string): Promise<boolean> {
+    const watched = this.#watched.get(owner) ?? this.#watch(owner);
+    this.#watched.set(owner, watched);
+    return watched;
+  }
+
+  async #watch(owner: string): Promise<boolean> {
+    const path = join(this.#folder, owner + ALIVE);
+    const size = async (): Promise<number> => (await ignoring(this.#fs.lstat(path)))?.size ?? 0;
+    const before = await size();
+    await new Promise((resolve) => setTimeout(resolve, WATCH));
+    const lives = (await size()) > before;
+    // The dead stay dead.
+    if (lives) setTimeout(() => this.#watched.delete(owner), BELIEVED).unref();
+    else await this.#unlink(owner + ALIVE).catch(() => {});
+    return lives;
+  }
+
+  /** Finds out which claims others have removed, as this process did not show that it lives for too long. */
+  async #findLost(): Promise<void> {
+    const held = [...this.#held];
+    const names = new Set((await namesIn(this.#fs, this.#folder)) ?? []);
+    for (const [name, lost] of held) {
+      if (!names.has(name) && this.#held.get(name) === lost) lost?.abort();
+    }
+  }
+
+  async #release(name: string): Promise<void> {
+    this.#held.delete(name);
+    const isLast = this.#held.size === 0;
+    const heart = this.#heart;
+    if (isLast) this.#heart = undefined;
+    await this.#unlink(name);
+    if (!isLast) return;
+    await heart?.stop();
+    await ignoring(this.#fs.rmdir(this.#folder), ["ENOENT", "ENOTEMPTY", "EEXIST"]);
+  }
+
+  /** Makes the file of a claim. The last one to leave may take the folder away at any time. */
+  async #create(name: string): Promise<void> {
+    const path = join(this.#folder, name);
+    const holder: ClaimHolder = { host: hostname(), pid: process.pid, since: isoNow() };
+    for (let tries = 1; ; tries++) {
+      try {
+        const file = await this.#fs.create(path);
+        await this.#fs.write(file, Buffer.from(JSON.stringify(holder))).finally(() => {
+          return this.#fs.close(file);
+        });
+        return;
+      } catch (error) {
+        if (codeOf(error) !== "ENOENT" || tries === LOOKS) throw error;
+      }
+      await this.#root.makeFolder(this.#folder, false);
+    }
+  }
+
+  async #unlink(name: string): Promise<void> {
+    await ignoring(this.#fs.unlink(join(this.#folder, name)));
+  }
+}
+
+/** Who made a claim, as its file says; `undefined` while it is being written. */
+function holderIn(bytes: Uint8Array = new Uint8Array()): ClaimHolder | undefined {
+  try {
+    const { host, pid, since } = JSON.parse(Buffer.from(bytes).toString());
+    return { host: String(host), pid: Number(pid), since: String(since) };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Shows that this process lives, by a file that grows. It is made with the first beat, so that what is
+ * over sooner costs nothing.
+ */
+class Heartbeat {
+  readonly #fs: FileSystem;
+  readonly #path: string;
+  readonly #timer: NodeJS.Timeout;
+  readonly #onBeat: () => Promise<void>;
+  #file: number | undefined;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(fs: FileSystem, path: string, onBeat: () => Promise<void>) {
+    this.#fs = fs;
+    this.#path = path;
+    this.#onBeat = onBeat;
+    this.#timer = setInterval(() => {
+      this.#last = this.#last.then(() => this.#beat()).catch(() => {});
+    }, BEAT);
+    // A run that waits for nothing that could still happen must not keep the process from its end.
+    this.#timer.unref();
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#last;
+    if (this.#file === undefined) return;
+    await this.#fs.close(this.#file);
+    await ignoring(this.#fs.unlink(this.#path));
+  }
+
+  async #beat(): Promise<void> {
+    this.#file ??= await this.#fs.create(this.#path);
+    await this.#fs.write(this.#file, MARK);
+    await this.#onBeat();
+  }
+}

@@ -1,0 +1,95 @@
+/** What a name in a folder stands for. A symbolic link is `other`: it is never followed. */
+export type FileKind = "file" | "folder" | "other";
+
+/** What a file system says of a file. */
+export interface FileInfo {
+  readonly kind: FileKind;
+  /** Tells this file from every other that is there or open at the same time. */
+  readonly id: string;
+  readonly size: number;
+  /** When it was last written, in milliseconds since 1970. */
+  readonly modified: number;
+}
+
+/** The beginning of a file, and how long the whole is. */
+export interface FileHead {
+  readonly bytes: Uint8Array;
+  readonly size: number;
+}
+
+/**
+ * All that the file store asks of a file system, call by call, so that a test can put another in its
+ * place: one that crashes, or fails, at every single call. Errors carry the codes of Node: `ENOENT`.
+ */
+export interface FileSystem {
+  /** Names the process that writes. It goes into the names of its temporary files. */
+  readonly owner: string;
+  /** Whether the process of that name may still be there; one that has its number now is another. */
+  isAlive(owner: string): boolean;
+
+  /** Creates a file, for its owner only, and opens it to write. `EEXIST` when the name is taken. */
+  create(path: string): Promise<number>;
+  /** Opens a file to read it; never through a symbolic link (`ELOOP`). */
+  open(path: string): Promise<number>;
+  /** Opens a folder to sync it; `undefined` where a system has no such thing. */
+  openFolder(path: string): Promise<number | undefined>;
+  /** Writes all of the bytes. */
+  write(file: number, bytes: Uint8Array): Promise<void>;
+  /** At most so many bytes, from the beginning of the file on. */
+  read(file: number, length: number): Promise<Uint8Array>;
+  /** Makes what was written, or the names in a folder, outlive a power cut. */
+  sync(file: number): Promise<void>;
+  stat(file: number): Promise<FileInfo>;
+  close(file: number): Promise<void>;
+
+  /** The id of what has this name, `undefined` when nothing has; for names that were used just before. */
+  idOf(path: string): Promise<string | undefined>;
+  /** Looks at a name; a symbolic link is not followed. */
+  lstat(path: string): Promise<FileInfo>;
+  readdir(path: string): Promise<string[]>;
+  /** Creates a folder for its owner only. `EEXIST` when the name is taken. */
+  mkdir(path: string): Promise<void>;
+  /** Removes an empty folder. */
+  rmdir(path: string): Promise<void>;
+  /** Gives a file a second name. `EEXIST` when that is taken: of all who try, one succeeds. */
+  link(from: string, to: string): Promise<void>;
+  /** Gives a file another name, also when it is taken. */
+  rename(from: string, to: string): Promise<void>;
+  unlink(path: string): Promise<void>;
+
+  /** The beginnings of many files; `undefined` for what is gone or is no file. */
+  heads(paths: readonly string[], length: number): Promise<(FileHead | undefined)[]>;
+}
+
+/** The code of a file system's error, such as `ENOENT`; `""` for anything else. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string"
+    ? error.code
+    : "";
+}
+
+/** What an action gives; `otherwise` if it fails with one of these codes. */
+export async function ignoring<T, U = undefined>(
+  action: Promise<T>,
+  codes: readonly string[] = ["ENOENT"],
+  otherwise?: U,
+): Promise<T | U> {
+  try {
+    return await action;
+  } catch (error) {
+    if (codes.includes(codeOf(error))) return otherwise as U;
+    throw error;
+  }
+}
+
+/** Like `Promise.all`, but nothing is left running when it fails: a file must not be closed under a call. */
+export async function together<T extends readonly unknown[]>(
+  actions: readonly [...{ [K in keyof T]: Promise<T[K]> | T[K] }],
+): Promise<T> {
+  const outcomes = await Promise.allSettled(actions);
+  const values = outcomes.map((outcome) => {
+    if (outcome.status === "rejected") throw outcome.reason;
+    return outcome.value;
+  });
+  return values as unknown as T;
+}

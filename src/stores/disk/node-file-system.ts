@@ -1,0 +1,161 @@
+import * as fs from "node:fs";
+import { type BigIntStats, constants } from "node:fs";
+import { promisify } from "node:util";
+import { isLiving, ownerName } from "../process.js";
+import {
+  codeOf,
+  type FileHead,
+  type FileInfo,
+  type FileKind,
+  type FileSystem,
+} from "./file-system.js";
+
+// Callbacks and plain descriptors: `fs/promises` makes a save about a tenth slower.
+const open = promisify(fs.open);
+const lstat = promisify(fs.lstat);
+const readdir = promisify(fs.readdir);
+const mkdir = promisify(fs.mkdir);
+
+const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
+// Windows has neither flag. Without O_NONBLOCK a planted pipe would be waited for.
+const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+const FILE_MODE = 0o600;
+const FOLDER_MODE = 0o700;
+/** How long reading many heads may keep everybody else waiting, in milliseconds. */
+const SLICE = 1;
+/** How much is written without waiting for a turn of the thread pool, in bytes. */
+const LITTLE = 128 * 1024;
+const exact = { bigint: true } as const;
+
+/** The file system of Node. */
+export class NodeFileSystem implements FileSystem {
+  readonly owner = ownerName();
+
+  isAlive(owner: string): boolean {
+    return isLiving(owner) ?? true;
+  }
+
+  create(path: string): Promise<number> {
+    return open(path, CREATE, FILE_MODE);
+  }
+
+  open(path: string): Promise<number> {
+    return open(path, READ);
+  }
+
+  async openFolder(path: string): Promise<number | undefined> {
+    return process.platform === "win32" ? undefined : open(path, constants.O_RDONLY);
+  }
+
+  /** Blocking where there is little to write: that only goes to memory, what takes time is to sync it. */
+  async write(file: number, bytes: Uint8Array): Promise<void> {
+    const isLittle = bytes.length <= LITTLE;
+    for (let offset = 0; offset < bytes.length; ) {
+      offset += isLittle ? fs.writeSync(file, bytes, offset) : await write(file, bytes, offset);
+    }
+  }
+
+  async read(file: number, length: number): Promise<Uint8Array> {
+    const bytes = Buffer.allocUnsafe(length);
+    let offset = 0;
+    while (offset < length) {
+      const count = await read(file, bytes, offset);
+      if (count === 0) break;
+      offset += count;
+    }
+    return bytes.subarray(0, offset);
+  }
+
+  readonly sync = promisify(fs.fsync);
+  readonly link = promisify(fs.link);
+  readonly rename = promisify(fs.rename);
+  readonly unlink = promisify(fs.unlink);
+  readonly rmdir = promisify(fs.rmdir) as (path: string) => Promise<void>;
+
+  /** Blocking: what has to reach the disk was synced before, so there is nothing to wait for. */
+  async close(file: number): Promise<void> {
+    fs.closeSync(file);
+  }
+
+  /** Blocking, as what is known of an open file is in memory: a tenth of the time. */
+  async stat(file: number): Promise<FileInfo> {
+    return toInfo(fs.fstatSync(file, exact));
+  }
+
+  /** Blocking for the same reason. */
+  async idOf(path: string): Promise<string | undefined> {
+    const stats = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    return stats && toInfo(stats).id;
+  }
+
+  async lstat(path: string): Promise<FileInfo> {
+    return toInfo(await lstat(path, exact));
+  }
+
+  readdir(path: string): Promise<string[]> {
+    return readdir(path);
+  }
+
+  mkdir(path: string): Promise<void> {
+    return mkdir(path, FOLDER_MODE);
+  }
+
+  /** Blocking calls, a slice of time at a go: four times as fast as others for what is in the cache. */
+  async heads(paths: readonly string[], length: number): Promise<(FileHead | undefined)[]> {
+    const found: (FileHead | undefined)[] = [];
+    let started = performance.now();
+    for (const path of paths) {
+      found.push(headOf(path, length));
+      if (performance.now() - started < SLICE) continue;
+      await new Promise((resolve) => setImmediate(resolve));
+      started = performance.now();
+    }
+    return found;
+  }
+}
+
+function headOf(path: string, length: number): FileHead | undefined {
+  let file: number | undefined;
+  try {
+    file = fs.openSync(path, READ);
+    const stats = fs.fstatSync(file);
+    if (!stats.isFile()) return undefined;
+    const bytes = Buffer.allocUnsafe(Math.min(length, stats.size));
+    const count = fs.readSync(file, bytes, 0, bytes.length, 0);
+    return { bytes: bytes.subarray(0, count), size: stats.size };
+  } catch (error) {
+    if (["ENOENT", "ELOOP"].includes(codeOf(error))) return undefined;
+    throw error;
+  } finally {
+    if (file !== undefined) fs.closeSync(file);
+  }
+}
+
+function toInfo(stats: BigIntStats): FileInfo {
+  const kind: FileKind = stats.isFile() ? "file" : stats.isDirectory() ? "folder" : "other";
+  return {
+    kind,
+    // Most who ask for the size don't ask for this, and a bigint is slow to write.
+    get id() {
+      return `${stats.dev}:${stats.ino}`;
+    },
+    size: Number(stats.size),
+    modified: Number(stats.mtimeMs),
+  };
+}
+
+function write(file: number, bytes: Uint8Array, offset: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    fs.write(file, bytes, offset, bytes.length - offset, null, (error, count) =>
+      error === null ? resolve(count) : reject(error),
+    );
+  });
+}
+
+function read(file: number, bytes: Uint8Array, offset: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    fs.read(file, bytes, offset, bytes.length - offset, offset, (error, count) =>
+      error === null ? resolve(count) : reject(error),
+    );
+  });
+}

@@ -1,0 +1,246 @@
+import { join } from "node:path";
+import type { After, Head, NewRecord } from "../../checkpoint/records/backend.js";
+import { headerOf } from "../../checkpoint/records/document.js";
+import { Mutex } from "../../concurrency.js";
+import { Appender, type Base, failure, type Newest } from "./append.js";
+import { codeOf, type FileSystem, ignoring } from "./file-system.js";
+import { isOf } from "./files.js";
+import { type Listing, list, type Root } from "./folders.js";
+import { checkpointName, goneName, QUARANTINE } from "./layout.js";
+import { discard } from "./removal.js";
+
+/** How often to look again when what was built on was not there any more, and yet nobody else had saved. */
+const ATTEMPTS = 100;
+/** Enough for the header of a document. */
+const HEAD = 64 * 1024;
+
+/** What a writer needs of its backend. */
+export interface WriterSettings {
+  readonly fs: FileSystem;
+  readonly durable: boolean;
+  readonly root: Root;
+  /** Gets what is in the folder whenever it was looked at. */
+  readonly onListing: (listing: Listing) => void;
+}
+
+/** What a writer knows of its run's folder. */
+interface Known extends Base {
+  /** The files up to this sequence were found; those above are this writer's own. */
+  readonly found: number;
+}
+
+/** Writes and discards one run's files, one after the other. */
+export class RunWriter {
+  readonly #settings: WriterSettings;
+  readonly #folder: string;
+  readonly #runId: string;
+  readonly #appender: Appender;
+  readonly #mutex = new Mutex();
+  #known: Known | undefined;
+  /** The last file that this writer has written; 0 for none. */
+  #last = 0;
+  /** The sequences to discard, and what is doing so. */
+  readonly #doomed = new Set<number>();
+  #discarding: Promise<void> | undefined;
+  /** The highest sequence that a file says to be gone; 0 if there is no such file. */
+  #gone = 0;
+
+  constructor(folder: string, runId: string, settings: WriterSettings) {
+    this.#folder = folder;
+    this.#runId = runId;
+    this.#settings = settings;
+    this.#appender = new Appender(settings.fs, folder, settings.durable);
+  }
+
+  /** Whether nothing is under way. */
+  get idle(): boolean {
+    return this.#mutex.idle && this.#doomed.size === 0;
+  }
+
+  /** Runs one action at a time, in the order in which they came. */
+  inTurn<T>(action: () => Promise<T>): Promise<T> {
+    return this.#mutex.run(action);
+  }
+
+  /** See `RecordBackend.append`. Only in turn. */
+  async append(
+    after: After,
+    encode: () => NewRecord | Promise<NewRecord>,
+  ): Promise<Head | undefined> {
+    if (this.#known !== undefined && !fits(this.#known, after)) await this.forget();
+    let encoding: NewRecord | Promise<NewRecord> | undefined;
+    const encodeOnce = (): NewRecord | Promise<NewRecord> => {
+      encoding ??= encode();
+      return encoding;
+    };
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const known = await this.#look();
+      if (!fits(known, after)) return headOf(known);
+      const next = await this.#append(known, encodeOnce).catch(async (error: unknown) => {
+        await this.forget();
+        throw error;
+      });
+      if (typeof next === "object") return undefined;
+      await this.forget();
+      if (next === "stale") continue;
+      const head = headOf(await this.#look());
+      // Its own file has the name, but another had it before: that one counts.
+      const { fields } = await encodeOnce();
+      return head.checkpointId === fields.checkpointId ? { ...head, checkpointId: "" } : head;
+    }
+    throw new Error(`${this.#folder} changed ${ATTEMPTS} times while it was written to`);
+  }
+
+  /**
+   * Removes these files; one that is not this run's goes to quarantine. The oldest first, and not past a
+   * failure, after which the rest is removed the next time.
+   */
+  async discard(sequences: readonly number[]): Promise<void> {
+    for (const sequence of sequences) this.#doomed.add(sequence);
+    this.#discarding ??= this.#discard();
+    await this.#discarding;
+  }
+
+  /** Lets go of what is known and of the files that are open for it. */
+  async forget(): Promise<void> {
+    const known = this.#known;
+    this.#known = undefined;
+    const { fs } = this.#settings;
+    for (const file of [known?.newest?.file, known?.folder]) {
+      if (file !== undefined) await fs.close(file).catch(() => {});
+    }
+  }
+
+  async #append(
+    known: Known,
+    encode: () => NewRecord | Promise<NewRecord>,
+  ): Promise<Known | "stale" | "lost"> {
+    const { fs, root } = this.#settings;
+    if (known.newest === undefined) {
+      // What is refused leaves no folder behind.
+      await encode();
+      try {
+        await root.makeFolder(this.#folder);
+        // Refuses a link that was put in its place.
+        await list(fs, this.#folder);
+      } catch (error) {
+        throw failure(error, false);
+      }
+    }
+    const next = await this.#appender.append(known, encode);
+    if (typeof next === "string") return next;
+    this.#known = { ...next, found: known.found };
+    this.#last = next.sequence;
+    if (known.newest?.file !== undefined) fs.close(known.newest.file).catch(() => {});
+    return this.#known;
+  }
+
+  /** What is in the folder, if it is not known. */
+  async #look(): Promise<Known> {
+    if (this.#known !== undefined) return this.#known;
+    const { fs, onListing } = this.#settings;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const listing = await list(fs, this.#folder);
+      if (listing !== undefined) onListing(listing);
+      const { highest: sequence = 0, checkpoints = [], gone = [] } = listing ?? {};
+      this.#gone = Math.max(0, ...gone);
+      const found = checkpoints.at(-1);
+      const newest = found === undefined ? undefined : await this.#open(found);
+      if (found !== undefined && newest === undefined) continue;
+      this.#known = { sequence, newest, folder: undefined, found: sequence };
+      return this.#known;
+    }
+    throw new Error(`${this.#folder} changed ${ATTEMPTS} times while it was read`);
+  }
+
+  /** Opens the newest file, to know it again; `undefined` if it is gone. */
+  async #open(sequence: number): Promise<Newest | undefined> {
+    const { fs } = this.#settings;
+    const path = join(this.#folder, checkpointName(sequence));
+    let file: number | undefined;
+    try {
+      file = await fs.open(path);
+      const { id } = await fs.stat(file);
+      const header = headerOf(await fs.read(file, HEAD));
+      const isOwn = isOf(header, this.#runId, sequence);
+      return { sequence, id, checkpointId: isOwn ? header.checkpointId : "", file };
+    } catch (error) {
+      if (file !== undefined) await fs.close(file).catch(() => {});
+      if (codeOf(error) === "ENOENT") return undefined;
+      // What is no file, or can't be read, has its name all the same.
+      const found = await ignoring(fs.lstat(path));
+      return found && { sequence, id: found.id, checkpointId: "", file: undefined };
+    }
+  }
+
+  async #discard(): Promise<void> {
+    try {
+      while (this.#doomed.size > 0) {
+        const newest = this.#last || (await this.#newestFile());
+        const sequences = [...this.#doomed].sort((a, b) => a - b);
+        for (const sequence of sequences) {
+          // The newest file is never discarded: see append.ts. Nor is this writer's last one: another may
+          // be about to build on it whose file is there already, and would lose to nobody.
+          if (sequence < newest) await this.#remove(sequence);
+          this.#doomed.delete(sequence);
+        }
+        if ((sequences[0] ?? 0) < this.#gone) await this.#removeGone();
+      }
+    } finally {
+      this.#discarding = undefined;
+    }
+  }
+
+  async #newestFile(): Promise<number> {
+    return (await list(this.#settings.fs, this.#folder))?.checkpoints.at(-1) ?? 0;
+  }
+
+  async #remove(sequence: number): Promise<void> {
+    const { fs, durable } = this.#settings;
+    await this.#noteGone(sequence);
+    const { found = sequence } = this.#known ?? {};
+    if (sequence <= found) await discard(fs, this.#folder, this.#runId, sequence, durable);
+    else await ignoring(fs.unlink(join(this.#folder, checkpointName(sequence))));
+  }
+
+  /** Says that a sequence was used, where somebody could still want to use it: see append.ts. */
+  async #noteGone(sequence: number): Promise<void> {
+    const { fs } = this.#settings;
+    const before = checkpointName(sequence - 1);
+    for (const name of [before, join(QUARANTINE, before)]) {
+      if ((await fs.idOf(join(this.#folder, name))) === undefined) continue;
+      this.#gone = Math.max(this.#gone, sequence);
+      const creating = fs.create(join(this.#folder, goneName(sequence)));
+      const file = await ignoring(creating, ["EEXIST", "ENOENT"]);
+      if (file !== undefined) await fs.close(file);
+      return;
+    }
+  }
+
+  /** Removes what says so of sequences that nobody can want any more. */
+  async #removeGone(): Promise<void> {
+    const { fs } = this.#settings;
+    const { checkpoints = [], gone = [] } = (await list(fs, this.#folder)) ?? {};
+    const [oldest = 0] = checkpoints;
+    for (const sequence of gone.filter((one) => one <= oldest)) {
+      await ignoring(fs.unlink(join(this.#folder, goneName(sequence))));
+    }
+    this.#gone = Math.max(0, ...gone.filter((one) => one > oldest));
+  }
+}
+
+/** Where the run is, as far as its newest checkpoint can be read. */
+function headOf({ sequence, newest }: Base): Head {
+  // Of what is in quarantine nothing is known.
+  const checkpointId = newest?.sequence === sequence ? newest.checkpointId : "";
+  return { sequence, checkpointId };
+}
+
+/** Whether the run is where it has to be. What can't be read may be what is built on. */
+function fits(known: Base, { sequence, checkpointId }: After): boolean {
+  const head = headOf(known);
+  return (
+    head.sequence === sequence &&
+    (checkpointId === undefined || head.checkpointId === "" || head.checkpointId === checkpointId)
+  );
+}

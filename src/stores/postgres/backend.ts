@@ -1,0 +1,306 @@
+import type {
+  After,
+  Chain,
+  Head,
+  HeaderEntry,
+  NewRecord,
+  RecordBackend,
+  Removal,
+  RunEntry,
+  StoredRecord,
+} from "../../checkpoint/records/backend.js";
+import { parseHeader } from "../../checkpoint/records/header.js";
+import type { Claim, ClaimHolder, RunFilter } from "../../checkpoint/store.js";
+import { Batcher } from "../../concurrency.js";
+import { CheckpointConflictError, show } from "../../errors.js";
+import type { Metadata } from "../../state/record.js";
+import { holderOf, Leases } from "../leases.js";
+import { type RunsDialect, runOfRow, runsQuery } from "../sql/runs.js";
+import { fromColumn, toColumn } from "../sql/text.js";
+import { PostgresLeases } from "./claims.js";
+import type { Connection } from "./connection.js";
+import type { Row } from "./database.js";
+import { isRefused } from "./failure.js";
+import { quoted } from "./schema.js";
+import {
+  arrayOf,
+  parametersOf,
+  parametersOfAll,
+  type SaveRow,
+  type Statements,
+  statementsFor,
+} from "./statements.js";
+import { Trimmer } from "./trimmer.js";
+
+/** Keeps records in two tables of Postgres. */
+export class PostgresBackend implements RecordBackend {
+  readonly place: string;
+  readonly #schema: string;
+  readonly #dialect: RunsDialect;
+  readonly #connection: Connection;
+  readonly #statements: Statements;
+  readonly #leases: Leases;
+  readonly #trimmer: Trimmer;
+  /** Those of many runs at once share a statement, and with it a round trip and a flush; each is fenced by itself. */
+  readonly #saves: Batcher<SaveRow, string | undefined>;
+
+  constructor(connection: Connection, schema: string) {
+    const statements = statementsFor(schema);
+    this.place = `Postgres schema ${quoted(schema)}`;
+    this.#schema = schema;
+    this.#dialect = dialectOf(schema);
+    this.#connection = connection;
+    this.#statements = statements;
+    this.#leases = new Leases(new PostgresLeases(connection, statements));
+    this.#trimmer = new Trimmer(connection, statements);
+    this.#saves = new Batcher({
+      many: (rows) => this.#saveAll(rows),
+      one: (row) => this.#save(row),
+      isItemFault: isRefused,
+      sizeOf: ({ bytes }) => bytes,
+    });
+  }
+
+  async append(
+    runId: string,
+    after: After,
+    encode: () => NewRecord | Promise<NewRecord>,
+  ): Promise<Head | undefined> {
+    const encoding = encode();
+    const record = encoding instanceof Promise ? await encoding : encoding;
+    const lease = this.#leases.held(runId);
+    const at = performance.now();
+    const row = rowOf(runId, after, record, lease);
+    // There is no row yet that could be locked, but for a run that was claimed.
+    const isFirst = row.expected === 0 && row.epoch === null;
+    const id = await (isFirst ? this.#save(row, this.#statements.start) : this.#saves.run(row));
+    if (id === undefined) return this.#head(runId, lease?.epoch);
+    lease?.renewed(at);
+    this.#trimmer.saved(runId, id, record);
+    return undefined;
+  }
+
+  async chain(
+    runId: string,
+    at: { readonly sequence: number } | { readonly below: number },
+  ): Promise<Chain | undefined> {
+    const [from, to] = "below" in at ? [0, at.below - 1] : [at.sequence, at.sequence];
+    const most = Math.min(to, Number.MAX_SAFE_INTEGER);
+    const rows = await this.#connection.read(this.#statements.chain, [runId, from, most]);
+    const [first] = rows;
+    if (first === undefined) return undefined;
+    const head = { sequence: Number(first.head), checkpointId: fromColumn(first.head_id) };
+    return { head, records: first.sequence === null ? [] : rows.map(recordOf) };
+  }
+
+  async headers(runId: string): Promise<HeaderEntry[]> {
+    const rows = await this.#connection.read(this.#statements.headers, [runId]);
+    return rows.map((row) => ({
+      sequence: Number(row.sequence),
+      bytes: Number(row.bytes),
+      header: parseHeader(String(row.header)),
+      setAside: row.aside === true,
+    }));
+  }
+
+  async records(runId: string, from: number, to: number): Promise<StoredRecord[]> {
+    const rows = await this.#connection.read(this.#statements.records, [runId, from, to]);
+    return rows.map(recordOf);
+  }
+
+  async setAside(
+    runId: string,
+    sequence: number,
+    isBad: () => Promise<boolean>,
+  ): Promise<string | undefined> {
+    const { identify, setAside } = this.#statements;
+    // Asked for first: of a run that starts over meanwhile nothing is touched.
+    const [run] = await this.#connection.read(identify, [runId]);
+    if (run === undefined || !(await isBad())) return undefined;
+    const rows = await this.#connection.write(setAside, [run.id, sequence]);
+    if (rows.length === 0) return undefined;
+    return `${quoted(this.#schema)}.checkpoints, run ${show(runId)}, sequence ${sequence}`;
+  }
+
+  discard(runId: string, sequences: readonly number[]): Promise<void> {
+    return this.#trimmer.discard(runId, sequences);
+  }
+
+  async runs(filter: RunFilter): Promise<RunEntry[]> {
+    const query = runsQuery(filter, this.#dialect);
+    if (query === undefined) return [];
+    const rows = await this.#connection.read(query.text, query.params);
+    return rows.map(runOfRow);
+  }
+
+  async list(): Promise<string[]> {
+    const rows = await this.#connection.read(this.#statements.list);
+    return rows.map((row) => String(row.run_id));
+  }
+
+  async saveGraph(fingerprint: string, text: string): Promise<void> {
+    await this.#connection.write(this.#statements.saveGraph, [toColumn(fingerprint), text]);
+  }
+
+  async graph(fingerprint: string): Promise<string | undefined> {
+    const [row] = await this.#connection.read(this.#statements.graph, [toColumn(fingerprint)]);
+    return row && String(row.topology);
+  }
+
+  async find(checkpointId: string): Promise<string | undefined> {
+    const [row] = await this.#connection.read(this.#statements.find, [toColumn(checkpointId)]);
+    return row && parseHeader(String(row.header))?.runId;
+  }
+
+  /** @throws CheckpointConflictError if this store had claimed one of them, and another has since. */
+  async remove(
+    runs: readonly Removal[],
+    options: { readonly unclaimed: boolean; readonly dryRun: boolean },
+  ): Promise<string[]> {
+    const { look, lock, removeCheckpoints, removeRuns, emptyRuns, sweep } = this.#statements;
+    const { unclaimed, dryRun } = options;
+    const sequences = new Map(runs.map(({ runId, sequence }) => [runId, sequence]));
+    const ids = [arrayOf([...sequences.keys()])];
+    const removable = (rows: readonly Row[]): Row[] =>
+      rows.filter((run) => {
+        if (unclaimed && run.claimed === true) return false;
+        const sequence = sequences.get(String(run.run_id)) ?? Number(run.sequence);
+        return sequence === Number(run.sequence);
+      });
+    if (dryRun) return runIds(removable(await this.#connection.read(look, ids)));
+    let meant: Map<unknown, unknown> | undefined;
+    await this.#connection.transaction(async (session) => {
+      // Once the row of a run is locked nobody adds a checkpoint that this would not see.
+      const found = removable(await session.query(lock, ids));
+      meant ??= new Map(found.map(({ run_id, id }) => [run_id, id]));
+      // Another id: it was done when the answer was lost, and what is here now has started since.
+      const gone = found.filter(({ run_id, id }) => meant?.get(run_id) === id);
+      for (const run of gone) this.#checkClaim(run);
+      const isClaimed = ({ claimed }: Row): boolean => claimed === true;
+      await session.query(removeCheckpoints, [arrayOf(gone.map(({ id }) => Number(id)))]);
+      await session.query(removeRuns, [arrayOf(runIds(gone.filter((run) => !isClaimed(run))))]);
+      const claimed = gone.filter(isClaimed);
+      if (claimed.length > 0) await session.query(emptyRuns, [arrayOf(runIds(claimed))]);
+    });
+    if (unclaimed) await this.#connection.write(sweep, []);
+    return [...(meant?.keys() ?? [])].map(String);
+  }
+
+  claim(runId: string, ttl: number | undefined): Promise<Claim | undefined> {
+    return this.#leases.claim(runId, ttl);
+  }
+
+  async holder(runId: string): Promise<ClaimHolder | undefined> {
+    const [row] = await this.#connection.read(this.#statements.holder, [runId]);
+    return row && holderOf(String(row.owner));
+  }
+
+  /** The runs that a living process has claimed. */
+  async claimed(): Promise<Set<string>> {
+    return new Set(runIds(await this.#connection.read(this.#statements.claimed)));
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.#leases.close();
+      // What is superfluous is found again when its run is next saved.
+      await this.#trimmer.close().catch(() => {});
+    } finally {
+      await this.#connection.close();
+    }
+  }
+
+  async #save(row: SaveRow, statement = this.#statements.save): Promise<string | undefined> {
+    const [saved] = await this.#connection.write(statement, parametersOf(row));
+    return saved && String(saved.run);
+  }
+
+  async #saveAll(rows: readonly SaveRow[]): Promise<(string | undefined)[]> {
+    const saved = await this.#connection.write(this.#statements.saveAll, parametersOfAll(rows));
+    const ids = new Map(saved.map(({ checkpoint_id, run }) => [checkpoint_id, String(run)]));
+    return rows.map(({ checkpoint_id }) => ids.get(checkpoint_id));
+  }
+
+  /** @param epoch - that of this store's claim, if it has one. */
+  async #head(runId: string, epoch: number | undefined): Promise<Head> {
+    const [row] = await this.#connection.read(this.#statements.head, [runId]);
+    const sequence = Number(row?.sequence ?? 0);
+    const checkpointId = fromColumn(row?.checkpoint_id ?? "");
+    if (epoch === undefined || Number(row?.epoch) === epoch) return { sequence, checkpointId };
+    return { sequence, checkpointId, claimedBy: holderOf(String(row?.owner ?? "")) };
+  }
+
+  #checkClaim(run: Row): void {
+    const runId = String(run.run_id);
+    const lease = this.#leases.held(runId);
+    if (lease === undefined || lease.epoch === Number(run.epoch)) return;
+    const sequence = Number(run.sequence);
+    const error = new CheckpointConflictError(runId, sequence, sequence);
+    const { host, pid } = holderOf(String(run.owner));
+    error.message = `run ${show(runId)} was claimed by process ${pid} on ${host} since: this process can't remove it any more`;
+    throw error;
+  }
+}
+
+function rowOf(
+  runId: string,
+  after: After,
+  record: NewRecord,
+  lease: { readonly epoch: number; readonly ttl: number } | undefined,
+): SaveRow {
+  const { sequence, header, content, sha256, fields, base, bytes } = record;
+  const { checkpointId, graph, status, savedAt, metadata } = fields;
+  return {
+    run_id: runId,
+    expected: after.sequence,
+    previous: after.checkpointId === undefined ? null : toColumn(after.checkpointId),
+    epoch: lease?.epoch ?? null,
+    ttl: lease?.ttl ?? null,
+    sequence,
+    base,
+    bytes,
+    checkpoint_id: toColumn(checkpointId),
+    graph: toColumn(graph),
+    status,
+    saved_at: toColumn(savedAt),
+    metadata: metadata === undefined ? null : toJsonb(metadata),
+    sha256,
+    header,
+    content,
+  };
+}
+
+function recordOf(row: Row): StoredRecord {
+  return {
+    sequence: Number(row.sequence),
+    header: String(row.header),
+    content: String(row.content),
+    sha256: String(row.sha256),
+  };
+}
+
+function runIds(rows: readonly Row[]): string[] {
+  return rows.map(({ run_id }) => String(run_id));
+}
+
+function dialectOf(schema: string): RunsDialect {
+  return {
+    table: `${quoted(schema)}.runs`,
+    placeholder: (place) => `$${place}`,
+    text: (column) => column,
+    indexesMetadata: true,
+    metadata: (metadata, parameter) =>
+      Object.keys(metadata).length === 0
+        ? []
+        : [`metadata @> ${parameter(toJsonb(metadata))}::jsonb`],
+  };
+}
+
+/** Metadata as a column that can be searched; it is never read. */
+function toJsonb(metadata: Metadata): string {
+  const entries = Object.entries(metadata).map(([key, value]) => [
+    toColumn(key),
+    typeof value === "string" ? toColumn(value) : value,
+  ]);
+  return JSON.stringify(Object.fromEntries(entries));
+}

@@ -1,0 +1,83 @@
+import { type RunEntry, runEntryOf } from "../../checkpoint/records/backend.js";
+import { parseHeader } from "../../checkpoint/records/header.js";
+import type { RunFilter } from "../../checkpoint/store.js";
+import { type Metadata, type RunStatus, statuses } from "../../state/record.js";
+import { fromColumn, textOf, toColumn } from "./text.js";
+
+/** A row, by the names of its columns. */
+export type SqlRow = Readonly<Record<string, unknown>>;
+
+/** What a database has to say for the query of runs. */
+export interface RunsDialect {
+  /** The table of runs, as it stands in a statement. */
+  readonly table: string;
+  /** What to select for a column of text: its name, or what gives it as bytes. */
+  text(column: string): string;
+  /** The placeholder of the parameter at this place, from 1 up: `?`, `$1`. */
+  placeholder(place: number): string;
+  /** The conditions that a run has this metadata. */
+  metadata(metadata: Metadata, parameter: (value: string | number) => string): readonly string[];
+  /** Whether an index finds runs by their metadata. */
+  readonly indexesMetadata: boolean;
+}
+
+/** A statement with its parameters. */
+export interface SqlQuery {
+  readonly text: string;
+  readonly params: (string | number)[];
+}
+
+const TEXTS = ["run_id", "graph", "status", "saved_at", "header"];
+const COLUMNS = ["sequence", ...TEXTS].join(", ");
+
+/**
+ * Finds runs, newest save first; `undefined` if no run can fit. Each status is a part of its own, in the
+ * order of an index on `(status, saved_at, run_id)` or `(graph, status, saved_at, run_id)`, and the
+ * database merges the parts: so a page costs the same wherever it is, and whatever it is a page of.
+ */
+export function runsQuery(filter: RunFilter, dialect: RunsDialect): SqlQuery | undefined {
+  const { runId, status = statuses, graph, before, metadata = {}, cursor, limit } = filter;
+  const wanted = [...new Set([status].flat())];
+  if (wanted.length === 0 || limit === 0) return undefined;
+  const params: (string | number)[] = [];
+  const parameter = (value: string | number): string => dialect.placeholder(params.push(value));
+  const most = (): string => (limit === undefined ? "" : `LIMIT ${parameter(limit)}`);
+  const end = before && new Date(before).toISOString();
+  const isByMetadata = dialect.indexesMetadata && Object.keys(metadata).length > 0;
+  const part = (some: readonly RunStatus[]): string => {
+    const conditions = [`status IN (${some.map(parameter).join(", ")})`];
+    if (runId !== undefined) conditions.push(`run_id = ${parameter(runId)}`);
+    if (graph !== undefined) conditions.push(`graph = ${parameter(toColumn(graph))}`);
+    // Of two bounds a database may begin at the wider one, and read all that is between them.
+    if (end !== undefined && !(cursor && cursor.savedAt < end)) {
+      conditions.push(`saved_at < ${parameter(end)}`);
+    } else if (cursor !== undefined) {
+      const place = `${parameter(toColumn(cursor.savedAt))}, ${parameter(cursor.runId)}`;
+      conditions.push(`(saved_at, run_id) < (${place})`);
+    }
+    conditions.push(...dialect.metadata(metadata, parameter));
+    return `SELECT ${COLUMNS} FROM ${dialect.table} WHERE ${conditions.join(" AND ")} ORDER BY saved_at DESC, run_id DESC ${most()}`;
+  };
+  // What has some metadata is found by that, once, and then sorted.
+  const groups = isByMetadata ? [wanted] : wanted.map((one) => [one]);
+  const parts = groups.map((some) => `SELECT * FROM (${part(some)}) AS ${some[0]}`);
+  const texts = TEXTS.map((name) => `${dialect.text(name)} AS ${name}`);
+  const columns = ["sequence", ...texts].join(", ");
+  const order = "ORDER BY found.saved_at DESC, found.run_id DESC";
+  const text = `SELECT ${columns} FROM (${parts.join(" UNION ALL ")}) AS found ${order} ${most()}`;
+  return { text, params };
+}
+
+/** A run out of its row. One whose header can't be read is listed by what its columns say. */
+export function runOfRow(row: SqlRow): RunEntry {
+  const at = { runId: textOf(row.run_id), sequence: Number(row.sequence) };
+  const header = parseHeader(textOf(row.header));
+  if (header === undefined) {
+    const graph = fromColumn(row.graph);
+    const savedAt = textOf(row.saved_at);
+    const status = textOf(row.status) as RunStatus;
+    const unknown = { node: "", nextNode: undefined, phase: "", step: 0, metadata: {} };
+    return { ...at, ...unknown, graph, status, startedAt: "", savedAt, timestamp: "" };
+  }
+  return { ...runEntryOf(header, at.sequence), ...at };
+}

@@ -1,0 +1,371 @@
+import type {
+  After,
+  Chain,
+  Head,
+  HeaderEntry,
+  NewRecord,
+  RecordBackend,
+  Removal,
+  RunEntry,
+  StoredRecord,
+} from "../../checkpoint/records/backend.js";
+import { parseHeader } from "../../checkpoint/records/header.js";
+import type { Claim, ClaimHolder, Finding, RunFilter } from "../../checkpoint/store.js";
+import { TaskSet } from "../../concurrency.js";
+import { CheckpointConflictError, messageOf, show } from "../../errors.js";
+import { holderOf, isOwnerLiving, type LeaseKeeper, Leases } from "../leases.js";
+import { type RunsDialect, runOfRow, runsQuery, type SqlRow } from "../sql/runs.js";
+import { fromColumn, textOf, toColumn } from "../sql/text.js";
+import type { Connection } from "./connection.js";
+import { Database, type DatabaseSettings } from "./database.js";
+import { statements } from "./statements.js";
+import { Transactions } from "./transactions.js";
+
+/** How many runs are removed in one transaction. */
+const RUNS = 100;
+
+/** How many rows of runs to remember. */
+const KNOWN_ROWS = 10_000;
+
+/** How many pages are given back to the file system in one transaction. */
+const PAGES = 200;
+
+const dialect: RunsDialect = {
+  table: "runs",
+  text: (column) => `CAST(${column} AS BLOB)`,
+  placeholder: () => "?",
+  indexesMetadata: false,
+  metadata: (metadata, parameter) =>
+    Object.entries(metadata).map(([key, value]) => {
+      // As JSON wrote it, and will again: so the number 1, the text "1" and true differ.
+      const json = JSON.stringify(value);
+      if (/^[\w.: -]+$/.test(key)) {
+        return `header -> ${parameter(`$.metadata."${key}"`)} = ${parameter(json)}`;
+      }
+      const entry = `SELECT value FROM json_each(header, '$.metadata') WHERE key = ${parameter(key)}`;
+      return `json_quote((${entry})) = ${parameter(json)}`;
+    }),
+};
+
+/** Keeps records in the tables of a SQLite database. */
+export class SqliteBackend implements RecordBackend, LeaseKeeper {
+  readonly #database: Database;
+  readonly #transactions: Transactions;
+  readonly #leases = new Leases(this);
+  readonly #tasks = new TaskSet();
+  /** The rows of runs that were saved to. One that is not the run's any more is not changed. */
+  readonly #rows = new Map<string, number>();
+  #isShrinking = false;
+
+  /** @param settings - `flushes`: whether a save waits until the disk has it. */
+  constructor(settings: DatabaseSettings & { readonly flushes: boolean }) {
+    this.#database = new Database(settings);
+    this.#transactions = new Transactions(this.#database, settings.flushes);
+  }
+
+  get place(): string {
+    return this.#database.place;
+  }
+
+  async append(
+    runId: string,
+    after: After,
+    encode: () => NewRecord | Promise<NewRecord>,
+  ): Promise<Head | undefined> {
+    this.#database.checkWritable();
+    const encoding = encode();
+    const record = encoding instanceof Promise ? await encoding : encoding;
+    const work = (connection: Connection) => this.#append(connection, runId, after, record);
+    return this.#transactions.run(work, { flushes: true, bytes: record.bytes });
+  }
+
+  #append(
+    connection: Connection,
+    runId: string,
+    after: After,
+    { fields, header, base, bytes, sha256, content }: NewRecord,
+  ): Head | undefined {
+    const { sequence, checkpointId, graph, status, savedAt } = fields;
+    const id = toColumn(checkpointId);
+    const columns = [sequence, id, toColumn(graph), status, savedAt, header] as const;
+    const epoch = this.#leases.held(runId)?.epoch ?? null;
+    const before = after.checkpointId === undefined ? null : toColumn(after.checkpointId);
+    const fence = [runId, after.sequence, before, epoch] as const;
+    let row = this.#rows.get(runId);
+    if (
+      row === undefined ||
+      connection.run(statements.advanceRow, ...columns, row, ...fence) !== 1
+    ) {
+      const written =
+        after.sequence === 0 && epoch === null
+          ? connection.run(statements.start, ...columns, runId)
+          : connection.run(statements.advance, ...columns, ...fence);
+      if (written !== 1) return this.#head(connection, runId);
+      row = Number(connection.get(statements.id, runId)?.id);
+      this.#know(runId, row);
+    }
+    connection.run(statements.insert, row, sequence, base, bytes, id, header, sha256, content);
+    return undefined;
+  }
+
+  #know(runId: string, row: number): void {
+    if (this.#rows.size >= KNOWN_ROWS) this.#rows.clear();
+    this.#rows.set(runId, row);
+  }
+
+  /** Where a run is. */
+  #head(connection: Connection, runId: string): Head {
+    const run = connection.get(statements.run, runId);
+    if (run === undefined) return { sequence: 0, checkpointId: "" };
+    const head = headOf(run.sequence, run.checkpoint_id);
+    return this.#isLost(runId, run) ? { ...head, claimedBy: holderOf(textOf(run.owner)) } : head;
+  }
+
+  /** Whether somebody else has claimed a run since this store did. */
+  #isLost(runId: string, run: SqlRow): boolean {
+    const held = this.#leases.held(runId);
+    return held !== undefined && held.epoch !== Number(run.epoch);
+  }
+
+  chain(
+    runId: string,
+    at: { readonly sequence: number } | { readonly below: number },
+  ): Promise<Chain | undefined> {
+    const [statement, bound] =
+      "below" in at ? [statements.chainBelow, at.below] : [statements.chainAt, at.sequence];
+    return this.#database.read((connection) => {
+      const end = Math.min(bound, Number.MAX_SAFE_INTEGER);
+      const rows = connection.all(statement, end, runId);
+      const [first] = rows;
+      if (first === undefined) return undefined;
+      const records = first.sequence === null ? [] : rows.map(recordOf);
+      return { head: headOf(first.head, first.head_id), records };
+    }, undefined);
+  }
+
+  headers(runId: string): Promise<readonly HeaderEntry[]> {
+    return this.#database.read<readonly HeaderEntry[]>(
+      (connection) =>
+        connection.all(statements.headers, runId).map(({ sequence, bytes, aside, header }) => ({
+          sequence: Number(sequence),
+          bytes: Number(bytes),
+          header: parseHeader(textOf(header)),
+          setAside: Number(aside) !== 0,
+        })),
+      [],
+    );
+  }
+
+  records(runId: string, from: number, to: number): Promise<readonly StoredRecord[]> {
+    return this.#database.read<readonly StoredRecord[]>(
+      (connection) => connection.all(statements.records, runId, from, to).map(recordOf),
+      [],
+    );
+  }
+
+  async setAside(
+    runId: string,
+    sequence: number,
+    isBad: () => Promise<boolean>,
+  ): Promise<string | undefined> {
+    this.#database.checkWritable();
+    const row = await this.#database.read(
+      (connection) => connection.get(statements.row, runId, sequence),
+      undefined,
+    );
+    if (row === undefined || !(await isBad())) return undefined;
+    const work = (connection: Connection) => connection.run(statements.setAside, Number(row.id));
+    const changed = await this.#transactions.run(work, { flushes: false });
+    return changed === 0 ? undefined : `${this.place}, row ${row.id} of checkpoints`;
+  }
+
+  async discard(runId: string, sequences: readonly number[]): Promise<void> {
+    const work = (connection: Connection): unknown =>
+      connection.run(statements.discard, runId, JSON.stringify(sequences));
+    await this.#transactions.run(work, { flushes: false, count: sequences.length });
+  }
+
+  async runs(filter: RunFilter): Promise<RunEntry[]> {
+    const query = runsQuery(filter, dialect);
+    if (query === undefined) return [];
+    const rows = await this.#database.read<SqlRow[]>(
+      (connection) => connection.query(query.text, query.params),
+      [],
+    );
+    return rows.map(runOfRow);
+  }
+
+  async list(): Promise<string[]> {
+    const rows = await this.#database.read<SqlRow[]>((one) => one.all(statements.list), []);
+    return rows.map((row) => textOf(row.run_id));
+  }
+
+  async find(checkpointId: string): Promise<string | undefined> {
+    const row = await this.#database.read(
+      (connection) => connection.get(statements.find, toColumn(checkpointId)),
+      undefined,
+    );
+    return row && textOf(row.run_id);
+  }
+
+  async saveGraph(fingerprint: string, text: string): Promise<void> {
+    this.#database.checkWritable();
+    const work = (connection: Connection): unknown =>
+      connection.run(statements.saveGraph, toColumn(fingerprint), text);
+    await this.#transactions.run(work, { flushes: false });
+  }
+
+  async graph(fingerprint: string): Promise<string | undefined> {
+    const row = await this.#database.read(
+      (connection) => connection.get(statements.graph, toColumn(fingerprint)),
+      undefined,
+    );
+    return row && textOf(row.topology);
+  }
+
+  async remove(
+    runs: readonly Removal[],
+    options: { readonly unclaimed: boolean; readonly dryRun: boolean },
+  ): Promise<string[]> {
+    const { unclaimed, dryRun } = options;
+    if (dryRun) {
+      return this.#database.read((one) => this.#removable(one, runs, unclaimed).map(idOf), []);
+    }
+    const isThere = await this.#database.read(() => true, false);
+    if (!isThere) return [];
+    const removed: string[] = [];
+    for (let from = 0; from < runs.length; from += RUNS) {
+      const page = runs.slice(from, from + RUNS);
+      const work = (connection: Connection): string[] => {
+        const removable = this.#removable(connection, page, unclaimed);
+        for (const { id, isClaimed } of removable) {
+          connection.run(statements.removeRecords, id);
+          connection.run(isClaimed ? statements.empty : statements.removeRun, id);
+        }
+        connection.run(statements.sweep, Date.now());
+        return removable.map(idOf);
+      };
+      removed.push(...(await this.#transactions.run(work, { flushes: true, count: page.length })));
+    }
+    this.#shrink();
+    return removed;
+  }
+
+  /** Those of these runs that are still as they were found. */
+  #removable(
+    connection: Connection,
+    runs: readonly Removal[],
+    unclaimed: boolean,
+  ): { runId: string; id: number; isClaimed: boolean }[] {
+    return runs.flatMap(({ runId, sequence }) => {
+      const run = connection.get(statements.run, runId);
+      if (run === undefined) return [];
+      const [id, at] = [Number(run.id), Number(run.sequence)];
+      const isClaimed = isGood(run);
+      if ((sequence ?? at) !== at || (unclaimed && isClaimed)) return [];
+      if (this.#isLost(runId, run)) {
+        const error = new CheckpointConflictError(runId, at, at);
+        error.message = `run ${show(runId)} was claimed by another process since: this one can't remove it`;
+        throw error;
+      }
+      return [{ runId, id, isClaimed }];
+    });
+  }
+
+  /** Gives pages that are not needed any more back to the file system, in the background. */
+  #shrink(): void {
+    if (this.#isShrinking) return;
+    this.#isShrinking = true;
+    const step = (connection: Connection): boolean => {
+      const before = Number(connection.pragma("freelist_count"));
+      connection.exec(`PRAGMA incremental_vacuum(${PAGES})`);
+      const left = Number(connection.pragma("freelist_count"));
+      return left > 0 && left < before;
+    };
+    const shrink = async (): Promise<void> => {
+      try {
+        while (await this.#transactions.run(step, { flushes: false, count: PAGES }));
+      } finally {
+        this.#isShrinking = false;
+      }
+    };
+    // What can't be given back is used again.
+    this.#tasks.start(shrink, () => {});
+  }
+
+  async claim(runId: string, ttl: number | undefined): Promise<Claim | undefined> {
+    return this.#leases.claim(runId, ttl);
+  }
+
+  acquire(runId: string, owner: string, ttl: number): Promise<number | undefined> {
+    const work = (connection: Connection): number | undefined => {
+      const run = connection.get(statements.run, runId);
+      // The same owner asks again when it did not hear the answer.
+      if (run !== undefined && isGood(run) && textOf(run.owner) !== owner) return undefined;
+      const epoch = Number(connection.get(statements.nextEpoch)?.last);
+      connection.run(statements.claim, runId, epoch, owner, Date.now() + ttl);
+      return epoch;
+    };
+    return this.#transactions.run(work, { flushes: false });
+  }
+
+  renew(runId: string, epoch: number, ttl: number): Promise<boolean> {
+    const work = (connection: Connection): boolean =>
+      connection.run(statements.renew, Date.now() + ttl, runId, epoch) === 1;
+    return this.#transactions.run(work, { flushes: false });
+  }
+
+  release(runId: string, epoch: number): Promise<void> {
+    const work = (connection: Connection): void => {
+      connection.run(statements.forget, runId, epoch);
+      connection.run(statements.release, runId, epoch);
+    };
+    return this.#transactions.run(work, { flushes: false });
+  }
+
+  holder(runId: string): Promise<ClaimHolder | undefined> {
+    return this.#database.read((connection) => {
+      const run = connection.get(statements.run, runId);
+      return run !== undefined && isGood(run) ? holderOf(textOf(run.owner)) : undefined;
+    }, undefined);
+  }
+
+  async *verify(): AsyncGenerator<Finding> {
+    const rows = await this.#database
+      .read<SqlRow[]>((one) => one.query("PRAGMA integrity_check", []), [])
+      .catch((error: unknown) => [{ integrity_check: messageOf(error) }]);
+    for (const { integrity_check: actual } of rows) {
+      if (actual === "ok") continue;
+      yield { runId: "", sequence: 0, problem: "database", expected: "ok", actual: String(actual) };
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#leases.close();
+    await this.#tasks.settled();
+    await this.#transactions.settled();
+    await this.#database.close();
+  }
+}
+
+/** Whether a claim is good by the machine's clock, which all its processes share, and its process is not known to be dead. */
+function isGood({ lease_until: until, owner }: SqlRow): boolean {
+  return Number(until) > Date.now() && isOwnerLiving(textOf(owner)) !== false;
+}
+
+function headOf(sequence: unknown, checkpointId: unknown): Head {
+  return { sequence: Number(sequence), checkpointId: fromColumn(checkpointId) };
+}
+
+function recordOf({ sequence, header, content, sha256 }: SqlRow): StoredRecord {
+  return {
+    sequence: Number(sequence),
+    header: textOf(header),
+    content: textOf(content),
+    sha256: textOf(sha256),
+  };
+}
+
+function idOf({ runId }: { readonly runId: string }): string {
+  return runId;
+}

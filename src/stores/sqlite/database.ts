@@ -1,0 +1,211 @@
+import { constants } from "node:fs";
+import { mkdir, open, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Mutex } from "../../concurrency.js";
+import { ConfigError, messageOf } from "../../errors.js";
+import { codeOf } from "../disk/file-system.js";
+import type { SqliteClient } from "./client.js";
+import { Connection } from "./connection.js";
+import { type Load, type OwnedClient, openFile } from "./drivers.js";
+import { damaged, failure, isBusy, isDamage } from "./failure.js";
+import { APPLICATION_ID, hasTables, makeTables } from "./schema.js";
+
+/** Where the database is, and how it is used. */
+export interface DatabaseSettings {
+  /** The file, as an absolute path; `undefined` for a client. */
+  readonly path: string | undefined;
+  readonly client: SqliteClient | undefined;
+  readonly readOnly: boolean;
+  /** For how many milliseconds to try again what a lock of another process is in the way of. */
+  readonly busyFor: number;
+  readonly load: Load | undefined;
+}
+
+/** What was opened; it has no tables until something is written. */
+interface Opened {
+  readonly connection: Connection;
+  readonly owned: OwnedClient | undefined;
+  hasTables: boolean;
+}
+
+const MAGIC = "SQLite format 3\0";
+const APPLICATION_ID_AT = 68;
+const HEADER_BYTES = 100;
+
+/** The database of a store: opened when it is first used, made when something is first written. */
+export class Database {
+  /** Where it is, for messages. */
+  readonly place: string;
+  readonly #settings: DatabaseSettings;
+  readonly #mutex = new Mutex();
+  #opened: Opened | undefined;
+  #isDamaged = false;
+
+  constructor(settings: DatabaseSettings) {
+    this.#settings = settings;
+    this.place = settings.path ?? "the database of the given client";
+  }
+
+  /** The connection, if it is open and has its tables. */
+  get ready(): Connection | undefined {
+    return this.#opened?.hasTables === true ? this.#opened.connection : undefined;
+  }
+
+  /** Reads something; `none` while there is no database. What another process is in the way of is tried again. */
+  read<T>(read: (connection: Connection) => T, none: T): Promise<T> {
+    return this.#retried(async () => {
+      const connection = this.ready ?? (await this.#open(false));
+      return connection === undefined ? none : read(connection);
+    }, true);
+  }
+
+  /** The connection to write by. */
+  async writing(): Promise<Connection> {
+    const connection = this.ready ?? (await this.#retried(() => this.#open(true), false));
+    if (connection === undefined) throw new Error("a database that was made is not there");
+    return connection;
+  }
+
+  /** @throws ConfigError if the store is read-only. */
+  checkWritable(): void {
+    if (!this.#settings.readOnly) return;
+    throw new ConfigError(
+      "SqliteStore.readOnly",
+      `is true: nothing can be written to ${this.place}`,
+    );
+  }
+
+  /** A driver's error as the store throws it. */
+  failure(error: unknown, { unsure = false, isReading = false } = {}): Error {
+    if (!isDamage(error, isReading)) return failure(error, unsure);
+    this.#isDamaged = true;
+    return damaged(this.place, messageOf(error), error);
+  }
+
+  /**
+   * Waits a little before something is tried again that another process was in the way of.
+   *
+   * @throws the error as the store throws it, if it is another one, or has lasted for too long.
+   */
+  async wait(error: unknown, since: number, isReading = false): Promise<void> {
+    const waited = performance.now() - since;
+    if (!isBusy(error) || waited > this.#settings.busyFor) throw this.failure(error, { isReading });
+    await sleep(1 + Math.random() * Math.min(20, 2 + waited / 10));
+  }
+
+  /** Lets go of the file. Who is the last to do so takes the write-ahead log away. */
+  close(): Promise<void> {
+    return this.#mutex.run(async () => {
+      const { connection, owned } = this.#opened ?? {};
+      this.#opened = undefined;
+      if (connection === undefined || owned === undefined) return;
+      try {
+        // Some drivers keep the log while a statement of theirs is not collected yet.
+        if (!this.#isDamaged && !this.#settings.readOnly) {
+          connection.exec("PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE");
+        }
+      } catch {
+        // Others have it open.
+      }
+      this.#isDamaged = false;
+      owned.close();
+    });
+  }
+
+  async #retried<T>(action: () => Promise<T>, isReading: boolean): Promise<T> {
+    for (const since = performance.now(); ; ) {
+      try {
+        return await action();
+      } catch (error) {
+        await this.wait(error, since, isReading);
+      }
+    }
+  }
+
+  #open(toWrite: boolean): Promise<Connection | undefined> {
+    return this.#mutex.run(async () => {
+      this.#opened ??= await this.#connect(toWrite);
+      const opened = this.#opened;
+      if (opened === undefined) return undefined;
+      if (!opened.hasTables && toWrite) makeTables(opened.connection);
+      opened.hasTables ||= toWrite || hasTables(opened.connection);
+      return opened.hasTables ? opened.connection : undefined;
+    });
+  }
+
+  async #connect(toWrite: boolean): Promise<Opened | undefined> {
+    const { path, client, readOnly, load } = this.#settings;
+    if (path === undefined || client !== undefined) {
+      return client && { ...this.#inspect(client), owned: undefined };
+    }
+    const size = await sizeOf(path);
+    if ((size ?? 0) === 0) {
+      if (!toWrite) return undefined;
+      await create(path);
+    } else {
+      await checkFile(path);
+    }
+    const owned = openFile(path, readOnly, load);
+    try {
+      return { ...this.#inspect(owned), owned };
+    } catch (error) {
+      owned.close();
+      throw error;
+    }
+  }
+
+  #inspect(client: SqliteClient): Pick<Opened, "connection" | "hasTables"> {
+    const connection = new Connection(client, this.place);
+    return { connection, hasTables: hasTables(connection) };
+  }
+}
+
+/** The size of a file; `undefined` if it is absent. */
+async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    const found = await stat(path);
+    if (!found.isFile()) throw damaged(path, found.isDirectory() ? "a folder" : "not a file");
+    return found.size;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    if (codeOf(error) === "ENOTDIR") throw damaged(path, "a path through a file", error);
+    throw error;
+  }
+}
+
+/** Makes an empty file that only its owner can read, and the folders around it. */
+async function create(path: string): Promise<void> {
+  const folder = dirname(path);
+  const first = await mkdir(folder, { recursive: true, mode: 0o700 });
+  const file = await open(path, constants.O_CREAT | constants.O_RDWR, 0o600);
+  await file.close();
+  // SQLite flushes the folder of the file; here are those around it.
+  for (
+    let made = folder;
+    first !== undefined && made.length >= first.length;
+    made = dirname(made)
+  ) {
+    const parent = await open(dirname(made), "r");
+    await parent.sync().finally(() => parent.close());
+  }
+}
+
+/**
+ * Looks at the first bytes of a file, so that SQLite does not even open somebody else's.
+ *
+ * @throws CheckpointCorruptionError if it is not ours.
+ */
+async function checkFile(path: string): Promise<void> {
+  // SQLite puts back first what a process that was killed has left half written.
+  if (((await sizeOf(`${path}-journal`)) ?? 0) > 0) return;
+  const file = await open(path, "r");
+  const { buffer } = await file
+    .read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0)
+    .finally(() => file.close());
+  const isDatabase = buffer.toString("latin1", 0, MAGIC.length) === MAGIC;
+  if (!isDatabase) throw damaged(path, "a file of another kind");
+  if (buffer.readUInt32BE(APPLICATION_ID_AT) !== APPLICATION_ID) {
+    throw damaged(path, "a SQLite database of another application");
+  }
+}

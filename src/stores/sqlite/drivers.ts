@@ -1,0 +1,80 @@
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+import { ConfigError } from "../../errors.js";
+import type { SqliteClient } from "./client.js";
+
+/** A client that the store has opened, and closes. */
+export interface OwnedClient extends SqliteClient {
+  close(): unknown;
+}
+
+/** Gives the module of a driver, nothing if there is none; tests put another in its place. */
+export type Load = (name: string) => unknown;
+
+type Constructor = new (path: string, options?: object) => OwnedClient;
+
+/** A driver: the module it is in, and how it opens a file. */
+interface Driver {
+  readonly name: string;
+  open(module: unknown, path: string, readOnly: boolean): OwnedClient;
+}
+
+/** The drivers, the first that is there is used. */
+const drivers: readonly Driver[] = [
+  {
+    name: "node:sqlite",
+    open: (module, path, readOnly) =>
+      new (exported(module, "DatabaseSync"))(path, readOnly ? { readOnly } : {}),
+  },
+  {
+    name: "bun:sqlite",
+    open: (module, path, readOnly) =>
+      new (exported(module, "Database"))(path, readOnly ? { readonly: true } : { readwrite: true }),
+  },
+  {
+    name: "better-sqlite3",
+    open: (module, path, readOnly) =>
+      new (module as Constructor)(path, { readonly: readOnly, fileMustExist: true }),
+  },
+  {
+    name: "libsql",
+    // It has no option for this, and takes an address.
+    open: (module, path, readOnly) =>
+      new (module as Constructor)(readOnly ? `${pathToFileURL(path).href}?mode=ro` : path),
+  },
+];
+
+function exported(module: unknown, name: string): Constructor {
+  return Reflect.get(Object(module), name) as Constructor;
+}
+
+const require = createRequire(import.meta.url);
+
+/** The modules of a runtime are there or not; the others are packages. */
+const load: Load = (name) => {
+  if (name === "node:sqlite") return process.getBuiltinModule?.(name);
+  if (name === "bun:sqlite" && process.versions.bun === undefined) return undefined;
+  try {
+    return require(name) as unknown;
+  } catch (error) {
+    if (error instanceof Error && Reflect.get(error, "code") === "MODULE_NOT_FOUND")
+      return undefined;
+    throw error;
+  }
+};
+
+/**
+ * Opens a file by the first driver that is there.
+ *
+ * @throws ConfigError if there is none.
+ */
+export function openFile(path: string, readOnly: boolean, loadDriver: Load = load): OwnedClient {
+  for (const { name, open } of drivers) {
+    const module = loadDriver(name);
+    if (module !== undefined) return open(module, path, readOnly);
+  }
+  throw new ConfigError(
+    "SqliteStore.path",
+    "needs a SQLite driver: npm install better-sqlite3 (or libsql), or use Node 22.13 or later, which has one",
+  );
+}

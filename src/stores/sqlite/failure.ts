@@ -1,0 +1,78 @@
+import { BackendError } from "../../checkpoint/records/backend.js";
+import { CheckpointCorruptionError, isWaymarkError, messageOf } from "../../errors.js";
+
+/** The result codes of SQLite that mean something to a store. */
+const CODES = {
+  ERROR: 1,
+  BUSY: 5,
+  LOCKED: 6,
+  READONLY: 8,
+  IOERR: 10,
+  CORRUPT: 11,
+  FULL: 13,
+  CANTOPEN: 14,
+  PROTOCOL: 15,
+  TOOBIG: 18,
+  NOTADB: 26,
+} as const;
+
+const advice: ReadonlyMap<number, string> = new Map([
+  [CODES.BUSY, "another process keeps the database locked: see who has a transaction open"],
+  [CODES.READONLY, "the file or its folder is read-only: give this process the right to write"],
+  [CODES.IOERR, "the disk reports an error: check it, and the file system"],
+  [CODES.FULL, "the disk or its quota is full: make room, then resume the run"],
+  [CODES.CANTOPEN, "check that the file and its folder can be read and written"],
+]);
+
+/** The primary result code of a driver's error; 0 if it has none. */
+function codeOf(error: unknown): number {
+  if (!(error instanceof Error)) return 0;
+  // node:sqlite, libsql, bun:sqlite; better-sqlite3 has only the name.
+  for (const name of ["errcode", "rawCode", "errno"]) {
+    const code: unknown = Reflect.get(error, name);
+    if (typeof code === "number" && code > 0) return code & 0xff;
+  }
+  const [, name = ""] = /^SQLITE_([A-Z]+)/.exec(String(Reflect.get(error, "code"))) ?? [];
+  if (Object.hasOwn(CODES, name)) return CODES[name as keyof typeof CODES];
+  // What libsql says of a file that it can't open.
+  const [, code = "0"] = /Unable to open connection.*: (\d+)"?\)?$/.exec(error.message) ?? [];
+  return Number(code) & 0xff;
+}
+
+/** Whether another connection was in the way, so that trying again is worth it. */
+export function isBusy(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === CODES.BUSY || code === CODES.LOCKED || code === CODES.PROTOCOL;
+}
+
+/**
+ * Whether the file is damaged, or no database.
+ *
+ * @param isReading - then it is also damage if a statement that is known to be right is refused, because
+ *   a table is missing for example, or a value is longer than any that was written.
+ */
+export function isDamage(error: unknown, isReading: boolean): boolean {
+  const code = codeOf(error);
+  if (code === CODES.CORRUPT || code === CODES.NOTADB) return true;
+  return isReading && (code === CODES.ERROR || code === CODES.TOOBIG);
+}
+
+/** The error for a file that is not the database that was written. */
+export function damaged(place: string, actual: string, cause?: unknown): CheckpointCorruptionError {
+  const expected = "a whole database of waymark";
+  const message = `${place} is not ${expected}: ${actual}; it was left as it is`;
+  return new CheckpointCorruptionError(message, { expected, actual, cause });
+}
+
+/**
+ * A driver's error as a store throws it, unless it is of damage.
+ *
+ * @param unsure - whether nobody knows if what was to be written is there.
+ */
+export function failure(error: unknown, unsure: boolean): Error {
+  if (isWaymarkError(error) || error instanceof BackendError) return error;
+  const message = messageOf(error);
+  const hint = advice.get(codeOf(error));
+  const text = hint === undefined ? message : `${message} (${hint})`;
+  return new BackendError(text, { unsure, cause: error });
+}

@@ -1,0 +1,95 @@
+import { ConfigError } from "../../errors.js";
+import type { Connection } from "./connection.js";
+import { damaged } from "./failure.js";
+
+/*
+ * runs         one row a run: where it is, its newest header, who has claimed it
+ * checkpoints  one row a record, in the order in which they were written
+ * graphs       one row a graph, by its fingerprint: what it looks like
+ * epochs       one row: the highest epoch of any claim, so that none is ever used again
+ *
+ * A row of runs is there from the first claim or save on; while nothing is saved its sequence is 0 and its
+ * status "". Headers and contents are JSON text, as they were hashed: `SELECT header ->> 'node' FROM runs`.
+ * The content comes last, so that who reads headers does not read the pages it goes on in.
+ */
+const migrations: readonly string[] = [
+  `
+  CREATE TABLE runs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id TEXT NOT NULL UNIQUE,
+    sequence INTEGER NOT NULL DEFAULT 0,
+    checkpoint_id TEXT NOT NULL DEFAULT '',
+    epoch INTEGER NOT NULL DEFAULT 0,
+    lease_until INTEGER NOT NULL DEFAULT 0,
+    owner TEXT NOT NULL DEFAULT '',
+    graph TEXT NOT NULL DEFAULT '',
+    status TEXT NOT NULL DEFAULT '',
+    saved_at TEXT NOT NULL DEFAULT '',
+    header TEXT NOT NULL DEFAULT ''
+  );
+  CREATE INDEX runs_by_status ON runs (status, saved_at, run_id);
+  CREATE INDEX runs_by_graph ON runs (graph, status, saved_at, run_id);
+  CREATE TABLE checkpoints (
+    run INTEGER NOT NULL,
+    sequence INTEGER NOT NULL,
+    base INTEGER NOT NULL,
+    aside INTEGER NOT NULL DEFAULT 0,
+    bytes INTEGER NOT NULL,
+    checkpoint_id TEXT NOT NULL,
+    header TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    content TEXT NOT NULL
+  );
+  CREATE UNIQUE INDEX checkpoints_by_run ON checkpoints (run, sequence);
+  CREATE INDEX checkpoints_by_id ON checkpoints (checkpoint_id);
+  CREATE TABLE graphs (fingerprint TEXT PRIMARY KEY, topology TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE epochs (last INTEGER NOT NULL);
+  INSERT INTO epochs VALUES (0);
+  `,
+];
+
+/** "wymk", in the header of each file of ours. */
+export const APPLICATION_ID = 0x77796d6b;
+
+/**
+ * Whether the tables are there.
+ *
+ * @throws ConfigError if a newer version made them.
+ * @throws CheckpointCorruptionError if it is somebody else's database.
+ */
+export function hasTables(connection: Connection): boolean {
+  const application = connection.pragma("application_id");
+  const version = connection.pragma("user_version");
+  if (application === 0 && version === 0) {
+    const tables = connection.get("SELECT count(*) AS count FROM sqlite_schema")?.count;
+    if (Number(tables) === 0) return false;
+  }
+  if (application !== APPLICATION_ID) {
+    throw damaged(connection.place, "a SQLite database of another application");
+  }
+  if (Number(version) < 1) throw damaged(connection.place, "a version that none has");
+  if (Number(version) <= migrations.length) return Number(version) === migrations.length;
+  throw new ConfigError(
+    "SqliteStore.path",
+    `must be a database of a version up to ${migrations.length}; ${connection.place} has version ${version}, which a newer waymark made`,
+  );
+}
+
+/** Makes the tables. Of many processes that do so at once, one does it. */
+export function makeTables(connection: Connection): void {
+  // Only a database without tables takes this.
+  connection.exec("PRAGMA auto_vacuum = INCREMENTAL");
+  connection.exec("BEGIN IMMEDIATE");
+  try {
+    if (!hasTables(connection)) {
+      const version = Number(connection.pragma("user_version"));
+      for (const migration of migrations.slice(version)) connection.exec(migration);
+      connection.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+      connection.exec(`PRAGMA user_version = ${migrations.length}`);
+    }
+    connection.exec("COMMIT");
+  } catch (error) {
+    connection.rollback();
+    throw error;
+  }
+}

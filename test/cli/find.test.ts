@@ -1,0 +1,84 @@
+import { describe, expect, test } from "vitest";
+import { articleRun, json, phasedRun, project, touch, waymark } from "./harness.js";
+
+interface Entry {
+  readonly checkpointId: string;
+  readonly step: number;
+}
+
+const historyOf = async (folder: string, run = "monday") =>
+  (await json(folder, "history", run)) as Entry[];
+
+describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("in %s", (store) => {
+  test("a checkpoint's id alone names the run, and the checkpoint", async () => {
+    const folder = project(store);
+    await articleRun(folder);
+    const history = await historyOf(folder);
+    const id = history.find(({ step }) => step === 1)?.checkpointId ?? "";
+    expect(await json(folder, "state", id, "--path", "step")).toBe(1);
+    expect(await json(folder, "state", id, "--at", "2", "--path", "step")).toBe(2);
+    expect(await json(folder, "show", id)).toMatchObject({ runId: "monday", completedSteps: 3 });
+    expect(await historyOf(folder, id)).toEqual(history);
+    expect((await waymark(folder, "validate", id)).code).toBe(0);
+    expect((await waymark(folder, "watch", id)).code).toBe(0);
+    expect(await json(folder, "fork", id)).toMatchObject({ step: 1 });
+    const newer = history.find(({ step }) => step === 2)?.checkpointId ?? "";
+    expect((await waymark(folder, "diff", id, newer)).out).toContain('+ data.parts.1  "review"');
+    const drawn = await waymark(folder, "graph", "--run", id, "--draw");
+    expect(drawn.out).toContain("▶ review");
+    const replayed = await waymark(folder, "replay", id, "--json");
+    expect(JSON.parse(replayed.out)).toMatchObject({ status: "completed", step: 3 });
+    expect(await json(folder, "rollback", newer, "--yes")).toMatchObject({ step: 2 });
+    expect(await json(folder, "resume", id)).toMatchObject({ status: "completed", step: 3 });
+  });
+
+  test("a checkpoint is named by a step, an id, a node or a phase", async () => {
+    const folder = project(store);
+    await phasedRun(folder);
+    const stepAt = (at: string) => json(folder, "state", "monday", "--at", at, "--path", "step");
+    expect(await stepAt("2")).toBe(2);
+    expect(await stepAt("draft")).toBe(2);
+    expect(await stepAt("plan")).toBe(1);
+    // The newest of the phase.
+    expect(await stepAt("write")).toBe(2);
+    expect((await waymark(folder, "diff", "monday", "write", "check")).out).toContain(
+      '+ data.parts.2  "review"',
+    );
+    expect(await json(folder, "fork", "monday", "--at", "write")).toMatchObject({ step: 2 });
+    const replayed = await waymark(folder, "replay", "monday", "--at", "write");
+    expect(replayed.err).toContain("a fork of monday at step 2");
+    touch(folder, "gate");
+    const resumed = await json(folder, "resume", "monday", "--at", "plan");
+    expect(resumed).toMatchObject({ status: "completed", data: { parts: { length: 4 } } });
+    expect(await json(folder, "rollback", "monday", "--at", "check", "--yes")).toMatchObject({
+      step: 3,
+    });
+  });
+});
+
+test("a run is named by either end of its id, also as list cuts it off", async () => {
+  const folder = project();
+  await articleRun(folder, "morning-of-a-very-long-monday");
+  await articleRun(folder, "evening-of-a-very-long-tuesday");
+  const found = async (given: string) => (await waymark(folder, "state", given)).code;
+  expect(await found("morning")).toBe(0);
+  expect(await found("monday")).toBe(0);
+  expect(await found("mor…day")).toBe(0);
+  expect(await found("…monday")).toBe(0);
+  expect(await found("day")).toBe(3);
+  expect(await found("…day")).toBe(3);
+  expect(await found("long")).toBe(3);
+  const { out } = await waymark({ cwd: folder, columns: 60 }, "list", "--no-color");
+  const cut = out.split("\n")[1]?.split(" ")[0] ?? "";
+  expect(cut).toMatch(/^evening-.*…$/);
+  expect(await found(cut)).toBe(0);
+});
+
+test("an unknown run is likely one that completed and was not preserved", async () => {
+  const folder = project();
+  const { code, err } = await waymark(folder, "show", "sunday");
+  expect(code).toBe(3);
+  expect(err).toMatch(
+    /there is no run or checkpoint "sunday" in file:.* \(waymark list shows the runs; those that complete are removed unless checkpoint\.preserve is true\)/,
+  );
+});

@@ -1,0 +1,75 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { articleRun, json, phasedRun, project, spoil, waymark } from "./harness.js";
+
+describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("list of runs in %s", (store) => {
+  test("has the columns that were asked for, keys of the metadata too", async () => {
+    const folder = project(store);
+    await articleRun(folder);
+    await phasedRun(folder, "tuesday");
+    const names = "run,phase,nextNode,startedAt,savedAt,elapsed,customer,error";
+    const { code, out } = await waymark(folder, "list", "--columns", names);
+    expect(code).toBe(0);
+    const [head, first, second] = out.split("\n");
+    expect(head).toMatch(/^run +phase +next +started +updated +elapsed +customer +error$/);
+    expect(first).toMatch(/^tuesday +check +publish +\S.* +[\d.]+ m?s +acme +no gate$/);
+    expect(second).toMatch(/^monday +\S.* +[\d.]+ m?s$/);
+    const named = await waymark(folder, "list", "--columns", "run, steps, updated");
+    expect(named.out).toMatch(/^run +steps +updated\n/);
+    expect((await json(folder, "list")) as object[]).toMatchObject([
+      {
+        runId: "tuesday",
+        phase: "check",
+        nextNode: "publish",
+        metadata: { customer: "acme", priority: 2 },
+        elapsedMs: expect.any(Number),
+        error: { name: "RangeError", message: "no gate", node: "publish" },
+      },
+      { runId: "monday" },
+    ]);
+  });
+
+  test("is filtered by metadata", async () => {
+    const folder = project(store);
+    await articleRun(folder);
+    await phasedRun(folder, "tuesday");
+    const found = async (...where: string[]) => {
+      const options = where.flatMap((one) => ["--where", one]);
+      return ((await json(folder, "list", ...options)) as { runId: string }[]).map(
+        ({ runId }) => runId,
+      );
+    };
+    expect(await found("customer=acme")).toEqual(["tuesday"]);
+    expect(await found("customer=acme", "priority=2")).toEqual(["tuesday"]);
+    expect(await found("customer=acme", "priority=3")).toEqual([]);
+    expect(await found("priority=true")).toEqual([]);
+    expect((await waymark(folder, "list", "--where", "customer=none")).out).toMatch(
+      /^no such runs/,
+    );
+  });
+});
+
+test("columns and conditions that mean nothing are refused", async () => {
+  const folder = project();
+  await phasedRun(folder);
+  const column = await waymark(folder, "list", "--columns", "run,custommer");
+  expect(column.code).toBe(2);
+  expect(column.err).toMatch(
+    /--columns must be some of run, graph, .*, customer, priority; got "custommer"/,
+  );
+  const where = await waymark(folder, "list", "--where", "customer");
+  expect(where).toMatchObject({ code: 2 });
+  expect(where.err).toContain('--where must be key=value; got "customer"');
+  expect((await waymark(folder, "list", "--where", "a=[1]")).code).toBe(2);
+});
+
+test("a corrupt checkpoint that was passed over is reported", async () => {
+  const folder = project();
+  await articleRun(folder);
+  spoil(join(folder, ".waymark/monday/checkpoint_0004.json"));
+  for (const args of [["list"], ["show", "monday"]]) {
+    const { code, err } = await waymark(folder, ...args);
+    expect(code).toBe(0);
+    expect(err).toContain("a corrupt checkpoint was passed over; the run is at sequence");
+  }
+});

@@ -1,0 +1,349 @@
+import { describe, expect, test } from "vitest";
+import {
+  CheckpointConflictError,
+  type Claim,
+  type NodeFunction,
+  pause,
+  StateGraph,
+  subgraph,
+} from "waymark";
+import {
+  bare,
+  gate,
+  linear,
+  listen,
+  mark,
+  RecordingStore,
+  rejection,
+  start,
+  type Trail,
+  typesOf,
+} from "../graphs.js";
+
+const abc = ["a", "b", "c"];
+
+/** A store whose claims can be lost, with a word or without. */
+class LosingStore extends RecordingStore {
+  /** The claims that were asked for, and those that were released. */
+  readonly claimed: string[] = [];
+  readonly released: string[] = [];
+  readonly #lost = new AbortController();
+  #holds = true;
+
+  override async claim(runId: string): Promise<Claim | undefined> {
+    const claim = await super.claim(runId);
+    this.claimed.push(runId);
+    if (claim === undefined) return undefined;
+    return {
+      lost: this.#lost.signal,
+      holds: () => this.#holds,
+      release: async () => {
+        this.released.push(runId);
+        await claim.release();
+      },
+    };
+  }
+
+  /** Another process has the run now, and this one is told. */
+  lose(reason: unknown = new Error("lease ran out")): void {
+    this.#lost.abort(reason);
+  }
+
+  /** The claim has run out while this process was stopped; no timer of it knows yet. */
+  expire(): void {
+    this.#holds = false;
+  }
+}
+
+/** a → b → c, of which `b` does what it is told, and what ran. */
+function graphOf(store: LosingStore, b: NodeFunction<Trail> = mark, interval = 1) {
+  const ran: string[] = [];
+  const traced =
+    (node: NodeFunction<Trail>): NodeFunction<Trail> =>
+    (state, context) => {
+      ran.push(context.node);
+      return node(state, context);
+    };
+  const graph = linear(
+    abc,
+    { checkpoint: { store, interval, preserve: true } },
+    { a: traced(mark), b: traced(b), c: traced(mark) },
+  );
+  return { graph, ran };
+}
+
+describe("a claim", () => {
+  test("is held while a run is worked on, and released whatever comes of it", async () => {
+    const store = new LosingStore();
+    const holders: unknown[] = [];
+    let broken = true;
+    const { graph } = graphOf(store, async (state, context) => {
+      holders.push(await store.holder("r"));
+      if (broken) throw new Error("boom");
+      return mark(state, context);
+    });
+    await graph.execute(start("r")).catch(() => {});
+    expect(await store.holder("r")).toBeUndefined();
+    broken = false;
+    await graph.resume("r");
+    await graph.resumeOrStart(start("r"));
+    expect(await store.holder("r")).toBeUndefined();
+    expect(holders).toMatchObject([{ pid: process.pid }, { pid: process.pid }]);
+    expect(store.claimed).toEqual(["r", "r", "r"]);
+    expect(store.released).toEqual(store.claimed);
+  });
+
+  test("is released when a run pauses, so that another process can resume it", async () => {
+    const store = new LosingStore();
+    const { graph } = graphOf(store, (state) => pause(state, { reason: "review" }));
+    expect((await graph.execute(start("r"))).status).toBe("paused");
+    expect(await store.holder("r")).toBeUndefined();
+    expect((await graph.resume("r")).status).toBe("completed");
+  });
+
+  test("is released when the input of a resume is refused, and when the run is not there", async () => {
+    const store = new LosingStore();
+    const { graph } = graphOf(store);
+    await expect(graph.resume("nobody")).rejects.toMatchObject({ code: "CHECKPOINT_NOT_FOUND" });
+    await graph.execute(start("r"));
+    await expect(graph.resume("r", { input: 1 })).rejects.toMatchObject({ code: "CONFIG" });
+    expect(store.released).toEqual(["nobody", "r", "r"]);
+  });
+
+  test("of one run leaves others alone", async () => {
+    const store = new LosingStore();
+    const { graph } = graphOf(store);
+    await store.claim("other");
+    expect((await graph.execute(start("r"))).status).toBe("completed");
+    await rejection(graph.execute(start("other")), CheckpointConflictError);
+  });
+
+  test("is asked for only where something is saved", async () => {
+    const store = new LosingStore();
+    await linear(abc, { checkpoint: { store, interval: 0 } }).execute(start("r"));
+    expect(store.claimed).toEqual([]);
+  });
+
+  test("is not asked for by a graph inside a node or a worker: whoever runs it has it", async () => {
+    const store = new LosingStore();
+    const inner = linear(["x"], { checkpoint: { store, interval: 1, preserve: true } });
+    const outer = new StateGraph<Trail>({ checkpoint: { store, interval: 1, preserve: true } })
+      .addNode("in", subgraph(inner, { in: ({ data }) => data, out: (_, { data }) => data }))
+      .setEntryPoint("in")
+      .setExitPoint("in");
+    await outer.execute(start("r"));
+    expect(store.claimed).toEqual(["r"]);
+    const inside = StateGraph.inside(inner, store, new AbortController().signal);
+    await inside.execute(start("worked"));
+    expect(store.claimed).toEqual(["r"]);
+  });
+
+  test("that can't be had because the store is out of order leaves it to the saves", async () => {
+    const store = new LosingStore();
+    store.claim = async () => {
+      throw new Error("out of order");
+    };
+    const { graph } = graphOf(store);
+    expect((await graph.execute(start("r"))).status).toBe("completed");
+  });
+
+  test("that can't be released costs nobody the result", async () => {
+    const store = new LosingStore();
+    store.claim = async () => ({ release: () => Promise.reject(new Error("out of order")) });
+    const { graph } = graphOf(store);
+    expect((await graph.execute(start("r"))).status).toBe("completed");
+  });
+
+  test("of another is an error that names them, or says that nobody knows", async () => {
+    const store = new LosingStore();
+    await store.claim("r");
+    const { graph, ran } = graphOf(store);
+    const known = await rejection(graph.execute(start("r")), CheckpointConflictError);
+    expect(known.holder).toMatchObject({ pid: process.pid, host: expect.any(String) });
+    expect(known.message).toContain(`process ${process.pid} on `);
+    const mute = { ...bare(store), claim: async () => undefined };
+    const quiet = linear(abc, { checkpoint: { store: mute, interval: 1 } });
+    const unknown = await rejection(quiet.execute(start("r")), CheckpointConflictError);
+    expect(unknown.holder).toBeUndefined();
+    expect(unknown.message).toContain("is being worked on by another process");
+    expect(ran).toEqual([]);
+  });
+});
+
+describe("a process that has lost its claim", () => {
+  test("has its signal aborted, begins no further node and writes nothing more", async () => {
+    const store = new LosingStore();
+    const reason = new Error("lease ran out");
+    let signal: AbortSignal | undefined;
+    const { graph, ran } = graphOf(store, async (_state, context) => {
+      signal = context.signal;
+      store.lose(reason);
+      context.signal.throwIfAborted();
+      return {};
+    });
+    const events = listen(graph);
+    const error = await rejection(graph.execute(start("r")), CheckpointConflictError);
+    expect(error).toMatchObject({ runId: "r", cause: reason, holder: undefined });
+    expect(error.message).toContain("may be worked on by another process now");
+    expect(signal?.reason).toBe(error);
+    expect(ran).toEqual(["a", "b"]);
+    expect(store.log).toEqual(["start:@0", "interval:a@1"]);
+    expect(events.at(-1)).toMatchObject({
+      type: "graph.fail",
+      data: { code: "CHECKPOINT_CONFLICT", cause: error },
+    });
+    expect(store.released).toEqual(["r"]);
+  });
+
+  test.each([1, 9])(
+    "does not save what a node returns all the same, at interval %i",
+    async (interval) => {
+      const store = new LosingStore();
+      const { graph, ran } = graphOf(
+        store,
+        (state, context) => {
+          store.lose();
+          return mark(state, context);
+        },
+        interval,
+      );
+      await rejection(graph.execute(start("r")), CheckpointConflictError);
+      expect(ran).toEqual(["a", "b"]);
+      expect(store.saved.at(-1)?.step).toBeLessThan(2);
+    },
+  );
+
+  test("saves nothing that a node still does once, and no milestone", async () => {
+    const store = new LosingStore();
+    const seen: unknown[] = [];
+    const { graph } = graphOf(store, async (state, context) => {
+      store.lose();
+      seen.push(await context.once("pay", () => 1).catch((error: unknown) => error));
+      seen.push(await context.checkpoint(state, "half").catch((error: unknown) => error));
+      return mark(state, context);
+    });
+    const error = await rejection(graph.execute(start("r")), CheckpointConflictError);
+    expect(seen).toEqual([error, error]);
+    expect(store.log).toEqual(["start:@0", "interval:a@1"]);
+  });
+
+  test.each<[what: string, b: (store: LosingStore) => NodeFunction<Trail>]>([
+    [
+      "a pause after a node",
+      (store) => (state) => {
+        store.lose();
+        return pause(state, { reason: "review" });
+      },
+    ],
+    [
+      "a pause inside a node",
+      (store) => async (_state, context) => {
+        store.lose();
+        await context.pause("ok", { reason: "review", ask: "?" });
+        return {};
+      },
+    ],
+    [
+      "a failure",
+      (store) => () => {
+        store.lose();
+        throw new Error("boom");
+      },
+    ],
+  ])("does not save %s", async (_what, b) => {
+    const store = new LosingStore();
+    const { graph } = graphOf(store, b(store));
+    await rejection(graph.execute(start("r")), CheckpointConflictError);
+    expect(store.log).toEqual(["start:@0", "interval:a@1"]);
+  });
+
+  test("does not remove the checkpoints of a run that it finished", async () => {
+    const store = new LosingStore();
+    store.afterSave = ({ status }) => {
+      if (status === "completed") store.lose();
+    };
+    const graph = linear(abc, { checkpoint: { store, interval: 1 } });
+    expect((await graph.execute(start("r"))).status).toBe("completed");
+    expect(await store.list()).toEqual(["r"]);
+  });
+
+  test("before its first node saves nothing and runs nothing", async () => {
+    const store = new LosingStore();
+    store.lose();
+    const { graph, ran } = graphOf(store);
+    await rejection(graph.execute(start("r")), CheckpointConflictError);
+    expect([ran, store.log]).toEqual([[], []]);
+  });
+
+  test("while it waits for a slow reader of its events stops at once", async () => {
+    const store = new LosingStore();
+    const { graph, ran } = graphOf(store);
+    const stream = graph.stream(start("r"));
+    await stream.next();
+    store.lose();
+    const rest = (async () => {
+      for await (const _event of stream);
+    })();
+    await rejection(rest, CheckpointConflictError);
+    expect(ran.length).toBeLessThan(3);
+  });
+});
+
+describe("a claim that has run out while the process was stopped", () => {
+  test("is noticed before the next node begins, though nobody was told", async () => {
+    const store = new LosingStore();
+    const { graph, ran } = graphOf(store);
+    store.afterSave = ({ checkpointNode }) => {
+      if (checkpointNode === "a") store.expire();
+    };
+    const error = await rejection(graph.execute(start("r")), CheckpointConflictError);
+    expect(error.cause).toBeUndefined();
+    expect(error.message).toContain("may be worked on by another process now");
+    expect(ran).toEqual(["a"]);
+    expect(store.log).toEqual(["start:@0", "interval:a@1"]);
+  });
+
+  test("is noticed before what the node made is saved, and aborts its signal", async () => {
+    const store = new LosingStore();
+    let signal: AbortSignal | undefined;
+    const { graph, ran } = graphOf(store, (state, context) => {
+      signal = context.signal;
+      store.expire();
+      return mark(state, context);
+    });
+    const error = await rejection(graph.execute(start("r")), CheckpointConflictError);
+    expect(signal?.reason).toBe(error);
+    expect(ran).toEqual(["a", "b"]);
+    expect(store.log).toEqual(["start:@0", "interval:a@1"]);
+  });
+
+  test("is noticed before a resume takes its input", async () => {
+    const store = new LosingStore();
+    const { graph, ran } = graphOf(store, (state) => pause(state, { reason: "review" }));
+    await graph.execute(start("r"));
+    store.expire();
+    await rejection(graph.resume("r"), CheckpointConflictError);
+    expect(ran).toEqual(["a", "b"]);
+    expect(store.log.at(-1)).toBe("pause:b@2");
+  });
+});
+
+test("the claim of a run that hangs keeps others out until it is over", async () => {
+  const store = new LosingStore();
+  const inside = gate();
+  const finish = gate();
+  const { graph } = graphOf(store, async (state, context) => {
+    inside.open();
+    await finish.opened;
+    return mark(state, context);
+  });
+  const running = graph.execute(start("r"));
+  await inside.opened;
+  const second = graphOf(store);
+  const events = listen(second.graph);
+  await rejection(second.graph.resume("r"), CheckpointConflictError);
+  expect([typesOf(events), second.ran]).toEqual([[], []]);
+  finish.open();
+  await running;
+  expect((await second.graph.resume("r")).status).toBe("completed");
+});

@@ -1,0 +1,142 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { SqliteStore } from "waymark/stores/sqlite";
+import { bundle, removeBundle } from "../crash/bundle.js";
+import { below, seeded, seedOfRun } from "../crash/random.js";
+import { runAndKill } from "../crash/run-and-kill.js";
+import { newFolder } from "./folders.js";
+
+interface Count {
+  readonly n: number;
+  readonly list: readonly string[];
+}
+
+const KILLS = process.env.MODE === "torture" ? 500 : 20;
+let built: Awaited<ReturnType<typeof bundle>>;
+
+beforeAll(async () => {
+  built = await bundle("sqlite", undefined, ["libsql", "#stores/*"]);
+});
+
+afterAll(() => removeBundle(built));
+
+test("every acknowledged save survives kill -9, and the file always opens", {
+  timeout: 120_000 + KILLS * 5000,
+}, async () => {
+  const seed = seedOfRun();
+  console.log(`${KILLS} kills with SEED=${seed}`);
+  const random = seeded(seed);
+  const path = join(newFolder(), "waymark.db");
+  const acknowledged = new Map<string, number>();
+  for (let kill = 0; kill < KILLS; kill++) {
+    const runs = kill % 3 === 0 ? 1 : 50;
+    const args = [built.script, path, "run", String(runs), "1000000"];
+    const moment =
+      kill % 5 === 4
+        ? { time: 100 + below(random, 300) }
+        : { lines: runs + 1 + below(random, 1000) };
+    const { said, killed } = await runAndKill(args, moment);
+    expect(killed).toBe(true);
+    for (const line of said) {
+      const [word, runId = "", number] = line.split(" ");
+      const known = acknowledged.get(runId) ?? 0;
+      if (word === "saved") acknowledged.set(runId, Number(number));
+      else expect([known, known + 1], `kill ${kill}: ${line}`).toContain(Number(number));
+    }
+    const store = new SqliteStore({ path });
+    for (const [runId, known] of acknowledged) {
+      const { n, list } = (await store.load<Count>(runId)).data;
+      expect([known, known + 1], `kill ${kill}: ${runId}`).toContain(n);
+      expect([list.length, list.at(-1)]).toEqual([Math.min(n, 51), `item ${n}`]);
+      acknowledged.set(runId, n);
+    }
+    if (kill % 10 === 9)
+      for await (const finding of store.verify()) expect(finding).toBeUndefined();
+    await store.close();
+    expect(readdirSync(join(path, ".."))).toEqual(["waymark.db"]);
+  }
+  expect(acknowledged.size).toBe(50);
+});
+
+const children: ChildProcess[] = [];
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+});
+
+/** Starts a process of the fixture; `lines` grows with what it says. */
+function start(args: readonly string[]) {
+  const child = spawn(process.execPath, [built.script, ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  children.push(child);
+  const lines: string[] = [];
+  const reader = createInterface(child.stdout).on("line", (line) => lines.push(line));
+  const said = async (word: string): Promise<void> => {
+    while (!lines.some((line) => line.startsWith(word))) await once(reader, "line");
+  };
+  const ended = once(child, "close").then(([code]) => code as number | null);
+  return { child, lines, said, ended };
+}
+
+test("five processes write to one file, and the last takes its log away", async () => {
+  const path = join(newFolder(), "waymark.db");
+  const all = ["a", "b", "c", "d", "e"].map((name) => start([path, name, "10", "30"]));
+  expect(await Promise.all(all.map(({ ended }) => ended))).toEqual([0, 0, 0, 0, 0]);
+  expect(readdirSync(join(path, ".."))).toEqual(["waymark.db"]);
+  const store = new SqliteStore({ path });
+  expect(await store.list()).toHaveLength(50);
+  for (const runId of await store.list()) {
+    expect((await store.load<Count>(runId)).data.n).toBe(30);
+  }
+  await store.close();
+});
+
+test("of two processes on one run, the second to save gets a conflict", async () => {
+  const path = join(newFolder(), "waymark.db");
+  const all = [start([path, "run", "1", "200"]), start([path, "run", "1", "200"])];
+  expect(await Promise.all(all.map(({ ended }) => ended))).toEqual([0, 0]);
+  const saved = all.flatMap(({ lines }) => lines.filter((line) => line.startsWith("saved")));
+  // No step was acknowledged twice.
+  expect(new Set(saved).size).toBe(saved.length);
+  const store = new SqliteStore({ path });
+  expect((await store.load<Count>("run-0")).data.n).toBe(200);
+  await store.close();
+});
+
+test("a process that was stopped for longer than its lease can't write any more", async () => {
+  const path = join(newFolder(), "waymark.db");
+  const stopped = start([path, "run", "1", "1000000", "300"]);
+  await stopped.said("saved");
+  const store = new SqliteStore({ path });
+  expect(await store.claim("run-0")).toBeUndefined();
+  expect(await store.holder("run-0")).toMatchObject({ pid: stopped.child.pid });
+  stopped.child.kill("SIGSTOP");
+  let claim = await store.claim("run-0");
+  while (claim === undefined) claim = await store.claim("run-0");
+  const { sequence } = await store.load<Count>("run-0");
+  stopped.child.kill("SIGCONT");
+  expect(await stopped.ended).toBe(0);
+  expect(stopped.lines.at(-1)).toContain("conflict run-0");
+  expect(stopped.lines.at(-1)).toContain(`claimed by process ${process.pid}`);
+  expect((await store.load<Count>("run-0")).sequence).toBe(sequence);
+  await claim.release();
+  await store.close();
+});
+
+test("the claim of a process that was killed does not wait for its lease", async () => {
+  const path = join(newFolder(), "waymark.db");
+  const killed = start([path, "run", "1", "1000000", "3600000"]);
+  await killed.said("saved");
+  killed.child.kill("SIGKILL");
+  await killed.ended;
+  const store = new SqliteStore({ path });
+  expect(await store.holder("run-0")).toBeUndefined();
+  const claim = await store.claim("run-0");
+  expect(claim?.epoch).toBeGreaterThan(1);
+  await store.close();
+});
