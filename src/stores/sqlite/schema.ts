@@ -51,6 +51,12 @@ const migrations: readonly string[] = [
 /** "wymk", in the header of each file of ours. */
 export const APPLICATION_ID = 0x77796d6b;
 
+/** One statement, so that all three are of one moment: another process may be making the tables. */
+const SIGNATURE = `
+  SELECT application_id AS application, user_version AS version,
+    (SELECT count(*) FROM sqlite_schema) AS tables
+  FROM pragma_application_id, pragma_user_version`;
+
 /**
  * Whether the tables are there.
  *
@@ -58,17 +64,17 @@ export const APPLICATION_ID = 0x77796d6b;
  * @throws CheckpointCorruptionError if it is somebody else's database.
  */
 export function hasTables(connection: Connection): boolean {
-  const application = connection.pragma("application_id");
-  const version = connection.pragma("user_version");
-  if (application === 0 && version === 0) {
-    const tables = connection.get("SELECT count(*) AS count FROM sqlite_schema")?.count;
-    if (Number(tables) === 0) return false;
-  }
+  const found = connection.get(SIGNATURE) ?? {};
+  const [application, version, tables] = [found.application, found.version, found.tables].map(
+    Number,
+  );
+  if (application === 0 && version === 0 && tables === 0) return false;
   if (application !== APPLICATION_ID) {
     throw damaged(connection.place, "a SQLite database of another application");
   }
-  if (Number(version) < 1) throw damaged(connection.place, "a version that none has");
-  if (Number(version) <= migrations.length) return Number(version) === migrations.length;
+  if (version === undefined || version < 1)
+    throw damaged(connection.place, "a version that none has");
+  if (version <= migrations.length) return version === migrations.length;
   throw new ConfigError(
     "SqliteStore.path",
     `must be a database of a version up to ${migrations.length}; ${connection.place} has version ${version}, which a newer waymark made`,
