@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundle, removeBundle } from "../crash/bundle.js";
@@ -15,55 +16,56 @@ beforeAll(async () => {
 
 afterAll(() => removeBundle(built));
 
-const stores = ["file", "sqlite"];
+/** The names after a word, in their order. */
+const named = (word: string, said: readonly string[]): string[] =>
+  said.flatMap((line) => (line.startsWith(`${word} `) ? line.slice(word.length + 1) : []));
 
-/** The calls that happened, in their order. */
-const done = (said: readonly string[]): string[] =>
-  said.flatMap((line) => (line.startsWith("did ") ? line.slice("did ".length) : []));
+const isTorture = process.env.MODE === "torture";
 
-/** The calls that were saved: each is before the line that says so. */
-const saved = (said: readonly string[]): string[] => done(said.slice(0, said.lastIndexOf("saved")));
-
-describe.each(stores)("an agent on the %s store", (store) => {
+describe.concurrent("an agent that is killed once at every boundary", () => {
   test.each([
-    // Eleven calls of the model and ten of the tool.
-    ["generate", 10],
-    ["stream", 2],
+    // A loop of twenty-one calls: eleven of the model and ten of the tool.
+    ["file", "generate", 10],
+    ["file", "stream", isTorture ? 10 : 2],
+    ["sqlite", "generate", isTorture ? 10 : 3],
+    ["sqlite", "stream", isTorture ? 10 : 1],
   ])(
-    "that is killed at every boundary (%s, %i tools) repeats only the call in flight",
+    "repeats only the call in flight, and comes to the same end (%s, %s, %i tools)",
     {
       timeout: 600_000,
     },
-    async (mode, tools) => {
-      const run = (name: string, lines: number) => {
-        const path = join(built.folder, `${store}-${mode}-${name}`);
-        return runAndKill([built.script, store, path, mode, `${tools}`, `${lines}`], {});
-      };
-      const undisturbed = await run("undisturbed", 0);
-      const calls = done(undisturbed.said);
+    async (store, mode, tools) => {
+      const path = join(built.folder, `${store}-${mode}`);
+      const run = (name: string, ...deaths: string[]) =>
+        runAndKill([built.script, store, `${path}-${name}`, mode, `${tools}`, ...deaths], {});
+      const undisturbed = await run("undisturbed");
+      const calls = named("did", undisturbed.said);
       expect(calls.length).toBe(tools * 2 + 1);
-      expect(new Set(calls).size).toBe(calls.length);
-      const boundaries = undisturbed.said.length - 1;
-      expect(boundaries).toBeGreaterThanOrEqual(calls.length * 3);
+      expect(named("saved", undisturbed.said)).toEqual(calls);
+      const boundaries = undisturbed.said.slice(0, -1);
+      expect(new Set(boundaries).size).toBe(boundaries.length);
 
-      async function killedAt(lines: number): Promise<void> {
-        const first = await run(`${lines}`, lines);
-        expect([lines, first.killed]).toEqual([lines, true]);
-        const second = await run(`${lines}`, 0);
-        const repeated = done(second.said).filter((call) => done(first.said).includes(call));
-        expect([lines, repeated.filter((call) => saved(first.said).includes(call))]).toEqual([
-          lines,
-          [],
-        ]);
-        expect([lines, repeated.length <= 1]).toEqual([lines, true]);
-        expect(new Set([...done(first.said), ...done(second.said)])).toEqual(new Set(calls));
+      const deaths = `${path}-deaths`;
+      writeFileSync(deaths, "");
+      const before = { done: new Set<string>(), saved: new Set<string>(), places: new Set() };
+      for (let kills = 0; ; kills++) {
+        const { said, killed } = await run("killed", deaths);
+        const begun = named("begin", said);
+        expect([kills, begun.filter((call) => before.saved.has(call))]).toEqual([kills, []]);
+        const repeated = named("did", said).filter((call) => before.done.has(call));
+        expect([kills, repeated.length <= 1]).toEqual([kills, true]);
+        for (const call of named("did", said)) before.done.add(call);
+        for (const call of named("saved", said)) before.saved.add(call);
+        if (killed) {
+          before.places.add(said.at(-1));
+          continue;
+        }
         // The same messages, outputs and ledger.
-        expect(second.said.at(-1)).toBe(undisturbed.said.at(-1));
+        expect(said.at(-1)).toBe(undisturbed.said.at(-1));
+        break;
       }
-
-      for (let lines = 1; lines <= boundaries; lines += 2) {
-        await Promise.all([killedAt(lines), lines < boundaries && killedAt(lines + 1)]);
-      }
+      expect(before.places).toEqual(new Set(boundaries));
+      expect(before.done).toEqual(new Set(calls));
     },
   );
 });
