@@ -4,6 +4,10 @@ export interface Clock {
   now(): number;
   /** Calls back once after so many milliseconds; returns the way to call it off. */
   after(ms: number, callback: () => void): () => void;
+  /** Milliseconds since some moment, by a clock that nobody can set; the system's if absent. */
+  monotonic?(): number;
+  /** `after` for what must not keep a process alive and goes by `monotonic`; the system's if absent. */
+  background?(ms: number, callback: () => void): () => void;
 }
 
 /** A timer that is set for longer goes off at once. */
@@ -22,7 +26,7 @@ const systemClock: Clock = {
   },
 };
 
-let current = systemClock;
+let current: Clock = systemClock;
 let lastMs = Number.NaN;
 let lastIso = "";
 
@@ -49,6 +53,24 @@ export function lastNow(): number {
 /** Calls back once after so many milliseconds; returns the way to call it off. */
 export function after(ms: number, callback: () => void): () => void {
   return current.after(ms, callback);
+}
+
+/** Milliseconds by a clock that nobody can set, and that also counts while the process is stopped. */
+export function monotonic(): number {
+  return current.monotonic === undefined ? performance.now() : current.monotonic();
+}
+
+/** `after` for leases and the like: does not keep the process alive, and a fake clock leaves it alone. */
+export function inBackground(ms: number, callback: () => void): () => void {
+  if (current.background !== undefined) return current.background(ms, callback);
+  const timer: unknown = setTimeout(callback, Math.min(ms, LONGEST_TIMER));
+  if (isUnrefable(timer)) timer.unref();
+  return () => clearTimeout(timer as ReturnType<typeof setTimeout>);
+}
+
+/** A browser's timer is a number. */
+function isUnrefable(timer: unknown): timer is { unref(): void } {
+  return typeof timer === "object" && timer !== null && "unref" in timer;
 }
 
 /** Waits; rejects with a signal's reason as soon as one aborts. */

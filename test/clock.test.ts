@@ -1,5 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { after as callAfter, isoNow, lastNow, now, sleep, useClock } from "../src/clock.js";
+import {
+  after as callAfter,
+  inBackground,
+  isoNow,
+  lastNow,
+  monotonic,
+  now,
+  sleep,
+  useClock,
+} from "../src/clock.js";
 
 const stopped = { after: () => () => {} };
 
@@ -81,5 +90,45 @@ describe("waiting", () => {
     expect(vi.getTimerCount()).toBe(0);
     await expect(sleep(10, controller.signal)).rejects.toBe("stop");
     expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe("the clock of leases", () => {
+  test("is the system's where a clock has none", async () => {
+    const restore = useClock({ now: () => 7, after: () => () => {} });
+    try {
+      expect(Math.abs(monotonic() - performance.now())).toBeLessThan(60_000);
+      await new Promise<void>((resolve) => inBackground(0, resolve));
+    } finally {
+      restore();
+    }
+  });
+
+  test("is the one that was put in place", () => {
+    const waits: number[] = [];
+    const restore = useClock({
+      now: () => 7,
+      after: () => () => {},
+      monotonic: () => 42,
+      background: (ms) => {
+        waits.push(ms);
+        return () => waits.push(-ms);
+      },
+    });
+    try {
+      inBackground(5, () => {})();
+      expect([monotonic(), ...waits]).toEqual([42, 5, -5]);
+    } finally {
+      restore();
+    }
+  });
+
+  test("calls nobody back who has called it off", async () => {
+    let isCalled = false;
+    inBackground(0, () => {
+      isCalled = true;
+    })();
+    await new Promise<void>((resolve) => inBackground(1, resolve));
+    expect(isCalled).toBe(false);
   });
 });

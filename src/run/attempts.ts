@@ -1,6 +1,7 @@
 import { FatalError, isWaymarkError, messageOf, RetryableError, show } from "../errors.js";
 import type { NodeContext, NodeFunction, NodeResult } from "../graph/node.js";
 import { type Check, callable, check, checkOptions, duration, integer, text } from "../options.js";
+import { random } from "../random.js";
 import { isSchema, type StandardSchema } from "../state/schema.js";
 import type { State } from "../state/state.js";
 import type { RunContext } from "./context.js";
@@ -162,5 +163,5 @@ function waitBefore(error: unknown, attempt: number, policy: RetryPolicy): numbe
   const { initialInterval = 1000, backoff = 2, maxInterval = 60_000 } = policy;
   const factor = Math.min(backoff ** (attempt - 1), Number.MAX_VALUE);
   const full = Math.min(initialInterval * factor, maxInterval);
-  return full * (1 - Math.random() / 2);
+  return full * (1 - random() / 2);
 }

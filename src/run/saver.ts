@@ -1,5 +1,5 @@
 import type { CheckpointStore, SaveOptions } from "../checkpoint/store.js";
-import { now } from "../clock.js";
+import { monotonic, now } from "../clock.js";
 import { CheckpointConflictError, CheckpointSaveError, messageOf, show } from "../errors.js";
 import { progressOf } from "../state/derive.js";
 import { unsaved } from "../state/record.js";
@@ -142,7 +142,7 @@ export class Saver<D extends object> {
     const lost = this.#lost?.();
     if (lost !== undefined) return Promise.reject(lost);
     this.#measured = this.adaptive !== undefined || this.#settings.bus.listens("checkpoint.save");
-    if (this.#measured) this.#started = performance.now();
+    if (this.#measured) this.#started = monotonic();
     return this.#store.save(state, this.#options);
   }
 
@@ -154,7 +154,7 @@ export class Saver<D extends object> {
     const saved = state.savedAs(record);
     this.#latest = saved;
     if (this.#timed) this.#savedAt = now();
-    if (this.#measured) this.#emitSave(saved, performance.now() - this.#started);
+    if (this.#measured) this.#emitSave(saved, monotonic() - this.#started);
     return saved;
   }
 

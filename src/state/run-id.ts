@@ -1,12 +1,12 @@
-import { v7 } from "uuid";
 import { ConfigError, show } from "../errors.js";
+import { newId } from "../random.js";
 
 /** The longest run id there may be. */
 const MAX_LENGTH = 200;
 
 /** A new run id: a uuid v7, so ids sort by the time they were made. */
 export function newRunId(): string {
-  return v7();
+  return newId();
 }
 
 /**

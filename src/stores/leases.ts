@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import type { Claim, ClaimHolder } from "../checkpoint/store.js";
-import { isoNow } from "../clock.js";
+import { inBackground, isoNow, monotonic } from "../clock.js";
 import { isLiving, ownerName } from "./process.js";
 
 /** How long a claim lasts after the last sign of life, unless the caller says otherwise, in milliseconds. */
@@ -38,7 +38,7 @@ export class Leases {
 
   /** Claims a run; see `CheckpointStore.claim`. */
   async claim(runId: string, ttl = TTL): Promise<Claim | undefined> {
-    const at = performance.now();
+    const at = monotonic();
     const owner = this.#unreleased.get(runId) ?? newOwner();
     this.#unreleased.delete(runId);
     const epoch = await this.#keeper.acquire(runId, owner, ttl).catch((error: unknown) => {
@@ -106,9 +106,6 @@ export function isOwnerLiving(owner: string): boolean | undefined {
 
 const TAKEN = "another process has claimed it";
 
-/** A timer that is set for longer goes off at once. */
-const LONGEST_TIMER = 2 ** 31 - 1;
-
 /** Keeps a claim by renewing its lease well before it ends. */
 export class Lease {
   readonly epoch: number;
@@ -118,7 +115,7 @@ export class Lease {
   readonly #renew: () => Promise<boolean>;
   readonly #lost = new AbortController();
   #until: number;
-  #timer: NodeJS.Timeout | undefined;
+  #cancel: () => void = () => {};
   #stopped = false;
 
   /** @param at - when it was asked for: here it never lasts longer than where it is kept. */
@@ -142,7 +139,7 @@ export class Lease {
     return this.#lost.signal;
   }
 
-  /** Notes that it was renewed by what was sent at this moment of `performance.now()`: a save, for example. */
+  /** Notes that it was renewed by what was sent at this moment of `monotonic()`: a save, for example. */
   renewed(at: number): void {
     this.#until = Math.max(this.#until, at + this.ttl);
   }
@@ -150,7 +147,7 @@ export class Lease {
   /** Renews it no more. */
   stop(): void {
     this.#stopped = true;
-    clearTimeout(this.#timer);
+    this.#cancel();
   }
 
   /** Reports that another process may have the run. */
@@ -162,10 +159,8 @@ export class Lease {
 
   /** It is renewed when a third of its time is over. */
   #schedule(least = 0): void {
-    const wait = Math.max(this.#due - performance.now(), least);
-    this.#timer = setTimeout(() => this.#beat(), Math.min(wait, LONGEST_TIMER));
-    // A run that waits for nothing that could still happen must not keep the process alive.
-    this.#timer.unref();
+    const wait = Math.max(this.#due - monotonic(), least);
+    this.#cancel = inBackground(wait, () => this.#beat());
   }
 
   get #due(): number {
@@ -173,17 +168,16 @@ export class Lease {
   }
 
   async #beat(): Promise<void> {
-    const at = performance.now();
+    const at = monotonic();
     if (at < this.#due) return this.#schedule();
     let problem = "no answer came in time";
-    let deadline: NodeJS.Timeout | undefined;
+    let stopWatching = (): void => {};
     const watch = (): void => {
-      const left = Math.max(this.#until - performance.now(), 0);
-      deadline = setTimeout(giveUp, Math.min(left, LONGEST_TIMER)).unref();
+      stopWatching = inBackground(Math.max(this.#until - monotonic(), 0), giveUp);
     };
     // A save may have renewed it meanwhile.
     const giveUp = (): void => {
-      if (performance.now() < this.#until) watch();
+      if (monotonic() < this.#until) watch();
       else this.lose(problem);
     };
     watch();
@@ -193,8 +187,8 @@ export class Lease {
     } catch (error) {
       problem = `it could not be renewed: ${error instanceof Error ? error.message : String(error)}`;
     }
-    clearTimeout(deadline);
-    if (performance.now() >= this.#until) this.lose(problem);
+    stopWatching();
+    if (monotonic() >= this.#until) this.lose(problem);
     if (!this.#stopped) this.#schedule(this.ttl / 10);
   }
 }

@@ -1,4 +1,3 @@
-import { v7 } from "uuid";
 import { checkAt, checkpointId as checkCheckpointId, checkSave } from "../checkpoint/arguments.js";
 import {
   checkFilter,
@@ -30,6 +29,7 @@ import { isoNow } from "../clock.js";
 import { CheckpointConflictError } from "../errors.js";
 import type { GraphTopology } from "../graph/description.js";
 import { checkOptions } from "../options.js";
+import { newId } from "../random.js";
 import { isOpaque } from "../state/derive.js";
 import type { Saved } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
@@ -114,7 +114,7 @@ export class MemoryStore implements CheckpointStore {
   readonly #graphs = new Map<string, GraphTopology>();
   readonly #keep: number;
   /** Makes the ids of this store's checkpoints different from any other's. */
-  readonly #id = v7();
+  readonly #id = newId();
   #saves = 0;
 
   /** @throws ConfigError if an option is invalid. */

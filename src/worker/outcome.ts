@@ -7,6 +7,7 @@ import {
   RetryableError,
   type SchemaError,
 } from "../errors.js";
+import { random } from "../random.js";
 import { progressOf } from "../state/derive.js";
 import { State } from "../state/state.js";
 import type { ActiveRun } from "./active-run.js";
@@ -62,7 +63,7 @@ export function judge(
   if (tries >= maxAttempts) return { kind: "failed", error };
   const wait = Math.min(backoff.first * 2 ** Math.max(tries - 1, 0), backoff.longest);
   const asked = cause instanceof RetryableError ? cause.retryAfter : undefined;
-  const retryAfter = Math.ceil(asked ?? wait * (0.75 + Math.random() / 4));
+  const retryAfter = Math.ceil(asked ?? wait * (0.75 + random() / 4));
   return { kind: "failed", error, retryAfter: Math.min(retryAfter, MAX_WAIT) };
 }
 

@@ -1,6 +1,7 @@
 import type { CheckpointStore, Claim } from "../checkpoint/store.js";
 import { now } from "../clock.js";
 import { isWaymarkError, messageOf } from "../errors.js";
+import { random } from "../random.js";
 import { nameOf } from "../run/failure.js";
 import { ActiveRun } from "./active-run.js";
 import { advance, type Workshop } from "./advance.js";
@@ -110,7 +111,7 @@ export class RunProcessor {
         throw new RunFailure(new Error("the claim on the run was lost"), Math.max(lease / 8, 25));
       case "newer": {
         const wait = Math.min(250 * job.attemptsStarted, lease, LONGEST_BOUNCE);
-        return this.#delay(job, token, now() + wait * (0.75 + Math.random() / 2));
+        return this.#delay(job, token, now() + wait * (0.75 + random() / 2));
       }
       case "paused": {
         if (outcome.refused !== undefined) await this.#refuse(job, outcome.refused);

@@ -1,4 +1,3 @@
-import { v7 } from "uuid";
 import { isoNow, now } from "../../clock.js";
 import type { CodecOptions } from "../../codecs/pipeline.js";
 import { TaskSet } from "../../concurrency.js";
@@ -13,6 +12,7 @@ import {
 import type { CheckpointWarningData } from "../../event-data.js";
 import { type GraphTopology, parseTopology } from "../../graph/description.js";
 import { type Check, checkOptions, integer, text } from "../../options.js";
+import { newId } from "../../random.js";
 import { noMetadata, type Saved } from "../../state/record.js";
 import { checkRunId } from "../../state/run-id.js";
 import { recordOf, type State } from "../../state/state.js";
@@ -711,7 +711,7 @@ export class RecordStore implements CheckpointStore {
   }
 
   #newId(): string {
-    this.#id ??= v7();
+    this.#id ??= newId();
     return `${this.#id}.${++this.#saves}`;
   }
 }
