@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { type CheckpointStore, ConfigError, MemoryStore } from "waymark";
 import { DeferredStore } from "../../src/checkpoint/deferred.js";
-import { bare, gate, rejection, start, type Trail } from "../graphs.js";
+import { bare, gate, linear, rejection, start, type Trail } from "../graphs.js";
 
 describe("a store that is loaded when it is first used", () => {
   test("passes on every call, with what comes back", async () => {
@@ -41,6 +41,23 @@ describe("a store that is loaded when it is first used", () => {
     const without = new DeferredStore("late", () => new MemoryStore());
     await rejection(without.import([]), ConfigError);
     await rejection(without.export("r").next(), ConfigError);
+  });
+
+  test("passes on what a store may have beside the contract's four methods", async () => {
+    const store = new MemoryStore();
+    const deferred = new DeferredStore("late", () => store);
+    const saved = await deferred.save(start("r"));
+    expect(await deferred.find(saved.checkpointId)).toBe("r");
+    expect(await deferred.holder("r")).toBeUndefined();
+    const { topology } = linear(["a"]);
+    await deferred.saveTopology(topology);
+    expect(await deferred.topology(topology.fingerprint)).toEqual(topology);
+    const without = new DeferredStore("late", () => bare(new MemoryStore()));
+    await rejection(without.find("c"), ConfigError);
+    await rejection(without.verify().next(), ConfigError);
+    await without.saveTopology(topology);
+    expect(await without.topology(topology.fingerprint)).toBeUndefined();
+    expect(await without.holder("r")).toBeUndefined();
   });
 
   test("is loaded once, however many ask at once", async () => {

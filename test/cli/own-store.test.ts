@@ -51,6 +51,11 @@ test("a store of the user's own is read", async () => {
   expect((await waymark(interrupted, "watch", "mine")).code).toBe(130);
 });
 
+test("stats counts the runs of a store that has no listing of its own", async () => {
+  const stats = await json(project(), "stats");
+  expect(stats).toMatchObject({ runs: 1, checkpoints: 0, bytes: 0, graphs: [{ graph: "(none)" }] });
+});
+
 test("what a store can't do is refused in one line", async () => {
   const folder = project();
   const refused: readonly (readonly [string[], number, RegExp])[] = [

@@ -305,4 +305,29 @@ describe("attach", () => {
     expect(String(error.cause)).toBe("RangeError: too far");
     expect(await typesOf(failed.events({ from: "start" }))).toEqual(["graph.start", "graph.fail"]);
   });
+
+  test("follows a run that paused, up to its question", async () => {
+    const store = new MemoryStore();
+    const asks: NodeFunction<Trail> = async (state, context) => {
+      await context.pause("review", { reason: "needs a review" });
+      return state;
+    };
+    const paused = linear(["a", "b"], { checkpoint: { store, interval: 1 } }, { b: asks });
+    await paused.execute(start("p"));
+    const follower = elsewhere(store).attach("p");
+    expect(await follower.status()).toMatchObject({ state: "paused", node: "a", step: 1 });
+    expect((await follower.result()).pauses[0]?.name).toBe("review");
+    const events: AnyEvent[] = [];
+    for await (const event of follower.events({ from: "start" })) events.push(event);
+    expect(events.map(({ type }) => type)).toEqual(["graph.start", "node.complete", "graph.pause"]);
+    expect(events.at(-1)?.data).toEqual({ node: "a", step: 1, reason: "needs a review" });
+  });
+
+  test("remembers the last 100 runs that ended without a store", async () => {
+    const graph = linear(["a"]);
+    const runs = Array.from({ length: 101 }, (_, index) => graph.start(start(`r${index}`)));
+    for (const run of runs) await run.result();
+    expect(graph.attach("r1")).toBe(runs[1]);
+    expect(graph.attach("r0")).not.toBe(runs[0]);
+  });
 });

@@ -35,6 +35,20 @@ describe("reducers", () => {
     });
   });
 
+  test("begin with what a node returned where the key is missing", () => {
+    expect(append(undefined, ["a"])).toEqual(["a"]);
+    expect(union(undefined, ["a", "a"])).toEqual(["a"]);
+    expect([max(undefined, -1), max(1, 2), sum(undefined, 2)]).toEqual([-1, 2, 2]);
+  });
+
+  test("see undefined where the data lacks the key", async () => {
+    const sparse = new StateGraph<{ seen?: readonly string[] }>({ reducers: { seen: append } })
+      .addNode("see", () => ({ seen: ["a"] }))
+      .addEdge("see", END)
+      .setEntryPoint("see");
+    expect((await sparse.execute(State.create({}))).data).toEqual({ seen: ["a"] });
+  });
+
   test("leave a State that a node returns as it is", async () => {
     const whole = new StateGraph<Notes>({ reducers: { messages: append } })
       .addNode("set", (state) => state.set("messages", ["only"]))
