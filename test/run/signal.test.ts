@@ -7,10 +7,12 @@ import {
   MemoryStore,
   type NodeFunction,
   pause,
+  SchemaError,
   SerializationError,
   State,
   StateGraph,
 } from "waymark";
+import { z } from "zod";
 import { gate, rejection } from "../graphs.js";
 
 interface Talk {
@@ -169,5 +171,24 @@ describe("a signal", () => {
     const json = JSON.stringify((await store.load("r")).toJSON());
     expect(State.fromJSON(json).toJSON()).toEqual((await store.load("r")).toJSON());
     expect(json).toContain("$map");
+  });
+
+  test("that the schema of its pause refuses is dropped, and the pause says why", async () => {
+    const store = new MemoryStore();
+    const graph = new StateGraph<Talk>({ checkpoint: { store, interval: 1, preserve: true } })
+      .addNode("ask", async (state, context) => {
+        const answer = await context.pause("age", { reason: "age", schema: z.number() });
+        return { said: [...state.data.said, String(answer)] };
+      })
+      .setEntryPoint("ask")
+      .setExitPoint("ask");
+    await graph.execute(first());
+    await graph.signal("r", "age", "forty");
+    await rejection(graph.resume("r"), SchemaError);
+    const asked = await store.load<Talk>("r");
+    expect(asked.status).toBe("paused");
+    expect(asked.pauses[0]?.refused).toContain("expected number, received string");
+    await graph.signal("r", "age", 40);
+    expect((await graph.resume("r")).data.said).toEqual(["40"]);
   });
 });
