@@ -7,7 +7,6 @@ import {
   MemoryStore,
   type NodeFunction,
   pause,
-  SchemaError,
   SerializationError,
   State,
   StateGraph,
@@ -184,8 +183,7 @@ describe("a signal", () => {
       .setExitPoint("ask");
     await graph.execute(first());
     await graph.signal("r", "age", "forty");
-    await rejection(graph.resume("r"), SchemaError);
-    const asked = await store.load<Talk>("r");
+    const asked = await graph.resume("r");
     expect(asked.status).toBe("paused");
     expect(asked.pauses[0]?.refused).toContain("expected number, received string");
     await graph.signal("r", "age", 40);
