@@ -52,7 +52,8 @@ const floors = {
   environment: [...ground, "state"],
   recovery: core,
   worker: [...core, "codecs", "nodes", "recovery"],
-  cli: [...core, "codecs", "nodes", "recovery", "report", "worker"],
+  studio: [...core, "codecs", "report", "worker"],
+  cli: [...core, "codecs", "nodes", "recovery", "report", "worker", "studio"],
   testing: [...core, "codecs", "nodes", "recovery", "worker", "index"],
   index: [...core, "codecs", "nodes", "recovery"],
 };
@@ -63,7 +64,7 @@ const inParts = (parts) => `^src/(${parts.join("|")})(/|\\.ts$)`;
 // What may use Node. The rest is the core, which must also run in a browser.
 const nodeOnly = [
   "^src/environment\\.ts$",
-  "^src/(ai|cli|codecs|report|testing|worker)/",
+  "^src/(ai|cli|codecs|report|studio|testing|worker)/",
   "^src/checkpoint/records/",
   "^src/stores/(?!(memory|registry|address)\\.ts$)",
   "^src/observers/(?!(console|registry)\\.ts$)",

@@ -35,7 +35,7 @@ export interface StepRecord {
 }
 
 /** A part of a node: an item of a list, a task of a `dag`, or a call of `once`. @inline */
-interface ItemRecord {
+export interface ItemRecord {
   /** What it is called: the item, the task, or the key of the call. */
   readonly name: string;
   /** When it began, ISO 8601. */
