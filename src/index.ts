@@ -39,6 +39,7 @@ export {
   SerializationError,
   WaymarkError,
 } from "./errors.js";
+/** What each event carries, by name; `EventMap["…"]` gives the same by the type of the event. */
 export type * as EventData from "./event-data.js";
 export type { EventMap } from "./event-map.js";
 export type {
