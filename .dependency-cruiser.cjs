@@ -36,7 +36,7 @@ const floors = {
   stores: [...ground, "state", "checkpoint", "codecs", "graph"],
   // They see events and nothing of the engine; a log lies beside the checkpoints of its run.
   observers: [...ground, "state/ledger", "codecs/redact", "stores/disk/layout"],
-  report: [...ground, "state", "checkpoint", "observers"],
+  report: [...ground, "state", "checkpoint", "codecs", "observers"],
   run: [...ground, "state", "graph", "checkpoint", "stores", "observers"],
   // Of the engine they know what a node may do and how it ends, never the loop or what is saved when.
   nodes: [

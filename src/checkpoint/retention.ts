@@ -3,7 +3,13 @@ import { check, checkOptions, flag, integer, oneOf, text } from "../options.js";
 import { checkMetadata } from "../state/metadata.js";
 import { statuses } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
-import type { Retention, RunFilter, RunSummary } from "./store.js";
+import {
+  type CheckpointStore,
+  type Retention,
+  type RunFilter,
+  type RunSummary,
+  summarize,
+} from "./store.js";
 
 /** How many completed steps of a run a store keeps by default. */
 export const DEFAULT_KEEP = 5;
@@ -104,6 +110,17 @@ export function filterRuns<T extends RunSummary>(runs: readonly T[], filter: Run
     .filter((run) => cursor === undefined || mostRecentFirst(run, cursor) > 0)
     .sort(mostRecentFirst)
     .slice(0, filter.limit);
+}
+
+/** The runs of a store that a filter lets through, also of a store that can't list them itself. */
+export async function listRuns(
+  store: CheckpointStore,
+  filter: RunFilter = {},
+): Promise<RunSummary[]> {
+  if (store.runs !== undefined) return store.runs(filter);
+  checkFilter(filter);
+  const states = (await store.list()).map((runId) => store.load<object>(runId));
+  return filterRuns((await Promise.all(states)).map(summarize), filter);
 }
 
 /** Refuses what is no retention rule. */

@@ -3,6 +3,8 @@ import { dirname, resolve } from "node:path";
 import type { Audit } from "../audit.js";
 import { isCheckpointStore } from "../checkpoint/store.js";
 import type { LogPlace } from "../observers/run-files.js";
+import type { Redaction } from "../report/redaction.js";
+import { typed } from "../report/shell.js";
 import { hidePassword, showAddress, unknownStore } from "../stores/address.js";
 import { ask } from "./ask.js";
 import type { LoadedConfig, StoreConfig } from "./config/config.js";
@@ -10,8 +12,6 @@ import type { AnyGraph } from "./config/graphs.js";
 import { usage } from "./exit.js";
 import type { Io } from "./io.js";
 import { Printer } from "./output/printer.js";
-import { typed } from "./output/shell.js";
-import type { Redaction } from "./redaction.js";
 import type { Mode, OpenStore } from "./store/open.js";
 import type { Values } from "./values.js";
 
@@ -101,7 +101,7 @@ export class Context {
   async #audited(opened: OpenStore): Promise<OpenStore> {
     const { observer } = await this.config();
     if (observer === undefined) return opened;
-    const { audited } = await import("./store/audited.js");
+    const { audited } = await import("../checkpoint/audited.js");
     return { ...opened, store: audited(opened.store, observer, this.audit) };
   }
 
@@ -127,7 +127,7 @@ export class Context {
   async redaction(): Promise<Redaction> {
     const [{ redact }, { Redaction }] = await Promise.all([
       this.config(),
-      import("./redaction.js"),
+      import("../report/redaction.js"),
     ]);
     return new Redaction(redact);
   }

@@ -1,6 +1,6 @@
 import { errorTable } from "../errors/table.js";
 import { isWaymarkError, messageOf, type WaymarkError } from "../errors.js";
-import { typed } from "./output/shell.js";
+import { typed } from "../report/shell.js";
 
 /** How the command ends. */
 export const exit = {

@@ -6,7 +6,6 @@ import {
   GraphError,
   State,
 } from "waymark";
-import { changesBetween } from "../../src/cli/diff/changes.js";
 import { explain } from "../../src/cli/exit.js";
 import { painter } from "../../src/cli/output/style.js";
 import { facts, table } from "../../src/cli/output/table.js";
@@ -132,24 +131,6 @@ test("units", () => {
     "5000 TB",
   ]);
   expect([count(1, "run"), count(2, "run")]).toEqual(["1 run", "2 runs"]);
-});
-
-test("differences go down to the values", () => {
-  expect(changesBetween({ a: [1, 2, 3], b: { c: 1 } }, { a: [1, 9, 3], b: { d: 1 } })).toEqual([
-    { op: "change", path: "a.1", before: 2, after: 9 },
-    { op: "remove", path: "b.c", before: 1 },
-    { op: "add", path: "b.d", after: 1 },
-  ]);
-  expect(changesBetween({ a: [1, 2, 3] }, { a: [1, 3] })).toEqual([
-    { op: "remove", path: "a.1", before: 2 },
-  ]);
-  expect(changesBetween({ a: [{ x: 1 }] }, { a: [{ x: 2 }] })).toEqual([
-    { op: "change", path: "a.0.x", before: 1, after: 2 },
-  ]);
-  expect(changesBetween({ a: null }, { a: {} })).toEqual([
-    { op: "change", path: "a", before: null, after: {} },
-  ]);
-  expect(changesBetween([1], { 0: 1 })).toHaveLength(1);
 });
 
 test("anything thrown has an exit code, and a line that says what to do", () => {

@@ -11,7 +11,7 @@ import {
   route,
   State,
 } from "waymark";
-import { forkRun } from "../../src/cli/execution/rollback.js";
+import { forkRun } from "../../src/checkpoint/fork.js";
 import { rejection } from "../graphs.js";
 import { only } from "./nodes.js";
 

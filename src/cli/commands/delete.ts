@@ -1,9 +1,9 @@
+import { removeRunFiles } from "../../observers/remove-run-files.js";
 import { type Command, run, yes } from "../command.js";
 import { checkFree } from "../execution/graph-run.js";
 import { plain } from "../output/text.js";
 import { count } from "../output/units.js";
 import { findRun } from "../store/find.js";
-import { removeRunFiles } from "../store/run-files.js";
 
 /** `waymark delete`. */
 export const command: Command = {

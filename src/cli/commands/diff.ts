@@ -1,7 +1,7 @@
+import type { PathChange } from "../../report/changes.js";
 import type { StateJSON } from "../../state/json.js";
 import { at, CHECKPOINT, type Command, run } from "../command.js";
 import type { Context } from "../context.js";
-import type { PathChange } from "../diff/changes.js";
 import { usage } from "../exit.js";
 import type { Printer } from "../output/printer.js";
 import type { Look } from "../output/style.js";
@@ -38,7 +38,7 @@ export const command: Command = {
       stateOf(context, opened, one),
       stateOf(context, opened, other),
     ]);
-    const { changesBetween } = await import("../diff/changes.js");
+    const { changesBetween } = await import("../../report/changes.js");
     const isAll = values.flag("all");
     const changes = changesBetween(kept(before, isAll), kept(after, isAll));
     const { print } = context;

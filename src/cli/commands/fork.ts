@@ -16,7 +16,7 @@ export const command: Command = {
   examples: ["waymark fork 019a2f --at 2 --set topic=dolmens", "waymark fork 019a2f --at draft"],
   run: async (context, values) => {
     const [{ forkRun }, { readChanges, readObject }] = await Promise.all([
-      import("../execution/rollback.js"),
+      import("../../checkpoint/fork.js"),
       import("../data.js"),
     ]);
     const data = values.text("data");

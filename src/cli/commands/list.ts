@@ -1,3 +1,4 @@
+import { listRuns } from "../../checkpoint/retention.js";
 import {
   type CheckpointStore,
   type RunFilter,
@@ -75,7 +76,7 @@ export const command: Command = {
     const { store, name } = await context.store();
     const limit = values.count("limit", 1) ?? LIMIT;
     const filter = await filterOf(context, values);
-    const found = await runsOf(store, { ...filter, limit: limit + 1 });
+    const found = await listRuns(store, { ...filter, limit: limit + 1 });
     const rows: Row[] = [];
     // One after the other: all States together may not fit into memory.
     for (const run of found.slice(0, limit)) rows.push(await rowOf(context, store, run));
@@ -118,13 +119,6 @@ function columnsOf(given: string | undefined, rows: readonly Row[]): readonly Co
       Object.hasOwn(metadata, name) ? String(metadata[name]) : "";
     return { head: name, cell, least: 8 };
   });
-}
-
-async function runsOf(store: CheckpointStore, filter: RunFilter): Promise<RunSummary[]> {
-  if (store.runs !== undefined) return store.runs(filter);
-  const { filterRuns } = await import("../../checkpoint/retention.js");
-  const states = (await store.list()).map((runId) => store.load<object>(runId));
-  return filterRuns((await Promise.all(states)).map(summarize), filter);
 }
 
 /** A run as it loads: a store may not have noticed yet that its newest checkpoint is corrupt. */

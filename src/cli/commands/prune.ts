@@ -1,9 +1,9 @@
 import type { CheckpointStore, Retention } from "../../checkpoint/store.js";
+import { removeRunFiles } from "../../observers/remove-run-files.js";
 import { type Command, yes } from "../command.js";
 import { usage } from "../exit.js";
 import { plain } from "../output/text.js";
 import { count } from "../output/units.js";
-import { removeRunFiles } from "../store/run-files.js";
 
 /** How many runs the question names. */
 const SHOWN = 10;

@@ -1,9 +1,9 @@
 import type { RunRecovery } from "../../recovery/recover-run.js";
+import type { Redaction } from "../../report/redaction.js";
 import type { Command } from "../command.js";
 import { exit, missing } from "../exit.js";
 import type { Look } from "../output/style.js";
 import type { Column } from "../output/table.js";
-import type { Redaction } from "../redaction.js";
 
 const looks: Readonly<Record<RunRecovery["outcome"], Look>> = {
   completed: "green",

@@ -12,7 +12,7 @@ export const command: Command = {
   examples: ["waymark rollback 019a2f --at 2", "waymark rollback 019a2f --at draft --yes"],
   run: async (context, values) => {
     const [{ rollBackRun }, { checkFree }] = await Promise.all([
-      import("../execution/rollback.js"),
+      import("../../checkpoint/fork.js"),
       import("../execution/graph-run.js"),
     ]);
     const opened = await context.store("write");

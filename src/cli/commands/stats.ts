@@ -1,4 +1,4 @@
-import { summarize } from "../../checkpoint/store.js";
+import { listRuns } from "../../checkpoint/retention.js";
 import { statuses } from "../../state/record.js";
 import type { Command } from "../command.js";
 import { lookOf } from "../output/style.js";
@@ -39,10 +39,7 @@ export const command: Command = {
     const { store } = await context.store();
     const graphs = new Map<string, Stats>();
     const total = empty("all");
-    const runs =
-      (await store.runs?.()) ??
-      (await Promise.all((await store.list()).map(async (id) => summarize(await store.load(id)))));
-    for (const { runId, graph, status } of runs) {
+    for (const { runId, graph, status } of await listRuns(store)) {
       const name = graph || "(none)";
       const stats = graphs.get(name) ?? empty(name);
       graphs.set(name, stats);

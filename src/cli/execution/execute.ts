@@ -2,6 +2,7 @@ import { errorTable } from "../../errors/table.js";
 import { ExecutionError, isWaymarkError } from "../../errors.js";
 import type { AnyEvent } from "../../events.js";
 import { progressBar } from "../../observers/progress-bar.js";
+import type { Redaction } from "../../report/redaction.js";
 import type { State } from "../../state/state.js";
 import type { AnyGraph } from "../config/graphs.js";
 import type { Context } from "../context.js";
@@ -9,7 +10,6 @@ import { CommandError, exit, problem, usage } from "../exit.js";
 import { waitsFor } from "../output/pauses.js";
 import { lookOf } from "../output/style.js";
 import { usageText } from "../output/units.js";
-import type { Redaction } from "../redaction.js";
 import { Interrupts } from "./interrupts.js";
 
 /** Works on a run until it ends; the signal cancels it. */

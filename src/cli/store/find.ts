@@ -1,13 +1,9 @@
-import type {
-  CheckpointAt,
-  CheckpointStore,
-  HistoryEntry,
-  StoreContext,
-} from "../../checkpoint/store.js";
+import { isStep, namedBy } from "../../checkpoint/named.js";
+import type { CheckpointAt, CheckpointStore, StoreContext } from "../../checkpoint/store.js";
 import { isWaymarkError } from "../../errors.js";
+import { typed } from "../../report/shell.js";
 import type { State } from "../../state/state.js";
 import { missing, usage } from "../exit.js";
-import { typed } from "../output/shell.js";
 import type { OpenStore } from "./open.js";
 
 /** Fewer characters of an id than this name nothing. */
@@ -53,14 +49,10 @@ export async function findAt(
   given: string | undefined,
 ): Promise<CheckpointAt> {
   if (given === undefined) return at;
-  if (/^\d{1,9}$/.test(given)) return { step: Number(given) };
+  if (isStep(given)) return { step: Number(given) };
   const history = (await store.history?.(runId)) ?? [];
-  const ids = history.map(({ checkpointId }) => checkpointId);
-  const isNamed = ({ checkpointId, node, phase }: HistoryEntry): boolean =>
-    [checkpointId, node, phase].includes(given);
-  const found = history.find((entry) => !entry.unfinished && isNamed(entry));
-  const checkpointId =
-    ids.find((id) => id === given) ?? found?.checkpointId ?? only(given, ids, "checkpoints");
+  const ids = history.map((entry) => entry.checkpointId);
+  const checkpointId = namedBy(given, history) ?? only(given, ids, "checkpoints");
   if (checkpointId !== undefined) return { checkpointId };
   throw missing(
     `run ${runId} has no step, checkpoint, node or phase "${given}"`,

@@ -1,15 +1,15 @@
+import { withMethods } from "../checkpoint/audited.js";
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { Secrets } from "../codecs/patterns.js";
 import { redactor } from "../codecs/redact.js";
 import { redactState } from "../codecs/redact-state.js";
 import type { LogLine } from "../observers/event-log/reader.js";
-import type { RunReport } from "../report/record.js";
 import type { StateJSON } from "../state/json.js";
 import { State } from "../state/state.js";
-import { withMethods } from "./store/audited.js";
+import type { RunReport } from "./record.js";
 
 /**
- * Removes what the config says is never printed. Its patterns are paths in a State; what a log or a
+ * Removes what is never to be shown. Its patterns are paths in a State; what a log or a
  * report says of a State is treated as if it were still there.
  */
 export class Redaction {

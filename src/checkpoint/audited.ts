@@ -1,8 +1,8 @@
-import type { Audit } from "../../audit.js";
-import type { CheckpointStore } from "../../checkpoint/store.js";
-import { isoNow } from "../../clock.js";
-import type { EventMap } from "../../event-map.js";
-import { EventBus, type Observer, observe } from "../../events.js";
+import type { Audit } from "../audit.js";
+import { isoNow } from "../clock.js";
+import type { EventMap } from "../event-map.js";
+import { EventBus, type Observer, observe } from "../events.js";
+import type { CheckpointStore } from "./store.js";
 
 type Audited = "checkpoint.load" | "checkpoint.save" | "checkpoint.delete";
 

@@ -1,9 +1,9 @@
 import { rm, rmdir } from "node:fs/promises";
 import { dirname } from "node:path";
-import { logFiles } from "../../observers/event-log/files.js";
-import { LOG_FILE } from "../../observers/event-log/reader.js";
-import { PROGRESS_FILE } from "../../observers/markdown/sections.js";
-import { type LogPlace, runPath } from "../../observers/run-files.js";
+import { logFiles } from "./event-log/files.js";
+import { LOG_FILE } from "./event-log/reader.js";
+import { PROGRESS_FILE } from "./markdown/sections.js";
+import { type LogPlace, runPath } from "./run-files.js";
 
 /** Removes the log and the progress file of a run. A file that several runs share stays. */
 export async function removeRunFiles(place: LogPlace | undefined, runId: string): Promise<void> {
