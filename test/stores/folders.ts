@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
@@ -11,6 +11,7 @@ import {
   type StoreContext,
 } from "waymark";
 import { recordOf, stateOf } from "../../src/state/state.js";
+import { openFile } from "../../src/stores/sqlite/drivers.js";
 
 const folders: string[] = [];
 
@@ -23,6 +24,15 @@ export function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "waymark-file-"));
   folders.push(folder);
   return folder;
+}
+
+/**
+ * Opens a SQLite file beside a store, by the driver that the store has: two libraries in one process don't
+ * see each other's locks.
+ */
+export function openDatabase(path: string): ReturnType<typeof openFile> {
+  if (!existsSync(path)) writeFileSync(path, "");
+  return openFile(path, false);
 }
 
 /** The data of the runs of these tests. */

@@ -4,7 +4,7 @@ import Database from "libsql";
 import { expect, test } from "vitest";
 import { State } from "waymark";
 import { SqliteStore } from "waymark/stores/sqlite";
-import { type Count, newFolder } from "./folders.js";
+import { type Count, newFolder, openDatabase } from "./folders.js";
 
 const newFile = (): string => join(newFolder(), "waymark.db");
 
@@ -35,7 +35,7 @@ test("who lost a claim can neither save nor delete, also if the run is gone and 
   await one.claim("run");
   const state = await one.save(State.create<Count>({ n: 1 }, { runId: "run" }));
   // As if its lease had ended while it could not renew it.
-  const database = new Database(path);
+  const database = openDatabase(path);
   database.exec("UPDATE runs SET lease_until = 1");
   database.close();
   const claim = await two.claim("run");
@@ -55,7 +55,7 @@ test("a lease is renewed, and its loss aborts the signal", async () => {
   const path = newFile();
   const store = new SqliteStore({ path });
   const claim = await store.claim("run", { ttl: 150 });
-  const database = new Database(path);
+  const database = openDatabase(path);
   const until = (): number =>
     Number(
       (database.prepare("SELECT lease_until FROM runs").get() as { lease_until: number })

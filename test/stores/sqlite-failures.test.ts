@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { CheckpointSaveError, type Finding, isWaymarkError, State, StateGraph } from "waymark";
 import { type SqliteClient, SqliteStore } from "waymark/stores/sqlite";
 import { below, seeded, seedOfRun } from "../crash/random.js";
-import { type Count, newFolder, saveTimes } from "./folders.js";
+import { type Count, newFolder, openDatabase, saveTimes } from "./folders.js";
 
 /** A client whose statements fail while `fails` says so. */
 function failing(
@@ -95,7 +95,7 @@ describe("what a database reports", () => {
     const path = join(newFolder(), "waymark.db");
     const store = new SqliteStore({ path }, { busyFor: 300 });
     const state = await store.save(State.create<Count>({ n: 1 }, { runId: "run" }));
-    const other = new Database(path);
+    const other = openDatabase(path);
     other.exec("BEGIN IMMEDIATE");
     let turns = 0;
     const timer = setInterval(() => turns++, 5);
@@ -214,7 +214,7 @@ describe("damage", () => {
     const path = join(newFolder(), "waymark.db");
     const store = new SqliteStore({ path, snapshotEvery: 1, keep: Number.POSITIVE_INFINITY });
     await saveTimes(store, 3);
-    const other = new Database(path);
+    const other = openDatabase(path);
     other.exec("UPDATE checkpoints SET content = replace(content, '3', '4') WHERE sequence = 3");
     other.close();
     const loaded = await store.load<Count>("run");

@@ -13,7 +13,7 @@ import Database from "libsql";
 import { afterEach, describe, expect, test } from "vitest";
 import { CheckpointCorruptionError, ConfigError, State } from "waymark";
 import { SqliteStore } from "waymark/stores/sqlite";
-import { type Count, newFolder, saveTimes } from "./folders.js";
+import { type Count, newFolder, openDatabase, saveTimes } from "./folders.js";
 
 const newFile = (): string => join(newFolder(), "waymark.db");
 const stores: SqliteStore[] = [];
@@ -67,7 +67,7 @@ describe("options", () => {
       class Driver {
         constructor(path: string, options: object) {
           opened.push(options);
-          const database = new Database(path);
+          const database = openDatabase(path);
           Object.assign(this, {
             exec: (sql: string) => database.exec(sql),
             prepare: (sql: string) => database.prepare(sql),
@@ -116,6 +116,26 @@ describe("the file", () => {
     expect(readdirSync(join(path, ".."))).toEqual(["waymark.db"]);
   });
 
+  test("a file that is being made is never without our signature", async () => {
+    const path = newFile();
+    const signatures = new Set<string>();
+    class Watched {
+      constructor() {
+        const database = openDatabase(path);
+        const exec = (sql: string): void => {
+          database.exec(sql);
+          // What another process would find, at any moment.
+          signatures.add(readFileSync(path).toString("latin1", 68, 72));
+        };
+        const prepare = (sql: string) => database.prepare(sql);
+        Object.assign(this, { exec, prepare, close: () => database.close() });
+      }
+    }
+    const load = (name: string): unknown => (name === "better-sqlite3" ? Watched : undefined);
+    await saveTimes(new SqliteStore({ path }, { load }), 1);
+    expect([...signatures]).toEqual(["", "wymk"]);
+  });
+
   test("reading makes no file", async () => {
     const path = newFile();
     const store = open({ path });
@@ -147,14 +167,14 @@ describe("the file", () => {
 
   test("a database of another application is refused and left as it is", async () => {
     const path = newFile();
-    const other = new Database(path);
+    const other = openDatabase(path);
     other.exec("CREATE TABLE notes (text); INSERT INTO notes VALUES ('milk')");
     other.close();
     const before = readFileSync(path);
     await expect(open({ path }).list()).rejects.toThrow("another application");
     await expect(open({ path, readOnly: true }).list()).rejects.toThrow("another application");
     expect(readFileSync(path).equals(before)).toBe(true);
-    await expect(open({ client: new Database(path) }).list()).rejects.toThrow(
+    await expect(open({ client: openDatabase(path) }).list()).rejects.toThrow(
       "another application",
     );
   });
@@ -162,7 +182,7 @@ describe("the file", () => {
   test("a database of a newer version is refused", async () => {
     const path = newFile();
     await saveTimes(new SqliteStore({ path }), 1);
-    const other = new Database(path);
+    const other = openDatabase(path);
     other.exec("PRAGMA user_version = 99");
     other.close();
     const error: unknown = await open({ path })

@@ -4,6 +4,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { State } from "waymark";
 import { SqliteStore } from "waymark/stores/sqlite";
 import { bundle, removeBundle } from "../crash/bundle.js";
 import { below, seeded, seedOfRun } from "../crash/random.js";
@@ -94,6 +95,20 @@ test("five processes write to one file, and the last takes its log away", async 
     expect((await store.load<Count>(runId)).data.n).toBe(30);
   }
   await store.close();
+});
+
+test("a second store in one process leaves the locks of the first alone", async () => {
+  const path = join(newFolder(), "waymark.db");
+  const [one, two] = [new SqliteStore({ path }), new SqliteStore({ path })];
+  const state = await one.save(State.create<Count>({ n: 1, list: [] }, { runId: "run" }));
+  expect(await two.list()).toEqual(["run"]);
+  // Who is last to close takes the log away: this process must count as one that has the file open.
+  expect(await start([path, "other", "1", "3"]).ended).toBe(0);
+  expect(readdirSync(join(path, ".."))).toContain("waymark.db-wal");
+  await one.save(state.set("n", 2));
+  expect((await two.load<Count>("run")).data.n).toBe(2);
+  await one.close();
+  await two.close();
 });
 
 test("of two processes on one run, the second to save gets a conflict", async () => {

@@ -1,4 +1,4 @@
-import { constants } from "node:fs";
+import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import { mkdir, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -139,13 +139,9 @@ export class Database {
     if (path === undefined || client !== undefined) {
       return client && { ...this.#inspect(client), owned: undefined };
     }
-    const size = await sizeOf(path);
-    if ((size ?? 0) === 0) {
-      if (!toWrite) return undefined;
-      await create(path);
-    } else {
-      await checkFile(path);
-    }
+    if (((await sizeOf(path)) ?? 0) > 0) checkFile(path);
+    else if (toWrite) await create(path);
+    else return undefined;
     const owned = openFile(path, readOnly, load);
     try {
       return { ...this.#inspect(owned), owned };
@@ -178,8 +174,11 @@ async function sizeOf(path: string): Promise<number | undefined> {
 async function create(path: string): Promise<void> {
   const folder = dirname(path);
   const first = await mkdir(folder, { recursive: true, mode: 0o700 });
-  const file = await open(path, constants.O_CREAT | constants.O_RDWR, 0o600);
-  await file.close();
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
+  }
   // SQLite flushes the folder of the file; here are those around it.
   for (
     let made = folder;
@@ -192,20 +191,24 @@ async function create(path: string): Promise<void> {
 }
 
 /**
- * Looks at the first bytes of a file, so that SQLite does not even open somebody else's.
+ * Looks at the first bytes of a file, so that SQLite does not even open somebody else's. Not of one that may
+ * be open in this process: to close it here would end the locks of all who have it open.
  *
  * @throws CheckpointCorruptionError if it is not ours.
  */
-async function checkFile(path: string): Promise<void> {
-  // SQLite puts back first what a process that was killed has left half written.
-  if (((await sizeOf(`${path}-journal`)) ?? 0) > 0) return;
-  const file = await open(path, "r");
-  const { buffer } = await file
-    .read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0)
-    .finally(() => file.close());
-  const isDatabase = buffer.toString("latin1", 0, MAGIC.length) === MAGIC;
+function checkFile(path: string): void {
+  // It is open, or SQLite puts back first what a process that was killed has left half written.
+  if (["-shm", "-journal"].some((end) => existsSync(path + end))) return;
+  const bytes = Buffer.alloc(HEADER_BYTES);
+  const file = openSync(path, "r");
+  try {
+    readSync(file, bytes, 0, HEADER_BYTES, 0);
+  } finally {
+    closeSync(file);
+  }
+  const isDatabase = bytes.toString("latin1", 0, MAGIC.length) === MAGIC;
   if (!isDatabase) throw damaged(path, "a file of another kind");
-  if (buffer.readUInt32BE(APPLICATION_ID_AT) !== APPLICATION_ID) {
+  if (bytes.readUInt32BE(APPLICATION_ID_AT) !== APPLICATION_ID) {
     throw damaged(path, "a SQLite database of another application");
   }
 }

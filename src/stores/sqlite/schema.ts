@@ -83,10 +83,11 @@ export function hasTables(connection: Connection): boolean {
 
 /** Makes the tables. Of many processes that do so at once, one does it. */
 export function makeTables(connection: Connection): void {
-  // Only a database without tables takes this.
-  connection.exec("PRAGMA auto_vacuum = INCREMENTAL");
-  connection.exec("BEGIN IMMEDIATE");
+  connection.exec("BEGIN");
   try {
+    // Begins to write, and only an empty database takes it. On its own it would leave one without our signature
+    // for a moment, which another process takes for somebody else's.
+    connection.exec("PRAGMA auto_vacuum = INCREMENTAL");
     if (!hasTables(connection)) {
       const version = Number(connection.pragma("user_version"));
       for (const migration of migrations.slice(version)) connection.exec(migration);
