@@ -52,15 +52,20 @@ export function kept<T extends Keepable>(entries: readonly T[], rule: KeepRule):
   if (keep === Number.POSITIVE_INFINITY) return [...entries];
   const steps = new Set<number>();
   const phases = new Map<string, number>();
-  const stays = entries.filter(({ step, unfinished, phase }, index) => {
-    if (unfinished) return index === 0;
-    if (steps.has(step)) return false;
+  const stays: T[] = [];
+  for (const [index, entry] of entries.entries()) {
+    const { step, unfinished, phase } = entry;
+    if (unfinished) {
+      if (index === 0) stays.push(entry);
+      continue;
+    }
+    if (steps.has(step)) continue;
+    if (steps.size >= keep && keepPerPhase === 0) break;
     const inPhase = phases.get(phase) ?? 0;
-    const isKept = steps.size < keep || (phase !== "" && inPhase < keepPerPhase);
+    if (steps.size < keep || (phase !== "" && inPhase < keepPerPhase)) stays.push(entry);
     steps.add(step);
     phases.set(phase, inPhase + 1);
-    return isKept;
-  });
+  }
   // A run that is saved again and again in one step still has one to fall back to.
   return stays.length === 1 ? entries.slice(0, 2) : stays;
 }

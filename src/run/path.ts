@@ -1,15 +1,19 @@
 const LIMIT = 100;
 
-/** The names of the last nodes of a run, however long it is. */
+/** The names of the last nodes of a run, however long it is. Added to at every step, so nothing ever grows or moves. */
 export class Path {
-  #names: string[] = [];
+  readonly #names = new Array<string>(LIMIT).fill("");
+  #count = 0;
 
   add(name: string): void {
-    this.#names.push(name);
-    if (this.#names.length === 2 * LIMIT) this.#names = this.#names.slice(LIMIT);
+    this.#names[this.#count % LIMIT] = name;
+    this.#count++;
   }
 
   list(): readonly string[] {
-    return this.#names.slice(-LIMIT);
+    const oldest = this.#count % LIMIT;
+    return this.#count < LIMIT
+      ? this.#names.slice(0, this.#count)
+      : [...this.#names.slice(oldest), ...this.#names.slice(0, oldest)];
   }
 }

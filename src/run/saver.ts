@@ -3,7 +3,7 @@ import { monotonic, now } from "../clock.js";
 import { CheckpointConflictError, CheckpointSaveError, messageOf, show } from "../errors.js";
 import { progressOf } from "../state/derive.js";
 import { unsaved } from "../state/record.js";
-import { recordOf, State } from "../state/state.js";
+import { recordOf, State, sinkOf } from "../state/state.js";
 import { AdaptiveInterval } from "./adaptive.js";
 import type { Settings } from "./config.js";
 import { Failure } from "./failure.js";
@@ -151,7 +151,7 @@ export class Saver<D extends object> {
     if (!(record instanceof State)) {
       throw new TypeError(`store.save() must return a State; got ${show(record)}`);
     }
-    const saved = state.savedAs(record);
+    const saved = isSameCheckpoint(state, record) ? record : state.savedAs(record);
     this.#latest = saved;
     if (this.#timed) this.#savedAt = now();
     if (this.#measured) this.#emitSave(saved, monotonic() - this.#started);
@@ -205,4 +205,15 @@ export class Saver<D extends object> {
       ...(decision !== undefined && { adaptive: decision }),
     });
   }
+}
+
+/** Whether what a store gave back is this very State, saved: nothing of it is to be made again. */
+function isSameCheckpoint<D extends object>(state: State<D>, record: State<D>): boolean {
+  const [given, saved] = [recordOf(state), recordOf(record)];
+  return (
+    given.data === saved.data &&
+    given.progress === saved.progress &&
+    given.identity === saved.identity &&
+    sinkOf(state) === sinkOf(record)
+  );
 }

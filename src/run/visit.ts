@@ -172,6 +172,11 @@ export class Visit<D extends object> {
     return this.#ledger;
   }
 
+  /** The ledger as it was when the running node began. */
+  get ledgerBefore(): Ledger {
+    return this.#ledgerBefore;
+  }
+
   /** Aborts when the run drains. Made when it is asked for: few nodes do. */
   get draining(): AbortSignal {
     this.#drain ??= new AbortController();

@@ -344,12 +344,12 @@ function decodeCounts(fields: Fields): NodeCounts {
     const one = Object.hasOwn(work, name) ? fieldsOf(work[name], path)[field] : 0;
     return readInteger(one, `${path}.${field}`, 0);
   };
-  return new NodeCounts(
-    names,
-    names.map((name) => readInteger(visits[name], `state.visits.${name}`, 0)),
-    names.map((name) => read("attempts", name)),
-    names.map((name) => read("durationMs", name)),
-  );
+  const numbers = names.flatMap((name) => [
+    readInteger(visits[name], `state.visits.${name}`, 0),
+    read("attempts", name),
+    read("durationMs", name),
+  ]);
+  return new NodeCounts(names, numbers);
 }
 
 function decodePause(fields: Fields, path: string): PauseRequest {

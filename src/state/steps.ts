@@ -141,24 +141,18 @@ export const noSteps: StepLog = NewestLog.of([], DEFAULT_MAX_STEPS);
 /** No parts yet. */
 export const noItems: ItemLog = NewestLog.of([], MAX_ITEMS);
 
+/** How many numbers are counted of each node: its visits, its attempts and the milliseconds it worked. */
+export const NUMBERS = 3;
+
 /** What is counted of each node. Taken at every save, so taking it is cheap and naming it comes later. */
 export class NodeCounts {
   readonly #names: readonly string[];
-  readonly #visits: readonly number[];
-  readonly #attempts: readonly number[];
-  readonly #durations: readonly number[];
+  readonly #numbers: readonly number[];
 
-  /** The numbers are in the order of the names. */
-  constructor(
-    names: readonly string[],
-    visits: readonly number[],
-    attempts: readonly number[],
-    durations: readonly number[],
-  ) {
+  /** @param numbers - three for each name: visits, attempts, milliseconds. */
+  constructor(names: readonly string[], numbers: readonly number[]) {
     this.#names = names;
-    this.#visits = visits;
-    this.#attempts = attempts;
-    this.#durations = durations;
+    this.#numbers = numbers;
   }
 
   /** How often each node completed. */
@@ -171,45 +165,51 @@ export class NodeCounts {
   /** How many attempts each node took, and how long it worked. */
   work(): Readonly<Record<string, { readonly attempts: number; readonly durationMs: number }>> {
     const work: Record<string, { attempts: number; durationMs: number }> = {};
-    this.#each((name, count, index) => {
-      const attempts = this.#attempts[index] ?? count;
-      setKey(work, name, Object.freeze({ attempts, durationMs: this.#durations[index] ?? 0 }));
-    });
+    this.#each((name, _, attempts, durationMs) =>
+      setKey(work, name, Object.freeze({ attempts, durationMs })),
+    );
     return Object.freeze(work);
   }
 
   /** These names, and after them those of all other nodes that were counted: nodes that the graph no longer has. */
   namesWith(names: readonly string[]): readonly string[] {
     const known = new Set(names);
-    const others = this.#names.filter(
-      (name, at) => !known.has(name) && (this.#visits[at] ?? 0) > 0,
-    );
+    const others: string[] = [];
+    this.#each((name) => {
+      if (!known.has(name)) others.push(name);
+    });
     return others.length === 0 ? names : [...names, ...others];
   }
 
   /** Whether it is known how many attempts the nodes took. */
   get hasWork(): boolean {
-    return this.#attempts.some((attempts) => attempts > 0);
+    return Object.values(this.work()).some(({ attempts }) => attempts > 0);
   }
 
-  /** The counts of these nodes, in the order of their names, to continue counting. */
-  arrays(names: readonly string[]): [visits: number[], attempts: number[], durations: number[]] {
+  /** The numbers of these nodes, in the order of their names, to continue counting. */
+  numbersOf(names: readonly string[]): number[] {
     const at = new Map(this.#names.map((name, index) => [name, index]));
-    const pick = (counts: readonly number[]): number[] =>
-      names.map((name) => counts[at.get(name) ?? -1] ?? 0);
-    return [pick(this.#visits), pick(this.#attempts), pick(this.#durations)];
+    return names.flatMap((name) => this.#numbersAt(at.get(name) ?? -1));
   }
 
-  #each(action: (name: string, visits: number, index: number) => void): void {
+  #numbersAt(index: number): [visits: number, attempts: number, durationMs: number] {
+    const [visits = 0, attempts = 0, durationMs = 0] =
+      index < 0 ? [] : this.#numbers.slice(NUMBERS * index, NUMBERS * (index + 1));
+    return [visits, attempts, durationMs];
+  }
+
+  #each(
+    action: (name: string, visits: number, attempts: number, durationMs: number) => void,
+  ): void {
     this.#names.forEach((name, index) => {
-      const count = this.#visits[index] ?? 0;
-      if (count > 0) action(name, count, index);
+      const [visits, attempts, durationMs] = this.#numbersAt(index);
+      if (visits > 0) action(name, visits, attempts, durationMs);
     });
   }
 }
 
 /** Nothing counted yet. */
-export const noCounts = new NodeCounts([], [], [], []);
+export const noCounts = new NodeCounts([], []);
 
 /** Reads a step out of JSON, field by field. */
 export function decodeStep(fields: Fields, path: string): StepRecord {

@@ -64,22 +64,18 @@ describe("the list of steps", () => {
 
 describe("what is counted of each node", () => {
   test("leaves out nodes that never completed", () => {
-    const counts = new NodeCounts(["a", "b"], [2, 0], [5, 0], [40, 0]);
+    const counts = new NodeCounts(["a", "b"], [2, 5, 40, 0, 0, 0]);
     expect(counts.visits()).toEqual({ a: 2 });
     expect(counts.work()).toEqual({ a: { attempts: 5, durationMs: 40 } });
   });
 
   test("is taken over in the order of other names", () => {
-    const counts = new NodeCounts(["a", "b"], [2, 3], [5, 6], [40, 70]);
-    expect(counts.arrays(["b", "new", "a"])).toEqual([
-      [3, 0, 2],
-      [6, 0, 5],
-      [70, 0, 40],
-    ]);
+    const counts = new NodeCounts(["a", "b"], [2, 5, 40, 3, 6, 70]);
+    expect(counts.numbersOf(["b", "new", "a"])).toEqual([3, 6, 70, 0, 0, 0, 2, 5, 40]);
   });
 
   test("may be of a node with the name of a property", () => {
-    const counts = new NodeCounts(["__proto__", "constructor"], [1, 2], [1, 2], [3, 4]);
+    const counts = new NodeCounts(["__proto__", "constructor"], [1, 1, 3, 2, 2, 4]);
     expect(Object.entries(counts.visits())).toEqual([
       ["__proto__", 1],
       ["constructor", 2],

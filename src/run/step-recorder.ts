@@ -1,0 +1,180 @@
+import { isoNow, lastNow } from "../clock.js";
+import { type Edge, END, type GraphNode } from "../graph/node.js";
+import { advance, progressOf } from "../state/derive.js";
+import type { Ledger } from "../state/ledger.js";
+import type { PauseRequest, Progress, Recovery } from "../state/record.js";
+import type { State } from "../state/state.js";
+import type { StepRecord } from "../state/steps.js";
+import type { Settings } from "./config.js";
+import { chooseEdge } from "./next.js";
+import { breakpoint } from "./pauses.js";
+import type { Saver } from "./saver.js";
+import type { Tally } from "./tally.js";
+import { isDue } from "./triggers.js";
+import type { Visit } from "./visit.js";
+
+/** A completed node. */
+interface Step<D extends object> {
+  /** The State of the run after it. */
+  readonly state: State<D>;
+  /** The edge to take. `undefined` at an exit point, and where none can be taken. */
+  readonly way: Edge<D> | undefined;
+  readonly paused: boolean;
+  readonly ends: boolean;
+  /** Whether the State is to be saved. */
+  readonly due: boolean;
+}
+
+/** Makes the run's next State of each node that completes. Kept apart from the loop, which V8 compiles better for it. */
+export class StepRecorder<D extends object> {
+  readonly #settings: Settings;
+  readonly #saver: Saver<D> | undefined;
+  readonly #visit: Visit<D>;
+  readonly #tally: Tally;
+  readonly #pausesAfter: ReadonlySet<string> | undefined;
+
+  constructor(settings: Settings, saver: Saver<D> | undefined, visit: Visit<D>, tally: Tally) {
+    this.#settings = settings;
+    this.#saver = saver;
+    this.#visit = visit;
+    this.#tally = tally;
+    const { after } = settings.breakpoints ?? {};
+    this.#pausesAfter = after && new Set(after);
+  }
+
+  /**
+   * @param before - the State that the node's result builds on.
+   * @param asked - the pauses that it ended with.
+   * @param startedAt - when it began, as text and as milliseconds.
+   */
+  record(
+    node: GraphNode<D>,
+    before: State<D>,
+    result: State<D>,
+    asked: readonly PauseRequest[],
+    startedAt: string,
+    started: number,
+  ): Step<D> {
+    const { name, exit, index } = node;
+    const visit = this.#visit;
+    const saver = this.#saver;
+    const { bus, interval, triggers, maxSteps } = this.#settings;
+    const known = progressOf(before);
+    const step = known.step + 1;
+    const time = isoNow();
+    const durationMs = lastNow() - started;
+    const pauses = asked.length === 0 && this.#pausesAfter?.has(name) ? after(name) : asked;
+    const paused = pauses.length > 0;
+    let { steps } = known;
+    this.#tally.addVisit(index);
+    if (saver !== undefined) {
+      const record = stepRecord(node, visit, step, startedAt, time, durationMs);
+      this.#tally.addWork(index, record.attempts, record.durationMs);
+      if (maxSteps > 0) steps = steps.with(record);
+    }
+    const progress: Changing<Progress> = {
+      checkpointNode: name,
+      phase: node.phase,
+      nextNode: undefined,
+      timestamp: time,
+      step,
+      status: paused ? "paused" : exit ? "completed" : "in_progress",
+      error: undefined,
+      reason: paused ? "pause" : exit ? "complete" : "interval",
+      counts: known.counts,
+      steps,
+      pauses,
+      signals: visit.signals,
+      unfinished: undefined,
+      begun: undefined,
+      tasks: visit.tasks,
+      rollback: known.rollback,
+      ledger: visit.ledger,
+      recovery: recoveryAfter(step, known.recovery),
+      crashes: known.crashes,
+    };
+    const state = advance(before, result, progress);
+    if (bus.listens("node.complete")) {
+      const data = withUsage({ node: name, step, durationMs }, visit.ledgerBefore, visit.ledger);
+      bus.emit("node.complete", this.#settings.name, visit.runId, data, time);
+    }
+    // The way is chosen before the save, so that the checkpoint says where a resume would continue.
+    const way = exit ? undefined : chooseEdge(state, node);
+    const ends = exit || (way?.to === END && !paused);
+    if (way !== undefined && way.to !== END) progress.nextNode = way.to.name;
+    if (ends && !exit) {
+      progress.status = "completed";
+      progress.reason = "complete";
+    }
+    // An end is always saved: of two writers who get here, only one may clean up.
+    let due = saver !== undefined && (step % interval === 0 || ends || paused);
+    if (triggers.length > 0 && !paused && !ends) {
+      const reason = this.#triggered(state, before);
+      if (reason !== undefined) {
+        due = true;
+        progress.reason = reason;
+      }
+    }
+    if (saver?.adaptive?.isDue(durationMs, progress.ledger.usage.costUsd) && !due) {
+      due = true;
+      progress.reason = "adaptive";
+    }
+    if (due || ends) progress.counts = this.#tally.counts();
+    return { state, way, paused, ends, due };
+  }
+
+  /** The reason of the first trigger that asks for a State to be saved. */
+  #triggered(state: State<D>, before: State<D>): string | undefined {
+    const sinceSave = this.#saver?.age ?? 0;
+    const { triggers } = this.#settings;
+    return triggers.find((trigger) => isDue(trigger, state, { before, sinceSave }))?.reason;
+  }
+}
+
+/** A record that nobody else has seen yet. */
+type Changing<T> = { -readonly [K in keyof T]: T[K] };
+
+function after(node: string): readonly PauseRequest[] {
+  return Object.freeze([breakpoint("after", node)]);
+}
+
+/** What a run that has come to this step still knows of its recoveries: nothing, once it is further than ever. */
+function recoveryAfter(step: number, recovery: Recovery | undefined): Recovery | undefined {
+  return recovery === undefined || step > recovery.step ? undefined : recovery;
+}
+
+/** The record of a step, with what earlier processes did of it. */
+function stepRecord<D extends object>(
+  { name, phase }: GraphNode<D>,
+  visit: Visit<D>,
+  step: number,
+  startedAt: string,
+  completedAt: string,
+  durationMs: number,
+): StepRecord {
+  const { attempts, before, usage, items } = visit;
+  const record: Changing<StepRecord> = {
+    node: name,
+    step,
+    phase,
+    startedAt,
+    completedAt,
+    durationMs,
+    attempts,
+  };
+  if (before !== undefined) {
+    record.startedAt = before.startedAt;
+    record.durationMs += before.durationMs;
+    record.attempts += before.attempts;
+    if (before.restarts > 0) record.restarts = before.restarts;
+  }
+  if (usage !== undefined) record.usage = usage;
+  if (!items.isEmpty) record.items = items.list();
+  return record;
+}
+
+/** What an event says, with what was used in between. */
+export function withUsage<T extends object>(data: T, before: Ledger, after: Ledger): T {
+  const usage = after.usageSince(before);
+  return usage === undefined ? data : { ...data, usage };
+}
