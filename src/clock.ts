@@ -50,6 +50,11 @@ export function lastNow(): number {
   return lastMs;
 }
 
+/** Milliseconds since a moment of `now()`, never below 0: the clock may have been set back meanwhile. */
+export function msSince(moment: number): number {
+  return Math.max(current.now() - moment, 0);
+}
+
 /** Calls back once after so many milliseconds; returns the way to call it off. */
 export function after(ms: number, callback: () => void): () => void {
   return current.after(ms, callback);

@@ -1,4 +1,4 @@
-import { now } from "../clock.js";
+import { msSince, now } from "../clock.js";
 import { ConfigError, messageOf, show } from "../errors.js";
 import type { ItemsCompleteData } from "../event-data.js";
 import { guard } from "../events.js";
@@ -142,12 +142,12 @@ async function take<D extends object, I>(
   } catch (cause) {
     if (cause instanceof PauseSignal) throw cause;
     const isStopped = isStop(cause, scope);
-    const durationMs = now() - started;
+    const durationMs = msSince(started);
     const ended = { ...data, durationMs, error: messageOf(cause) };
     scope.completeItem("step.complete", ended, isStopped ? "stopped" : "failed");
     throw isStopped ? cause : new ChainError({ index, item, cause }, state);
   }
-  scope.completeItem("step.complete", { ...data, durationMs: now() - started }, "completed");
+  scope.completeItem("step.complete", { ...data, durationMs: msSince(started) }, "completed");
   return next;
 }
 

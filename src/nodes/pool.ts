@@ -1,4 +1,4 @@
-import { now, sleep } from "../clock.js";
+import { msSince, now, sleep } from "../clock.js";
 import { messageOf, show } from "../errors.js";
 import type { ItemData } from "../event-data.js";
 import { type RetryPolicy, retryDelay } from "../run/attempts.js";
@@ -174,7 +174,7 @@ export class Pool<D extends object, I, R> {
         for (const request of cause.requests) this.#pauses.set(request.name, request);
         return false;
       }
-      const durationMs = now() - started;
+      const durationMs = msSince(started);
       const isStopped = isStop(cause, { signal, draining: context.draining });
       const ended = { ...data, durationMs, error: messageOf(cause) };
       context.completeItem("worker.complete", ended, isStopped ? "stopped" : "failed");
@@ -185,7 +185,7 @@ export class Pool<D extends object, I, R> {
     } finally {
       stop.end();
     }
-    context.completeItem("worker.complete", { ...data, durationMs: now() - started }, "completed");
+    context.completeItem("worker.complete", { ...data, durationMs: msSince(started) }, "completed");
     this.#completed++;
     onProgress?.(this.#completed, total, result);
     const full = this.#finished.add(id, result, spent);

@@ -1,4 +1,4 @@
-import { isoNow, lastNow, now } from "../clock.js";
+import { isoNow, lastNow, msSince } from "../clock.js";
 import { CheckpointConflictError, type SchemaError } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import { both, type EventType } from "../events.js";
@@ -312,7 +312,7 @@ export class Run<D extends object> {
     const data = {
       node: name,
       step,
-      durationMs: now() - started,
+      durationMs: msSince(started),
       error: failure.message,
       cause,
     };

@@ -1,5 +1,5 @@
 import type { CheckpointStore, SaveOptions } from "../checkpoint/store.js";
-import { monotonic, now } from "../clock.js";
+import { monotonic, msSince, now } from "../clock.js";
 import { CheckpointConflictError, CheckpointSaveError, messageOf, show } from "../errors.js";
 import { progressOf } from "../state/derive.js";
 import { unsaved } from "../state/record.js";
@@ -54,7 +54,7 @@ export class Saver<D extends object> {
 
   /** Milliseconds since the last save. */
   get age(): number {
-    return now() - this.#savedAt;
+    return msSince(this.#savedAt);
   }
 
   /** The State that is in the store. */

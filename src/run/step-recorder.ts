@@ -62,7 +62,8 @@ export class StepRecorder<D extends object> {
     const known = progressOf(before);
     const step = known.step + 1;
     const time = isoNow();
-    const durationMs = lastNow() - started;
+    // The clock may have been set back meanwhile.
+    const durationMs = Math.max(lastNow() - started, 0);
     const pauses = asked.length === 0 && this.#pausesAfter?.has(name) ? after(name) : asked;
     const paused = pauses.length > 0;
     let { steps } = known;

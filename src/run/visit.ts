@@ -1,4 +1,4 @@
-import { isoNow, now } from "../clock.js";
+import { isoNow, msSince, now } from "../clock.js";
 import { ConfigError, type SchemaError } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
@@ -228,7 +228,7 @@ export class Visit<D extends object> {
   #begun(failed: number): Begun {
     const { startedAt = this.#startedAt, attempts = 0, restarts = 0 } = this.#before ?? {};
     const usage = usageOver(this.#before?.usage, this.#ledger.usageSince(this.#ledgerBefore));
-    const durationMs = (this.#before?.durationMs ?? 0) + now() - this.#started;
+    const durationMs = (this.#before?.durationMs ?? 0) + msSince(this.#started);
     return Object.freeze({
       ...{ node: this.#node, startedAt, durationMs, restarts, usage, items: this.#items },
       attempts: attempts + failed,

@@ -1,5 +1,5 @@
 import { CallScope } from "../call-scope.js";
-import { now } from "../clock.js";
+import { msSince, now } from "../clock.js";
 import {
   CheckpointConflictError,
   ConfigError,
@@ -135,10 +135,10 @@ export class Work<D extends object> {
     const started = now();
     try {
       const value = await action();
-      this.#carried.addItem(key, now() - started, "completed");
+      this.#carried.addItem(key, msSince(started), "completed");
       return value;
     } catch (error) {
-      if (!(error instanceof PauseSignal)) this.#carried.addItem(key, now() - started, "failed");
+      if (!(error instanceof PauseSignal)) this.#carried.addItem(key, msSince(started), "failed");
       throw error;
     }
   }
