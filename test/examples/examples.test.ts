@@ -22,6 +22,16 @@ const printed: Readonly<Record<string, readonly (string | RegExp)[]>> = {
     "10 messages, 5 calls of the model",
     "5000 + 250 tokens, 0.0125 USD",
   ],
+  "openai-agent": [
+    '  failed: node "tools" failed: the weather service is down',
+    "Answer: Oslo: -3 °C, Cairns: 31 °C.",
+    "5 calls, 200 + 40 tokens",
+  ],
+  "customer-support": [
+    "laptop: completed: Hold the power button for ten seconds.",
+    "order-17: paused, a refund needs an approval",
+    "Refunded once, with the key order-17:2:refund",
+  ],
   "human-approval": [
     "laptop: paused, needs an approval: Buy for 1800 EUR?",
     "laptop: refused, input does not fit its schema: must be yes or no",
@@ -68,6 +78,11 @@ const printed: Readonly<Record<string, readonly (string | RegExp)[]>> = {
     "(the run asks: Publish it?)",
     "  400 input does not fit its schema: must be",
     "  200 completed, step 14",
+  ],
+  "hono-sse": [
+    "The first reader leaves after event: graph.start",
+    "The second reader got: cairns above the snow cairns above the wind",
+    "The run is completed",
   ],
   workers: [
     /Worker [ABC] is killed with SIGKILL while it charges order-05/,
