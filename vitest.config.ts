@@ -33,6 +33,8 @@ export default defineConfig({
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts"],
+      // What runs in a browser is tested there: `npm run test:site`.
+      exclude: ["src/studio/page/**"],
       reporter: [["text", { skipFull: true }]],
       thresholds: { lines: 95, branches: 95, functions: 95, statements: 95 },
     },

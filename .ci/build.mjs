@@ -3,10 +3,11 @@
 //
 //   node .ci/build.mjs [folder] [--no-types]   where dist/ is to be; without its declarations
 import { spawnSync } from "node:child_process";
-import { readFileSync, rmSync } from "node:fs";
+import { copyFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { build as buildStyles } from "esbuild";
 import { rolldown } from "rolldown";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -46,6 +47,29 @@ await bundle.write({
   sourcemap: true,
 });
 await bundle.close();
+await buildPage(join(dist, "studio/page"));
+
+/** The studio's page: one script, one style sheet, and the document that loads both. */
+async function buildPage(target) {
+  const source = join(root, "src/studio/page");
+  const page = await rolldown({
+    cwd: root,
+    input: join(source, "main.tsx"),
+    platform: "browser",
+    tsconfig: join(source, "tsconfig.json"),
+  });
+  await page.write({ file: join(target, "page.js"), format: "iife", minify: true });
+  await page.close();
+  await buildStyles({
+    entryPoints: [join(source, "styles/page.css")],
+    outfile: join(target, "page.css"),
+    bundle: true,
+    minify: true,
+    target: "es2022",
+    logLevel: "error",
+  });
+  copyFileSync(join(source, "index.html"), join(target, "index.html"));
+}
 
 /** The paths in a field of package.json. */
 function filesOf(value) {

@@ -1,0 +1,76 @@
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import type { StudioEvent } from "../../api.js";
+import { get, type RequestFailure } from "./http.js";
+import { follow, type LiveStatus } from "./live.js";
+
+/** What a request has given so far. */
+export interface Loaded<T> {
+  /** The newest answer; it stays while a newer one is on its way. */
+  readonly data: T | undefined;
+  readonly failure: RequestFailure | undefined;
+  readonly loading: boolean;
+  /** Asks again, at most once in a while however often it is called. */
+  readonly reload: () => void;
+}
+
+const RELOAD_PAUSE_MS = 250;
+
+/** The answer to `GET api/<path>`; nothing is asked while the path is `undefined`. */
+export function useGet<T>(path: string | undefined): Loaded<T> {
+  const [answer, setAnswer] = useState<{
+    readonly path: string | undefined;
+    readonly data?: T;
+    readonly failure?: RequestFailure;
+  }>({ path });
+  const [turn, setTurn] = useState(0);
+  const due = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  // A new turn asks again.
+  useEffect(() => {
+    if (path === undefined) return;
+    const ending = new AbortController();
+    get<T>(path, ending.signal).then(
+      (data) => setAnswer({ path, data }),
+      (failure: RequestFailure) => {
+        if (ending.signal.aborted) return;
+        setAnswer((before) => ({ ...(before.path === path ? before : {}), path, failure }));
+      },
+    );
+    return () => ending.abort();
+  }, [path, turn]);
+  useEffect(() => () => clearTimeout(due.current), []);
+  const reload = useCallback(() => {
+    due.current ??= setTimeout(() => {
+      due.current = undefined;
+      setTurn((before) => before + 1);
+    }, RELOAD_PAUSE_MS);
+  }, []);
+  const isOwn = answer.path === path;
+  const data = isOwn ? answer.data : undefined;
+  const failure = isOwn ? answer.failure : undefined;
+  return { data, failure, loading: path !== undefined && !data && !failure, reload };
+}
+
+/** Follows a stream while it is shown. */
+export function useLive(
+  path: string | undefined,
+  onEvent: (event: StudioEvent) => void,
+): LiveStatus {
+  const [status, setStatus] = useState<LiveStatus>("connecting");
+  const handler = useRef(onEvent);
+  handler.current = onEvent;
+  useEffect(() => {
+    if (path === undefined) return;
+    return follow(path, { onEvent: (event) => handler.current(event), onStatus: setStatus });
+  }, [path]);
+  return status;
+}
+
+/** The time, anew every so often, so that ages stay true. */
+export function useNow(everyMs = 10_000): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return now;
+}

@@ -1,0 +1,89 @@
+import type { StudioEvent } from "../../api.js";
+import { apiUrl, failureOf, headers, type RequestFailure, unreachable } from "./http.js";
+import { MessageReader } from "./sse.js";
+
+/** What a stream is doing. */
+export type LiveStatus = "connecting" | "live" | "lost" | "refused";
+
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 10_000;
+
+/** Handlers of a stream. */
+export interface LiveHandlers {
+  onEvent(event: StudioEvent): void;
+  onStatus(status: LiveStatus, failure?: RequestFailure): void;
+}
+
+/**
+ * Follows `GET /api/events` until it is closed. A lost connection is taken up again behind the last event that arrived.
+ * `EventSource` can't carry the token in a header, so the stream is read by fetch.
+ */
+export function follow(path: string, { onEvent, onStatus }: LiveHandlers): () => void {
+  const ending = new AbortController();
+  const { signal } = ending;
+  let lastId = "";
+  let wait = FIRST_WAIT_MS;
+
+  const connect = async (): Promise<void> => {
+    const response = await fetch(apiUrl(path), {
+      signal,
+      cache: "no-store",
+      credentials: "omit",
+      headers: headers({
+        accept: "text/event-stream",
+        ...(lastId !== "" && { "last-event-id": lastId }),
+      }),
+    });
+    if (!response.ok || response.body === null) throw await failureOf(response);
+    onStatus("live");
+    wait = FIRST_WAIT_MS;
+    const messages = new MessageReader();
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      for (const { id, event, data } of messages.add(value)) {
+        if (id !== "") lastId = id;
+        onEvent({ event, data: JSON.parse(data) } as StudioEvent);
+      }
+    }
+  };
+
+  const keep = async (): Promise<void> => {
+    onStatus("connecting");
+    while (!signal.aborted) {
+      const failure = await connect().then(
+        () => unreachable(),
+        (error: unknown) => error,
+      );
+      if (signal.aborted) return;
+      if (isRefusal(failure)) return onStatus("refused", failure);
+      onStatus("lost");
+      await sleep(wait, signal);
+      wait = Math.min(wait * 2, LONGEST_WAIT_MS);
+    }
+  };
+  void keep();
+  return () => ending.abort();
+}
+
+function isRefusal(failure: unknown): failure is RequestFailure {
+  const kind = (failure as Partial<RequestFailure>).kind;
+  return kind === "unauthorized" || kind === "forbidden" || kind === "missing";
+}
+
+/** Waits; a browser that is online again, or a page that is looked at again, ends the wait. */
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const wake = (): void => {
+      clearTimeout(timer);
+      removeEventListener("online", wake);
+      document.removeEventListener("visibilitychange", wake);
+      resolve();
+    };
+    const timer = setTimeout(wake, ms);
+    addEventListener("online", wake);
+    document.addEventListener("visibilitychange", wake);
+    signal.addEventListener("abort", wake, { once: true });
+  });
+}

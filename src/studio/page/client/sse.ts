@@ -1,0 +1,34 @@
+/** One message of a stream of Server-Sent Events. */
+export interface Message {
+  readonly id: string;
+  readonly event: string;
+  readonly data: string;
+}
+
+/** Reads Server-Sent Events out of pieces of text, wherever they were cut. */
+export class MessageReader {
+  #rest = "";
+  #id = "";
+
+  /** The messages that this piece completes. */
+  add(piece: string): Message[] {
+    const blocks = (this.#rest + piece).replaceAll("\r\n", "\n").split("\n\n");
+    this.#rest = blocks.pop() ?? "";
+    return blocks.flatMap((block) => this.#message(block));
+  }
+
+  #message(block: string): Message[] {
+    let event = "message";
+    const data: string[] = [];
+    for (const line of block.split("\n")) {
+      const colon = line.indexOf(":");
+      if (colon === 0) continue;
+      const field = colon < 0 ? line : line.slice(0, colon);
+      const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
+      if (field === "id") this.#id = value;
+      if (field === "event") event = value;
+      if (field === "data") data.push(value);
+    }
+    return data.length === 0 ? [] : [{ id: this.#id, event, data: data.join("\n") }];
+  }
+}

@@ -1,0 +1,121 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { ActionResult, RunPause } from "../../api.js";
+import { post, type RequestFailure, runPath } from "../client/http.js";
+import { Command } from "../parts/command.js";
+import { Problem } from "../parts/states.js";
+import { useStudio } from "../studio.js";
+import { shownOf } from "../values/tagged.js";
+import { ValueTree } from "../values/value-tree.js";
+import { type Draft, initialOf, type Schema } from "./schema.js";
+import { JsonField, SchemaForm } from "./schema-form.js";
+
+/** What a pause asks, and the form that answers it. */
+export function AnswerForm({
+  runId,
+  pause,
+  command,
+  answerable,
+  onDone,
+}: {
+  readonly runId: string;
+  readonly pause: RunPause;
+  readonly command: string | undefined;
+  readonly answerable: boolean;
+  readonly onDone: () => void;
+}): JSX.Element {
+  const { announce } = useStudio();
+  const schema = pause.schema as Schema | undefined;
+  const [value, setValue] = useState<Draft>(() => (schema ? initialOf(schema) : undefined));
+  const [asJson, setAsJson] = useState(schema === undefined);
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<RequestFailure>();
+  const takesInput = pause.breakpoint === undefined;
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      if (takesInput) {
+        await post<ActionResult>(runPath(runId, "answer"), {
+          name: pause.name,
+          input: value ?? null,
+        });
+      } else {
+        await post<ActionResult>(runPath(runId, "resume"), {});
+      }
+      announce(takesInput ? "The answer was sent." : "The run continues.");
+      onDone();
+    } catch (error) {
+      setFailure(error as RequestFailure);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form class="form answer" onSubmit={submit}>
+      <Question pause={pause} />
+      {pause.refused !== undefined && (
+        <p class="refused">The last answer was refused: {pause.refused}</p>
+      )}
+      {answerable &&
+        takesInput &&
+        (asJson || schema === undefined ? (
+          <JsonField
+            schema={{ title: "Answer" }}
+            name="answer"
+            required
+            value={value}
+            onChange={setValue}
+          />
+        ) : (
+          <SchemaForm schema={schema} value={value} onChange={setValue} />
+        ))}
+      {failure !== undefined && <Problem failure={failure} />}
+      <div class="form-end">
+        {answerable ? (
+          <>
+            {schema !== undefined && takesInput && (
+              <button type="button" class="plain" onClick={() => setAsJson(!asJson)}>
+                {asJson ? "As a form" : "As JSON"}
+              </button>
+            )}
+            <button type="submit" class="primary" disabled={busy}>
+              {busy ? "Sending…" : takesInput ? "Send the answer" : "Continue the run"}
+            </button>
+          </>
+        ) : (
+          <p class="muted">It can't be answered here.</p>
+        )}
+      </div>
+      {command !== undefined && (
+        <details class="same">
+          <summary class="muted">The same from a terminal</summary>
+          <Command command={command} />
+        </details>
+      )}
+    </form>
+  );
+}
+
+function Question({ pause }: { readonly pause: RunPause }): JSX.Element {
+  const { ask, reason } = pause;
+  const asked = ask === undefined ? undefined : shownOf(ask);
+  const isText = asked?.kind === "string";
+  return (
+    <div class="question">
+      <p class="reason">{isText ? asked.text : reason || "This run waits."}</p>
+      {isText && reason !== "" && reason !== asked.text && <p class="muted">{reason}</p>}
+      {asked !== undefined && !isText && (
+        <ValueTree
+          label="What is asked"
+          path={[]}
+          open={2}
+          entries={
+            asked.entries.length > 0 ? asked.entries : [{ label: "ask", keys: [], value: ask }]
+          }
+        />
+      )}
+    </div>
+  );
+}

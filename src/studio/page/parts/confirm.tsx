@@ -1,0 +1,70 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { RequestFailure } from "../client/http.js";
+import { Command } from "./command.js";
+import { Dialog } from "./dialog.js";
+import { Problem } from "./states.js";
+
+/** Asks once before something is done, and shows the command that does the same. */
+export function Confirm({
+  title,
+  confirm,
+  command,
+  danger = false,
+  ready = true,
+  act,
+  onClose,
+  children,
+}: {
+  readonly title: string;
+  /** What the button says. */
+  readonly confirm: string;
+  readonly command?: string | undefined;
+  readonly danger?: boolean;
+  /** Whether what was typed can be sent. */
+  readonly ready?: boolean;
+  /** Does it. What it throws is shown, and it can be tried again. */
+  readonly act: () => Promise<unknown>;
+  readonly onClose: () => void;
+  readonly children?: ComponentChildren;
+}): JSX.Element {
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<RequestFailure>();
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      await act();
+    } catch (error) {
+      setFailure(error as RequestFailure);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form class="form" onSubmit={submit}>
+        {children}
+        {failure !== undefined && <Problem failure={failure} />}
+        {command !== undefined && (
+          <div class="same">
+            <span class="muted">The same from a terminal</span>
+            <Command command={command} />
+          </div>
+        )}
+        <div class="form-end">
+          <button type="button" class="plain" onClick={onClose}>
+            Keep as it is
+          </button>
+          <button
+            type="submit"
+            class={danger ? "danger primary" : "primary"}
+            disabled={busy || !ready}
+          >
+            {busy ? "Working…" : confirm}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

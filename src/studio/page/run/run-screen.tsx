@@ -1,0 +1,132 @@
+import type { JSX } from "preact";
+import { useCallback, useState } from "preact/hooks";
+import type { RunHistory, RunView } from "../../api.js";
+import { href } from "../address.js";
+import { type Loaded, useGet, useNow } from "../client/hooks.js";
+import { runPath } from "../client/http.js";
+import { Blank, Failed, Loading } from "../parts/states.js";
+import { useEvents } from "../studio.js";
+import { GraphPanel } from "./graph/graph-panel.js";
+import { RunHead } from "./run-head.js";
+import { DetailsSection } from "./sections/details-section.js";
+import { ErrorSection } from "./sections/error-section.js";
+import { EventsSection } from "./sections/events-section.js";
+import { HistorySection } from "./sections/history-section.js";
+import { LedgerSection } from "./sections/ledger-section.js";
+import { StateSection } from "./sections/state-section.js";
+import { WaitingSection } from "./sections/waiting-section.js";
+import { selectionOf, selectNode, selectStep } from "./selection.js";
+import { TimelinePanel } from "./timeline/timeline-panel.js";
+
+/** All about one run. */
+export function RunScreen({
+  runId,
+  query,
+}: {
+  readonly runId: string;
+  readonly query: URLSearchParams;
+}): JSX.Element {
+  const run = useGet<RunView>(runPath(runId));
+  const history = useGet<RunHistory>(runPath(runId, "history"));
+  const [deleted, setDeleted] = useState(false);
+  const reload = useCallback(() => {
+    run.reload();
+    history.reload();
+  }, [run.reload, history.reload]);
+  useEvents((event) => {
+    if (event.event === "reset") reload();
+    if (event.event === "run" && event.data.runId === runId) reload();
+    if (event.event === "delete" && event.data.runId === runId) setDeleted(true);
+  });
+  if (deleted) {
+    return (
+      <Blank icon="trash" title="This run was deleted">
+        <a href="#/runs">All runs</a>
+      </Blank>
+    );
+  }
+  if (run.data === undefined && run.failure?.kind === "missing") {
+    return (
+      <Blank icon="search" title="There is no such run">
+        <p class="muted">It may have been deleted, or be in another store.</p>
+        <a href={href(["runs"], { q: runId })}>Search for it</a>
+      </Blank>
+    );
+  }
+  if (run.data === undefined && run.failure !== undefined) {
+    return <Failed failure={run.failure} onRetry={reload} />;
+  }
+  if (run.data === undefined) return <Loading lines={12} />;
+  return (
+    <LoadedRun runId={runId} query={query} view={run.data} history={history} onChange={reload} />
+  );
+}
+
+function LoadedRun({
+  runId,
+  query,
+  view,
+  history,
+  onChange,
+}: {
+  readonly runId: string;
+  readonly query: URLSearchParams;
+  readonly view: RunView;
+  readonly history: Loaded<RunHistory>;
+  readonly onChange: () => void;
+}): JSX.Element {
+  const now = useNow();
+  const [large, setLarge] = useState(false);
+  const selection = selectionOf(query, view, history.data);
+  const select = (node: string): void => selectNode(node, selection, view, history.data);
+  const compareWith = Number(query.get("with") ?? Number.NaN);
+  const isReadable = view.problem === undefined;
+  return (
+    <div class="run">
+      <RunHead
+        view={view}
+        history={history.data}
+        selection={selection}
+        now={now}
+        onChange={onChange}
+      />
+      {view.warnings.map((warning) => (
+        <p key={warning} class="warning" role="status">
+          {warning}
+        </p>
+      ))}
+      <WaitingSection view={view} now={now} onDone={onChange} />
+      <ErrorSection view={view} onSelect={select} />
+      {isReadable && (
+        <div class={`pair ${large ? "large" : ""}`}>
+          <GraphPanel
+            view={view}
+            selected={selection.node}
+            onSelect={select}
+            large={large}
+            onLarge={() => setLarge(!large)}
+          />
+          <TimelinePanel
+            view={view}
+            history={history.data}
+            selected={selection}
+            onSelect={({ node, step }) => selectStep({ node, step: step?.step }, history.data)}
+          />
+        </div>
+      )}
+      <div class="pair">
+        <HistorySection
+          runId={runId}
+          loaded={history}
+          selection={selection}
+          compareWith={Number.isNaN(compareWith) ? undefined : compareWith}
+          now={now}
+        />
+        <StateSection runId={runId} selection={selection} />
+      </div>
+      {isReadable && <LedgerSection view={view} now={now} onSelect={select} />}
+      <EventsSection runId={runId} turn={view.updatedAt} onSelect={select} />
+      <DetailsSection view={view} />
+    </div>
+  );
+}

@@ -1,0 +1,100 @@
+import type { ComponentChildren, JSX } from "preact";
+import type { RunView } from "../../../api.js";
+import { href } from "../../address.js";
+import { count, duration, moment } from "../../format.js";
+import { Command, Copy } from "../../parts/command.js";
+import { RunLink } from "../../runs/runs-table.js";
+
+/** What a run belongs to, where it runs, and how it is named. */
+export function DetailsSection({ view }: { readonly view: RunView }): JSX.Element {
+  const { run, next, parent, topology } = view;
+  const metadata = Object.entries(run.metadata);
+  return (
+    <section class="section details" aria-labelledby="details">
+      <header class="section-head">
+        <h2 id="details">Details</h2>
+      </header>
+      <dl class="pairs">
+        <Pair name="Run">
+          <span class="mono">{run.runId}</span> <Copy text={run.runId} label="Copy the run's id" />
+        </Pair>
+        <Pair name="Graph">
+          <a href={href(["runs"], { graph: run.graph })}>{run.graph || "none"}</a>
+          {topology !== null && (
+            <span class="muted">
+              {" "}
+              version {topology.version}, fingerprint{" "}
+              <span class="mono">{topology.fingerprint.slice(0, 12)}</span>
+            </span>
+          )}
+        </Pair>
+        {parent !== null && (
+          <Pair name="Forked from">
+            <RunLink runId={parent.runId} />
+          </Pair>
+        )}
+        <Pair name="Started">{moment(run.startedAt)}</Pair>
+        <Pair name="Last saved">{moment(run.savedAt)}</Pair>
+        <Pair name="Worked">
+          {duration(view.workedMs)} of {duration(run.elapsedMs)}
+        </Pair>
+        <Pair name="Resumed">
+          {count(view.resumes)} times, {count(view.crashes)} of them after a crash
+        </Pair>
+        <Pair name="Worked on by">
+          {next.holder === null ? (
+            run.live === null ? (
+              "the store can't say"
+            ) : (
+              "nobody"
+            )
+          ) : (
+            <span>
+              process {next.holder.pid} on {next.holder.host}
+            </span>
+          )}
+        </Pair>
+        {view.checkpointId !== null && (
+          <Pair name="Checkpoint">
+            <span class="mono">{view.checkpointId}</span>{" "}
+            <Copy text={view.checkpointId} label="Copy the checkpoint's id" />
+          </Pair>
+        )}
+        {next.command !== null && (
+          <Pair name="From a terminal">
+            <Command command={next.command} />
+          </Pair>
+        )}
+        {metadata.map(([key, value]) => (
+          <Pair key={key} name={key} kind="metadata">
+            <a class="mono" href={href(["runs"], { metadata: `${key}=${value}` })}>
+              {String(value)}
+            </a>
+          </Pair>
+        ))}
+        {Object.entries(topology?.config ?? {}).map(([key, value]) => (
+          <Pair key={key} name={key}>
+            <span class="mono">{String(value)}</span>
+          </Pair>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+function Pair({
+  name,
+  kind = "",
+  children,
+}: {
+  readonly name: string;
+  readonly kind?: string;
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <>
+      <dt class={kind}>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}

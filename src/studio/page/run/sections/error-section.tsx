@@ -1,0 +1,77 @@
+import type { JSX } from "preact";
+import type { RunView } from "../../../api.js";
+import { Command, Copy } from "../../parts/command.js";
+import { Icon } from "../../parts/icon.js";
+
+/** What made a run end early, or why its checkpoint can't be read. */
+export function ErrorSection({
+  view,
+  onSelect,
+}: {
+  readonly view: RunView;
+  readonly onSelect: (node: string) => void;
+}): JSX.Element | null {
+  const { error, problem } = view;
+  if (problem !== undefined) return <CorruptSection problem={problem} />;
+  if (error === null) return null;
+  const stack = error.stack ?? "";
+  return (
+    <section class="section error" aria-labelledby="error">
+      <header class="section-head">
+        <h2 id="error">Error</h2>
+        <button type="button" class="plain" onClick={() => onSelect(error.node)}>
+          in {error.node}
+        </button>
+        <div class="section-tools">
+          <Copy
+            text={stack === "" ? `${error.name}: ${error.message}` : stack}
+            label="Copy the error"
+          />
+        </div>
+      </header>
+      <p class="error-message">
+        <strong>{error.name}</strong> {error.message}
+      </p>
+      {stack !== "" && (
+        <details>
+          <summary>Stack</summary>
+          <pre class="stack mono">{stack}</pre>
+        </details>
+      )}
+    </section>
+  );
+}
+
+function CorruptSection({
+  problem,
+}: {
+  readonly problem: NonNullable<RunView["problem"]>;
+}): JSX.Element {
+  const isCorrupt = problem.code.startsWith("CHECKPOINT_CORR");
+  return (
+    <section class="section error" aria-labelledby="error">
+      <header class="section-head">
+        <h2 id="error">Error</h2>
+      </header>
+      <div class="corrupt-run">
+        <Icon name="warning" />
+        <p>
+          <strong>
+            {isCorrupt ? "This run's newest checkpoint is corrupt." : "This run can't be read."}
+          </strong>{" "}
+          {problem.message}
+        </p>
+        {problem.expected !== undefined && (
+          <dl class="pairs">
+            <dt>Expected</dt>
+            <dd class="mono">{problem.expected}</dd>
+            <dt>Found</dt>
+            <dd class="mono">{problem.actual}</dd>
+          </dl>
+        )}
+        {problem.help !== undefined && <p class="muted">{problem.help}</p>}
+        {problem.command !== undefined && <Command command={problem.command} />}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,158 @@
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { RunHistory } from "../../../api.js";
+import { amend } from "../../address.js";
+import type { Loaded } from "../../client/hooks.js";
+import { bytes, count } from "../../format.js";
+import { Failed, Loading } from "../../parts/states.js";
+import { StatusShape, statusWord } from "../../parts/status.js";
+import { Time } from "../../runs/columns.js";
+import { useKey } from "../../shell/shortcuts.js";
+import { type Selection, selectCheckpoint } from "../selection.js";
+import { Difference } from "./difference.js";
+
+const PART = 200;
+
+/** The checkpoints of a run, newest first, and what is different between two of them. */
+export function HistorySection({
+  runId,
+  loaded,
+  selection,
+  compareWith,
+  now,
+}: {
+  readonly runId: string;
+  readonly loaded: Loaded<RunHistory>;
+  readonly selection: Selection;
+  /** The other checkpoint; the one before the selected one by default. */
+  readonly compareWith: number | undefined;
+  readonly now: number;
+}): JSX.Element {
+  const [most, setMost] = useState(PART);
+  const list = useRef<HTMLTableSectionElement>(null);
+  const { data, failure, reload } = loaded;
+  const checkpoints = data?.checkpoints ?? [];
+  const current = selection.checkpoint?.sequence;
+  const at = checkpoints.findIndex(({ sequence }) => sequence === current);
+  const other = checkpoints.find(({ sequence }) => sequence === compareWith) ?? checkpoints[at + 1];
+  useKey(({ key }) => {
+    const next = checkpoints[at + (key === "j" ? 1 : key === "k" ? -1 : Number.NaN)];
+    if (next !== undefined) selectCheckpoint(next.sequence);
+  });
+  // A selection made elsewhere is brought into sight.
+  useEffect(() => {
+    if (selection.chosen)
+      intoSight(list.current?.querySelector<HTMLElement>("[aria-selected=true]"));
+  }, [current, selection.chosen]);
+  return (
+    <section class="section history" aria-labelledby="history">
+      <header class="section-head">
+        <h2 id="history">History</h2>
+        <span class="muted">
+          {data === undefined
+            ? ""
+            : `${count(checkpoints.length)} ${checkpoints.length === 1 ? "checkpoint" : "checkpoints"}`}
+        </span>
+      </header>
+      {failure !== undefined && data === undefined && <Failed failure={failure} onRetry={reload} />}
+      {data === undefined && failure === undefined && <Loading />}
+      {data?.problems.map(({ sequence, problem, expected, actual }) => (
+        <p key={`${sequence} ${problem}`} class="problem">
+          <strong>
+            Checkpoint {sequence} is {problem}.
+          </strong>{" "}
+          Expected {expected}; found {actual}.
+        </p>
+      ))}
+      {checkpoints.length > 0 && (
+        <div class="table-wrap checkpoints">
+          <table aria-label="Checkpoints">
+            <thead>
+              <tr>
+                <th scope="col" class="number">
+                  #
+                </th>
+                <th scope="col">Saved for</th>
+                <th scope="col">Node</th>
+                <th scope="col" class="number">
+                  Step
+                </th>
+                <th scope="col" class="number">
+                  Size
+                </th>
+                <th scope="col" class="number">
+                  Saved
+                </th>
+                <th scope="col" class="pick">
+                  Compare
+                </th>
+              </tr>
+            </thead>
+            <tbody ref={list}>
+              {checkpoints.slice(0, most).map((one) => (
+                <tr key={one.sequence} aria-selected={one.sequence === current}>
+                  <td class="number">
+                    <button
+                      type="button"
+                      class="row-button mono"
+                      aria-label={`Checkpoint ${one.sequence}`}
+                      aria-pressed={one.sequence === current}
+                      onClick={() => selectCheckpoint(one.sequence)}
+                    >
+                      {one.sequence}
+                    </button>
+                  </td>
+                  <td>
+                    <span class="status" title={statusWord(one.status)}>
+                      <StatusShape mark={one.status} />
+                      {one.reason || statusWord(one.status)}
+                    </span>
+                  </td>
+                  <td class="cut">{nameOf(one)}</td>
+                  <td class="number">{count(one.step)}</td>
+                  <td class="number">{bytes(one.bytes)}</td>
+                  <td class="number">
+                    <Time time={one.savedAt} now={now} />
+                  </td>
+                  <td class="pick">
+                    <input
+                      type="radio"
+                      name="compare"
+                      aria-label={`Compare with checkpoint ${one.sequence}`}
+                      checked={other?.sequence === one.sequence}
+                      disabled={one.sequence === current}
+                      onChange={() => amend({ with: String(one.sequence) })}
+                    />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          {checkpoints.length > most && (
+            <button type="button" class="plain more" onClick={() => setMost(most + PART)}>
+              {count(checkpoints.length - most)} older
+            </button>
+          )}
+        </div>
+      )}
+      {selection.checkpoint !== undefined && (
+        <Difference runId={runId} one={selection.checkpoint} other={other} />
+      )}
+    </section>
+  );
+}
+
+function nameOf({ node, unfinished }: RunHistory["checkpoints"][number]): string {
+  if (node === "") return unfinished ? "in the first node" : "start";
+  return unfinished ? `after ${node}` : node;
+}
+
+/** Scrolls a row into its table, and leaves the page where it is. */
+function intoSight(row: HTMLElement | null | undefined): void {
+  const box = row?.closest<HTMLElement>(".table-wrap");
+  if (!row || !box) return;
+  const top = row.offsetTop - 32;
+  if (top < box.scrollTop) box.scrollTop = top;
+  const bottom = row.offsetTop + row.offsetHeight;
+  if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight;
+}

@@ -1,0 +1,76 @@
+import type { Gap, Span } from "./model.js";
+
+/** Where a moment is drawn, from 0 to 1. A long gap is drawn short, so that the work around it can be seen. */
+export interface Scale {
+  readonly at: (time: number) => number;
+  readonly ticks: readonly { readonly at: number; readonly ms: number }[];
+}
+
+/** A gap takes at most this part of what all work takes. */
+const GAP_SHARE = 0.2;
+
+export function scaleOf(whole: Span, gaps: readonly Gap[]): Scale {
+  const merged = joined(gaps);
+  const idle = merged.reduce((sum, { from, to }) => sum + to - from, 0);
+  const work = Math.max(1, whole.to - whole.from - idle);
+  const most = work * GAP_SHARE;
+  const pieces: { from: number; to: number; width: number }[] = [];
+  let reached = whole.from;
+  for (const { from, to } of merged) {
+    if (from > reached) pieces.push({ from: reached, to: from, width: from - reached });
+    pieces.push({ from, to, width: Math.min(most, to - from) });
+    reached = to;
+  }
+  if (whole.to > reached) pieces.push({ from: reached, to: whole.to, width: whole.to - reached });
+  const total = pieces.reduce((sum, { width }) => sum + width, 0) || 1;
+  const at = (time: number): number => {
+    let before = 0;
+    for (const { from, to, width } of pieces) {
+      if (time <= to)
+        return (before + (Math.max(0, time - from) / (to - from || 1)) * width) / total;
+      before += width;
+    }
+    return 1;
+  };
+  return { at, ticks: ticksOf(whole, pieces, at) };
+}
+
+function ticksOf(
+  whole: Span,
+  pieces: readonly { from: number; to: number; width: number }[],
+  at: (time: number) => number,
+): Scale["ticks"] {
+  const isEven = pieces.every(({ from, to, width }) => width === to - from);
+  const every = niceStep((whole.to - whole.from) / 5);
+  const times = isEven
+    ? Array.from({ length: 8 }, (_, index) => whole.from + index * every)
+    : [whole.from, ...pieces.map(({ to }) => to)];
+  const ticks: { at: number; ms: number }[] = [];
+  for (const time of times) {
+    const place = at(time);
+    const isApart = place - (ticks.at(-1)?.at ?? -1) > 0.1;
+    if (time <= whole.to && isApart && place < 0.95)
+      ticks.push({ at: place, ms: time - whole.from });
+  }
+  return ticks;
+}
+
+const steps = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000,
+  300_000, 600_000, 1_200_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000,
+];
+
+function niceStep(ms: number): number {
+  return steps.find((step) => step >= ms) ?? Math.ceil(ms / 86_400_000) * 86_400_000;
+}
+
+/** Gaps that touch or cover each other as one. */
+function joined(gaps: readonly Gap[]): Span[] {
+  const spans: { from: number; to: number }[] = [];
+  for (const { from, to } of [...gaps].sort((a, b) => a.from - b.from)) {
+    const last = spans.at(-1);
+    if (last !== undefined && from <= last.to) last.to = Math.max(last.to, to);
+    else spans.push({ from, to });
+  }
+  return spans;
+}

@@ -1,0 +1,198 @@
+import type { JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import type { RunHistory, RunStep, RunView } from "../../../api.js";
+import { useNow } from "../../client/hooks.js";
+import { clock, count, duration, money } from "../../format.js";
+import { statusWord } from "../../parts/status.js";
+import { type Bar, type Gap, type Row, timelineOf } from "./model.js";
+import { type Scale, scaleOf } from "./scale.js";
+
+/** At most so many bars in a row; the newest. */
+const MAX_BARS = 300;
+
+/** What a run did when. */
+export function TimelinePanel({
+  view,
+  history,
+  selected,
+  onSelect,
+}: {
+  readonly view: RunView;
+  readonly history: RunHistory | undefined;
+  /** What is selected: a step, and its node. */
+  readonly selected: { readonly step: number | undefined; readonly node: string };
+  readonly onSelect: (bar: { readonly node: string; readonly step: RunStep | undefined }) => void;
+}): JSX.Element {
+  const isLive = view.run.status === "in_progress" && view.run.live !== false;
+  const now = useNow(isLive ? 1000 : 60_000);
+  const timeline = useMemo(() => timelineOf(view, history, now), [view, history, now]);
+  const scale = useMemo(() => scaleOf(timeline, timeline.gaps), [timeline]);
+  const [pointed, setPointed] = useState<string>();
+  const { rows, gaps } = timeline;
+  return (
+    <section class="section timeline" aria-labelledby="timeline">
+      <header class="section-head">
+        <h2 id="timeline">Timeline</h2>
+        <span class="muted cut">
+          {pointed ??
+            `${duration(view.workedMs)} of work in ${duration(timeline.to - timeline.from)}`}
+        </span>
+      </header>
+      {rows.length === 0 ? (
+        <p class="muted none">No node has begun yet.</p>
+      ) : (
+        <div class="chart">
+          <div class="ticks" aria-hidden="true">
+            {scale.ticks.map(({ at, ms }) => (
+              <span key={ms} style={{ left: `${at * 100}%` }}>
+                {ms === 0 ? "0" : duration(ms)}
+              </span>
+            ))}
+          </div>
+          <div class="gaps" aria-hidden="true">
+            {gaps.map((gap) => (
+              <GapBand key={gap.from} gap={gap} scale={scale} />
+            ))}
+          </div>
+          <ul class="rows">
+            {rows.map((row) => (
+              <RowView
+                key={row.node}
+                row={row}
+                scale={scale}
+                selected={selected}
+                onSelect={onSelect}
+                onPoint={setPointed}
+              />
+            ))}
+          </ul>
+          {gaps.length > 0 && (
+            <p class="unseen">
+              {gaps
+                .map(({ kind, from, to }) => `${wordOf(kind)} for ${duration(to - from)}`)
+                .join(", ")}
+            </p>
+          )}
+        </div>
+      )}
+    </section>
+  );
+}
+
+function wordOf(kind: Gap["kind"]): string {
+  return kind === "pause" ? "paused" : "nobody worked";
+}
+
+function GapBand({ gap, scale }: { readonly gap: Gap; readonly scale: Scale }): JSX.Element {
+  const left = scale.at(gap.from);
+  const width = scale.at(gap.to) - left;
+  return (
+    <span
+      class={`gap ${gap.kind}`}
+      style={{ left: `${left * 100}%`, width: `${width * 100}%` }}
+      title={`${wordOf(gap.kind)} for ${duration(gap.to - gap.from)}`}
+    >
+      {width > 0.1 && (
+        <span class="cut">
+          {gap.kind === "pause" ? "paused" : "down"} {duration(gap.to - gap.from)}
+        </span>
+      )}
+    </span>
+  );
+}
+
+function RowView({
+  row,
+  scale,
+  selected,
+  onSelect,
+  onPoint,
+}: {
+  readonly row: Row;
+  readonly scale: Scale;
+  readonly selected: { readonly step: number | undefined; readonly node: string };
+  readonly onSelect: (bar: { readonly node: string; readonly step: RunStep | undefined }) => void;
+  readonly onPoint: (text: string | undefined) => void;
+}): JSX.Element {
+  const { node, bars, lanes } = row;
+  const place = ({ from, to }: Bar): Record<string, string> => {
+    const left = scale.at(from);
+    return { left: `${left * 100}%`, width: `${(scale.at(to) - left) * 100}%` };
+  };
+  return (
+    <li class="row" aria-label={node}>
+      <button
+        type="button"
+        class="row-name plain cut"
+        aria-pressed={selected.node === node}
+        title={node}
+        onClick={() => onSelect({ node, step: bars.at(-1)?.step })}
+      >
+        {node}
+      </button>
+      <div class="track">
+        {bars.slice(-MAX_BARS).map((bar) => (
+          <button
+            key={bar.from}
+            type="button"
+            class={`bar ${bar.mark}`}
+            style={place(bar)}
+            aria-pressed={
+              selected.node === node && (bar.step?.step ?? selected.step) === selected.step
+            }
+            aria-label={describe(bar)}
+            onClick={() => onSelect({ node, step: bar.step })}
+            onPointerEnter={() => onPoint(describe(bar))}
+            onPointerLeave={() => onPoint(undefined)}
+            onFocus={() => onPoint(describe(bar))}
+            onBlur={() => onPoint(undefined)}
+          >
+            {bar.attempts > 1 && <span class="attempts">{bar.attempts}</span>}
+          </button>
+        ))}
+        {lanes.length > 0 && (
+          <div class="lanes">
+            {lanes.map((lane, index) => (
+              <div key={index} class="lane">
+                {lane.map((item) => (
+                  <span
+                    key={`${item.name} ${item.from}`}
+                    class={`item ${item.mark}`}
+                    style={place(item)}
+                    role="img"
+                    aria-label={describeItem(item)}
+                    title={describeItem(item)}
+                    onPointerEnter={() => onPoint(describeItem(item))}
+                    onPointerLeave={() => onPoint(undefined)}
+                  />
+                ))}
+              </div>
+            ))}
+          </div>
+        )}
+      </div>
+    </li>
+  );
+}
+
+function describe({ name, mark, attempts, step, from, to }: Bar): string {
+  const usage = step?.usage;
+  const tokens = usage === undefined ? 0 : usage.inputTokens + usage.outputTokens;
+  return [
+    step === undefined ? name : `${name}, step ${step.step}`,
+    mark === "completed" ? undefined : statusWord(mark),
+    duration(step?.durationMs ?? to - from),
+    `at ${clock(new Date(from).toISOString())}`,
+    attempts > 1 ? `${attempts} attempts` : undefined,
+    step !== undefined && step.restarts > 0 ? `begun again ${step.restarts} times` : undefined,
+    tokens > 0 ? `${count(tokens)} tokens` : undefined,
+    usage !== undefined && usage.costUsd > 0 ? money(usage.costUsd) : undefined,
+  ]
+    .filter((part) => part !== undefined)
+    .join(" · ");
+}
+
+function describeItem({ name, mark, from, to }: Bar): string {
+  const outcome = mark === "next" ? "stopped" : statusWord(mark);
+  return `${name} · ${outcome} · ${duration(to - from)}`;
+}

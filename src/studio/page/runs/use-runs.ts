@@ -1,0 +1,72 @@
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import type { RunRow, RunsPage } from "../../api.js";
+import { get, type RequestFailure } from "../client/http.js";
+import { useEvents } from "../studio.js";
+
+/** How many runs a page has. */
+const PAGE = 50;
+/** A search that finds little looks through many runs; after so many requests it asks whether to look further. */
+const MAX_REQUESTS = 8;
+const RELOAD_PAUSE_MS = 400;
+
+/** A page of runs, as far as it has been found. */
+export interface RunsList {
+  readonly runs: readonly RunRow[] | undefined;
+  readonly next: string | undefined;
+  readonly failure: RequestFailure | undefined;
+  /** How often something has changed since the list was loaded, while it is not live. */
+  readonly changes: number;
+  readonly reload: () => void;
+}
+
+/** The runs that a query finds; while `live`, loaded again when one changes. */
+export function useRuns(query: string, live: boolean): RunsList {
+  const [found, setFound] = useState<Omit<RunsList, "changes" | "reload">>(nothing);
+  const [changes, setChanges] = useState(0);
+  const [turn, setTurn] = useState(0);
+  const due = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const last = useRef(query);
+  // A new turn loads again.
+  useEffect(() => {
+    const ending = new AbortController();
+    if (last.current !== query) setFound(nothing);
+    last.current = query;
+    load(query, ending.signal).then(
+      ({ runs, next }) => {
+        setFound({ runs, next, failure: undefined });
+        setChanges(0);
+      },
+      (failure: RequestFailure) => {
+        if (!ending.signal.aborted) setFound((before) => ({ ...before, failure }));
+      },
+    );
+    return () => ending.abort();
+  }, [query, turn]);
+  useEffect(() => () => clearTimeout(due.current), []);
+  const reload = useCallback(() => {
+    due.current ??= setTimeout(() => {
+      due.current = undefined;
+      setTurn((before) => before + 1);
+    }, RELOAD_PAUSE_MS);
+  }, []);
+  useEvents(() => (live ? reload() : setChanges((before) => before + 1)));
+  return { ...found, changes, reload };
+}
+
+const nothing = { runs: undefined, next: undefined, failure: undefined };
+
+async function load(query: string, signal: AbortSignal): Promise<RunsPage> {
+  const params = new URLSearchParams(query);
+  params.set("limit", String(PAGE));
+  const runs: RunRow[] = [];
+  let next: string | undefined;
+  for (let requests = 0; requests < MAX_REQUESTS; requests++) {
+    if (next !== undefined) params.set("cursor", next);
+    params.set("limit", String(PAGE - runs.length));
+    const page = await get<RunsPage>(`runs?${params}`, signal);
+    runs.push(...page.runs);
+    next = page.next;
+    if (next === undefined || runs.length >= PAGE) break;
+  }
+  return { runs, ...(next !== undefined && { next }) };
+}

@@ -1,0 +1,127 @@
+import type { JSX } from "preact";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import type { RunsPage } from "../../api.js";
+import { go, href, runHref } from "../address.js";
+import { useGet } from "../client/hooks.js";
+import { statusWord } from "../parts/status.js";
+import type { Choice } from "../studio.js";
+
+const screens: readonly Choice[] = [
+  { title: "Runs", group: "Go to", hint: "g r", choose: () => go("#/runs") },
+  { title: "Inbox", group: "Go to", hint: "g i", choose: () => go("#/inbox") },
+  { title: "Figures", group: "Go to", hint: "g f", choose: () => go("#/figures") },
+  {
+    title: "Failed runs",
+    group: "Go to",
+    choose: () => go(href(["runs"], { status: "failed" })),
+  },
+];
+
+/** Search over screens, what can be done here, and runs. */
+export function Palette({
+  choices,
+  onClose,
+}: {
+  readonly choices: () => readonly Choice[];
+  readonly onClose: () => void;
+}): JSX.Element {
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  const offered = useMemo(choices, [choices]);
+  const query = useDelayed(text.trim());
+  const { data } = useGet<RunsPage>(
+    `runs?limit=8${query === "" ? "" : `&q=${encodeURIComponent(query)}`}`,
+  );
+  useEffect(() => dialog.current?.showModal(), []);
+  const runs = (data?.runs ?? []).map<Choice>(({ runId, graph, status }) => ({
+    title: runId,
+    group: "Runs",
+    hint: `${graph} · ${statusWord(status)}`,
+    choose: () => go(runHref(runId)),
+  }));
+  const wanted = text.trim().toLowerCase();
+  const fits = ({ title, group }: Choice): boolean =>
+    `${group} ${title}`.toLowerCase().includes(wanted);
+  const found = [...[...offered, ...screens].filter(fits), ...runs];
+  const current = Math.min(at, Math.max(0, found.length - 1));
+  const choose = (choice: Choice | undefined): void => {
+    if (choice === undefined) return;
+    onClose();
+    choice.choose();
+  };
+  const move = (by: number): void => setAt((current + by + found.length) % found.length);
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === "ArrowDown") move(1);
+    else if (event.key === "ArrowUp") move(-1);
+    else if (event.key === "Enter") choose(found[current]);
+    else return;
+    event.preventDefault();
+  };
+  useEffect(() => {
+    document.getElementById(`${id}-${current}`)?.scrollIntoView({ block: "nearest" });
+  }, [id, current]);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes a dialog by itself; the click is on what lies around it.
+    <dialog
+      ref={dialog}
+      class="dialog palette"
+      aria-label="Search and commands"
+      onClose={onClose}
+      onClick={(event) => event.target === dialog.current && onClose()}
+    >
+      <div class="dialog-body">
+        <input
+          type="text"
+          role="combobox"
+          aria-label="Search runs and commands"
+          aria-expanded="true"
+          aria-controls={`${id}-list`}
+          aria-activedescendant={found.length === 0 ? undefined : `${id}-${current}`}
+          placeholder="Search runs and commands"
+          autocomplete="off"
+          spellcheck={false}
+          value={text}
+          onInput={(event) => {
+            setText(event.currentTarget.value);
+            setAt(0);
+          }}
+          onKeyDown={onKeyDown}
+        />
+        <div class="palette-list" id={`${id}-list`} role="listbox" aria-label="Results">
+          {found.map((choice, index) => (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field above, as a combobox has them.
+            // biome-ignore lint/a11y/useFocusableInteractive: so is the focus.
+            <div
+              key={`${choice.group} ${choice.title}`}
+              id={`${id}-${index}`}
+              role="option"
+              aria-selected={index === current}
+              class="option"
+              onClick={() => choose(choice)}
+              onPointerMove={() => setAt(index)}
+            >
+              <span class="muted group">
+                {found[index - 1]?.group === choice.group ? "" : choice.group}
+              </span>
+              <span class={choice.group === "Runs" ? "mono cut" : "cut"}>{choice.title}</span>
+              <span class="muted hint">{choice.hint}</span>
+            </div>
+          ))}
+        </div>
+        {found.length === 0 && <p class="muted palette-none">Nothing is called that.</p>}
+      </div>
+    </dialog>
+  );
+}
+
+/** A text once it has stayed the same for a moment. */
+function useDelayed(text: string): string {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), 150);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
+}
