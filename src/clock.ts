@@ -55,6 +55,26 @@ export function msSince(moment: number): number {
   return Math.max(current.now() - moment, 0);
 }
 
+/** A moment, by a clock that nobody can set and by one that also counts while the machine sleeps. */
+export interface Moment {
+  readonly steady: number;
+  readonly wall: number;
+}
+
+/** This moment, by the clocks that other processes live by: a fake clock leaves it alone, a simulator does not. */
+export function moment(): Moment {
+  return {
+    steady: monotonic(),
+    wall: current.monotonic === undefined ? Date.now() : current.now(),
+  };
+}
+
+/** How many milliseconds ago a moment was at most, by either clock. */
+export function elapsedSince({ steady, wall }: Moment): number {
+  const here = moment();
+  return Math.max(here.steady - steady, here.wall - wall);
+}
+
 /** Calls back once after so many milliseconds; returns the way to call it off. */
 export function after(ms: number, callback: () => void): () => void {
   return current.after(ms, callback);

@@ -150,8 +150,12 @@ export interface Claim {
   readonly epoch?: number;
   /** Aborts when somebody else has the run now, in a store where claims can be lost. */
   readonly lost?: AbortSignal;
-  /** Whether the claim can still be relied on, by a clock that also counts while the process is stopped. */
-  holds?(): boolean;
+  /**
+   * Whether the run is still this process's, in a store where claims can be lost. Asked before anything
+   * begins: the answer comes at once while the claim is known to be good by a clock that also counts while
+   * the process is stopped, and from the store after that.
+   */
+  holds?(): boolean | Promise<boolean>;
   /** Lets others claim the run. Calling it again does nothing. */
   release(): Promise<void>;
 }

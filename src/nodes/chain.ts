@@ -92,6 +92,7 @@ export function chain<D extends object, I>(
       for (const item of list.slice(completed)) {
         context.signal.throwIfAborted();
         context.draining.throwIfAborted();
+        await context.checkClaim();
         const scope = new ItemScope(context, { index: completed });
         state = await take(step, state, item, scope, total);
         completed++;

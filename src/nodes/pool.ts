@@ -206,6 +206,7 @@ export class Pool<D extends object, I, R> {
         });
       let scope = open(stop);
       try {
+        await this.#context.checkClaim();
         return timeout === undefined
           ? await worker(item, scope)
           : await within(timeout, name, stop.signal, (signal) => {

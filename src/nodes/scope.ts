@@ -1,3 +1,4 @@
+import type { Claim } from "../checkpoint/store.js";
 import { ConfigError, type SchemaError, show } from "../errors.js";
 import type { ItemCompleteData } from "../event-data.js";
 import type { EventMap } from "../event-map.js";
@@ -111,6 +112,14 @@ export class Scope<D extends object> implements FactoryContext<D> {
 
   get reduces(): boolean {
     return this.#outer.reduces;
+  }
+
+  get claim(): Claim | undefined {
+    return this.#outer.claim;
+  }
+
+  checkClaim(): Promise<void> {
+    return this.#outer.checkClaim();
   }
 
   completeItem(

@@ -16,6 +16,7 @@ export interface RecoverableGraph {
     runId: string,
     signal: AbortSignal,
     prepare: Prepare,
+    claim?: Claim,
   ): Promise<{ readonly status: RunStatus } | undefined>;
 }
 
@@ -64,7 +65,7 @@ export async function recoverRun(
   const attempt = new Attempt(settings);
   const deadline = new Deadline(settings.timeoutMs, settings.signal);
   const release = (): Promise<void> => claim.release().catch(() => {});
-  const stopped = continueRun(graph, runId, attempt, deadline).finally(release);
+  const stopped = continueRun(graph, runId, claim, attempt, deadline).finally(release);
   const outcome = await Promise.race([stopped, deadline.late]);
   deadline.end();
   return { attempts: attempt.count, fellBack: attempt.fellBack, ...outcome };
@@ -73,14 +74,15 @@ export async function recoverRun(
 async function continueRun(
   graph: RecoverableGraph,
   runId: string,
+  claim: Claim,
   attempt: Attempt,
   deadline: Deadline,
 ): Promise<Outcome> {
   // What is written about the attempt must be, whatever was cancelled; should it fail, the attempt counts.
   const note = (prepare: Prepare): Promise<unknown> =>
-    graph.recover(runId, new AbortController().signal, prepare).catch(() => {});
+    graph.recover(runId, new AbortController().signal, prepare, claim).catch(() => {});
   try {
-    const state = await graph.recover(runId, deadline.signal, attempt.begin);
+    const state = await graph.recover(runId, deadline.signal, attempt.begin, claim);
     if (state?.status === "completed" || state?.status === "paused") {
       return { outcome: state.status };
     }

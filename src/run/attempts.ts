@@ -85,6 +85,7 @@ export function withOptions<D extends object>(
     let state = given;
     for (let attempt = 1 + (await visit.attemptsBefore()); ; attempt++) {
       try {
+        await visit.checkClaim();
         return await attemptOnce(node, state, visit, attempt, timeout);
       } catch (error) {
         const isOver = error instanceof PauseSignal || visit.isOver || visit.signal.aborted;

@@ -22,6 +22,7 @@ import { checkReducers, type Reducer, type Reducers } from "../state/reducers.js
 import { isSchema, type StandardSchema } from "../state/schema.js";
 import { DEFAULT_MAX_STEPS } from "../state/steps.js";
 import { getCheckpointStore } from "../stores/registry.js";
+import { type ClaimRun, claimOf } from "./claim.js";
 import { checkMissingNodes, type MissingNodes } from "./standing.js";
 import { checkTriggers, type Trigger } from "./triggers.js";
 
@@ -159,8 +160,8 @@ export interface Settings {
   readonly ledger: LedgerLimits;
   readonly audit: Audit;
   readonly bus: EventBus;
-  /** Whether a run is claimed while it is worked on; not where whoever runs it has done so. */
-  readonly claims: boolean;
+  /** Gets the claim that a run is worked on under. */
+  readonly claim: ClaimRun;
   /** How many milliseconds a run may wait in this process; it pauses for longer waits. */
   readonly longestWait: number;
 }
@@ -239,7 +240,7 @@ export function resolveConfig<D extends object>(config: GraphConfig<D>): Setting
     ledger: config.ledger ?? {},
     audit: Object.freeze({ ...config.audit }),
     bus: resolveObservers(observer, config.observer !== undefined),
-    claims: true,
+    claim: claimOf,
     longestWait: Number.POSITIVE_INFINITY,
   };
 }

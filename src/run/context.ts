@@ -1,3 +1,4 @@
+import type { Claim } from "../checkpoint/store.js";
 import { now, sleep } from "../clock.js";
 import type { SchemaError } from "../errors.js";
 import type { ItemCompleteData } from "../event-data.js";
@@ -198,6 +199,16 @@ export class RunContext<D extends object> implements FactoryContext<D> {
 
   emit<T extends EventType>(type: T, data: EventMap[T]): void {
     this.#visit.emit(type, data);
+  }
+
+  get claim(): Claim | undefined {
+    return this.#visit.claim?.lent();
+  }
+
+  async checkClaim(): Promise<void> {
+    const { claim } = this.#visit;
+    await claim?.check();
+    if (claim?.lost !== undefined) throw claim.lost;
   }
 
   /** The same visit, at another attempt. */

@@ -1,3 +1,4 @@
+import type { Claim } from "../checkpoint/store.js";
 import { ConfigError, type SchemaError, show } from "../errors.js";
 import type { ItemCompleteData } from "../event-data.js";
 import type { EventBus } from "../events.js";
@@ -12,8 +13,16 @@ export interface FactoryContext<D extends object> extends NodeContext<D> {
   readonly bus: EventBus;
   /** The tasks of a dag that this run has completed. */
   readonly tasks: readonly string[];
+  /** The claim that the run is worked on under, for runs inside the node. */
+  readonly claim: Claim | undefined;
   /** Whether the graph has reducers. */
   readonly reduces: boolean;
+  /**
+   * Is awaited before a part of the node begins.
+   *
+   * @throws CheckpointConflictError if another process may have the run.
+   */
+  checkClaim(): Promise<void>;
   /** Notes tasks that the node has completed; they count once the node has. */
   completeTasks(tasks: Iterable<string>): void;
   /** Emits that an item has ended, and notes it in the record of the step. */

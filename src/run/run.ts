@@ -8,6 +8,7 @@ import { isOpaque, progressOf, withProgress } from "../state/derive.js";
 import { noPauses, type Signal } from "../state/record.js";
 import { validated } from "../state/schema.js";
 import { recordOf, type State, sinkOf, stateOf } from "../state/state.js";
+import type { RunClaim } from "./claim.js";
 import type { Settings } from "./config.js";
 import { RunContext } from "./context.js";
 import { Ending } from "./ending.js";
@@ -16,7 +17,7 @@ import { emitChoice, nextNode } from "./next.js";
 import { Path } from "./path.js";
 import { breakpoint, cannotPause, pausesOf } from "./pauses.js";
 import { accept, isPromise } from "./result.js";
-import type { Lost, Saver } from "./saver.js";
+import type { Saver } from "./saver.js";
 import { checkRoom } from "./signals.js";
 import { StepRecorder, withUsage } from "./step-recorder.js";
 import type { Gate } from "./stream.js";
@@ -28,8 +29,8 @@ export interface Plan<D extends object> {
   readonly settings: Settings;
   readonly nodes: readonly GraphNode<D>[];
   readonly entry: GraphNode<D>;
-  /** The error if this process has lost its claim on the run; asked before each node. */
-  readonly lost?: Lost | undefined;
+  /** What the run is worked on under; asked before each node, attempt and `once`. */
+  readonly claim?: RunClaim | undefined;
   /** The node that the State says has completed; `undefined` starts at the entry point. */
   readonly after: GraphNode<D> | undefined;
   /** The node that a resumed run was in the middle of. */
@@ -84,6 +85,7 @@ export class Run<D extends object> {
       saver !== undefined && settings.maxSteps > 0,
       () => this.#tally.counts(),
       (error) => this.#abort(error),
+      plan.claim,
     );
     this.#recorder = new StepRecorder(settings, saver, this.#visit, this.#tally);
     this.#ending = new Ending(settings, saver, this.#visit, this.#tally);
@@ -181,7 +183,7 @@ export class Run<D extends object> {
   /** The one loop: whatever happens at each step, happens here. */
   async #walk(start: State<D>, resumed: boolean): Promise<State<D>> {
     const { bus, name: source, reducers } = this.#settings;
-    const { saver, gate, onValues } = this.#plan;
+    const { saver, gate, claim, onValues } = this.#plan;
     const { signal } = this.#controller;
     const visit = this.#visit;
     const ending = this.#ending;
@@ -200,6 +202,9 @@ export class Run<D extends object> {
     let skipBreakpoint = this.#plan.skipBreakpoint;
     for (;;) {
       if (gate !== undefined) await gate.wait();
+      // After the process was stopped, its clock knows that the claim ran out before a timer does.
+      const checking = claim?.check();
+      if (checking !== undefined) await checking;
       this.#check(state, node);
       // First, so that a run which failed at a node has passed the breakpoint before it.
       if (this.#pausesBefore?.has(node.name) && !skipBreakpoint) {
@@ -263,9 +268,7 @@ export class Run<D extends object> {
 
   /** Throws if the run must not begin this node. */
   #check(state: State<D>, { name }: GraphNode<D>): void {
-    const { lost, saver } = this.#plan;
-    // After the process was stopped, its clock knows that the claim ran out before a timer does.
-    lost?.();
+    const { saver } = this.#plan;
     if (this.#aborted) throw stopped(state, name, this.#controller.signal.reason);
     if (this.#draining) throw aborted(state, name, DRAINS);
     if (saver?.inBackground) saver.check(state);

@@ -3,7 +3,7 @@ import { CallScope } from "../call-scope.js";
 import { rolledBack, waitsForResume } from "../checkpoint/fork.js";
 import { type CheckpointAt, type Claim, isNewest } from "../checkpoint/store.js";
 import { defer, Mutex } from "../concurrency.js";
-import { CheckpointConflictError, ConfigError, isWaymarkError, show } from "../errors.js";
+import { type CheckpointConflictError, ConfigError, isWaymarkError, show } from "../errors.js";
 import type { Topology } from "../graph/topology.js";
 import { progressOf, withProgress, withRecord } from "../state/derive.js";
 import { freezeCopy } from "../state/freeze-copy.js";
@@ -14,14 +14,14 @@ import type { Signal } from "../state/record.js";
 import { validated } from "../state/schema.js";
 import { recordOf, type State } from "../state/state.js";
 import { Checkpoints } from "./checkpoints.js";
-import { claimOf } from "./claim.js";
+import { borrowed, RunClaim } from "./claim.js";
 import type { Settings } from "./config.js";
 import { hasCrashed, withCrash } from "./crash.js";
 import { outsideRun } from "./failure.js";
 import { answered, type InputSchemas, refusedSignals } from "./pauses.js";
 import { restarted } from "./restart.js";
 import { type Plan, Run, type ValuesListener } from "./run.js";
-import { type Lost, Saver } from "./saver.js";
+import { Saver } from "./saver.js";
 import { withSignal } from "./signals.js";
 import type { Standing } from "./standing.js";
 import type { Gate } from "./stream.js";
@@ -53,8 +53,8 @@ export class Running<D extends object> {
   #cancelled: { readonly reason: unknown } | undefined;
   #drains = false;
   #lost: CheckpointConflictError | undefined;
-  /** The error once the claim on the run is lost; `undefined` where claims can't be lost. */
-  lost: Lost | undefined;
+  /** What the run is worked on under; `undefined` where runs can't be claimed. */
+  claim: RunClaim | undefined;
 
   constructor(runId: string) {
     this.runId = runId;
@@ -69,15 +69,11 @@ export class Running<D extends object> {
   }
 
   /** Notes the claim under which the run is worked on. */
-  claim(runId: string, { lost, holds }: Claim): void {
-    if (lost === undefined) return;
-    const lose = (): CheckpointConflictError => {
-      this.#lost ??= lostClaim(runId, lost.reason);
-      this.#run?.lose(this.#lost);
-      return this.#lost;
-    };
-    lost.addEventListener("abort", lose);
-    this.lost = () => (lost.aborted || holds?.() === false ? lose() : undefined);
+  hold(claim: Claim): void {
+    this.claim = new RunClaim(this.runId, claim, (error) => {
+      this.#lost = error;
+      this.#run?.lose(error);
+    });
   }
 
   attach(run: Run<D>): void {
@@ -196,8 +192,17 @@ export class Runner<D extends object> {
     });
   }
 
-  /** Goes on with a run from what `prepare` makes of it, which is saved first; `undefined` when it was left alone. */
-  recover(runId: string, options: RunOptions<D>, prepare: Prepare): Promise<State<D> | undefined> {
+  /**
+   * Goes on with a run from what `prepare` makes of it, which is saved first; `undefined` when it was left alone.
+   *
+   * @param claim - the claim of whoever recovers it.
+   */
+  recover(
+    runId: string,
+    options: RunOptions<D>,
+    prepare: Prepare,
+    claim?: Claim,
+  ): Promise<State<D> | undefined> {
     const go = async (running: Running<D>): Promise<State<D> | undefined> => {
       const loaded = await this.#checkpoints.load(runId, {});
       this.#checkpoints.standing(loaded);
@@ -210,8 +215,7 @@ export class Runner<D extends object> {
       const state = await this.#save(next, await this.#saver(loaded, running));
       return goOn ? this.#goOn(state, options, running, loaded) : state;
     };
-    // Whoever recovers a run has claimed it.
-    return this.#track(runId, go, false);
+    return this.#track(runId, go, claim);
   }
 
   /** The newest run under way in this process with this id. */
@@ -240,9 +244,7 @@ export class Runner<D extends object> {
     }
     const keep = (claimed: Running<D>): Promise<void> => this.#keepSignal(runId, signal, claimed);
     const claimed = new Running<D>(runId);
-    await this.#signals.run(() =>
-      this.#settings.claims ? this.#claimed(runId, claimed, keep) : keep(claimed),
-    );
+    await this.#signals.run(() => this.#claimed(runId, claimed, keep));
   }
 
   async #keepSignal(runId: string, signal: Signal, claimed: Running<D>): Promise<void> {
@@ -270,13 +272,13 @@ export class Runner<D extends object> {
   async #track<T extends State<D> | undefined>(
     runId: string,
     go: (running: Running<D>) => Promise<T>,
-    claims = this.#settings.claims,
+    claim?: Claim,
   ): Promise<T> {
     const running = new Running<D>(runId);
     const drain = (): void => running.drain();
     if (this.#draining?.aborted) drain();
     this.#draining?.addEventListener("abort", drain);
-    const going = claims ? this.#claimed(runId, running, go) : go(running);
+    const going = this.#claimed(runId, running, go, claim);
     this.#active.set(running, going);
     try {
       return await going;
@@ -296,9 +298,10 @@ export class Runner<D extends object> {
     runId: string,
     running: Running<D>,
     go: (running: Running<D>) => Promise<T>,
+    given?: Claim,
   ): Promise<T> {
-    const claim = await claimOf(await this.#checkpoints.storeIfAny(), runId);
-    if (claim !== undefined) running.claim(runId, claim);
+    const claim = given ? borrowed(given) : await this.#claim(runId);
+    if (claim !== undefined) running.hold(claim);
     try {
       return await go(running);
     } finally {
@@ -307,13 +310,17 @@ export class Runner<D extends object> {
     }
   }
 
+  async #claim(runId: string): Promise<Claim | undefined> {
+    return this.#settings.claim(await this.#checkpoints.storeIfAny(), runId);
+  }
+
   async #start(state: State<D>, options: RunOptions<D>, running: Running<D>): Promise<State<D>> {
     const { identity } = this.#checkpoints;
     const first = await this.#checked(restarted(state, identity, this.#settings));
     const store = await this.#checkpoints.storeIfAny();
-    const { lost } = running;
+    const { claim } = running;
     if (store !== undefined) await this.#checkpoints.describe(store, state.runId);
-    const saver = store && new Saver<D>(store, this.#settings, first, { lost });
+    const saver = store && new Saver<D>(store, this.#settings, first, { claim });
     return this.#go(first, false, options, running, { after: undefined, saver });
   }
 
@@ -421,9 +428,9 @@ export class Runner<D extends object> {
     return this.#save(withProgress(goingOn, { nextNode }), saver);
   }
 
-  async #saver(latest: State<D>, { lost }: Running<D>): Promise<Saver<D>> {
+  async #saver(latest: State<D>, { claim }: Running<D>): Promise<Saver<D>> {
     const store = await this.#checkpoints.store();
-    return new Saver<D>(store, this.#settings, latest, { latest, lost });
+    return new Saver<D>(store, this.#settings, latest, { latest, claim });
   }
 
   async #save(state: State<D>, saver: Saver<D>): Promise<State<D>> {
@@ -444,8 +451,8 @@ export class Runner<D extends object> {
     const { nodes } = this.#topology;
     const entry = this.#topology.validate();
     this.#checkBreakpoints(given.saver !== undefined);
-    const { lost } = running;
-    const plan = { settings: this.#settings, nodes, entry, lost, gate, onValues, ...given };
+    const { claim } = running;
+    const plan = { settings: this.#settings, nodes, entry, claim, gate, onValues, ...given };
     const run = new Run(plan, state);
     running.attach(run);
     const last = await running.scope.run(() => run.go(state, resumed, signal));
@@ -485,10 +492,6 @@ function drainsItself(): ConfigError {
   const problem =
     "must not be awaited inside a node of a run that it stops: call it without await, or outside the graph";
   return new ConfigError("drain", problem);
-}
-
-function lostClaim(runId: string, reason: unknown): CheckpointConflictError {
-  return new CheckpointConflictError(runId, 0, 0, { cause: reason });
 }
 
 /** A State with other data. */

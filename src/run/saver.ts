@@ -5,11 +5,9 @@ import { progressOf } from "../state/derive.js";
 import { unsaved } from "../state/record.js";
 import { recordOf, State, sinkOf } from "../state/state.js";
 import { AdaptiveInterval } from "./adaptive.js";
+import type { RunClaim } from "./claim.js";
 import type { Settings } from "./config.js";
 import { Failure } from "./failure.js";
-
-/** The error if this process has lost its claim on a run, after which it must write nothing more. */
-export type Lost = () => CheckpointConflictError | undefined;
 
 /** Puts the States of one run into its store. */
 export class Saver<D extends object> {
@@ -19,7 +17,7 @@ export class Saver<D extends object> {
   readonly #settings: Settings;
   readonly #options: SaveOptions;
   readonly #timed: boolean;
-  readonly #lost: Lost | undefined;
+  readonly #claim: RunClaim | undefined;
   #latest: State<D> | undefined;
   #savedAt = now();
   /** Whether the time of the save under way matters, and when it began. */
@@ -35,7 +33,7 @@ export class Saver<D extends object> {
     store: CheckpointStore,
     settings: Settings,
     state: State<D>,
-    { latest, lost }: { readonly latest?: State<D>; readonly lost?: Lost | undefined } = {},
+    { latest, claim }: { readonly latest?: State<D>; readonly claim?: RunClaim | undefined } = {},
   ) {
     this.#store = store;
     this.#settings = settings;
@@ -44,7 +42,7 @@ export class Saver<D extends object> {
     this.#options = { keep, keepPerPhase, emit: (type, data) => bus.emit(type, name, runId, data) };
     this.#timed = settings.triggers.length > 0;
     this.#latest = latest;
-    this.#lost = lost;
+    this.#claim = claim;
     if (adaptive === undefined) return;
     const { counts, crashes, ledger } = progressOf(state);
     const work = Object.values(counts.work());
@@ -139,7 +137,13 @@ export class Saver<D extends object> {
 
   /** The first half of {@link save}. The loop awaits it itself: a promise less is felt at every step. */
   put(state: State<D>): Promise<State<D>> {
-    const lost = this.#lost?.();
+    const checking = this.#claim?.check();
+    if (checking !== undefined) return checking.then(() => this.#put(state));
+    return this.#put(state);
+  }
+
+  #put(state: State<D>): Promise<State<D>> {
+    const lost = this.#claim?.lost;
     if (lost !== undefined) return Promise.reject(lost);
     this.#measured = this.adaptive !== undefined || this.#settings.bus.listens("checkpoint.save");
     if (this.#measured) this.#started = monotonic();
@@ -176,8 +180,8 @@ export class Saver<D extends object> {
     const { runId, checkpointNode: node, step } = state;
     const { bus, name, audit } = this.#settings;
     try {
-      const lost = this.#lost?.();
-      if (lost !== undefined) throw lost;
+      await this.#claim?.check();
+      if (this.#claim?.lost !== undefined) throw this.#claim.lost;
       await this.#store.delete(runId);
       bus.emit("checkpoint.delete", name, runId, { node, step, ...audit });
       // It is in no store any more, so that it can be put into another.

@@ -1,5 +1,5 @@
 import type { Audit } from "../audit.js";
-import type { CheckpointAt, CheckpointStore, HistoryEntry } from "../checkpoint/store.js";
+import type { CheckpointAt, CheckpointStore, Claim, HistoryEntry } from "../checkpoint/store.js";
 import { ConfigError, GraphError, show } from "../errors.js";
 import type { AnyEvent, EventBus, EventHandler, EventType } from "../events.js";
 import type { GraphTopology } from "../graph/description.js";
@@ -101,7 +101,7 @@ export class StateGraph<D extends object, N extends string = never> {
    * node or a worker.
    *
    * @param longestWait - how many milliseconds a run may wait in this process; it pauses for longer waits.
-   * @param more - what else is different; without it, whoever runs the graph has claimed the run. `nest`
+   * @param more - what else is different; without `claim`, whoever runs the graph has claimed the run. `nest`
    *   makes those who hear its events of those who listen to the graph.
    */
   static inside<D extends object, N extends string>(
@@ -109,7 +109,7 @@ export class StateGraph<D extends object, N extends string = never> {
     store: CheckpointStore,
     draining: AbortSignal,
     longestWait = Number.POSITIVE_INFINITY,
-    more: Partial<Pick<Settings, "claims" | "audit">> & { nest?(own: EventBus): EventBus } = {},
+    more: Partial<Pick<Settings, "claim" | "audit">> & { nest?(own: EventBus): EventBus } = {},
   ): StateGraph<D, N> {
     const inner = new StateGraph<D, N>();
     const { interval, bus } = graph.#settings;
@@ -120,7 +120,7 @@ export class StateGraph<D extends object, N extends string = never> {
       interval: Number.isFinite(interval) ? interval : 1,
       preserve: true,
       onSaveError: "fail",
-      claims: false,
+      claim: async () => undefined,
       bus: nest?.(bus) ?? bus,
       longestWait,
       ...settings,
@@ -412,9 +412,10 @@ export class StateGraph<D extends object, N extends string = never> {
     runId: string,
     signal: AbortSignal,
     prepare: Prepare,
+    claim?: Claim,
   ): Promise<State<D> | undefined> {
     this.#topology.validate();
-    return this.#runner.recover(runId, { signal }, prepare);
+    return this.#runner.recover(runId, { signal }, prepare, claim);
   }
 
   /**

@@ -14,6 +14,7 @@ import {
   type NodeCounts,
   noItems,
 } from "../state/steps.js";
+import type { RunClaim } from "./claim.js";
 import type { Settings } from "./config.js";
 import { DRAINS } from "./failure.js";
 import type { Saver } from "./saver.js";
@@ -27,6 +28,8 @@ export class Visit<D extends object> {
   readonly #records: boolean;
   readonly #counts: () => NodeCounts;
   readonly #lost: (error: unknown) => void;
+  /** What the run is worked on under. */
+  readonly claim: RunClaim | undefined;
   #state: State<D>;
   #node = "";
   #attempt = 1;
@@ -59,6 +62,7 @@ export class Visit<D extends object> {
    * @param records - whether steps are recorded.
    * @param counts - what is counted of each node, as of now.
    * @param lost - is called when another writer has taken the run.
+   * @param claim - what the run is worked on under.
    */
   constructor(
     settings: Settings,
@@ -67,6 +71,7 @@ export class Visit<D extends object> {
     records: boolean,
     counts: () => NodeCounts,
     lost: (error: unknown) => void,
+    claim: RunClaim | undefined,
   ) {
     this.runId = state.runId;
     this.#settings = settings;
@@ -74,6 +79,7 @@ export class Visit<D extends object> {
     this.#records = records;
     this.#counts = counts;
     this.#lost = lost;
+    this.claim = claim;
     this.#state = state;
     this.#ledger = state.ledger;
     this.#ledgerBefore = state.ledger;
@@ -314,7 +320,7 @@ export class Visit<D extends object> {
   #newWork(): Work<D> {
     // What is saved in the middle of a node is more than the State of the last interval.
     const state = withProgress(this.#state, { counts: this.#counts(), nextNode: this.#node });
-    return new Work<D>(this.#node, state, this.#saver, this.#carried, this.#lost);
+    return new Work<D>(this.#node, state, this.#saver, this.#carried, this.#lost, this.claim);
   }
 
   ledgerWriter(step: number): LedgerWriter {

@@ -15,6 +15,7 @@ import { type PauseRequest, type Progress, Results } from "../state/record.js";
 import { type StandardSchema, validated } from "../state/schema.js";
 import { State } from "../state/state.js";
 import type { ItemOutcome } from "../state/steps.js";
+import type { RunClaim } from "./claim.js";
 import { outsideRun } from "./failure.js";
 import { answerKey, isOwnKey, PauseSignal } from "./pauses.js";
 import type { Saver } from "./saver.js";
@@ -41,6 +42,7 @@ export class Work<D extends object> {
   readonly #saver: Saver<D> | undefined;
   readonly #carried: Carried;
   readonly #lost: (error: unknown) => void;
+  readonly #claim: RunClaim | undefined;
   readonly #known: Map<string, unknown>;
   /** What is being done once, by attempt and key, for those who ask for the same at the same time. */
   readonly #running = new Map<
@@ -68,6 +70,7 @@ export class Work<D extends object> {
     saver: Saver<D> | undefined,
     carried: Carried,
     lost: (error: unknown) => void,
+    claim: RunClaim | undefined,
   ) {
     const { unfinished } = progressOf(state);
     const before = unfinished?.node === node ? unfinished : undefined;
@@ -75,6 +78,7 @@ export class Work<D extends object> {
     this.#saver = saver;
     this.#carried = carried;
     this.#lost = lost;
+    this.#claim = claim;
     this.#results = before?.results ?? Results.of([]);
     this.#known = this.#results.byKey();
     this.#count = before?.count ?? 0;
@@ -121,6 +125,9 @@ export class Work<D extends object> {
 
   async #doOnce<T>(key: string, action: () => T | Promise<T>): Promise<unknown> {
     if (!this.#known.has(key)) {
+      const checking = this.#claim?.check();
+      if (checking !== undefined) await checking;
+      if (this.#claim?.lost !== undefined) throw this.#claim.lost;
       const value = await this.#timed(key, action);
       // An attempt that was given up may have come to its end meanwhile: the first result counts.
       if (!this.#known.has(key)) await this.remember(key, value);

@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import type { Claim, ClaimHolder } from "../checkpoint/store.js";
-import { inBackground, isoNow, monotonic } from "../clock.js";
+import { elapsedSince, inBackground, isoNow, type Moment, moment } from "../clock.js";
+import { messageOf } from "../errors.js";
 import { isLiving, ownerName } from "./process.js";
 
 /** How long a claim lasts after the last sign of life, unless the caller says otherwise, in milliseconds. */
@@ -18,6 +19,10 @@ export interface LeaseKeeper {
   renew(runId: string, epoch: number, ttl: number): Promise<boolean>;
   /** Ends a lease; nothing if the run has another epoch. */
   release(runId: string, epoch: number): Promise<void>;
+  /** The owner of the lease that is still good; for a keeper whose `acquire` does not see that it is dead. */
+  owner?(runId: string): Promise<string | undefined>;
+  /** Ends the lease of an owner, if it still has it. */
+  evict?(runId: string, owner: string): Promise<void>;
 }
 
 /** The claims of a store that other processes may take over once their lease has ended. */
@@ -38,10 +43,10 @@ export class Leases {
 
   /** Claims a run; see `CheckpointStore.claim`. */
   async claim(runId: string, ttl = TTL): Promise<Claim | undefined> {
-    const at = monotonic();
+    const at = moment();
     const owner = this.#unreleased.get(runId) ?? newOwner();
     this.#unreleased.delete(runId);
-    const epoch = await this.#keeper.acquire(runId, owner, ttl).catch((error: unknown) => {
+    const epoch = await this.#acquire(runId, owner, ttl).catch((error: unknown) => {
       // It may have been given all the same.
       this.#unreleased.set(runId, owner);
       throw error;
@@ -55,11 +60,23 @@ export class Leases {
     return {
       epoch,
       lost: lease.lost,
+      holds: () => lease.holds(),
       release: () => {
         released ??= this.#release(runId, lease);
         return released;
       },
     };
+  }
+
+  /** The lease of a process of this machine that is known to be dead is not waited for. */
+  async #acquire(runId: string, owner: string, ttl: number): Promise<number | undefined> {
+    const keeper = this.#keeper;
+    const epoch = await keeper.acquire(runId, owner, ttl);
+    if (epoch !== undefined) return epoch;
+    const other = await keeper.owner?.(runId);
+    if (other === undefined || isOwnerLiving(other) !== false) return undefined;
+    await keeper.evict?.(runId, other);
+    return keeper.acquire(runId, owner, ttl);
   }
 
   /** Releases all, as far as the keeper can be reached: their leases end by themselves. */
@@ -114,23 +131,25 @@ export class Lease {
   readonly ttl: number;
   readonly #renew: () => Promise<boolean>;
   readonly #lost = new AbortController();
-  #until: number;
+  /** When it was last renewed, or asked for: here it never lasts longer than where it is kept. */
+  #at: Moment;
+  #regaining: Promise<boolean> | undefined;
   #cancel: () => void = () => {};
   #stopped = false;
 
-  /** @param at - when it was asked for: here it never lasts longer than where it is kept. */
+  /** @param at - when it was asked for. */
   constructor(
     epoch: number,
     owner: string,
     ttl: number,
-    at: number,
+    at: Moment,
     renew: () => Promise<boolean>,
   ) {
     this.epoch = epoch;
     this.owner = owner;
     this.ttl = ttl;
     this.#renew = renew;
-    this.#until = at + ttl;
+    this.#at = at;
     this.#schedule();
   }
 
@@ -139,9 +158,33 @@ export class Lease {
     return this.#lost.signal;
   }
 
-  /** Notes that it was renewed by what was sent at this moment of `monotonic()`: a save, for example. */
-  renewed(at: number): void {
-    this.#until = Math.max(this.#until, at + this.ttl);
+  /** Notes that it was renewed by what was sent at this moment: a save, for example. */
+  renewed(at: Moment): void {
+    if (elapsedSince(at) < elapsedSince(this.#at)) this.#at = at;
+  }
+
+  /**
+   * Whether nobody else can have the run: known at once while it lasts. After that, when the process was
+   * stopped or the machine slept for example, the keeper says whether somebody has taken it.
+   */
+  holds(): boolean | Promise<boolean> {
+    if (this.#lost.signal.aborted) return false;
+    if (this.#stopped || this.#left > 0) return true;
+    this.#regaining ??= this.#regain().finally(() => {
+      this.#regaining = undefined;
+    });
+    return this.#regaining;
+  }
+
+  async #regain(): Promise<boolean> {
+    const at = moment();
+    try {
+      if (await this.#renew()) this.renewed(at);
+      else this.lose(TAKEN);
+    } catch (error) {
+      this.lose(unrenewed(error));
+    }
+    return !this.#lost.signal.aborted;
   }
 
   /** Renews it no more. */
@@ -159,25 +202,32 @@ export class Lease {
 
   /** It is renewed when a third of its time is over. */
   #schedule(least = 0): void {
-    const wait = Math.max(this.#due - monotonic(), least);
+    const wait = Math.max(this.#due, least);
     this.#cancel = inBackground(wait, () => this.#beat());
   }
 
+  /** How many milliseconds it lasts. */
+  get #left(): number {
+    return this.ttl - elapsedSince(this.#at);
+  }
+
+  /** In how many milliseconds it is to be renewed. */
   get #due(): number {
-    return this.#until - (this.ttl * 2) / 3;
+    return this.#left - (this.ttl * 2) / 3;
   }
 
   async #beat(): Promise<void> {
-    const at = monotonic();
-    if (at < this.#due) return this.#schedule();
+    const at = moment();
+    if (this.#due > 0) return this.#schedule();
     let problem = "no answer came in time";
     let stopWatching = (): void => {};
+    // Its time may be over already, when the process was stopped: nothing begins until the answer is there.
     const watch = (): void => {
-      stopWatching = inBackground(Math.max(this.#until - monotonic(), 0), giveUp);
+      stopWatching = inBackground(Math.max(this.#left, this.ttl / 3), giveUp);
     };
     // A save may have renewed it meanwhile.
     const giveUp = (): void => {
-      if (monotonic() < this.#until) watch();
+      if (this.#left > 0) watch();
       else this.lose(problem);
     };
     watch();
@@ -185,10 +235,14 @@ export class Lease {
       if (await this.#renew()) this.renewed(at);
       else this.lose(TAKEN);
     } catch (error) {
-      problem = `it could not be renewed: ${error instanceof Error ? error.message : String(error)}`;
+      problem = unrenewed(error);
     }
     stopWatching();
-    if (monotonic() >= this.#until) this.lose(problem);
+    if (this.#left <= 0) this.lose(problem);
     if (!this.#stopped) this.#schedule(this.ttl / 10);
   }
+}
+
+function unrenewed(error: unknown): string {
+  return `it could not be renewed: ${messageOf(error)}`;
 }

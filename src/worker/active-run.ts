@@ -1,3 +1,4 @@
+import type { Claim } from "../checkpoint/store.js";
 import { now } from "../clock.js";
 
 /** Why a run is stopped before its end. */
@@ -11,6 +12,8 @@ export class ActiveRun {
   /** When it was claimed, in milliseconds since 1970. */
   readonly since = now();
   readonly #controller = new AbortController();
+  /** What the run is worked on under; `undefined` until it was claimed. */
+  claim: Claim | undefined;
   #why: StopReason | undefined;
   #isLost = false;
   /** The events that are on their way to those who listen elsewhere. */

@@ -78,6 +78,7 @@ export class RunProcessor {
 
   async #advance(job: RunJob, run: ActiveRun, claim: Claim): Promise<Outcome> {
     const { lost } = claim;
+    run.claim = claim;
     const stop = (): void => run.stop("lost", lost?.reason);
     lost?.addEventListener("abort", stop);
     if (lost?.aborted) stop();

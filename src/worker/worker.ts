@@ -1,9 +1,11 @@
 import { setMaxListeners } from "node:events";
 import { hostname } from "node:os";
+import type { Claim } from "../checkpoint/store.js";
 import { now } from "../clock.js";
 import { messageOf } from "../errors.js";
 import type { AnyEvent } from "../events.js";
 import { checkOptions, duration } from "../options.js";
+import { borrowed } from "../run/claim.js";
 import { StateGraph } from "../run/state-graph.js";
 import type { ActiveRun } from "./active-run.js";
 import { Cancellations } from "./cancellations.js";
@@ -179,6 +181,7 @@ export class Worker {
         fenced(store, this.#active),
         this.#draining.signal,
         longestWait,
+        { claim: async (_store, runId) => this.#claimOf(runId) },
       ),
       store,
       maxAttempts,
@@ -214,6 +217,11 @@ export class Worker {
     const listen = this.#forwarder(engine, name);
     if (this.#settings.events === true || this.#settings.events.size > 0) graph.on("*", listen);
     return { graph, queue, worker, listen };
+  }
+
+  #claimOf(runId: string): Claim | undefined {
+    const claim = this.#active.get(runId)?.claim;
+    return claim && borrowed(claim);
   }
 
   /** Sends the events of runs to listeners elsewhere. */

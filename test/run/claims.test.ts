@@ -2,8 +2,11 @@ import { describe, expect, test } from "vitest";
 import {
   CheckpointConflictError,
   type Claim,
+  chain,
   type NodeFunction,
+  parallel,
   pause,
+  recoverRuns,
   StateGraph,
   subgraph,
 } from "waymark";
@@ -28,7 +31,7 @@ class LosingStore extends RecordingStore {
   readonly claimed: string[] = [];
   readonly released: string[] = [];
   readonly #lost = new AbortController();
-  #holds = true;
+  #holds: () => boolean | Promise<boolean> = () => true;
 
   override async claim(runId: string): Promise<Claim | undefined> {
     const claim = await super.claim(runId);
@@ -36,7 +39,7 @@ class LosingStore extends RecordingStore {
     if (claim === undefined) return undefined;
     return {
       lost: this.#lost.signal,
-      holds: () => this.#holds,
+      holds: () => this.#holds(),
       release: async () => {
         this.released.push(runId);
         await claim.release();
@@ -51,7 +54,12 @@ class LosingStore extends RecordingStore {
 
   /** The claim has run out while this process was stopped; no timer of it knows yet. */
   expire(): void {
-    this.#holds = false;
+    this.#holds = () => false;
+  }
+
+  /** The claim has run out, and the store says when it is asked what became of it. */
+  expireUnlessHeld(answer: () => Promise<boolean>): void {
+    this.#holds = answer;
   }
 }
 
@@ -315,6 +323,135 @@ describe("a claim that has run out while the process was stopped", () => {
     expect(signal?.reason).toBe(error);
     expect(ran).toEqual(["a", "b"]);
     expect(store.log).toEqual(["start:@0", "interval:a@1"]);
+  });
+
+  test("is noticed before another attempt begins", async () => {
+    const store = new LosingStore();
+    const attempts: number[] = [];
+    const graph = new StateGraph<Trail>({ checkpoint: { store, interval: 1 } })
+      .addNode(
+        "a",
+        (_state, { attempt }) => {
+          attempts.push(attempt);
+          store.expire();
+          throw new Error("try again");
+        },
+        { retry: { maxAttempts: 3, initialInterval: 1 } },
+      )
+      .setEntryPoint("a")
+      .setExitPoint("a");
+    await rejection(graph.execute(start("r")), CheckpointConflictError);
+    expect(attempts).toEqual([1]);
+    expect(store.log).toEqual(["start:@0"]);
+  });
+
+  test("is noticed before something is done once, also if the node makes nothing of it", async () => {
+    const store = new LosingStore();
+    let paid = 0;
+    const { graph, ran } = graphOf(store, async (state, context) => {
+      store.expire();
+      await context.once("pay", () => ++paid).catch(() => {});
+      return mark(state, context);
+    });
+    await rejection(graph.execute(start("r")), CheckpointConflictError);
+    expect([paid, ran]).toEqual([0, ["a", "b"]]);
+  });
+
+  test.each<[what: string, node: (work: (item: number) => void) => NodeFunction<Trail>]>([
+    [
+      "an item of a list",
+      (work) => parallel([1, 2, 3], (_state, item) => work(item), { concurrency: 1 }),
+    ],
+    [
+      "a step of a chain",
+      (work) =>
+        chain([1, 2, 3], (state, item) => {
+          work(item);
+          return state;
+        }),
+    ],
+    [
+      "a node of a graph inside",
+      (work) => {
+        const inner = linear(
+          abc,
+          {},
+          Object.fromEntries(
+            abc.map((name, index) => [
+              name,
+              (state, context) => {
+                work(index + 1);
+                return mark(state, context);
+              },
+            ]),
+          ),
+        );
+        return subgraph(inner, { in: ({ data }) => data, out: () => ({}) });
+      },
+    ],
+  ])("is noticed before %s begins", async (_what, node) => {
+    const store = new LosingStore();
+    const began: number[] = [];
+    const graph = new StateGraph<Trail>({ checkpoint: { store, interval: 1 } })
+      .addNode(
+        "many",
+        node((item) => {
+          began.push(item);
+          if (item === 2) store.expire();
+        }),
+      )
+      .setEntryPoint("many")
+      .setExitPoint("many");
+    const error = await rejection(graph.execute(start("r")), CheckpointConflictError);
+    expect(error.runId).toBe("r");
+    expect(began).toEqual([1, 2]);
+  });
+
+  test("is noticed before a node of a run that is recovered", async () => {
+    const store = new LosingStore();
+    let broken = true;
+    const { graph, ran } = graphOf(store, (state, context) => {
+      if (broken) throw new Error("boom");
+      store.expire();
+      return mark(state, context);
+    });
+    await graph.execute(start("r")).catch(() => {});
+    broken = false;
+    const [recovery] = await recoverRuns({ store, graphs: [graph] });
+    expect(recovery).toMatchObject({ outcome: "skipped", reason: "another process has taken it" });
+    expect(ran).toEqual(["a", "b", "b"]);
+    expect(store.released).toEqual(["r", "r"]);
+  });
+
+  test("is asked for in the store, and nothing begins until it has answered", async () => {
+    const store = new LosingStore();
+    const asked = gate();
+    const answer = gate();
+    const { graph, ran } = graphOf(store);
+    store.afterSave = ({ checkpointNode }) => {
+      if (checkpointNode !== "a") return;
+      store.expireUnlessHeld(async () => {
+        asked.open();
+        await answer.opened;
+        return true;
+      });
+    };
+    const run = graph.execute(start("r"));
+    await asked.opened;
+    expect(ran).toEqual(["a"]);
+    answer.open();
+    expect((await run).status).toBe("completed");
+    expect(ran).toEqual(abc);
+  });
+
+  test("is lost if the store can't say what became of it", async () => {
+    const store = new LosingStore();
+    const { graph, ran } = graphOf(store, (state, context) => {
+      store.expireUnlessHeld(() => Promise.reject(new Error("no answer")));
+      return mark(state, context);
+    });
+    await rejection(graph.execute(start("r")), CheckpointConflictError);
+    expect(ran).toEqual(["a", "b"]);
   });
 
   test("is noticed before a resume takes its input", async () => {

@@ -1,4 +1,5 @@
 import type { RunSummary } from "../../checkpoint/store.js";
+import { claimOf } from "../../run/claim.js";
 import { StateGraph } from "../../run/state-graph.js";
 import type { AnyGraph } from "../config/graphs.js";
 import type { Context } from "../context.js";
@@ -16,7 +17,7 @@ export async function inStore(context: Context, graph: AnyGraph): Promise<AnyGra
   if (!(await context.isStoreGiven())) return graph;
   const { store } = await context.store("write");
   const never = new AbortController().signal;
-  return StateGraph.inside(graph, store, never, Number.POSITIVE_INFINITY, { claims: true });
+  return StateGraph.inside(graph, store, never, Number.POSITIVE_INFINITY, { claim: claimOf });
 }
 
 /**

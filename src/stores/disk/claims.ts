@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Claim, ClaimHolder } from "../../checkpoint/store.js";
-import { isoNow } from "../../clock.js";
+import { elapsedSince, isoNow, moment } from "../../clock.js";
 import { CoalescedRead } from "../../concurrency.js";
 import { isLiving, OWNER, ownerName, pidOf } from "../process.js";
 import { codeOf, type FileSystem, ignoring } from "./file-system.js";
@@ -116,7 +116,18 @@ export class Claims {
       released ??= this.#release(name);
       return released;
     };
-    return { lost: lost.signal, release };
+    return { lost: lost.signal, holds: () => this.#holds(name, lost), release };
+  }
+
+  /**
+   * Whether nobody else can have the run. Others believe for a while that this process lives; when it has
+   * shown no sign of that for longer, they may have removed its claim.
+   */
+  #holds(name: string, lost: AbortController): boolean | Promise<boolean> {
+    if (lost.signal.aborted) return false;
+    const heart = this.#heart;
+    if (heart === undefined || elapsedSince(heart.last) < WATCH) return true;
+    return heart.beat().then(() => !lost.signal.aborted && this.#held.has(name));
   }
 
   async #isFirst(run: string, name: string): Promise<boolean> {
@@ -177,7 +188,8 @@ export class Claims {
     const held = [...this.#held];
     const names = new Set((await namesIn(this.#fs, this.#folder)) ?? []);
     for (const [name, lost] of held) {
-      if (!names.has(name) && this.#held.get(name) === lost) lost?.abort();
+      if (names.has(name) || this.#held.get(name) !== lost) continue;
+      lost?.abort(new Error("the claim on the run is lost: another process has removed it"));
     }
   }
 
@@ -234,31 +246,39 @@ class Heartbeat {
   readonly #path: string;
   readonly #timer: NodeJS.Timeout;
   readonly #onBeat: () => Promise<void>;
+  /** When it last showed that this process lives. */
+  last = moment();
   #file: number | undefined;
-  #last: Promise<void> = Promise.resolve();
+  #beats: Promise<void> = Promise.resolve();
 
   constructor(fs: FileSystem, path: string, onBeat: () => Promise<void>) {
     this.#fs = fs;
     this.#path = path;
     this.#onBeat = onBeat;
-    this.#timer = setInterval(() => {
-      this.#last = this.#last.then(() => this.#beat()).catch(() => {});
-    }, BEAT);
+    this.#timer = setInterval(() => void this.beat(), BEAT);
     // A run that waits for nothing that could still happen must not keep the process from its end.
     this.#timer.unref();
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#last;
+    await this.#beats;
     if (this.#file === undefined) return;
     await this.#fs.close(this.#file);
     await ignoring(this.#fs.unlink(this.#path));
   }
 
+  /** Shows it now, and finds out what others made of it; never rejects. */
+  beat(): Promise<void> {
+    this.#beats = this.#beats.then(() => this.#beat()).catch(() => {});
+    return this.#beats;
+  }
+
   async #beat(): Promise<void> {
+    const at = moment();
     this.#file ??= await this.#fs.create(this.#path);
     await this.#fs.write(this.#file, MARK);
     await this.#onBeat();
+    this.last = at;
   }
 }

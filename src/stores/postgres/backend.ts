@@ -11,7 +11,7 @@ import type {
 } from "../../checkpoint/records/backend.js";
 import { parseHeader } from "../../checkpoint/records/header.js";
 import type { Claim, ClaimHolder, RunFilter } from "../../checkpoint/store.js";
-import { monotonic } from "../../clock.js";
+import { moment } from "../../clock.js";
 import { Batcher } from "../../concurrency.js";
 import { CheckpointConflictError, show } from "../../errors.js";
 import type { Metadata } from "../../state/record.js";
@@ -70,7 +70,7 @@ export class PostgresBackend implements RecordBackend {
     const encoding = encode();
     const record = encoding instanceof Promise ? await encoding : encoding;
     const lease = this.#leases.held(runId);
-    const at = monotonic();
+    const at = moment();
     const row = rowOf(runId, after, record, lease);
     // There is no row yet that could be locked, but for a run that was claimed.
     const isFirst = row.expected === 0 && row.epoch === null;

@@ -17,8 +17,13 @@ export class PostgresLeases implements LeaseKeeper {
   readonly #acquiring: Batcher<Wanted, number | undefined>;
   readonly #renewing: Batcher<Wanted, boolean>;
   readonly #releasing: Batcher<Wanted, undefined>;
+  readonly #connection: Connection;
+  readonly #statements: Statements;
 
-  constructor(connection: Connection, { claim, renew, release }: Statements) {
+  constructor(connection: Connection, statements: Statements) {
+    const { claim, renew, release } = statements;
+    this.#connection = connection;
+    this.#statements = statements;
     const list = (all: readonly Wanted[], ...fields: (keyof Wanted)[]): string[] =>
       fields.map((field) => arrayOf(all.map((one) => one[field])));
     this.#acquiring = new Batcher({
@@ -56,5 +61,14 @@ export class PostgresLeases implements LeaseKeeper {
 
   release(runId: string, epoch: number): Promise<void> {
     return this.#releasing.run({ runId, epoch, ttl: 0, owner: "" });
+  }
+
+  async owner(runId: string): Promise<string | undefined> {
+    const [row] = await this.#connection.read(this.#statements.holder, [runId]);
+    return row && String(row.owner);
+  }
+
+  async evict(runId: string, owner: string): Promise<void> {
+    await this.#connection.write(this.#statements.evict, [runId, owner]);
   }
 }

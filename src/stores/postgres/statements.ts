@@ -184,6 +184,8 @@ export function statementsFor(name: string) {
           WHERE r.run_id = c.run_id AND r.epoch = c.epoch AND r.sequence = 0)
       UPDATE ${runs} r SET lease_until = NULL FROM c
       WHERE r.run_id = c.run_id AND r.epoch = c.epoch AND r.sequence > 0`,
+    /** Ends the lease of an owner that is dead. */
+    evict: `UPDATE ${runs} SET lease_until = NULL WHERE run_id = $1 AND owner = $2`,
     holder: `SELECT owner FROM ${runs} WHERE run_id = $1 AND lease_until > clock_timestamp()`,
     claimed: `SELECT run_id FROM ${runs} WHERE lease_until > clock_timestamp()`,
     look: found,

@@ -21,15 +21,20 @@ async function ownName() {
   const claim = await store.claim("run");
   const name = claimsIn(root).find((one) => one.startsWith("run@")) ?? "";
   await claim?.release();
-  const [, pid = "", started = "", place = ""] =
-    /^run@(\d+)-(\d+)-(\w+)-\w+\.\d+$/.exec(name) ?? [];
+  const [, pid = "", thread = "", started = "", place = ""] =
+    /^run@(\d+)-(\d+)-(\d+)-(\w+)-\w+\.\d+$/.exec(name) ?? [];
   expect(Number(pid)).toBe(process.pid);
-  return { pid, started, place };
+  return { pid, thread, started, place };
 }
 
-/** A claim of somebody else on the run `run`. */
-function leave(pid: string, started: string, place: string): { name: string; alive: string } {
-  const owner = `${pid}-${started}-${place}-0a0b0c0d`;
+/** A claim of somebody else on the run `run`, by the main thread of its process if no other is named. */
+function leave(
+  pid: string,
+  started: string,
+  place: string,
+  thread = pid,
+): { name: string; alive: string } {
+  const owner = `${pid}-${thread}-${started}-${place}-0a0b0c0d`;
   const folder = join(root, ".claims");
   mkdirSync(folder, { recursive: true });
   const [name, alive] = [join(folder, `run@${owner}.1`), join(folder, `${owner}.alive`)];
@@ -116,6 +121,21 @@ describe("a claim in the file store", () => {
     expect(readdirSync(root)).toEqual([]);
   });
 
+  test("is looked for again once this process has shown no sign of life for too long", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "Date"] });
+    const store = new FileStore({ root });
+    const [lost, kept] = [await store.claim("run"), await store.claim("other")];
+    expect([lost?.holds?.(), kept?.holds?.()]).toEqual([true, true]);
+    const name = claimsIn(root).find((one) => one.startsWith("run@")) ?? "none";
+    rmSync(join(root, ".claims", name));
+    vi.setSystemTime(Date.now() + 3000);
+    expect(await Promise.all([lost?.holds?.(), kept?.holds?.()])).toEqual([false, true]);
+    // It has just shown that it lives.
+    expect(kept?.holds?.()).toBe(true);
+    await lost?.release();
+    await kept?.release();
+  });
+
   test("leaves files alone that are nobody's claim", async () => {
     const folder = join(root, ".claims");
     mkdirSync(folder);
@@ -174,8 +194,8 @@ describe("the claim of a dead process does not count", () => {
 
 describe("the claim of a living process counts", () => {
   test.runIf(process.platform === "linux")("on this machine, at once", async () => {
-    const { pid, started, place } = await ownName();
-    leave(pid, started, place);
+    const { pid, thread, started, place } = await ownName();
+    leave(pid, started, place, thread);
     expect(await new FileStore({ root }).claim("run")).toBeUndefined();
     expect(claimsIn(root)).toHaveLength(2);
   });

@@ -348,9 +348,9 @@ describe("a store", () => {
     const root = newFolder();
     await saveTimes(new FileStore({ root }), 2);
     const { owner } = new NodeFileSystem();
-    const [, started = "", place = ""] = owner.split("-");
-    const gone = `${process.pid}-${Number(started) - 1}-${place}-00000000`;
-    const elsewhere = `${process.pid}-${started}-ffffffff-00000000`;
+    const [, thread = "", started = "", place = ""] = owner.split("-");
+    const gone = `${process.pid}-${thread}-${Number(started) - 1}-${place}-00000000`;
+    const elsewhere = `${process.pid}-${thread}-${started}-ffffffff-00000000`;
     const names = [gone, owner, elsewhere].map((one) => `.checkpoint_0003.${one}.1.tmp`);
     for (const name of names) writeFileSync(join(root, "run", name), "half");
     const store = new FileStore({ root });

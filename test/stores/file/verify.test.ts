@@ -15,8 +15,8 @@ async function findings(store: FileStore, runId?: string): Promise<Finding[]> {
 test.runIf(process.platform === "linux")("finds what dead processes left", async () => {
   const root = newFolder();
   await saveTimes(new FileStore({ root }), 2);
-  const [, started = "", place = ""] = new NodeFileSystem().owner.split("-");
-  const dead = `${process.pid}-${Number(started) - 1}-${place}-00000000`;
+  const [, thread = "", started = "", place = ""] = new NodeFileSystem().owner.split("-");
+  const dead = `${process.pid}-${thread}-${Number(started) - 1}-${place}-00000000`;
   const temporary = join(root, "run", `.checkpoint_0003.${dead}.1.tmp`);
   writeFileSync(temporary, "half");
   mkdirSync(join(root, ".claims"));
