@@ -3,7 +3,7 @@ import { ConfigError, show } from "../errors.js";
 import { MemoryStore } from "./memory.js";
 
 /** The kinds of store that an address can name. */
-type StoreScheme = "file" | "sqlite" | "pglite" | "postgres" | "memory";
+type StoreScheme = "file" | "sqlite" | "pglite" | "postgres" | "redis" | "memory";
 
 /** Where a store is. */
 export interface StoreAddress {
@@ -37,7 +37,22 @@ const schemes: Readonly<Record<StoreScheme, Open>> = {
     const { PostgresStore } = await import("#stores/postgres");
     return new PostgresStore({ ...options, client });
   },
+  redis: async (url, options) => {
+    const { RedisStore } = await import("#stores/redis");
+    return new RedisStore({ ...options, url });
+  },
 };
+
+/** The kinds whose address is a URL, which may hold a password. */
+const urls: Partial<Record<StoreScheme, RegExp>> = {
+  postgres: /^postgres(ql)?:\/\//,
+  redis: /^rediss?:\/\//,
+};
+
+/** Whether a store is on a server, so that its location is a URL and no path. */
+export function isServer({ scheme }: StoreAddress): boolean {
+  return scheme in urls;
+}
 
 /** Where a store is whose address names no place. */
 const defaultPlaces: Readonly<Record<StoreScheme, string>> = {
@@ -46,20 +61,23 @@ const defaultPlaces: Readonly<Record<StoreScheme, string>> = {
   sqlite: ".waymark/waymark.db",
   pglite: ".waymark/pg",
   postgres: "",
+  redis: "",
 };
 
 /** The forms that an address can have, for messages and help. */
 export const addressForms =
-  "memory, file:DIR, sqlite:FILE, pglite:DIR or postgres://USER@HOST/DATABASE";
+  "memory, file:DIR, sqlite:FILE, pglite:DIR, postgres://USER@HOST/DATABASE or redis://HOST";
 
 /**
- * An address out of its text: `file:DIR`, `sqlite:FILE`, `pglite:DIR`, `postgres://…`, or a bare
+ * An address out of its text: `file:DIR`, `sqlite:FILE`, `pglite:DIR`, `postgres://…`, `redis://…`, or a bare
  * `file`, `sqlite`, `pglite` or `memory` for the default place. `undefined` if it is none of these.
  */
 export function parseAddress(text: string): StoreAddress | undefined {
-  if (/^postgres(ql)?:\/\//.test(text)) return { scheme: "postgres", location: text };
+  for (const scheme of ["postgres", "redis"] as const) {
+    if (urls[scheme]?.test(text)) return { scheme, location: text };
+  }
   const [, scheme = "", colon, location = ""] = /^([a-z]+)(:)?(.*)$/s.exec(text) ?? [];
-  if (!Object.hasOwn(schemes, scheme) || scheme === "postgres") return undefined;
+  if (!Object.hasOwn(schemes, scheme) || Object.hasOwn(urls, scheme)) return undefined;
   if ((colon === undefined) !== (location === "")) return undefined;
   if (scheme === "memory" && colon !== undefined) return undefined;
   const kind = scheme as StoreScheme;
@@ -67,8 +85,9 @@ export function parseAddress(text: string): StoreAddress | undefined {
 }
 
 /** An address as it may be shown: without a password. */
-export function showAddress({ scheme, location }: StoreAddress): string {
-  if (scheme === "postgres") return hidePassword(location);
+export function showAddress(address: StoreAddress): string {
+  const { scheme, location } = address;
+  if (isServer(address)) return hidePassword(location);
   return location === "" ? scheme : `${scheme}:${location}`;
 }
 

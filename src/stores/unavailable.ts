@@ -11,4 +11,5 @@ export {
   UnavailableStore as FileStore,
   UnavailableStore as SqliteStore,
   UnavailableStore as PostgresStore,
+  UnavailableStore as RedisStore,
 };

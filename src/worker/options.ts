@@ -17,8 +17,8 @@ export interface WorkerOptions {
   /** The graphs whose runs to take. Runs of other graphs are left to workers that have them. */
   readonly graphs: readonly AnyGraph[];
   /**
-   * Where every step of the runs is saved. Workers on several machines need a `PostgresStore`, which refuses
-   * the writes of a worker that has lost its lease.
+   * Where every step of the runs is saved. Workers on several machines need a `PostgresStore` or a
+   * `RedisStore`, which refuse the writes of a worker that has lost its lease.
    */
   readonly store: CheckpointStore;
   /** Where the queue is. */

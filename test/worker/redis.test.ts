@@ -3,19 +3,15 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ExecutionError, pause, StateGraph } from "waymark";
 import { Client } from "waymark/worker";
 import { rejection } from "../graphs.js";
+import { startRedis, withRedis } from "../stores/redis/server.js";
 import type { Trail } from "./fixtures/graphs.js";
 import { type Count, gate, single, usePlace } from "./place.js";
-import { hasRedis, startRedis } from "./redis-server.js";
 import { startWorld, until, type World } from "./world.js";
 
-if (!hasRedis()) {
-  test("workers on Redis were NOT tested: no redis-server is installed", () => {
-    console.warn("workers on Redis were NOT tested: no redis-server is installed");
-  });
-} else {
+withRedis("workers on Redis", () => {
   describe("with the queue on Redis", onRedis);
   describe("with the queue on Redis, workers in processes of their own", inProcesses);
-}
+});
 
 function onRedis(): void {
   const place = usePlace(startRedis);

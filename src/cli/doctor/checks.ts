@@ -19,7 +19,7 @@ export interface Check {
 const LEAST_NODE = 20;
 const LEAST_DISK = 100_000_000;
 
-const peers = ["pg", "@electric-sql/pglite", "bullmq", "ioredis", "@opentelemetry/api"];
+const peers = ["pg", "@electric-sql/pglite", "bullmq", "ioredis", "redis", "@opentelemetry/api"];
 
 /** The versions of what is here. */
 export function versions(): readonly Check[] {
@@ -82,6 +82,7 @@ export async function storeChecks(context: Context): Promise<readonly Check[]> {
       check,
       ...(await claims(opened)),
       ...(await databaseChecks(opened)),
+      ...(await redisChecks(opened)),
       ...(await folderChecks(opened)),
     ];
   } catch (error) {
@@ -112,6 +113,29 @@ async function databaseChecks({ store, address }: OpenStore): Promise<readonly C
       name: "rights",
       state: canWrite ? "ok" : "problem",
       text: canWrite ? allowed : refused,
+    },
+  ];
+}
+
+async function redisChecks({ store, address }: OpenStore): Promise<readonly Check[]> {
+  if (address?.scheme !== "redis") return [];
+  const { RedisStore } = await import("../../stores/redis.js");
+  if (!(store instanceof RedisStore)) return [];
+  const { facts, problem } = await store.facts();
+  const { version: server, isCluster, isReplica, bytes: size } = facts;
+  const kind = isCluster ? " (cluster)" : "";
+  const what = `Redis ${server}${kind}, ${bytes(size)} in memory`;
+  return [
+    { name: "server", state: "info", text: what },
+    {
+      name: "rights",
+      state: isReplica ? "problem" : "ok",
+      text: isReplica ? "the server is a replica, which takes no saves" : "it takes saves",
+    },
+    {
+      name: "durability",
+      state: problem === undefined ? "ok" : "warning",
+      text: problem ?? "it has an append-only file",
     },
   ];
 }

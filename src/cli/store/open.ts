@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { CheckpointStore } from "../../checkpoint/store.js";
 import type { CodecOptions } from "../../codecs/pipeline.js";
 import {
+  isServer,
   openStore as openAt,
   parseAddress,
   type StoreAddress,
@@ -26,7 +27,7 @@ const READ_RETRY = 1000;
 /** The address in a text, its path resolved against a folder; `undefined` if it is none. */
 export function addressIn(folder: string, text: string): StoreAddress | undefined {
   const address = parseAddress(text);
-  if (address === undefined || address.scheme === "memory" || address.scheme === "postgres") {
+  if (address === undefined || address.scheme === "memory" || isServer(address)) {
     return address;
   }
   return { ...address, location: resolve(folder, address.location) };
@@ -39,11 +40,11 @@ export async function openStore(
   codec: CodecOptions | undefined,
 ): Promise<OpenStore> {
   const isReader = mode === "read" && address.scheme !== "memory";
-  const isPostgres = address.scheme === "postgres" || address.scheme === "pglite";
+  const isRetried = isServer(address) || address.scheme === "pglite";
   const store = await openAt(address, {
     ...(codec !== undefined && { codec }),
     ...(isReader && { readOnly: true }),
-    ...(isReader && isPostgres && { retryFor: READ_RETRY }),
+    ...(isReader && isRetried && { retryFor: READ_RETRY }),
   });
   return { store, address, name: showAddress(address) };
 }

@@ -1,8 +1,9 @@
 import { ConfigError } from "../../errors.js";
+import { retrying } from "../retrying.js";
 import type { PostgresClient } from "./client.js";
 import { connect, invalidAddress, isInvalidAddress, type Load } from "./connect.js";
 import type { Database, Row, Sending, Session, Statement } from "./database.js";
-import { retrying } from "./failure.js";
+import { failures } from "./failure.js";
 import { migrate, versionOf } from "./schema.js";
 
 /** What a connection needs of its store. */
@@ -77,7 +78,7 @@ export class Connection {
 
   /** @param none - what comes of it where nothing was ever saved, and nothing may be written. */
   #with<T>(action: (database: Database) => Promise<T>, none: T): Promise<T> {
-    return retrying(this.#settings.retryFor, async (begin) => {
+    return retrying(this.#settings.retryFor, failures, async (begin) => {
       const database = this.#ready ?? (await this.#open());
       begin();
       return database === undefined ? none : action(database);

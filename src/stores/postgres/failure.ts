@@ -1,6 +1,6 @@
 import { BackendError } from "../../checkpoint/records/backend.js";
-import { now, sleep } from "../../clock.js";
-import { isWaymarkError, messageOf } from "../../errors.js";
+import { messageOf } from "../../errors.js";
+import { codeOf, type FailureKind, type Failures } from "../retrying.js";
 
 /** The connection broke, perhaps after the statement was done. */
 const BROKEN = new Set([
@@ -33,13 +33,8 @@ const UNREACHED_MESSAGE =
   /^(timeout exceeded when trying to connect|Connection terminated due to connection timeout)/;
 
 const SQLSTATE = /^[\dA-Z]{5}$/;
-const FIRST_WAIT = 20;
-const LONGEST_WAIT = 500;
 
-/** What an error means for the statement that met it. */
-type Kind = "unreached" | "undone" | "broken" | "refused" | "unknown";
-
-function kindOf(error: unknown): Kind {
+function kindOf(error: unknown): FailureKind {
   const code = codeOf(error);
   const message = messageOf(error);
   if (UNREACHED.has(code) || UNREACHED_MESSAGE.test(message)) return "unreached";
@@ -56,37 +51,6 @@ export function isRefused(error: unknown): boolean {
 /** Whether no answer came within `statementTimeout`. */
 export function isTimeout(error: unknown): error is Error {
   return error instanceof Error && error.message === "Query read timeout";
-}
-
-/**
- * Tries again for so many milliseconds what the connection, not the statement, is to blame for.
- *
- * @param attempt - calls `begin` once it sends something that may take effect.
- * @throws BackendError that is unsure if something may have taken effect.
- */
-export async function retrying<T>(
-  retryFor: number,
-  attempt: (begin: () => void) => Promise<T>,
-): Promise<T> {
-  const end = now() + retryFor;
-  let unsure = false;
-  for (let tries = 0; ; tries++) {
-    let begun = false;
-    try {
-      return await attempt(() => {
-        begun = true;
-      });
-    } catch (error) {
-      if (isWaymarkError(error)) throw error;
-      const kind = kindOf(error);
-      unsure ||= begun && (kind === "broken" || kind === "unknown");
-      const wait = Math.min(FIRST_WAIT * 2 ** tries, LONGEST_WAIT) * (0.5 + Math.random() / 2);
-      if (kind === "refused" || kind === "unknown" || now() + wait > end) {
-        throw new BackendError(explain(error), { unsure, cause: error });
-      }
-      await sleep(wait);
-    }
-  }
 }
 
 const advice: Readonly<Record<string, string>> = {
@@ -111,8 +75,5 @@ function explain(error: unknown): string {
   return hint === undefined ? message : `${message} (${hint})`;
 }
 
-/** The code of a server's or a system's error; `""` where there is none. */
-function codeOf(error: unknown): string {
-  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-  return typeof code === "string" ? code : "";
-}
+/** How to read the errors of Postgres and its drivers. */
+export const failures: Failures = { kindOf, explain };

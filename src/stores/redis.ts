@@ -1,0 +1,136 @@
+/**
+ * Checkpoints in Redis.
+ *
+ * @packageDocumentation
+ */
+import {
+  RecordStore,
+  type RecordStoreOptions,
+  recordStoreChecks,
+} from "../checkpoint/records/record-store.js";
+import { ConfigError } from "../errors.js";
+import { check, checkOptions, flag, integer, oneOf } from "../options.js";
+import { RedisBackend } from "./redis/backend.js";
+import {
+  type IoRedisClient,
+  isRedisClient,
+  type NodeRedisClient,
+  type RedisClient,
+} from "./redis/client.js";
+import { checkUrl, type Load } from "./redis/connect.js";
+import { Connection } from "./redis/connection.js";
+import type { ServerFacts } from "./redis/facts.js";
+
+export type { IoRedisClient, NodeRedisClient, RedisClient };
+
+/** Options of {@link RedisStore}. One of `client` and `url` is needed. */
+export interface RedisStoreOptions extends RecordStoreOptions {
+  /** A client or a cluster of `ioredis` 5 or `redis` 5. The store does not close it. */
+  readonly client?: RedisClient;
+  /** `redis://…` or `rediss://…`: the store connects itself, by `ioredis` or `redis`, whichever is installed. */
+  readonly url?: string;
+  /** What its keys begin with; `waymark` by default. */
+  readonly prefix?: string;
+  /**
+   * What a save waits for. `"server"`, the default: the server's answer, so an acknowledged save is as
+   * durable as the server makes it by `appendonly` and `appendfsync`. `"aof"`: until its append-only file is
+   * on the disk; needs `appendfsync always`, or Redis 7.2. `"replicas"`: until a replica has it, too.
+   */
+  readonly durability?: "server" | "aof" | "replicas";
+  /** Milliseconds after which the server removes a run that is completed or failed; never by default. */
+  readonly finishedTtl?: number;
+  /** At the latest, every so many checkpoints of a run are written whole; 256 by default, 1 for all of them. */
+  readonly snapshotEvery?: number;
+  /**
+   * For how many milliseconds to retry what a lost connection, a server that starts, or a failover
+   * prevented; 10,000 by default, 0 for never. Nothing is done twice by it.
+   */
+  readonly retryFor?: number;
+  /**
+   * How many milliseconds to wait for an answer; 30,000 by default, `Infinity` for ever. After that a save
+   * may or may not have happened: the next save finds out.
+   */
+  readonly statementTimeout?: number;
+  /** Only read: saves, claims and removals are refused, and nothing is set aside. False by default. */
+  readonly readOnly?: boolean;
+}
+
+const isClient = check("a client or a cluster of ioredis 5 or redis 5", isRedisClient);
+
+const isPrefix = check(
+  "a string of 1 to 200 characters without { and }",
+  (value) => typeof value === "string" && /^[^{}\0\p{Surrogate}]{1,200}$/u.test(value),
+);
+
+/**
+ * Keeps checkpoints in Redis 6 or later, or Valkey. It needs one of the packages `ioredis` and `redis`.
+ *
+ * A save is one script call that writes only what changed, and only if the run is still at the State's
+ * sequence. While a run is claimed through this store, its saves also need that claim: once another
+ * process has claimed the run, this one can write nothing more to it. What fails because a connection
+ * was lost is retried.
+ *
+ * What a crash or a failover can undo is up to the server and to `durability`; the store warns, by a
+ * process warning, if the server keeps nothing or removes keys when its memory is full.
+ *
+ * @example
+ * ```ts compile
+ * import { Redis } from "ioredis";
+ * import { State } from "waymark";
+ * import { RedisStore } from "waymark/stores/redis";
+ *
+ * const client = new Redis("redis://localhost:6379");
+ * const store = new RedisStore({ client, durability: "aof" });
+ * const saved = await State.create({ topic: "cairns" }).checkpoint(store);
+ * console.log((await store.load(saved.runId)).sequence); // 1
+ * await store.close();
+ * client.disconnect();
+ * ```
+ */
+export class RedisStore extends RecordStore {
+  /** What its keys begin with. */
+  readonly prefix: string;
+  readonly #connection: Connection;
+
+  /** @throws ConfigError if an option is invalid. */
+  constructor(options: RedisStoreOptions);
+  /** @internal */
+  constructor(options: RedisStoreOptions, load: Load);
+  constructor(options: RedisStoreOptions, load?: Load) {
+    checkOptions("RedisStore", options, {
+      ...recordStoreChecks,
+      client: isClient,
+      url: (_, url) => checkUrl(url),
+      prefix: isPrefix,
+      durability: oneOf("server", "aof", "replicas"),
+      finishedTtl: integer(1),
+      snapshotEvery: integer(1),
+      retryFor: integer(0),
+      statementTimeout: integer(1, true),
+      readOnly: flag,
+    });
+    const { prefix = "waymark", durability = "server", finishedTtl, readOnly = false } = options;
+    const { snapshotEvery = 256, retryFor = 10_000, statementTimeout = 30_000 } = options;
+    const client = options.client ?? options.url;
+    if (client === undefined) {
+      throw new ConfigError("RedisStore.client", "must be there, or a url; got neither");
+    }
+    if (options.client !== undefined && options.url !== undefined) {
+      throw new ConfigError("RedisStore.url", "must be absent where there is a client");
+    }
+    const settings = { client, prefix, durability, retryFor, statementTimeout, readOnly };
+    const connection = new Connection(settings, load);
+    super(new RedisBackend(connection, prefix, finishedTtl), { ...options, snapshotEvery });
+    this.prefix = prefix;
+    this.#connection = connection;
+  }
+
+  /**
+   * What is known of the server, and what may make it lose runs.
+   *
+   * @internal
+   */
+  facts(): Promise<{ readonly facts: ServerFacts; readonly problem: string | undefined }> {
+    return this.#connection.facts();
+  }
+}

@@ -1,0 +1,132 @@
+import { messageOf } from "../../errors.js";
+import type { Script } from "./scripts.js";
+
+/** What is used of a `Redis` or a `Cluster` of ioredis. */
+export interface IoRedisClient {
+  /** Sends one command. */
+  call(command: string, ...args: string[]): Promise<unknown>;
+  /** Several commands, sent together on one connection. */
+  pipeline(commands: string[][]): {
+    /** Sends them; gives an error or a reply for each. */
+    exec(): Promise<[error: Error | null, reply: unknown][] | null>;
+  };
+}
+
+/** What is used of a client or a cluster of the package `redis`, version 5. */
+export interface NodeRedisClient {
+  /** Calls a script by its SHA-1. */
+  evalSha(sha1: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
+  /** Calls a script by its text. */
+  eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
+  /** Sends one command: its parts, for a cluster after the key that it goes to and whether it only reads. */
+  sendCommand: unknown;
+  /** Whether it was connected. */
+  readonly isOpen: boolean;
+  /** Connects it. */
+  connect(): Promise<unknown>;
+}
+
+/** What a `RedisStore` talks to: a client or a cluster of `ioredis` 5 or of `redis` 5. */
+export type RedisClient = IoRedisClient | NodeRedisClient;
+
+/** A script with the hash tag of its keys, and its arguments. */
+export interface Call {
+  readonly script: Script;
+  readonly tag: string;
+  readonly args: readonly string[];
+}
+
+/** A connection to a server, by whatever package. */
+export interface Commands {
+  /** Calls a script: by its hash, or by its text if the server does not have it. */
+  call(call: Call): Promise<unknown>;
+  /** Sends commands on one connection, that of a tag, one right after the other; an error is among the replies. */
+  together(tag: string, commands: readonly (readonly string[])[]): Promise<unknown[]>;
+  /** Lets go of a connection that the store has made; nothing is answered any more. */
+  drop(): void;
+}
+
+/** Whether a value can be such a client. */
+export function isRedisClient(value: unknown): value is RedisClient {
+  if (typeof value !== "object" || value === null) return false;
+  const has = (method: string): boolean => typeof Reflect.get(value, method) === "function";
+  return (has("call") && has("pipeline")) || (has("evalSha") && has("eval") && has("sendCommand"));
+}
+
+/** The command that calls a script: by its hash or, the second time, by its text. */
+export function commandOf({ script, tag, args }: Call, isKnown: boolean): string[] {
+  return [isKnown ? "evalsha" : "eval", isKnown ? script.sha1 : script.text, "1", tag, ...args];
+}
+
+/** Whether a server does not know a script, as after it was started again. */
+export function isUnknownScript(error: unknown): boolean {
+  return error instanceof Error && messageOf(error).startsWith("NOSCRIPT");
+}
+
+/** The commands of a client. */
+export function commandsOf(client: RedisClient, drop: () => void = () => {}): Commands {
+  listenTo(client);
+  return "evalSha" in client ? ofNodeRedis(client, drop) : ofIoRedis(client, drop);
+}
+
+function ofIoRedis(client: IoRedisClient, drop: () => void): Commands {
+  const send = (call: Call, isKnown: boolean): Promise<unknown> => {
+    const [name = "", ...args] = commandOf(call, isKnown);
+    return client.call(name, ...args);
+  };
+  return {
+    drop,
+    call: (call) => retriedByText((isKnown) => send(call, isKnown)),
+    together: async (_tag, commands) => {
+      // The pipeline of a cluster goes where the keys in it are.
+      const pipeline = client.pipeline(commands.map((command) => ["call", ...command]));
+      return ((await pipeline.exec()) ?? []).map(([error, reply]) => error ?? reply);
+    },
+  };
+}
+
+function ofNodeRedis(client: NodeRedisClient, drop: () => void): Commands {
+  const sender = client.sendCommand as (...args: unknown[]) => Promise<unknown>;
+  const isCluster = "slots" in client;
+  const send = (tag: string, command: readonly string[]): Promise<unknown> =>
+    isCluster ? sender.call(client, tag, false, command) : sender.call(client, command);
+  const opened = async (): Promise<void> => {
+    if (!client.isOpen) await client.connect();
+  };
+  return {
+    drop,
+    call: async ({ script, tag, args }) => {
+      if (!client.isOpen) await opened();
+      const options = { keys: [tag], arguments: [...args] };
+      return retriedByText((isKnown) =>
+        isKnown ? client.evalSha(script.sha1, options) : client.eval(script.text, options),
+      );
+    },
+    together: async (tag, commands) => {
+      await opened();
+      const replies = commands.map((command) => send(tag, command));
+      const settled = await Promise.allSettled(replies);
+      return settled.map((one) => (one.status === "fulfilled" ? one.value : one.reason));
+    },
+  };
+}
+
+/** Nothing was done by a script that the server does not have. */
+async function retriedByText(send: (isKnown: boolean) => Promise<unknown>): Promise<unknown> {
+  try {
+    return await send(true);
+  } catch (error) {
+    if (!isUnknownScript(error)) throw error;
+    return send(false);
+  }
+}
+
+const heard = new WeakSet<object>();
+
+/** Without a listener the loss of a connection ends the process, or is printed; the next command fails anyway. */
+function listenTo(client: object): void {
+  const on: unknown = Reflect.get(client, "on");
+  if (heard.has(client) || typeof on !== "function") return;
+  heard.add(client);
+  on.call(client, "error", () => {});
+}

@@ -1,0 +1,96 @@
+import { ConfigError, show } from "../../errors.js";
+import { type Commands, commandsOf, type IoRedisClient, type NodeRedisClient } from "./client.js";
+
+/** How long to wait for a connection, in milliseconds. */
+const CONNECT = 10_000;
+
+const ADDRESS = /^rediss?:\/\//;
+
+/** Gives the module of a package; tests put another in its place. */
+export type Load = (name: string) => Promise<unknown>;
+
+const peers: Readonly<Record<string, () => Promise<unknown>>> = {
+  ioredis: () => import("ioredis"),
+  redis: () => import("redis"),
+};
+
+/** Refuses a string that names no server. What comes after the scheme may be secret. */
+export function checkUrl(url: unknown): asserts url is string {
+  if (typeof url === "string" && ADDRESS.test(url) && URL.canParse(url)) return;
+  const scheme = typeof url === "string" ? /^[a-z+]+:/i.exec(url)?.[0] : undefined;
+  const got = scheme === undefined ? "something else" : show(`${scheme}…`);
+  throw new ConfigError("RedisStore.url", `must be "redis://…" or "rediss://…"; got ${got}`);
+}
+
+/**
+ * Connects to a server by ioredis or, where that is not installed, by redis. The connection does not
+ * restore itself: the store makes another when it needs one, so nothing waits where nobody sees it. It does
+ * not keep the process alive.
+ *
+ * @param onEnd - is called when it is lost.
+ */
+export async function connect(
+  url: string,
+  onEnd: () => void,
+  load: Load = (name) => peers[name]?.() ?? Promise.reject(new Error(name)),
+): Promise<Commands> {
+  for (const [name, open] of [
+    ["ioredis", openIoRedis] as const,
+    ["redis", openNodeRedis] as const,
+  ]) {
+    const found = await load(name).catch((error: unknown) => {
+      const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+      if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") throw error;
+    });
+    if (found !== undefined) return open(found, url, onEnd);
+  }
+  throw new ConfigError("RedisStore.url", "needs the package ioredis: npm install ioredis");
+}
+
+interface OwnIoRedis extends IoRedisClient {
+  connect(): Promise<void>;
+  disconnect(): void;
+  on(event: string, listener: (error: Error) => void): void;
+  readonly stream: { unref(): void };
+}
+
+async function openIoRedis(module: unknown, url: string, onEnd: () => void): Promise<Commands> {
+  const { Redis } = module as { Redis: new (url: string, options: object) => OwnIoRedis };
+  const client = new Redis(url, {
+    lazyConnect: true,
+    connectTimeout: CONNECT,
+    retryStrategy: () => null,
+    // The store asks itself whether the server is ready.
+    enableReadyCheck: false,
+  });
+  let cause: Error | undefined;
+  client.on("error", (error) => {
+    cause = error;
+  });
+  client.on("connect", () => client.stream.unref());
+  client.on("end", onEnd);
+  // Of a connection that could not be made it says only that it is closed.
+  await client.connect().catch((error: unknown) => Promise.reject(cause ?? error));
+  return commandsOf(client, () => client.disconnect());
+}
+
+interface OwnNodeRedis extends NodeRedisClient {
+  destroy(): void;
+  unref(): void;
+  on(event: string, listener: () => void): void;
+}
+
+async function openNodeRedis(module: unknown, url: string, onEnd: () => void): Promise<Commands> {
+  const { createClient } = module as { createClient(options: object): OwnNodeRedis };
+  const client = createClient({
+    url,
+    socket: { connectTimeout: CONNECT, reconnectStrategy: false },
+  });
+  client.on("error", onEnd);
+  client.on("end", onEnd);
+  await client.connect();
+  client.unref();
+  return commandsOf(client, () => {
+    if (client.isOpen) client.destroy();
+  });
+}

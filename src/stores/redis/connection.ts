@@ -1,0 +1,253 @@
+import { BackendError } from "../../checkpoint/records/backend.js";
+import { Batcher } from "../../concurrency.js";
+import { ConfigError } from "../../errors.js";
+import { retrying } from "../retrying.js";
+import {
+  type Commands,
+  commandOf,
+  commandsOf,
+  isUnknownScript,
+  type RedisClient,
+} from "./client.js";
+import { connect, type Load } from "./connect.js";
+import { type Durability, parseFacts, problemOf, type ServerFacts, waitFor } from "./facts.js";
+import { failures, NoAnswer, NotDurable } from "./failure.js";
+import { type Script, scripts } from "./scripts.js";
+
+/** What a connection needs of its store. */
+export interface ConnectionSettings {
+  /** The user's client, or the address of a server. */
+  readonly client: RedisClient | string;
+  readonly prefix: string;
+  readonly durability: Durability;
+  readonly retryFor: number;
+  readonly statementTimeout: number;
+  readonly readOnly: boolean;
+}
+
+/** How many hash tags there are in a cluster: enough for the runs to spread over its nodes. */
+const TAGS = 64;
+
+/** A timer that is set for longer goes off at once. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+/** What was found out about a server when it was first used. */
+interface Server {
+  readonly tags: readonly string[];
+  /** The command that waits until a save is durable; `undefined` if the answer to it means so. */
+  readonly wait: readonly string[] | undefined;
+}
+
+/**
+ * The server of a store, asked about itself when it is first used. What is asked of it is asked again when
+ * the connection is lost, so it must do no harm a second time.
+ */
+export class Connection {
+  readonly #settings: ConnectionSettings;
+  readonly #load: Load | undefined;
+  #commands: Commands | undefined;
+  #connecting: Promise<Commands> | undefined;
+  #server: Server | undefined;
+  /** Saves that wait for the disk or a replica wait together. */
+  readonly #batchers = new Map<string, Batcher<readonly string[], unknown>>();
+
+  constructor(settings: ConnectionSettings, load?: Load) {
+    this.#settings = settings;
+    this.#load = load;
+  }
+
+  /** The hash tag of a run's keys; of anything else with a name, too. */
+  async tagOf(name: string): Promise<string> {
+    const tags = this.#server?.tags ?? (await this.tags());
+    return tags[tags.length === 1 ? 0 : hashOf(name) % tags.length] ?? "";
+  }
+
+  /** All hash tags. */
+  async tags(): Promise<readonly string[]> {
+    const server = this.#server ?? (await this.#with(async () => this.#server));
+    return server?.tags ?? [];
+  }
+
+  /** Calls a script that only reads. */
+  read(script: Script, tag: string, ...args: readonly string[]): Promise<unknown> {
+    return this.#with((commands) => commands.call({ script, tag, args }));
+  }
+
+  /** Calls a script that writes. */
+  async write(script: Script, tag: string, ...args: readonly string[]): Promise<unknown> {
+    this.checkWritable();
+    return this.#with((commands) => commands.call({ script, tag, args }));
+  }
+
+  /** Calls the script that saves; the result is there when it is as durable as the store promises. */
+  async save(tag: string, args: readonly string[]): Promise<unknown> {
+    this.checkWritable();
+    if (this.#server?.wait === undefined) return this.write(scripts.save, tag, ...args);
+    let batcher = this.#batchers.get(tag);
+    if (batcher === undefined) {
+      batcher = new Batcher({
+        many: (all) => this.#saveDurably(tag, all),
+        isItemFault: (error) => error instanceof BackendError && !error.unsure,
+      });
+      this.#batchers.set(tag, batcher);
+    }
+    return batcher.run(args);
+  }
+
+  /** What the server says of itself, and what may make it lose runs. */
+  async facts(): Promise<{ readonly facts: ServerFacts; readonly problem: string | undefined }> {
+    return this.#with(async (commands) => {
+      const facts = await this.#ask(commands);
+      return { facts, problem: await problemOf(facts, (name) => this.#setting(commands, name)) };
+    });
+  }
+
+  /** Lets go of a connection that was made here; the next use makes another. */
+  async close(): Promise<void> {
+    const connecting = this.#connecting;
+    this.#forget();
+    (await connecting?.catch(() => undefined))?.drop();
+  }
+
+  /** @throws ConfigError if the store only reads. */
+  checkWritable(): void {
+    if (!this.#settings.readOnly) return;
+    throw new ConfigError(
+      "RedisStore.readOnly",
+      "is true: this store saves, claims and removes nothing",
+    );
+  }
+
+  #with<T>(action: (commands: Commands) => Promise<T>): Promise<T> {
+    const { retryFor } = this.#settings;
+    return retrying(retryFor, failures, async (begin) => {
+      const commands = this.#commands ?? (await this.#connect());
+      begin();
+      return this.#answered(action(commands));
+    });
+  }
+
+  /** What a promise gives, unless that takes too long: then nothing more is expected of its connection. */
+  async #answered<T>(promise: Promise<T>): Promise<T> {
+    const { statementTimeout, client } = this.#settings;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      // It also keeps the process alive for the answer, which a connection of ours does not.
+      const ms = Math.min(statementTimeout, LONGEST_TIMER);
+      timer = setTimeout(() => reject(new NoAnswer(ms)), ms);
+    });
+    try {
+      return await Promise.race([promise, late]);
+    } catch (error) {
+      if (error instanceof NoAnswer && typeof client === "string") {
+        this.#commands?.drop();
+        this.#forget();
+      }
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #connect(): Promise<Commands> {
+    const connecting = this.#connecting ?? this.#open();
+    this.#connecting = connecting;
+    try {
+      const commands = await connecting;
+      if (this.#connecting === connecting) this.#commands = commands;
+      return commands;
+    } catch (error) {
+      if (this.#connecting === connecting) this.#forget();
+      throw error;
+    }
+  }
+
+  async #open(): Promise<Commands> {
+    const { client } = this.#settings;
+    let made: Commands | undefined;
+    const onEnd = (): void => {
+      if (made !== undefined && made === this.#commands) this.#forget();
+    };
+    const commands =
+      typeof client === "string" ? await connect(client, onEnd, this.#load) : commandsOf(client);
+    made = commands;
+    try {
+      this.#server ??= await this.#answered(this.#inspect(commands));
+      return commands;
+    } catch (error) {
+      commands.drop();
+      throw error;
+    }
+  }
+
+  /** Any tag will do to ask a server, or one of a cluster. */
+  get #anyTag(): string {
+    return `{${this.#settings.prefix}:0}`;
+  }
+
+  async #ask(commands: Commands): Promise<ServerFacts> {
+    const call = { script: scripts.facts, tag: this.#anyTag, args: [] };
+    return parseFacts(String(await commands.call(call)));
+  }
+
+  /** A setting of the server; `"?"` if this user may not see it. */
+  async #setting(commands: Commands, name: string): Promise<string> {
+    const [reply] = await commands.together(this.#anyTag, [["CONFIG", "GET", name]]);
+    return reply instanceof Error ? "?" : String(Object.values(Object(reply)).at(-1) ?? "");
+  }
+
+  async #inspect(commands: Commands): Promise<Server> {
+    const { prefix, durability, statementTimeout, readOnly } = this.#settings;
+    const facts = await this.#ask(commands);
+    // A fact of the server, so that all who use it agree.
+    const count = facts.isCluster ? TAGS : 1;
+    const tags = Array.from({ length: count }, (_, index) => `{${prefix}:${index}}`);
+    const setting = (name: string): Promise<string> => this.#setting(commands, name);
+    const wait = readOnly ? undefined : await waitFor(facts, durability, statementTimeout, setting);
+    return { tags, wait };
+  }
+
+  /**
+   * Saves several, then waits for all of them. What waits does so for the writes of its own connection: the
+   * first and last command show that all went over the same one, and one write that is always made, also
+   * when a save turns out to be done already, makes it wait for all before it.
+   */
+  #saveDurably(tag: string, all: readonly (readonly string[])[]): Promise<unknown[]> {
+    const wait = this.#server?.wait ?? [];
+    const calls = all.map((args) => ({ script: scripts.save, tag, args }));
+    const touch = { script: scripts.touch, tag, args: [] };
+    return this.#with(async (commands) => {
+      const send = (isKnown: boolean): Promise<unknown[]> =>
+        commands.together(tag, [
+          ["CLIENT", "ID"],
+          ...[...calls, touch].map((call) => commandOf(call, isKnown)),
+          wait,
+          ["CLIENT", "ID"],
+        ]);
+      let replies = await send(true);
+      if (replies.some(isUnknownScript)) replies = await send(false);
+      const failure = replies.find((reply) => reply instanceof Error);
+      if (failure !== undefined) throw failure;
+      const [before, ...rest] = replies;
+      const [waited, after] = rest.slice(-2);
+      if (before !== after) throw new Error("the connection was lost while it saved");
+      if (Number([waited].flat()[0]) < 1) {
+        const what = wait[0] === "WAIT" ? "no replica has" : "the append-only file does not have";
+        throw new NotDurable(`${what} what was saved, after ${wait.at(-1)} ms`);
+      }
+      return rest.slice(0, all.length);
+    });
+  }
+
+  #forget(): void {
+    this.#commands = undefined;
+    this.#connecting = undefined;
+  }
+}
+
+/** A number for a name, always the same (FNV-1a). */
+function hashOf(name: string): number {
+  let hash = 0x811c9dc5;
+  for (const byte of Buffer.from(name)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  return hash;
+}

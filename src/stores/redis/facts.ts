@@ -1,0 +1,108 @@
+import { ConfigError } from "../../errors.js";
+
+/** What an acknowledged save has to outlive. */
+export type Durability = "server" | "aof" | "replicas";
+
+/** What is known of a server. */
+export interface ServerFacts {
+  /** The version of Redis that it is, or behaves as. */
+  readonly version: string;
+  /** Whether it is part of a cluster. */
+  readonly isCluster: boolean;
+  /** Whether it is a replica, which takes no writes. */
+  readonly isReplica: boolean;
+  /** Whether it writes an append-only file. */
+  readonly hasAof: boolean;
+  /** How many replicas are connected. */
+  readonly replicas: number;
+  /** What it removes when its memory is full. */
+  readonly eviction: string;
+  /** How much memory it uses, in bytes. */
+  readonly bytes: number;
+}
+
+/** The facts in the answer to INFO. */
+export function parseFacts(text: string): ServerFacts {
+  const lines = text.split(/\r?\n/).map((line) => line.split(":", 2));
+  const fields = new Map(lines.map(([name, value = ""]) => [name, value]));
+  return {
+    version: fields.get("redis_version") ?? "",
+    isCluster: fields.get("cluster_enabled") === "1",
+    isReplica: fields.get("role") === "slave",
+    hasAof: fields.get("aof_enabled") === "1",
+    replicas: Number(fields.get("connected_slaves") ?? 0),
+    eviction: fields.get("maxmemory_policy") ?? "",
+    bytes: Number(fields.get("used_memory") ?? 0),
+  };
+}
+
+const OPTION = "RedisStore.durability";
+
+/**
+ * The command that waits until a save is durable; `undefined` if the answer to the save means so.
+ *
+ * @param setting - gives a setting of the server; `"?"` if that is not allowed.
+ * @throws ConfigError if the server can't do that.
+ */
+export async function waitFor(
+  facts: ServerFacts,
+  durability: Durability,
+  timeout: number,
+  setting: (name: string) => Promise<string>,
+): Promise<readonly string[] | undefined> {
+  // The server gives up before the store does, which then knows why. 0 is for ever.
+  const ms = String(Number.isFinite(timeout) ? Math.ceil(timeout / 2) : 0);
+  if (durability === "replicas") {
+    if (facts.replicas > 0) return ["WAIT", "1", ms];
+    throw new ConfigError(OPTION, 'is "replicas", but the server has no replica');
+  }
+  if (durability === "aof") {
+    if (!facts.hasAof) {
+      throw new ConfigError(
+        OPTION,
+        'is "aof", but the server has no append-only file: set appendonly yes',
+      );
+    }
+    // It then answers once the disk has it.
+    if ((await setting("appendfsync")) === "always") return undefined;
+    if (isAtLeast(facts.version, 7, 2)) return ["WAITAOF", "1", "0", ms];
+    throw new ConfigError(
+      OPTION,
+      `is "aof", which needs appendfsync always, or Redis 7.2; got Redis ${facts.version}`,
+    );
+  }
+  const problem = await problemOf(facts, setting);
+  if (problem !== undefined) warn(problem);
+  return undefined;
+}
+
+/** What may lose runs that were acknowledged, though the server keeps running or is only restarted. */
+export async function problemOf(
+  { hasAof, eviction }: ServerFacts,
+  setting: (name: string) => Promise<string>,
+): Promise<string | undefined> {
+  if (eviction.startsWith("allkeys")) {
+    return `it removes runs when its memory is full: set maxmemory-policy noeviction, which is ${eviction}`;
+  }
+  if (hasAof) return undefined;
+  return (await setting("save")) === ""
+    ? "it keeps nothing on a disk, so a restart loses all runs: set appendonly yes"
+    : "it has no append-only file, so a crash loses what was saved since its last snapshot: set appendonly yes";
+}
+
+const warned = new Set<string>();
+
+/** Warns once in a process of each problem: nobody can listen to a store. */
+function warn(problem: string): void {
+  if (warned.has(problem)) return;
+  warned.add(problem);
+  process.emitWarning(`the Redis server of a RedisStore may lose checkpoints: ${problem}`, {
+    type: "WaymarkWarning",
+    code: "WAYMARK_REDIS_DURABILITY",
+  });
+}
+
+function isAtLeast(version: string, major: number, minor: number): boolean {
+  const [first = 0, second = 0] = version.split(".").map(Number);
+  return first > major || (first === major && second >= minor);
+}

@@ -1,0 +1,73 @@
+import { messageOf } from "../../errors.js";
+import { codeOf, type FailureKind, type Failures } from "../retrying.js";
+
+/** The server did nothing, and may do it soon: it starts, is being replaced, or works on something long. */
+const NOT_READY = new Set([
+  "LOADING",
+  "BUSY",
+  "TRYAGAIN",
+  "CLUSTERDOWN",
+  "MASTERDOWN",
+  "READONLY",
+  "NOREPLICAS",
+]);
+
+/** There was no connection, so nothing was done. */
+const UNREACHED = new Set([
+  "ECONNREFUSED",
+  "ENOENT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EAI_AGAIN",
+  "ENOTFOUND",
+]);
+
+/** No answer came within `statementTimeout`. */
+export class NoAnswer extends Error {
+  constructor(timeout: number) {
+    super(`the server did not answer within statementTimeout (${timeout} ms)`);
+    this.name = "NoAnswer";
+  }
+}
+
+/** What a save waits for beside the server's answer did not happen. */
+export class NotDurable extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "NotDurable";
+  }
+}
+
+/** The word that an error reply begins with, inside a script too; `""` if it is none. */
+function replyCode(error: unknown): string {
+  const message = messageOf(error);
+  return /^(?:ERR Error running script.*?: -?)?([A-Z][A-Z\d]{2,}) /s.exec(message)?.[1] ?? "";
+}
+
+function kindOf(error: unknown): FailureKind {
+  if (error instanceof NoAnswer || error instanceof NotDurable) return "unknown";
+  if (UNREACHED.has(codeOf(error))) return "unreached";
+  const code = replyCode(error);
+  if (NOT_READY.has(code)) return "unreached";
+  // All else that is no reply is a connection that broke, however a client puts it.
+  return code === "" ? "broken" : "refused";
+}
+
+const advice: Readonly<Record<string, string>> = {
+  OOM: "the memory of the server is full: make room or raise maxmemory, then resume the run",
+  READONLY: "the server is a replica: connect to the primary",
+  MISCONF: "the server can't write to its disk: see its log, then resume the run",
+  NOREPLICAS: "fewer replicas are connected than min-replicas-to-write",
+  NOPERM: "the user lacks a right: it needs EVAL, EVALSHA, INFO and the keys of the prefix",
+  NOAUTH: "the server asks for a password",
+  WRONGPASS: "the user or the password is wrong",
+  MOVED: "the server is part of a cluster: pass a cluster client",
+};
+
+function explain(error: unknown): string {
+  const hint = advice[replyCode(error)];
+  return hint === undefined ? messageOf(error) : `${messageOf(error)} (${hint})`;
+}
+
+/** How to read the errors of Redis and its clients. */
+export const failures: Failures = { kindOf, explain };
