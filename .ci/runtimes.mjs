@@ -11,17 +11,28 @@ const platform = `${process.platform === "win32" ? "win" : process.platform}-${p
 
 /** The runtimes, each with the package that brings its binary; none for the one that runs this. */
 export const runtimes = {
-  node: { command: () => process.execPath },
+  node: { name: "Node 20", command: () => process.execPath },
   ...Object.fromEntries(
     [22, 24, 26].map((version) => [
       `node${version}`,
       {
+        name: `Node ${version}`,
         package: `node${version}@npm:node-${platform}@${version}`,
         command: (modules) => join(modules, `node${version}/bin/node`),
       },
     ]),
   ),
-  bun: { package: "bun@1.4.4", command: (modules) => join(modules, "bun/bin/bun.exe") },
+  bun: {
+    name: "Bun 1.4",
+    package: "bun@1.4.4",
+    command: (modules) => join(modules, "bun/bin/bun.exe"),
+  },
+  deno: {
+    name: "Deno 2.9",
+    package: "deno@2.9.6",
+    command: (modules) => join(modules, ".bin/deno"),
+    args: ["run", "--allow-all"],
+  },
 };
 
 /**

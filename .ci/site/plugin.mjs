@@ -30,7 +30,6 @@ export const pages = [
   "pauses-and-people",
   "agents",
   "streaming",
-  "streaming",
   "parallel-and-dags",
   "observability",
   "many-machines",
@@ -42,6 +41,7 @@ export const pages = [
   "comparison",
   "performance",
   "reference",
+  "runtimes",
   "troubleshooting",
 ];
 
