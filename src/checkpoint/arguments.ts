@@ -20,12 +20,15 @@ export const checkpointId: Check = (name, value) => {
     throw new ConfigError(name, `must be a string; got ${show(value)}`);
 };
 
+/** Refuses what is not a step, or not a checkpoint id. */
+export const atChecks: Readonly<Record<keyof CheckpointAt, Check>> = {
+  step: (_, value) => step("step", value),
+  checkpointId: (_, value) => checkpointId("checkpointId", value),
+};
+
 /** Refuses to load what is not a step or a checkpoint id. */
 export function checkAt(at: CheckpointAt, context: StoreContext = {}): void {
-  checkOptions("at", at, {
-    step: (_, value) => step("step", value),
-    checkpointId: (_, value) => checkpointId("checkpointId", value),
-  });
+  checkOptions("at", at, atChecks);
   checkContext("context", context);
 }
 

@@ -22,7 +22,12 @@ export function forked<D extends object>(
     data,
     traits,
     identity: { runId: newRunId(), parent, graph, startedAt: isoNow(), metadata, inherited },
-    progress: { ...progress, unfinished: unfinished && withDataCopies(unfinished, change) },
+    progress: {
+      ...progress,
+      unfinished: unfinished && withDataCopies(unfinished, change),
+      resumes: 0,
+      crashes: 0,
+    },
     saved: { checkpointId, sequence: 0, savedAt: "" },
   });
 }

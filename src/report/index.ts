@@ -4,7 +4,8 @@
  * @packageDocumentation
  */
 
-import { type CheckpointStore, type HistoryEntry, isCheckpointStore } from "../checkpoint/store.js";
+import { atChecks } from "../checkpoint/arguments.js";
+import { type CheckpointStore, isCheckpointStore, isNewest } from "../checkpoint/store.js";
 import { CheckpointNotFoundError, ConfigError, isWaymarkError } from "../errors.js";
 import { type LogLine, readEventLog } from "../observers/event-log/reader.js";
 import { checkPlace, type LogPlace } from "../observers/run-files.js";
@@ -23,19 +24,24 @@ export { toMarkdown, toTable } from "./text.js";
 
 /** Where {@link report} looks: a store, a log, or better both. */
 export interface ReportOptions {
-  /** The store of the run: its State, ledger and history. */
+  /** The store of the run: its newest checkpoint has the steps, the ledger and the totals. */
   readonly store?: CheckpointStore;
-  /** The log of the run, as `eventLog` was given it: `{ root }` or `{ path }`. It has durations, and work that was lost. */
+  /** The log of the run, as `eventLog` was given it: `{ root }` or `{ path }`. It has work that was lost, or is not saved yet. */
   readonly log?: LogPlace;
+  /** Report the run as it was at the checkpoint with this id; it must be in the store. */
+  readonly checkpointId?: string | undefined;
+  /** Report the run as it was at the newest checkpoint of this step; it must be in the store. */
+  readonly step?: number | undefined;
 }
 
 /**
  * What happened in a run, over all processes that worked on it: its status, its steps with what they
- * took and made, its totals, its error. The ledger in the store is authoritative; a run whose
- * checkpoints are gone is reported from its log alone.
+ * took and made, its totals, its error. All of that is in its newest checkpoint; a log adds what was
+ * lost in crashes, and what is not saved yet. A run whose checkpoints are gone is reported from its
+ * log alone.
  *
  * @throws ConfigError if there is neither a store nor a log.
- * @throws CheckpointNotFoundError if neither has the run.
+ * @throws CheckpointNotFoundError if neither has the run, or the store has no such checkpoint.
  *
  * @example
  * ```ts
@@ -64,33 +70,41 @@ export async function report(runId: string, options: ReportOptions): Promise<Run
   checkRunId(runId);
   checkOptions("options", options, {
     store: check("a CheckpointStore", isCheckpointStore),
+    ...atChecks,
     log: (name, value) => {
       checkOptions(name, value, { root: text, path: text });
       checkPlace(name, value as LogPlace);
     },
   });
-  const { store, log } = options;
+  const { store, log, checkpointId, step } = options;
   if (store === undefined && log === undefined) {
     throw new ConfigError("options", "must have a store, a log, or both");
   }
   // The log first: what is saved meanwhile is then in the State at least.
-  const replay = log === undefined ? undefined : await replayed(log, runId);
-  const state = await stateOf(store, runId);
-  if (state !== undefined) {
-    const history = (await store?.history?.(runId)) ?? [];
-    return fromState(state, history, replay);
+  const at = { step, checkpointId };
+  if (!isNewest(at)) {
+    if (store === undefined) throw new ConfigError("options.store", "must be set for a checkpoint");
+    const state = await store.load(runId, at);
+    return fromState(state, log && (await replayed(log, runId, state.checkpointId)));
   }
+  const replay = log && (await replayed(log, runId));
+  const state = await newestOf(store, runId);
+  if (state !== undefined) return fromState(state, replay);
   if (replay === undefined) throw new CheckpointNotFoundError(runId);
   return fromLog(runId, replay);
 }
 
-async function replayed(log: LogPlace, runId: string): Promise<Replay | undefined> {
+/** @param until - the checkpoint to stop at: a log that does not know it is of no use. */
+async function replayed(log: LogPlace, runId: string, until?: string): Promise<Replay | undefined> {
   const replay = new Replay();
-  for await (const line of readEventLog(log, runId)) replay.add(line);
-  return replay.updatedAt === "" ? undefined : replay;
+  for await (const line of readEventLog(log, runId)) {
+    replay.add(line);
+    if (until !== undefined && replay.at(until) !== undefined) return replay;
+  }
+  return replay.updatedAt === "" || until !== undefined ? undefined : replay;
 }
 
-async function stateOf(
+async function newestOf(
   store: CheckpointStore | undefined,
   runId: string,
 ): Promise<State<object> | undefined> {
@@ -102,17 +116,11 @@ async function stateOf(
   }
 }
 
-function fromState(
-  state: State<object>,
-  history: readonly HistoryEntry[],
-  replay: Replay | undefined,
-): RunReport {
+function fromState(state: State<object>, replay: Replay | undefined): RunReport {
   const { runId, status, step, ledger, startedAt, savedAt, totals } = state;
   const steps = stepsOf(visitsUpTo(replay?.last), {
-    history,
     records: state.steps,
     outputs: ledger.outputs,
-    step,
     isSaved: savedBy(state, replay),
   });
   const updatedAt = replay !== undefined && replay.updatedAt > savedAt ? replay.updatedAt : savedAt;
@@ -124,7 +132,7 @@ function fromState(
     startedAt,
     updatedAt,
     elapsedMs: elapsed(startedAt, updatedAt),
-    resumes: replay?.resumes ?? 0,
+    resumes: state.resumes,
     crashes: state.crashes,
     phase: state.phase,
     metadata: state.metadata,
@@ -134,7 +142,8 @@ function fromState(
     nextStep: nextOf(state, replay),
     totals: { usage: ledger.usage, durationMs: worked },
     nodes: ledger.nodes,
-    repeated: repeatedOf(replay),
+    repeated:
+      replay === undefined ? { visits: state.crashes, usage: Ledger.empty.usage } : replay.repeated,
     decisions: ledger.decisions,
     agents: ledger.agents,
     confidence: ledger.confidence,
@@ -148,7 +157,7 @@ function fromLog(runId: string, replay: Replay): RunReport {
   const visits = visitsUpTo(last);
   const held = new Set(visitsUpTo(replay.saved));
   const isSaved = (visit: Visit): boolean => status === "completed" || held.has(visit);
-  const steps = stepsOf(visits, { history: [], records: [], outputs: {}, step: 0, isSaved });
+  const steps = stepsOf(visits, { records: [], outputs: {}, isSaved });
   const decided = visits.flatMap((visit) => visit.decisions);
   const ledger = decided.reduce(withDecision, replay.ledger);
   const done = steps.at(-1);
@@ -169,7 +178,7 @@ function fromLog(runId: string, replay: Replay): RunReport {
     nextStep: next,
     totals: { usage: ledger.usage, durationMs: durationOf(steps) },
     nodes: ledger.nodes,
-    repeated: repeatedOf(replay),
+    repeated: replay.repeated,
     decisions: ledger.decisions,
     agents: {},
     confidence: ledger.confidence,
@@ -188,11 +197,6 @@ function savedBy(state: State<object>, replay: Replay | undefined): (visit: Visi
 function nextOf(state: State<object>, replay: Replay | undefined): string | undefined {
   if (state.status === "completed") return undefined;
   return state.error?.node ?? progressOf(state).unfinished?.node ?? replay?.next ?? state.nextNode;
-}
-
-function repeatedOf(replay: Replay | undefined): RunReport["repeated"] {
-  const { visits, ledger } = replay?.repeated ?? { visits: 0, ledger: Ledger.empty };
-  return { visits, usage: ledger.usage };
 }
 
 function withDecision(ledger: Ledger, line: LogLine): Ledger {

@@ -1,5 +1,6 @@
 import type { Agent, Decision, Output, UsageTotals } from "../state/ledger.js";
 import type { Metadata, RunStatus } from "../state/record.js";
+import type { StepRecord } from "../state/steps.js";
 
 /** One visit of a node that completed. */
 export interface StepReport {
@@ -19,7 +20,11 @@ export interface StepReport {
   readonly durationMs: number | undefined;
   /** How often it was tried, over all resumes. */
   readonly attempts: number;
-  /** What it used, including failed attempts that a checkpoint holds; `undefined` if unknown. */
+  /** How often it was begun again after its process had died; absent for never, or where only the log knows it. */
+  readonly restarts?: number;
+  /** Its items, tasks and calls of `once`, in the order they ended; the newest 100, as the checkpoint has them. */
+  readonly items?: NonNullable<StepRecord["items"]>;
+  /** What it used, including failed attempts that a checkpoint holds; `undefined` for nothing, or if unknown. */
   readonly usage: UsageTotals | undefined;
   /** What it made, by name. */
   readonly outputs: Readonly<Record<string, Output>>;
@@ -51,7 +56,7 @@ export interface RunReport {
   readonly updatedAt: string;
   /** From start to last event, in milliseconds, including times when nobody worked on it. */
   readonly elapsedMs: number | undefined;
-  /** How often it was resumed, as far as the log knows. */
+  /** How often it was resumed. */
   readonly resumes: number;
   /** How often it was resumed after its process had died. */
   readonly crashes: number;
@@ -78,9 +83,9 @@ export interface RunReport {
   readonly nodes: Readonly<Record<string, UsageTotals>>;
   /** Work that was done and lost, because a process died before it was saved or the run was set back. */
   readonly repeated: {
-    /** How many visits of nodes. */
+    /** How many visits of nodes, unfinished ones too; without a log one for each crash. */
     readonly visits: number;
-    /** What they used, as far as the log shows. The ledger does not count it. */
+    /** What they used, as the log shows. The ledger does not count it. */
     readonly usage: UsageTotals;
   };
   /** What was decided, newest last. */

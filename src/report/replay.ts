@@ -1,5 +1,5 @@
 import type { LogLine } from "../observers/event-log/reader.js";
-import { Ledger, type Usage } from "../state/ledger.js";
+import { Ledger, type Usage, type UsageTotals } from "../state/ledger.js";
 import type { RunStatus } from "../state/record.js";
 import type { ReportError } from "./record.js";
 
@@ -39,11 +39,15 @@ export class Replay {
   status: RunStatus = "pending";
   next: string | undefined;
   error: ReportError | undefined;
-  readonly repeated = { visits: 0, ledger: Ledger.empty };
-
   readonly #checkpoints = new Map<string, Visit | undefined>();
+  #lost = { visits: 0, ledger: Ledger.empty };
   #loaded = "";
+  /** Whether a run that was loaded has not started yet. */
+  #isLoading = false;
+  /** The visit under way. */
   #started: LogLine | undefined;
+  /** What it has used that no checkpoint has. */
+  #unsaved = Ledger.empty;
   #attempts = 1;
   #decisions: LogLine[] = [];
   /** What a node has used that paused before its end: it belongs to the visit that will end. */
@@ -54,10 +58,15 @@ export class Replay {
     return (this.last?.ledger ?? Ledger.empty).merge(Ledger.empty, this.#paused);
   }
 
+  /** What was done in vain. */
+  get repeated(): { readonly visits: number; readonly usage: UsageTotals } {
+    return { visits: this.#lost.visits, usage: this.#lost.ledger.usage };
+  }
+
   add(line: LogLine): void {
     if (line.ts > this.updatedAt) this.updatedAt = line.ts;
     // What happened in a graph inside a node is a part of that node.
-    if (line.path !== undefined) return;
+    if (line.path !== undefined && line.event !== "usage") return;
     handlers.get(line.event)?.(this, line);
   }
 
@@ -73,7 +82,10 @@ export class Replay {
     this.graph = text(line, "source");
     this.status = "in_progress";
     this.error = undefined;
+    // Its process died in the middle of a node.
+    if (this.#started !== undefined) this.#lose(this.#unsaved, 1);
     this.#started = undefined;
+    this.#isLoading = false;
     if (resumed) {
       this.resumes++;
       this.startedAt ??= line.ts;
@@ -87,6 +99,7 @@ export class Replay {
 
   load(line: LogLine): void {
     this.#loaded = text(line, "checkpointId");
+    this.#isLoading = true;
   }
 
   resume(line: LogLine): void {
@@ -107,13 +120,22 @@ export class Replay {
     if (oldest !== undefined) this.#checkpoints.delete(oldest);
     this.#checkpoints.set(text(line, "checkpointId"), this.last);
     this.saved = this.last;
+    // What is saved between a load and the start is of another process.
+    if (!this.#isLoading) this.#unsaved = Ledger.empty;
   }
 
   nodeStart(line: LogLine): void {
     this.#started = line;
+    this.#unsaved = Ledger.empty;
     this.#attempts = 1;
     this.#decisions = [];
     this.next = line.node;
+  }
+
+  use({ node, inputTokens, outputTokens, costUsd, memoryPeakMb, ...rest }: LogLine): void {
+    const { counters, peaks, price } = rest;
+    const call = { inputTokens, outputTokens, costUsd, memoryPeakMb, counters, peaks, price };
+    this.#unsaved = this.#unsaved.merge(Ledger.empty, ledgerOf(call, node));
   }
 
   decide(line: LogLine): void {
@@ -146,6 +168,7 @@ export class Replay {
       ledger: (this.last?.ledger ?? Ledger.empty).merge(Ledger.empty, used),
       before: this.last,
     };
+    this.#started = undefined;
     if (!failed) this.next = undefined;
   }
 
@@ -160,6 +183,7 @@ export class Replay {
             : "failed";
     if (line.event === "graph.pause")
       this.#paused = this.#paused.merge(Ledger.empty, ledgerOf(line.usage, line.node));
+    this.#started = undefined;
     if (this.status === "completed") this.next = undefined;
     if (line.event !== "graph.fail") return;
     this.error = { name: text(line, "code"), message: text(line, "error"), node: line.node };
@@ -181,15 +205,19 @@ export class Replay {
     for (let visit = to; visit !== undefined; visit = visit.before) held.add(visit);
     for (let visit = this.last; visit !== undefined; visit = visit.before) {
       if (held.has(visit)) break;
-      this.repeated.visits++;
-      this.repeated.ledger = this.repeated.ledger.merge(Ledger.empty, visit.used);
+      this.#lose(visit.used, 1);
     }
     this.last = to;
   }
 
   #losePaused(): void {
-    this.repeated.ledger = this.repeated.ledger.merge(Ledger.empty, this.#paused);
+    this.#lose(this.#paused, 0);
     this.#paused = Ledger.empty;
+  }
+
+  #lose(used: Ledger, visits: number): void {
+    const { visits: before, ledger } = this.#lost;
+    this.#lost = { visits: before + visits, ledger: ledger.merge(Ledger.empty, used) };
   }
 }
 
@@ -200,6 +228,7 @@ const handlers: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ["graph.complete", (replay, line) => replay.end(line)],
   ["graph.pause", (replay, line) => replay.end(line)],
   ["graph.fail", (replay, line) => replay.end(line)],
+  ["usage", (replay, line) => replay.use(line)],
   ["decision", (replay, line) => replay.decide(line)],
   ["edge.transition", (replay, line) => replay.follow(line)],
   ["checkpoint.load", (replay, line) => replay.load(line)],

@@ -1,4 +1,3 @@
-import type { HistoryEntry } from "../checkpoint/store.js";
 import { Ledger, type Output, type UsageTotals } from "../state/ledger.js";
 import type { StepRecord } from "../state/steps.js";
 import type { StepReport } from "./record.js";
@@ -6,13 +5,9 @@ import type { Visit } from "./replay.js";
 
 /** What is known of a run besides its log. */
 export interface Known {
-  /** Newest first. */
-  readonly history: readonly HistoryEntry[];
   /** The steps that the State remembers. */
   readonly records: readonly StepRecord[];
   readonly outputs: Readonly<Record<string, Output>>;
-  /** How many steps the newest checkpoint holds. */
-  readonly step: number;
   /** Whether a checkpoint holds a visit. */
   isSaved(visit: Visit): boolean;
 }
@@ -24,15 +19,9 @@ export function visitsUpTo(last: Visit | undefined): Visit[] {
   return visits.reverse();
 }
 
-/** The steps of a run: those that the log knows, and those that only a checkpoint knows. */
+/** The steps of a run: those that a checkpoint has, and those that only the log knows. */
 export function stepsOf(visits: readonly Visit[], known: Known): StepReport[] {
   const steps = new Map<number, StepReport>();
-  for (const entry of known.history) {
-    const { step, node, phase, timestamp } = entry;
-    if (step > 0 && step <= known.step && !steps.has(step)) {
-      steps.set(step, { ...unlogged, step, node, phase, completedAt: timestamp });
-    }
-  }
   for (const record of known.records) steps.set(record.step, recorded(record));
   // A step's failed visits come before the one that completed it.
   let failed: Visit[] = [];
@@ -42,8 +31,11 @@ export function stepsOf(visits: readonly Visit[], known: Known): StepReport[] {
       failed.push(visit);
       continue;
     }
-    const phase = steps.get(visit.index + 1)?.phase ?? "";
-    steps.set(visit.index + 1, { ...logged(visit, failed, known.isSaved(visit)), phase });
+    const isSaved = known.isSaved(visit);
+    const record = steps.get(visit.index + 1);
+    if (record !== undefined && isSaved) continue;
+    const phase = record?.phase ?? "";
+    steps.set(visit.index + 1, { ...logged(visit, failed, isSaved), phase });
   }
   return [...steps.values()]
     .sort((a, b) => a.step - b.step)
@@ -55,15 +47,6 @@ function recorded({ usage, ...record }: StepRecord): StepReport {
   const used = usage && ({ ...Ledger.empty.usage, ...usage } as UsageTotals);
   return { ...record, saved: true, usage: used, outputs: {} };
 }
-
-const unlogged = {
-  saved: true,
-  startedAt: undefined,
-  durationMs: undefined,
-  attempts: 1,
-  usage: undefined,
-  outputs: {},
-};
 
 function logged(visit: Visit, failed: readonly Visit[], saved: boolean): Omit<StepReport, "phase"> {
   const visits = [...failed, visit];

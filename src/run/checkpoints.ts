@@ -1,3 +1,4 @@
+import type { Audit } from "../audit.js";
 import { checkAt } from "../checkpoint/arguments.js";
 import { DeferredStore } from "../checkpoint/deferred.js";
 import { forked, rolledBack } from "../checkpoint/fork.js";
@@ -10,6 +11,7 @@ import {
   isAt,
   isNewest,
   notFound,
+  type Retention,
   type StoreContext,
 } from "../checkpoint/store.js";
 import {
@@ -162,6 +164,29 @@ export class Checkpoints<D extends object> {
   async rollback(runId: string, at: CheckpointAt): Promise<State<D>> {
     const state = await this.load(runId, at);
     return this.#append(rolledBack(state), "rollback");
+  }
+
+  async delete(runId: string, audit = this.#settings.audit): Promise<void> {
+    const store = await this.store();
+    const claim = await this.#settings.claim(store, runId);
+    try {
+      await store.delete(runId);
+    } finally {
+      await claim?.release().catch(() => {});
+    }
+    this.#removed(runId, audit);
+  }
+
+  async prune(retention: Retention, audit = this.#settings.audit): Promise<string[]> {
+    const store = await this.store();
+    if (store.prune === undefined) throw new ConfigError("store", "has no prune");
+    const runIds = await store.prune(retention);
+    if (retention.dryRun !== true) for (const runId of runIds) this.#removed(runId, audit);
+    return runIds;
+  }
+
+  #removed(runId: string, audit: Audit | undefined): void {
+    this.emit("checkpoint.delete", runId, { node: "", step: 0, ...audit });
   }
 
   async #append(state: State<D>, reason: string): Promise<State<D>> {

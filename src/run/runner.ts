@@ -210,7 +210,7 @@ export class Runner<D extends object> {
       const prepared = await prepare(loaded, load);
       if (prepared === undefined) return undefined;
       const { goOn } = prepared;
-      const from = goOn ? this.#described(prepared.state) : prepared.state;
+      const from = goOn ? this.#resumed(prepared.state) : prepared.state;
       const next = goOn && hasCrashed(loaded) ? withCrash(from, this.#entry) : from;
       const state = await this.#save(next, await this.#saver(loaded, running));
       return goOn ? this.#goOn(state, options, running, loaded) : state;
@@ -346,24 +346,28 @@ export class Runner<D extends object> {
       throw new ConfigError("input", problem);
     }
     if (isDone) return withProgress(loaded, { error: undefined, nextNode: undefined });
-    const saver = await this.#saver(loaded, running);
     await this.#checkpoints.describe(await this.#checkpoints.store(), runId);
     const { checkpointId, sequence, savedAt } = loaded;
     // A run that is set back is not what the store has, also when it is stopped before its first save.
-    const here = this.#described(stands);
-    const from = isNewest(options)
-      ? here
-      : rolledBack(here.savedAs({ checkpointId, sequence, savedAt }));
-    const hasDied = isNewest(options) && noted === undefined && hasCrashed(loaded);
-    const state = isPaused
-      ? await this.#answer(from, input, saver)
-      : hasDied
-        ? await this.#noteCrash(from, saver)
-        : await this.#takenUp(from, saver, isNewest(options));
+    const here = noted === undefined ? this.#resumed(stands) : stands;
+    const from = !isNewest(options)
+      ? rolledBack(here.savedAs({ checkpointId, sequence, savedAt }))
+      : noted === undefined && hasCrashed(loaded)
+        ? withCrash(here, this.#entry)
+        : here;
+    const saver = await this.#saver(loaded, running, from);
     const hasBegun =
       progressOf(stands).unfinished !== undefined || hasFailedAt(loaded, loaded.nextNode);
-    const wasAtBreakpoint = (noted ?? loaded).reason === BREAKPOINT;
-    const skipBreakpoint = state.reason === BREAKPOINT || wasAtBreakpoint || hasBegun;
+    const isPastBreakpoint = hasBegun || (noted ?? loaded).reason === BREAKPOINT;
+    // A failure stays in the history: the next save is of what became of the node this time.
+    const hasStarted = status === "in_progress" || waitsForResume(loaded);
+    const isUnnoted = hasStarted && isNewest(options) && noted === undefined;
+    const state = isPaused
+      ? await this.#answer(from, input, saver)
+      : isUnnoted && this.#settings.mode !== "exit"
+        ? await this.#noteResume(from, isPastBreakpoint, saver)
+        : from;
+    const skipBreakpoint = state.reason === BREAKPOINT || isPastBreakpoint;
     return this.#go(state, true, options, running, {
       after,
       unfinished: next,
@@ -380,34 +384,23 @@ export class Runner<D extends object> {
     return data === state.data ? state : replacedData(state, data);
   }
 
-  /** A State with the metadata of this graph, which works on the run from here on. */
-  #described(state: State<D>): State<D> {
-    const { identity } = recordOf(state);
-    const merged = mergedMetadata(identity, this.#settings.metadata);
-    if (merged === identity) return state;
-    return withRecord(state, { identity: { ...identity, ...merged } });
+  /** A State whose resume is counted, with the metadata of this graph, which works on the run from here on. */
+  #resumed(state: State<D>): State<D> {
+    const { identity, progress } = recordOf(state);
+    return withRecord(state, {
+      identity: { ...identity, ...mergedMetadata(identity, this.#settings.metadata) },
+      progress: { ...progress, resumes: progress.resumes + 1 },
+    });
   }
 
   get #entry(): string {
     return this.#topology.entry?.name ?? "";
   }
 
-  /** Counts a crash, and saves that: the process may die again before the next save. */
-  async #noteCrash(state: State<D>, saver: Saver<D>): Promise<State<D>> {
-    const counted = withCrash(state, this.#entry);
-    if (this.#settings.mode === "exit") return counted;
-    const reason = state.reason === BREAKPOINT ? BREAKPOINT : "resume";
-    try {
-      return await saver.save(withProgress(counted, { reason }));
-    } catch (error) {
-      throw outsideRun(error);
-    }
-  }
-
-  /** Notes that somebody continues a fork or a run that was set back, so that it is recovered from here on. */
-  async #takenUp(state: State<D>, saver: Saver<D>, isNewest: boolean): Promise<State<D>> {
-    if (!isNewest || !waitsForResume(state) || this.#settings.mode === "exit") return state;
-    return this.#save(withProgress(state, { status: "in_progress", reason: "resume" }), saver);
+  /** Saves that a run is resumed: its process may die before the next save, and is then to be missed. */
+  #noteResume(state: State<D>, isPastBreakpoint: boolean, saver: Saver<D>): Promise<State<D>> {
+    const reason = isPastBreakpoint ? BREAKPOINT : "resume";
+    return this.#save(withProgress(state, { status: "in_progress", reason }), saver, false);
   }
 
   /** Takes a paused run's input, and saves it before anything is done with it. */
@@ -428,14 +421,15 @@ export class Runner<D extends object> {
     return this.#save(withProgress(goingOn, { nextNode }), saver);
   }
 
-  async #saver(latest: State<D>, { claim }: Running<D>): Promise<Saver<D>> {
+  async #saver(latest: State<D>, { claim }: Running<D>, from = latest): Promise<Saver<D>> {
     const store = await this.#checkpoints.store();
-    return new Saver<D>(store, this.#settings, latest, { latest, claim });
+    return new Saver<D>(store, this.#settings, from, { latest, claim });
   }
 
-  async #save(state: State<D>, saver: Saver<D>): Promise<State<D>> {
+  /** @param must - whether a save that fails is an error, whatever the config says. */
+  async #save(state: State<D>, saver: Saver<D>, must = true): Promise<State<D>> {
     try {
-      return await saver.save(state, true);
+      return await saver.save(state, must);
     } catch (error) {
       throw outsideRun(error);
     }

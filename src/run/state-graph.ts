@@ -1,5 +1,11 @@
 import type { Audit } from "../audit.js";
-import type { CheckpointAt, CheckpointStore, Claim, HistoryEntry } from "../checkpoint/store.js";
+import type {
+  CheckpointAt,
+  CheckpointStore,
+  Claim,
+  HistoryEntry,
+  Retention,
+} from "../checkpoint/store.js";
 import { ConfigError, GraphError, show } from "../errors.js";
 import type { AnyEvent, EventBus, EventHandler, EventType } from "../events.js";
 import type { GraphTopology } from "../graph/description.js";
@@ -21,12 +27,16 @@ import { toSignal } from "./signals.js";
 import { streamEvents } from "./stream.js";
 import { type ValuesEvent, valuesListener } from "./values.js";
 
-/** Options of {@link StateGraph.execute}. */
-export interface ExecuteOptions {
-  /** Cancels the run: between nodes at once, inside a node through `ctx.signal`. It can be resumed. */
-  readonly signal?: AbortSignal | undefined;
+/** Options of {@link StateGraph.delete} and {@link StateGraph.prune}. @inline */
+export interface AuditOptions {
   /** Who does this, and what for: in the events of checkpoints of this call, in place of the config's `audit`. */
   readonly audit?: Audit | undefined;
+}
+
+/** Options of {@link StateGraph.execute}. */
+export interface ExecuteOptions extends AuditOptions {
+  /** Cancels the run: between nodes at once, inside a node through `ctx.signal`. It can be resumed. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Options of {@link StateGraph.resume}. */
@@ -421,7 +431,7 @@ export class StateGraph<D extends object, N extends string = never> {
   /**
    * The checkpoints of a run, newest first.
    *
-   * @throws ConfigError when the run id is not what it must be.
+   * @throws ConfigError if the run id is invalid.
    */
   history(runId: string): Promise<HistoryEntry[]> {
     return this.#checkpoints.history(runId);
@@ -458,9 +468,47 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
+   * Removes a run and its history from the store; an absent run is fine. Emits `checkpoint.delete`.
+   *
+   * @throws CheckpointConflictError if a process works on the run.
+   * @throws ConfigError if an argument is invalid.
+   *
+   * @example
+   * ```ts
+   * import { MemoryStore, State, StateGraph } from "waymark";
+   *
+   * const store = new MemoryStore();
+   * const graph = new StateGraph<{ n: number }>({ checkpoint: { store, interval: 1, preserve: true } })
+   *   .addNode("one", () => ({ n: 1 }))
+   *   .setEntryPoint("one")
+   *   .setExitPoint("one")
+   *   .on("checkpoint.delete", ({ runId, data }) => console.log(runId, data.actor)); // monday ada
+   * await graph.execute(State.create({ n: 0 }, { runId: "monday" }));
+   * await graph.delete("monday", { audit: { actor: "ada" } });
+   * ```
+   */
+  async delete(runId: string, options: AuditOptions = {}): Promise<void> {
+    checkRunId(runId);
+    checkOptions("options", options, auditOptions);
+    await this.#checkpoints.delete(runId, options.audit);
+  }
+
+  /**
+   * Removes old runs from the store, those of other graphs too, as its `prune` does. Emits
+   * `checkpoint.delete` for each.
+   *
+   * @returns the ids of those that were removed, or would be.
+   * @throws ConfigError if an argument is invalid, or the store can't prune.
+   */
+  async prune(retention: Retention, options: AuditOptions = {}): Promise<string[]> {
+    checkOptions("options", options, auditOptions);
+    return this.#checkpoints.prune(retention, options.audit);
+  }
+
+  /**
    * The graph as a Mermaid flowchart; with a State also what is done and what comes next.
    *
-   * @throws ConfigError when an option is not what it must be.
+   * @throws ConfigError if an option is invalid.
    * @throws GraphError when the State is at a node that this graph does not have.
    */
   toMermaid(options: { readonly state?: State<D> | undefined } = {}): string {
@@ -492,9 +540,12 @@ function checkState(state: unknown): void {
 
 const pauseName = check("a string", (value) => typeof value === "string");
 
-const executeOptions: Readonly<Record<string, Check>> = {
-  signal: check("an AbortSignal", (value) => value instanceof AbortSignal),
+const auditOptions: Readonly<Record<string, Check>> = {
   audit: (name, value) => checkOptions(name, value, { actor: text, purpose: text }),
+};
+const executeOptions: Readonly<Record<string, Check>> = {
+  ...auditOptions,
+  signal: check("an AbortSignal", (value) => value instanceof AbortSignal),
 };
 // `checkAt` looks at these two.
 const resumeOptions = {

@@ -92,6 +92,7 @@ export class StepRecorder<D extends object> {
       rollback: known.rollback,
       ledger: visit.ledger,
       recovery: recoveryAfter(step, known.recovery),
+      resumes: known.resumes,
       crashes: known.crashes,
     };
     const state = advance(before, result, progress);

@@ -110,6 +110,8 @@ export interface StateJSON {
   readonly rollback?: number;
   /** How often the run was recovered at startup and got no further. */
   readonly recovery?: RecoveryJSON;
+  /** See {@link State.resumes}. */
+  readonly resumes?: number;
   /** See {@link State.crashes}. */
   readonly crashes?: number;
   /** The data, with tags where JSON has no type for a value. */
@@ -200,7 +202,7 @@ export function encodeBody<T extends { readonly waymark: number }>(
 ): T & BodyJSON {
   const { parent, graph, inherited } = identity;
   const { error, counts, steps, pauses, signals, unfinished, begun, tasks, rollback } = progress;
-  const { ledger, recovery, crashes } = progress;
+  const { ledger, recovery, resumes, crashes } = progress;
   const body: { -readonly [K in keyof BodyJSON]?: BodyJSON[K] } = header;
   if (error !== undefined) body.error = error;
   if (parent !== undefined) body.parent = parent;
@@ -217,6 +219,7 @@ export function encodeBody<T extends { readonly waymark: number }>(
   if (tasks.length > 0) body.tasks = tasks;
   if (rollback > 0) body.rollback = rollback;
   if (recovery !== undefined) body.recovery = recovery;
+  if (resumes > 0) body.resumes = resumes;
   if (crashes > 0) body.crashes = crashes;
   body.data = data;
   return body as T & BodyJSON;
@@ -287,10 +290,10 @@ export function decodeState(json: unknown): StateRecord {
       unfinished: readOptional(fields.unfinished, "state.unfinished", decodeUnfinished),
       begun: readOptional(fields.begun, "state.begun", decodeBegun),
       tasks: decodeTexts(fields.tasks, "state.tasks"),
-      rollback:
-        fields.rollback === undefined ? 0 : readInteger(fields.rollback, "state.rollback", 0),
+      rollback: readCount(fields.rollback, "state.rollback"),
       recovery: readOptional(fields.recovery, "state.recovery", decodeRecovery),
-      crashes: fields.crashes === undefined ? 0 : readInteger(fields.crashes, "state.crashes", 0),
+      resumes: readCount(fields.resumes, "state.resumes"),
+      crashes: readCount(fields.crashes, "state.crashes"),
       ledger: fields.ledger === undefined ? Ledger.empty : Ledger.fromTree(fields.ledger),
     },
     saved: {
@@ -393,6 +396,11 @@ function decodeUnfinished(fields: Fields, path: string): Unfinished {
       fields.count === undefined ? results.length : readInteger(fields.count, `${path}.count`, 0),
     opaque: (traits & OPAQUE) !== 0,
   };
+}
+
+/** A number that is left out while it is 0. */
+function readCount(value: unknown, path: string): number {
+  return value === undefined ? 0 : readInteger(value, path, 0);
 }
 
 function decodeTexts(value: unknown, path: string): readonly string[] {

@@ -135,6 +135,8 @@ export interface Progress {
   readonly rollback: number;
   readonly ledger: Ledger;
   readonly recovery: Recovery | undefined;
+  /** How often the run was resumed. */
+  readonly resumes: number;
   /** How often the run was resumed after its process had died. */
   readonly crashes: number;
 }
@@ -255,6 +257,7 @@ export function newProgress(): Progress {
     rollback: 0,
     ledger: Ledger.empty,
     recovery: undefined,
+    resumes: 0,
     crashes: 0,
   };
 }

@@ -196,6 +196,11 @@ export class State<D extends object> {
     return Object.freeze(totals);
   }
 
+  /** How often the run was resumed, for whatever reason. */
+  get resumes(): number {
+    return this.#record.progress.resumes;
+  }
+
   /** How often the run was resumed after its process had died. */
   get crashes(): number {
     return this.#record.progress.crashes;

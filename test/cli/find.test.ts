@@ -17,7 +17,10 @@ describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("in %s", (store) => 
     const id = history.find(({ step }) => step === 1)?.checkpointId ?? "";
     expect(await json(folder, "state", id, "--path", "step")).toBe(1);
     expect(await json(folder, "state", id, "--at", "2", "--path", "step")).toBe(2);
-    expect(await json(folder, "show", id)).toMatchObject({ runId: "monday", completedSteps: 3 });
+    const shown = { runId: "monday", status: "in_progress", lastStep: "draft", completedSteps: 1 };
+    expect(await json(folder, "show", id)).toMatchObject(shown);
+    expect(await json(folder, "show", "monday", "--at", "draft")).toMatchObject(shown);
+    expect((await waymark(folder, "show", id)).out).toContain(`  waymark replay ${id}\n`);
     expect(await historyOf(folder, id)).toEqual(history);
     expect((await waymark(folder, "validate", id)).code).toBe(0);
     expect((await waymark(folder, "watch", id)).code).toBe(0);

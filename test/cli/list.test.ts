@@ -14,12 +14,14 @@ describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("list of runs in %s"
     expect(head).toMatch(/^run +phase +next +started +updated +elapsed +customer +error$/);
     expect(first).toMatch(/^tuesday +check +publish +\S.* +[\d.]+ m?s +acme +no gate$/);
     expect(second).toMatch(/^monday +\S.* +[\d.]+ m?s$/);
+    // A graph without cycles has a number of steps to come to.
     const named = await waymark(folder, "list", "--columns", "run, steps, updated");
-    expect(named.out).toMatch(/^run +steps +updated\n/);
+    expect(named.out).toMatch(/^run +steps +updated\ntuesday +3\/4 .*\nmonday +3 /);
     expect((await json(folder, "list")) as object[]).toMatchObject([
       {
         runId: "tuesday",
         phase: "check",
+        maxSteps: 4,
         nextNode: "publish",
         metadata: { customer: "acme", priority: 2 },
         elapsedMs: expect.any(Number),

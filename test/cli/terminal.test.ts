@@ -107,7 +107,9 @@ describe("in a terminal", () => {
 
       writeFileSync(join(folder, "gate"), "");
       expect(steady(await screen.run("waymark resume monday"))).toMatchSnapshot("resume");
-      expect(await screen.run("waymark list")).toMatch(/completed +a-node-with-a-name-[^ ]*… +3 /);
+      expect(await screen.run("waymark list")).toMatch(
+        /completed +a-node-with-a-name-[^ ]*… +3\/3 /,
+      );
       expect(steady(await screen.run("waymark run question --id ask"))).toMatchSnapshot("paused");
       expect(steady(await screen.run("waymark show nope; echo code $?"))).toMatchSnapshot("error");
     } finally {
@@ -120,7 +122,7 @@ describe("in a terminal", () => {
     try {
       const list = await screen.run("waymark list");
       expect(list).toMatch(/^run +graph +status +node +steps +updated +cost\n/);
-      expect(list).toMatch(/\nmonday +article +completed +a-node-\S*… +3 .* \$0\.05$/);
+      expect(list).toMatch(/\nmonday +article +completed +a-node-\S*… +3\/3 .* \$0\.05$/);
       const drawn = await screen.run("waymark graph article --draw");
       expect(drawn).toContain("│ a-node-with-a-name-that-is-much-too-long-for-a-small-te… │");
       const widths = `${list}\n${drawn}`.split("\n").map((line) => line.length);

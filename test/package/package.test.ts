@@ -125,7 +125,7 @@ describe("the packed package", () => {
     expect(waymark("--version")).toBe(`${manifest.version}\n`);
     const counted = waymark("run", "count", "--id", "monday", "--data", '{"n":1}', "--json");
     expect(JSON.parse(counted)).toMatchObject({ status: "completed", data: { n: 2 } });
-    expect(waymark("list")).toMatch(/monday +count +completed +one +1 /);
+    expect(waymark("list")).toMatch(/monday +count +completed +one +1\/1 /);
   });
 
   test("has the page that an error's help names", () => {

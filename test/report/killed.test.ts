@@ -27,9 +27,9 @@ describe("a run that is killed and resumed three times", () => {
   test.each([
     [
       ["in 1", "done 2", "saved 3"],
-      { visits: 1, usage: { inputTokens: 102, counters: { calls: 1 } } },
+      { visits: 2, usage: { inputTokens: 203, counters: { calls: 2 } } },
     ],
-    [["in 0", "in 0", "in 0"], { visits: 0, usage: { inputTokens: 0 } }],
+    [["in 0", "in 0", "in 0"], { visits: 3, usage: { inputTokens: 300 } }],
     [
       ["done 4", "done 4", "done 4"],
       { visits: 3, usage: { inputTokens: 312, counters: { calls: 3 } } },
@@ -97,7 +97,18 @@ describe("a run that is killed and resumed three times", () => {
     expect(logOnly.decisions.map((one) => one.description)).toEqual(
       nodes.map((node) => `do ${node}`),
     );
-    expect(logOnly.steps).toEqual(told.steps.map((step) => ({ ...step, outputs: {} })));
+    const inBoth = told.steps.map(
+      ({ restarts: _restarts, startedAt: _startedAt, ...step }) => step,
+    );
+    expect(logOnly.steps).toMatchObject(inBoth.map((step) => ({ ...step, outputs: {} })));
+    expect(told.steps.map(({ restarts = 0 }) => restarts).reduce((sum, n) => sum + n)).toBe(3);
+
+    // The checkpoint alone tells the same, but for what was lost.
+    const { repeated, updatedAt, elapsedMs: _elapsedMs, ...known } = told;
+    const storeOnly = await report("job-1", { store });
+    expect(storeOnly).toMatchObject(known);
+    expect(storeOnly.repeated.visits).toBe(3);
+    expect(storeOnly.updatedAt <= updatedAt && repeated.visits <= 3).toBe(true);
 
     const progress = readFileSync(join(root, "job-1", "progress.md"), "utf8");
     const titles = [...progress.matchAll(/^## (.*)$/gm)].map((match) => match[1]);

@@ -3,10 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import MarkdownIt from "markdown-it";
 import { afterAll, describe, expect, test } from "vitest";
-import { MemoryStore, State, StateGraph } from "../../src/index.js";
+import {
+  CheckpointNotFoundError,
+  ConfigError,
+  MemoryStore,
+  State,
+  StateGraph,
+} from "../../src/index.js";
 import { eventLog } from "../../src/observers/event-log.js";
 import { metrics } from "../../src/observers/metrics.js";
 import { report, toMarkdown, toTable } from "../../src/report/index.js";
+import { rejection } from "../graphs.js";
 
 const folder = mkdtempSync(join(tmpdir(), "waymark-report-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -104,7 +111,7 @@ describe("a report", () => {
       totals: { usage: { inputTokens: 40 } },
       repeated: { visits: 4, usage: { inputTokens: 20 } },
     });
-    expect(again.steps.map((step) => step.usage?.inputTokens)).toEqual([10, 10, 10, 10, 0]);
+    expect(again.steps.map((step) => step.usage?.inputTokens)).toEqual([10, 10, 10, 10, undefined]);
   });
 
   test("of a failed run that was set back has no error any more", async () => {
@@ -190,6 +197,26 @@ describe("a report", () => {
     expect(kept.steps.map((step) => step.step)).toEqual([1, 2, 3, 4, 5]);
     expect(toTable(kept)).toContain("steps    5");
     expect((await report("r", { store: few.store, log: few.log })).steps).toHaveLength(5);
+  });
+
+  test("of one checkpoint tells what the run had done by then", async () => {
+    const { store, graph, fault, start, log } = setting();
+    Object.assign(fault, { at: 3, times: 2 });
+    await start().catch(() => {});
+    await graph.resume("r");
+    const failed = (await store.history("r")).find(({ status }) => status === "failed");
+    const { checkpointId = "" } = failed ?? {};
+    for (const options of [{ store }, { store, log }]) {
+      const then = await report("r", { ...options, checkpointId });
+      expect(then).toMatchObject({ status: "failed", resumes: 0, completedSteps: 3 });
+      expect(then.steps.map(({ step }) => step)).toEqual([1, 2, 3]);
+      expect(then).toMatchObject({ nextStep: "tick", totals: { usage: { inputTokens: 50 } } });
+      expect(await report("r", { ...options, step: 1 })).toMatchObject({ completedSteps: 1 });
+      expect(await report("r", options)).toMatchObject({ status: "completed", resumes: 1 });
+    }
+    await rejection(report("r", { store, step: 99 }), CheckpointNotFoundError);
+    await rejection(report("r", { log, step: 1 }), ConfigError);
+    await rejection(report("r", { store, step: -1 }), ConfigError);
   });
 
   test("of a run whose checkpoints are gone comes from its log", async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { ConfigError, MemoryStore, State, StateGraph } from "waymark";
+import { CheckpointConflictError, ConfigError, MemoryStore, State, StateGraph } from "waymark";
+import { linear, rejection, start } from "../graphs.js";
 
 test("events of checkpoints name who had to do with them, and what for", async () => {
   const audit = { actor: "ada", purpose: "ticket 7" };
@@ -23,6 +24,37 @@ test("events of checkpoints name who had to do with them, and what for", async (
     ["checkpoint.save", expect.objectContaining(audit)],
     ["checkpoint.delete", expect.objectContaining(audit)],
   ]);
+});
+
+test("a run that is deleted or pruned is so by somebody", async () => {
+  const store = new MemoryStore();
+  const graph = linear(["a"], {
+    audit: { actor: "ada" },
+    checkpoint: { store, interval: 1, preserve: true },
+  });
+  const deleted: unknown[] = [];
+  graph.on("checkpoint.delete", ({ runId, data }) =>
+    deleted.push([runId, data.actor, data.purpose]),
+  );
+  for (const id of ["r1", "r2", "r3", "r4"]) await graph.execute(start(id));
+  await graph.delete("r1");
+  await graph.delete("r2", { audit: { actor: "bob", purpose: "asked to" } });
+  expect(await graph.prune({ maxRuns: 0, dryRun: true })).toHaveLength(2);
+  expect(await graph.prune({ maxRuns: 1 }, { audit: { actor: "cron" } })).toEqual(["r3"]);
+  expect(deleted).toEqual([
+    ["r1", "ada", undefined],
+    ["r2", "bob", "asked to"],
+    ["r3", "cron", undefined],
+  ]);
+  expect(await store.list()).toEqual(["r4"]);
+  const claim = await store.claim("r4");
+  await rejection(graph.delete("r4"), CheckpointConflictError);
+  await claim?.release();
+  await graph.delete("r4");
+  await graph.delete("r4");
+  expect(await store.list()).toEqual([]);
+  await rejection(graph.delete(""), ConfigError);
+  await rejection(graph.prune({}, { audit: { actor: "" } }), ConfigError);
 });
 
 test("an actor is text", () => {

@@ -10,9 +10,10 @@ import type { Command } from "../command.js";
 import type { Context } from "../context.js";
 import { readChanges } from "../data.js";
 import { usage } from "../exit.js";
+import { LongestRuns } from "../longest-runs.js";
 import { lookOf, statusText } from "../output/style.js";
 import type { Column } from "../output/table.js";
-import { ago, dollars, duration } from "../output/units.js";
+import { ago, dollars, duration, stepsText } from "../output/units.js";
 import { isLive } from "../store/live.js";
 import type { Values } from "../values.js";
 
@@ -24,6 +25,8 @@ interface Row extends RunSummary {
   readonly costUsd: number | null;
   /** Whether a process works on it; `null` if the store can't say. */
   readonly live: boolean | null;
+  /** How many steps it has at most; `null` if its graph has cycles, or nobody knows it. */
+  readonly maxSteps: number | null;
 }
 
 const LIMIT = 50;
@@ -41,7 +44,7 @@ const columns: Readonly<Record<string, Column<Row>>> = {
   node: { head: "node", cell: ({ node }) => node, least: 8, leave: 4 },
   nextNode: { head: "next", cell: ({ nextNode }) => nextNode ?? "", least: 8 },
   phase: { head: "phase", cell: ({ phase }) => phase, least: 6 },
-  step: { head: "steps", cell: ({ step }) => String(step), right: true },
+  step: { head: "steps", cell: ({ step, maxSteps }) => stepsText(step, maxSteps), right: true },
   startedAt: { head: "started", cell: ({ startedAt }) => ago(startedAt, Date.now()) },
   savedAt: { head: "updated", cell: ({ savedAt }) => ago(savedAt, Date.now()), leave: 3 },
   elapsed: { head: "elapsed", cell: ({ elapsedMs }) => duration(elapsedMs), right: true },
@@ -79,7 +82,8 @@ export const command: Command = {
     const found = await listRuns(store, { ...filter, limit: limit + 1 });
     const rows: Row[] = [];
     // One after the other: all States together may not fit into memory.
-    for (const run of found.slice(0, limit)) rows.push(await rowOf(context, store, run));
+    const longest = new LongestRuns(context, store);
+    for (const run of found.slice(0, limit)) rows.push(await rowOf(context, store, run, longest));
     const shown = columnsOf(values.text("columns"), rows);
     const { print } = context;
     const none = Object.keys(filter).length === 0 ? "no runs" : "no such runs";
@@ -122,7 +126,12 @@ function columnsOf(given: string | undefined, rows: readonly Row[]): readonly Co
 }
 
 /** A run as it loads: a store may not have noticed yet that its newest checkpoint is corrupt. */
-async function rowOf({ print }: Context, store: CheckpointStore, listed: RunSummary): Promise<Row> {
+async function rowOf(
+  { print }: Context,
+  store: CheckpointStore,
+  listed: RunSummary,
+  longest: LongestRuns,
+): Promise<Row> {
   const elapsed = ({ startedAt, savedAt }: RunSummary): number =>
     Math.max(0, Date.parse(savedAt) - Date.parse(startedAt)) || 0;
   try {
@@ -135,10 +144,12 @@ async function rowOf({ print }: Context, store: CheckpointStore, listed: RunSumm
     const state = await store.load(listed.runId, {}, { emit });
     const run = summarize(state);
     const live = run.status === "in_progress" && holds;
-    return { ...run, elapsedMs: elapsed(run), costUsd: state.ledger.usage.costUsd, live };
+    const { costUsd } = state.ledger.usage;
+    const maxSteps = (await longest.of(state.graph)) ?? null;
+    return { ...run, elapsedMs: elapsed(run), costUsd, live, maxSteps };
   } catch {
     // It is gone meanwhile, or corrupt: `validate` says which.
-    return { ...listed, elapsedMs: elapsed(listed), costUsd: null, live: null };
+    return { ...listed, elapsedMs: elapsed(listed), costUsd: null, live: null, maxSteps: null };
   }
 }
 

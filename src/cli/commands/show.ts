@@ -1,7 +1,8 @@
+import { isNewest } from "../../checkpoint/store.js";
 import type { LogPlace } from "../../observers/run-files.js";
-import { type Command, log as logOption, run } from "../command.js";
-import type { Context } from "../context.js";
-import { findRun } from "../store/find.js";
+import { at, type Command, log as logOption, run } from "../command.js";
+import { LongestRuns } from "../longest-runs.js";
+import { findAt, findRun, type NamedRun, stateAt } from "../store/find.js";
 import type { OpenStore } from "../store/open.js";
 
 /** `waymark show`. */
@@ -10,9 +11,11 @@ export const command: Command = {
   summary: "Show what a run did, how long it took, what it cost and what comes next",
   details:
     "elapsed is the time from the start to the last save; worked is the time that nodes ran. An event " +
-    "log (eventLog of waymark/observers/event-log) adds resumes, repeated work and unsaved steps.",
+    "log (eventLog of waymark/observers/event-log) adds repeated work and unsaved steps. Of an earlier " +
+    "checkpoint it shows what the run had done by then.",
   arguments: [run],
   options: [
+    at,
     logOption,
     { flags: "--markdown", text: "print Markdown" },
     { flags: "--verbose", text: "print the stack of the run's error, too" },
@@ -20,28 +23,31 @@ export const command: Command = {
   examples: ["waymark show 019a2f --verbose", "waymark show monday --markdown > monday.md"],
   run: async (context, values) => {
     const opened = await context.store();
-    const [{ report, toMarkdown }, { nextAction }, { isLive }, { newestOf }] = await Promise.all([
+    const [{ report, toMarkdown }, { nextAction }, { isLive }] = await Promise.all([
       import("../../report/index.js"),
       import("../next-action.js"),
       import("../store/live.js"),
-      import("../store/find.js"),
     ]);
     const log = await context.log(opened);
-    const runId = await logged(opened, values.argument(0), log);
+    const named = await logged(opened, values.argument(0), log);
+    const { runId } = named;
+    const place = await findAt(opened.store, named, values.text("at"));
     const redaction = await context.redaction();
     const store = redaction.store(opened.store);
     // Before the run itself: one that ends in between is over, and was not left.
     const live = await isLive(store, runId);
     const found = redaction.report(
-      await report(runId, { store, ...(log !== undefined && { log }) }),
+      await report(runId, { store, ...(log !== undefined && { log }), ...place }),
     );
     const { print } = context;
-    const state = await newestOf(opened, runId, (type, data) => {
+    const state = await stateAt(opened, runId, place, (type, data) => {
       if (type === "checkpoint.warning" && "message" in data) print.note(data.message);
     });
-    const next = await nextAction(context, state, live, found);
+    const newest = await nextAction(context, state, live, found);
+    const replay = context.command("replay", state?.checkpointId ?? runId);
+    const next = isNewest(place) ? newest : { ...newest, live: null, command: replay };
     const shown = { ...found, nextStep: next.node };
-    const most = await longestRun(context, opened, state?.graph);
+    const most = await new LongestRuns(context, opened.store).of(state?.graph);
     if (print.json) {
       print.line({ ...shown, maxSteps: most ?? null, live: next.live, waitsFor: next.waitsFor });
     } else if (values.flag("markdown")) {
@@ -54,37 +60,18 @@ export const command: Command = {
   },
 };
 
-/** How many steps a run of this graph has at most; `undefined` if it has cycles, or nobody knows it. */
-async function longestRun(
-  context: Context,
-  { store }: OpenStore,
-  graph: { readonly name: string; readonly fingerprint: string } | undefined,
-): Promise<number | undefined> {
-  if (graph === undefined) return undefined;
-  const { longestPath } = await import("../../graph/description.js");
-  try {
-    const { graphs } = await context.config();
-    const saved = await store.topology?.(graph.fingerprint);
-    const known = saved ?? (graphs && (await context.graph(graph.name)).topology);
-    return known && longestPath(known);
-  } catch {
-    // A command that only looks at a run works without its graph.
-    return undefined;
-  }
-}
-
 /** A run whose checkpoints are gone may still have its log. */
 async function logged(
   opened: OpenStore,
   given: string,
   log: LogPlace | undefined,
-): Promise<string> {
+): Promise<NamedRun> {
   try {
-    return (await findRun(opened, given)).runId;
+    return await findRun(opened, given);
   } catch (error) {
     if (log === undefined) throw error;
     const { readEventLog } = await import("../../observers/event-log/reader.js");
-    for await (const _line of readEventLog(log, given)) return given;
+    for await (const _line of readEventLog(log, given)) return { runId: given, at: {} };
     throw error;
   }
 }

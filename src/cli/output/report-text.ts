@@ -4,7 +4,7 @@ import type { Printer } from "./printer.js";
 import { lookOf, statusText } from "./style.js";
 import type { Column } from "./table.js";
 import { plain, plainLines } from "./text.js";
-import { ago, count, dollars, duration, grouped, seconds, usageText } from "./units.js";
+import { ago, count, dollars, duration, grouped, seconds, stepsText, usageText } from "./units.js";
 
 /**
  * A report for a terminal: facts, steps, decisions.
@@ -46,7 +46,7 @@ function factsOf(
     ["worked", duration(totals.durationMs)],
     ["resumes", positive(report.resumes)],
     ["crashes", positive(report.crashes), "yellow"],
-    ["steps", most === undefined ? String(completedSteps) : `${completedSteps}/${most}`],
+    ["steps", stepsText(completedSteps, most)],
     ["phase", report.phase],
     ["last", report.lastStep],
     ["next", report.nextStep],

@@ -74,3 +74,8 @@ export function count(number: number, one: string, many = `${one}s`): string {
 export function seconds(moment: string): string {
   return moment.replace(/\.\d+Z$/, "Z");
 }
+
+/** How many steps a run has done, and of how many, where that is known. */
+export function stepsText(done: number, most: number | null | undefined): string {
+  return most == null ? String(done) : `${done}/${most}`;
+}

@@ -74,14 +74,15 @@ function only(given: string, ids: readonly string[], what: string): string | und
   throw usage(`"${given}" fits several ${what}: ${shown}${rest}`);
 }
 
-/** A run's newest State; `undefined` if the store has none. */
-export async function newestOf(
+/** A run's State at a checkpoint; `undefined` if the store has none. */
+export async function stateAt(
   { store }: OpenStore,
   runId: string,
+  at: CheckpointAt,
   emit?: StoreContext["emit"],
 ): Promise<State<object> | undefined> {
   try {
-    return await store.load<object>(runId, {}, { emit });
+    return await store.load<object>(runId, at, { emit });
   } catch (error) {
     if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
     throw error;
