@@ -10,20 +10,15 @@ export type ClaimRun = (
 /**
  * A claim on a run; `undefined` where runs can't be claimed.
  *
- * @throws CheckpointConflictError that names who has it.
+ * @throws CheckpointConflictError that names who has it, and what the store throws if it can't say.
  */
 export async function claimOf(
   store: CheckpointStore | undefined,
   runId: string,
 ): Promise<Claim | undefined> {
   if (store?.claim === undefined) return undefined;
-  let claim: Claim | undefined;
-  try {
-    claim = await store.claim(runId);
-  } catch {
-    // Whether a run may continue is decided by its saves.
-    return undefined;
-  }
+  // Who does not know whether it has the run must not begin a node: another may be about to.
+  const claim = await store.claim(runId);
   if (claim !== undefined) return claim;
   const holder = await store.holder?.(runId).catch(() => undefined);
   throw new CheckpointConflictError(runId, 0, 0, { holder });

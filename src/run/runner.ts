@@ -3,7 +3,13 @@ import { CallScope } from "../call-scope.js";
 import { rolledBack, waitsForResume } from "../checkpoint/fork.js";
 import { type CheckpointAt, type Claim, isNewest } from "../checkpoint/store.js";
 import { defer, Mutex } from "../concurrency.js";
-import { type CheckpointConflictError, ConfigError, isWaymarkError, show } from "../errors.js";
+import {
+  type CheckpointConflictError,
+  ConfigError,
+  isWaymarkError,
+  messageOf,
+  show,
+} from "../errors.js";
 import type { Topology } from "../graph/topology.js";
 import { progressOf, withProgress, withRecord } from "../state/derive.js";
 import { freezeCopy } from "../state/freeze-copy.js";
@@ -310,8 +316,18 @@ export class Runner<D extends object> {
     }
   }
 
+  /** A store that can't be claimed in stops a run as one that can't be saved in does. */
   async #claim(runId: string): Promise<Claim | undefined> {
-    return this.#settings.claim(await this.#checkpoints.storeIfAny(), runId);
+    const { claim, onSaveError } = this.#settings;
+    try {
+      return await claim(await this.#checkpoints.storeIfAny(), runId);
+    } catch (error) {
+      const isConflict = isWaymarkError(error, "CHECKPOINT_CONFLICT");
+      if (isConflict || onSaveError !== "continue") throw error;
+      const data = { action: "save", node: "", error: messageOf(error) } as const;
+      this.#checkpoints.emit("checkpoint.error", runId, data);
+      return undefined;
+    }
   }
 
   async #start(state: State<D>, options: RunOptions<D>, running: Running<D>): Promise<State<D>> {

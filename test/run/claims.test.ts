@@ -146,13 +146,26 @@ describe("a claim", () => {
     expect(store.claimed).toEqual(["r"]);
   });
 
-  test("that can't be had because the store is out of order leaves it to the saves", async () => {
+  test("that can't be had because the store is out of order stops the run before any node", async () => {
     const store = new LosingStore();
     store.claim = async () => {
       throw new Error("out of order");
     };
-    const { graph } = graphOf(store);
+    const { graph, ran } = graphOf(store);
+    await expect(graph.execute(start("r"))).rejects.toThrow("out of order");
+    expect(ran).toEqual([]);
+  });
+
+  test("that can't be had is done without where a save that fails stops nobody", async () => {
+    const store = new LosingStore();
+    store.claim = async () => {
+      throw new Error("out of order");
+    };
+    const problems: string[] = [];
+    const graph = linear(abc, { checkpoint: { store, interval: 1, onSaveError: "continue" } });
+    graph.on("checkpoint.error", ({ data }) => problems.push(data.error));
     expect((await graph.execute(start("r"))).status).toBe("completed");
+    expect(problems).toEqual(["out of order"]);
   });
 
   test("that can't be released costs nobody the result", async () => {
