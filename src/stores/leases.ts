@@ -122,6 +122,10 @@ export function isOwnerLiving(owner: string): boolean | undefined {
 }
 
 const TAKEN = "another process has claimed it";
+const LATE = "no answer came in time";
+
+/** How often to ask for a lease whose time was over before the answer came. */
+const REGAIN_TRIES = 3;
 
 /** Keeps a claim by renewing its lease well before it ends. */
 export class Lease {
@@ -177,13 +181,17 @@ export class Lease {
   }
 
   async #regain(): Promise<boolean> {
-    const at = moment();
-    try {
-      if (await this.#renew()) this.renewed(at);
-      else this.lose(TAKEN);
-    } catch (error) {
-      this.lose(unrenewed(error));
+    for (let tries = 0; tries < REGAIN_TRIES; tries++) {
+      const at = moment();
+      try {
+        if (await this.#renew()) this.renewed(at);
+        else this.lose(TAKEN);
+      } catch (error) {
+        this.lose(unrenewed(error));
+      }
+      if (this.#left > 0 || this.#lost.signal.aborted) break;
     }
+    if (this.#left <= 0) this.lose(LATE);
     return !this.#lost.signal.aborted;
   }
 
@@ -219,26 +227,30 @@ export class Lease {
   async #beat(): Promise<void> {
     const at = moment();
     if (this.#due > 0) return this.#schedule();
-    let problem = "no answer came in time";
+    let problem = LATE;
+    let isRenewed = false;
     let stopWatching = (): void => {};
     // Its time may be over already, when the process was stopped: nothing begins until the answer is there.
     const watch = (): void => {
-      stopWatching = inBackground(Math.max(this.#left, this.ttl / 3), giveUp);
+      const [set, wait] = [moment(), Math.max(this.#left, this.ttl / 3)];
+      stopWatching = inBackground(wait, () => giveUp(elapsedSince(set) - wait));
     };
-    // A save may have renewed it meanwhile.
-    const giveUp = (): void => {
-      if (this.#left > 0) watch();
+    // A save may have renewed it meanwhile; and after a stop timers come before the answers that are there.
+    const giveUp = (lateness: number): void => {
+      if (this.#left > 0 || lateness > this.ttl / 10) watch();
       else this.lose(problem);
     };
     watch();
     try {
-      if (await this.#renew()) this.renewed(at);
+      isRenewed = await this.#renew();
+      if (isRenewed) this.renewed(at);
       else this.lose(TAKEN);
     } catch (error) {
       problem = unrenewed(error);
     }
     stopWatching();
-    if (this.#left <= 0) this.lose(problem);
+    // An answer from before the process was stopped says nothing of now: it is asked for again.
+    if (this.#left <= 0 && !isRenewed) this.lose(problem);
     if (!this.#stopped) this.#schedule(this.ttl / 10);
   }
 }

@@ -22,7 +22,7 @@ interface Answer {
 
 /** Long enough for a slow machine to start and stop a process in. */
 const TIMEOUT = { timeout: 120_000 };
-const TTL = 400;
+const TTL = 1000;
 let built: Awaited<ReturnType<typeof bundle>>;
 let server: Server;
 let folder = "";
