@@ -3,9 +3,10 @@
 // that are drawn by a copy of Mermaid that the site carries with it.
 import { copyFileSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import {
   Application,
+  Comment,
   CommentTag,
   Converter,
   MarkdownEvent,
@@ -18,32 +19,34 @@ import { addExamples, addThrows, documentedOf, linkThrows } from "./comments.mjs
 const require = createRequire(import.meta.url);
 const root = join(import.meta.dirname, "../..");
 
-/** The order of the guide in the navigation. A page that is not here comes last. */
-export const pages = [
-  "start-here",
-  "concepts",
-  "checkpoints-and-stores",
-  "crash-safety",
-  "schema-changes",
-  "changing-graphs",
-  "metadata-and-phases",
-  "pauses-and-people",
-  "agents",
-  "streaming",
-  "parallel-and-dags",
-  "observability",
-  "many-machines",
-  "command-line",
-  "security",
-  "testing-your-graph",
-  "coming-from-langgraph",
-  "coming-from-go",
-  "comparison",
-  "performance",
-  "reference",
-  "runtimes",
-  "troubleshooting",
-];
+/** The guide in its groups, in the order in which a reader may go through it. */
+export const groups = {
+  Start: ["start-here", "coming-from-langgraph", "coming-from-go", "comparison"],
+  Guides: [
+    "agents",
+    "streaming",
+    "pauses-and-people",
+    "retries-and-errors",
+    "parallel-and-dags",
+    "checkpoints-and-stores",
+    "sqlite-and-redis",
+    "metadata-and-phases",
+    "schemas",
+    "schema-changes",
+    "changing-graphs",
+    "observability",
+    "studio",
+    "many-machines",
+    "testing-your-graph",
+    "security",
+  ],
+  Cookbook: ["cookbook"],
+  Concepts: ["concepts", "crash-safety", "how-it-is-tested", "performance"],
+  Reference: ["reference", "command-line", "runtimes", "troubleshooting"],
+};
+
+/** Pages beside the guide. */
+const others = ["CHANGELOG.md", "CONTRIBUTING.md"];
 
 /** Where the exports of the core belong, by the file that declares them; the first that fits. */
 const words = [
@@ -74,13 +77,26 @@ function entryPoints() {
   );
 }
 
-function documents() {
+/** The pages of the guide in their order; one that is in no group fails the build. */
+export function guide() {
+  const order = Object.values(groups).flat();
   const there = readdirSync(join(root, "guide"))
     .filter((file) => file.endsWith(".md"))
     .map((file) => file.slice(0, -".md".length));
-  const order = [...pages, ...there.filter((page) => !pages.includes(page))];
-  const guide = order.filter((page) => there.includes(page)).map((page) => `guide/${page}.md`);
-  return [...guide, "CHANGELOG.md", "CONTRIBUTING.md"];
+  const lost = there.find((page) => !order.includes(page));
+  if (lost !== undefined) throw new Error(`guide/${lost}.md is in no group of ${import.meta.url}`);
+  return order.filter((page) => there.includes(page));
+}
+
+/** The group that a document is listed under. */
+function groupOf(file) {
+  const page = basename(file, ".md");
+  return Object.keys(groups).find((name) => groups[name].includes(page)) ?? "Reference";
+}
+
+function putUnder(reflection, word) {
+  reflection.comment ??= new Comment();
+  reflection.comment.blockTags.push(new CommentTag("@category", [{ kind: "text", text: word }]));
 }
 
 function sourceOf(project, reflection) {
@@ -95,6 +111,7 @@ function nameModules(project, entries) {
     if (name === undefined) throw new Error(`module ${module.name} is no entry point`);
     module.name = name;
     if (name === "waymark") categorize(project, module);
+    putUnder(module, "API");
   }
 }
 
@@ -104,8 +121,7 @@ function categorize(project, module) {
     const [word] = words.find(([, pattern]) => pattern.test(source)) ?? [];
     if (word === undefined)
       throw new Error(`${child.name} (${source}) has no word in ${import.meta.url}`);
-    const tag = new CommentTag("@category", [{ kind: "text", text: word }]);
-    documentedOf(child).comment?.blockTags.push(tag);
+    putUnder(documentedOf(child), word);
   }
 }
 
@@ -119,12 +135,14 @@ function escaped(text) {
 export function load(app) {
   app.on(Application.EVENT_BOOTSTRAP_END, () => {
     app.options.setValue("entryPoints", [...entryPoints().keys()]);
-    app.options.setValue("projectDocuments", documents());
+    const pages = guide().map((page) => `guide/${page}.md`);
+    app.options.setValue("projectDocuments", [...pages, ...others]);
   });
 
   // A page's title is its first heading.
   app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_context, document) => {
     const text = document.content.map(({ text }) => text).join("");
+    putUnder(document, groupOf(`${document.name}.md`));
     document.name = /^# (.+)$/m.exec(text)?.[1] ?? document.name;
   });
 

@@ -169,11 +169,26 @@ test("search finds StateGraph", async () => {
   });
 });
 
-test("search finds a page of the guide", async () => {
+test.each([
+  ["crash safety", "Crash_safety"],
+  ["streaming", "Streaming"],
+])("search for %s finds the guide's page before the symbols", async (words, file) => {
   await visit("index.html", { viewport: desktop }, async (page) => {
     await page.click("#tsd-search-trigger");
-    await page.fill("#tsd-search-input", "Crash safety");
-    await page.locator("#tsd-search-results li a[href*='Crash_safety']").first().waitFor();
+    await page.fill("#tsd-search-input", words);
+    const first = page.locator("#tsd-search-results li a").first();
+    await first.waitFor();
+    expect(await first.getAttribute("href")).toContain(`documents/${file}`);
+  });
+});
+
+test("the navigation lists the guide in its groups", async () => {
+  await visit("index.html", { viewport: desktop }, async (page) => {
+    await page.waitForSelector(".tsd-navigation a[href*='modules/']", { state: "attached" });
+    const links = await page.locator("nav.tsd-navigation a").allTextContents();
+    const names = links.map((link) => link.trim());
+    const order = ["Start here", "Streaming", "Concepts", "waymark", "Reference", "Changelog"];
+    expect(names.filter((name) => order.includes(name))).toEqual(order);
   });
 });
 
