@@ -3,7 +3,10 @@ import { ConfigError, show } from "./errors.js";
 /** Checks one option; throws a ConfigError that names it. */
 export type Check = (name: string, value: unknown) => void;
 
+// What is marked below has no effect but its result, so that a bundler drops the checks of what is not imported.
+
 /** A check whose error says what the value must be, when `accepts` says no. */
+// @__NO_SIDE_EFFECTS__
 export function check(expected: string, accepts: (value: unknown) => boolean): Check {
   return (name, value) => {
     if (!accepts(value)) throw new ConfigError(name, `must be ${expected}; got ${show(value)}`);
@@ -11,6 +14,7 @@ export function check(expected: string, accepts: (value: unknown) => boolean): C
 }
 
 /** An integer of at least `min`; `Infinity` only if `orInfinity` is set. */
+// @__NO_SIDE_EFFECTS__
 export function integer(min: number, orInfinity = false): Check {
   return check(
     `an integer ≥ ${min}${orInfinity ? " or Infinity" : ""}`,
@@ -21,6 +25,7 @@ export function integer(min: number, orInfinity = false): Check {
 }
 
 /** One of the given strings. */
+// @__NO_SIDE_EFFECTS__
 export function oneOf(...choices: readonly string[]): Check {
   const expected = choices.map((choice) => JSON.stringify(choice)).join(" or ");
   return check(expected, (value) => typeof value === "string" && choices.includes(value));
