@@ -1,7 +1,7 @@
 import { waitsForResume } from "../checkpoint/fork.js";
 import type { HistoryEntry } from "../checkpoint/store.js";
 import { isWaymarkError } from "../errors.js";
-import type { Prepare } from "../run/runner.js";
+import type { Prepare } from "../run/resumer.js";
 import { progressOf, withProgress } from "../state/derive.js";
 import type { Recovery } from "../state/record.js";
 import type { State } from "../state/state.js";

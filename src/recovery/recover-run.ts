@@ -1,7 +1,7 @@
 import type { Claim } from "../checkpoint/store.js";
 import { after } from "../clock.js";
 import { ExecutionError, isWaymarkError } from "../errors.js";
-import type { Prepare } from "../run/runner.js";
+import type { Prepare } from "../run/resumer.js";
 import type { RunStatus } from "../state/record.js";
 import { Attempt, type AttemptSettings } from "./attempt.js";
 

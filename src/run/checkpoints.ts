@@ -1,6 +1,5 @@
 import type { Audit } from "../audit.js";
 import { checkAt } from "../checkpoint/arguments.js";
-import { DeferredStore } from "../checkpoint/deferred.js";
 import { forked, rolledBack } from "../checkpoint/fork.js";
 import { migrate } from "../checkpoint/migration.js";
 import {
@@ -20,66 +19,34 @@ import {
   ConfigError,
   GraphError,
   isWaymarkError,
-  messageOf,
   show,
 } from "../errors.js";
-import type { EventMap } from "../event-map.js";
-import type { EventType } from "../events.js";
-import {
-  compareTopologies,
-  type GraphTopology,
-  shapeOf,
-  type TopologyDifference,
-} from "../graph/description.js";
-import { END, type End } from "../graph/node.js";
+import { compareTopologies, shapeOf, type TopologyDifference } from "../graph/description.js";
+import { END } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
 import { progressOf, withProgress, withRecord } from "../state/derive.js";
-import type { GraphIdentity } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
 import { validated } from "../state/schema.js";
 import { type Patch, recordOf, State } from "../state/state.js";
 import type { Settings } from "./config.js";
-import { Failure, outsideRun } from "./failure.js";
-import { nextNode } from "./next.js";
+import { outsideRun } from "./failure.js";
+import type { SavedGraph } from "./saved-graph.js";
 import { Saver } from "./saver.js";
-import { type Standing, standingOf } from "./standing.js";
 
 /** The checkpoints of a graph's runs: what is read and written between runs, never during one. */
 export class Checkpoints<D extends object> {
-  readonly #settings: Settings;
+  readonly #graph: SavedGraph<D>;
   readonly #topology: Topology<D>;
 
-  constructor(settings: Settings, topology: Topology<D>) {
-    this.#settings = settings;
+  constructor(graph: SavedGraph<D>, topology: Topology<D>) {
+    this.#graph = graph;
     this.#topology = topology;
-  }
-
-  /** The graph as its checkpoints name it. */
-  get identity(): GraphIdentity {
-    const { name, version } = this.#settings;
-    return Object.freeze({ name, version, fingerprint: this.#topology.fingerprint });
-  }
-
-  /** The graph as data, with how it saves. */
-  get topology(): GraphTopology {
-    const config = describeSettings(this.#settings);
-    return { ...this.identity, ...shapeOf(this.#topology), config };
-  }
-
-  /** Leaves what the graph looks like in the store; a store that can't keep it says so by an event. */
-  async describe(store: CheckpointStore, runId: string): Promise<void> {
-    try {
-      await store.saveTopology?.(this.topology);
-    } catch (error) {
-      const data = { action: "save", node: "", error: messageOf(error) } as const;
-      this.emit("checkpoint.error", runId, data);
-    }
   }
 
   /** The run that a checkpoint belongs to. */
   async runOf(checkpointId: string): Promise<string> {
     checkAt({ checkpointId });
-    const store = await this.store();
+    const store = await this.#graph.store();
     if (store.find === undefined) {
       throw new ConfigError("checkpointId", "needs a store that can find it: name the run too");
     }
@@ -88,24 +55,9 @@ export class Checkpoints<D extends object> {
     throw new CheckpointNotFoundError("", { checkpointId });
   }
 
-  /** The graph's store, its module loaded; `undefined` when nothing is saved. */
-  async storeIfAny(): Promise<CheckpointStore | undefined> {
-    const { store } = this.#settings;
-    return store instanceof DeferredStore ? store.ready() : store;
-  }
-
-  async store(): Promise<CheckpointStore> {
-    const store = await this.storeIfAny();
-    if (store !== undefined) return store;
-    throw new ConfigError(
-      "config.checkpoint.interval",
-      "is 0, so this graph saves nothing: set it to 1 or more",
-    );
-  }
-
   /** The State of a checkpoint, ready to be built on: what comes after an older one goes to the end of the history. */
   async load(runId: string, at: CheckpointAt): Promise<State<D>> {
-    const store = await this.store();
+    const store = await this.#graph.store();
     const state = await this.#read(store, runId, at);
     if (at.step === undefined && at.checkpointId === undefined) return state;
     const { sequence } = await this.#fetch(store, runId, {});
@@ -113,38 +65,9 @@ export class Checkpoints<D extends object> {
     return state.savedAs({ checkpointId, sequence, savedAt });
   }
 
-  /**
-   * Where a State stands in the graph as it is now.
-   *
-   * @throws GraphError if it stands on a node that the graph no longer has.
-   */
-  standing(state: State<D>): Standing<D> {
-    return standingOf(state, this.#topology, this.#settings.onMissingNode);
-  }
-
-  /** Where a resume of a State would continue; `undefined` at the end, or where no edge matches. */
-  nextNode(state: State<D>): string | undefined {
-    const next = this.#next(state);
-    return next === END ? undefined : next;
-  }
-
-  #next(state: State<D>): string | End | undefined {
-    const { after, next: known } = this.standing(state);
-    if (known !== undefined) return known.name;
-    if (after === undefined) return this.#topology.entry?.name;
-    if (after.exit) return END;
-    try {
-      const next = nextNode(state, after, this.#settings.name);
-      return next === END ? END : next.name;
-    } catch (error) {
-      if (error instanceof Failure) return undefined;
-      throw error;
-    }
-  }
-
   async history(runId: string): Promise<HistoryEntry[]> {
     checkRunId(runId);
-    const store = await this.store();
+    const store = await this.#graph.store();
     if (store.history !== undefined) return store.history(runId);
     try {
       const state = await this.#fetch(store, runId, {});
@@ -156,9 +79,9 @@ export class Checkpoints<D extends object> {
   }
 
   async fork(runId: string, at: CheckpointAt, changes: Patch<D>): Promise<State<D>> {
-    const source = await this.#read(await this.store(), runId, at);
-    this.standing(source);
-    return this.#append(forked(source, changes, this.identity), "fork");
+    const source = await this.#read(await this.#graph.store(), runId, at);
+    this.#graph.standing(source);
+    return this.#append(forked(source, changes, this.#graph.identity), "fork");
   }
 
   async rollback(runId: string, at: CheckpointAt): Promise<State<D>> {
@@ -166,9 +89,9 @@ export class Checkpoints<D extends object> {
     return this.#append(rolledBack(state), "rollback");
   }
 
-  async delete(runId: string, audit = this.#settings.audit): Promise<void> {
-    const store = await this.store();
-    const claim = await this.#settings.claim(store, runId);
+  async delete(runId: string, audit = this.#graph.settings.audit): Promise<void> {
+    const store = await this.#graph.store();
+    const claim = await this.#graph.settings.claim(store, runId);
     try {
       await store.delete(runId);
     } finally {
@@ -177,8 +100,8 @@ export class Checkpoints<D extends object> {
     this.#removed(runId, audit);
   }
 
-  async prune(retention: Retention, audit = this.#settings.audit): Promise<string[]> {
-    const store = await this.store();
+  async prune(retention: Retention, audit = this.#graph.settings.audit): Promise<string[]> {
+    const store = await this.#graph.store();
     if (store.prune === undefined) throw new ConfigError("store", "has no prune");
     const runIds = await store.prune(retention);
     if (retention.dryRun !== true) for (const runId of runIds) this.#removed(runId, audit);
@@ -186,19 +109,19 @@ export class Checkpoints<D extends object> {
   }
 
   #removed(runId: string, audit: Audit | undefined): void {
-    this.emit("checkpoint.delete", runId, { node: "", step: 0, ...audit });
+    this.#graph.emit("checkpoint.delete", runId, { node: "", step: 0, ...audit });
   }
 
   async #append(state: State<D>, reason: string): Promise<State<D>> {
-    const { after } = this.standing(state);
-    const next = this.#next(state);
+    const { after } = this.#graph.standing(state);
+    const next = this.#graph.next(state);
     // A run that ended stays ended, unless what a fork changed leads on.
     const isEnd = next === END && (after?.exit === true || state.status === "completed");
     const isFirst = state.checkpointNode === "";
     const status = isEnd ? "completed" : isFirst ? "pending" : "in_progress";
     const { pauses } = state;
-    const settings: Settings = { ...this.#settings, onSaveError: "fail" };
-    const saver = new Saver<D>(await this.store(), settings, state);
+    const settings: Settings = { ...this.#graph.settings, onSaveError: "fail" };
+    const saver = new Saver<D>(await this.#graph.store(), settings, state);
     try {
       return await saver.save(
         withProgress(state, {
@@ -220,25 +143,30 @@ export class Checkpoints<D extends object> {
     checkAt(at);
     const loaded = await this.#fetch(store, runId, at);
     const { checkpointNode: node, step, checkpointId } = loaded;
-    this.emit("checkpoint.load", runId, { node, step, checkpointId, ...this.#settings.audit });
-    const { version, migrations, schema } = this.#settings;
+    this.#graph.emit("checkpoint.load", runId, {
+      node,
+      step,
+      checkpointId,
+      ...this.#graph.settings.audit,
+    });
+    const { version, migrations, schema } = this.#graph.settings;
     const state = migrate(loaded, version, migrations);
     if (schema !== undefined) await validated("data", state.data, schema);
     await this.#compare(store, state);
     const { identity, progress } = recordOf(state);
-    const ledger = state.ledger.withLimits(this.#settings.ledger);
+    const ledger = state.ledger.withLimits(this.#graph.settings.ledger);
     return withRecord(state, {
-      identity: { ...identity, graph: this.identity },
+      identity: { ...identity, graph: this.#graph.identity },
       progress: { ...progress, ledger },
     });
   }
 
   /** What the store gives, if it is what it was asked for. */
   async #fetch(store: CheckpointStore, runId: string, at: CheckpointAt): Promise<State<D>> {
-    const emit: StoreContext["emit"] = (type, data) => this.emit(type, runId, data);
+    const emit: StoreContext["emit"] = (type, data) => this.#graph.emit(type, runId, data);
     const loaded = await store.load<D>(runId, at, { emit }).catch((error: unknown) => {
       const isGone = isWaymarkError(error, "CHECKPOINT_NOT_FOUND") && isNewest(at);
-      if (isGone && !this.#settings.preserve) {
+      if (isGone && !this.#graph.settings.preserve) {
         error.message += "; a run that completed is removed unless checkpoint.preserve is true";
       }
       throw error;
@@ -258,38 +186,20 @@ export class Checkpoints<D extends object> {
 
   /** Says what has changed in the graph since a State was saved. */
   async #compare(store: CheckpointStore, { graph, runId }: State<D>): Promise<void> {
-    const { name, fingerprint } = this.identity;
+    const { name, fingerprint } = this.#graph.identity;
     if (graph === undefined || (graph.name === name && graph.fingerprint === fingerprint)) return;
     const expected = `${name} ${fingerprint}`;
     const actual = `${graph.name} ${graph.fingerprint}`;
     const before = await store.topology?.(graph.fingerprint).catch(() => undefined);
     const changes = before && compareTopologies(before, shapeOf(this.#topology));
-    this.emit("graph.mismatch", runId, { expected, actual, ...changes });
-    if (this.#settings.onMismatch === "warn") return;
+    this.#graph.emit("graph.mismatch", runId, { expected, actual, ...changes });
+    if (this.#graph.settings.onMismatch === "warn") return;
     const problem = `run ${show(runId)} was made by graph ${actual}, this one is ${expected}`;
     throw new GraphError(
       "GRAPH_MISMATCH",
       `${problem}${inWords(changes)}: use that graph, or set config.onMismatch to "warn"`,
     );
   }
-
-  emit<T extends EventType>(type: T, runId: string, data: EventMap[T]): void {
-    this.#settings.bus.emit(type, this.#settings.name, runId, data);
-  }
-}
-
-/** What a checkpoint's reader may want to know of how the graph saves. */
-function describeSettings(settings: Settings): GraphTopology["config"] {
-  const { interval, mode, adaptive, keep, keepPerPhase, preserve, maxIterations } = settings;
-  return {
-    interval: adaptive === undefined ? (Number.isFinite(interval) ? interval : 0) : "adaptive",
-    mode,
-    preserve,
-    onSaveError: settings.onSaveError,
-    ...(keep !== undefined && { keep: Number.isFinite(keep) ? keep : "all" }),
-    ...(keepPerPhase !== undefined && { keepPerPhase }),
-    ...(Number.isFinite(maxIterations) && { maxIterations }),
-  };
 }
 
 /** What has changed in a graph, for a message. */

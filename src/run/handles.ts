@@ -1,11 +1,12 @@
 import { GraphError, show } from "../errors.js";
 import type { AnyEvent, EventBus } from "../events.js";
 import type { State } from "../state/state.js";
-import type { Checkpoints } from "./checkpoints.js";
 import { FollowedRun } from "./followed-run.js";
 import type { RunHandle } from "./handle.js";
 import { LocalRun } from "./local-run.js";
-import type { Runner, Running } from "./runner.js";
+import type { Runner } from "./runner.js";
+import type { Running } from "./running.js";
+import type { SavedGraph } from "./saved-graph.js";
 import { stepEvents } from "./step-events.js";
 
 /** How many runs that have ended are remembered, for those who ask late. */
@@ -16,7 +17,7 @@ export interface HandlesOptions<D extends object> {
   readonly bus: EventBus;
   /** Whether the graph saves its runs. */
   readonly saves: boolean;
-  readonly checkpoints: Checkpoints<D>;
+  readonly graph: SavedGraph<D>;
   readonly runner: Runner<D>;
   readonly signal: (runId: string, name: string, value: unknown) => Promise<void>;
 }
@@ -45,7 +46,7 @@ export class Handles<D extends object> {
 
   /** The handle of a run: of this process, or of another one. */
   attach(runId: string): RunHandle<D> {
-    const { runner, saves, checkpoints } = this.#options;
+    const { runner, saves, graph } = this.#options;
     const running = runner.running(runId);
     const active = this.#active.get(runId);
     if (active !== undefined && (running === undefined || active.running === running)) {
@@ -53,7 +54,7 @@ export class Handles<D extends object> {
     }
     if (running !== undefined) {
       const { state } = running;
-      const { name } = checkpoints.identity;
+      const { name } = graph.identity;
       const before = state === undefined ? [] : stepEvents(state, name, 0);
       return this.#add(running, runner.resultOf(running), undefined, before);
     }
@@ -63,12 +64,12 @@ export class Handles<D extends object> {
       const isOver = "state" in ended.outcome && ended.outcome.state.status === "completed";
       if (isOver || !saves) return ended;
     }
-    const { name, entry: entryPoint } = checkpoints.topology;
+    const { name, entry: entryPoint } = graph.topology;
     return new FollowedRun<D>({
       runId,
       graph: name,
       entryPoint,
-      store: () => checkpoints.store(),
+      store: () => graph.store(),
       signal: (pause, value) => this.#options.signal(runId, pause, value),
     });
   }

@@ -11,7 +11,7 @@ import {
   type RunState,
   type WaitOptions,
 } from "./handle.js";
-import type { Running } from "./runner.js";
+import type { Running } from "./running.js";
 
 /** What a handle of a run of this process is made of. */
 export interface LocalRunOptions<D extends object> {

@@ -22,7 +22,9 @@ import { type GraphConfig, resolveConfig, type Settings } from "./config.js";
 import type { RunHandle } from "./handle.js";
 import { Handles } from "./handles.js";
 import type { InputSchemas } from "./pauses.js";
-import { type Prepare, Runner } from "./runner.js";
+import type { Prepare } from "./resumer.js";
+import { Runner } from "./runner.js";
+import { SavedGraph } from "./saved-graph.js";
 import { toSignal } from "./signals.js";
 import { streamEvents } from "./stream.js";
 import { type ValuesEvent, valuesListener } from "./values.js";
@@ -77,7 +79,7 @@ export interface StreamOptions extends ResumeOptions {
 export class StateGraph<D extends object, N extends string = never> {
   #settings: Settings;
   #topology = new Topology<D>();
-  #checkpoints: Checkpoints<D>;
+  #graph: SavedGraph<D>;
   #runner: Runner<D>;
   #handles: Handles<D>;
   /** What checks the input of each node's pauses. */
@@ -86,7 +88,7 @@ export class StateGraph<D extends object, N extends string = never> {
   /** @throws ConfigError that names the field, what it must be and what it got. */
   constructor(config: GraphConfig<D> = {}) {
     this.#settings = resolveConfig(config);
-    this.#checkpoints = new Checkpoints(this.#settings, this.#topology);
+    this.#graph = new SavedGraph(this.#settings, this.#topology);
     this.#runner = this.#newRunner();
     this.#handles = this.#newHandles();
   }
@@ -96,14 +98,18 @@ export class StateGraph<D extends object, N extends string = never> {
     return new Handles<D>({
       bus,
       saves: store !== undefined,
-      checkpoints: this.#checkpoints,
+      graph: this.#graph,
       runner: this.#runner,
       signal: (runId, name, value) => this.signal(runId, name, value),
     });
   }
 
+  get #checkpoints(): Checkpoints<D> {
+    return new Checkpoints(this.#graph, this.#topology);
+  }
+
   #newRunner(draining?: AbortSignal): Runner<D> {
-    return new Runner(this.#settings, this.#topology, this.#checkpoints, this.#inputs, draining);
+    return new Runner(this.#settings, this.#topology, this.#graph, this.#inputs, draining);
   }
 
   /**
@@ -137,7 +143,7 @@ export class StateGraph<D extends object, N extends string = never> {
     };
     inner.#topology = graph.#topology;
     inner.#inputs = graph.#inputs;
-    inner.#checkpoints = new Checkpoints(inner.#settings, inner.#topology);
+    inner.#graph = new SavedGraph(inner.#settings, inner.#topology);
     inner.#runner = inner.#newRunner(draining);
     inner.#handles = inner.#newHandles();
     return inner;
@@ -165,7 +171,7 @@ export class StateGraph<D extends object, N extends string = never> {
 
   /** The graph as data: nodes, edges, phases, and how it saves. */
   get topology(): GraphTopology {
-    return this.#checkpoints.topology;
+    return this.#graph.topology;
   }
 
   /** A hash of the nodes and edges. It is saved with each checkpoint, so that a resume sees a changed graph. */
@@ -528,7 +534,7 @@ export class StateGraph<D extends object, N extends string = never> {
    */
   nextNode(state: State<D>): string | undefined {
     checkState(state);
-    return state.status === "completed" ? undefined : this.#checkpoints.nextNode(state);
+    return state.status === "completed" ? undefined : this.#graph.nextNode(state);
   }
 }
 

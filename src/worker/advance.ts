@@ -1,7 +1,7 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { isWaymarkError } from "../errors.js";
 import { Attempt } from "../recovery/attempt.js";
-import type { Prepare } from "../run/runner.js";
+import type { Prepare } from "../run/resumer.js";
 import type { RunError, RunStatus } from "../state/record.js";
 import { State } from "../state/state.js";
 import type { ActiveRun } from "./active-run.js";

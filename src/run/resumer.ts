@@ -1,0 +1,234 @@
+import { rolledBack, waitsForResume } from "../checkpoint/fork.js";
+import { isNewest } from "../checkpoint/store.js";
+import { ConfigError, isWaymarkError, show } from "../errors.js";
+import type { Topology } from "../graph/topology.js";
+import { progressOf, withProgress, withRecord } from "../state/derive.js";
+import { mergedMetadata } from "../state/metadata.js";
+import type { Signal } from "../state/record.js";
+import { recordOf, type State } from "../state/state.js";
+import { Checkpoints } from "./checkpoints.js";
+import { hasCrashed, withCrash } from "./crash.js";
+import { outsideRun } from "./failure.js";
+import { answered, type InputSchemas, refusedSignals } from "./pauses.js";
+import type { Plan } from "./run.js";
+import type { Running, RunOptions } from "./running.js";
+import type { SavedGraph } from "./saved-graph.js";
+import { Saver } from "./saver.js";
+import { withSignal } from "./signals.js";
+import type { Standing } from "./standing.js";
+
+/** Makes of a run's newest State the one to go on from, or to leave it at; `undefined` leaves the run alone. */
+export type Prepare = <D extends object>(
+  newest: State<D>,
+  load: (checkpointId: string) => Promise<State<D>>,
+) => Promise<{ readonly state: State<D>; readonly goOn: boolean } | undefined>;
+
+/** Where a run is taken up, as far as it is not the same for every run of a graph. */
+export type TakeUp<D extends object> = Omit<
+  Plan<D>,
+  "settings" | "nodes" | "entry" | "claim" | "gate" | "onValues"
+>;
+
+/** Continues a run from this State. */
+type Go<D extends object> = (
+  state: State<D>,
+  options: RunOptions<D>,
+  running: Running<D>,
+  from: TakeUp<D>,
+) => Promise<State<D>>;
+
+/** Takes up runs that are in the store. */
+export class Resumer<D extends object> {
+  readonly #graph: SavedGraph<D>;
+  readonly #topology: Topology<D>;
+  readonly #inputs: ReadonlyMap<string, InputSchemas>;
+  readonly #checkpoints: Checkpoints<D>;
+  readonly #go: Go<D>;
+
+  constructor(
+    graph: SavedGraph<D>,
+    topology: Topology<D>,
+    inputs: ReadonlyMap<string, InputSchemas>,
+    go: Go<D>,
+  ) {
+    this.#graph = graph;
+    this.#topology = topology;
+    this.#inputs = inputs;
+    this.#checkpoints = new Checkpoints(graph, topology);
+    this.#go = go;
+  }
+
+  /** The run that a checkpoint belongs to. */
+  runOf(checkpointId: string): Promise<string> {
+    return this.#checkpoints.runOf(checkpointId);
+  }
+
+  /** The newest State of a run. */
+  newest(runId: string): Promise<State<D>> {
+    return this.#checkpoints.load(runId, {});
+  }
+
+  /** Continues a run. */
+  async resume(runId: string, options: RunOptions<D>, running: Running<D>): Promise<State<D>> {
+    const { step, checkpointId } = options;
+    const loaded = await this.#checkpoints.load(runId, { step, checkpointId });
+    return this.#goOn(loaded, options, running);
+  }
+
+  /** Continues a run if the store has it; `undefined` if it must start. */
+  async resumeIfAny(
+    runId: string,
+    options: RunOptions<D>,
+    running: Running<D>,
+  ): Promise<State<D> | undefined> {
+    const loaded = await this.newest(runId).catch((error: unknown) => {
+      if (isWaymarkError(error, "CHECKPOINT_CORRUPT")) {
+        const message = `the run starts over: ${error.message}`;
+        const data = { kind: "fresh-start", node: "", message } as const;
+        this.#graph.emit("checkpoint.warning", runId, data);
+      } else if (!isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) {
+        throw error;
+      }
+      return undefined;
+    });
+    return loaded && this.#goOn(loaded, options, running);
+  }
+
+  /** Continues a run from what `prepare` makes of it, which is saved first; `undefined` if it was left alone. */
+  async recover(
+    runId: string,
+    options: RunOptions<D>,
+    prepare: Prepare,
+    running: Running<D>,
+  ): Promise<State<D> | undefined> {
+    const loaded = await this.newest(runId);
+    this.#graph.standing(loaded);
+    const load = (checkpointId: string) => this.#checkpoints.load(runId, { checkpointId });
+    const prepared = await prepare(loaded, load);
+    if (prepared === undefined) return undefined;
+    const { goOn } = prepared;
+    const from = goOn ? this.#resumed(prepared.state) : prepared.state;
+    const next = goOn && hasCrashed(loaded) ? withCrash(from, this.#entry) : from;
+    const state = await this.#save(next, await this.#saver(loaded, running));
+    return goOn ? this.#goOn(state, options, running, loaded) : state;
+  }
+
+  /** Puts an answer for a pause into the store. */
+  async keepSignal(runId: string, signal: Signal, claimed: Running<D>): Promise<void> {
+    const state = await this.#checkpoints.load(runId, {});
+    const next = withSignal(state, signal);
+    await this.#save(next, await this.#saver(state, claimed));
+  }
+
+  /** @param noted - the State that it was when its crash was noted, if that was done before. */
+  async #goOn(
+    loaded: State<D>,
+    options: RunOptions<D>,
+    running: Running<D>,
+    noted?: State<D>,
+  ): Promise<State<D>> {
+    const { runId } = loaded;
+    const { input } = options;
+    const isDone = loaded.status === "completed" && progressOf(loaded).unfinished === undefined;
+    const { state: stands, after, next } = isDone ? atEnd(loaded) : this.#graph.standing(loaded);
+    const { status } = stands;
+    const isPaused = status === "paused";
+    if (!isPaused && input !== undefined) {
+      const problem = `was given, but run ${show(runId)} is not paused: it is ${status}`;
+      throw new ConfigError("input", problem);
+    }
+    if (isDone) return withProgress(loaded, { error: undefined, nextNode: undefined });
+    await this.#graph.describe(await this.#graph.store(), runId);
+    const { checkpointId, sequence, savedAt } = loaded;
+    // A run that is set back is not what the store has, also when it is stopped before its first save.
+    const here = noted === undefined ? this.#resumed(stands) : stands;
+    const from = !isNewest(options)
+      ? rolledBack(here.savedAs({ checkpointId, sequence, savedAt }))
+      : noted === undefined && hasCrashed(loaded)
+        ? withCrash(here, this.#entry)
+        : here;
+    const saver = await this.#saver(loaded, running, from);
+    const hasBegun =
+      progressOf(stands).unfinished !== undefined || hasFailedAt(loaded, loaded.nextNode);
+    const isPastBreakpoint = hasBegun || (noted ?? loaded).reason === BREAKPOINT;
+    // A failure stays in the history: the next save is of what became of the node this time.
+    const hasStarted = status === "in_progress" || waitsForResume(loaded);
+    const isUnnoted = hasStarted && isNewest(options) && noted === undefined;
+    const state = isPaused
+      ? await this.#answer(from, input, saver)
+      : isUnnoted && this.#graph.settings.mode !== "exit"
+        ? await this.#noteResume(from, isPastBreakpoint, saver)
+        : from;
+    const skipBreakpoint = state.reason === BREAKPOINT || isPastBreakpoint;
+    return this.#go(state, options, running, {
+      after,
+      unfinished: next,
+      skipBreakpoint,
+      saver,
+    });
+  }
+
+  /** A State whose resume is counted, with the metadata of this graph, which works on the run from here on. */
+  #resumed(state: State<D>): State<D> {
+    const { identity, progress } = recordOf(state);
+    return withRecord(state, {
+      identity: { ...identity, ...mergedMetadata(identity, this.#graph.settings.metadata) },
+      progress: { ...progress, resumes: progress.resumes + 1 },
+    });
+  }
+
+  get #entry(): string {
+    return this.#topology.entry?.name ?? "";
+  }
+
+  /** Saves that a run is resumed: its process may die before the next save, and is then to be missed. */
+  #noteResume(state: State<D>, isPastBreakpoint: boolean, saver: Saver<D>): Promise<State<D>> {
+    const reason = isPastBreakpoint ? BREAKPOINT : "resume";
+    return this.#save(withProgress(state, { status: "in_progress", reason }), saver, false);
+  }
+
+  /** Takes a paused run's input, and saves it before anything is done with it. */
+  async #answer(state: State<D>, input: unknown, saver: Saver<D>): Promise<State<D>> {
+    const node = progressOf(state).unfinished?.node ?? state.checkpointNode;
+    const schemas = this.#inputs.get(node);
+    const refused = input === undefined ? await refusedSignals(state, schemas) : undefined;
+    if (refused !== undefined) {
+      await this.#save(refused.state, saver);
+      throw refused.error;
+    }
+    const next = await answered(state, input, schemas);
+    const stopped = state.pauses.some(({ breakpoint }) => breakpoint === "before");
+    const reason = stopped ? BREAKPOINT : input === undefined ? "resume" : "input";
+    const goingOn = withProgress(next, { status: "in_progress", reason });
+    // What was put in may lead another way.
+    const nextNode = this.#graph.nextNode(goingOn);
+    return this.#save(withProgress(goingOn, { nextNode }), saver);
+  }
+
+  async #saver(latest: State<D>, { claim }: Running<D>, from = latest): Promise<Saver<D>> {
+    const store = await this.#graph.store();
+    return new Saver<D>(store, this.#graph.settings, from, { latest, claim });
+  }
+
+  /** @param must - whether a save that fails is an error, whatever the config says. */
+  async #save(state: State<D>, saver: Saver<D>, must = true): Promise<State<D>> {
+    try {
+      return await saver.save(state, must);
+    } catch (error) {
+      throw outsideRun(error);
+    }
+  }
+}
+
+/** The reason of a checkpoint at which a run went on from a breakpoint before a node. */
+const BREAKPOINT = "breakpoint";
+
+/** Whether a node has begun and failed. */
+function hasFailedAt<D extends object>({ error }: State<D>, node: string | undefined): boolean {
+  return error !== undefined && error.node === node;
+}
+
+/** Where a run stands that has ended, whatever became of its last node. */
+function atEnd<D extends object>(state: State<D>): Standing<D> {
+  return { state, after: undefined, next: undefined };
+}

@@ -1,0 +1,110 @@
+import { DeferredStore } from "../checkpoint/deferred.js";
+import type { CheckpointStore } from "../checkpoint/store.js";
+import { ConfigError, messageOf } from "../errors.js";
+import type { EventMap } from "../event-map.js";
+import type { EventType } from "../events.js";
+import { type GraphTopology, shapeOf } from "../graph/description.js";
+import { END, type End } from "../graph/node.js";
+import type { Topology } from "../graph/topology.js";
+import type { GraphIdentity } from "../state/record.js";
+import type { State } from "../state/state.js";
+import type { Settings } from "./config.js";
+import { Failure } from "./failure.js";
+import { nextNode } from "./next.js";
+import { type Standing, standingOf } from "./standing.js";
+
+/** A graph as its checkpoints know it, and the store they are in. */
+export class SavedGraph<D extends object> {
+  readonly settings: Settings;
+  readonly #topology: Topology<D>;
+
+  constructor(settings: Settings, topology: Topology<D>) {
+    this.settings = settings;
+    this.#topology = topology;
+  }
+
+  /** The graph as its checkpoints name it. */
+  get identity(): GraphIdentity {
+    const { name, version } = this.settings;
+    return Object.freeze({ name, version, fingerprint: this.#topology.fingerprint });
+  }
+
+  /** The graph as data, with how it saves. */
+  get topology(): GraphTopology {
+    const config = describeSettings(this.settings);
+    return { ...this.identity, ...shapeOf(this.#topology), config };
+  }
+
+  /** Leaves what the graph looks like in the store; a store that can't keep it says so by an event. */
+  async describe(store: CheckpointStore, runId: string): Promise<void> {
+    try {
+      await store.saveTopology?.(this.topology);
+    } catch (error) {
+      const data = { action: "save", node: "", error: messageOf(error) } as const;
+      this.emit("checkpoint.error", runId, data);
+    }
+  }
+
+  /** The graph's store, its module loaded; `undefined` when nothing is saved. */
+  async storeIfAny(): Promise<CheckpointStore | undefined> {
+    const { store } = this.settings;
+    return store instanceof DeferredStore ? store.ready() : store;
+  }
+
+  async store(): Promise<CheckpointStore> {
+    const store = await this.storeIfAny();
+    if (store !== undefined) return store;
+    throw new ConfigError(
+      "config.checkpoint.interval",
+      "is 0, so this graph saves nothing: set it to 1 or more",
+    );
+  }
+
+  /**
+   * Where a State stands in the graph as it is now.
+   *
+   * @throws GraphError if it stands on a node that the graph no longer has.
+   */
+  standing(state: State<D>): Standing<D> {
+    return standingOf(state, this.#topology, this.settings.onMissingNode);
+  }
+
+  /** Where a resume of a State would continue; `undefined` at the end, or where no edge matches. */
+  nextNode(state: State<D>): string | undefined {
+    const next = this.next(state);
+    return next === END ? undefined : next;
+  }
+
+  /** The same, with {@link END} for the end. */
+  next(state: State<D>): string | End | undefined {
+    const { after, next: known } = this.standing(state);
+    if (known !== undefined) return known.name;
+    if (after === undefined) return this.#topology.entry?.name;
+    if (after.exit) return END;
+    try {
+      const next = nextNode(state, after, this.settings.name);
+      return next === END ? END : next.name;
+    } catch (error) {
+      if (error instanceof Failure) return undefined;
+      throw error;
+    }
+  }
+
+  emit<T extends EventType>(type: T, runId: string, data: EventMap[T]): void {
+    this.settings.bus.emit(type, this.settings.name, runId, data);
+  }
+}
+
+/** What a checkpoint's reader may want to know of how the graph saves. */
+function describeSettings(settings: Settings): GraphTopology["config"] {
+  const { interval, mode, adaptive, keep, keepPerPhase, preserve, maxIterations } = settings;
+  return {
+    interval: adaptive === undefined ? (Number.isFinite(interval) ? interval : 0) : "adaptive",
+    mode,
+    preserve,
+    onSaveError: settings.onSaveError,
+    ...(keep !== undefined && { keep: Number.isFinite(keep) ? keep : "all" }),
+    ...(keepPerPhase !== undefined && { keepPerPhase }),
+    ...(Number.isFinite(maxIterations) && { maxIterations }),
+  };
+}
