@@ -73,7 +73,7 @@ export class FileStore extends RecordStore {
     const root = resolve(options.root ?? ".waymark");
     const own = options.readOnly === true ? new ReadOnlyFileSystem() : nodeFileSystem;
     const backend = new FileBackend(fileSystem ?? own, root, options.durability !== "os");
-    super(backend, { ...options, snapshotEvery: 1 });
+    super(backend, { ...options, snapshotEvery: 1, discardEvery: 1 });
     this.root = root;
   }
 }

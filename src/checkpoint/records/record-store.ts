@@ -92,6 +92,8 @@ export interface RecordStoreOptions {
 export interface RecordStoreSettings extends RecordStoreOptions {
   /** At the latest, every so many checkpoints of a run are written whole; 1 for all of them. */
   readonly snapshotEvery: number;
+  /** After so many checkpoints of a run those that are not kept are removed, unless they are large; 32 by default. */
+  readonly discardEvery?: number;
 }
 
 /** The checks of {@link RecordStoreOptions}. */
@@ -107,8 +109,8 @@ export const recordStoreChecks: Readonly<Record<keyof RecordStoreOptions, Check>
 const KB = 1024;
 const HOUR = 60 * 60 * 1000;
 
-/** A run's superfluous patches are looked for when so many were added, or with the next snapshot. */
-const TRIM_EVERY = 32;
+/** After a record of so many bytes what is superfluous is removed at once. */
+const LARGE = 128 * KB;
 
 /** How often a save is tried again when the run turns out to be somewhere that this store can build on. */
 const ATTEMPTS = 5;
@@ -152,9 +154,12 @@ export class RecordStore implements CheckpointStore {
   readonly #maxBytes: number;
   readonly #warnBytes: number;
   readonly #retention: Retention | undefined;
+  readonly #discardEvery: number;
   readonly #origins = new WeakMap<Saved, Origin>();
   readonly #index = new RunIndex();
   readonly #tasks = new TaskSet();
+  /** The runs whose superfluous checkpoints could not be removed; tried again after one that could. */
+  readonly #untrimmed = new Map<string, KeepRule>();
   /** The fingerprints of the graphs that the store has. */
   readonly #graphs = new Set<string>();
   /** The checkpoints of a run that may have been saved, although nobody was told so, and what each builds on. */
@@ -172,6 +177,7 @@ export class RecordStore implements CheckpointStore {
     this.#maxBytes = settings.maxBytes ?? 100 * KB * KB;
     this.#warnBytes = settings.warnBytes ?? 500 * KB;
     this.#retention = settings.retention;
+    this.#discardEvery = settings.discardEvery ?? 32;
   }
 
   /**
@@ -483,32 +489,33 @@ export class RecordStore implements CheckpointStore {
       warn(runId, { kind: "size", node, message }, emit);
     }
     const ends = status === "completed" || status === "failed";
-    const base = this.#origins.get(recordOf(saved).saved)?.base?.snapshot ?? sequence;
-    const isDue = base === sequence || ends || sequence % TRIM_EVERY === 0;
-    if (rule.keep !== Number.POSITIVE_INFINITY && isDue) this.#trim(runId, rule, node, emit);
+    const isDue = ends || sequence % this.#discardEvery === 0 || bytes >= LARGE;
+    if (rule.keep !== Number.POSITIVE_INFINITY && isDue) {
+      this.#background(() => this.#trim(runId, rule), node, emit);
+    }
     if (this.#retention === undefined || now() - this.#prunedAt <= HOUR) return;
     this.#prunedAt = now();
     const retention = this.#retention;
     this.#background(() => this.prune(retention), node, emit);
   }
 
-  #trim(runId: string, rule: KeepRule, node: string, emit: Emit): void {
-    if (this.#index.has(runId)) {
-      const sequences = this.#index.trim(runId, rule);
-      if (sequences.length === 0) return;
-      this.#background(() => this.#backend.discard(runId, sequences), node, emit);
-      return;
+  async #trim(runId: string, rule: KeepRule): Promise<void> {
+    if (!this.#index.has(runId)) {
+      const entries = await this.#backend.headers(runId);
+      this.#index.set(runId, entries.filter(({ setAside }) => !setAside).map(indexEntryOf));
     }
-    this.#background(
-      async () => {
-        const entries = await this.#backend.headers(runId);
-        this.#index.set(runId, entries.filter(({ setAside }) => !setAside).map(indexEntryOf));
-        const sequences = this.#index.trim(runId, rule);
-        if (sequences.length > 0) await this.#backend.discard(runId, sequences);
-      },
-      node,
-      emit,
-    );
+    const sequences = this.#index.trim(runId, rule);
+    try {
+      if (sequences.length > 0) await this.#backend.discard(runId, sequences);
+    } catch (error) {
+      this.#index.forget(runId);
+      this.#untrimmed.set(runId, rule);
+      throw error;
+    }
+    const [late] = this.#untrimmed;
+    if (late === undefined) return;
+    this.#untrimmed.delete(late[0]);
+    await this.#trim(...late);
   }
 
   /** Does something that nobody waits for; its failure is an event. */

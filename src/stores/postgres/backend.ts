@@ -1,26 +1,21 @@
 import type {
   After,
-  Chain,
   Head,
-  HeaderEntry,
   NewRecord,
   RecordBackend,
   Removal,
-  RunEntry,
-  StoredRecord,
 } from "../../checkpoint/records/backend.js";
-import { parseHeader } from "../../checkpoint/records/header.js";
-import type { Claim, ClaimHolder, RunFilter } from "../../checkpoint/store.js";
+import type { Claim, ClaimHolder } from "../../checkpoint/store.js";
 import { moment } from "../../clock.js";
 import { Batcher } from "../../concurrency.js";
 import { CheckpointConflictError, show } from "../../errors.js";
 import type { Metadata } from "../../state/record.js";
 import { holderOf, Leases } from "../leases.js";
-import { type RunsDialect, runOfRow, runsQuery } from "../sql/runs.js";
-import { fromColumn, toColumn } from "../sql/text.js";
+import { headOf, SqlBackend, type SqlValue, type Statement } from "../sql/backend.js";
+import type { SqlDialect, SqlRow } from "../sql/runs.js";
+import { toColumn } from "../sql/text.js";
 import { PostgresLeases } from "./claims.js";
 import type { Connection } from "./connection.js";
-import type { Row } from "./database.js";
 import { isRefused } from "./failure.js";
 import { quoted } from "./schema.js";
 import {
@@ -31,29 +26,42 @@ import {
   type Statements,
   statementsFor,
 } from "./statements.js";
-import { Trimmer } from "./trimmer.js";
+
+/** How many records one statement removes. */
+const DISCARDS = 500;
+
+/** How many rows of runs to remember. */
+const KNOWN_ROWS = 10_000;
 
 /** Keeps records in two tables of Postgres. */
-export class PostgresBackend implements RecordBackend {
+export class PostgresBackend extends SqlBackend implements RecordBackend {
   readonly place: string;
-  readonly #schema: string;
-  readonly #dialect: RunsDialect;
   readonly #connection: Connection;
   readonly #statements: Statements;
   readonly #leases: Leases;
-  readonly #trimmer: Trimmer;
+  readonly #discards: Batcher<{ readonly id: number; readonly sequences: number[] }, undefined>;
+  /** The rows of runs that were saved to, which no other run with their name ever has. */
+  readonly #rows = new Map<string, number>();
   /** Those of many runs at once share a statement, and with it a round trip and a flush; each is fenced by itself. */
   readonly #saves: Batcher<SaveRow, string | undefined>;
 
   constructor(connection: Connection, schema: string) {
+    super(dialectOf(schema));
     const statements = statementsFor(schema);
     this.place = `Postgres schema ${quoted(schema)}`;
-    this.#schema = schema;
-    this.#dialect = dialectOf(schema);
     this.#connection = connection;
     this.#statements = statements;
     this.#leases = new Leases(new PostgresLeases(connection, statements));
-    this.#trimmer = new Trimmer(connection, statements);
+    this.#discards = new Batcher({
+      maxSize: DISCARDS,
+      sizeOf: ({ sequences }) => sequences.length,
+      many: async (all) => {
+        const ids = all.flatMap(({ id, sequences }) => sequences.map(() => id));
+        const lists = [ids, all.flatMap(({ sequences }) => sequences)];
+        await connection.write(statements.discard, lists.map(arrayOf));
+        return all.map(() => undefined);
+      },
+    });
     this.#saves = new Batcher({
       many: (rows) => this.#saveAll(rows),
       one: (row) => this.#save(row),
@@ -77,80 +85,27 @@ export class PostgresBackend implements RecordBackend {
     const id = await (isFirst ? this.#save(row, this.#statements.start) : this.#saves.run(row));
     if (id === undefined) return this.#head(runId, lease?.epoch);
     lease?.renewed(at);
-    this.#trimmer.saved(runId, id, record);
+    if (this.#rows.size >= KNOWN_ROWS) this.#rows.clear();
+    this.#rows.set(runId, Number(id));
     return undefined;
   }
 
-  async chain(
-    runId: string,
-    at: { readonly sequence: number } | { readonly below: number },
-  ): Promise<Chain | undefined> {
-    const [from, to] = "below" in at ? [0, at.below - 1] : [at.sequence, at.sequence];
-    const most = Math.min(to, Number.MAX_SAFE_INTEGER);
-    const rows = await this.#connection.read(this.#statements.chain, [runId, from, most]);
-    const [first] = rows;
-    if (first === undefined) return undefined;
-    const head = { sequence: Number(first.head), checkpointId: fromColumn(first.head_id) };
-    return { head, records: first.sequence === null ? [] : rows.map(recordOf) };
+  protected read(
+    statement: Statement | string,
+    params: readonly SqlValue[],
+  ): Promise<readonly SqlRow[]> {
+    return this.#connection.read(statement, params);
   }
 
-  async headers(runId: string): Promise<HeaderEntry[]> {
-    const rows = await this.#connection.read(this.#statements.headers, [runId]);
-    return rows.map((row) => ({
-      sequence: Number(row.sequence),
-      bytes: Number(row.bytes),
-      header: parseHeader(String(row.header)),
-      setAside: row.aside === true,
-    }));
+  protected write(statement: Statement, params: readonly SqlValue[]): Promise<readonly SqlRow[]> {
+    return this.#connection.write(statement, params);
   }
 
-  async records(runId: string, from: number, to: number): Promise<StoredRecord[]> {
-    const rows = await this.#connection.read(this.#statements.records, [runId, from, to]);
-    return rows.map(recordOf);
-  }
-
-  async setAside(
-    runId: string,
-    sequence: number,
-    isBad: () => Promise<boolean>,
-  ): Promise<string | undefined> {
-    const { identify, setAside } = this.#statements;
-    // Asked for first: of a run that starts over meanwhile nothing is touched.
-    const [run] = await this.#connection.read(identify, [runId]);
-    if (run === undefined || !(await isBad())) return undefined;
-    const rows = await this.#connection.write(setAside, [run.id, sequence]);
-    if (rows.length === 0) return undefined;
-    return `${quoted(this.#schema)}.checkpoints, run ${show(runId)}, sequence ${sequence}`;
-  }
-
-  discard(runId: string, sequences: readonly number[]): Promise<void> {
-    return this.#trimmer.discard(runId, sequences);
-  }
-
-  async runs(filter: RunFilter): Promise<RunEntry[]> {
-    const query = runsQuery(filter, this.#dialect);
-    if (query === undefined) return [];
-    const rows = await this.#connection.read(query.text, query.params);
-    return rows.map(runOfRow);
-  }
-
-  async list(): Promise<string[]> {
-    const rows = await this.#connection.read(this.#statements.list);
-    return rows.map((row) => String(row.run_id));
-  }
-
-  async saveGraph(fingerprint: string, text: string): Promise<void> {
-    await this.#connection.write(this.#statements.saveGraph, [toColumn(fingerprint), text]);
-  }
-
-  async graph(fingerprint: string): Promise<string | undefined> {
-    const [row] = await this.#connection.read(this.#statements.graph, [toColumn(fingerprint)]);
-    return row && String(row.topology);
-  }
-
-  async find(checkpointId: string): Promise<string | undefined> {
-    const [row] = await this.#connection.read(this.#statements.find, [toColumn(checkpointId)]);
-    return row && parseHeader(String(row.header))?.runId;
+  async discard(runId: string, sequences: readonly number[]): Promise<void> {
+    const id = this.#rows.get(runId) ?? (await this.rowOf(runId));
+    for (let from = 0; id !== undefined && from < sequences.length; from += DISCARDS) {
+      await this.#discards.run({ id, sequences: sequences.slice(from, from + DISCARDS) });
+    }
   }
 
   /** @throws CheckpointConflictError if this store had claimed one of them, and another has since. */
@@ -162,7 +117,7 @@ export class PostgresBackend implements RecordBackend {
     const { unclaimed, dryRun } = options;
     const sequences = new Map(runs.map(({ runId, sequence }) => [runId, sequence]));
     const ids = [arrayOf([...sequences.keys()])];
-    const removable = (rows: readonly Row[]): Row[] =>
+    const removable = (rows: readonly SqlRow[]): SqlRow[] =>
       rows.filter((run) => {
         if (unclaimed && run.claimed === true) return false;
         const sequence = sequences.get(String(run.run_id)) ?? Number(run.sequence);
@@ -177,7 +132,7 @@ export class PostgresBackend implements RecordBackend {
       // Another id: it was done when the answer was lost, and what is here now has started since.
       const gone = found.filter(({ run_id, id }) => meant?.get(run_id) === id);
       for (const run of gone) this.#checkClaim(run);
-      const isClaimed = ({ claimed }: Row): boolean => claimed === true;
+      const isClaimed = ({ claimed }: SqlRow): boolean => claimed === true;
       await session.query(removeCheckpoints, [arrayOf(gone.map(({ id }) => Number(id)))]);
       await session.query(removeRuns, [arrayOf(runIds(gone.filter((run) => !isClaimed(run))))]);
       const claimed = gone.filter(isClaimed);
@@ -204,8 +159,6 @@ export class PostgresBackend implements RecordBackend {
   async close(): Promise<void> {
     try {
       await this.#leases.close();
-      // What is superfluous is found again when its run is next saved.
-      await this.#trimmer.close().catch(() => {});
     } finally {
       await this.#connection.close();
     }
@@ -225,13 +178,12 @@ export class PostgresBackend implements RecordBackend {
   /** @param epoch - that of this store's claim, if it has one. */
   async #head(runId: string, epoch: number | undefined): Promise<Head> {
     const [row] = await this.#connection.read(this.#statements.head, [runId]);
-    const sequence = Number(row?.sequence ?? 0);
-    const checkpointId = fromColumn(row?.checkpoint_id ?? "");
-    if (epoch === undefined || Number(row?.epoch) === epoch) return { sequence, checkpointId };
-    return { sequence, checkpointId, claimedBy: holderOf(String(row?.owner ?? "")) };
+    const head = headOf(row?.sequence ?? 0, row?.checkpoint_id ?? "");
+    if (epoch === undefined || Number(row?.epoch) === epoch) return head;
+    return { ...head, claimedBy: holderOf(String(row?.owner ?? "")) };
   }
 
-  #checkClaim(run: Row): void {
+  #checkClaim(run: SqlRow): void {
     const runId = String(run.run_id);
     const lease = this.#leases.held(runId);
     if (lease === undefined || lease.epoch === Number(run.epoch)) return;
@@ -271,22 +223,13 @@ function rowOf(
   };
 }
 
-function recordOf(row: Row): StoredRecord {
-  return {
-    sequence: Number(row.sequence),
-    header: String(row.header),
-    content: String(row.content),
-    sha256: String(row.sha256),
-  };
-}
-
-function runIds(rows: readonly Row[]): string[] {
+function runIds(rows: readonly SqlRow[]): string[] {
   return rows.map(({ run_id }) => String(run_id));
 }
 
-function dialectOf(schema: string): RunsDialect {
+function dialectOf(schema: string): SqlDialect {
   return {
-    table: `${quoted(schema)}.runs`,
+    table: (name) => `${quoted(schema)}.${name}`,
     placeholder: (place) => `$${place}`,
     text: (column) => column,
     indexesMetadata: true,

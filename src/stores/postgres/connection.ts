@@ -1,8 +1,10 @@
 import { ConfigError } from "../../errors.js";
 import { retrying } from "../retrying.js";
+import type { Statement } from "../sql/backend.js";
+import type { SqlRow } from "../sql/runs.js";
 import type { PostgresClient } from "./client.js";
 import { connect, invalidAddress, isInvalidAddress, type Load } from "./connect.js";
-import type { Database, Row, Sending, Session, Statement } from "./database.js";
+import type { Database, Sending, Session } from "./database.js";
 import { failures } from "./failure.js";
 import { migrate, versionOf } from "./schema.js";
 
@@ -31,12 +33,12 @@ export class Connection {
   }
 
   /** Runs a statement that only reads. Where there are no tables it finds nothing. */
-  read(text: Statement | string, params?: readonly unknown[]): Promise<Row[]> {
+  read(text: Statement | string, params?: readonly unknown[]): Promise<SqlRow[]> {
     return this.#with((database) => database.query(text, params), []);
   }
 
   /** Runs a statement that writes. */
-  async write(text: Statement, params: readonly unknown[]): Promise<Row[]> {
+  async write(text: Statement, params: readonly unknown[]): Promise<SqlRow[]> {
     this.#checkWritable();
     return this.#with((database) => database.query(text, params), []);
   }
@@ -48,7 +50,7 @@ export class Connection {
   }
 
   /** Asks a database about itself, whether it has tables or not; `undefined` where there is none. */
-  async inspect(text: string, params: readonly unknown[]): Promise<Row | undefined> {
+  async inspect(text: string, params: readonly unknown[]): Promise<SqlRow | undefined> {
     // A folder can be open only once.
     const database = this.#ready ?? (await this.#connect());
     try {

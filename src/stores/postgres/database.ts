@@ -1,20 +1,12 @@
-import { createHash } from "node:crypto";
 import { ConfigError } from "../../errors.js";
+import type { Statement } from "../sql/backend.js";
+import type { SqlRow } from "../sql/runs.js";
 import type { EmbeddedPostgres, PostgresPool, PostgresQueryable } from "./client.js";
 import { isTimeout } from "./failure.js";
 
-/** A statement, and the name to prepare it by. */
-export interface Statement {
-  readonly name: string;
-  readonly text: string;
-}
-
-/** A row, by column. */
-export type Row = Readonly<Record<string, unknown>>;
-
 /** Where statements can be run. */
 export interface Session {
-  query(statement: Statement | string, params?: readonly unknown[]): Promise<Row[]>;
+  query(statement: Statement | string, params?: readonly unknown[]): Promise<SqlRow[]>;
 }
 
 /** A server or a folder. */
@@ -30,12 +22,6 @@ export interface Sending {
   readonly prepare: boolean;
   /** How long to wait for an answer, in milliseconds. */
   readonly statementTimeout: number;
-}
-
-/** A statement with a name of its own, whatever schema is in it. */
-export function statement(text: string): Statement {
-  const hash = createHash("sha256").update(text).digest("hex");
-  return { name: `waymark_${hash.slice(0, 32)}`, text };
 }
 
 /** What `query` of pg also takes: a name to prepare the statement by, and how long to wait for its answer. */
@@ -60,7 +46,7 @@ export class PoolDatabase implements Database {
     listenTo(pool);
   }
 
-  query(text: Statement | string, params: readonly unknown[] = []): Promise<Row[]> {
+  query(text: Statement | string, params: readonly unknown[] = []): Promise<SqlRow[]> {
     // The pool closes a connection whose statement failed, so also one that gave no answer in time.
     return ask(this.#pool, this.#sending, text, params);
   }
@@ -121,7 +107,7 @@ export class EmbeddedDatabase implements Database {
     this.#close = close;
   }
 
-  query(text: Statement | string, params: readonly unknown[] = []): Promise<Row[]> {
+  query(text: Statement | string, params: readonly unknown[] = []): Promise<SqlRow[]> {
     return ask(this.#client, undefined, text, params);
   }
 
@@ -141,11 +127,11 @@ async function ask(
   sending: Sending | undefined,
   asked: Statement | string,
   params: readonly unknown[],
-): Promise<Row[]> {
+): Promise<SqlRow[]> {
   const values = [...params];
   const isNamed = typeof asked !== "string";
   const text = isNamed ? asked.text : asked;
-  if (sending === undefined) return (await client.query(text, values)).rows as Row[];
+  if (sending === undefined) return (await client.query(text, values)).rows as SqlRow[];
   const { prepare, statementTimeout } = sending;
   const { rows } = await (client.query as unknown as ConfiguredQuery).call(client, {
     text,
@@ -153,5 +139,5 @@ async function ask(
     ...(prepare && isNamed && { name: asked.name }),
     ...(Number.isFinite(statementTimeout) && { query_timeout: statementTimeout }),
   });
-  return rows as Row[];
+  return rows as SqlRow[];
 }

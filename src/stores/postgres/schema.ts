@@ -43,7 +43,7 @@ const migrations: readonly ((schema: string) => readonly string[])[] = [
       sequence bigint NOT NULL,
       base bigint NOT NULL,
       bytes bigint NOT NULL,
-      aside boolean NOT NULL DEFAULT false,
+      aside smallint NOT NULL DEFAULT 0,
       checkpoint_id text COLLATE "C" NOT NULL,
       sha256 text COLLATE "C" NOT NULL,
       header text NOT NULL,

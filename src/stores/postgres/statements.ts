@@ -1,4 +1,4 @@
-import { type Statement, statement } from "./database.js";
+import { prepared } from "../sql/backend.js";
 import { quoted } from "./schema.js";
 
 /** A checkpoint to write, and where its run must be. */
@@ -80,7 +80,6 @@ export type Statements = ReturnType<typeof statementsFor>;
 export function statementsFor(name: string) {
   const runs = `${quoted(name)}.runs`;
   const checkpoints = `${quoted(name)}.checkpoints`;
-  const graphs = `${quoted(name)}.graphs`;
   const epochs = `${quoted(name)}.epochs`.replaceAll("'", "''");
   const parameter = (column: Column): string => `$${names.indexOf(column) + 1}::${columns[column]}`;
   const insert = `INSERT INTO ${checkpoints} (run, ${inCheckpoint.join(", ")})`;
@@ -126,38 +125,10 @@ export function statementsFor(name: string) {
         run AS (UPDATE ${runs} r ${moved(given)} FROM s WHERE ${fits(given)} RETURNING r.id, s.*)
       ${insert} SELECT id, ${inCheckpoint.join(", ")} FROM run RETURNING run, checkpoint_id`,
     head: `SELECT sequence, checkpoint_id, epoch, owner FROM ${runs} WHERE run_id = $1`,
-    /** The newest checkpoint between two sequences, after all that it builds on; and where the run is. */
-    chain: `
-      SELECT r.sequence AS head, r.checkpoint_id AS head_id, c.sequence, c.header, c.content, c.sha256
-      FROM ${runs} r
-        LEFT JOIN LATERAL (
-          SELECT sequence, base FROM ${checkpoints}
-          WHERE run = r.id AND sequence BETWEEN $2::bigint AND $3::bigint AND NOT aside
-          ORDER BY sequence DESC LIMIT 1) t ON true
-        LEFT JOIN ${checkpoints} c
-          ON c.run = r.id AND c.sequence BETWEEN t.base AND t.sequence AND NOT c.aside
-      WHERE r.run_id = $1 AND r.sequence > 0 ORDER BY c.sequence`,
-    headers: `
-      SELECT c.sequence, c.bytes, c.header, c.aside
-      FROM ${runs} r JOIN ${checkpoints} c ON c.run = r.id
-      WHERE r.run_id = $1 ORDER BY c.sequence DESC`,
-    records: `
-      SELECT c.sequence, c.header, c.content, c.sha256
-      FROM ${runs} r JOIN ${checkpoints} c ON c.run = r.id
-      WHERE r.run_id = $1 AND c.sequence BETWEEN $2::bigint AND $3::bigint AND NOT c.aside
-      ORDER BY c.sequence`,
-    identify: `SELECT id FROM ${runs} WHERE run_id = $1`,
-    setAside: `
-      UPDATE ${checkpoints} SET aside = true WHERE run = $1::bigint AND sequence = $2::bigint
-      RETURNING sequence`,
     discard: `
       DELETE FROM ${checkpoints} c
       USING unnest($1::bigint[], $2::bigint[]) AS d (run, sequence)
       WHERE c.run = d.run AND c.sequence = d.sequence`,
-    list: `SELECT run_id FROM ${runs} WHERE status <> ''`,
-    saveGraph: `INSERT INTO ${graphs} (fingerprint, topology) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
-    graph: `SELECT topology FROM ${graphs} WHERE fingerprint = $1`,
-    find: `SELECT header FROM ${checkpoints} WHERE checkpoint_id = $1 AND NOT aside LIMIT 1`,
     /**
      * Claims runs; this and the next two are for several, each parameter is an array. The same owner asks
      * again when the answer was lost. An epoch is never followed by a lower one.
@@ -233,9 +204,4 @@ export function arrayOf(values: readonly unknown[]): string {
     return typeof value === "string" ? `"${value.replace(/["\\]/g, "\\$&")}"` : String(value);
   });
   return `{${items.join(",")}}`;
-}
-
-function prepared<K extends string>(texts: Record<K, string>): Readonly<Record<K, Statement>> {
-  const entries = Object.entries<string>(texts).map(([name, text]) => [name, statement(text)]);
-  return Object.fromEntries(entries) as Record<K, Statement>;
 }

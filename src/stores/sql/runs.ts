@@ -7,24 +7,18 @@ import { fromColumn, textOf, toColumn } from "./text.js";
 /** A row, by the names of its columns. */
 export type SqlRow = Readonly<Record<string, unknown>>;
 
-/** What a database has to say for the query of runs. */
-export interface RunsDialect {
-  /** The table of runs, as it stands in a statement. */
-  readonly table: string;
+/** What differs from one database to the other. */
+export interface SqlDialect {
+  /** A table, as it stands in a statement. */
+  readonly table: (name: string) => string;
   /** What to select for a column of text: its name, or what gives it as bytes. */
-  text(column: string): string;
+  readonly text: (column: string) => string;
   /** The placeholder of the parameter at this place, from 1 up: `?`, `$1`. */
-  placeholder(place: number): string;
+  readonly placeholder: (place: number) => string;
   /** The conditions that a run has this metadata. */
   metadata(metadata: Metadata, parameter: (value: string | number) => string): readonly string[];
   /** Whether an index finds runs by their metadata. */
   readonly indexesMetadata: boolean;
-}
-
-/** A statement with its parameters. */
-export interface SqlQuery {
-  readonly text: string;
-  readonly params: (string | number)[];
 }
 
 const TEXTS = ["run_id", "graph", "status", "saved_at", "header"];
@@ -35,7 +29,10 @@ const COLUMNS = ["sequence", ...TEXTS].join(", ");
  * order of an index on `(status, saved_at, run_id)` or `(graph, status, saved_at, run_id)`, and the
  * database merges the parts: so a page costs the same wherever it is, and whatever it is a page of.
  */
-export function runsQuery(filter: RunFilter, dialect: RunsDialect): SqlQuery | undefined {
+export function runsQuery(
+  filter: RunFilter,
+  dialect: SqlDialect,
+): { readonly text: string; readonly params: (string | number)[] } | undefined {
   const { runId, status = statuses, graph, before, metadata = {}, cursor, limit } = filter;
   const wanted = [...new Set([status].flat())];
   if (wanted.length === 0 || limit === 0) return undefined;
@@ -56,7 +53,7 @@ export function runsQuery(filter: RunFilter, dialect: RunsDialect): SqlQuery | u
       conditions.push(`(saved_at, run_id) < (${place})`);
     }
     conditions.push(...dialect.metadata(metadata, parameter));
-    return `SELECT ${COLUMNS} FROM ${dialect.table} WHERE ${conditions.join(" AND ")} ORDER BY saved_at DESC, run_id DESC ${most()}`;
+    return `SELECT ${COLUMNS} FROM ${dialect.table("runs")} WHERE ${conditions.join(" AND ")} ORDER BY saved_at DESC, run_id DESC ${most()}`;
   };
   // What has some metadata is found by that, once, and then sorted.
   const groups = isByMetadata ? [wanted] : wanted.map((one) => [one]);

@@ -1,21 +1,17 @@
 import type {
   After,
-  Chain,
   Head,
-  HeaderEntry,
   NewRecord,
   RecordBackend,
   Removal,
-  RunEntry,
-  StoredRecord,
 } from "../../checkpoint/records/backend.js";
-import { parseHeader } from "../../checkpoint/records/header.js";
-import type { Claim, ClaimHolder, Finding, RunFilter } from "../../checkpoint/store.js";
+import type { Claim, ClaimHolder, Finding } from "../../checkpoint/store.js";
 import { TaskSet } from "../../concurrency.js";
 import { CheckpointConflictError, messageOf, show } from "../../errors.js";
 import { holderOf, isOwnerLiving, type LeaseKeeper, Leases } from "../leases.js";
-import { type RunsDialect, runOfRow, runsQuery, type SqlRow } from "../sql/runs.js";
-import { fromColumn, textOf, toColumn } from "../sql/text.js";
+import { headOf, SqlBackend, type SqlValue, type Statement } from "../sql/backend.js";
+import type { SqlDialect, SqlRow } from "../sql/runs.js";
+import { textOf, toColumn } from "../sql/text.js";
 import type { Connection } from "./connection.js";
 import { Database, type DatabaseSettings } from "./database.js";
 import { statements } from "./statements.js";
@@ -30,8 +26,9 @@ const KNOWN_ROWS = 10_000;
 /** How many pages are given back to the file system in one transaction. */
 const PAGES = 200;
 
-const dialect: RunsDialect = {
-  table: "runs",
+const dialect: SqlDialect = {
+  table: (name) => name,
+  // As bytes: over a text that is no UTF-8, as a damaged file may have, libsql ends the process.
   text: (column) => `CAST(${column} AS BLOB)`,
   placeholder: () => "?",
   indexesMetadata: false,
@@ -48,7 +45,7 @@ const dialect: RunsDialect = {
 };
 
 /** Keeps records in the tables of a SQLite database. */
-export class SqliteBackend implements RecordBackend, LeaseKeeper {
+export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKeeper {
   readonly #database: Database;
   readonly #transactions: Transactions;
   readonly #leases = new Leases(this);
@@ -59,6 +56,7 @@ export class SqliteBackend implements RecordBackend, LeaseKeeper {
 
   /** @param settings - `flushes`: whether a save waits until the disk has it. */
   constructor(settings: DatabaseSettings & { readonly flushes: boolean }) {
+    super(dialect);
     this.#database = new Database(settings);
     this.#transactions = new Transactions(this.#database, settings.flushes);
   }
@@ -127,100 +125,27 @@ export class SqliteBackend implements RecordBackend, LeaseKeeper {
     return held !== undefined && held.epoch !== Number(run.epoch);
   }
 
-  chain(
-    runId: string,
-    at: { readonly sequence: number } | { readonly below: number },
-  ): Promise<Chain | undefined> {
-    const [statement, bound] =
-      "below" in at ? [statements.chainBelow, at.below] : [statements.chainAt, at.sequence];
-    return this.#database.read((connection) => {
-      const end = Math.min(bound, Number.MAX_SAFE_INTEGER);
-      const rows = connection.all(statement, end, runId);
-      const [first] = rows;
-      if (first === undefined) return undefined;
-      const records = first.sequence === null ? [] : rows.map(recordOf);
-      return { head: headOf(first.head, first.head_id), records };
-    }, undefined);
+  protected read(
+    statement: Statement | string,
+    params: readonly SqlValue[],
+  ): Promise<readonly SqlRow[]> {
+    const rows = (connection: Connection): readonly SqlRow[] =>
+      typeof statement === "string"
+        ? connection.query(statement, params)
+        : connection.all(statement.text, ...params);
+    return this.#database.read(rows, []);
   }
 
-  headers(runId: string): Promise<readonly HeaderEntry[]> {
-    return this.#database.read<readonly HeaderEntry[]>(
-      (connection) =>
-        connection.all(statements.headers, runId).map(({ sequence, bytes, aside, header }) => ({
-          sequence: Number(sequence),
-          bytes: Number(bytes),
-          header: parseHeader(textOf(header)),
-          setAside: Number(aside) !== 0,
-        })),
-      [],
-    );
-  }
-
-  records(runId: string, from: number, to: number): Promise<readonly StoredRecord[]> {
-    return this.#database.read<readonly StoredRecord[]>(
-      (connection) => connection.all(statements.records, runId, from, to).map(recordOf),
-      [],
-    );
-  }
-
-  async setAside(
-    runId: string,
-    sequence: number,
-    isBad: () => Promise<boolean>,
-  ): Promise<string | undefined> {
-    this.#database.checkWritable();
-    const row = await this.#database.read(
-      (connection) => connection.get(statements.row, runId, sequence),
-      undefined,
-    );
-    if (row === undefined || !(await isBad())) return undefined;
-    const work = (connection: Connection) => connection.run(statements.setAside, Number(row.id));
-    const changed = await this.#transactions.run(work, { flushes: false });
-    return changed === 0 ? undefined : `${this.place}, row ${row.id} of checkpoints`;
+  protected write({ text }: Statement, params: readonly SqlValue[]): Promise<readonly SqlRow[]> {
+    return this.#transactions.run((connection) => connection.all(text, ...params), {
+      flushes: false,
+    });
   }
 
   async discard(runId: string, sequences: readonly number[]): Promise<void> {
     const work = (connection: Connection): unknown =>
       connection.run(statements.discard, runId, JSON.stringify(sequences));
     await this.#transactions.run(work, { flushes: false, count: sequences.length });
-  }
-
-  async runs(filter: RunFilter): Promise<RunEntry[]> {
-    const query = runsQuery(filter, dialect);
-    if (query === undefined) return [];
-    const rows = await this.#database.read<SqlRow[]>(
-      (connection) => connection.query(query.text, query.params),
-      [],
-    );
-    return rows.map(runOfRow);
-  }
-
-  async list(): Promise<string[]> {
-    const rows = await this.#database.read<SqlRow[]>((one) => one.all(statements.list), []);
-    return rows.map((row) => textOf(row.run_id));
-  }
-
-  async find(checkpointId: string): Promise<string | undefined> {
-    const row = await this.#database.read(
-      (connection) => connection.get(statements.find, toColumn(checkpointId)),
-      undefined,
-    );
-    return row && textOf(row.run_id);
-  }
-
-  async saveGraph(fingerprint: string, text: string): Promise<void> {
-    this.#database.checkWritable();
-    const work = (connection: Connection): unknown =>
-      connection.run(statements.saveGraph, toColumn(fingerprint), text);
-    await this.#transactions.run(work, { flushes: false });
-  }
-
-  async graph(fingerprint: string): Promise<string | undefined> {
-    const row = await this.#database.read(
-      (connection) => connection.get(statements.graph, toColumn(fingerprint)),
-      undefined,
-    );
-    return row && textOf(row.topology);
   }
 
   async remove(
@@ -351,19 +276,6 @@ export class SqliteBackend implements RecordBackend, LeaseKeeper {
 /** Whether a claim is good by the machine's clock, which all its processes share, and its process is not known to be dead. */
 function isGood({ lease_until: until, owner }: SqlRow): boolean {
   return Number(until) > Date.now() && isOwnerLiving(textOf(owner)) !== false;
-}
-
-function headOf(sequence: unknown, checkpointId: unknown): Head {
-  return { sequence: Number(sequence), checkpointId: fromColumn(checkpointId) };
-}
-
-function recordOf({ sequence, header, content, sha256 }: SqlRow): StoredRecord {
-  return {
-    sequence: Number(sequence),
-    header: textOf(header),
-    content: textOf(content),
-    sha256: textOf(sha256),
-  };
 }
 
 function idOf({ runId }: { readonly runId: string }): string {

@@ -50,7 +50,7 @@ test("many that are too old go in small batches", async () => {
     3,
   );
   await tables.ask(
-    `INSERT INTO $schema.checkpoints SELECT run, -i, -i, bytes, false, 'c' || i, sha256, header, content
+    `INSERT INTO $schema.checkpoints SELECT run, -i, -i, bytes, 0, 'c' || i, sha256, header, content
      FROM $schema.checkpoints, generate_series(1, 1200) i WHERE sequence = 1`,
   );
   const flaky = new Flaky(tables.pool);
@@ -127,7 +127,7 @@ test.each(["whole", "after the last whole one"])(
     const told = events.filter(({ type }) => type === "checkpoint.quarantine");
     expect(told.length).toBe(what === "whole" ? 2 : 1);
     expect(told[0]?.data).toMatchObject({
-      file: expect.stringMatching(/run "run", sequence [56]$/),
+      file: expect.stringMatching(/checkpoint [56] of run "run"$/),
     });
     expect(await sequencesOf(store)).not.toContain(5);
     const next = await tables.open().save(loaded.set("n", 9));
@@ -162,7 +162,7 @@ test("a row that is corrupt and can't be marked is passed over all the same", as
   const store = tables.open({ client: flaky, snapshotEvery: 1 });
   await saveSteps(store, 2, { n: 0 });
   await tables.ask(`UPDATE $schema.checkpoints SET content = 'nothing' WHERE sequence = 2`);
-  flaky.before = (text) => (/aside = true/.test(text) ? failure("25006") : undefined);
+  flaky.before = (text) => (/aside = 1/.test(text) ? failure("25006") : undefined);
   const { context, events } = listen();
   expect((await store.load<Notes>("run", {}, context)).data.n).toBe(1);
   expect(events.map(({ type }) => type)).toEqual(["checkpoint.error", "checkpoint.warning"]);
@@ -217,7 +217,7 @@ test("a record of a newer format is refused, not set aside", async () => {
   await store.save(start());
   await rewrite(1, (header, content) => [header.replace('"format":1', '"format":2'), content]);
   await expect(store.load("run")).rejects.toThrow(/format 2: a newer waymark/);
-  expect(await tables.ask("SELECT FROM $schema.checkpoints WHERE aside")).toEqual([]);
+  expect(await tables.ask("SELECT FROM $schema.checkpoints WHERE aside <> 0")).toEqual([]);
 });
 
 // 1 and 4 are whole, the others patches to the one before.
@@ -264,7 +264,7 @@ test("a run is found by any of its checkpoints", async () => {
 test("a run whose checkpoints are all set aside can start over after them", async () => {
   const store = tables.open();
   await saveSteps(store, 2);
-  await tables.ask("UPDATE $schema.checkpoints SET aside = true");
+  await tables.ask("UPDATE $schema.checkpoints SET aside = 1");
   await rejection(store.load("run"), CheckpointCorruptionError);
   expect((await tables.open().save(start())).sequence).toBe(3);
 });

@@ -1,0 +1,177 @@
+import { createHash } from "node:crypto";
+import type {
+  Chain,
+  Head,
+  HeaderEntry,
+  RunEntry,
+  StoredRecord,
+} from "../../checkpoint/records/backend.js";
+import { parseHeader } from "../../checkpoint/records/header.js";
+import type { RunFilter } from "../../checkpoint/store.js";
+import { show } from "../../errors.js";
+import { runOfRow, runsQuery, type SqlDialect, type SqlRow } from "./runs.js";
+import { fromColumn, textOf, toColumn } from "./text.js";
+
+/** A statement that is used again and again, and the name to prepare it by. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** A parameter of a statement. */
+export type SqlValue = string | number | null;
+
+/** Statements with names of their own, whatever tables are in them. */
+export function prepared<K extends string>(
+  texts: Record<K, string>,
+): Readonly<Record<K, Statement>> {
+  const entries = Object.entries<string>(texts).map(([key, text]) => {
+    const hash = createHash("sha256").update(text).digest("hex");
+    return [key, { name: `waymark_${hash.slice(0, 32)}`, text }];
+  });
+  return Object.fromEntries(entries) as Record<K, Statement>;
+}
+
+function statementsOf({ table, text, placeholder }: SqlDialect) {
+  const [runs, checkpoints, graphs] = [table("runs"), table("checkpoints"), table("graphs")];
+  const [first, second, third] = [placeholder(1), placeholder(2), placeholder(3)];
+  const texts = (...columns: string[]): string =>
+    columns.map((one) => `${text(one)} AS ${one.replace(/^.\./, "")}`).join(", ");
+  const inRun = `FROM ${runs} r JOIN ${checkpoints} c ON c.run = r.id WHERE r.run_id = ${first}`;
+  return prepared({
+    /** The newest record between two sequences, after all that it builds on; and where the run is. */
+    chain: `
+      SELECT r.sequence AS head, ${text("r.checkpoint_id")} AS head_id, c.sequence,
+        ${texts("c.header", "c.content", "c.sha256")}
+      FROM (SELECT id, sequence, checkpoint_id FROM ${runs} WHERE run_id = ${first} AND sequence > 0) r
+      LEFT JOIN ${checkpoints} t ON t.run = r.id AND t.sequence = (
+        SELECT max(k.sequence) FROM ${checkpoints} k
+        WHERE k.run = r.id AND k.sequence BETWEEN ${second} AND ${third} AND k.aside = 0)
+      LEFT JOIN ${checkpoints} c
+        ON c.run = t.run AND c.sequence BETWEEN t.base AND t.sequence AND c.aside = 0
+      ORDER BY c.sequence`,
+    headers: `
+      SELECT c.sequence, c.bytes, c.aside, ${texts("c.header")} ${inRun} ORDER BY c.sequence DESC`,
+    records: `
+      SELECT c.sequence, ${texts("c.header", "c.content", "c.sha256")} ${inRun}
+        AND c.sequence BETWEEN ${second} AND ${third} AND c.aside = 0 ORDER BY c.sequence`,
+    list: `SELECT ${texts("run_id")} FROM ${runs} WHERE sequence > 0`,
+    find: `SELECT ${texts("header")} FROM ${checkpoints} WHERE checkpoint_id = ${first} AND aside = 0 LIMIT 1`,
+    identify: `SELECT id FROM ${runs} WHERE run_id = ${first}`,
+    setAside: `
+      UPDATE ${checkpoints} SET aside = 1 WHERE run = ${first} AND sequence = ${second} RETURNING sequence`,
+    saveGraph: `
+      INSERT INTO ${graphs} (fingerprint, topology) VALUES (${first}, ${second}) ON CONFLICT DO NOTHING
+      RETURNING fingerprint`,
+    graph: `SELECT ${texts("topology")} FROM ${graphs} WHERE fingerprint = ${first}`,
+  });
+}
+
+/** What the backends of databases have in common: the same tables, and the statements that read them. */
+export abstract class SqlBackend {
+  abstract readonly place: string;
+  readonly #dialect: SqlDialect;
+  readonly #statements: ReturnType<typeof statementsOf>;
+
+  constructor(dialect: SqlDialect) {
+    this.#dialect = dialect;
+    this.#statements = statementsOf(dialect);
+  }
+
+  /** The rows of a statement that only reads; none while there are no tables. */
+  protected abstract read(
+    statement: Statement | string,
+    params: readonly SqlValue[],
+  ): Promise<readonly SqlRow[]>;
+
+  /** Runs a statement that writes. */
+  protected abstract write(
+    statement: Statement,
+    params: readonly SqlValue[],
+  ): Promise<readonly SqlRow[]>;
+
+  async chain(
+    runId: string,
+    at: { readonly sequence: number } | { readonly below: number },
+  ): Promise<Chain | undefined> {
+    const [from, to] = "below" in at ? [0, at.below - 1] : [at.sequence, at.sequence];
+    const last = Math.min(to, Number.MAX_SAFE_INTEGER);
+    const rows = await this.read(this.#statements.chain, [runId, from, last]);
+    const [first] = rows;
+    if (first === undefined) return undefined;
+    const head = headOf(first.head, first.head_id);
+    return { head, records: first.sequence === null ? [] : rows.map(recordOf) };
+  }
+
+  async headers(runId: string): Promise<HeaderEntry[]> {
+    const rows = await this.read(this.#statements.headers, [runId]);
+    return rows.map((row) => ({
+      sequence: Number(row.sequence),
+      bytes: Number(row.bytes),
+      header: parseHeader(textOf(row.header)),
+      setAside: Number(row.aside) !== 0,
+    }));
+  }
+
+  async records(runId: string, from: number, to: number): Promise<StoredRecord[]> {
+    const rows = await this.read(this.#statements.records, [runId, from, to]);
+    return rows.map(recordOf);
+  }
+
+  async setAside(
+    runId: string,
+    sequence: number,
+    isBad: () => Promise<boolean>,
+  ): Promise<string | undefined> {
+    // Asked for first: of a run that starts over meanwhile nothing is touched.
+    const id = await this.rowOf(runId);
+    if (id === undefined || !(await isBad())) return undefined;
+    const rows = await this.write(this.#statements.setAside, [id, sequence]);
+    if (rows.length === 0) return undefined;
+    return `${this.place}, checkpoint ${sequence} of run ${show(runId)}`;
+  }
+
+  async runs(filter: RunFilter): Promise<RunEntry[]> {
+    const query = runsQuery(filter, this.#dialect);
+    return query === undefined ? [] : (await this.read(query.text, query.params)).map(runOfRow);
+  }
+
+  async list(): Promise<string[]> {
+    const rows = await this.read(this.#statements.list, []);
+    return rows.map((row) => textOf(row.run_id));
+  }
+
+  async find(checkpointId: string): Promise<string | undefined> {
+    const [row] = await this.read(this.#statements.find, [toColumn(checkpointId)]);
+    return row && parseHeader(textOf(row.header))?.runId;
+  }
+
+  async saveGraph(fingerprint: string, text: string): Promise<void> {
+    await this.write(this.#statements.saveGraph, [toColumn(fingerprint), text]);
+  }
+
+  async graph(fingerprint: string): Promise<string | undefined> {
+    const [row] = await this.read(this.#statements.graph, [toColumn(fingerprint)]);
+    return row && textOf(row.topology);
+  }
+
+  /** The number of a run's row, which no other run with its name ever has. */
+  protected async rowOf(runId: string): Promise<number | undefined> {
+    const [row] = await this.read(this.#statements.identify, [runId]);
+    return row && Number(row.id);
+  }
+}
+
+/** Where a run is, by two of its columns. */
+export function headOf(sequence: unknown, checkpointId: unknown): Head {
+  return { sequence: Number(sequence), checkpointId: fromColumn(checkpointId) };
+}
+
+function recordOf({ sequence, header, content, sha256 }: SqlRow): StoredRecord {
+  return {
+    sequence: Number(sequence),
+    header: textOf(header),
+    content: textOf(content),
+    sha256: textOf(sha256),
+  };
+}
