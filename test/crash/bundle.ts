@@ -19,7 +19,7 @@ export async function bundle(
     absWorkingDir: project,
     bundle: true,
     // Stores that the core would load by their address, which none of these scripts does.
-    external: ["#stores/sqlite", "#stores/postgres", ...external],
+    external: ["#stores/*", ...external],
     minify: true,
     platform: "node",
     format: "esm",

@@ -25,10 +25,6 @@ function run(root: string, where = ""): string | number | null {
 
 describe("a run that is killed and resumed three times", () => {
   test.each([
-    [
-      ["in 1", "done 2", "saved 3"],
-      { visits: 2, usage: { inputTokens: 203, counters: { calls: 2 } } },
-    ],
     [["in 0", "in 0", "in 0"], { visits: 3, usage: { inputTokens: 300 } }],
     [
       ["done 4", "done 4", "done 4"],

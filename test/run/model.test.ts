@@ -208,6 +208,16 @@ test("a run that is stopped anywhere and resumed ends as one that was not", asyn
     expect(final?.step).toBe(model.step);
     expect(final?.checkpointNode).toBe(model.checkpointNode);
     expect(final?.visits).toEqual(model.visits);
+    // Its record is that of an undisturbed run, but for how often each node was tried.
+    expect(final?.steps.map(({ node, step }) => `${step} ${node}`)).toEqual(
+      order.map((node, at) => `${at + 1} ${node}`),
+    );
+    for (const [node, { visits, attempts, durationMs }] of Object.entries(final?.totals ?? {})) {
+      const steps = final?.steps.filter((step) => step.node === node) ?? [];
+      expect(visits).toBe(model.visits[node]);
+      expect(attempts).toBe(steps.reduce((sum, step) => sum + step.attempts, 0));
+      expect(durationMs).toBe(steps.reduce((sum, step) => sum + step.durationMs, 0));
+    }
 
     // Those left for dead wake up: they lose, and what is in the store stays.
     const saves = store.saved.length;

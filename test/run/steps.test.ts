@@ -1,12 +1,17 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
   type CheckpointAt,
+  END,
   ExecutionError,
   type GraphConfig,
   type NodeFunction,
   State,
   StateGraph,
 } from "waymark";
+import { SqliteStore } from "waymark/stores/sqlite";
 import { type FakeClock, useFakeClock } from "waymark/testing";
 import { cycle, linear, mark, RecordingStore, rejection, start, type Trail } from "../graphs.js";
 
@@ -262,4 +267,36 @@ test("nothing is recorded when nothing is saved, but how often each node complet
   expect(final.steps).toEqual([]);
   expect(final.visits).toEqual({ tick: 5, done: 1 });
   expect(Object.keys(final.toJSON())).not.toContain("work");
+});
+
+test("in a store that writes what changed a step adds its own record, and no other", async () => {
+  const bytesPerStep = async (maxSteps: number, steps: number): Promise<number> => {
+    const folder = mkdtempSync(join(tmpdir(), "waymark-steps-"));
+    const store = new SqliteStore({ path: join(folder, "runs.db") });
+    const saves: number[] = [];
+    const graph = new StateGraph<{ n: number; text: string }>({
+      record: { maxSteps },
+      checkpoint: { store, interval: 1, preserve: true },
+    })
+      .addNode("count", ({ data }) => ({ n: data.n + 1 }), { phase: "work" })
+      .addEdge("count", "count", ({ data }) => data.n < steps)
+      .addEdge("count", END)
+      .setEntryPoint("count")
+      .on("checkpoint.save", ({ data }) => saves.push(data.bytes ?? Number.NaN));
+    await graph.execute(State.create({ n: 0, text: "x".repeat(10_000) }));
+    await store.close();
+    rmSync(folder, { recursive: true });
+    // Now and then a store writes all of it; the median is of what changed.
+    return saves.sort((a, b) => a - b)[saves.length >> 1] ?? Number.NaN;
+  };
+  // Without records, with all of them, and with the newest.
+  const [without, all, newest] = [
+    await bytesPerStep(0, 60),
+    await bytesPerStep(100, 60),
+    await bytesPerStep(40, 150),
+  ];
+  // The record of this step as JSON has about 170 bytes.
+  expect(all - without).toBeLessThan(300);
+  expect(newest - without).toBeLessThan(300);
+  expect(without).toBeGreaterThan(0);
 });
