@@ -65,7 +65,9 @@ function GraphPlots({ figures }: { readonly figures: GraphFigures }): JSX.Elemen
     <section class="section figure-set" aria-labelledby={id}>
       <header class="section-head">
         <h2 id={id}>{graph || "no graph"}</h2>
-        <span class="muted">times and costs of the newest {count(sampled)} runs</span>
+        <span class="muted">
+          {sampled < runs ? `times and costs of the newest ${count(sampled)} runs` : ""}
+        </span>
       </header>
       <dl class="facts">
         <Fact name="Runs">
@@ -88,7 +90,9 @@ function GraphPlots({ figures }: { readonly figures: GraphFigures }): JSX.Elemen
       </dl>
       <div class="plots">
         <BarPlot title="Runs a day" bars={days.map(runsBar)} format={short} />
-        <BarPlot title="Failure rate" bars={days.map(failureBar)} format={percent} />
+        {failed > 0 && (
+          <BarPlot title="Failure rate" bars={days.map(failureBar)} format={percent} />
+        )}
         {costUsd > 0 && <BarPlot title="Cost a day" bars={days.map(costBar)} format={usd} />}
         {slowest.length > 0 && (
           <ValuePlot

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import type { ActionResult, RunPause } from "../../api.js";
 import { post, type RequestFailure, runPath } from "../client/http.js";
 import { Command } from "../parts/command.js";
+import { shellWord } from "../parts/shell-word.js";
 import { Problem } from "../parts/states.js";
 import { useStudio } from "../studio.js";
 import { shownOf } from "../values/tagged.js";
@@ -55,47 +56,55 @@ export function AnswerForm({
   return (
     <form class="form answer" onSubmit={submit}>
       <Question pause={pause} />
-      {pause.refused !== undefined && (
-        <p class="refused">The last answer was refused: {pause.refused}</p>
-      )}
-      {answerable &&
-        takesInput &&
-        (asJson || schema === undefined ? (
-          <JsonField
-            schema={{ title: "Answer" }}
-            name="answer"
-            required
-            value={value}
-            onChange={setValue}
-          />
-        ) : (
-          <SchemaForm schema={schema} value={value} onChange={setValue} />
-        ))}
-      {failure !== undefined && <Problem failure={failure} />}
-      <div class="form-end">
-        {answerable ? (
-          <>
-            {schema !== undefined && takesInput && (
-              <button type="button" class="plain" onClick={() => setAsJson(!asJson)}>
-                {asJson ? "As a form" : "As JSON"}
+      <div class="fields">
+        {pause.refused !== undefined && (
+          <p class="refused">The last answer was refused: {pause.refused}</p>
+        )}
+        {answerable &&
+          takesInput &&
+          (asJson || schema === undefined ? (
+            <JsonField
+              schema={{ title: "Answer" }}
+              name="answer"
+              required
+              value={value}
+              onChange={setValue}
+            />
+          ) : (
+            <SchemaForm schema={schema} value={value} onChange={setValue} />
+          ))}
+        {failure !== undefined && <Problem failure={failure} />}
+        <div class="form-end">
+          {answerable ? (
+            <>
+              {schema !== undefined && takesInput && (
+                <button type="button" class="plain" onClick={() => setAsJson(!asJson)}>
+                  {asJson ? "As a form" : "As JSON"}
+                </button>
+              )}
+              <button type="submit" class="primary" disabled={busy}>
+                {busy ? "Sending…" : takesInput ? "Send the answer" : "Continue the run"}
               </button>
-            )}
-            <button type="submit" class="primary" disabled={busy}>
-              {busy ? "Sending…" : takesInput ? "Send the answer" : "Continue the run"}
-            </button>
-          </>
-        ) : (
-          <p class="muted">It can't be answered here.</p>
+            </>
+          ) : (
+            <p class="muted">It can't be answered here.</p>
+          )}
+        </div>
+        {command !== undefined && (
+          <details class="same">
+            <summary class="muted">The same from a terminal</summary>
+            <Command command={withInput(command, value)} />
+          </details>
         )}
       </div>
-      {command !== undefined && (
-        <details class="same">
-          <summary class="muted">The same from a terminal</summary>
-          <Command command={command} />
-        </details>
-      )}
     </form>
   );
+}
+
+/** The command with what was typed so far. */
+function withInput(command: string, value: Draft): string {
+  if (value === undefined) return command;
+  return command.replace("--input JSON", () => `--input ${shellWord(JSON.stringify(value))}`);
 }
 
 function Question({ pause }: { readonly pause: RunPause }): JSX.Element {

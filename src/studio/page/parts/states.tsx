@@ -56,7 +56,7 @@ export function Failed({
     <div class="blank" role="alert">
       <Icon name={kind === "offline" ? "lost" : "warning"} />
       <h2>{titles[kind]}</h2>
-      <p>{message}</p>
+      <p class="long">{message}</p>
       {expected !== undefined && (
         <dl class="pairs">
           <dt>Expected</dt>
@@ -66,7 +66,7 @@ export function Failed({
         </dl>
       )}
       {help !== undefined && <p class="muted">{help}</p>}
-      {kind === "corrupt" && <Command command="npx waymark validate" />}
+      {kind === "corrupt" && <Command command="waymark validate" />}
       {onRetry !== undefined && kind !== "forbidden" && (
         <button type="button" onClick={onRetry}>
           Try again

@@ -7,6 +7,7 @@ export type Mark =
   | "paused"
   | "completed"
   | "failed"
+  | "stopped"
   | "corrupt"
   | "next"
   | "none";
@@ -17,6 +18,7 @@ const words: Readonly<Record<Mark, string>> = {
   paused: "paused",
   completed: "completed",
   failed: "failed",
+  stopped: "stopped",
   corrupt: "corrupt",
   next: "next",
   none: "not reached",
@@ -71,6 +73,12 @@ const shapes: Readonly<Record<Mark, JSX.Element>> = {
       <circle class="track" cx="8" cy="8" r="6" />
       <path class="arc" d="M8 2a6 6 0 0 1 6 6" />
       <circle class="fill" cx="8" cy="8" r="2" />
+    </>
+  ),
+  stopped: (
+    <>
+      <circle class="ring" cx="8" cy="8" r="6" />
+      <rect class="fill" x="5.5" y="5.5" width="5" height="5" rx="0.5" />
     </>
   ),
   pending: <circle class="ring" cx="8" cy="8" r="5.5" />,

@@ -22,7 +22,7 @@ export function DeleteRuns({
       title={`Delete ${what}?`}
       confirm={`Delete ${what}`}
       danger
-      command={`npx waymark delete ${runIds.map(shellWord).join(" ")}${store}`}
+      command={`waymark delete ${runIds.map(shellWord).join(" ")}${store}`}
       onClose={onClose}
       act={async () => {
         for (const runId of runIds) await remove(runPath(runId));

@@ -210,7 +210,7 @@ function Nothing({
         Runs appear here as soon as a graph with <code class="mono">checkpoint</code> saves to{" "}
         {store}.
       </p>
-      <Command command="npx waymark run --help" />
+      <Command command="waymark run --help" />
     </Blank>
   );
 }

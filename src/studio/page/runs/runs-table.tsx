@@ -89,9 +89,10 @@ function classOf(key: string, kind: Column["kind"]): string {
   return `c-${name} ${kind === "number" ? "number" : "cut"}`;
 }
 
-/** How a run looks: one whose checkpoint can't be read has no status worth showing. */
-export function markOf({ status, problem }: Pick<RunRow, "status" | "problem">): Mark {
-  return problem === undefined ? status : "corrupt";
+/** How a run looks: one that can't be read is corrupt, and one that nobody works on does not run. */
+export function markOf({ status, problem, live }: RunRow): Mark {
+  if (problem !== undefined) return "corrupt";
+  return status === "in_progress" && live === false ? "stopped" : status;
 }
 
 /** A run's id, cut in its middle where there is no room. */

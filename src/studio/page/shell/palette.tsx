@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { RunsPage } from "../../api.js";
 import { go, href, runHref } from "../address.js";
 import { useGet } from "../client/hooks.js";
@@ -34,7 +34,7 @@ export function Palette({
   const { data } = useGet<RunsPage>(
     `runs?limit=8${query === "" ? "" : `&q=${encodeURIComponent(query)}`}`,
   );
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   const runs = (data?.runs ?? []).map<Choice>(({ runId, graph, status }) => ({
     title: runId,
     group: "Runs",
@@ -102,7 +102,7 @@ export function Palette({
               onClick={() => choose(choice)}
               onPointerMove={() => setAt(index)}
             >
-              <span class="muted group">
+              <span class="muted option-group">
                 {found[index - 1]?.group === choice.group ? "" : choice.group}
               </span>
               <span class={choice.group === "Runs" ? "mono cut" : "cut"}>{choice.title}</span>

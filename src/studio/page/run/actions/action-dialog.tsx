@@ -155,20 +155,19 @@ function isObject(value: Draft): value is { readonly [key: string]: TaggedValue 
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The command with the choices made here. */
+/** The command with the choices made here, where it has placeholders for them. */
 function commandFor(
   action: StudioAction,
   command: string,
   at: string,
   data: { readonly [key: string]: TaggedValue } | undefined,
 ): string {
+  const place = at === "" ? "" : ` --at ${shellWord(at)}`;
+  const changes = data === undefined ? "" : ` --data ${shellWord(JSON.stringify(data))}`;
   const pairs = Object.entries(data ?? {}).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
-  const changes =
-    action === "replay"
-      ? pairs.map((pair) => `--set ${shellWord(pair)}`)
-      : data === undefined
-        ? []
-        : [`--data ${shellWord(JSON.stringify(data))}`];
-  const place = at === "" ? [] : [`--at ${shellWord(at)}`];
-  return [command.replace(/ --at (<[^>]*>|'[^']*'|\S+)/, ""), ...place, ...changes].join(" ");
+  const whole = command
+    .replace(" --at CHECKPOINT", () => place)
+    .replace(" --data JSON", () => changes);
+  const sets = action === "replay" ? pairs.map((pair) => `--set ${shellWord(pair)}`) : [];
+  return [whole, ...sets].join(" ");
 }

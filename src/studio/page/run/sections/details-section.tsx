@@ -20,13 +20,6 @@ export function DetailsSection({ view }: { readonly view: RunView }): JSX.Elemen
         </Pair>
         <Pair name="Graph">
           <a href={href(["runs"], { graph: run.graph })}>{run.graph || "none"}</a>
-          {topology !== null && (
-            <span class="muted">
-              {" "}
-              version {topology.version}, fingerprint{" "}
-              <span class="mono">{topology.fingerprint.slice(0, 12)}</span>
-            </span>
-          )}
         </Pair>
         {parent !== null && (
           <Pair name="Forked from">
@@ -39,7 +32,9 @@ export function DetailsSection({ view }: { readonly view: RunView }): JSX.Elemen
           {duration(view.workedMs)} of {duration(run.elapsedMs)}
         </Pair>
         <Pair name="Resumed">
-          {count(view.resumes)} times, {count(view.crashes)} of them after a crash
+          {view.resumes === 0 && view.crashes === 0
+            ? "never"
+            : `${count(Math.max(view.resumes, view.crashes))} times, ${count(view.crashes)} after a crash`}
         </Pair>
         <Pair name="Worked on by">
           {next.holder === null ? (
@@ -65,35 +60,53 @@ export function DetailsSection({ view }: { readonly view: RunView }): JSX.Elemen
             <Command command={next.command} />
           </Pair>
         )}
-        {metadata.map(([key, value]) => (
-          <Pair key={key} name={key} kind="metadata">
-            <a class="mono" href={href(["runs"], { metadata: `${key}=${value}` })}>
-              {String(value)}
-            </a>
-          </Pair>
-        ))}
-        {Object.entries(topology?.config ?? {}).map(([key, value]) => (
-          <Pair key={key} name={key}>
-            <span class="mono">{String(value)}</span>
-          </Pair>
-        ))}
       </dl>
+      <div class="details-more">
+        {metadata.length > 0 && (
+          <div>
+            <h3>Metadata</h3>
+            <dl class="pairs">
+              {metadata.map(([key, value]) => (
+                <Pair key={key} name={key}>
+                  <a class="mono" href={href(["runs"], { metadata: `${key}=${value}` })}>
+                    {String(value)}
+                  </a>
+                </Pair>
+              ))}
+            </dl>
+          </div>
+        )}
+        {topology !== null && (
+          <div>
+            <h3>Graph</h3>
+            <dl class="pairs">
+              <Pair name="version">{String(topology.version)}</Pair>
+              <Pair name="fingerprint">
+                <span class="mono">{topology.fingerprint}</span>
+              </Pair>
+              {Object.entries(topology.config).map(([key, value]) => (
+                <Pair key={key} name={key}>
+                  <span class="mono">{String(value)}</span>
+                </Pair>
+              ))}
+            </dl>
+          </div>
+        )}
+      </div>
     </section>
   );
 }
 
 function Pair({
   name,
-  kind = "",
   children,
 }: {
   readonly name: string;
-  readonly kind?: string;
   readonly children: ComponentChildren;
 }): JSX.Element {
   return (
     <>
-      <dt class={kind}>{name}</dt>
+      <dt>{name}</dt>
       <dd>{children}</dd>
     </>
   );

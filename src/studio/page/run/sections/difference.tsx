@@ -38,7 +38,9 @@ export function Difference({
 
 /** A list of changes. */
 export function Changes({ difference }: { readonly difference: StateDifference }): JSX.Element {
-  const { changes, more } = difference;
+  const { more } = difference;
+  const isData = ({ path }: ValueChange): number => Number(!path.startsWith("data"));
+  const changes = [...difference.changes].sort((a, b) => isData(a) - isData(b));
   if (changes.length === 0) return <p class="muted">Nothing that a node makes is different.</p>;
   return (
     <>

@@ -48,7 +48,7 @@ export function EventsSection({
         </div>
       </header>
       {lines.length === 0 && (
-        <p class="muted none">
+        <p class="muted nothing">
           {hasLog
             ? "The log has nothing of this run."
             : "No event log. A graph with observer: eventLog({ root }) writes one beside its checkpoints."}
@@ -99,9 +99,11 @@ function LogRow({
       <td class="mono muted">{clock(String(line.ts))}</td>
       <td class="mono">{String(line.event)}</td>
       <td>
-        <button type="button" class="row-button" onClick={() => onSelect(path[0] ?? node)}>
-          {[...path, node].filter(Boolean).join(" › ")}
-        </button>
+        {node !== "" && (
+          <button type="button" class="row-button" onClick={() => onSelect(path[0] ?? node)}>
+            {[...path, node].join(" › ")}
+          </button>
+        )}
       </td>
       <td class="mono muted what">{Object.keys(rest).length > 0 ? preview(rest, 160) : ""}</td>
     </tr>

@@ -104,7 +104,7 @@ export function HistorySection({
                   </td>
                   <td>
                     <span class="status" title={statusWord(one.status)}>
-                      <StatusShape mark={one.status} />
+                      <StatusShape mark={one.status === "in_progress" ? "none" : one.status} />
                       {one.reason || statusWord(one.status)}
                     </span>
                   </td>

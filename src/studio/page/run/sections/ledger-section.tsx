@@ -33,7 +33,7 @@ export function LedgerSection({
         </span>
       </header>
       {isEmpty && (
-        <p class="muted none">
+        <p class="muted nothing">
           Nothing was recorded. Nodes write here with <code class="mono">context.ledger</code>.
         </p>
       )}

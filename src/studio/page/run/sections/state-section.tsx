@@ -65,7 +65,9 @@ export function StateSection({
             path={["data"]}
             fetchValue={fetchValue}
           />
-          {shownOf(data.data).entries.length === 0 && <p class="muted none">The data is empty.</p>}
+          {shownOf(data.data).entries.length === 0 && (
+            <p class="muted nothing">The data is empty.</p>
+          )}
           <details class="rest">
             <summary>The rest of the checkpoint</summary>
             <ValueTree
@@ -99,7 +101,7 @@ function Matches({
 }): JSX.Element {
   if (matches === undefined) return <Loading lines={3} />;
   if (matches.matches.length === 0) {
-    return <p class="muted none">Nothing in this State has “{text}”.</p>;
+    return <p class="muted nothing">Nothing in this State has “{text}”.</p>;
   }
   return (
     <>
@@ -111,7 +113,7 @@ function Matches({
           </li>
         ))}
       </ul>
-      {matches.more && <p class="muted none">There is more; search for something rarer.</p>}
+      {matches.more && <p class="muted nothing">There is more; search for something rarer.</p>}
     </>
   );
 }

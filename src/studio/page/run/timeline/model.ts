@@ -71,29 +71,23 @@ export function timelineOf(view: RunView, history: RunHistory | undefined, now: 
       name,
       from,
       to: Math.max(from, end),
-      mark:
-        mark === "completed" || mark === "none" || mark === "corrupt" || mark === "pending"
-          ? "next"
-          : mark,
-      attempts: attempts + 1,
+      mark: mark === "failed" || mark === "in_progress" || mark === "paused" ? mark : "next",
+      attempts: view.run.status === "failed" ? attempts : attempts + 1,
       step: undefined,
     });
     rowOf(name).items.push(...itemsOf(unfinished.items, undefined));
   }
-  const ends = [...rows.values()].flatMap(({ bars }) => bars.map(({ to }) => to));
-  const from = Date.parse(run.startedAt);
+  const bars = [...rows.values()].flatMap((row) => row.bars);
+  // A fork has steps from before it was made.
+  const from = Math.min(Date.parse(run.startedAt), ...bars.map((bar) => bar.from));
   const isOver = run.status === "completed" || run.status === "failed";
-  const to = Math.max(from + 1, Date.parse(view.updatedAt), ...ends, isOver ? 0 : now);
+  const ends = [Date.parse(view.updatedAt), ...bars.map((bar) => bar.to), ...(isOver ? [] : [now])];
+  const to = Math.max(from + 1, ...ends);
   return {
     from,
     to,
-    rows: [...rows].map(([node, { bars, items }]) => ({ node, bars, lanes: lanesOf(items) })),
-    gaps: gapsOf(
-      { from, to },
-      [...rows.values()].flatMap(({ bars }) => bars),
-      history,
-      run.status,
-    ),
+    rows: [...rows].map(([node, row]) => ({ node, bars: row.bars, lanes: lanesOf(row.items) })),
+    gaps: gapsOf({ from, to }, bars, history, run.status),
   };
 }
 

@@ -39,7 +39,7 @@ export function TimelinePanel({
         </span>
       </header>
       {rows.length === 0 ? (
-        <p class="muted none">No node has begun yet.</p>
+        <p class="muted nothing">No node has begun yet.</p>
       ) : (
         <div class="chart">
           <div class="ticks" aria-hidden="true">
@@ -93,7 +93,7 @@ function GapBand({ gap, scale }: { readonly gap: Gap; readonly scale: Scale }): 
       title={`${wordOf(gap.kind)} for ${duration(gap.to - gap.from)}`}
     >
       {width > 0.1 && (
-        <span class="cut">
+        <span>
           {gap.kind === "pause" ? "paused" : "down"} {duration(gap.to - gap.from)}
         </span>
       )}
