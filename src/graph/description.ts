@@ -29,6 +29,8 @@ export interface TopologyNode {
   readonly phase: string;
   /** Whether a run may end here. */
   readonly exit: boolean;
+  /** The graph that it runs inside itself, as `subgraph` does. */
+  readonly graph?: GraphTopology;
 }
 
 /** An edge of a {@link GraphTopology}. @inline */
@@ -74,7 +76,10 @@ export function shapeOf<D extends object>({
   return {
     ...(tasks && { tasks: [...tasks].map(([name, dependsOn]) => ({ name, dependsOn })) }),
     entry: entry?.name ?? "",
-    nodes: nodes.map(({ name, phase, exit }) => ({ name, phase, exit })),
+    nodes: nodes.map(({ name, phase, exit, run }) => {
+      const graph = describeInner(innerOf(run));
+      return { name, phase, exit, ...(graph && { graph }) };
+    }),
     edges: nodes.flatMap((node) =>
       node.edges.map((edge) => ({
         from: node.name,
@@ -84,6 +89,33 @@ export function shapeOf<D extends object>({
       })),
     ),
   };
+}
+
+type Describe = () => GraphTopology;
+
+/** The graphs that run inside nodes, by the function of the node. */
+const inner = new WeakMap<object, Describe>();
+/** Those that are being described: a graph may run itself. */
+const open = new Set<Describe>();
+
+/** Says which graph a node runs inside itself. */
+export function setInner(node: object, describe: Describe): void {
+  inner.set(node, describe);
+}
+
+/** What describes the graph inside a node; `undefined` if there is none. */
+export function innerOf(node: object): Describe | undefined {
+  return inner.get(node);
+}
+
+function describeInner(describe: Describe | undefined): GraphTopology | undefined {
+  if (describe === undefined || open.has(describe)) return undefined;
+  open.add(describe);
+  try {
+    return describe();
+  } finally {
+    open.delete(describe);
+  }
 }
 
 /** What was added, removed and rewired from one graph to another. */

@@ -1,5 +1,6 @@
 import { isWaymarkError } from "../errors.js";
 import { type EventBus, NestedBus } from "../events.js";
+import { setInner } from "../graph/description.js";
 import { hash } from "../graph/fingerprint.js";
 import type { NodeFunction } from "../graph/node.js";
 import { callable, check, checkOptions } from "../options.js";
@@ -65,7 +66,7 @@ export function subgraph<D extends object, C extends object, N extends string>(
   checkOptions("subgraph", options, { in: callable, out: callable });
   callable("subgraph.in", options.in);
   callable("subgraph.out", options.out);
-  return oncePerNode<D>("subgraph", async (state, context) => {
+  const node = oncePerNode<D>("subgraph", async (state, context) => {
     const { signal, draining } = context;
     const store = new ChildStore(context);
     const { bus, node, runId: outerRunId } = context;
@@ -99,6 +100,8 @@ export function subgraph<D extends object, C extends object, N extends string>(
     }
     return options.out(state, last);
   });
+  setInner(node, () => graph.topology);
+  return node;
 }
 
 /** A text that fits where an id does: a long one is cut, with a hash in place of the rest. */

@@ -8,7 +8,7 @@ import type {
 } from "../checkpoint/store.js";
 import { ConfigError, GraphError, show } from "../errors.js";
 import type { AnyEvent, EventBus, EventHandler, EventType } from "../events.js";
-import type { GraphTopology } from "../graph/description.js";
+import { type GraphTopology, innerOf, setInner } from "../graph/description.js";
 import { toMermaid } from "../graph/mermaid.js";
 import type { CheckedNode, End, NodeFunction } from "../graph/node.js";
 import { Topology } from "../graph/topology.js";
@@ -193,6 +193,8 @@ export class StateGraph<D extends object, N extends string = never> {
     checkNodeOptions(name, options);
     const run: NodeFunction<D> = typeof node === "function" ? withOptions<D>(node, options) : node;
     this.#topology.addNode(name, run, options.phase);
+    const describe = innerOf(node);
+    if (describe !== undefined) setInner(run, describe);
     if (options.input !== undefined) this.#inputs.set(name, options.input);
     return this as unknown as StateGraph<D, N | K>;
   }

@@ -275,3 +275,28 @@ describe("a subgraph that is stopped", () => {
     expect(counts.all).toEqual({ a: 1, b: 1, c: 1 });
   });
 });
+
+describe("the topology of a graph with a subgraph", () => {
+  test("has the inner graph at its node, whatever the node's options", () => {
+    const inner = linear(["x", "y"]);
+    const { nodes } = new StateGraph<Trail>()
+      .addNode("a", mark)
+      .addNode("b", inside(inner), { retry: { maxAttempts: 2 } })
+      .addEdge("a", "b")
+      .setEntryPoint("a")
+      .setExitPoint("b").topology;
+    expect(nodes.map(({ name, graph }) => [name, graph])).toEqual([
+      ["a", undefined],
+      ["b", inner.topology],
+    ]);
+  });
+
+  test("has a graph that runs itself once", () => {
+    const self = new StateGraph<Trail, string>({ name: "self" });
+    self.addNode("again", inside(self)).setEntryPoint("again").setExitPoint("again");
+    const [again] = self.topology.nodes;
+    expect(again?.graph?.nodes.map(({ name, graph }) => [name, graph?.name])).toEqual([
+      ["again", undefined],
+    ]);
+  });
+});

@@ -5,7 +5,7 @@ import { href } from "../address.js";
 import { type Loaded, useGet, useNow } from "../client/hooks.js";
 import { runPath } from "../client/http.js";
 import { Blank, Failed, Loading } from "../parts/states.js";
-import { useEvents } from "../studio.js";
+import { useEvents, useStudio } from "../studio.js";
 import { GraphPanel } from "./graph/graph-panel.js";
 import { RunHead } from "./run-head.js";
 import { DetailsSection } from "./sections/details-section.js";
@@ -17,6 +17,7 @@ import { StateSection } from "./sections/state-section.js";
 import { WaitingSection } from "./sections/waiting-section.js";
 import { selectionOf, selectNode, selectStep } from "./selection.js";
 import { TimelinePanel } from "./timeline/timeline-panel.js";
+import { useInnerMarks, useLog } from "./use-log.js";
 
 /** All about one run. */
 export function RunScreen({
@@ -76,7 +77,10 @@ function LoadedRun({
   readonly onChange: () => void;
 }): JSX.Element {
   const now = useNow();
+  const { session } = useStudio();
   const [large, setLarge] = useState(false);
+  const log = useLog(runId, view.updatedAt, session.log);
+  const inner = useInnerMarks(log.lines);
   const selection = selectionOf(query, view, history.data);
   const select = (node: string): void => selectNode(node, selection, view, history.data);
   const compareWith = Number(query.get("with") ?? Number.NaN);
@@ -101,6 +105,7 @@ function LoadedRun({
         <div class={`pair ${large ? "large" : ""}`}>
           <GraphPanel
             view={view}
+            inner={inner}
             selected={selection.node}
             onSelect={select}
             large={large}
@@ -125,7 +130,7 @@ function LoadedRun({
         <StateSection runId={runId} selection={selection} />
       </div>
       {isReadable && <LedgerSection view={view} now={now} onSelect={select} />}
-      <EventsSection runId={runId} turn={view.updatedAt} onSelect={select} />
+      <EventsSection lines={log.lines} hasLog={log.hasLog} onSelect={select} />
       <DetailsSection view={view} />
     </div>
   );

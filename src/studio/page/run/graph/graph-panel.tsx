@@ -5,18 +5,27 @@ import { Icon } from "../../parts/icon.js";
 import { StatusShape, statusWord } from "../../parts/status.js";
 import type { Box } from "./layout.js";
 import { type Layout, layoutOf } from "./layout.js";
-import { type DrawnEdge, type DrawnGroup, type DrawnNode, drawingOf } from "./model.js";
+import {
+  type DrawnEdge,
+  type DrawnGroup,
+  type DrawnNode,
+  drawingOf,
+  type InnerMarks,
+} from "./model.js";
 import { useViewport } from "./viewport.js";
 
 /** The graph of a run, with how far the run is. */
 export function GraphPanel({
   view,
+  inner,
   selected,
   onSelect,
   large,
   onLarge,
 }: {
   readonly view: RunView;
+  /** What is known of the nodes inside nodes. */
+  readonly inner: InnerMarks;
   /** The selected node. */
   readonly selected: string;
   readonly onSelect: (node: string) => void;
@@ -24,7 +33,7 @@ export function GraphPanel({
   readonly onLarge: () => void;
 }): JSX.Element {
   const panel = useRef<HTMLDivElement>(null);
-  const drawing = useMemo(() => drawingOf(view), [view]);
+  const drawing = useMemo(() => drawingOf(view, inner), [view, inner]);
   const room = useRoom(panel);
   const structure = JSON.stringify([
     drawing.nodes.map(({ id, visits }) => [id, visits > 1]),

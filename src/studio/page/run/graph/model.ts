@@ -46,11 +46,14 @@ export interface Drawing {
 type Topology = NonNullable<RunView["topology"]>;
 type Shape = Pick<Topology, "entry" | "nodes" | "edges" | "tasks">;
 
+/** What is known of the nodes of graphs inside nodes, by the path that leads to them. */
+export type InnerMarks = ReadonlyMap<string, { readonly mark: Mark; readonly visits: number }>;
+
 /** The drawing of a run. A run whose graph nobody knows is drawn from its steps. */
-export function drawingOf(view: RunView): Drawing {
+export function drawingOf(view: RunView, inner: InnerMarks = new Map()): Drawing {
   const shape = view.topology ?? shapeOfSteps(view);
   if (shape.tasks !== undefined) return drawTasks(shape, view);
-  return draw(shape, view);
+  return withInner(draw(shape, view), shape, inner);
 }
 
 /** What a node is doing. */
@@ -67,7 +70,6 @@ export function markOfNode(name: string, view: RunView): Mark {
 function draw(shape: Shape, view: RunView): Drawing {
   const { entry, nodes, edges } = shape;
   const { taken, next } = walked(view);
-  const groups: DrawnGroup[] = [];
   const drawn: DrawnNode[] = nodes.map(({ name }) => ({
     id: idOf(name),
     label: name,
@@ -102,7 +104,73 @@ function draw(shape: Shape, view: RunView): Drawing {
       conditional: false,
     });
   }
-  return { nodes: drawn, edges: lines, groups };
+  return { nodes: drawn, edges: lines, groups: [] };
+}
+
+/** Puts the graphs inside nodes in the place of those nodes: each is a group with its name. */
+function withInner(drawing: Drawing, { nodes }: Shape, known: InnerMarks): Drawing {
+  let whole = drawing;
+  for (const { name, graph } of nodes) {
+    const outer = whole.nodes.find(({ id }) => id === idOf(name));
+    if (graph !== undefined && outer !== undefined)
+      whole = openUp(whole, outer, graph, [name], known);
+  }
+  return whole;
+}
+
+function openUp(
+  whole: Drawing,
+  outer: DrawnNode,
+  graph: Shape,
+  path: readonly string[],
+  known: InnerMarks,
+): Drawing {
+  const idIn = (name: string): string => `${outer.id}/${name}`;
+  const group = `g:${outer.id}`;
+  const names = new Set(graph.nodes.map(({ name }) => name));
+  const last = graph.nodes.find(({ exit }) => exit) ?? graph.nodes.at(-1);
+  const first = idIn(graph.entry);
+  const end = idIn(last?.name ?? graph.entry);
+  const inner: Drawing = {
+    nodes: graph.nodes.map(({ name }) => {
+      const { mark = "none", visits = 0 } = known.get(pathKey([...path, name])) ?? {};
+      const { node } = outer;
+      return { id: idIn(name), label: name, kind: "task", mark, visits, node, group };
+    }),
+    edges: graph.edges
+      .filter(({ to }) => names.has(to))
+      .map(({ from, to, name = "", conditional }) => {
+        const taken = Math.min(
+          ...[from, to].map((one) => known.get(pathKey([...path, one]))?.visits ?? 0),
+        );
+        return { from: idIn(from), to: idIn(to), label: name, taken, next: false, conditional };
+      }),
+    groups: [],
+  };
+  const { label, mark, visits, node, group: parent } = outer;
+  const opened: Drawing = {
+    nodes: [...whole.nodes.filter(({ id }) => id !== outer.id), ...inner.nodes],
+    edges: [
+      ...whole.edges.map((edge) => ({
+        ...edge,
+        from: edge.from === outer.id ? end : edge.from,
+        to: edge.to === outer.id ? first : edge.to,
+      })),
+      ...inner.edges,
+    ],
+    groups: [...whole.groups, { id: group, label, mark, visits, node, parent }],
+  };
+  return graph.nodes.reduce((all, { name, graph: deeper }) => {
+    const nested = all.nodes.find(({ id }) => id === idIn(name));
+    return deeper === undefined || nested === undefined
+      ? all
+      : openUp(all, nested, deeper, [...path, name], known);
+  }, opened);
+}
+
+/** A path of nodes as the key of {@link InnerMarks}. */
+export function pathKey(path: readonly string[]): string {
+  return JSON.stringify(path);
 }
 
 /** A dag: its tasks in their layers, and what each depends on. */

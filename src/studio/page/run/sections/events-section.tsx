@@ -1,29 +1,23 @@
 import type { JSX } from "preact";
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import type { RunLog, TaggedValue } from "../../../api.js";
-import { get, runPath } from "../../client/http.js";
+import { useState } from "preact/hooks";
+import type { TaggedValue } from "../../../api.js";
 import { clock, count } from "../../format.js";
-import { useStudio } from "../../studio.js";
 import { preview } from "../../values/tagged.js";
+import type { LogLine } from "../use-log.js";
 
-const MOST = 2000;
 const PART = 100;
 const known = new Set(["ts", "event", "node", "source", "run", "step_id", "parent_id", "path"]);
 
-type Line = RunLog["lines"][number];
-
-/** The run's event log, newest first. `turn` changes when there may be more. */
+/** The run's event log, newest first. */
 export function EventsSection({
-  runId,
-  turn,
+  lines,
+  hasLog,
   onSelect,
 }: {
-  readonly runId: string;
-  readonly turn: unknown;
+  readonly lines: readonly LogLine[];
+  readonly hasLog: boolean;
   readonly onSelect: (node: string) => void;
 }): JSX.Element {
-  const { session } = useStudio();
-  const { lines, hasLog } = useLog(runId, turn, session.log);
   const [most, setMost] = useState(PART);
   const [typed, setTyped] = useState("");
   const wanted = typed.trim().toLowerCase();
@@ -86,7 +80,7 @@ function LogRow({
   line,
   onSelect,
 }: {
-  readonly line: Line;
+  readonly line: LogLine;
   readonly onSelect: (node: string) => void;
 }): JSX.Element {
   const rest = Object.fromEntries(
@@ -101,45 +95,11 @@ function LogRow({
       <td>
         {node !== "" && (
           <button type="button" class="row-button" onClick={() => onSelect(path[0] ?? node)}>
-            {[...path, node].join(" › ")}
+            {[...path, ...(path.at(-1) === node ? [] : [node])].join(" › ")}
           </button>
         )}
       </td>
       <td class="mono muted what">{Object.keys(rest).length > 0 ? preview(rest, 160) : ""}</td>
     </tr>
   );
-}
-
-/** The lines of a log; what is new since the last look is added. */
-function useLog(
-  runId: string,
-  turn: unknown,
-  hasLog: boolean,
-): { lines: readonly Line[]; hasLog: boolean } {
-  const [lines, setLines] = useState<readonly Line[]>([]);
-  const [isThere, setThere] = useState(hasLog);
-  const after = useRef(0);
-  const busy = useRef(false);
-  const look = useCallback(async () => {
-    if (busy.current) return;
-    busy.current = true;
-    try {
-      for (;;) {
-        const page = await get<RunLog>(runPath(runId, `log?after=${after.current}&limit=1000`));
-        setThere(page.next !== undefined);
-        if (page.lines.length > 0) setLines((before) => [...before, ...page.lines].slice(-MOST));
-        if (page.next === undefined || page.lines.length === 0) break;
-        after.current = page.next;
-      }
-    } catch {
-      // What is shown stays; the shell says that the connection is lost.
-    } finally {
-      busy.current = false;
-    }
-  }, [runId]);
-  // A new turn looks again.
-  useEffect(() => {
-    if (hasLog) void look();
-  }, [look, turn, hasLog]);
-  return { lines, hasLog: isThere };
 }
