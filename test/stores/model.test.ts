@@ -11,14 +11,19 @@ import {
   StateGraph,
 } from "waymark";
 import { FileStore } from "waymark/stores/file";
+import { mirror } from "waymark/stores/mirror";
 import { PostgresStore } from "waymark/stores/postgres";
+import { RedisStore } from "waymark/stores/redis";
 import { SqliteStore } from "waymark/stores/sqlite";
 import { useClock } from "../../src/clock.js";
 import { rejection } from "../graphs.js";
 import { newFolder } from "./folders.js";
+import { startRedis, withRedis } from "./redis/server.js";
 
 /** How many steps of a run are kept. */
 const keep = 3;
+
+const sqlite = () => new SqliteStore({ path: join(newFolder(), "waymark.db"), keep });
 
 /** The stores that must behave as the model does, and how many sequences each is tried with. */
 const stores: readonly (readonly [
@@ -28,8 +33,9 @@ const stores: readonly (readonly [
 ])[] = [
   ["MemoryStore", () => new MemoryStore({ keep }), 300],
   ["FileStore", () => new FileStore({ root: newFolder(), durability: "os", keep }), 60],
-  ["SqliteStore", () => new SqliteStore({ path: join(newFolder(), "waymark.db"), keep }), 60],
+  ["SqliteStore", sqlite, 60],
   ["PostgresStore on PGlite", () => new PostgresStore({ client: new PGlite(), keep }), 20],
+  ["a mirror", () => mirror(sqlite(), [sqlite()], { mode: "sync" }), 20],
 ];
 
 interface Count {
@@ -235,33 +241,43 @@ async function perform(action: Action, store: CheckpointStore, model: Model): Pr
   }
 }
 
+/** What a store says is what the model says, whatever is done to both. */
+async function checkStore(store: CheckpointStore, numRuns: number): Promise<void> {
+  // Each action has a moment of its own, so that there is one order of runs.
+  let time = Date.UTC(2030, 0, 1);
+  const restore = useClock({
+    now: () => time,
+    after: (ms, callback) => {
+      const timer = setTimeout(callback, ms);
+      return () => clearTimeout(timer);
+    },
+  });
+  try {
+    const law = async (sequence: readonly Action[]): Promise<void> => {
+      for (const runId of await store.list()) await store.delete(runId);
+      const model = new Model();
+      for (const action of [{ kind: "start" } as const, ...sequence]) {
+        time += 1000;
+        await perform(action, store, model);
+      }
+      await compare(store, model);
+    };
+    await fc.assert(fc.asyncProperty(actions, law), { numRuns });
+  } finally {
+    restore();
+    await store.close?.();
+  }
+}
+
 test.each(stores)(
   "%s has the history of the model, whatever is done to it",
-  async (_name, open, numRuns) => {
-    const store = await open();
-    // Each action has a moment of its own, so that there is one order of runs.
-    let time = Date.UTC(2030, 0, 1);
-    const restore = useClock({
-      now: () => time,
-      after: (ms, callback) => {
-        const timer = setTimeout(callback, ms);
-        return () => clearTimeout(timer);
-      },
-    });
-    try {
-      const law = async (sequence: readonly Action[]): Promise<void> => {
-        for (const runId of await store.list()) await store.delete(runId);
-        const model = new Model();
-        for (const action of [{ kind: "start" } as const, ...sequence]) {
-          time += 1000;
-          await perform(action, store, model);
-        }
-        await compare(store, model);
-      };
-      await fc.assert(fc.asyncProperty(actions, law), { numRuns });
-    } finally {
-      restore();
-      await store.close?.();
-    }
-  },
+  async (_name, open, numRuns) => checkStore(await open(), numRuns),
 );
+
+withRedis("RedisStore", () => {
+  test("RedisStore has the history of the model, whatever is done to it", async () => {
+    const server = await startRedis(["--appendonly", "yes", "--appendfsync", "no"]);
+    await checkStore(new RedisStore({ url: server.url, keep }), 40);
+    await server.stop();
+  });
+});

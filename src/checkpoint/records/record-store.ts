@@ -359,6 +359,30 @@ export class RecordStore implements CheckpointStore {
     }
   }
 
+  /**
+   * Adds the next checkpoint of a run as another store has saved it.
+   *
+   * @param after - the one before it, as this store has it; `undefined` for the first.
+   * @throws CheckpointConflictError if that is not the newest here.
+   * @internal
+   */
+  async append(
+    { state, parentId }: ExportedCheckpoint,
+    after: State<object> | undefined,
+    options: SaveOptions,
+  ): Promise<State<object>> {
+    const { keep = this.#keep, keepPerPhase, emit } = options;
+    const rule = { keep, keepPerPhase };
+    const { checkpointId, sequence, savedAt } = state;
+    const place = after ?? { sequence: 0, checkpointId: "" };
+    const origin = after && recordOf(after).saved;
+    const as = { checkpointId, sequence, savedAt, parentId };
+    const written = await this.#write(state, { after: place, origin, rule, as });
+    if (isHead(written)) throw conflict(state.runId, place, written);
+    this.#afterSave(written, rule, emit);
+    return written;
+  }
+
   /** Finishes what is under way in the background and lets go of files and connections. */
   async close(): Promise<void> {
     await this.#tasks.settled();

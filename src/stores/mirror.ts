@@ -1,0 +1,333 @@
+/**
+ * A copy of every checkpoint in another store.
+ *
+ * @packageDocumentation
+ */
+import {
+  type CheckpointAt,
+  type CheckpointStore,
+  type Claim,
+  type ClaimHolder,
+  type ClaimOptions,
+  type ExportedCheckpoint,
+  type Finding,
+  type HistoryEntry,
+  isCheckpointStore,
+  type Retention,
+  type RunFilter,
+  type RunSummary,
+  type SaveOptions,
+  type StoreContext,
+} from "../checkpoint/store.js";
+import { mapLimit } from "../concurrency.js";
+import { CheckpointCorruptionError, ConfigError, messageOf, show } from "../errors.js";
+import type { GraphTopology } from "../graph/description.js";
+import { callable, checkOptions, oneOf } from "../options.js";
+import type { State } from "../state/state.js";
+import { AT_ONCE, exportOf, historyOf, type MirrorLag, Replica } from "./mirror/replica.js";
+
+export type { MirrorLag };
+
+/** Options of {@link mirror}. */
+export interface MirrorOptions {
+  /**
+   * `"async"`, the default: a save resolves once the primary has it, and is copied in the background.
+   * `"sync"`: it also waits for the copies that can be reached.
+   */
+  readonly mode?: "async" | "sync";
+  /** Handles a copy that failed; a process warning by default. The copy catches up by itself. */
+  readonly onError?: (error: unknown, failed: MirrorFailure) => void;
+}
+
+/** What could not be copied. @inline */
+export interface MirrorFailure {
+  /** The run. */
+  readonly runId: string;
+  /** Which of the replicas, from 0 up. */
+  readonly replica: number;
+}
+
+/** A replica that was checked, to be used in place of the primary. */
+export interface Promotion {
+  /** The replica. */
+  readonly store: CheckpointStore;
+  /** Its runs, each with the sequence of its newest checkpoint, and how many later ones are known to be missing. */
+  readonly runs: readonly {
+    /** Names the run. */
+    readonly runId: string;
+    /** Up to which sequence the replica has it; 0 for not at all. */
+    readonly sequence: number;
+    /** How many acknowledged saves come after that. */
+    readonly missing: number;
+  }[];
+}
+
+/** A store whose checkpoints are copied to others; see {@link mirror}. */
+export class MirrorStore implements CheckpointStore {
+  readonly #primary: CheckpointStore;
+  readonly #replicas: readonly Replica[];
+  readonly #isSync: boolean;
+
+  /** @internal */
+  constructor(
+    primary: CheckpointStore,
+    replicas: readonly CheckpointStore[],
+    { mode = "async", onError = warn }: MirrorOptions,
+  ) {
+    this.#primary = primary;
+    this.#isSync = mode === "sync";
+    this.#replicas = replicas.map(
+      (store, replica) =>
+        new Replica(store, primary, (error, runId) => {
+          try {
+            onError(error, { runId, replica });
+          } catch (worse) {
+            warn(worse, { runId, replica });
+          }
+        }),
+    );
+  }
+
+  /** Saves a State in the primary, then in the copies. */
+  async save<D extends object>(state: State<D>, options: SaveOptions = {}): Promise<State<D>> {
+    const parentId = state.checkpointId;
+    const saved = await this.#primary.save(state, options);
+    const checkpoint = { state: saved as unknown as State<object>, parentId };
+    const { keep, keepPerPhase } = options;
+    await this.#each((replica) => replica.saved(checkpoint, { keep, keepPerPhase }));
+    return saved;
+  }
+
+  /** The newest State of a run in the primary, or the one asked for. */
+  load<D extends object>(
+    runId: string,
+    at?: CheckpointAt,
+    context?: StoreContext,
+  ): Promise<State<D>> {
+    return this.#primary.load(runId, at, context);
+  }
+
+  /** Removes a run from the primary, then from the copies. */
+  async delete(runId: string): Promise<void> {
+    await this.#primary.delete(runId);
+    await this.#each((replica) => replica.deleted(runId));
+  }
+
+  /** The ids of all runs of the primary. */
+  list(): Promise<string[]> {
+    return this.#primary.list();
+  }
+
+  /** The run that a checkpoint belongs to. */
+  async find(checkpointId: string): Promise<string | undefined> {
+    return this.#primary.find?.(checkpointId);
+  }
+
+  /** The checkpoints of a run, newest first. */
+  async history(runId: string): Promise<HistoryEntry[]> {
+    return historyOf(this.#primary, runId);
+  }
+
+  /** The runs that fit a filter, the most recently saved first. */
+  async runs(filter?: RunFilter): Promise<RunSummary[]> {
+    return this.#primary.runs?.(filter) ?? [];
+  }
+
+  /** Removes old runs from the primary, and the same from the copies. */
+  async prune(retention: Retention): Promise<string[]> {
+    const removed = (await this.#primary.prune?.(retention)) ?? [];
+    if (retention.dryRun === true) return removed;
+    for (const runId of removed) {
+      await this.#each((replica) => replica.deleted(runId));
+    }
+    return removed;
+  }
+
+  /** Claims a run in the primary. */
+  async claim(runId: string, options?: ClaimOptions): Promise<Claim | undefined> {
+    // Where nobody can claim, everybody may work.
+    if (this.#primary.claim === undefined) return { release: async () => {} };
+    return this.#primary.claim(runId, options);
+  }
+
+  /** Who has claimed a run. */
+  async holder(runId: string): Promise<ClaimHolder | undefined> {
+    return this.#primary.holder?.(runId);
+  }
+
+  /** Reads every checkpoint of the primary and yields what is wrong. */
+  async *verify(runId?: string): AsyncGenerator<Finding> {
+    yield* this.#primary.verify?.(runId) ?? [];
+  }
+
+  /** The checkpoints of a run, oldest first. */
+  async *export(runId: string): AsyncGenerator<ExportedCheckpoint> {
+    yield* exportOf(this.#primary, runId);
+  }
+
+  /** Takes over a run that the primary does not have, and copies it. */
+  async import(
+    checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
+  ): Promise<void> {
+    let runId: string | undefined;
+    async function* seen(): AsyncGenerator<ExportedCheckpoint> {
+      for await (const checkpoint of checkpoints) {
+        runId = checkpoint.state.runId;
+        yield checkpoint;
+      }
+    }
+    await this.#primary.import?.(seen());
+    const imported = runId;
+    if (imported !== undefined) await this.#each((replica) => replica.compare(imported));
+  }
+
+  /** Keeps what a graph looks like, in the copies too. */
+  async saveTopology(topology: GraphTopology): Promise<void> {
+    await this.#primary.saveTopology?.(topology);
+    const copies = this.#replicas.map(({ store }) => store.saveTopology?.(topology));
+    // It only helps to draw a run, and is saved again by the next process.
+    const all = Promise.allSettled(copies);
+    if (this.#isSync) await all;
+  }
+
+  /** The graph of a fingerprint. */
+  async topology(fingerprint: string): Promise<GraphTopology | undefined> {
+    return this.#primary.topology?.(fingerprint);
+  }
+
+  /** How far each replica is behind. */
+  lag(): readonly MirrorLag[] {
+    return this.#replicas.map((replica, index) => replica.lag(index));
+  }
+
+  /**
+   * Compares all runs of the primary with the copies, and copies what is missing: after a copy was away
+   * while no process of yours ran, for example. A run that the primary does not have is left alone.
+   */
+  async catchUp(): Promise<readonly MirrorLag[]> {
+    const runIds = await this.#primary.list();
+    await mapLimit(runIds, AT_ONCE, (runId) =>
+      Promise.all(this.#replicas.map((replica) => replica.compare(runId))),
+    );
+    await Promise.all(this.#replicas.map((replica) => replica.settle()));
+    return this.lag();
+  }
+
+  /**
+   * Checks that a replica is whole, and up to which sequence it has each run, so that it can be used in
+   * place of a primary that is lost. What is missing is known from the primary where that can be reached,
+   * else from the saves of this process that were not copied yet. Nothing is changed: pass `store` to your graphs from then on.
+   *
+   * @throws CheckpointCorruptionError if the replica is damaged.
+   * @throws ConfigError if there is no such replica.
+   */
+  async promote(replica = 0): Promise<Promotion> {
+    const chosen = this.#replicas[replica];
+    if (chosen === undefined) {
+      const count = this.#replicas.length;
+      throw new ConfigError("replica", `must be an integer from 0 to ${count - 1}; got ${replica}`);
+    }
+    await chosen.settle();
+    const { store } = chosen;
+    for await (const { runId, sequence, problem, expected, actual } of store.verify?.() ?? []) {
+      if (problem === "leftover" || problem === "quarantined") continue;
+      const what = `replica ${replica} can't be promoted: checkpoint ${sequence} of run ${show(runId)} is ${problem}`;
+      throw new CheckpointCorruptionError(what, { expected, actual });
+    }
+    const known = (await this.#heads()) ?? chosen.known;
+    const runIds = new Set([...(await store.list()), ...known.keys()]);
+    const runs = await mapLimit([...runIds], AT_ONCE, async (runId) => {
+      const sequence = (await historyOf(store, runId))[0]?.sequence ?? 0;
+      return { runId, sequence, missing: Math.max((known.get(runId) ?? 0) - sequence, 0) };
+    });
+    return { store, runs };
+  }
+
+  /** Copies what waits, as far as the copies can be reached, then closes all stores. */
+  async close(): Promise<void> {
+    await Promise.all(this.#replicas.map((replica) => replica.settle()));
+    for (const replica of this.#replicas) replica.stop();
+    const stores = [this.#primary, ...this.#replicas.map(({ store }) => store)];
+    await Promise.all(stores.map((store) => store.close?.()));
+  }
+
+  /** Where the runs of the primary are; `undefined` if it can't be reached. */
+  async #heads(): Promise<ReadonlyMap<string, number> | undefined> {
+    try {
+      const heads = await mapLimit(await this.#primary.list(), AT_ONCE, async (runId) => {
+        const [newest] = await historyOf(this.#primary, runId);
+        return [runId, newest?.sequence ?? 0] as const;
+      });
+      return new Map(heads);
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #each(copy: (replica: Replica) => Promise<void>): Promise<void> {
+    const copies = this.#replicas.map(copy);
+    if (this.#isSync) await Promise.all(copies);
+  }
+}
+
+/**
+ * A store that keeps everything in `primary` and copies it to the replicas, each checkpoint with its id and
+ * sequence: SQLite here and Postgres elsewhere, for example. Loads, lists and claims are the primary's.
+ *
+ * A replica that can't be reached never fails a save: `onError` is called, and it catches up by itself,
+ * as long as the process runs; {@link MirrorStore.catchUp} does so after that.
+ *
+ * @throws ConfigError if a store or an option is invalid.
+ *
+ * @example
+ * ```ts
+ * import Database from "libsql";
+ * import { State } from "waymark";
+ * import { mirror } from "waymark/stores/mirror";
+ * import { SqliteStore } from "waymark/stores/sqlite";
+ *
+ * const [here, elsewhere] = [new Database(":memory:"), new Database(":memory:")];
+ * const copy = new SqliteStore({ client: elsewhere });
+ * const store = mirror(new SqliteStore({ client: here }), [copy], { mode: "sync" });
+ * const { runId, checkpointId } = await State.create({ topic: "cairns" }).checkpoint(store);
+ * console.log((await copy.load(runId)).checkpointId === checkpointId); // true
+ * const { runs } = await store.promote();
+ * console.log(runs[0]?.sequence, runs[0]?.missing, store.lag()[0]?.saves); // 1 0 0
+ * await store.close();
+ * ```
+ */
+export function mirror(
+  primary: CheckpointStore,
+  replicas: readonly CheckpointStore[],
+  options: MirrorOptions = {},
+): MirrorStore {
+  if (!isCheckpointStore(primary)) {
+    throw new ConfigError("primary", `must be a CheckpointStore; got ${show(primary)}`);
+  }
+  if (!Array.isArray(replicas) || replicas.length === 0) {
+    throw new ConfigError(
+      "replicas",
+      `must be an array of one store or more; got ${show(replicas)}`,
+    );
+  }
+  for (const [index, replica] of replicas.entries()) {
+    const isFit = isCheckpointStore(replica) && replica.import !== undefined && replica !== primary;
+    if (isFit) continue;
+    const problem = `must be another CheckpointStore, with import(); got ${show(replica)}`;
+    throw new ConfigError(`replicas[${index}]`, problem);
+  }
+  checkOptions("options", options, { mode: oneOf("async", "sync"), onError: callable });
+  return new MirrorStore(primary, replicas, options);
+}
+
+const warned = new Set<number>();
+
+function warn(error: unknown, { runId, replica }: MirrorFailure): void {
+  if (warned.has(replica)) return;
+  warned.add(replica);
+  const what = `replica ${replica} of a mirror is behind, since run ${show(runId)}`;
+  process.emitWarning(`${what}: ${messageOf(error)}`, {
+    type: "WaymarkWarning",
+    code: "WAYMARK_MIRROR_BEHIND",
+  });
+}
