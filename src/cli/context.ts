@@ -45,17 +45,24 @@ export class Context {
     return this.#config;
   }
 
-  /** The store that was asked for, or the default one. It is closed when the command ends. */
-  async store(mode: Mode = "read"): Promise<OpenStore> {
+  /**
+   * The store that was asked for, or the default one. It is closed when the command ends.
+   *
+   * @param isAudited - whether it reports to the config's observer who uses it.
+   */
+  async store(mode: Mode = "read", isAudited = true): Promise<OpenStore> {
     const { folder, store } = await this.config();
     const given = this.#values.text("store") ?? (this.io.env.WAYMARK_STORE || undefined);
-    if (given !== undefined) return this.#open(given, this.io.cwd, mode);
-    return this.#open(store ?? DEFAULT_STORE, folder, mode);
+    const opened =
+      given === undefined
+        ? await this.#open(store ?? DEFAULT_STORE, folder, mode)
+        : await this.#open(given, this.io.cwd, mode);
+    return isAudited ? this.#audited(opened) : opened;
   }
 
   /** The store of a text: an address, or a name out of the config. */
-  storeOf(text: string, mode: Mode): Promise<OpenStore> {
-    return this.#open(text, this.io.cwd, mode);
+  async storeOf(text: string, mode: Mode): Promise<OpenStore> {
+    return this.#audited(await this.#open(text, this.io.cwd, mode));
   }
 
   /** Whether a store was named; if not, a graph uses its own. */
@@ -80,7 +87,7 @@ export class Context {
         return this.#open(named, config.folder, mode, `the config's store "${given}"`);
       }
     }
-    if (isCheckpointStore(given)) return this.#audited({ store: given, address: undefined, name });
+    if (isCheckpointStore(given)) return { store: given, address: undefined, name };
     const { store: text, codec = config.codec } =
       typeof given === "string" ? { store: given } : given;
     const { addressIn, openStore } = await import("./store/open.js");
@@ -92,7 +99,7 @@ export class Context {
     // PGlite lets a folder be open once only; a store that was closed opens again when it is used.
     const other = this.#opened.get(`${mode === "read" ? "write" : "read"} ${showAddress(address)}`);
     await other?.store.close?.();
-    const opened = await this.#audited(await openStore(address, mode, codec));
+    const opened = await openStore(address, mode, codec);
     this.#opened.set(key, opened);
     return opened;
   }

@@ -1,6 +1,6 @@
 import { withMethods } from "../checkpoint/audited.js";
-import type { CheckpointStore } from "../checkpoint/store.js";
-import { Secrets } from "../codecs/patterns.js";
+import type { CheckpointStore, HistoryEntry, RunSummary } from "../checkpoint/store.js";
+import { type Redaction as Patterns, Secrets } from "../codecs/patterns.js";
 import { redactor } from "../codecs/redact.js";
 import { redactState } from "../codecs/redact-state.js";
 import type { LogLine } from "../observers/event-log/reader.js";
@@ -18,7 +18,7 @@ export class Redaction {
   readonly #secrets: Secrets;
   readonly #redact: (value: unknown) => unknown;
 
-  constructor(patterns: readonly string[] = []) {
+  constructor(patterns: Patterns = []) {
     this.isOn = patterns.length > 0;
     this.#secrets = new Secrets(patterns);
     this.#redact = redactor(patterns);
@@ -61,6 +61,11 @@ export class Redaction {
     const shown = this.#value(report);
     const { decisions } = this.#value({ ledger: { decisions: shown.decisions } }).ledger;
     return { ...shown, decisions };
+  }
+
+  /** What a list or a history says of a run. */
+  summary<T extends RunSummary | HistoryEntry>(summary: T): T {
+    return this.isOn ? this.#value(summary) : summary;
   }
 
   /** The message of an error that a node has thrown. */

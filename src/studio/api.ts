@@ -141,11 +141,11 @@ export interface FiguresQuery {
 /**
  * A value of a State as JSON. What JSON has no type for is an object with one key that starts with `$`, as in a
  * checkpoint: `{ $date: "2026-01-31T…" }` (`null` for an invalid one), `{ $map: [[key, value], …] }`, `{ $set: […] }`,
- * `{ $bigint: "12" }`, `{ $bytes: ["Uint8Array", base64] }`, `{ $regexp: [source, flags] }`, `{ $url: "https://…" }`,
+ * `{ $bigint: "12" }`, `{ $bytes: ["Uint8Array", base64] }`, `{ $regexp: [source, flags, lastIndex] }`, `{ $url: "https://…" }`,
  * `{ $error: [class, name, message, stack | null, fields] }`, `{ $number: "NaN" }`, `{ $undefined: true }`,
  * `{ $sparse: [length, indexes, items] }`, `{ $type: [name, value] }` for a registered class, and `{ $object: {…} }`
  * around an object of the user's that looks like one of these. One is the studio's own: `{ $large: {…} }`,
- * see {@link LargeValue}, stands for what is fetched on demand. What is redacted is the text `[REDACTED]`.
+ * see {@link LargeValue}, stands for what is fetched on demand. What is redacted is the text `[redacted]`.
  */
 export type TaggedValue =
   | string
@@ -363,7 +363,7 @@ export interface RunPause extends Omit<PauseRequest, "ask" | "onTimeout"> {
 export interface PossibleAction {
   /** `POST /api/runs/:id/<action>`, or `DELETE /api/runs/:id` for `delete`. */
   readonly action: StudioAction;
-  /** The command that does the same. */
+  /** The command that does the same; `""` if none does. */
   readonly command: string;
 }
 
@@ -486,6 +486,12 @@ export interface RunLog {
  * run, and a `delete` when it is gone.
  */
 export type StudioEvent =
+  | {
+      /** The stream has begun: always the first. What happens from here on follows. */
+      readonly event: "ready";
+      /** What it holds. */
+      readonly data: Readonly<Record<string, never>>;
+    }
   | {
       /** A run is new, or was saved. */
       readonly event: "run";

@@ -5,3 +5,6 @@
  */
 
 export type * from "./api.js";
+export { nodeListener } from "./node.js";
+export type { StudioOptions } from "./options.js";
+export { type StudioHandler, studio } from "./studio.js";

@@ -12,6 +12,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Loader>>>> = {
     diff: () => import("./diff.js"),
     graph: () => import("./graph.js"),
     stats: () => import("./stats.js"),
+    studio: () => import("./studio.js"),
   },
   "Check and repair": {
     validate: () => import("./validate.js"),

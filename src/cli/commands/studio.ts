@@ -1,0 +1,162 @@
+import type { Server } from "node:http";
+import type { Command } from "../command.js";
+import type { AnyGraph } from "../config/graphs.js";
+import type { Context } from "../context.js";
+import { exit, problem, usage } from "../exit.js";
+import type { Io } from "../io.js";
+
+const PORT = 4200;
+const HOST = "127.0.0.1";
+const loopback: ReadonlySet<string> = new Set([HOST, "localhost", "::1"]);
+
+/** `waymark studio`. */
+export const command: Command = {
+  name: "studio",
+  summary: "Open a page on the runs of a store",
+  details:
+    "It serves the page until Ctrl-C, and prints its link, which has the token that every request needs. " +
+    "Runs of the config's graphs can be continued there. WAYMARK_STUDIO_TOKEN is the same as --token.",
+  options: [
+    { flags: "--port <port>", text: `where to listen; ${PORT} by default, or any that is free` },
+    { flags: "--host <address>", text: `${HOST} by default; any other needs --token` },
+    {
+      flags: "--allow-host <name>",
+      text: "another name by which the page is opened, behind a proxy for example",
+      many: true,
+    },
+    {
+      flags: "--token <token>",
+      text: "16 characters or more; a new one for each start by default",
+    },
+    { flags: "--read-only", text: "only look: nothing can be changed" },
+    { flags: "--no-open", text: "print the link, and do not open a browser" },
+  ],
+  examples: ["waymark studio", "waymark studio --store sqlite:runs.db --read-only --no-open"],
+  run: async (context, values) => {
+    const { io, print } = context;
+    const host = values.text("host") ?? HOST;
+    const token = values.text("token") ?? (io.env.WAYMARK_STUDIO_TOKEN || undefined);
+    if (!loopback.has(host) && token === undefined) {
+      throw usage(
+        `--host ${host} needs --token`,
+        "everybody who reaches that address could read the runs",
+      );
+    }
+    const readOnly = values.flag("readOnly");
+    const [{ studio }, { serverOf }, opened, { observer, redact }] = await Promise.all([
+      import("../../studio/studio.js"),
+      import("../../studio/node.js"),
+      context.store(readOnly ? "read" : "write", false),
+      context.config(),
+    ]);
+    const log = await context.log(opened);
+    const handler = studio({
+      store: opened.store,
+      name: opened.name,
+      graphs: await graphsOf(context),
+      hosts: [...(await namesOf(host)), ...values.texts("allowHost")],
+      actor: context.audit.actor ?? "",
+      readOnly,
+      ...(token !== undefined && { token }),
+      ...(observer !== undefined && { observer }),
+      ...(redact !== undefined && { redact }),
+      ...(log !== undefined && { log }),
+    });
+    const server = serverOf(handler);
+    const port = await listen(server, host, values.count("port", 0));
+    const url = `http://${urlHost(host)}:${port}/`;
+    // A token that was made is good until Ctrl-C; one that was given is no matter of a log.
+    const isShown = token === undefined || io.stdout.isTTY === true;
+    const link = isShown ? `${url}#token=${handler.token}` : url;
+    print.result({ url: link, store: opened.name, readOnly }, () =>
+      print.facts([
+        ["studio", link],
+        ["store", `${opened.name}${readOnly ? " (read-only)" : ""}`],
+      ]),
+    );
+    if (io.stdout.isTTY === true && !values.denied("open")) await openBrowser(io, link);
+    await untilInterrupted(io);
+    server.close();
+    await handler.close();
+    server.closeAllConnections();
+    return exit.ok;
+  },
+};
+
+/** The config's graphs; a page that only shows runs works without them. */
+async function graphsOf(context: Context): Promise<Readonly<Record<string, AnyGraph>>> {
+  const config = await context.config();
+  if (config.graphs === undefined) return {};
+  const { loadGraphs } = await import("../config/graphs.js");
+  return loadGraphs(config).catch((error: unknown) => {
+    const message = error instanceof Error ? error.message : String(error);
+    context.print.note(`runs can't be continued from here: ${message}`);
+    return {};
+  });
+}
+
+/** The names by which this machine may be called: those of the address, or all it has. */
+async function namesOf(host: string): Promise<readonly string[]> {
+  if (loopback.has(host)) return ["localhost", HOST, "[::1]"];
+  if (host !== "0.0.0.0" && host !== "::") return [urlHost(host)];
+  const { hostname, networkInterfaces } = await import("node:os");
+  const addresses = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
+  return ["localhost", hostname(), ...addresses.map(({ address }) => urlHost(address))];
+}
+
+function urlHost(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}
+
+/** Listens where it was asked to; without a port, at the usual one or any that is free. */
+async function listen(server: Server, host: string, given: number | undefined): Promise<number> {
+  for (const port of given === undefined ? [PORT, 0] : [given]) {
+    const found = await listenAt(server, host, port, given === undefined && port !== 0);
+    if (found !== undefined) return found;
+  }
+  return 0;
+}
+
+function listenAt(
+  server: Server,
+  host: string,
+  port: number,
+  isTry: boolean,
+): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: NodeJS.ErrnoException): void => {
+      if (isTry && error.code === "EADDRINUSE") resolve(undefined);
+      else reject(problem(`the studio can't listen at ${host}:${port}: ${error.message}`));
+    };
+    server.once("error", fail);
+    server.listen(port, host, () => {
+      server.off("error", fail);
+      const address = server.address();
+      resolve(typeof address === "object" && address !== null ? address.port : port);
+    });
+  });
+}
+
+async function openBrowser(io: Io, link: string): Promise<void> {
+  const { spawn } = await import("node:child_process");
+  const usual: Readonly<Record<string, readonly [string, ...string[]]>> = {
+    darwin: ["open"],
+    win32: ["rundll32", "url.dll,FileProtocolHandler"],
+  };
+  const [program, ...args] = io.env.BROWSER
+    ? [io.env.BROWSER]
+    : (usual[process.platform] ?? ["xdg-open"]);
+  // Without a browser there is still the link.
+  spawn(program, [...args, link], { stdio: "ignore", detached: true })
+    .on("error", () => {})
+    .unref();
+}
+
+function untilInterrupted(io: Io): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = io.onInterrupt(() => {
+      stop();
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,84 @@
+import type { Audit } from "../audit.js";
+import { audited } from "../checkpoint/audited.js";
+import { isStep, namedBy } from "../checkpoint/named.js";
+import type { CheckpointAt, CheckpointStore } from "../checkpoint/store.js";
+import { CheckpointNotFoundError } from "../errors.js";
+import type { Observer } from "../events.js";
+import type { GraphTopology } from "../graph/description.js";
+import type { LogPlace } from "../observers/run-files.js";
+import type { Redaction } from "../report/redaction.js";
+import { typed } from "../report/shell.js";
+import type { GraphIdentity } from "../state/record.js";
+import { parseAddress } from "../stores/address.js";
+import type { Client } from "../worker/client.js";
+import type { AnyGraph } from "../worker/options.js";
+
+/** What a studio was given. */
+export interface Given {
+  readonly store: CheckpointStore;
+  /** Names the store for people. */
+  readonly name: string;
+  readonly graphs: ReadonlyMap<string, AnyGraph>;
+  readonly client: Client | undefined;
+  readonly readOnly: boolean;
+  readonly log: LogPlace | undefined;
+  readonly redaction: Redaction;
+  readonly observer: Observer | undefined;
+  /** How often to look for changes, in milliseconds. */
+  readonly pollMs: number;
+}
+
+/** So many graphs are remembered. */
+const TOPOLOGIES = 200;
+
+/** What all routes work with. */
+export class Studio {
+  readonly given: Given;
+  readonly #topologies = new Map<string, GraphTopology | undefined>();
+
+  constructor(given: Given) {
+    this.given = given;
+  }
+
+  /** The store, reporting who uses it. */
+  storeFor(audit: Audit): CheckpointStore {
+    const { store, observer } = this.given;
+    return observer === undefined ? store : audited(store, observer, audit);
+  }
+
+  /** The checkpoint of a run that a text names; the newest for none. */
+  async placeOf(runId: string, at: string | null | undefined): Promise<CheckpointAt> {
+    if (at === null || at === undefined || at === "") return {};
+    if (isStep(at)) return { step: Number(at) };
+    const history = (await this.given.store.history?.(runId)) ?? [];
+    const checkpointId = namedBy(at, history);
+    if (checkpointId !== undefined) return { checkpointId };
+    throw new CheckpointNotFoundError(runId, { checkpointId: at });
+  }
+
+  /** Whether a run of this graph can be continued from here. */
+  canRun(graph: string): boolean {
+    const { client, graphs, readOnly } = this.given;
+    return !readOnly && graph !== "" && (client !== undefined || graphs.has(graph));
+  }
+
+  /** What a graph looks like; `undefined` if neither the store nor its code says so. */
+  async topologyOf(graph: GraphIdentity | undefined): Promise<GraphTopology | undefined> {
+    if (graph === undefined) return undefined;
+    const known = this.#topologies;
+    if (known.has(graph.fingerprint)) return known.get(graph.fingerprint);
+    const { store, graphs } = this.given;
+    const saved = await store.topology?.(graph.fingerprint);
+    const topology = saved ?? graphs.get(graph.name)?.topology;
+    if (known.size >= TOPOLOGIES) known.clear();
+    if (topology !== undefined) known.set(graph.fingerprint, topology);
+    return topology;
+  }
+
+  /** A command that does what the page does, as it can be typed. */
+  command(verb: string, runId?: string, ...options: readonly string[]): string {
+    const { name } = this.given;
+    const store = parseAddress(name) === undefined ? [] : ["--store", name];
+    return typed(verb, runId, [...options, ...store]);
+  }
+}

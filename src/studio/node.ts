@@ -1,0 +1,110 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import type { ReadableStream as NodeStream } from "node:stream/web";
+import { setTimeout as wait } from "node:timers/promises";
+
+/** A listener for `node:http`, and a handler for Express and its like. @inline */
+type NodeListener = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** How long a client may take to read what it was sent, in milliseconds. */
+const SLOW = 30_000;
+
+/**
+ * Makes a listener for `node:http`, Express or Connect of a fetch handler. A client that does not read its answer is cut off.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from "node:http";
+ * import { MemoryStore } from "waymark";
+ * import { nodeListener, studio } from "waymark/studio";
+ *
+ * const handler = studio({ store: new MemoryStore() });
+ * const server = createServer(nodeListener(handler)).listen(0, "127.0.0.1");
+ * server.close();
+ * await handler.close();
+ * ```
+ */
+export function nodeListener(handler: (request: Request) => Promise<Response>): NodeListener {
+  return (incoming, outgoing) => {
+    answer(handler, incoming, outgoing).catch(() => outgoing.destroy());
+  };
+}
+
+async function answer(
+  handler: (request: Request) => Promise<Response>,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
+  const closed = new AbortController();
+  outgoing.once("close", () => closed.abort());
+  const response = await handler(requestOf(incoming, closed.signal));
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  // A body that was not read to its end would be taken for the next request.
+  if (!incoming.complete) outgoing.shouldKeepAlive = false;
+  if (response.body !== null) await send(response.body, outgoing, closed.signal);
+  outgoing.end();
+}
+
+function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
+  const { method = "GET", headers, socket } = incoming;
+  // Express cuts off where it is mounted.
+  const original: unknown = Reflect.get(incoming, "originalUrl");
+  const path = typeof original === "string" ? original : (incoming.url ?? "/");
+  const fields = new Headers();
+  for (const [name, value] of Object.entries(headers)) {
+    if (!name.startsWith(":")) for (const one of [value ?? []].flat()) fields.append(name, one);
+  }
+  const scheme = "encrypted" in socket ? "https" : "http";
+  // The Host is for the handler to judge; here it must only not break the address.
+  const url = new URL(path.startsWith("/") ? path : "/", `${scheme}://localhost`);
+  if (headers.host === undefined) fields.set("host", String(headers[":authority"] ?? "unknown"));
+  const hasBody = method !== "GET" && method !== "HEAD";
+  const body = hasBody ? (Readable.toWeb(incoming) as NodeStream<Uint8Array>) : undefined;
+  return new Request(url, {
+    method,
+    headers: fields,
+    signal,
+    ...(body !== undefined && { body: body as ReadableStream<Uint8Array>, duplex: "half" }),
+  });
+}
+
+async function send(
+  body: ReadableStream<Uint8Array>,
+  outgoing: ServerResponse,
+  signal: AbortSignal,
+): Promise<void> {
+  const reader = body.getReader();
+  signal.addEventListener("abort", () => void reader.cancel().catch(() => {}), { once: true });
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done || signal.aborted) return;
+    if (!outgoing.write(value) && !(await isDrained(outgoing))) {
+      outgoing.destroy();
+      return;
+    }
+  }
+}
+
+/** Whether the client has read what it was sent, in time. */
+async function isDrained(outgoing: ServerResponse): Promise<boolean> {
+  const ending = new AbortController();
+  const { signal } = ending;
+  try {
+    return await Promise.race([
+      once(outgoing, "drain", { signal }).then(() => true),
+      once(outgoing, "close", { signal }).then(() => false),
+      wait(SLOW, false, { signal }),
+    ]);
+  } finally {
+    ending.abort();
+  }
+}
+
+/** A server of its own for a handler, that gives slow and idle clients no more time than they need. */
+export function serverOf(handler: (request: Request) => Promise<Response>): Server {
+  const limits = { headersTimeout: 10_000, requestTimeout: 20_000, keepAliveTimeout: 5000 };
+  const server = createServer({ ...limits, maxHeaderSize: 16_384 }, nodeListener(handler));
+  server.maxConnections = 200;
+  return server;
+}

@@ -1,0 +1,113 @@
+import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
+import { checkRedaction, type Redaction as Patterns } from "../codecs/patterns.js";
+import { ConfigError, show } from "../errors.js";
+import { isObserver, type Observer } from "../events.js";
+import { checkPlace, type LogPlace } from "../observers/run-files.js";
+import { callable, check, checkOptions, flag, integer, text } from "../options.js";
+import { Redaction } from "../report/redaction.js";
+import { StateGraph } from "../run/state-graph.js";
+import { hidePassword } from "../stores/address.js";
+import { getCheckpointStore } from "../stores/registry.js";
+import type { Client } from "../worker/client.js";
+import type { AnyGraph } from "../worker/options.js";
+import type { Given } from "./context.js";
+import type { Auth } from "./door.js";
+
+/** Options of {@link studio}. */
+export interface StudioOptions {
+  /** The store whose runs to show, or its address or name. */
+  readonly store: CheckpointStore | string;
+  /** What the store is called on the page and in commands; its address by default. */
+  readonly name?: string;
+  /** Graphs whose runs can be continued in this process. In an object, a key is one more name of its graph. */
+  readonly graphs?: readonly AnyGraph[] | Readonly<Record<string, AnyGraph>>;
+  /** Lets workers continue the runs, of all graphs. It comes before `graphs`. */
+  readonly client?: Client;
+  /** Refuses everything that changes a run; false by default. */
+  readonly readOnly?: boolean;
+  /** What `Authorization: Bearer` must carry; at least 16 characters. Without it and `auth`, one is made: {@link StudioHandler.token}. */
+  readonly token?: string;
+  /** Who the token stands for, in audit events; `token` by default. */
+  readonly actor?: string;
+  /** Decides instead whether a request may come in: `true`, or the name of who makes it, which audit events have. */
+  readonly auth?: Auth;
+  /** The names by which the server may be called; `localhost`, `127.0.0.1` and `[::1]` by default. A port may be given. */
+  readonly hosts?: readonly string[];
+  /** Where the studio is mounted: `/studio`. The root by default. */
+  readonly basePath?: string;
+  /** What is removed from all answers; see `redact` of `waymark/codecs`. */
+  readonly redact?: Patterns;
+  /** Where the runs' event log is, as `eventLog` was given it. */
+  readonly log?: LogPlace;
+  /** Receives the loads, saves and removals that the studio makes, with `actor: "studio/…"` and `purpose`. */
+  readonly observer?: Observer;
+  /** How often to look for changes while somebody follows them, in milliseconds; at least 10, 500 by default. */
+  readonly pollMs?: number;
+}
+
+/**
+ * What a studio was given, checked.
+ *
+ * @throws ConfigError if an option is invalid.
+ */
+export function givenOf(options: StudioOptions): Given {
+  checkOptions("options", options, {
+    store: check(
+      "a CheckpointStore, an address, or a registered name",
+      (value) => typeof value === "string" || isCheckpointStore(value),
+    ),
+    name: text,
+    graphs: () => {},
+    client: check(
+      "a Client of waymark/worker",
+      (value) => typeof Reflect.get(Object(value), "run") === "function",
+    ),
+    readOnly: flag,
+    token: (name, value) => {
+      if (typeof value === "string" && /^[\w.~+/=-]{16,}$/.test(value)) return;
+      // What it got is a secret.
+      throw new ConfigError(
+        name,
+        "must be a string of 16 characters or more: letters, digits, -._~+/=",
+      );
+    },
+    actor: check("a string", (value) => typeof value === "string"),
+    auth: callable,
+    hosts: check(
+      "an array of host names",
+      (value) => Array.isArray(value) && value.every((one) => typeof one === "string"),
+    ),
+    basePath: check(
+      "a path such as /studio",
+      (value) => typeof value === "string" && /^(\/[\w.~-]+)+$/.test(value),
+    ),
+    redact: checkRedaction,
+    log: (name, value) => {
+      checkOptions(name, value, { root: text, path: text });
+      checkPlace(name, value as LogPlace);
+    },
+    observer: check("a function or an object with onEvent", isObserver),
+    pollMs: integer(10),
+  });
+  const { store, name, client, readOnly = false, log, observer, pollMs = 500 } = options;
+  if (store === undefined) throw new ConfigError("options.store", "must be given");
+  return {
+    store: typeof store === "string" ? getCheckpointStore(store) : store,
+    name: name ?? (typeof store === "string" ? hidePassword(store) : store.constructor.name),
+    graphs: byName(options.graphs ?? []),
+    redaction: new Redaction(options.redact),
+    ...{ client, readOnly, log, observer, pollMs },
+  };
+}
+
+function byName(graphs: NonNullable<StudioOptions["graphs"]>): Map<string, AnyGraph> {
+  const found = new Map<string, AnyGraph>();
+  for (const [key, graph] of Object.entries<AnyGraph>({ ...graphs })) {
+    if (!(graph instanceof StateGraph)) {
+      throw new ConfigError(`options.graphs.${key}`, `must be a StateGraph; got ${show(graph)}`);
+    }
+    if (!Array.isArray(graphs)) found.set(key, graph);
+    found.set(graph.name, graph);
+  }
+  return found;
+}

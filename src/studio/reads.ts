@@ -1,0 +1,192 @@
+import { readFile } from "node:fs/promises";
+import type { Audit } from "../audit.js";
+import { CheckpointNotFoundError } from "../errors.js";
+import { readEventLog } from "../observers/event-log/reader.js";
+import { changesBetween } from "../report/changes.js";
+import type { StateJSON } from "../state/json.js";
+import type { State } from "../state/state.js";
+import type {
+  CheckpointName,
+  RunHistory,
+  RunLog,
+  StateDifference,
+  StateMatches,
+  StateView,
+  StudioAction,
+  StudioSession,
+  ValueView,
+} from "./api.js";
+import type { Studio } from "./context.js";
+import { badRequest } from "./http.js";
+import { newest } from "./inbox.js";
+import { countOf } from "./runs.js";
+import { bounded, matchesIn, viewOf } from "./values.js";
+
+/** The graphs of so many runs are listed. */
+const LISTED = 1000;
+const CHANGES = 1000;
+/** A value of a difference with more characters is left out. */
+const VALUE = 4096;
+const LOG_LIMIT = 200;
+const MOST_LINES = 1000;
+
+/** What a studio looks at, and what it may do. */
+export async function sessionOf(studio: Studio): Promise<StudioSession> {
+  const { name, graphs, client, readOnly, log, redaction } = studio.given;
+  const seen = (await newest(studio, {}, LISTED)).map(({ graph }) => graph);
+  const names = [...new Set([...seen, ...[...graphs.values()].map((graph) => graph.name)])].sort();
+  const running: StudioAction[] = ["resume", "retry", "answer", "replay", "cancel"];
+  const isRunning = client !== undefined || graphs.size > 0;
+  const saving: StudioAction[] = ["fork", "rollback", "delete"];
+  return {
+    store: name,
+    version: await version(),
+    readOnly,
+    graphs: names.map((graph) => ({ name: graph, runnable: studio.canRun(graph) })),
+    log: log !== undefined,
+    redacted: redaction.isOn,
+    actions: readOnly ? [] : [...(isRunning ? running : []), ...saving],
+  };
+}
+
+async function version(): Promise<string> {
+  // From src/ as well as from dist/, this file is two levels below.
+  const manifest = await readFile(new URL("../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(manifest) as { version: string }).version;
+}
+
+/** The checkpoints of a run. */
+export async function historyOf(studio: Studio, runId: string): Promise<RunHistory> {
+  const { store, redaction } = studio.given;
+  const history = (await store.history?.(runId)) ?? [];
+  const problems: RunHistory["problems"][number][] = [];
+  if (!(await isWhole(studio, runId))) {
+    for await (const { sequence, problem, expected, actual } of store.verify?.(runId) ?? []) {
+      problems.push({ sequence, problem, expected, actual });
+    }
+  }
+  if (history.length === 0 && problems.length === 0) throw new CheckpointNotFoundError(runId);
+  return { checkpoints: history.map((entry) => redaction.summary(entry)), problems };
+}
+
+/** Whether the newest checkpoint loads without a word: reading all of them takes long. */
+async function isWhole({ given: { store } }: Studio, runId: string): Promise<boolean> {
+  let isFine = true;
+  const emit = (): void => {
+    isFine = false;
+  };
+  await store.load(runId, {}, { emit }).catch(emit);
+  return isFine;
+}
+
+/** The State of a checkpoint, one value of it, or where a text is in it. */
+export async function stateOf(
+  studio: Studio,
+  runId: string,
+  query: URLSearchParams,
+  audit: Audit,
+): Promise<StateView | ValueView | StateMatches> {
+  const tree = await loaded(studio, runId, query.get("at"), audit);
+  const search = query.get("q");
+  if (search !== null && search !== "") return matchesIn(tree.data, search);
+  const path = query.get("path");
+  if (path !== null) {
+    const from = countOf(query, "from", 0, 0, Number.MAX_SAFE_INTEGER);
+    const found = viewOf(tree, keysOf(path), from);
+    if (found === undefined) throw badRequest("path leads nowhere");
+    return found;
+  }
+  const fields = Object.entries(tree).map(([key, value]) => [key, bounded(value)]);
+  return Object.fromEntries(fields) as StateView;
+}
+
+function keysOf(text: string): readonly (string | number)[] {
+  const isKey = (key: unknown): boolean => typeof key === "string" || typeof key === "number";
+  try {
+    const keys: unknown = JSON.parse(text);
+    if (Array.isArray(keys) && keys.every(isKey)) return keys;
+  } catch {
+    // What is no JSON is no path either.
+  }
+  throw badRequest('path must be a JSON array of keys, such as ["data","pages",0]');
+}
+
+async function loaded(
+  studio: Studio,
+  runId: string,
+  at: string | null,
+  audit: Audit,
+): Promise<StateJSON> {
+  const place = await studio.placeOf(runId, at);
+  const state = await studio.storeFor(audit).load<object>(runId, place);
+  return studio.given.redaction.state(state as State<object>);
+}
+
+/** What is different between two checkpoints. */
+export async function differenceOf(
+  studio: Studio,
+  runId: string,
+  query: URLSearchParams,
+  audit: Audit,
+): Promise<StateDifference> {
+  const other = query.get("run") ?? runId;
+  const from = query.get("from");
+  if (from === null && other === runId) throw badRequest("from must name a checkpoint");
+  const before = await loaded(studio, runId, from, audit);
+  const after = await loaded(studio, other, query.get("to"), audit);
+  const isAll = query.get("all") === "true";
+  const changes = changesBetween(compared(before, isAll), compared(after, isAll));
+  return {
+    from: nameOf(before),
+    to: nameOf(after),
+    changes: changes.slice(0, CHANGES).map(({ op, path, ...values }) => ({
+      ...{ op, path },
+      ...("before" in values && { before: bounded(values.before, VALUE) }),
+      ...("after" in values && { after: bounded(values.after, VALUE) }),
+    })),
+    more: changes.length > CHANGES,
+  };
+}
+
+/** What nodes make; the rest changes with every save. */
+function compared(json: StateJSON, isAll: boolean): object {
+  if (isAll) return json;
+  const { step, checkpointNode, status, error, pauses, ledger, data } = json;
+  return {
+    ...{ step, checkpointNode, status },
+    ...(error !== undefined && { error }),
+    ...(pauses !== undefined && { pauses }),
+    ...(ledger !== undefined && { ledger }),
+    data,
+  };
+}
+
+function nameOf({
+  runId,
+  checkpointId,
+  sequence,
+  step,
+  checkpointNode,
+}: StateJSON): CheckpointName {
+  return { runId, checkpointId, sequence, step, node: checkpointNode };
+}
+
+/** A page of a run's log. */
+export async function logOf(
+  studio: Studio,
+  runId: string,
+  query: URLSearchParams,
+): Promise<RunLog> {
+  const { log, redaction } = studio.given;
+  if (log === undefined) return { lines: [] };
+  const after = countOf(query, "after", 0, 0, Number.MAX_SAFE_INTEGER);
+  const limit = countOf(query, "limit", LOG_LIMIT, 1, MOST_LINES);
+  const lines: RunLog["lines"][number][] = [];
+  let count = 0;
+  for await (const line of readEventLog(log, runId)) {
+    count++;
+    if (count > after) lines.push(redaction.line(line));
+    if (lines.length === limit) break;
+  }
+  return { lines, next: Math.max(count, after) };
+}

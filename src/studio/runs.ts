@@ -1,0 +1,191 @@
+import { listRuns } from "../checkpoint/retention.js";
+import { type RunFilter, type RunSummary, summarize } from "../checkpoint/store.js";
+import { isWaymarkError, messageOf } from "../errors.js";
+import { longestPath } from "../graph/description.js";
+import type { Metadata, RunStatus } from "../state/record.js";
+import type { RunProblem, RunRow, RunsPage } from "./api.js";
+import type { Studio } from "./context.js";
+import { badRequest } from "./http.js";
+
+const LIMIT = 50;
+const MOST = 200;
+/** A search looks through so many runs, then hands on to the next page. */
+const SCANNED = 2000;
+/** So many runs are remembered, so that a list that is fetched again loads only what is new. */
+const REMEMBERED = 5000;
+
+type Facts = Pick<RunRow, "costUsd" | "maxSteps" | "waitsFor" | "problem"> & {
+  readonly run: RunSummary;
+};
+
+/** The runs of a store, as a list shows them. */
+export class Runs {
+  readonly #studio: Studio;
+  readonly #known = new Map<string, { readonly stamp: string; readonly facts: Facts }>();
+
+  constructor(studio: Studio) {
+    this.#studio = studio;
+  }
+
+  /** A page of runs; see `RunsQuery`. */
+  async page(query: URLSearchParams): Promise<RunsPage> {
+    const { store } = this.#studio.given;
+    const limit = countOf(query, "limit", LIMIT, 1, MOST);
+    const fits = searchOf(query.get("q") ?? "");
+    const filter = filterOf(query);
+    const found: RunSummary[] = [];
+    let cursor = cursorOf(query.get("cursor"));
+    let scanned = 0;
+    let isMore = true;
+    while (isMore && found.length < limit && scanned < SCANNED) {
+      const step = fits === undefined ? limit : MOST;
+      const page = await listRuns(store, { ...filter, cursor, limit: step + 1 });
+      isMore = page.length > step;
+      for (const run of page.slice(0, step)) {
+        if (found.length === limit) {
+          isMore = true;
+          break;
+        }
+        scanned++;
+        cursor = { savedAt: run.savedAt, runId: run.runId };
+        if (fits?.(this.#studio.given.redaction.summary(run)) ?? true) found.push(run);
+      }
+    }
+    const runs: RunRow[] = [];
+    // One after the other: all States together may not fit into memory.
+    for (const run of found) runs.push(await this.row(run));
+    return { runs, ...(isMore && cursor !== undefined && { next: textOf(cursor) }) };
+  }
+
+  /** One run; `undefined` if the store has none of this id. */
+  async find(runId: string): Promise<RunRow | undefined> {
+    const [run] = await listRuns(this.#studio.given.store, { runId, limit: 1 });
+    return run && this.row(run);
+  }
+
+  /** A run with what its newest State says of it. */
+  async row(listed: RunSummary): Promise<RunRow> {
+    const { store, redaction } = this.#studio.given;
+    // Before the run itself: one that ends in between is over, and was not left.
+    const isAtWork = listed.status === "in_progress" || listed.status === "pending";
+    const holder = isAtWork ? await store.holder?.(listed.runId) : undefined;
+    const { run, ...facts } = await this.#facts(listed);
+    const elapsedMs = Math.max(0, Date.parse(run.savedAt) - Date.parse(run.startedAt)) || 0;
+    const isOver = run.status !== "in_progress" && run.status !== "pending";
+    const live = store.holder === undefined ? null : !isOver && holder !== undefined;
+    return { ...redaction.summary(run), ...facts, elapsedMs, live };
+  }
+
+  async #facts(listed: RunSummary): Promise<Facts> {
+    const { runId, savedAt, step, status } = listed;
+    const stamp = `${savedAt} ${step} ${status}`;
+    const known = this.#known.get(runId);
+    if (known?.stamp === stamp) return known.facts;
+    const facts = await this.#load(listed);
+    this.#known.delete(runId);
+    if (this.#known.size >= REMEMBERED) {
+      const [oldest = ""] = this.#known.keys();
+      this.#known.delete(oldest);
+    }
+    this.#known.set(runId, { stamp, facts });
+    return facts;
+  }
+
+  async #load(listed: RunSummary): Promise<Facts> {
+    const { store, redaction } = this.#studio.given;
+    try {
+      const state = await redaction.store(store).load<object>(listed.runId);
+      const topology = await this.#studio.topologyOf(state.graph);
+      return {
+        run: summarize(state),
+        costUsd: state.ledger.usage.costUsd,
+        maxSteps: (topology && longestPath(topology)) ?? null,
+        waitsFor: state.pauses.map(({ reason }) => reason),
+      };
+    } catch (error) {
+      const problem = problemOf(this.#studio, listed.runId, error);
+      return { run: listed, costUsd: null, maxSteps: null, waitsFor: [], problem };
+    }
+  }
+}
+
+/** Why a run can't be read. */
+export function problemOf(studio: Studio, runId: string, error: unknown): RunProblem {
+  const isCorrupt = isWaymarkError(error, "CHECKPOINT_CORRUPT");
+  return {
+    code: isWaymarkError(error) ? error.code : "UNREADABLE",
+    message: messageOf(error),
+    ...(isCorrupt && {
+      expected: error.expected,
+      actual: error.actual,
+      help: "repair sets corrupt checkpoints aside, so that the run continues from one that is whole",
+    }),
+    command: studio.command(isCorrupt ? "repair" : "validate", runId),
+  };
+}
+
+/** An integer in a query. */
+export function countOf(
+  query: URLSearchParams,
+  name: string,
+  otherwise: number,
+  least: number,
+  most: number,
+): number {
+  const given = query.get(name);
+  if (given === null) return otherwise;
+  const value = Number(given);
+  if (/^\d+$/.test(given) && value >= least && value <= most) return value;
+  throw badRequest(`${name} must be an integer from ${least} to ${most}`);
+}
+
+function filterOf(query: URLSearchParams): RunFilter {
+  const status = query.getAll("status") as RunStatus[];
+  const graph = query.get("graph");
+  const metadata = Object.fromEntries(query.getAll("metadata").map(pairOf));
+  return {
+    ...(status.length > 0 && { status }),
+    ...(graph !== null && graph !== "" && { graph }),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+  };
+}
+
+function pairOf(text: string): [string, Metadata[string]] {
+  const at = text.indexOf("=");
+  if (at < 1) throw badRequest("metadata must be key=value");
+  const value = text.slice(at + 1);
+  try {
+    const parsed: unknown = JSON.parse(value);
+    const isPlain = typeof parsed === "number" || typeof parsed === "boolean";
+    return [text.slice(0, at), isPlain || typeof parsed === "string" ? parsed : value];
+  } catch {
+    return [text.slice(0, at), value];
+  }
+}
+
+function searchOf(text: string): ((run: RunSummary) => boolean) | undefined {
+  const wanted = text.trim().toLowerCase();
+  if (wanted === "") return undefined;
+  return ({ runId, graph, node, nextNode, phase, error, metadata }) => {
+    const pairs = Object.entries(metadata).map(([key, value]) => `${key}=${value}`);
+    const texts = [runId, graph, node, nextNode ?? "", phase, error?.message ?? "", ...pairs];
+    return texts.some((one) => one.toLowerCase().includes(wanted));
+  };
+}
+
+type Cursor = NonNullable<RunFilter["cursor"]>;
+
+function textOf({ savedAt, runId }: Cursor): string {
+  return Buffer.from(JSON.stringify([savedAt, runId])).toString("base64url");
+}
+
+function cursorOf(text: string | null): Cursor | undefined {
+  if (text === null || text === "") return undefined;
+  try {
+    const [savedAt, runId] = JSON.parse(Buffer.from(text, "base64url").toString()) as unknown[];
+    if (typeof savedAt === "string" && typeof runId === "string") return { savedAt, runId };
+  } catch {
+    // What is no JSON is no cursor either.
+  }
+  throw badRequest("cursor must be the next of a page");
+}

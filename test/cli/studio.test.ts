@@ -1,0 +1,124 @@
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test, vi } from "vitest";
+import { type Ended, json, newFolder, project, type World, waymark } from "./harness.js";
+
+/** Starts the studio, gives what it printed, and ends it by Ctrl-C. */
+async function during(
+  world: World,
+  args: readonly string[],
+  use: (link: URL, token: string) => Promise<void>,
+): Promise<Ended> {
+  let interrupt = (): void => {};
+  let out = "";
+  const ended = waymark(
+    {
+      ...world,
+      onStart: (stop) => {
+        interrupt = stop;
+      },
+      onOutput: (text) => {
+        out += text;
+      },
+    },
+    ...["studio", "--port", "0", ...args],
+  );
+  try {
+    await Promise.race([ended, vi.waitFor(() => expect(out).toContain("http://"), 30_000)]);
+    const [text = ""] = /http:\S+?(?=["\s]|$)/.exec(out) ?? [];
+    const link = new URL(text);
+    await use(link, link.hash.replace("#token=", ""));
+  } finally {
+    interrupt();
+  }
+  return ended;
+}
+
+test("the studio serves the API at the link it prints, until Ctrl-C", async () => {
+  const cwd = project();
+  await waymark(cwd, "run", "article", "--run-id", "monday", "--data", '{"topic":"cairns"}');
+  const { code, out } = await during({ cwd }, [], async (link, token) => {
+    expect(link.hostname).toBe("127.0.0.1");
+    const headers = { authorization: `Bearer ${token}` };
+    const get = (path: string, more = {}) =>
+      fetch(new URL(path, link), { headers: { ...headers, ...more } });
+    expect((await fetch(new URL("api/runs", link))).status).toBe(401);
+    expect(await (await get("api/session")).json()).toMatchObject({
+      store: `file:${join(cwd, ".waymark")}`,
+      log: true,
+      actions: expect.arrayContaining(["retry", "fork"]),
+    });
+    expect((await get("api/runs", { origin: "http://evil.example" })).status).toBe(403);
+  });
+  expect(code).toBe(0);
+  expect(out).toContain("#token=");
+});
+
+test("it says in JSON where it is, and only looks when that is asked for", async () => {
+  const cwd = newFolder();
+  const args = ["--json", "--read-only", "--store", "sqlite:runs.db"];
+  await json(cwd, "run", "nothing").catch(() => {});
+  const { out } = await during({ cwd }, args, async (link, token) => {
+    const headers = { authorization: `Bearer ${token}` };
+    const response = await fetch(new URL("api/session", link), { headers });
+    expect(await response.json()).toMatchObject({ readOnly: true, actions: [] });
+  });
+  expect(JSON.parse(out)).toMatchObject({
+    url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/#token=/),
+    readOnly: true,
+  });
+});
+
+test("it listens beyond this machine only with a token, which it prints to nobody", async () => {
+  const cwd = newFolder();
+  const refused = await waymark(cwd, "studio", "--host", "0.0.0.0");
+  expect([refused.code, refused.err]).toEqual([2, expect.stringContaining("needs --token")]);
+  const short = await waymark(cwd, "studio", "--token", "short");
+  expect([short.code, short.err]).toEqual([2, expect.stringContaining("16 characters")]);
+  expect(short.err).not.toContain('short"');
+
+  const env = { WAYMARK_STUDIO_TOKEN: "correct-horse-battery" };
+  const { out, err } = await during({ cwd, env }, ["--host", "0.0.0.0"], async (link) => {
+    const headers = { authorization: "Bearer correct-horse-battery" };
+    const port = link.port;
+    const get = (host: string) =>
+      fetch(`http://127.0.0.1:${port}/api/runs`, { headers: { ...headers, host } });
+    expect((await get(`127.0.0.1:${port}`)).status).toBe(200);
+  });
+  expect(out + err).not.toContain("correct-horse");
+});
+
+test("a browser is opened from a terminal, unless that is denied", async () => {
+  const cwd = newFolder();
+  const seen = join(cwd, "seen");
+  const browser = join(cwd, "browser");
+  writeFileSync(
+    browser,
+    `#!/bin/sh\nprintf %s "$1" > '${seen}.part' && mv '${seen}.part' '${seen}'\n`,
+  );
+  chmodSync(browser, 0o755);
+  const env = { BROWSER: browser };
+  await during({ cwd, env, columns: 200 }, ["--no-open"], async () => {});
+  expect(existsSync(seen)).toBe(false);
+  await during({ cwd, env, columns: 200 }, [], async (link) => {
+    await vi.waitFor(() => expect(readFileSync(seen, "utf8")).toBe(link.href), 20_000);
+  });
+});
+
+test("a graph that can't be loaded keeps nobody from looking", async () => {
+  const cwd = newFolder();
+  writeFileSync(join(cwd, "waymark.config.mjs"), 'export default { graphs: { a: "./gone.mjs" } };');
+  const { err, code } = await during({ cwd }, [], async (link, token) => {
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await fetch(new URL("api/runs", link), { headers })).status).toBe(200);
+  });
+  expect([code, err]).toEqual([0, expect.stringContaining("runs can't be continued from here")]);
+});
+
+test("a port that is taken is said so; without --port another is taken", async () => {
+  const cwd = newFolder();
+  await during({ cwd }, [], async (link) => {
+    const second = await waymark(cwd, "studio", "--port", link.port);
+    expect([second.code, second.err]).toEqual([1, expect.stringContaining("can't listen")]);
+  });
+});
