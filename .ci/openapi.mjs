@@ -17,7 +17,9 @@ export function describe() {
   const file = program.getSourceFile(source);
   const schemas = {};
 
+  // What other parts say of their types is theirs to change.
   const docOf = (symbol) => {
+    if (symbol?.declarations?.[0]?.getSourceFile() !== file) return "";
     const text = ts.displayPartsToString(symbol?.getDocumentationComment(checker) ?? []);
     return text
       .replace(/\{@link (\w+)\}/g, "$1")
