@@ -16,8 +16,10 @@ import type { Load } from "./peers.js";
 import {
   checkRepeat,
   dedup,
+  nameAndVersion,
   type ScheduleOptions,
   type SubmitOptions,
+  type SubmittedGraph,
   scheduleOptions,
   submitOptions,
 } from "./submission.js";
@@ -100,25 +102,26 @@ export class Client {
   }
 
   /**
-   * Puts a run into the queue.
+   * Puts a run into the queue. Given the graph itself instead of its name, the compiler checks the data and knows
+   * the result; nothing of it runs here.
    *
    * @throws ConfigError if an option is invalid or a package is missing.
    * @throws SerializationError if a checkpoint can't hold the data.
    */
   async submit<D extends object>(
-    graph: string,
+    graph: string | SubmittedGraph<D>,
     data: D,
     options: SubmitOptions = {},
   ): Promise<QueuedRun<D>> {
-    text("graph", graph);
     checkOptions("options", options, submitOptions);
-    const { runId, delay, priority, version } = options;
+    const { name, version } = nameAndVersion(graph, options.version);
+    const { runId, delay, priority } = options;
     const state = State.create(data, runId === undefined ? {} : { runId });
     const job = {
       state: JSON.stringify(state.toJSON()),
       ...(version !== undefined && { version }),
     };
-    const counter = await this.#counter(graph);
+    const counter = await this.#counter(name);
     const jobOf = {
       ...jobOptions,
       jobId: jobIdOf(state.runId),
@@ -126,8 +129,8 @@ export class Client {
       ...(priority !== undefined && { priority }),
       ...(options.deduplicate !== undefined && { deduplication: dedup(options.deduplicate) }),
     };
-    const added = await this.#opening.during(() => counter.queue.add(graph, job, jobOf));
-    return new QueuedRun<D>(graph, runIdOf(String(added.id)), counter);
+    const added = await this.#opening.during(() => counter.queue.add(name, job, jobOf));
+    return new QueuedRun<D>(name, runIdOf(String(added.id)), counter);
   }
 
   /**
@@ -135,9 +138,12 @@ export class Client {
    *
    * @throws ConfigError if the client is closed or an argument is invalid.
    */
-  async run<D extends object>(graph: string, runId: string): Promise<QueuedRun<D>> {
-    text("graph", graph);
-    return new QueuedRun<D>(graph, checkRunId(runId), await this.#counter(graph));
+  async run<D extends object>(
+    graph: string | SubmittedGraph<D>,
+    runId: string,
+  ): Promise<QueuedRun<D>> {
+    const { name } = nameAndVersion(graph, undefined);
+    return new QueuedRun<D>(name, checkRunId(runId), await this.#counter(name));
   }
 
   /**
@@ -148,13 +154,13 @@ export class Client {
    * @throws SerializationError if a checkpoint can't hold the data.
    */
   async schedule<D extends object>(
-    graph: string,
+    graph: string | SubmittedGraph<D>,
     data: D,
     options: ScheduleOptions,
   ): Promise<void> {
-    text("graph", graph);
     checkOptions("options", options, scheduleOptions);
-    const { id, cron, every, timeZone, limit, version } = options;
+    const { name, version } = nameAndVersion(graph, options.version);
+    const { id, cron, every, timeZone, limit } = options;
     scheduleOptions.id("options.id", id);
     if ((cron === undefined) === (every === undefined)) {
       throw new ConfigError("options", "must have exactly one of cron and every");
@@ -163,7 +169,7 @@ export class Client {
       throw new ConfigError("options.timeZone", "applies to cron only");
     }
     const state = JSON.stringify(State.create(data).toJSON());
-    const { queue } = await this.#counter(graph);
+    const { queue } = await this.#counter(name);
     const repeat = {
       ...(cron === undefined ? { every: every ?? 0 } : { pattern: cron }),
       ...(timeZone !== undefined && { tz: timeZone }),
@@ -172,7 +178,7 @@ export class Client {
     const { bullmq } = await this.#open();
     checkRepeat(repeat, bullmq);
     const job = { state, ...(version !== undefined && { version }) };
-    const template = { name: graph, data: job, opts: jobOptions };
+    const template = { name, data: job, opts: jobOptions };
     await this.#opening.during(() => queue.upsertJobScheduler(id, repeat, template));
   }
 

@@ -14,5 +14,5 @@ export {
   type WorkerMetrics,
 } from "./metrics.js";
 export type { AnyGraph, WorkerOptions } from "./options.js";
-export type { ScheduleOptions, SubmitOptions } from "./submission.js";
+export type { ScheduleOptions, SubmitOptions, SubmittedGraph } from "./submission.js";
 export { type CloseOptions, Worker } from "./worker.js";

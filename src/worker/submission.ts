@@ -3,8 +3,32 @@ import { now } from "../clock.js";
 import { ConfigError, messageOf, show } from "../errors.js";
 import { check, checkOptions, integer, text } from "../options.js";
 import { checkRunId } from "../state/run-id.js";
+import type { State } from "../state/state.js";
 import { toKept } from "./job.js";
 import type { BullMQ } from "./peers.js";
+
+/** A graph, as far as a client must know it: its name, and by its type the data of its runs. */
+export interface SubmittedGraph<D extends object> {
+  /** The graph's name. */
+  readonly name: string;
+  /** The schema version of its data. */
+  readonly version: number;
+  /** Runs it; a client never does. */
+  readonly execute: (state: State<D>) => Promise<State<D>>;
+}
+
+/** The name of a graph, and the version that a run of it needs. */
+export function nameAndVersion(
+  graph: string | Pick<SubmittedGraph<object>, "name" | "version">,
+  version: number | undefined,
+): { readonly name: string; readonly version: number | undefined } {
+  if (typeof graph !== "object" || graph === null) {
+    text("graph", graph);
+    return { name: graph, version };
+  }
+  text("graph.name", graph.name);
+  return { name: graph.name, version: version ?? graph.version };
+}
 
 /** Options of {@link Client.submit}. */
 export interface SubmitOptions {
@@ -26,7 +50,10 @@ export interface SubmitOptions {
         /** For how many milliseconds; until the run has finished by default. */
         readonly ttl?: number;
       };
-  /** The version of the graph that the data is of; workers with an older graph leave the run alone. */
+  /**
+   * The version of the graph that the data is of, by default that of the graph if it is given itself; workers with an
+   * older graph leave the run alone.
+   */
   readonly version?: number;
 }
 

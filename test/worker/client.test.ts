@@ -10,6 +10,7 @@ import {
   StateGraph,
 } from "waymark";
 import { Client, type QueuedRun } from "waymark/worker";
+import { nameAndVersion } from "../../src/worker/submission.js";
 import { rejection } from "../graphs.js";
 import { type Count, gate, single, usePlace } from "./place.js";
 import { until } from "./world.js";
@@ -25,7 +26,7 @@ describe("submit", () => {
       const run = await place.client.submit(graph.name, { n: 0 }, { runId });
       expect(run.runId).toBe(runId);
       expect((await run.result()).data.n).toBe(1);
-      expect((await (await place.client.run<Count>(graph.name, runId)).result()).data.n).toBe(1);
+      expect((await (await place.client.run(graph, runId)).result()).data.n).toBe(1);
     },
   );
 
@@ -43,6 +44,19 @@ describe("submit", () => {
     await place.work({ graphs: [graph] });
     const run = await place.client.submit("types", data);
     expect((await run.result()).data).toEqual(data);
+  });
+
+  test("takes the graph itself: its name, its version and the type of its data", async () => {
+    const graph = new StateGraph<Count>({ name: "typed", version: 1 })
+      .addNode("one", (state) => ({ n: state.data.n + 1 }))
+      .setEntryPoint("one")
+      .setExitPoint("one");
+    expect(nameAndVersion(graph, undefined)).toEqual({ name: "typed", version: 1 });
+    expect(nameAndVersion(graph, 3)).toEqual({ name: "typed", version: 3 });
+    await place.work({ graphs: [graph] });
+    const run = await place.client.submit(graph, { n: 1 });
+    const { data, graph: identity } = await run.result();
+    expect([data.n, identity?.version]).toEqual([2, 1]);
   });
 
   test("does not put a run into the queue twice", async () => {
