@@ -134,16 +134,19 @@ export interface CheckpointSaveData extends AtNode, Audit {
   /** How long the save took. */
   readonly durationMs: number;
   /** With `interval: "adaptive"`: what the decision was made of. */
-  readonly adaptive?: {
-    /** Work that was not saved, in milliseconds. */
-    readonly unsavedMs: number;
-    /** How much work is best between two saves, in milliseconds. */
-    readonly intervalMs: number;
-    /** What a save costs, in milliseconds. */
-    readonly saveMs: number;
-    /** The mean time between two failures, in milliseconds. */
-    readonly failureMs: number;
-  };
+  readonly adaptive?: AdaptiveDecision;
+}
+
+/** What a decision to save was made of, with `interval: "adaptive"`. @inline */
+export interface AdaptiveDecision {
+  /** Work that was not saved, in milliseconds. */
+  readonly unsavedMs: number;
+  /** How much work is best between two saves, in milliseconds. */
+  readonly intervalMs: number;
+  /** What a save costs, in milliseconds. */
+  readonly saveMs: number;
+  /** The mean time between two failures, in milliseconds. */
+  readonly failureMs: number;
 }
 
 /** A checkpoint that was read. */

@@ -3,6 +3,7 @@
  *
  * @packageDocumentation
  */
+import type { AdaptiveDecision } from "../event-data.js";
 import type { AnyEvent, WaymarkEvent } from "../events.js";
 import { checkOptions, integer } from "../options.js";
 import { Ledger } from "../state/ledger.js";
@@ -105,6 +106,7 @@ class Meter implements Metrics {
   #recovery = { attempts: 0, succeeded: 0, failed: 0 };
   #checkpoints = { loads: 0, deletes: 0, errors: 0, warnings: 0, quarantined: 0 };
   #events = 0;
+  #adaptive: AdaptiveDecision | undefined;
 
   constructor({ maxNodes = 500, maxRuns = 10_000, keep = 5 }: MetricsOptions) {
     this.#maxNodes = maxNodes;
@@ -176,6 +178,7 @@ class Meter implements Metrics {
         savesPerMinute: this.#saveRate.perMinute,
         durationMs,
         bytes: this.#size.snapshot(),
+        ...(this.#adaptive && { adaptive: this.#adaptive }),
       },
       storage: { bytesWritten: this.#storage.written, bytesInUse: this.#storage.inUse },
       usage: this.#usage.usage,
@@ -234,6 +237,7 @@ class Meter implements Metrics {
   #saved({ runId, data }: WaymarkEvent<"checkpoint.save">): void {
     this.#saveDuration.record(data.durationMs);
     this.#saveRate.add();
+    if (data.adaptive !== undefined) this.#adaptive = data.adaptive;
     if (data.bytes === undefined) return;
     this.#size.record(data.bytes);
     this.#storage.save(runId, data.bytes);

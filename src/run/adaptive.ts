@@ -1,16 +1,5 @@
+import type { AdaptiveDecision } from "../event-data.js";
 import type { MaxLoss } from "./config.js";
-
-/** What a decision was made of, in milliseconds. */
-export interface AdaptiveDecision {
-  /** Work that was not saved. */
-  readonly unsavedMs: number;
-  /** How much work is best between two saves. */
-  readonly intervalMs: number;
-  /** What a save costs. */
-  readonly saveMs: number;
-  /** The mean time between two failures. */
-  readonly failureMs: number;
-}
 
 /** Without experience, a failure is expected after so much work, in milliseconds. */
 const PRIOR_MS = 10 * 60 * 1000;

@@ -7,6 +7,7 @@ import {
   State,
   StateGraph,
 } from "waymark";
+import { metrics } from "waymark/observers/metrics";
 
 interface Count {
   readonly n: number;
@@ -155,7 +156,9 @@ describe('interval "adaptive"', () => {
   test("says what each decision was made of", async () => {
     const graph = counter(3, new MemoryStore(), { interval: "adaptive", maxLoss: { ms: 0 } });
     const decisions: unknown[] = [];
+    const meter = metrics();
     graph.on("checkpoint.save", ({ data }) => decisions.push(data.adaptive));
+    graph.on("*", (event) => meter.onEvent(event));
     await graph.execute(State.create({ n: 0 }));
     expect(decisions.at(-1)).toEqual({
       unsavedMs: expect.any(Number),
@@ -163,6 +166,10 @@ describe('interval "adaptive"', () => {
       saveMs: expect.any(Number),
       failureMs: expect.any(Number),
     });
+    expect(meter.snapshot().checkpoints.adaptive).toEqual(decisions.at(-1));
+    expect(meter.prometheus()).toMatch(
+      /\nwaymark_checkpoint_adaptive_seconds\{input="interval"\} [\d.e-]+\n/,
+    );
   });
 
   test("never leaves more than maxLoss of money unsaved", async () => {

@@ -1,3 +1,4 @@
+import type { AdaptiveDecision } from "../../event-data.js";
 import type { UsageTotals } from "../../state/ledger.js";
 import { Exposition } from "./exposition.js";
 import type { HistogramSnapshot } from "./histogram.js";
@@ -68,6 +69,8 @@ export interface MetricsSnapshot {
     readonly warnings: number;
     /** Set aside because they were corrupt. */
     readonly quarantined: number;
+    /** What the last decision to save was made of, in a graph with `interval: "adaptive"`. */
+    readonly adaptive?: AdaptiveDecision;
   };
   /** Room for checkpoints, where the store says how large they are. */
   readonly storage: {
@@ -143,6 +146,18 @@ export function toPrometheus(snapshot: MetricsSnapshot): string {
       "waymark_usage_peak",
       "The most that nodes used.",
       samplesOf({ memoryPeakMb, ...peaks }),
+    );
+  const { adaptive } = checkpoints;
+  if (adaptive !== undefined)
+    text.gauge(
+      "waymark_checkpoint_adaptive_seconds",
+      "What the last decision to save was made of.",
+      [
+        { labels: { input: "unsaved" }, value: adaptive.unsavedMs / 1000 },
+        { labels: { input: "interval" }, value: adaptive.intervalMs / 1000 },
+        { labels: { input: "save" }, value: adaptive.saveMs / 1000 },
+        { labels: { input: "failure" }, value: adaptive.failureMs / 1000 },
+      ],
     );
   if (recovery.successRate !== undefined)
     text.gauge("waymark_recovery_success_ratio", "Share recovered.", recovery.successRate);
