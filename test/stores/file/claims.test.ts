@@ -81,18 +81,23 @@ describe("a claim in the file store", () => {
     await store.close();
   });
 
-  test("is no reason to fail: where no file can be made, runs run", async () => {
+  test("that can't be made stops a run before its first node", async () => {
     const file = join(root, "file");
     writeFileSync(file, "");
     const store = new FileStore({ root: join(file, "below") });
-    const memory = new MemoryStore();
-    await expect(store.claim("run")).rejects.toThrow();
-    const mixed = Object.assign(memory, { claim: (runId: string) => store.claim(runId) });
+    const mixed = Object.assign(new MemoryStore(), {
+      claim: (runId: string) => store.claim(runId),
+    });
+    let begun = 0;
     const graph = new StateGraph<{ n: number }>({ checkpoint: { store: mixed, interval: 1 } })
-      .addNode("a", (state) => state)
+      .addNode("a", (state) => {
+        begun++;
+        return state;
+      })
       .setEntryPoint("a")
       .setExitPoint("a");
-    expect((await graph.execute(State.create({ n: 0 }))).status).toBe("completed");
+    await expect(graph.execute(State.create({ n: 0 }))).rejects.toThrow("ENOTDIR");
+    expect(begun).toBe(0);
   });
 
   test("names its holder: the machine, the process, and since when", async () => {
