@@ -1,22 +1,18 @@
-import { isoNow, now } from "../../clock.js";
+import { isoNow } from "../../clock.js";
 import type { CodecOptions } from "../../codecs/pipeline.js";
-import { TaskSet } from "../../concurrency.js";
 import {
   CheckpointConflictError,
-  CheckpointCorruptionError,
   CheckpointSaveError,
   isWaymarkError,
   messageOf,
   show,
 } from "../../errors.js";
-import type { CheckpointWarningData } from "../../event-data.js";
 import { type GraphTopology, parseTopology } from "../../graph/description.js";
 import { type Check, checkOptions, integer, text } from "../../options.js";
 import { newId } from "../../random.js";
 import { noMetadata, type Saved } from "../../state/record.js";
 import { checkRunId } from "../../state/run-id.js";
 import { recordOf, type State } from "../../state/state.js";
-import { printWarning } from "../../warnings.js";
 import {
   checkAt,
   checkpointId as checkCheckpointId,
@@ -29,8 +25,6 @@ import {
   checkRetention,
   DEFAULT_KEEP,
   type KeepRule,
-  kept,
-  prunable,
 } from "../retention.js";
 import {
   type CheckpointAt,
@@ -41,34 +35,17 @@ import {
   type ExportedCheckpoint,
   type Finding,
   type HistoryEntry,
-  isAt,
   isNewest,
-  noneWhole,
-  notFound,
   type Retention,
   type RunFilter,
   type RunSummary,
   type SaveOptions,
   type StoreContext,
 } from "../store.js";
-import {
-  type After,
-  BackendError,
-  type Chain,
-  type Head,
-  type HeaderEntry,
-  type RecordBackend,
-} from "./backend.js";
-import {
-  areLinked,
-  type Base,
-  corrupt,
-  type Encoded,
-  RecordCodec,
-  type VerifiedRecord,
-  verifyRecord,
-} from "./codec.js";
-import { indexEntryOf, RunIndex } from "./run-index.js";
+import { type After, BackendError, type Chain, type Head, type RecordBackend } from "./backend.js";
+import { type Base, type Encoded, RecordCodec } from "./codec.js";
+import { type Emit, keptEntries, Search, warn } from "./search.js";
+import { Upkeep } from "./upkeep.js";
 import { verifyRun } from "./verify.js";
 
 /** Options that every store with records has. */
@@ -107,16 +84,9 @@ export const recordStoreChecks: Readonly<Record<keyof RecordStoreOptions, Check>
 };
 
 const KB = 1024;
-const HOUR = 60 * 60 * 1000;
-
-/** After a record of so many bytes what is superfluous is removed at once. */
-const LARGE = 128 * KB;
 
 /** How often a save is tried again when the run turns out to be somewhere that this store can build on. */
 const ATTEMPTS = 5;
-
-/** How often to look again at a run whose newest checkpoint is not what it was a moment before. */
-const CHANGES = 100;
 
 /** Where a State comes from, for as long as somebody builds on it. */
 interface Origin {
@@ -135,14 +105,6 @@ interface Writing {
   readonly as?: Saved & { readonly parentId: string };
 }
 
-type Emit = StoreContext["emit"];
-
-/** Emits a warning, and prints it where nobody could listen. */
-function warn(runId: string, data: CheckpointWarningData, emit: Emit): void {
-  if (emit === undefined) printWarning(runId, data);
-  else emit("checkpoint.warning", data);
-}
-
 /**
  * Keeps States as records: all that stores have in common, over a {@link RecordBackend} that only keeps
  * them. Each save is one record, a snapshot or what changed since the one before, under its SHA-256.
@@ -153,13 +115,8 @@ export class RecordStore implements CheckpointStore {
   readonly #keep: number;
   readonly #maxBytes: number;
   readonly #warnBytes: number;
-  readonly #retention: Retention | undefined;
-  readonly #discardEvery: number;
+  readonly #upkeep: Upkeep;
   readonly #origins = new WeakMap<Saved, Origin>();
-  readonly #index = new RunIndex();
-  readonly #tasks = new TaskSet();
-  /** The runs whose superfluous checkpoints could not be removed; tried again after one that could. */
-  readonly #untrimmed = new Map<string, KeepRule>();
   /** The fingerprints of the graphs that the store has. */
   readonly #graphs = new Set<string>();
   /** The checkpoints of a run that may have been saved, although nobody was told so, and what each builds on. */
@@ -167,7 +124,6 @@ export class RecordStore implements CheckpointStore {
   /** Makes the ids of this store's checkpoints different from any other's. */
   #id: string | undefined;
   #saves = 0;
-  #prunedAt = Number.NEGATIVE_INFINITY;
 
   /** @throws ConfigError if a codec option is invalid. */
   protected constructor(backend: RecordBackend, settings: RecordStoreSettings) {
@@ -176,8 +132,7 @@ export class RecordStore implements CheckpointStore {
     this.#keep = settings.keep ?? DEFAULT_KEEP;
     this.#maxBytes = settings.maxBytes ?? 100 * KB * KB;
     this.#warnBytes = settings.warnBytes ?? 500 * KB;
-    this.#retention = settings.retention;
-    this.#discardEvery = settings.discardEvery ?? 32;
+    this.#upkeep = new Upkeep(backend, settings.retention, settings.discardEvery ?? 32);
   }
 
   /**
@@ -197,7 +152,8 @@ export class RecordStore implements CheckpointStore {
     for (let attempt = 1; ; attempt++) {
       const saved = await this.#write(state, { after, origin, rule });
       if (!isHead(saved)) {
-        this.#afterSave(saved, rule, emit);
+        this.#checkWarnBytes(saved, emit);
+        this.#upkeep.afterSave(saved, rule, emit);
         return saved;
       }
       const next = attempt < ATTEMPTS ? await this.#buildable(state, saved) : undefined;
@@ -220,23 +176,16 @@ export class RecordStore implements CheckpointStore {
   ): Promise<State<D>> {
     checkRunId(runId);
     checkAt(at, context);
-    const faults: CheckpointCorruptionError[] = [];
-    let isKnown = false;
-    for await (const chain of this.#candidates(runId, at, faults)) {
-      isKnown = true;
-      const state = await this.#stateOf<D>(runId, chain, faults, context.emit);
-      if (state === undefined || !isAt(at, state)) continue;
-      this.#warnOfFallback(state, faults, context.emit);
-      // What comes next goes after all that was ever there, also after what is corrupt.
-      return this.#loaded(state, chain, isNewest(at) ? chain.head.sequence : state.sequence);
-    }
-    throw await this.#nothingLeft(runId, at, faults, isKnown);
+    const search = new Search(this.#backend, this.#codec, runId, at, context.emit);
+    const { state, chain } = await search.find<D>();
+    // What comes next goes after all that was ever there, also after what is corrupt.
+    return this.#loaded(state, chain, isNewest(at) ? chain.head.sequence : state.sequence);
   }
 
   /** Removes a run and its history for good; an absent run is fine. */
   async delete(runId: string): Promise<void> {
     checkRunId(runId);
-    this.#index.forget(runId);
+    this.#upkeep.forget(runId);
     await this.#backend.remove([{ runId }], { unclaimed: false, dryRun: false });
   }
 
@@ -251,13 +200,13 @@ export class RecordStore implements CheckpointStore {
     const runId = await this.#backend.find(checkpointId);
     if (runId === undefined) return undefined;
     // What is no longer kept may not be removed yet, and can't be loaded.
-    const entries = await this.#kept(runId);
+    const entries = await keptEntries(this.#backend, runId);
     return entries.some(({ header }) => header?.checkpointId === checkpointId) ? runId : undefined;
   }
 
   /** The checkpoints of a run, newest first. Only headers are read, and nothing is verified. */
   async history(runId: string): Promise<HistoryEntry[]> {
-    const entries = await this.#kept(checkRunId(runId));
+    const entries = await keptEntries(this.#backend, checkRunId(runId));
     return entries.flatMap(({ header, bytes }) => {
       if (header === undefined) return [];
       const { sequence, step, node, phase = "", status, timestamp, savedAt } = header;
@@ -277,15 +226,7 @@ export class RecordStore implements CheckpointStore {
   /** Removes old runs; one that is claimed, or was saved to meanwhile, stays. */
   async prune(retention: Retention): Promise<string[]> {
     checkRetention(retention);
-    const { dryRun = false } = retention;
-    const removed: string[] = [];
-    for await (const page of prunable(retention, (filter) => this.#backend.runs(filter))) {
-      if (page.length === 0) continue;
-      const gone = await this.#backend.remove(page, { unclaimed: true, dryRun });
-      for (const runId of gone) if (!dryRun) this.#index.forget(runId);
-      removed.push(...gone);
-    }
-    return removed;
+    return this.#upkeep.prune(retention);
   }
 
   /** Claims a run for this process; `undefined` if a living one has it. */
@@ -312,8 +253,14 @@ export class RecordStore implements CheckpointStore {
   async saveTopology(topology: GraphTopology): Promise<void> {
     const { fingerprint } = topology;
     if (this.#graphs.has(fingerprint)) return;
-    await this.#backend.saveGraph(fingerprint, JSON.stringify(topology));
+    // Before it is there, so that of many runs that start at once one does it.
     this.#graphs.add(fingerprint);
+    try {
+      await this.#backend.saveGraph(fingerprint, JSON.stringify(topology));
+    } catch (error) {
+      this.#graphs.delete(fingerprint);
+      throw error;
+    }
   }
 
   /** The graph of a fingerprint; `undefined` if the store does not know it. */
@@ -385,7 +332,7 @@ export class RecordStore implements CheckpointStore {
 
   /** Finishes what is under way in the background and lets go of files and connections. */
   async close(): Promise<void> {
-    await this.#tasks.settled();
+    await this.#upkeep.settled();
     await this.#backend.close();
   }
 
@@ -464,8 +411,13 @@ export class RecordStore implements CheckpointStore {
     this.#origins.set(saved, { head: checkpointId, base: made?.base });
     if (keep !== Number.POSITIVE_INFINITY) {
       const { step, phase, unfinished } = recordOf(state).progress;
-      if (sequence === 1) this.#index.set(runId, []);
-      this.#index.add(runId, { sequence, base, step, phase, unfinished: unfinished !== undefined });
+      this.#upkeep.note(runId, {
+        sequence,
+        base,
+        step,
+        phase,
+        unfinished: unfinished !== undefined,
+      });
     }
     return state.savedAs(saved);
   }
@@ -490,6 +442,13 @@ export class RecordStore implements CheckpointStore {
     throw this.#unsaved(state, `${problem}: keep less in the State, or raise it`, false);
   }
 
+  #checkWarnBytes<D extends object>(saved: State<D>, emit: Emit): void {
+    const { runId, checkpointNode: node, bytes = 0 } = saved;
+    if (bytes <= this.#warnBytes) return;
+    const message = `the checkpoint has ${bytes} bytes, more than warnBytes (${this.#warnBytes})`;
+    warn(runId, { kind: "size", node, message }, emit);
+  }
+
   #unsaved<D extends object>(
     state: State<D>,
     problem: string,
@@ -506,187 +465,6 @@ export class RecordStore implements CheckpointStore {
     return new CheckpointSaveError(`${what}: ${problem}`, options);
   }
 
-  #afterSave<D extends object>(saved: State<D>, rule: KeepRule, emit: Emit): void {
-    const { runId, checkpointNode: node, bytes = 0, sequence, status } = saved;
-    if (bytes > this.#warnBytes) {
-      const message = `the checkpoint has ${bytes} bytes, more than warnBytes (${this.#warnBytes})`;
-      warn(runId, { kind: "size", node, message }, emit);
-    }
-    const ends = status === "completed" || status === "failed";
-    const isDue = ends || sequence % this.#discardEvery === 0 || bytes >= LARGE;
-    if (rule.keep !== Number.POSITIVE_INFINITY && isDue) {
-      this.#background(() => this.#trim(runId, rule), node, emit);
-    }
-    if (this.#retention === undefined || now() - this.#prunedAt <= HOUR) return;
-    this.#prunedAt = now();
-    const retention = this.#retention;
-    this.#background(() => this.prune(retention), node, emit);
-  }
-
-  async #trim(runId: string, rule: KeepRule): Promise<void> {
-    if (!this.#index.has(runId)) {
-      const entries = await this.#backend.headers(runId);
-      this.#index.set(runId, entries.filter(({ setAside }) => !setAside).map(indexEntryOf));
-    }
-    const sequences = this.#index.trim(runId, rule);
-    try {
-      if (sequences.length > 0) await this.#backend.discard(runId, sequences);
-    } catch (error) {
-      this.#index.forget(runId);
-      this.#untrimmed.set(runId, rule);
-      throw error;
-    }
-    const [late] = this.#untrimmed;
-    if (late === undefined) return;
-    this.#untrimmed.delete(late[0]);
-    await this.#trim(...late);
-  }
-
-  /** Does something that nobody waits for; its failure is an event. */
-  #background(task: () => Promise<unknown>, node: string, emit: Emit): void {
-    this.#tasks.start(task, (error) =>
-      emit?.("checkpoint.error", { action: "delete", node, error: messageOf(error) }),
-    );
-  }
-
-  /** The chains to try, the best first. One that turns out corrupt leads to the next. */
-  async *#candidates(
-    runId: string,
-    at: CheckpointAt,
-    faults: readonly CheckpointCorruptionError[],
-  ): AsyncGenerator<Chain> {
-    if (isNewest(at)) {
-      let below = Number.POSITIVE_INFINITY;
-      let highest = 0;
-      for (let changes = 0; changes < CHANGES; ) {
-        const chain = await this.#backend.chain(runId, { below });
-        if (chain === undefined) return;
-        const known = faults.length;
-        const isMoved = below < Number.POSITIVE_INFINITY && chain.head.sequence !== highest;
-        highest = chain.head.sequence;
-        if (!isMoved) yield chain;
-        const last = chain.records.at(-1);
-        if (last === undefined && !isMoved) return;
-        if (faults.length > known) {
-          below = last?.sequence ?? below;
-        } else {
-          // Somebody has saved, or removed, what would be the newest: an older one is not to take its place.
-          below = Number.POSITIVE_INFINITY;
-          changes++;
-        }
-      }
-      throw new Error(`run ${show(runId)} changed ${CHANGES} times while it was read`);
-    }
-    for (const { sequence, header } of await this.#kept(runId)) {
-      // One whose header can't be read may be the one.
-      if (header !== undefined && !isAt(at, header)) continue;
-      const chain = await this.#backend.chain(runId, { sequence });
-      if (chain !== undefined) yield chain;
-    }
-  }
-
-  /** The State of a chain; `undefined` if a record of it is corrupt, which is set aside. */
-  async #stateOf<D extends object>(
-    runId: string,
-    { records }: Chain,
-    faults: CheckpointCorruptionError[],
-    emit: Emit,
-  ): Promise<State<D> | undefined> {
-    const verified: VerifiedRecord[] = [];
-    for (const stored of records) {
-      const fault = faultOf(() =>
-        verified.push(verifyRecord(stored, runId, this.#where(runId, stored))),
-      );
-      if (fault !== undefined) {
-        await this.#setAside(runId, stored.sequence, fault, faults, emit);
-        return undefined;
-      }
-    }
-    const last = verified.at(-1);
-    if (last === undefined) return undefined;
-    const { sequence } = last.stored;
-    const where = this.#where(runId, last.stored);
-    if (!areLinked(verified)) {
-      const base = last.header.base ?? sequence;
-      const gap = corrupt(
-        where,
-        `the records from sequence ${base} on, which it builds on`,
-        "a gap",
-      );
-      await this.#setAside(runId, sequence, gap, faults, emit);
-      return undefined;
-    }
-    try {
-      return await this.#codec.decode<D>(verified, where);
-    } catch (error) {
-      if (!(error instanceof CheckpointCorruptionError)) throw error;
-      // Its hash is right, what it holds is not: somebody has changed it who could make a hash.
-      const spoiled = await this.#firstSpoiled(verified, where);
-      await this.#setAside(runId, spoiled, error, faults, emit);
-      return undefined;
-    }
-  }
-
-  /** The sequence of the first of these records that nothing can be made of. */
-  async #firstSpoiled(records: readonly VerifiedRecord[], where: string): Promise<number> {
-    for (let count = 1; count < records.length; count++) {
-      try {
-        await this.#codec.decode(records.slice(0, count), where);
-      } catch {
-        return records[count - 1]?.stored.sequence ?? 0;
-      }
-    }
-    return records.at(-1)?.stored.sequence ?? 0;
-  }
-
-  /** Sets a corrupt record aside. If that can't be done, the next older is used all the same. */
-  async #setAside(
-    runId: string,
-    sequence: number,
-    fault: CheckpointCorruptionError,
-    faults: CheckpointCorruptionError[],
-    emit: Emit,
-  ): Promise<void> {
-    const isNew = !faults.some((one) => one.message === fault.message);
-    const isBad = (): Promise<boolean> => this.#isBad(runId, sequence);
-    const { expected, actual } = fault;
-    try {
-      const file = isNew ? await this.#backend.setAside(runId, sequence, isBad) : "";
-      // Somebody was still writing it, or has removed it since: there is another newest one to find.
-      if (file === undefined) return;
-      faults.push(fault);
-      if (isNew) emit?.("checkpoint.quarantine", { file, expected, actual });
-    } catch (error) {
-      faults.push(fault);
-      const problem = `${fault.message}; it could not be set aside: ${messageOf(error)}`;
-      emit?.("checkpoint.error", { action: "load", node: "", error: problem });
-    }
-  }
-
-  /** Whether the State of a record still can't be read, for whatever reason it could not be before. */
-  async #isBad(runId: string, sequence: number): Promise<boolean> {
-    const { records = [] } = (await this.#backend.chain(runId, { sequence })) ?? {};
-    if (records.length === 0) return false;
-    try {
-      const verified = records.map((stored) => verifyRecord(stored, runId, ""));
-      if (!areLinked(verified)) return true;
-      await this.#codec.decode(verified, "");
-      return false;
-    } catch (error) {
-      return error instanceof CheckpointCorruptionError;
-    }
-  }
-
-  #warnOfFallback<D extends object>(
-    { runId, checkpointNode: node, sequence }: State<D>,
-    faults: readonly CheckpointCorruptionError[],
-    emit: Emit,
-  ): void {
-    if (faults.length === 0) return;
-    const message = `a corrupt checkpoint was passed over; the run is at sequence ${sequence}`;
-    warn(runId, { kind: "fallback", node, message }, emit);
-  }
-
   #loaded<D extends object>(state: State<D>, { head, records }: Chain, sequence: number): State<D> {
     const { checkpointId, savedAt } = state;
     const { header, content } = records.at(-1) ?? { header: "", content: "" };
@@ -696,49 +474,8 @@ export class RecordStore implements CheckpointStore {
     return state.savedAs(saved);
   }
 
-  async #nothingLeft(
-    runId: string,
-    at: CheckpointAt,
-    faults: readonly CheckpointCorruptionError[],
-    isKnown: boolean,
-  ): Promise<Error> {
-    const [first] = faults;
-    const { place } = this.#backend;
-    if (first !== undefined) {
-      const { expected, actual } = first;
-      const reasons = faults.map(({ message }) => message).join("; ");
-      const options = { expected, actual, cause: first };
-      return new CheckpointCorruptionError(`${noneWhole(runId, at)}: ${reasons}`, options);
-    }
-    if (!isNewest(at) || !isKnown) return notFound(runId, at);
-    // A run that is being removed has neither checkpoints nor anything that was set aside.
-    const entries = await this.#backend.headers(runId);
-    if (!entries.some(({ setAside }) => setAside)) return notFound(runId, at);
-    return new CheckpointCorruptionError(
-      `run ${show(runId)} has only corrupt checkpoints, which were set aside in ${place}`,
-      { expected: "a checkpoint that is whole", actual: "none that was not set aside" },
-    );
-  }
-
-  /** The checkpoints of a run that are not set aside, and that its newest says are kept, newest first. */
-  async #kept(runId: string): Promise<HeaderEntry[]> {
-    const all = await this.#backend.headers(runId);
-    const entries = all.filter(({ setAside }) => !setAside);
-    const newest = entries.find(({ header }) => header !== undefined)?.header;
-    const { keep = Number.POSITIVE_INFINITY, keepPerPhase } = newest ?? {};
-    const keepable = entries.map((entry) => ({ ...indexEntryOf(entry), entry }));
-    const unreadable = entries.filter(({ header }) => header === undefined);
-    const stays = new Set(kept(keepable, { keep, keepPerPhase }).map(({ entry }) => entry));
-    for (const entry of unreadable) stays.add(entry);
-    return entries.filter((entry) => stays.has(entry));
-  }
-
   #undoImport({ runId, sequence }: State<object>): Promise<unknown> {
     return this.#backend.remove([{ runId, sequence }], { unclaimed: false, dryRun: false });
-  }
-
-  #where(runId: string, { sequence }: { readonly sequence: number }): string {
-    return `checkpoint ${sequence} of run ${show(runId)} in ${this.#backend.place}`;
   }
 
   #newId(): string {
@@ -749,16 +486,6 @@ export class RecordStore implements CheckpointStore {
 
 function isHead(value: object): value is Head {
   return !("runId" in value);
-}
-
-function faultOf(verify: () => unknown): CheckpointCorruptionError | undefined {
-  try {
-    verify();
-    return undefined;
-  } catch (error) {
-    if (error instanceof CheckpointCorruptionError) return error;
-    throw error;
-  }
 }
 
 function conflict(runId: string, after: After, head: Head): CheckpointConflictError {

@@ -1,0 +1,251 @@
+import { CheckpointCorruptionError, messageOf, show } from "../../errors.js";
+import type { CheckpointWarningData } from "../../event-data.js";
+import type { State } from "../../state/state.js";
+import { printWarning } from "../../warnings.js";
+import { kept } from "../retention.js";
+import {
+  type CheckpointAt,
+  isAt,
+  isNewest,
+  noneWhole,
+  notFound,
+  type StoreContext,
+} from "../store.js";
+import type { Chain, HeaderEntry, RecordBackend } from "./backend.js";
+import {
+  areLinked,
+  corrupt,
+  type RecordCodec,
+  type VerifiedRecord,
+  verifyRecord,
+} from "./codec.js";
+import { indexEntryOf } from "./run-index.js";
+
+/** How often to look again at a run whose newest checkpoint is not what it was a moment before. */
+const CHANGES = 100;
+
+export type Emit = StoreContext["emit"];
+
+/** Emits a warning, and prints it where nobody could listen. */
+export function warn(runId: string, data: CheckpointWarningData, emit: Emit): void {
+  if (emit === undefined) printWarning(runId, data);
+  else emit("checkpoint.warning", data);
+}
+
+/** A State, and the records that it was made of. */
+export interface Loaded<D extends object> {
+  readonly state: State<D>;
+  readonly chain: Chain;
+}
+
+/** The search for one State of a run. What is found corrupt on the way is set aside, and the next older is tried. */
+export class Search {
+  readonly #backend: RecordBackend;
+  readonly #codec: RecordCodec;
+  readonly #runId: string;
+  readonly #at: CheckpointAt;
+  readonly #emit: Emit;
+  readonly #faults: CheckpointCorruptionError[] = [];
+
+  constructor(
+    backend: RecordBackend,
+    codec: RecordCodec,
+    runId: string,
+    at: CheckpointAt,
+    emit: Emit,
+  ) {
+    this.#backend = backend;
+    this.#codec = codec;
+    this.#runId = runId;
+    this.#at = at;
+    this.#emit = emit;
+  }
+
+  /**
+   * The newest State that is whole, or the one asked for.
+   *
+   * @throws CheckpointNotFoundError if there is none.
+   * @throws CheckpointCorruptionError that lists them if all are corrupt.
+   */
+  async find<D extends object>(): Promise<Loaded<D>> {
+    let isKnown = false;
+    for await (const chain of this.#candidates()) {
+      isKnown = true;
+      const state = await this.#stateOf<D>(chain);
+      if (state === undefined || !isAt(this.#at, state)) continue;
+      this.#warnOfFallback(state);
+      return { state, chain };
+    }
+    throw await this.#nothingLeft(isKnown);
+  }
+
+  /** The chains to try, the best first. One that turns out corrupt leads to the next. */
+  async *#candidates(): AsyncGenerator<Chain> {
+    const runId = this.#runId;
+    const faults = this.#faults;
+    if (isNewest(this.#at)) {
+      let below = Number.POSITIVE_INFINITY;
+      let highest = 0;
+      for (let changes = 0; changes < CHANGES; ) {
+        const chain = await this.#backend.chain(runId, { below });
+        if (chain === undefined) return;
+        const known = faults.length;
+        const isMoved = below < Number.POSITIVE_INFINITY && chain.head.sequence !== highest;
+        highest = chain.head.sequence;
+        if (!isMoved) yield chain;
+        const last = chain.records.at(-1);
+        if (last === undefined && !isMoved) return;
+        if (faults.length > known) {
+          below = last?.sequence ?? below;
+        } else {
+          // Somebody has saved, or removed, what would be the newest: an older one is not to take its place.
+          below = Number.POSITIVE_INFINITY;
+          changes++;
+        }
+      }
+      throw new Error(`run ${show(runId)} changed ${CHANGES} times while it was read`);
+    }
+    for (const { sequence, header } of await keptEntries(this.#backend, runId)) {
+      // One whose header can't be read may be the one.
+      if (header !== undefined && !isAt(this.#at, header)) continue;
+      const chain = await this.#backend.chain(runId, { sequence });
+      if (chain !== undefined) yield chain;
+    }
+  }
+
+  /** The State of a chain; `undefined` if a record of it is corrupt, which is set aside. */
+  async #stateOf<D extends object>({ records }: Chain): Promise<State<D> | undefined> {
+    const verified: VerifiedRecord[] = [];
+    for (const stored of records) {
+      const fault = faultOf(() =>
+        verified.push(verifyRecord(stored, this.#runId, this.#where(stored))),
+      );
+      if (fault !== undefined) {
+        await this.#setAside(stored.sequence, fault);
+        return undefined;
+      }
+    }
+    const last = verified.at(-1);
+    if (last === undefined) return undefined;
+    const { sequence } = last.stored;
+    const where = this.#where(last.stored);
+    if (!areLinked(verified)) {
+      const base = last.header.base ?? sequence;
+      const gap = corrupt(
+        where,
+        `the records from sequence ${base} on, which it builds on`,
+        "a gap",
+      );
+      await this.#setAside(sequence, gap);
+      return undefined;
+    }
+    try {
+      return await this.#codec.decode<D>(verified, where);
+    } catch (error) {
+      if (!(error instanceof CheckpointCorruptionError)) throw error;
+      // Its hash is right, what it holds is not: somebody has changed it who could make a hash.
+      const spoiled = await this.#firstSpoiled(verified, where);
+      await this.#setAside(spoiled, error);
+      return undefined;
+    }
+  }
+
+  /** The sequence of the first of these records that nothing can be made of. */
+  async #firstSpoiled(records: readonly VerifiedRecord[], where: string): Promise<number> {
+    for (let count = 1; count < records.length; count++) {
+      try {
+        await this.#codec.decode(records.slice(0, count), where);
+      } catch {
+        return records[count - 1]?.stored.sequence ?? 0;
+      }
+    }
+    return records.at(-1)?.stored.sequence ?? 0;
+  }
+
+  /** Sets a corrupt record aside. If that can't be done, the next older is used all the same. */
+  async #setAside(sequence: number, fault: CheckpointCorruptionError): Promise<void> {
+    const faults = this.#faults;
+    const emit = this.#emit;
+    const isNew = !faults.some((one) => one.message === fault.message);
+    const isBad = (): Promise<boolean> => this.#isBad(sequence);
+    const { expected, actual } = fault;
+    try {
+      const file = isNew ? await this.#backend.setAside(this.#runId, sequence, isBad) : "";
+      // Somebody was still writing it, or has removed it since: there is another newest one to find.
+      if (file === undefined) return;
+      faults.push(fault);
+      if (isNew) emit?.("checkpoint.quarantine", { file, expected, actual });
+    } catch (error) {
+      faults.push(fault);
+      const problem = `${fault.message}; it could not be set aside: ${messageOf(error)}`;
+      emit?.("checkpoint.error", { action: "load", node: "", error: problem });
+    }
+  }
+
+  /** Whether the State of a record still can't be read, for whatever reason it could not be before. */
+  async #isBad(sequence: number): Promise<boolean> {
+    const { records = [] } = (await this.#backend.chain(this.#runId, { sequence })) ?? {};
+    if (records.length === 0) return false;
+    try {
+      const verified = records.map((stored) => verifyRecord(stored, this.#runId, ""));
+      if (!areLinked(verified)) return true;
+      await this.#codec.decode(verified, "");
+      return false;
+    } catch (error) {
+      return error instanceof CheckpointCorruptionError;
+    }
+  }
+
+  #warnOfFallback<D extends object>({ checkpointNode: node, sequence }: State<D>): void {
+    if (this.#faults.length === 0) return;
+    const message = `a corrupt checkpoint was passed over; the run is at sequence ${sequence}`;
+    warn(this.#runId, { kind: "fallback", node, message }, this.#emit);
+  }
+
+  async #nothingLeft(isKnown: boolean): Promise<Error> {
+    const [runId, at, faults] = [this.#runId, this.#at, this.#faults];
+    const [first] = faults;
+    const { place } = this.#backend;
+    if (first !== undefined) {
+      const { expected, actual } = first;
+      const reasons = faults.map(({ message }) => message).join("; ");
+      const options = { expected, actual, cause: first };
+      return new CheckpointCorruptionError(`${noneWhole(runId, at)}: ${reasons}`, options);
+    }
+    if (!isNewest(at) || !isKnown) return notFound(runId, at);
+    // A run that is being removed has neither checkpoints nor anything that was set aside.
+    const entries = await this.#backend.headers(runId);
+    if (!entries.some(({ setAside }) => setAside)) return notFound(runId, at);
+    return new CheckpointCorruptionError(
+      `run ${show(runId)} has only corrupt checkpoints, which were set aside in ${place}`,
+      { expected: "a checkpoint that is whole", actual: "none that was not set aside" },
+    );
+  }
+
+  #where({ sequence }: { readonly sequence: number }): string {
+    return `checkpoint ${sequence} of run ${show(this.#runId)} in ${this.#backend.place}`;
+  }
+}
+
+/** The checkpoints of a run that are not set aside, and that its newest says are kept, newest first. */
+export async function keptEntries(backend: RecordBackend, runId: string): Promise<HeaderEntry[]> {
+  const all = await backend.headers(runId);
+  const entries = all.filter(({ setAside }) => !setAside);
+  const newest = entries.find(({ header }) => header !== undefined)?.header;
+  const { keep = Number.POSITIVE_INFINITY, keepPerPhase } = newest ?? {};
+  const keepable = entries.map((entry) => ({ ...indexEntryOf(entry), entry }));
+  const unreadable = entries.filter(({ header }) => header === undefined);
+  const stays = new Set(kept(keepable, { keep, keepPerPhase }).map(({ entry }) => entry));
+  for (const entry of unreadable) stays.add(entry);
+  return entries.filter((entry) => stays.has(entry));
+}
+
+function faultOf(verify: () => unknown): CheckpointCorruptionError | undefined {
+  try {
+    verify();
+    return undefined;
+  } catch (error) {
+    if (error instanceof CheckpointCorruptionError) return error;
+    throw error;
+  }
+}
