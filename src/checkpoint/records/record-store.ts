@@ -152,8 +152,7 @@ export class RecordStore implements CheckpointStore {
     for (let attempt = 1; ; attempt++) {
       const saved = await this.#write(state, { after, origin, rule });
       if (!isHead(saved)) {
-        this.#checkWarnBytes(saved, emit);
-        this.#upkeep.afterSave(saved, rule, emit);
+        this.#afterSave(saved, rule, emit);
         return saved;
       }
       const next = attempt < ATTEMPTS ? await this.#buildable(state, saved) : undefined;
@@ -289,16 +288,7 @@ export class RecordStore implements CheckpointStore {
     let last: State<object> | undefined;
     try {
       for await (const { state, parentId } of checkImport(checkpoints)) {
-        const { checkpointId, sequence, savedAt } = state;
-        const after = last ?? { sequence: 0, checkpointId: "" };
-        const written = await this.#write(state, {
-          after,
-          origin: last && recordOf(last).saved,
-          rule: { keep: Number.POSITIVE_INFINITY },
-          as: { checkpointId, sequence, savedAt: savedAt || isoNow(), parentId },
-        });
-        if (isHead(written)) throw conflict(state.runId, after, written);
-        last = written;
+        last = await this.#add({ state, parentId }, last, { keep: Number.POSITIVE_INFINITY });
       }
     } catch (error) {
       if (last !== undefined) await this.#undoImport(last).catch(() => {});
@@ -314,18 +304,13 @@ export class RecordStore implements CheckpointStore {
    * @internal
    */
   async append(
-    { state, parentId }: ExportedCheckpoint,
+    checkpoint: ExportedCheckpoint,
     after: State<object> | undefined,
     options: SaveOptions,
   ): Promise<State<object>> {
     const { keep = this.#keep, keepPerPhase, emit } = options;
     const rule = { keep, keepPerPhase };
-    const { checkpointId, sequence, savedAt } = state;
-    const place = after ?? { sequence: 0, checkpointId: "" };
-    const origin = after && recordOf(after).saved;
-    const as = { checkpointId, sequence, savedAt, parentId };
-    const written = await this.#write(state, { after: place, origin, rule, as });
-    if (isHead(written)) throw conflict(state.runId, place, written);
+    const written = await this.#add(checkpoint, after, rule);
     this.#afterSave(written, rule, emit);
     return written;
   }
@@ -334,6 +319,21 @@ export class RecordStore implements CheckpointStore {
   async close(): Promise<void> {
     await this.#upkeep.settled();
     await this.#backend.close();
+  }
+
+  /** Writes a checkpoint with the id, the sequence and the time that it has. */
+  async #add(
+    { state, parentId }: ExportedCheckpoint,
+    last: State<object> | undefined,
+    rule: KeepRule,
+  ): Promise<State<object>> {
+    const { checkpointId, sequence, savedAt } = state;
+    const after = last ?? { sequence: 0, checkpointId: "" };
+    const origin = last && recordOf(last).saved;
+    const as = { checkpointId, sequence, savedAt: savedAt || isoNow(), parentId };
+    const written = await this.#write(state, { after, origin, rule, as });
+    if (isHead(written)) throw conflict(state.runId, after, written);
+    return written;
   }
 
   /** Where the run has to be for a State whose origin is known. */
@@ -442,11 +442,13 @@ export class RecordStore implements CheckpointStore {
     throw this.#unsaved(state, `${problem}: keep less in the State, or raise it`, false);
   }
 
-  #checkWarnBytes<D extends object>(saved: State<D>, emit: Emit): void {
+  #afterSave<D extends object>(saved: State<D>, rule: KeepRule, emit: Emit): void {
     const { runId, checkpointNode: node, bytes = 0 } = saved;
-    if (bytes <= this.#warnBytes) return;
-    const message = `the checkpoint has ${bytes} bytes, more than warnBytes (${this.#warnBytes})`;
-    warn(runId, { kind: "size", node, message }, emit);
+    if (bytes > this.#warnBytes) {
+      const message = `the checkpoint has ${bytes} bytes, more than warnBytes (${this.#warnBytes})`;
+      warn(runId, { kind: "size", node, message }, emit);
+    }
+    this.#upkeep.afterSave(saved, rule, emit);
   }
 
   #unsaved<D extends object>(
