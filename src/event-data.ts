@@ -27,7 +27,7 @@ export interface GraphStartData {
   readonly entryPoint: string;
   /** How many nodes have completed. */
   readonly step: number;
-  /** Whether it goes on after a resume. */
+  /** Whether it continues after a resume. */
   readonly resumed: boolean;
 }
 
@@ -158,7 +158,7 @@ export interface CheckpointLoadData extends AtNode, Audit {
 /** Whose checkpoints were removed. */
 export interface CheckpointDeleteData extends AtNode, Audit {}
 
-/** Where a run goes on. */
+/** Where a run continues. */
 export interface CheckpointResumeData extends AtNode {
   /** The node that runs first. */
   readonly resumeNode: string;
@@ -170,7 +170,7 @@ export interface QuarantineData extends MismatchData {
   readonly file: string;
 }
 
-/** What went wrong with a checkpoint while the run goes on. */
+/** What went wrong with a checkpoint while the run continues. */
 export interface CheckpointErrorData {
   /** What was being done. */
   readonly action: "save" | "delete" | "load";

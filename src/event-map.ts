@@ -46,7 +46,7 @@ export interface EventMap {
   /** Several keys were set, by `merge`, `update` or a node that returned an object. */
   "state.merge": KeysData;
 
-  /** A run starts, or goes on after a resume. */
+  /** A run starts, or continues after a resume. */
   "graph.start": GraphStartData;
   /** A run reached an exit point. */
   "graph.complete": GraphCompleteData;
@@ -75,7 +75,7 @@ export interface EventMap {
   "checkpoint.save": CheckpointSaveData;
   /** A checkpoint was read. */
   "checkpoint.load": CheckpointLoadData;
-  /** A run goes on. */
+  /** A run continues. */
   "checkpoint.resume": CheckpointResumeData;
   /** The checkpoints of a finished run were removed. */
   "checkpoint.delete": CheckpointDeleteData;
@@ -86,7 +86,7 @@ export interface EventMap {
   /** A checkpoint is large, or a corrupt one was passed over; never an error. */
   "checkpoint.warning": CheckpointWarningData;
 
-  /** A chain starts, or goes on. */
+  /** A chain starts, or continues. */
   "chain.start": ItemsData;
   /** A chain ended, or failed. */
   "chain.complete": ItemsCompleteData;
@@ -94,7 +94,7 @@ export interface EventMap {
   "step.start": ItemData;
   /** A step of a chain returned, or threw. */
   "step.complete": ItemCompleteData;
-  /** A parallel node starts, or goes on. */
+  /** A parallel node starts, or continues. */
   "parallel.start": ParallelStartData;
   /** A parallel node ended, or failed. */
   "parallel.complete": ParallelCompleteData;

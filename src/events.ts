@@ -8,7 +8,7 @@ import { printWarning } from "./warnings.js";
 /** The name of an event. */
 export type EventType = keyof EventMap;
 
-/** One event: what happened, when, in which run, told by whom. */
+/** One event: what happened, when, in which run, from which source. */
 export interface WaymarkEvent<T extends EventType = EventType> {
   /** Its name. */
   readonly type: T;
@@ -32,25 +32,25 @@ export interface WaymarkEvent<T extends EventType = EventType> {
 /** Any event, as a union that narrows on `type`. */
 export type AnyEvent = { [T in EventType]: WaymarkEvent<T> }[EventType];
 
-/** Is told one type of event. What it returns is ignored; a rejected promise is reported. */
+/** Handles one event type. What it returns is ignored; a rejected promise is reported. */
 export type EventHandler<T extends EventType | "*"> = (
   event: T extends EventType ? WaymarkEvent<T> : AnyEvent,
 ) => unknown;
 
-/** Is told every event, as an object. @inline */
+/** Handles every event, as an object. @inline */
 interface EventObserver {
   /** Is called with each event. What it returns is ignored; a rejected promise is reported. */
   onEvent(event: AnyEvent): unknown;
 }
 
-/** Is told every event: a function, or an object with `onEvent`. */
+/** Handles every event: a function, or an object with `onEvent`. */
 export type Observer = ((event: AnyEvent) => unknown) | EventObserver;
 
 /** Where a State or a run sends its events. */
 export interface EventSink {
-  /** Whether anybody wants events of this type; nothing is built when nobody does. */
+  /** Whether anybody listens for this type; nothing is built when nobody does. */
   listens(type: EventType): boolean;
-  /** Tells everybody who wants it. */
+  /** Calls everybody who listens. */
   emit<T extends EventType>(
     type: T,
     source: string,
@@ -102,7 +102,7 @@ export class EventBus implements EventSink {
     this.#count();
   }
 
-  /** Removes a listener, also while an event is being told. */
+  /** Removes a listener, also while an event is being handled. */
   off<T extends EventType | "*">(type: T, handler: EventHandler<T>): void {
     const known = this.#guards.get(handler);
     const guarded = known?.get(type);
@@ -155,9 +155,9 @@ export class EventBus implements EventSink {
       unheard(type, runId, data);
       return;
     }
-    const told: WaymarkEvent<T> = { type, timestamp: timestamp ?? isoNow(), source, runId, data };
+    const made: WaymarkEvent<T> = { type, timestamp: timestamp ?? isoNow(), source, runId, data };
     // A WaymarkEvent<T> is one member of the union, which TypeScript can't see for an open T.
-    const event = told as unknown as AnyEvent;
+    const event = made as unknown as AnyEvent;
     if (this.#isWanted(type)) this.#bus.emit(type, event);
     else for (const tell of this.#wildcards) tell(type, event);
   }
@@ -301,7 +301,7 @@ export function observe(bus: EventBus, observer: Observer): void {
   bus.on("*", handler);
 }
 
-/** One sink that tells two. */
+/** One sink that passes events to two. */
 export function both(first: EventSink, second: EventSink): EventSink {
   return {
     listens: (type) => first.listens(type) || second.listens(type),

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** What tells the input of a call from others. */
+/** Identifies the input of a call. */
 export interface Digest {
   /** A hash of all of it. */
   readonly hash: string;

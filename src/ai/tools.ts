@@ -141,7 +141,7 @@ function decisionOf(answer: unknown): { approved: boolean; reason: string } {
   return { approved: approved === true, reason: typeof reason === "string" ? reason : "" };
 }
 
-/** Of an error what the model is told, and where it was: the rest may be a response, or a socket. */
+/** The part of an error that the model sees, and where it was thrown; the rest may be a response or a socket. */
 function errorToKeep(error: unknown): unknown {
   if (!(error instanceof Error)) return typeof error === "object" ? jsonOf(error) : String(error);
   const kept = new Error(error.message);

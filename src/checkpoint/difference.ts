@@ -194,7 +194,7 @@ function namesIn(items: readonly unknown[], start: number, end: number): Set<unk
   return names;
 }
 
-/** What tells an item from others: an entry of a Map by its key, any other by itself. */
+/** Identifies an item: an entry of a Map by its key, any other by itself. */
 function nameOf(item: unknown): unknown {
   return Array.isArray(item) && item.length === 2 && typeof item[0] !== "object" ? item[0] : item;
 }

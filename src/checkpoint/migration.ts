@@ -34,13 +34,13 @@ export type Migrations = Readonly<Record<number, Migration>>;
 /** Refuses what is not a table of migrations. */
 export function checkMigrations(name: string, value: unknown): void {
   if (typeof value !== "object" || value === null) {
-    throw new ConfigError(name, `wants an object of functions by version, got ${show(value)}`);
+    throw new ConfigError(name, `must be an object of functions by version; got ${show(value)}`);
   }
   for (const [version, migration] of Object.entries(value)) {
     if (!/^\d+$/.test(version) || typeof migration !== "function") {
       throw new ConfigError(
         `${name}.${version}`,
-        `wants a whole number with a function, got ${show(migration)}`,
+        `must be a version number with a function; got ${show(migration)}`,
       );
     }
   }
@@ -102,7 +102,7 @@ function step(data: object, from: number, to: number, migrations: Migrations): o
     throw new MigrationError(
       from,
       to,
-      `migrations[${from}] wants to return a plain object, got ${show(result)}`,
+      `migrations[${from}] must return a plain object; got ${show(result)}`,
     );
   }
   return result;

@@ -189,7 +189,7 @@ export class SerializationError extends WaymarkError {
 export class MigrationError extends WaymarkError {
   /** The version the checkpoint, or the failed migration, starts from. */
   readonly from: number;
-  /** The version the graph wants. */
+  /** The version of the graph. */
   readonly to: number;
 
   /** @param from - the version found; `to` the version wanted. */

@@ -85,7 +85,7 @@ export interface ProgressPart {
 export interface LedgerWriter {
   /** Adds tokens, cost and counters of your own to the totals of the run and of this node, and emits `usage`. */
   usage(usage: UsageCall): void;
-  /** Adds a decision, and tells listeners of it. */
+  /** Adds a decision, and emits it. */
   decision(decision: Omit<Decision, keyof Origin>): void;
   /** Says what is known of an agent; omitted fields keep their value. */
   agent(id: string, agent: AgentUpdate): void;

@@ -67,7 +67,7 @@ export class Pause<D extends object> {
  * `paused`, and the process may exit. `resume(runId, { input })` puts the input into the data and goes
  * on at the next edge; the node does not run again.
  *
- * @throws ConfigError when an option is not what it must be.
+ * @throws ConfigError if an option is invalid.
  * @throws SerializationError when a checkpoint can't hold what is asked.
  *
  * @example

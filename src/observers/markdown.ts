@@ -75,7 +75,7 @@ export function markdownProgress(options: MarkdownProgressOptions): MarkdownProg
 class Progress implements MarkdownProgress {
   readonly #files: RunFiles<Document>;
   /** How often the running node has reported each title, by run. */
-  readonly #told = new Map<string, Map<string, number>>();
+  readonly #written = new Map<string, Map<string, number>>();
 
   constructor(options: MarkdownProgressOptions) {
     this.#files = new RunFiles(options, PROGRESS_FILE, (setting) => new Document(setting));
@@ -90,11 +90,11 @@ class Progress implements MarkdownProgress {
     if (type === "progress") {
       this.#files.of(rootRunId).add(event, this.#count(runId, event.data.title));
     } else if (isEnd(event)) {
-      this.#told.delete(runId);
+      this.#written.delete(runId);
       if (event.path === undefined) this.#files.ended(runId);
     } else if (type === "node.start" || type === "node.retry") {
       // A node that starts again reports its parts again, from the first.
-      this.#told.delete(runId);
+      this.#written.delete(runId);
     }
   }
 
@@ -107,9 +107,9 @@ class Progress implements MarkdownProgress {
   }
 
   #count(runId: string, title: string): number {
-    const counts = this.#told.get(runId) ?? new Map<string, number>();
+    const counts = this.#written.get(runId) ?? new Map<string, number>();
     const count = counts.get(title) ?? 0;
-    this.#told.set(runId, counts.set(title, count + 1));
+    this.#written.set(runId, counts.set(title, count + 1));
     return count;
   }
 }

@@ -54,7 +54,7 @@ export interface CheckpointConfig {
   readonly keepPerPhase?: number;
   /** When else to save: `afterNodes`, `onError`, `whenConfidenceBelow`, `everyMs`, `when` and others. */
   readonly triggers?: readonly Trigger[];
-  /** What a save that fails does to the run: `"fail"`, the default, stops it; `"continue"` only tells listeners. */
+  /** What a save that fails does to the run: `"fail"`, the default, stops it; `"continue"` only emits `checkpoint.error`. */
   readonly onSaveError?: "fail" | "continue";
 }
 
@@ -73,7 +73,7 @@ type ObserverConfig = string | Observer | readonly (string | Observer | undefine
 export interface GraphConfig<D extends object = object> {
   /** Names the graph in events and checkpoints; `"graph"` by default. */
   readonly name?: string;
-  /** Who is told every event; `"noop"` by default. */
+  /** Handles every event; `"noop"` by default. */
   readonly observer?: ObserverConfig;
   /** How many nodes a run may complete, over all its resumes; 1000 by default. */
   readonly maxIterations?: number;
@@ -111,7 +111,7 @@ export interface GraphConfig<D extends object = object> {
   readonly metadata?: Metadata;
   /** What a checkpoint remembers of its run. */
   readonly record?: RecordConfig;
-  /** Who uses this graph, and what for: told by the events of checkpoints that are saved, loaded or removed. */
+  /** Who uses this graph, and what for; the events of checkpoints that are saved, loaded or removed carry it. */
   readonly audit?: Audit;
   /** When to save, and where. */
   readonly checkpoint?: CheckpointConfig;
@@ -123,7 +123,7 @@ interface RecordConfig {
   readonly maxSteps?: number;
 }
 
-/** Nodes at which a run pauses; `resume` without input goes on. */
+/** Nodes at which a run pauses; `resume` without input continues. */
 export interface Breakpoints {
   /** Pause before these nodes run. */
   readonly before?: readonly string[];

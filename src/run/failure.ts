@@ -87,7 +87,7 @@ function mutationHint(error: unknown): string {
   return ". State data is frozen: use state.update, or return new values";
 }
 
-/** What a caller sees of an error that came up while no run was going on. */
+/** What a caller sees of an error that came up while no run was under way. */
 export function outsideRun(error: unknown): unknown {
   return error instanceof Failure ? error.toError(error.state, []) : error;
 }

@@ -48,7 +48,7 @@ export interface EventsOptions extends WaitOptions {
   readonly from?: "start" | "now";
 }
 
-/** A run that goes on by itself: in this process, in another one, or in a worker. */
+/** A run that proceeds by itself: in this process, in another one, or in a worker. */
 export interface RunHandle<D extends object = object> {
   /** Names the run. */
   readonly runId: string;

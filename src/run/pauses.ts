@@ -43,11 +43,11 @@ export function breakpoint(where: "before" | "after", node: string): PauseReques
 export function cannotPause({ reason }: PauseRequest): ConfigError {
   return new ConfigError(
     "config.checkpoint.interval",
-    `is 0, so a run that pauses (${reason}) could never go on: set it to 1 or more`,
+    `is 0, so a run that pauses (${reason}) could never continue: set it to 1 or more`,
   );
 }
 
-/** The pause of a run that goes on by itself at a moment. */
+/** The pause of a run that continues by itself at a moment. */
 export function waitUntil(name: string, until: number): PauseRequest {
   const moment = momentOf(until);
   return Object.freeze({ name, reason: `${name} until ${moment}`, until: moment });

@@ -5,7 +5,7 @@ import { isPlainObject } from "../state/shape.js";
 import { type Patch, State } from "../state/state.js";
 import { Failure } from "./failure.js";
 
-/** Whether a value is to be awaited; what is not, costs nothing to go on with at once. */
+/** Whether a value is to be awaited; anything else is used at once. */
 export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   return typeof (value as { then?: unknown } | undefined)?.then === "function";
 }

@@ -17,7 +17,7 @@ import { Saver } from "./saver.js";
 import { withSignal } from "./signals.js";
 import type { Standing } from "./standing.js";
 
-/** Makes of a run's newest State the one to go on from, or to leave it at; `undefined` leaves the run alone. */
+/** Makes of a run's newest State the one to continue from, or to leave it at; `undefined` leaves the run alone. */
 export type Prepare = <D extends object>(
   newest: State<D>,
   load: (checkpointId: string) => Promise<State<D>>,

@@ -102,8 +102,8 @@ export class Run<D extends object> {
     if (signal?.aborted) abort();
     signal?.addEventListener("abort", abort);
     try {
-      const told = stateOf<D>(recordOf(state), own === undefined ? bus : both(own, bus));
-      const last = await this.#walk(await this.#begin(told, resumed), resumed);
+      const heard = stateOf<D>(recordOf(state), own === undefined ? bus : both(own, bus));
+      const last = await this.#walk(await this.#begin(heard, resumed), resumed);
       return stateOf(recordOf(last), own);
     } catch (error) {
       throw await this.#end(error);

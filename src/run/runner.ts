@@ -20,7 +20,7 @@ import { Running, type RunOptions } from "./running.js";
 import { SavedGraph } from "./saved-graph.js";
 import { Saver } from "./saver.js";
 
-/** Starts the runs of a graph in this process, and goes on with them. */
+/** Starts and continues the runs of a graph in this process. */
 export class Runner<D extends object> {
   readonly #settings: Settings;
   readonly #topology: Topology<D>;
@@ -242,7 +242,7 @@ export class Runner<D extends object> {
     return last;
   }
 
-  /** A misspelt node would never be stopped at, and a run that is not saved could not go on. */
+  /** A misspelt node would never be stopped at, and a run that is not saved could not continue. */
   #checkBreakpoints(saves: boolean): void {
     const { breakpoints = {} } = this.#settings;
     const named = Object.entries(breakpoints as Readonly<Record<string, readonly string[]>>);
@@ -250,7 +250,7 @@ export class Runner<D extends object> {
       for (const node of nodes) this.#topology.node(node, `config.breakpoints.${where}`);
       if (nodes.length === 0 || saves) continue;
       const problem =
-        "needs checkpoints to go on from: set config.checkpoint.interval to 1 or more";
+        "needs checkpoints to continue from: set config.checkpoint.interval to 1 or more";
       throw new ConfigError(`config.breakpoints.${where}`, problem);
     }
   }

@@ -183,7 +183,7 @@ export class StateGraph<D extends object, N extends string = never> {
    * Adds a node.
    *
    * @throws GraphError when the name is empty or taken, or the node is no function.
-   * @throws ConfigError when an option is not what it must be.
+   * @throws ConfigError if an option is invalid.
    */
   addNode<K extends string, F extends NodeFunction<D>>(
     name: K,
@@ -258,7 +258,7 @@ export class StateGraph<D extends object, N extends string = never> {
    * @throws ExecutionError when a node fails, no edge matches, the run is cancelled or too long.
    * @throws CheckpointConflictError when the run is in the store already, or another writer takes it.
    * @throws GraphError when the graph is not built right, or it is given no State.
-   * @throws ConfigError when an option is not what it must be.
+   * @throws ConfigError if an option is invalid.
    */
   async execute(state: State<D>, options: ExecuteOptions = {}): Promise<State<D>> {
     checkState(state);
@@ -275,7 +275,7 @@ export class StateGraph<D extends object, N extends string = never> {
    * @throws MigrationError when the checkpoint's version can't be brought to this graph's.
    * @throws CheckpointCorruptionError when no checkpoint of the run is as it was saved.
    * @throws GraphError when this graph has no node of that name any more.
-   * @throws ConfigError when an option, or the input, is not what it must be.
+   * @throws ConfigError if an option or the input is invalid.
    * @throws ExecutionError, CheckpointConflictError as `execute` does.
    */
   async resume(
@@ -290,7 +290,7 @@ export class StateGraph<D extends object, N extends string = never> {
 
   /**
    * Goes on with a State's run if the store has it, and starts it if not. When all of its checkpoints
-   * are corrupt it starts afresh and tells so by a `checkpoint.error` event.
+   * are corrupt it starts over and emits a `checkpoint.warning`.
    *
    * @throws GraphError, ConfigError, MigrationError, ExecutionError, CheckpointConflictError as `execute`
    *   and `resume` do.
@@ -363,7 +363,7 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Starts a State's run, or goes on with the run of an id, and hands out its events one by one. The
+   * Starts a State's run, or continues the run of an id, and yields its events one by one. The
    * run waits for a reader who is slow, and a reader who leaves cancels it; it can be resumed. What
    * the stream returns at its end is the State that `execute` or `resume` would have returned. With
    * `values: true` the keys that a node changed come after its `node.complete`.

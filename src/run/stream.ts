@@ -104,7 +104,7 @@ class Queue<E> implements Gate {
     return this.#events.shift();
   }
 
-  /** Lets the run go on, and waits for it. */
+  /** Lets the run continue, and waits for it. */
   more(): Promise<void> {
     this.#reader = defer();
     this.#room.resolve();

@@ -249,7 +249,7 @@ function checkThreshold(threshold: number): void {
   );
 }
 
-/** Whether a trigger wants a State saved. One that fails has failed like an edge's predicate. */
+/** Whether a trigger asks for a save. One that fails has failed like an edge's predicate. */
 export function isDue<D extends object>(
   trigger: Trigger,
   state: State<D>,
@@ -266,19 +266,19 @@ export function isDue<D extends object>(
     throw fail(`failed: ${messageOf(error)}`, error);
   }
   if (typeof result === "boolean") return result;
-  throw fail(`wants to return true or false, got ${show(result)}`);
+  throw fail(`must return true or false; got ${show(result)}`);
 }
 
 /** Refuses what is not a list of triggers. */
 export function checkTriggers(name: string, value: unknown): void {
   if (!Array.isArray(value))
-    throw new ConfigError(name, `wants an array of triggers, got ${show(value)}`);
+    throw new ConfigError(name, `must be an array of triggers; got ${show(value)}`);
   value.forEach((one: unknown, index) => {
     const { reason, due } = (one ?? {}) as Partial<Trigger>;
     if (typeof reason === "string" && typeof due === "function") return;
     throw new ConfigError(
       `${name}[${index}]`,
-      `wants a trigger such as afterNodes("draft"), got ${show(one)}`,
+      `must be a trigger such as afterNodes("draft"); got ${show(one)}`,
     );
   });
 }

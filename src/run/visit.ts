@@ -247,7 +247,7 @@ export class Visit<D extends object> {
     return usageOver(this.#before?.usage, this.#ledger.usageSince(this.#ledgerBefore));
   }
 
-  /** The node has returned: the State that its result goes on from. Nobody can write through its contexts any more. */
+  /** The node has returned: the State that its result builds on. Nobody can write through its contexts any more. */
   end(state: State<D>): State<D> | Promise<State<D>> {
     this.#open = false;
     return this.#work === undefined ? state : this.#work.end();

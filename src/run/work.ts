@@ -193,7 +193,7 @@ export class Work<D extends object> {
       const problem = `is the State of run ${show(state.runId)}: build on the State that the node is given`;
       throw new ConfigError("state", problem);
     }
-    // As with results: the node is told, and can still do something about it.
+    // As with results: the node gets the error, and can still do something about it.
     if (this.#saver !== undefined && isOpaque(state)) state.toJSON();
     this.#state = advance(this.#state, state, progressOf(this.#state));
     this.#reasons.push(reason);
@@ -250,7 +250,7 @@ export class Work<D extends object> {
     throw new PauseSignal(this.asked);
   }
 
-  /** The node has returned, and all is saved: the State that its result goes on from. */
+  /** The node has returned, and all is saved: the State that its result builds on. */
   async end(): Promise<State<D>> {
     this.#ended = true;
     await this.#settle();

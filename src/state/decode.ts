@@ -60,7 +60,7 @@ class Decoder implements DecodeWalk {
   }
 
   /**
-   * An object that is a tag, or else its fields. One walk does both: the first key nearly always tells
+   * An object that is a tag, or else its fields. One walk does both: the first key nearly always shows
    * that it is no tag, and `for in` is faster than the keys as an array.
    */
   object(tree: Tree, depth: number): unknown {

@@ -33,7 +33,7 @@ export function checkStateOptions(options: unknown): void {
   checkOptions("options", options, optionChecks);
 }
 
-/** Who is told the events of a State that this observer was given to. */
+/** Handles the events of a State that this observer was given to. */
 export function sinkFor(observer: Observer | undefined): EventSink | undefined {
   if (observer === undefined) return undefined;
   const bus = new EventBus();

@@ -247,7 +247,7 @@ export class State<D extends object> {
   }
 
   /**
-   * The value of a key, `undefined` where there is none; {@link State.has} tells the two apart. Its
+   * The value of a key, `undefined` where there is none; {@link State.has} distinguishes the two. Its
    * type is the declared one, for functions that take mutable arrays; the value is frozen all the same.
    */
   get<K extends keyof D>(key: K): D[K] {

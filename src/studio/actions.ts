@@ -129,7 +129,7 @@ export class Actions {
     return [resultOf(await this.#studio.given.store.load<object>(runId)), 200];
   }
 
-  /** Lets a graph or a worker go on with a run; resolves when it is at work, or in the queue. */
+  /** Lets a graph or a worker continue a run; resolves when it is at work, or in the queue. */
   async #continue(
     state: State<object>,
     options: CheckpointAt & { readonly input?: unknown },

@@ -65,7 +65,7 @@ async function goOn(
     return outcomeOf(await graph.resume(runId, { signal }));
   } catch (error) {
     if (!isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) throw error;
-    // It was to go on from what somebody has removed since.
+    // It was to continue from what somebody has removed since.
     if (job.data.state === undefined) return { kind: "failed", error };
     // It has no checkpoint to count its tries in.
     if (job.stalledCounter >= shop.maxAttempts) return neverSaved(job.stalledCounter);

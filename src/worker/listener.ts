@@ -17,7 +17,7 @@ const types = [
   "waymark",
 ] as const;
 
-/** How long to go on listening for nobody, in milliseconds: somebody may be next. */
+/** How long to keep listening for nobody, in milliseconds: somebody may be next. */
 const IDLE = 1000;
 
 /** Tells what happens to jobs of one queue, to as many as listen. The queue is read only while somebody does. */
@@ -58,8 +58,8 @@ export class Listener {
     const events = this.#engine.events(this.#name);
     for (const type of types) {
       events.on(type as "waiting", (fields: { readonly jobId: string }) => {
-        const told = { type, fields: fields as unknown as JobEvent["fields"] };
-        for (const handler of this.#handlers.get(fields.jobId) ?? []) handler(told);
+        const event = { type, fields: fields as unknown as JobEvent["fields"] };
+        for (const handler of this.#handlers.get(fields.jobId) ?? []) handler(event);
       });
     }
     return events;

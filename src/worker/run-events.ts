@@ -20,7 +20,7 @@ export function toRunEvent(source: string, runId: string, { type, fields }: JobE
     return { type: name, timestamp: isoNow(), source, runId, data };
   };
   if (type === "removed" || fields.removed !== undefined) return event("run.cancelled");
-  if (type === "waymark") return JSON.parse(String(fields.told)) as AnyEvent;
+  if (type === "waymark") return JSON.parse(String(fields.payload)) as AnyEvent;
   if (type === "failed") return event("run.failed", { error: String(fields.failedReason) });
   const { status } = Object(fields.returnvalue) as { readonly status?: unknown };
   if (type === "completed" && status === "cancelled") return event("run.cancelled");

@@ -230,7 +230,7 @@ export class Worker {
     return (event) => {
       const run = this.#active.get(event.runId);
       if (run === undefined || !(events === true || events.has(event.type))) return;
-      const fields = { jobId: run.jobId, told: JSON.stringify(event) };
+      const fields = { jobId: run.jobId, payload: JSON.stringify(event) };
       run.send(
         () => engine.publish(name, fields),
         (error) => this.#failed(error),

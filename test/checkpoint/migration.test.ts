@@ -131,7 +131,7 @@ describe("migrate", () => {
       0,
       1,
       { 0: () => undefined as never },
-      /migrations\[0\] wants to return a plain object, got undefined/,
+      /migrations\[0\] must return a plain object; got undefined/,
       { from: 0 },
     ],
     ["one that returns null", 0, 1, { 0: () => null as never }, /got null/, { from: 0 }],
@@ -178,7 +178,7 @@ describe("checkMigrations", () => {
     [{ 0: "x" }, "config.migrations.0"],
   ])("refuses %o", (table, option) => {
     expect(() => checkMigrations("config.migrations", table)).toThrow(
-      configError(option, "wants .*, got "),
+      configError(option, "must be .*; got "),
     );
   });
 });

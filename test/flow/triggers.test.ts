@@ -170,7 +170,7 @@ test.each<[what: string, trigger: Trigger, message: RegExp, cause: unknown]>([
   [
     "is asynchronous",
     when((async () => true) as never, "mine"),
-    /the trigger "mine" wants to return true or false, got a Promise/,
+    /the trigger "mine" must return true or false; got a Promise/,
     undefined,
   ],
 ])(

@@ -119,7 +119,7 @@ export class RecordStore implements CheckpointStore {
   readonly #origins = new WeakMap<Saved, Origin>();
   /** The fingerprints of the graphs that the store has. */
   readonly #graphs = new Set<string>();
-  /** The checkpoints of a run that may have been saved, although nobody was told so, and what each builds on. */
+  /** The checkpoints of a run that may have been saved although their save failed, and what each builds on. */
   readonly #unsure = new Map<string, Map<string, number>>();
   /** Makes the ids of this store's checkpoints different from any other's. */
   #id: string | undefined;

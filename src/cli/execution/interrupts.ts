@@ -1,7 +1,7 @@
 import { exit } from "../exit.js";
 import type { Io } from "../io.js";
 
-/** Ctrl-C: the first time it asks what is going on to stop, the second time it ends the process. */
+/** Ctrl-C: the first time it asks the run to stop, the second time it ends the process. */
 export class Interrupts {
   readonly #controller = new AbortController();
   readonly #stop: () => void;

@@ -99,7 +99,7 @@ export function toPrometheus(snapshot: MetricsSnapshot): string {
     .counter("waymark_runs_started_total", "Runs started.", runs.started)
     .counter("waymark_runs_resumed_total", "Runs resumed.", runs.resumed)
     .counter("waymark_runs_ended_total", "Runs ended, by how.", byStatus)
-    .gauge("waymark_runs_active", "Runs going on.", runs.active)
+    .gauge("waymark_runs_active", "Runs under way.", runs.active)
     .counter("waymark_recovery_attempts_total", "Runs to recover.", recovery.attempts)
     .counter("waymark_recovery_succeeded_total", "Recovered runs.", recovery.succeeded)
     .counter("waymark_recovery_failed_total", "Runs not recovered.", recovery.failed)

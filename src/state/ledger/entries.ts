@@ -38,7 +38,7 @@ export interface Agent extends Origin {
   readonly status?: string;
   /** How sure it is, from 0 to 1. */
   readonly confidence?: number;
-  /** What keeps it from going on. */
+  /** What keeps it from continuing. */
   readonly blockers?: readonly string[];
   /** What it needs to continue: anything that `data` may hold. */
   readonly state?: unknown;

@@ -31,13 +31,13 @@ export interface DecodeWalk {
 /** What a kind gives for content that it did not write. */
 export const malformed = Symbol("malformed");
 
-/** A kind of value: how it is told from others, copied, written and read. */
+/** A kind of value: how it is recognised, copied, written and read. */
 export interface Kind<T = unknown> {
   /** The key of the object with one key that stands for it in JSON. */
   readonly tag: string;
   /** What `typeof` says of it, if it is no object. */
   readonly type?: string;
-  /** What it inherits from, where that tells it from all others. */
+  /** What it inherits from, where that identifies it. */
   readonly prototype?: object;
   /** Whether an object is of this kind, where it takes more to tell. */
   is?(value: object, prototype: unknown): boolean;

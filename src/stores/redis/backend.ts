@@ -36,7 +36,7 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
   readonly #connection: Connection;
   readonly #ttl: string;
   readonly #leases = new Leases(this);
-  /** The first checkpoint of runs that were saved to, which tells a run from a later one with its id. */
+  /** The first checkpoint of runs that were saved to, which distinguishes a run from a later one with its id. */
   readonly #born = new Map<string, string>();
 
   /** @param finishedTtl - after how many milliseconds a finished run expires; `undefined` for never. */
@@ -262,7 +262,7 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
     await this.#connection.close();
   }
 
-  /** What tells a run from a later one with its id, and where it is. */
+  /** What distinguishes a run from a later one with its id, and where it is. */
   async #look(
     runId: string,
   ): Promise<{ born: string; sequence: number; isClaimed: boolean } | undefined> {

@@ -150,7 +150,7 @@ for _, field in ipairs(redis.call('HKEYS', key('entries', ARGV[1]))) do
 end
 return found`,
 
-  /** What tells a run from a later one with its id, where it is, and who has claimed it. */
+  /** What distinguishes a run from a later one with its id, where it is, and who has claimed it. */
   look: `${KEYS}${NOW}
 local run = redis.call('HMGET', key('run', ARGV[1]), 'born', 'sequence', 'until', 'epoch', 'owner')
 if not run[1] then return false end

@@ -10,7 +10,7 @@ import { damaged } from "./failure.js";
  *
  * A row of runs is there from the first claim or save on; while nothing is saved its sequence is 0 and its
  * status "". Headers and contents are JSON text, as they were hashed: `SELECT header ->> 'node' FROM runs`.
- * The content comes last, so that who reads headers does not read the pages it goes on in.
+ * The content comes last, so that who reads headers does not read its further pages.
  */
 const migrations: readonly string[] = [
   `
