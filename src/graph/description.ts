@@ -17,6 +17,8 @@ export interface GraphTopology {
   readonly edges: readonly TopologyEdge[];
   /** The tasks of a dag, and what each depends on. */
   readonly tasks?: readonly TopologyTask[];
+  /** The JSON Schema of its data, where the graph has a schema whose library gives one. */
+  readonly schema?: object;
   /** How the graph saves and guards its runs; no secrets. */
   readonly config: Readonly<Record<string, string | number | boolean>>;
 }

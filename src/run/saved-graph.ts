@@ -7,6 +7,7 @@ import { type GraphTopology, shapeOf } from "../graph/description.js";
 import { END, type End } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
 import type { GraphIdentity } from "../state/record.js";
+import { jsonSchemaOf } from "../state/schema.js";
 import type { State } from "../state/state.js";
 import type { Settings } from "./config.js";
 import { Failure } from "./failure.js";
@@ -32,7 +33,8 @@ export class SavedGraph<D extends object> {
   /** The graph as data, with how it saves. */
   get topology(): GraphTopology {
     const config = describeSettings(this.settings);
-    return { ...this.identity, ...shapeOf(this.#topology), config };
+    const schema = this.settings.schema && jsonSchemaOf(this.settings.schema);
+    return { ...this.identity, ...shapeOf(this.#topology), ...(schema && { schema }), config };
   }
 
   /** Leaves what the graph looks like in the store; a store that can't keep it says so by an event. */

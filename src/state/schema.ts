@@ -53,8 +53,16 @@ interface StandardIssue {
   readonly path?: readonly (PropertyKey | StandardPathSegment)[] | undefined;
 }
 
+/** Making a JSON Schema takes long, and it is asked for at each start and each pause. */
+const jsonSchemas = new WeakMap<StandardSchema, object | undefined>();
+
 /** The JSON Schema of what a schema takes; `undefined` where its library gives none. */
 export function jsonSchemaOf(schema: StandardSchema): object | undefined {
+  if (!jsonSchemas.has(schema)) jsonSchemas.set(schema, toJsonSchema(schema));
+  return jsonSchemas.get(schema);
+}
+
+function toJsonSchema(schema: StandardSchema): object | undefined {
   const { jsonSchema } = schema["~standard"] as { readonly jsonSchema?: unknown };
   if (typeof jsonSchema !== "object" || jsonSchema === null) return undefined;
   const input: unknown = Reflect.get(jsonSchema, "input");

@@ -47,6 +47,18 @@ describe("a node that mutates the State", () => {
     expect(error.cause).toBeInstanceOf(Error);
   });
 
+  test("by setting a Map's entry is pointed to update", async () => {
+    const graph = new StateGraph<{ seen: Map<string, number> }>()
+      .addNode("change", (state) => {
+        state.get("seen").set("a", 1);
+        return state;
+      })
+      .setEntryPoint("change")
+      .setExitPoint("change");
+    const running = graph.execute(State.create({ seen: new Map<string, number>() }));
+    expect((await rejection(running, ExecutionError)).message).toContain("use state.update");
+  });
+
   test("is not suspected because of another TypeError", async () => {
     const error = await rejection(
       run(() => {

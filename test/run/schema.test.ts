@@ -38,6 +38,17 @@ describe("a graph with a schema", () => {
     expect(final.data).toEqual({ topic: "cairns", score: -1 });
   });
 
+  test("describes its data as JSON Schema, in the store too, where the library gives one", async () => {
+    const store = new MemoryStore();
+    const graph = graphWith(store);
+    const schema = { properties: { topic: { type: "string" } }, required: ["topic"] };
+    expect(graph.topology).toMatchObject({ schema });
+    await graph.execute(State.create({ topic: "cairns", score: 1 }));
+    expect(await store.topology(graph.fingerprint)).toMatchObject({ schema });
+    const none = new StateGraph({ schema: v.object({ topic: v.string() }) });
+    expect(none.topology).not.toHaveProperty("schema");
+  });
+
   test('with validate: "nodes" a node whose result does not fit has failed', async () => {
     const store = new MemoryStore();
     const state = State.create({ topic: "cairns", score: 0 });

@@ -5,7 +5,7 @@
 
 function refuse(): never {
   throw new TypeError(
-    "this value belongs to a State, which never changes: put a new value into a new State",
+    "this value belongs to a State, which never changes: use state.update, or return a new value",
   );
 }
 
