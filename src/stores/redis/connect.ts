@@ -67,10 +67,10 @@ async function openIoRedis(module: unknown, url: string, onEnd: () => void): Pro
   client.on("error", (error) => {
     cause = error;
   });
-  client.on("connect", () => client.stream.unref());
   client.on("end", onEnd);
   // Of a connection that could not be made it says only that it is closed.
   await client.connect().catch((error: unknown) => Promise.reject(cause ?? error));
+  client.stream.unref();
   return commandsOf(client, () => client.disconnect());
 }
 

@@ -1,0 +1,372 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { createClient } from "redis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  CheckpointConflictError,
+  CheckpointSaveError,
+  ConfigError,
+  END,
+  State,
+  StateGraph,
+} from "waymark";
+import { type IoRedisClient, RedisStore, type RedisStoreOptions } from "waymark/stores/redis";
+import { bundle, removeBundle } from "../../crash/bundle.js";
+import { rejection } from "../../graphs.js";
+import { until } from "../../worker/world.js";
+import { ALWAYS, type RedisServer, startRedis, withRedis } from "./server.js";
+
+interface Count {
+  readonly n: number;
+}
+
+withRedis("faults of a Redis server", () => {
+  let server: RedisServer;
+  let admin: Redis;
+  let prefixes = 0;
+  let prefix = "";
+  const open = (options: RedisStoreOptions = {}): RedisStore => {
+    prefix = `faults:${++prefixes}`;
+    return new RedisStore({
+      prefix,
+      ...(options.client === undefined && { url: server.url }),
+      ...options,
+    });
+  };
+  const first = (store: RedisStore): Promise<State<Count>> =>
+    State.create<Count>({ n: 0 }, { runId: "run" }).checkpoint(store);
+  const key = (rest: string): string => `{${prefix}:0}:${rest}`;
+
+  const warnings: string[] = [];
+  const hear = ({ message }: Error): number => warnings.push(message);
+
+  beforeAll(async () => {
+    process.on("warning", hear);
+    server = await startRedis(ALWAYS);
+    admin = new Redis(server.url);
+  });
+  afterAll(async () => {
+    process.off("warning", hear);
+    admin.disconnect();
+    await server.stop();
+  });
+
+  test("scripts that the server has lost are sent again", async () => {
+    const store = open();
+    const state = await first(store);
+    await admin.script("FLUSH");
+    expect((await state.set("n", 1).checkpoint(store)).sequence).toBe(2);
+    await store.close();
+  });
+
+  test("a full memory is an error that says so, and the run resumes once there is room", async () => {
+    const store = open();
+    let isFull = true;
+    const graph = new StateGraph<Count>({
+      checkpoint: { store, interval: 1, preserve: true },
+    })
+      .addNode("one", async () => {
+        if (isFull) await admin.config("SET", "maxmemory", "1");
+        return { n: 1 };
+      })
+      .addNode("two", (state) => ({ n: state.data.n + 1 }))
+      .addEdge("one", "two")
+      .addEdge("two", END)
+      .setEntryPoint("one");
+    const state = State.create<Count>({ n: 0 });
+    try {
+      const error = await rejection(graph.execute(state), CheckpointSaveError);
+      expect(error.message).toContain("nothing of run");
+      expect(error.message).toContain("OOM");
+      expect(error.message).toContain("raise maxmemory");
+    } finally {
+      await admin.config("SET", "maxmemory", "0");
+    }
+    isFull = false;
+    expect((await graph.resume(state.runId)).data.n).toBe(2);
+    await store.close();
+  });
+
+  test("a read-only server is tried again until it takes writes, or the time is over", async () => {
+    const store = open({ retryFor: 100 });
+    let state = await first(store);
+    await admin.call("REPLICAOF", "127.0.0.1", "1");
+    const error = await rejection(state.set("n", 1).checkpoint(store), CheckpointSaveError);
+    expect(error.message).toContain("nothing of run");
+    expect(error.message).toContain("connect to the primary");
+    const patient = new RedisStore({ url: server.url, prefix, retryFor: 60_000 });
+    state = await patient.load<Count>("run");
+    const saving = state.set("n", 2).checkpoint(patient);
+    await admin.call("REPLICAOF", "NO", "ONE");
+    expect((await saving).sequence).toBe(2);
+    await Promise.all([store.close(), patient.close()]);
+  });
+
+  test.each([
+    ["a url", () => ({})],
+    ["ioredis", () => ({ client: new Redis(server.url) })],
+    ["redis", () => ({ client: createClient({ url: server.url }) })],
+  ] as const)(
+    "a server that says nothing is not waited for without end: %s",
+    async (_, connect) => {
+      const connection: { client?: Redis | ReturnType<typeof createClient> } = connect();
+      const store = open({ ...connection, statementTimeout: 300 });
+      const state = await first(store);
+      process.kill(server.pid, "SIGSTOP");
+      try {
+        const error = await rejection(state.set("n", 1).checkpoint(store), CheckpointSaveError);
+        expect(error.message).toContain("may not have been saved");
+        expect(error.message).toContain("statementTimeout (300 ms)");
+      } finally {
+        process.kill(server.pid, "SIGCONT");
+      }
+      await until("it answers", () => admin.ping().then(() => true));
+      // Whether it was saved or not, the next one comes after it.
+      const next = await state.set("n", 2).checkpoint(store);
+      expect((await store.load<Count>("run")).checkpointId).toBe(next.checkpointId);
+      await store.close();
+      const { client } = connection;
+      if (client instanceof Redis) client.disconnect();
+      else client?.destroy();
+    },
+  );
+
+  test("a server that is not there is known to have saved nothing", async () => {
+    const gone = await startRedis();
+    const store = open({ url: gone.url, retryFor: 0 });
+    const state = await first(store);
+    await gone.kill();
+    const error = await rejection(state.set("n", 1).checkpoint(store), CheckpointSaveError);
+    expect(error.cause).toMatchObject({ code: "ECONNREFUSED" });
+    expect(error.message).toContain("nothing of run");
+    await gone.restart();
+    // It kept nothing on its disk: all is lost, and a later State does not pass for the first.
+    await rejection(state.set("n", 1).checkpoint(store), CheckpointConflictError);
+    expect(await store.list()).toEqual([]);
+    await store.close();
+    await gone.stop();
+  });
+
+  test("a process that was stopped beyond its claim can't write once it wakes up", async () => {
+    const store = open({ prefix: "waymark" });
+    const external = ["ioredis", "redis"];
+    const built = await bundle("claimer", join(import.meta.dirname, "fixtures"), external);
+    const child = fork(built.script, [server.url, "run", "3000"]);
+    const heard = async (): Promise<{ epoch?: number; code?: string }> =>
+      (await once(child, "message"))[0];
+    try {
+      const { epoch = 0 } = await heard();
+      expect(await store.claim("run")).toBeUndefined();
+      expect((await store.holder("run"))?.pid).toBe(child.pid);
+      child.kill("SIGSTOP");
+      let taken = await store.claim("run");
+      await until("its claim ends", async () => {
+        taken ??= await store.claim("run");
+        return taken !== undefined;
+      });
+      expect(taken?.epoch).toBeGreaterThan(epoch);
+      const answer = heard();
+      child.send("save");
+      child.kill("SIGCONT");
+      expect(await answer).toEqual({ code: "CHECKPOINT_CONFLICT" });
+      const state = await store.load<Count>("run");
+      expect(state.data.n).toBe(0);
+      expect((await state.set("n", 1).checkpoint(store)).sequence).toBe(2);
+      await taken?.release();
+    } finally {
+      child.kill("SIGKILL");
+      removeBundle(built);
+      await store.delete("run");
+      await store.close();
+    }
+  });
+
+  test("finished runs expire, with all that lists them; a claim stops that", async () => {
+    const store = open({ finishedTtl: 3_600_000 });
+    const graph = new StateGraph<Count>({ checkpoint: { store, interval: 1, preserve: true } })
+      .addNode("one", () => ({ n: 1 }))
+      .addEdge("one", END)
+      .setEntryPoint("one");
+    const { runId, checkpointId } = await graph.execute(State.create<Count>({ n: 0 }));
+    const kept = await graph.execute(State.create<Count>({ n: 0 }));
+    const claim = await store.claim(kept.runId, { ttl: 60_000 });
+    expect(await admin.pttl(key(`run:${kept.runId}`))).toBe(-1);
+    await claim?.release();
+    expect(await admin.pttl(key(`contents:${kept.runId}`))).toBeGreaterThan(0);
+    // The hour is over for one of them.
+    const own = ["run", "entries", "contents"].map((kind) => key(`${kind}:${runId}`));
+    const ids = (await store.history(runId)).map((entry) => entry.checkpointId);
+    own.push(...ids.map((id) => key(`checkpoint:${JSON.stringify(id)}`)));
+    for (const one of own) {
+      expect(await admin.pttl(one)).toBeGreaterThan(0);
+      await admin.del(one);
+    }
+    expect(await store.find(checkpointId)).toBeUndefined();
+    expect(await store.list()).toEqual([kept.runId]);
+    expect((await store.runs()).map((run) => run.runId)).toEqual([kept.runId]);
+    // The next that finishes removes what is left in the indexes.
+    for (const member of await admin.zrange(key("expiring"), 0, -1)) {
+      await admin.zadd(key("expiring"), 0, member);
+    }
+    const last = await graph.execute(State.create<Count>({ n: 0 }));
+    const left = [kept.runId, last.runId].sort();
+    expect((await admin.smembers(key("all"))).sort()).toEqual(left);
+    expect((await admin.zrange(key("status:completed"), 0, -1)).sort()).toEqual(left);
+    for (const one of left) await store.delete(one);
+    const keys = await admin.keys(key("*"));
+    expect(keys.filter((one) => !/:(graphs|expiring)$/.test(one))).toEqual([]);
+    await store.close();
+  });
+
+  test("a damaged record is found, set aside, and the one before is used", async () => {
+    const store = open();
+    const state = await first(store);
+    await state.set("n", 1).checkpoint(store);
+    await admin.hset(key("contents:run"), "2", "spoiled");
+    const findings = [];
+    for await (const finding of store.verify()) findings.push(finding);
+    expect(findings).toMatchObject([{ runId: "run", sequence: 2, problem: "corrupt" }]);
+    const loaded = await store.load<Count>("run", {}, { emit: () => {} });
+    expect(loaded.data.n).toBe(0);
+    expect((await admin.hkeys(key("entries:run"))).sort()).toEqual(["-2", "1"]);
+    expect((await loaded.set("n", 2).checkpoint(store)).sequence).toBe(3);
+    await admin.hset(key("entries:run"), "3", "spoiled");
+    expect(await store.runs()).toMatchObject([{ runId: "run", status: "pending", node: "" }]);
+    await store.close();
+  });
+
+  test("a store that only reads writes nothing", async () => {
+    const store = open();
+    const state = await first(store);
+    const reader = new RedisStore({ url: server.url, prefix, readOnly: true });
+    expect((await reader.load<Count>("run")).data.n).toBe(0);
+    await rejection(state.set("n", 1).checkpoint(reader), ConfigError);
+    await rejection(reader.claim("run"), ConfigError);
+    await rejection(reader.delete("run"), ConfigError);
+    await Promise.all([store.close(), reader.close()]);
+  });
+
+  test("durability is checked on first use", async () => {
+    const bare = await startRedis();
+    const on = (durability: "aof" | "replicas"): RedisStore => open({ url: bare.url, durability });
+    expect((await rejection(first(on("aof")), ConfigError)).message).toContain("appendonly yes");
+    expect((await rejection(first(on("replicas")), ConfigError)).message).toContain("no replica");
+    await admin.config("SET", "appendfsync", "everysec");
+    const version = /redis_version:(\d+)\.(\d+)/.exec(await admin.info("server")) ?? [];
+    const saving = first(open({ durability: "aof" }));
+    if (Number(version[1]) * 100 + Number(version[2]) >= 702) expect(await saving).toBeDefined();
+    else expect((await rejection(saving, ConfigError)).message).toContain("Redis 7.2");
+    await admin.config("SET", "appendfsync", "always");
+    await bare.stop();
+  });
+
+  test("a server that keeps nothing, or removes runs, is warned about", async () => {
+    const bare = await startRedis();
+    await first(open({ url: bare.url }));
+    const client = new Redis(bare.url);
+    await client.config("SET", "maxmemory-policy", "allkeys-lru");
+    await first(open({ client }));
+    await client.config("SET", "maxmemory-policy", "noeviction", "save", "60 1");
+    await first(open({ client }));
+    const all = ["keeps nothing on a disk", "maxmemory-policy noeviction", "its last snapshot"];
+    // Each once in a process, so perhaps in a test before this.
+    await until("all are heard", () =>
+      all.every((text) => warnings.filter((one) => one.includes(text)).length === 1),
+    );
+    client.disconnect();
+    await bare.stop();
+  });
+
+  test("a save waits for a replica, and says when none has it", async () => {
+    await admin.config("SET", "repl-diskless-sync-delay", "0");
+    const replica = await startRedis(["--replicaof", "127.0.0.1", String(server.port)]);
+    await until("it is connected", async () =>
+      (await admin.info("replication")).includes("state=online"),
+    );
+    for (const client of [createClient({ url: server.url }), new Redis(server.url)]) {
+      const store = open({ client, durability: "replicas", statementTimeout: 6000 });
+      const state = await first(store);
+      const copy = new Redis(replica.url);
+      expect(await copy.exists(key("run:run"))).toBe(1);
+      copy.disconnect();
+      await admin.script("FLUSH");
+      const runs = Array.from({ length: 20 }, (_, n) =>
+        State.create<Count>({ n }).checkpoint(store),
+      );
+      expect(await Promise.all(runs)).toHaveLength(20);
+      if (client instanceof Redis) {
+        process.kill(replica.pid, "SIGSTOP");
+        try {
+          const error = await rejection(state.set("n", 1).checkpoint(store), CheckpointSaveError);
+          expect(error.message).toContain("may not have been saved");
+          expect(error.message).toContain("no replica has what was saved, after 3000 ms");
+        } finally {
+          process.kill(replica.pid, "SIGCONT");
+        }
+        expect((await state.set("n", 2).checkpoint(store)).sequence).toBe(3);
+      }
+      await store.close();
+      if (client instanceof Redis) client.disconnect();
+      else client.destroy();
+    }
+    await replica.stop();
+  });
+
+  test("where the server is new enough, a save waits for its append-only file", async () => {
+    const sent: string[] = [];
+    let synced = [1, 0];
+    const client = new Redis(server.url);
+    // As a server of 7.2 that syncs once a second.
+    const newer: IoRedisClient = {
+      call: async (command, ...args) => {
+        const reply = await client.call(command, ...args);
+        return String(reply).replace(/redis_version:[\d.]+/, "redis_version:7.2.0");
+      },
+      pipeline: (commands) => ({
+        exec: async () => {
+          const known = commands.filter(([, name]) => name !== "WAITAOF" && name !== "CONFIG");
+          const replies = (await client.pipeline(known).exec()) ?? [];
+          return commands.map(([, name = ""]) => {
+            sent.push(name);
+            if (name === "CONFIG") return [null, ["appendfsync", "everysec"]];
+            return name === "WAITAOF" ? [null, synced] : (replies.shift() ?? [null, null]);
+          });
+        },
+      }),
+    };
+    const store = open({ client: newer, durability: "aof" });
+    const state = await first(store);
+    expect(sent).toEqual(["CONFIG", "CLIENT", "evalsha", "evalsha", "WAITAOF", "CLIENT"]);
+    synced = [0, 0];
+    const error = await rejection(state.set("n", 1).checkpoint(store), CheckpointSaveError);
+    expect(error.message).toContain("the append-only file does not have what was saved");
+    client.disconnect();
+  });
+
+  test("a client or an address that is none is refused, and no password is shown", () => {
+    const make = (options: object) => () => new RedisStore(options as RedisStoreOptions);
+    expect(make({})).toThrow("RedisStore.client must be there, or a url");
+    expect(make({ client: {} })).toThrow("RedisStore.client must be a client or a cluster");
+    expect(make({ url: "http://me:secret@host" })).toThrow('got "http:…"');
+    expect(make({ url: 7 })).toThrow("RedisStore.url must be");
+    expect(make({ url: server.url, client: admin })).toThrow("must be absent");
+    expect(make({ url: server.url, prefix: "{a}" })).toThrow("RedisStore.prefix");
+  });
+
+  test("the package redis serves where ioredis is not installed, and neither is an error", async () => {
+    const missing = Object.assign(new Error("no"), { code: "ERR_MODULE_NOT_FOUND" });
+    const load = async (name: string): Promise<unknown> => {
+      if (name === "ioredis") throw missing;
+      return import("redis");
+    };
+    const store = new RedisStore({ url: server.url, prefix: "other" }, load);
+    expect((await first(store)).sequence).toBe(1);
+    await store.close();
+    expect(await store.list()).toEqual(["run"]);
+    await store.close();
+    const none = new RedisStore({ url: server.url }, () => Promise.reject(missing));
+    expect((await rejection(first(none), ConfigError)).message).toContain("npm install ioredis");
+  });
+});
