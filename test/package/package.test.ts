@@ -5,6 +5,7 @@ import {
   mkdtempSync,
   readdirSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -59,6 +60,13 @@ describe("the packed package", () => {
       "guide",
       "package.json",
     ]);
+  });
+
+  test("is smaller than 3 MB when it is installed", () => {
+    const installed = join(app, "node_modules/waymark");
+    const files = readdirSync(installed, { recursive: true, encoding: "utf8" });
+    const bytes = files.reduce((sum, file) => sum + statSync(join(installed, file)).size, 0);
+    expect(bytes).toBeLessThan(3_000_000);
   });
 
   test("exports every entry point", () => {
