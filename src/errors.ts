@@ -379,6 +379,12 @@ export function asText(value: unknown): string {
   }
 }
 
+/** The code of a system's or a server's error, such as `ENOENT`; `""` where there is none. */
+export function systemCode(error: unknown): string {
+  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+  return typeof code === "string" ? code : "";
+}
+
 /** An error's message, a string whatever was thrown. One that stands for several attempts has none of its own. */
 export function messageOf(error: unknown): string {
   try {

@@ -52,9 +52,9 @@ export function recordDifference(before: object, after: object): Change[] {
 }
 
 /** Where the walk is; a change gets a copy of it. */
-type Place = (string | number)[];
+type MutablePath = (string | number)[];
 
-function collect(before: unknown, after: unknown, place: Place, changes: Change[]): void {
+function collect(before: unknown, after: unknown, place: MutablePath, changes: Change[]): void {
   if (before === after) return;
   const first = changes.length;
   const done = collectInside(before, after, place, changes);
@@ -66,7 +66,12 @@ function collect(before: unknown, after: unknown, place: Place, changes: Change[
 }
 
 /** The changes inside a container; `false` when only replacing it makes it the other. */
-function collectInside(before: unknown, after: unknown, place: Place, changes: Change[]): boolean {
+function collectInside(
+  before: unknown,
+  after: unknown,
+  place: MutablePath,
+  changes: Change[],
+): boolean {
   if (typeof before !== "object" || typeof after !== "object") return false;
   if (before === null || after === null) return false;
   if (Array.isArray(before) !== Array.isArray(after)) return false;
@@ -82,7 +87,7 @@ function collectAt(
   key: string | number,
   before: unknown,
   after: unknown,
-  place: Place,
+  place: MutablePath,
   changes: Change[],
 ): void {
   place.push(key);
@@ -90,7 +95,12 @@ function collectAt(
   place.pop();
 }
 
-function collectFields(before: Fields, after: Fields, place: Place, changes: Change[]): boolean {
+function collectFields(
+  before: Fields,
+  after: Fields,
+  place: MutablePath,
+  changes: Change[],
+): boolean {
   const keys = Object.keys(after);
   const old = Object.keys(before);
   const stays = areSame(old, keys) ? old : old.filter((key) => Object.hasOwn(after, key));
@@ -136,7 +146,7 @@ function isIndexKey(key: string): boolean {
 function collectItems(
   before: readonly unknown[],
   after: readonly unknown[],
-  place: Place,
+  place: MutablePath,
   changes: Change[],
 ): void {
   const shorter = Math.min(before.length, after.length);

@@ -33,8 +33,8 @@ const free = new Patterns([
   "ledger.outputs.*.ref.*",
 ]);
 
-/** A place in the walk: where both lists of patterns are, and whether a pattern has ended above. */
-interface Place {
+/** Where a walk is: where both lists of patterns are, and whether a pattern has ended above. */
+interface WalkState {
   readonly wanted: Positions;
   readonly free: Positions;
   readonly hot: boolean;
@@ -53,11 +53,11 @@ export function redactState<T extends Partial<StateJSON>>(
   known?: WeakMap<object, unknown>,
 ): T {
   const patterns = secrets.paths;
-  const top: Place = { wanted: patterns.start, free: free.start, hot: false, own: false };
+  const top: WalkState = { wanted: patterns.start, free: free.start, hot: false, own: false };
   return withoutStack(json, fields(json as unknown as Tree, top) as unknown as T);
 
   /** A value of the State's JSON. What `encode` wrapped is seen as what it was. */
-  function walk(tree: unknown, place: Place): unknown {
+  function walk(tree: unknown, place: WalkState): unknown {
     if (typeof tree === "string" && place.own) return secrets.clean(tree);
     if (typeof tree !== "object" || tree === null) return tree;
     if (place.hot || place.wanted.length > 0) return inside(tree, place);
@@ -71,14 +71,14 @@ export function redactState<T extends Partial<StateJSON>>(
     return made;
   }
 
-  function inside(tree: object, place: Place): unknown {
+  function inside(tree: object, place: WalkState): unknown {
     if (Array.isArray(tree)) return items(tree, place);
     const keys = Object.keys(tree);
     const tag = looksTagged(keys) ? keys[0] : undefined;
     return tag === undefined ? fields(tree as Tree, place) : tagged(tree as Tree, tag, place);
   }
 
-  function at(tree: unknown, key: string, place: Place): unknown {
+  function at(tree: unknown, key: string, place: WalkState): unknown {
     const wanted = patterns.advance(place.wanted, key);
     const allowed = free.advance(place.free, key);
     const hot = place.hot || wanted.hit;
@@ -86,7 +86,7 @@ export function redactState<T extends Partial<StateJSON>>(
     return walk(tree, { wanted: wanted.next, free: allowed.next, hot, own: allowed.hit });
   }
 
-  function fields(tree: Tree, place: Place): Tree {
+  function fields(tree: Tree, place: WalkState): Tree {
     let copy: Tree | undefined;
     for (const key of Object.keys(tree)) {
       const kept = at(tree[key], key, place);
@@ -97,7 +97,11 @@ export function redactState<T extends Partial<StateJSON>>(
     return copy ?? tree;
   }
 
-  function items(tree: readonly unknown[], place: Place, indexes?: readonly unknown[]): unknown {
+  function items(
+    tree: readonly unknown[],
+    place: WalkState,
+    indexes?: readonly unknown[],
+  ): unknown {
     let copy: unknown[] | undefined;
     tree.forEach((item, index) => {
       const kept = at(item, String(indexes?.[index] ?? index), place);
@@ -108,14 +112,14 @@ export function redactState<T extends Partial<StateJSON>>(
     return copy ?? tree;
   }
 
-  function tagged(tree: Tree, tag: string, place: Place): unknown {
+  function tagged(tree: Tree, tag: string, place: WalkState): unknown {
     const content = contentOf(tree[tag], tag, place);
     if (content === tree[tag]) return tree;
     // Half an instance might not load, and what is left of a text may be no URL.
     return tag === "$type" || typeof content === "string" ? REDACTED : { [tag]: content };
   }
 
-  function contentOf(content: unknown, tag: string, place: Place): unknown {
+  function contentOf(content: unknown, tag: string, place: WalkState): unknown {
     if (tag === "$object") return fields(content as Tree, place);
     if (tag === "$url") return walk(content, place);
     if (!Array.isArray(content)) return content;
@@ -145,7 +149,7 @@ export function redactState<T extends Partial<StateJSON>>(
     }
   }
 
-  function entryOf(entry: Entry, index: number, place: Place): Entry {
+  function entryOf(entry: Entry, index: number, place: WalkState): Entry {
     const [key, value] = entry;
     const name = typeof key === "object" ? String(index) : String(key);
     const below = { ...place, wanted: patterns.advance(place.wanted, name).next };
@@ -153,7 +157,7 @@ export function redactState<T extends Partial<StateJSON>>(
     return same(entry, [kept, at(value, name, place)]) as Entry;
   }
 
-  function errorOf(parts: readonly unknown[], place: Place): readonly unknown[] {
+  function errorOf(parts: readonly unknown[], place: WalkState): readonly unknown[] {
     const [type, name, message, stack, own] = parts;
     const kept = at(message, "message", place);
     // A stack begins with the message.

@@ -159,7 +159,7 @@ class Tracing implements OpenTelemetryObserver {
     const { trace, context, ROOT_CONTEXT } = this.#api;
     close(this.#runs.get(runId));
     const outer =
-      path.length === 0 ? undefined : this.#places.get(placeOf(rootRunId, path.slice(0, -1)));
+      path.length === 0 ? undefined : this.#places.get(spanKey(rootRunId, path.slice(0, -1)));
     const active = trace.getSpanContext(context.active());
     const inActive = this.#parent === "active";
     const links: Link[] = [];
@@ -182,7 +182,7 @@ class Tracing implements OpenTelemetryObserver {
           ? context.active()
           : trace.setSpanContext(ROOT_CONTEXT, runSpanContext(runId)),
     );
-    const place = placeOf(rootRunId, path);
+    const place = spanKey(rootRunId, path);
     const isInside = outer !== undefined;
     const run = { span, node: undefined, ledger: Ledger.empty, isInside, place };
     const dropped = remember(this.#runs, runId, run);
@@ -286,7 +286,7 @@ const reasons: ReadonlySet<string> = new Set([
   ...["fork", "rollback", "recovery", "node", "confidence", "time", "memory"],
 ]);
 
-function placeOf(rootRunId: string, path: readonly string[]): string {
+function spanKey(rootRunId: string, path: readonly string[]): string {
   return JSON.stringify([rootRunId, ...path]);
 }
 

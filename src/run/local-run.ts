@@ -73,19 +73,19 @@ export class LocalRun<D extends object> implements RunHandle<D> {
   async status(): Promise<RunState> {
     const outcome = this.#outcome;
     if (outcome === undefined) {
-      return { state: "running", ...placeOf(this.#options.running.state), pauses: [] };
+      return { state: "running", ...nodeAndStep(this.#options.running.state), pauses: [] };
     }
     if ("state" in outcome) {
       const { status, pauses } = outcome.state;
       const state = status === "paused" ? "paused" : "completed";
-      return { state, ...placeOf(outcome.state), pauses };
+      return { state, ...nodeAndStep(outcome.state), pauses };
     }
     const { error } = outcome;
     const state = error instanceof ExecutionError ? error.state : this.#options.running.state;
     const isCancelled = isWaymarkError(error, "ABORTED");
     return {
       state: isCancelled ? "cancelled" : "failed",
-      ...placeOf(state),
+      ...nodeAndStep(state),
       pauses: [],
       ...(!isCancelled && { error: messageOf(error) }),
     };
@@ -113,7 +113,7 @@ export class LocalRun<D extends object> implements RunHandle<D> {
   }
 }
 
-function placeOf(
+function nodeAndStep(
   state: { readonly checkpointNode: string; readonly step: number } | undefined,
 ): Pick<RunState, "node" | "step"> {
   return { node: state?.checkpointNode ?? "", step: state?.step ?? 0 };

@@ -54,9 +54,3 @@ export async function retrying<T>(
     }
   }
 }
-
-/** The code of a server's or a system's error; `""` where there is none. */
-export function codeOf(error: unknown): string {
-  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-  return typeof code === "string" ? code : "";
-}

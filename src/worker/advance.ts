@@ -7,7 +7,7 @@ import { State } from "../state/state.js";
 import type { ActiveRun } from "./active-run.js";
 import { fromText, questionOf, type RunJob } from "./job.js";
 import type { AnyGraph } from "./options.js";
-import { type Backoff, isAboutInput, judge, type Outcome, outcomeOf } from "./outcome.js";
+import { type Backoff, classifyFailure, isAboutInput, type Outcome, outcomeOf } from "./outcome.js";
 
 /** What it takes to work on the runs of a graph. */
 export interface Workshop {
@@ -31,7 +31,7 @@ export async function advance(job: RunJob, run: ActiveRun, shop: Workshop): Prom
     // An answer that came too late is refused; without one it is the run's own end.
     const isLate = isWaymarkError(error, "PAUSE_TIMEOUT") && job.data.input !== undefined;
     if (isAboutInput(error) || isLate) return askAgain(job, run, shop, error.message);
-    const outcome = judge(error, run, shop.maxAttempts, shop.backoff);
+    const outcome = classifyFailure(error, run, shop.maxAttempts, shop.backoff);
     if (outcome.kind === "handed-over" && attempt.count > 0) {
       // Should it fail, the try counts.
       await shop.graph.recover(run.runId, never, attempt.undo).catch(() => {});
@@ -127,6 +127,6 @@ async function askAgain(
     const wasGiven = job.data.input !== undefined && outcome.kind === "paused";
     return wasGiven ? { ...outcome, refused: message } : outcome;
   } catch (error) {
-    return judge(error, run, maxAttempts, backoff);
+    return classifyFailure(error, run, maxAttempts, backoff);
   }
 }

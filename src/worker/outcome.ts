@@ -46,7 +46,7 @@ export interface Backoff {
 }
 
 /** What a run has come to that ended with an error. */
-export function judge(
+export function classifyFailure(
   error: unknown,
   run: Pick<ActiveRun, "why" | "isLost">,
   maxAttempts: number,

@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { describe, expect, test } from "vitest";
 import { CheckpointConflictError, CheckpointSaveError, isWaymarkError, State } from "waymark";
 import type { FileStore } from "waymark/stores/file";
-import { codeOf } from "../../src/stores/disk/file-system.js";
+import { systemCode } from "../../src/errors.js";
 import { sequenceOf } from "../../src/stores/disk/layout.js";
 import {
   CrashDisk,
@@ -64,7 +64,7 @@ describe("a call that fails", () => {
             expect(outcome, what).toBeInstanceOf(Error);
             // A load gives the file system's own error, a save wraps it.
             const cause = outcome instanceof CheckpointSaveError ? outcome.cause : outcome;
-            expect(what.startsWith(codeOf(cause)), `${what}: ${outcome}`).toBe(true);
+            expect(what.startsWith(systemCode(cause)), `${what}: ${outcome}`).toBe(true);
           }
           // The fault is gone, and all goes on, also the run that was told to ignore it.
           expect((await goOn(store)).data.n, what).toBe(5);
@@ -136,7 +136,7 @@ test("a call that fails in a quarantine loses nothing, and the older State is us
     (store) => store.load<Count>("run"),
     async ({ outcome, disk: tried, what }) => {
       if (outcome instanceof State) expect((outcome.data as Count).n, what).toBe(3);
-      else expect(what.startsWith(codeOf(outcome)), what).toBe(true);
+      else expect(what.startsWith(systemCode(outcome)), what).toBe(true);
       const contents = [...tried.contents().values()];
       expect(
         contents.some((bytes) => Buffer.from(bytes).equals(corrupt)),

@@ -28,7 +28,7 @@ import { FORMAT, parseHeader, previousOf, type RecordHeader } from "./header.js"
 const ALWAYS_READ = 16 * 1024;
 
 /** Where a State goes in the history of its run. */
-export interface Place {
+export interface RecordPlace {
   /** Its sequence. */
   readonly sequence: number;
   /** Its id. */
@@ -107,7 +107,7 @@ export class RecordCodec {
    */
   encode<D extends object>(
     state: State<D>,
-    place: Place,
+    place: RecordPlace,
     base: Base | undefined,
   ): Encoded | Promise<Encoded> {
     const whole = this.#treeOf(state);
@@ -127,7 +127,7 @@ export class RecordCodec {
       const most = Math.max(snapshotBytes, ALWAYS_READ);
       if (changes.length < snapshotBytes && patchBytes + changes.length <= most) {
         return this.#record(
-          headerOf(state, place, shown, snapshot),
+          newHeader(state, place, shown, snapshot),
           changes,
           redacted,
           (bytes) => ({
@@ -141,7 +141,7 @@ export class RecordCodec {
         );
       }
     }
-    const header = headerOf(state, place, shown, undefined);
+    const header = newHeader(state, place, shown, undefined);
     return this.#record(header, stringify(tree), redacted, (bytes) =>
       this.#snapshotEvery === 1
         ? undefined
@@ -323,9 +323,9 @@ interface Shown {
   readonly metadata: Metadata;
 }
 
-function headerOf<D extends object>(
+function newHeader<D extends object>(
   state: State<D>,
-  place: Place,
+  place: RecordPlace,
   { error, metadata }: Shown,
   base: number | undefined,
 ): RecordHeader {

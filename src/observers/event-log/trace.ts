@@ -1,7 +1,7 @@
 import type { AnyEvent } from "../../events.js";
 
 /** Where in its run an event happened. */
-export interface Place {
+export interface EventPlace {
   /** The step it belongs to, such as `search-001`; `""` before the first. */
   readonly step_id: string;
   /** The step that led to that one; `""` for the first. */
@@ -12,12 +12,12 @@ export interface Place {
 
 interface Trail {
   /** The step that is running, or was the last to. */
-  current: Place;
+  current: EventPlace;
   /** The last step that completed. */
   completed: string;
 }
 
-const nowhere: Place = { step_id: "", parent_id: "", node: "" };
+const nowhere: EventPlace = { step_id: "", parent_id: "", node: "" };
 
 /** Trails of runs that never end must not gather. */
 const MAX_RUNS = 10_000;
@@ -30,7 +30,7 @@ export class Trace {
   readonly #trails = new Map<string, Trail>();
 
   /** The place of an event; events of a run come in their order. */
-  place(event: AnyEvent): Place {
+  place(event: AnyEvent): EventPlace {
     const trail = this.#trail(event.runId);
     move(trail, event);
     if (isEnd(event)) this.#trails.delete(event.runId);

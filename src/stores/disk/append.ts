@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { BackendError, type NewRecord } from "../../checkpoint/records/backend.js";
 import { toDocument } from "../../checkpoint/records/document.js";
-import { messageOf } from "../../errors.js";
-import { codeOf, type FileSystem, ignoring, together } from "./file-system.js";
+import { messageOf, systemCode } from "../../errors.js";
+import { type FileSystem, ignoring, together } from "./file-system.js";
 import { list, syncNames } from "./folders.js";
 import { checkpointName, goneName, QUARANTINE, temporaryName } from "./layout.js";
 
@@ -212,7 +212,7 @@ export async function reserve(
     await fs.link(from, to);
     return "linked";
   } catch (error) {
-    const code = codeOf(error);
+    const code = systemCode(error);
     if (code === "EEXIST") return "taken";
     if (code === "ENOENT") return "gone";
     if (!NO_LINKS.includes(code)) throw error;
@@ -221,7 +221,7 @@ export async function reserve(
     await fs.close(await fs.create(to));
     return "reserved";
   } catch (error) {
-    if (codeOf(error) === "EEXIST") return "taken";
+    if (systemCode(error) === "EEXIST") return "taken";
     throw error;
   }
 }

@@ -3,8 +3,9 @@ import { join } from "node:path";
 import type { Claim, ClaimHolder } from "../../checkpoint/store.js";
 import { elapsedSince, isoNow, moment } from "../../clock.js";
 import { CoalescedRead } from "../../concurrency.js";
+import { systemCode } from "../../errors.js";
 import { isLiving, OWNER, ownerName, pidOf } from "../process.js";
-import { codeOf, type FileSystem, ignoring } from "./file-system.js";
+import { type FileSystem, ignoring } from "./file-system.js";
 import { namesIn, type Root } from "./folders.js";
 import { folderName } from "./layout.js";
 
@@ -216,7 +217,7 @@ export class Claims {
         });
         return;
       } catch (error) {
-        if (codeOf(error) !== "ENOENT" || tries === LOOKS) throw error;
+        if (systemCode(error) !== "ENOENT" || tries === LOOKS) throw error;
       }
       await this.#root.makeFolder(this.#folder, false);
     }

@@ -1,3 +1,5 @@
+import { systemCode } from "../../errors.js";
+
 /** What a name in a folder stands for. A symbolic link is `other`: it is never followed. */
 export type FileKind = "file" | "folder" | "other";
 
@@ -61,13 +63,6 @@ export interface FileSystem {
   heads(paths: readonly string[], length: number): Promise<(FileHead | undefined)[]>;
 }
 
-/** The code of a file system's error, such as `ENOENT`; `""` for anything else. */
-export function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error && typeof error.code === "string"
-    ? error.code
-    : "";
-}
-
 /** What an action gives; `otherwise` if it fails with one of these codes. */
 export async function ignoring<T, U = undefined>(
   action: Promise<T>,
@@ -77,7 +72,7 @@ export async function ignoring<T, U = undefined>(
   try {
     return await action;
   } catch (error) {
-    if (codes.includes(codeOf(error))) return otherwise as U;
+    if (codes.includes(systemCode(error))) return otherwise as U;
     throw error;
   }
 }

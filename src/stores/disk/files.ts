@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { FRAME_BYTES, headerOf } from "../../checkpoint/records/document.js";
 import type { RecordHeader } from "../../checkpoint/records/header.js";
-import { codeOf, type FileSystem } from "./file-system.js";
+import { systemCode } from "../../errors.js";
+import type { FileSystem } from "./file-system.js";
 import { refused } from "./folders.js";
 import { checkpointName } from "./layout.js";
 
@@ -75,7 +76,7 @@ export async function readFile(fs: FileSystem, path: string): Promise<Uint8Array
     if (size > MAX_SIZE) throw new RangeError(`it has ${size} bytes, too many for a checkpoint`);
     return await fs.read(file, size);
   } catch (error) {
-    const code = file === undefined ? codeOf(error) : "";
+    const code = file === undefined ? systemCode(error) : "";
     if (code === "ENOENT") return undefined;
     throw code === "ELOOP" ? refused(path, "a file", "other") : named(error, path);
   } finally {
@@ -88,6 +89,6 @@ function named(error: unknown, path: string): unknown {
   if (!(error instanceof Error) || error.message.includes(path)) return error;
   const { message } = error;
   return Object.assign(new Error(`${path} can't be read: ${message}`, { cause: error }), {
-    code: codeOf(error),
+    code: systemCode(error),
   });
 }

@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path";
-import { CheckpointCorruptionError } from "../../errors.js";
-import { codeOf, type FileKind, type FileSystem, ignoring, together } from "./file-system.js";
+import { CheckpointCorruptionError, systemCode } from "../../errors.js";
+import { type FileKind, type FileSystem, ignoring, together } from "./file-system.js";
 import { goneSequence, ownerOf, QUARANTINE, quarantinedSequence, sequenceOf } from "./layout.js";
 
 /** What is in a run's folder. */
@@ -61,8 +61,8 @@ export async function namesInRoot(fs: FileSystem, root: string): Promise<string[
   try {
     return await fs.readdir(root);
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw codeOf(error) === "ENOTDIR" ? refused(root, "a folder", "file") : error;
+    if (systemCode(error) === "ENOENT") return undefined;
+    throw systemCode(error) === "ENOTDIR" ? refused(root, "a folder", "file") : error;
   }
 }
 
@@ -120,7 +120,7 @@ export class Root {
     try {
       await ignoring(this.#fs.mkdir(folder), ["EEXIST"]);
     } catch (error) {
-      if (codeOf(error) !== "ENOENT") throw error;
+      if (systemCode(error) !== "ENOENT") throw error;
       // The root was removed since.
       this.#ready = undefined;
       await this.#make();

@@ -1,14 +1,9 @@
 import * as fs from "node:fs";
 import { type BigIntStats, constants } from "node:fs";
 import { promisify } from "node:util";
+import { systemCode } from "../../errors.js";
 import { isLiving, ownerName } from "../process.js";
-import {
-  codeOf,
-  type FileHead,
-  type FileInfo,
-  type FileKind,
-  type FileSystem,
-} from "./file-system.js";
+import type { FileHead, FileInfo, FileKind, FileSystem } from "./file-system.js";
 
 // Callbacks and plain descriptors: `fs/promises` makes a save about a tenth slower.
 const open = promisify(fs.open);
@@ -124,7 +119,7 @@ function headOf(path: string, length: number): FileHead | undefined {
     const count = fs.readSync(file, bytes, 0, bytes.length, 0);
     return { bytes: bytes.subarray(0, count), size: stats.size };
   } catch (error) {
-    if (["ENOENT", "ELOOP"].includes(codeOf(error))) return undefined;
+    if (["ENOENT", "ELOOP"].includes(systemCode(error))) return undefined;
     throw error;
   } finally {
     if (file !== undefined) fs.closeSync(file);

@@ -2,8 +2,9 @@ import { join } from "node:path";
 import type { After, Head, NewRecord } from "../../checkpoint/records/backend.js";
 import { headerOf } from "../../checkpoint/records/document.js";
 import { Mutex } from "../../concurrency.js";
+import { systemCode } from "../../errors.js";
 import { Appender, type Base, failure, type Newest } from "./append.js";
-import { codeOf, type FileSystem, ignoring } from "./file-system.js";
+import { type FileSystem, ignoring } from "./file-system.js";
 import { isOf } from "./files.js";
 import { type Listing, list, type Root } from "./folders.js";
 import { checkpointName, goneName, QUARANTINE } from "./layout.js";
@@ -166,7 +167,7 @@ export class RunWriter {
       return { sequence, id, checkpointId: isOwn ? header.checkpointId : "", file };
     } catch (error) {
       if (file !== undefined) await fs.close(file).catch(() => {});
-      if (codeOf(error) === "ENOENT") return undefined;
+      if (systemCode(error) === "ENOENT") return undefined;
       // What is no file, or can't be read, has its name all the same.
       const found = await ignoring(fs.lstat(path));
       return found && { sequence, id: found.id, checkpointId: "", file: undefined };

@@ -1,6 +1,6 @@
 import { BackendError } from "../../checkpoint/records/backend.js";
-import { messageOf } from "../../errors.js";
-import { codeOf, type FailureKind, type Failures } from "../retrying.js";
+import { messageOf, systemCode } from "../../errors.js";
+import type { FailureKind, Failures } from "../retrying.js";
 
 /** The connection broke, perhaps after the statement was done. */
 const BROKEN = new Set([
@@ -35,7 +35,7 @@ const UNREACHED_MESSAGE =
 const SQLSTATE = /^[\dA-Z]{5}$/;
 
 function kindOf(error: unknown): FailureKind {
-  const code = codeOf(error);
+  const code = systemCode(error);
   const message = messageOf(error);
   if (UNREACHED.has(code) || UNREACHED_MESSAGE.test(message)) return "unreached";
   if (UNDONE.has(code)) return "undone";
@@ -71,7 +71,7 @@ function explain(error: unknown): string {
   if (isTimeout(error)) {
     return "the server did not answer within statementTimeout: see what it waits for, or raise it";
   }
-  const hint = advice[codeOf(error)];
+  const hint = advice[systemCode(error)];
   return hint === undefined ? message : `${message} (${hint})`;
 }
 

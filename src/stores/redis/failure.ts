@@ -1,5 +1,5 @@
-import { messageOf } from "../../errors.js";
-import { codeOf, type FailureKind, type Failures } from "../retrying.js";
+import { messageOf, systemCode } from "../../errors.js";
+import type { FailureKind, Failures } from "../retrying.js";
 
 /** The server did nothing, and may do it soon: it starts, is being replaced, or works on something long. */
 const NOT_READY = new Set([
@@ -46,7 +46,7 @@ function replyCode(error: unknown): string {
 
 function kindOf(error: unknown): FailureKind {
   if (error instanceof NoAnswer || error instanceof NotDurable) return "unknown";
-  if (UNREACHED.has(codeOf(error))) return "unreached";
+  if (UNREACHED.has(systemCode(error))) return "unreached";
   const code = replyCode(error);
   if (NOT_READY.has(code)) return "unreached";
   // All else that is no reply is a connection that broke, however a client puts it.

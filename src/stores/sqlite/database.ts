@@ -3,8 +3,7 @@ import { mkdir, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Mutex } from "../../concurrency.js";
-import { ConfigError, messageOf } from "../../errors.js";
-import { codeOf } from "../disk/file-system.js";
+import { ConfigError, messageOf, systemCode } from "../../errors.js";
 import type { SqliteClient } from "./client.js";
 import { Connection } from "./connection.js";
 import { type Load, type OwnedClient, openFile } from "./drivers.js";
@@ -164,8 +163,8 @@ async function sizeOf(path: string): Promise<number | undefined> {
     if (!found.isFile()) throw damaged(path, found.isDirectory() ? "a folder" : "not a file");
     return found.size;
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    if (codeOf(error) === "ENOTDIR") throw damaged(path, "a path through a file", error);
+    if (systemCode(error) === "ENOENT") return undefined;
+    if (systemCode(error) === "ENOTDIR") throw damaged(path, "a path through a file", error);
     throw error;
   }
 }
@@ -177,7 +176,7 @@ async function create(path: string): Promise<void> {
   try {
     closeSync(openSync(path, "wx", 0o600));
   } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw error;
+    if (systemCode(error) !== "EEXIST") throw error;
   }
   // SQLite flushes the folder of the file; here are those around it.
   for (

@@ -25,7 +25,7 @@ const advice: ReadonlyMap<number, string> = new Map([
 ]);
 
 /** The primary result code of a driver's error; 0 if it has none. */
-function codeOf(error: unknown): number {
+function resultCode(error: unknown): number {
   if (!(error instanceof Error)) return 0;
   // node:sqlite, libsql, bun:sqlite; better-sqlite3 has only the name.
   for (const name of ["errcode", "rawCode", "errno"]) {
@@ -41,7 +41,7 @@ function codeOf(error: unknown): number {
 
 /** Whether another connection was in the way, so that trying again is worth it. */
 export function isBusy(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = resultCode(error);
   return code === CODES.BUSY || code === CODES.LOCKED || code === CODES.PROTOCOL;
 }
 
@@ -52,7 +52,7 @@ export function isBusy(error: unknown): boolean {
  *   a table is missing for example, or a value is longer than any that was written.
  */
 export function isDamage(error: unknown, isReading: boolean): boolean {
-  const code = codeOf(error);
+  const code = resultCode(error);
   if (code === CODES.CORRUPT || code === CODES.NOTADB) return true;
   return isReading && (code === CODES.ERROR || code === CODES.TOOBIG);
 }
@@ -72,7 +72,7 @@ export function damaged(place: string, actual: string, cause?: unknown): Checkpo
 export function failure(error: unknown, unsure: boolean): Error {
   if (isWaymarkError(error) || error instanceof BackendError) return error;
   const message = messageOf(error);
-  const hint = advice.get(codeOf(error));
+  const hint = advice.get(resultCode(error));
   const text = hint === undefined ? message : `${message} (${hint})`;
   return new BackendError(text, { unsure, cause: error });
 }

@@ -2,13 +2,14 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { codeOf, ignoring, together } from "../../../src/stores/disk/file-system.js";
+import { systemCode } from "../../../src/errors.js";
+import { ignoring, together } from "../../../src/stores/disk/file-system.js";
 import { NodeFileSystem } from "../../../src/stores/disk/node-file-system.js";
 import { newFolder } from "../folders.js";
 
 const fs = new NodeFileSystem();
 
-const codeFrom = (action: Promise<unknown>): Promise<string> => action.then(() => "", codeOf);
+const codeFrom = (action: Promise<unknown>): Promise<string> => action.then(() => "", systemCode);
 
 test("creates files that must be new, and writes and reads all of them", async () => {
   const path = join(newFolder(), "file");

@@ -8,7 +8,7 @@ import { fenced, leaseTimes } from "../../src/worker/lease.js";
 import { Listener } from "../../src/worker/listener.js";
 import { health } from "../../src/worker/metrics.js";
 import { jobIdOf, runIdOf } from "../../src/worker/names.js";
-import { judge } from "../../src/worker/outcome.js";
+import { classifyFailure } from "../../src/worker/outcome.js";
 import { calm, renewOneByOne } from "../../src/worker/postgres.js";
 import { failedError } from "../../src/worker/run-error.js";
 
@@ -35,21 +35,21 @@ describe("what a failed run says", () => {
     const error = new ExecutionError("NODE_FAILED", "no", { nodeName: "a", state, path: [] });
     const backoff = { first: 10, longest: 100 };
     const run = { why: undefined, isLost: false };
-    expect(judge(error, run, 2, backoff)).toMatchObject({ kind: "failed", error });
-    expect(judge(error, run, 1, backoff)).toEqual({ kind: "failed", error });
+    expect(classifyFailure(error, run, 2, backoff)).toMatchObject({ kind: "failed", error });
+    expect(classifyFailure(error, run, 1, backoff)).toEqual({ kind: "failed", error });
   });
 
   test("is nothing when another worker has the run, also if it was cancelled before", () => {
     const run = new ActiveRun("r", "g", "r");
     run.stop("cancel", new Error("enough"));
     const backoff = { first: 10, longest: 100 };
-    expect(judge(new Error(), run, 1, backoff)).toEqual({ kind: "cancelled" });
+    expect(classifyFailure(new Error(), run, 1, backoff)).toEqual({ kind: "cancelled" });
     const conflict = new CheckpointConflictError("r", 1, 2);
-    expect(judge(conflict, run, 1, backoff)).toEqual({ kind: "elsewhere" });
+    expect(classifyFailure(conflict, run, 1, backoff)).toEqual({ kind: "elsewhere" });
     run.stop("lost", new Error("gone"));
     expect(run.why).toBe("cancel");
-    expect(judge(new Error(), run, 1, backoff)).toEqual({ kind: "lost" });
-    expect(judge(conflict, run, 1, backoff)).toEqual({ kind: "lost" });
+    expect(classifyFailure(new Error(), run, 1, backoff)).toEqual({ kind: "lost" });
+    expect(classifyFailure(conflict, run, 1, backoff)).toEqual({ kind: "lost" });
   });
 });
 
