@@ -1,7 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ExecutionError, pause, StateGraph } from "waymark";
-import { Client } from "waymark/worker";
+import { RedisStore } from "waymark/stores/redis";
+import { Client, Worker } from "waymark/worker";
 import { rejection } from "../graphs.js";
 import { startRedis, withRedis } from "../stores/redis/server.js";
 import type { Trail } from "./fixtures/graphs.js";
@@ -10,8 +11,41 @@ import { startWorld, until, type World } from "./world.js";
 
 withRedis("workers on Redis", () => {
   describe("with the queue on Redis", onRedis);
+  test("queue and checkpoints on one Redis: runs are worked on, paused and finished", redisAlone);
   describe("with the queue on Redis, workers in processes of their own", inProcesses);
 });
+
+async function redisAlone(): Promise<void> {
+  const redis = await startRedis();
+  const store = new RedisStore({ url: redis.url });
+  const graph = new StateGraph<Count>({ name: "alone" })
+    .addNode("add", (state) => ({ n: state.data.n + 1 }))
+    .addNode("ask", (state) => pause(state, { reason: "ask", ask: "n?", into: "n" }))
+    .addEdge("add", "ask")
+    .setEntryPoint("add")
+    .setExitPoint("ask");
+  const onError = (): void => {};
+  const common = { connection: redis.url, store, onError };
+  const client = new Client(common);
+  const workers = [1, 2].map(() => new Worker({ ...common, graphs: [graph], lease: 10_000 }));
+  try {
+    await Promise.all(workers.map((worker) => worker.ready()));
+    const submit = (_: unknown, n: number) => client.submit<Count>("alone", { n });
+    const runs = await Promise.all(Array.from({ length: 10 }, submit));
+    for (const [n, run] of runs.entries()) {
+      await until("it is paused", async () => (await run.status()).state === "paused");
+      expect((await store.load<Count>(run.runId)).data.n).toBe(n + 1);
+      await run.resume(100 + n);
+      expect((await run.result()).data.n).toBe(100 + n);
+    }
+    expect(await store.runs({ status: "completed", graph: "alone" })).toHaveLength(10);
+  } finally {
+    await Promise.all(workers.map((worker) => worker.close()));
+    await client.close();
+    await store.close();
+    await redis.stop();
+  }
+}
 
 function onRedis(): void {
   const place = usePlace(startRedis);
