@@ -157,7 +157,7 @@ export class Resumer<D extends object> {
     const state = isPaused
       ? await this.#answer(from, input, saver)
       : isUnnoted && this.#graph.settings.mode !== "exit"
-        ? await this.#noteResume(from, isPastBreakpoint, saver)
+        ? await this.#noteResume(from, saver)
         : from;
     const skipBreakpoint = state.reason === BREAKPOINT || isPastBreakpoint;
     return this.#go(state, options, running, {
@@ -182,8 +182,8 @@ export class Resumer<D extends object> {
   }
 
   /** Saves that a run is resumed: its process may die before the next save, and is then to be missed. */
-  #noteResume(state: State<D>, isPastBreakpoint: boolean, saver: Saver<D>): Promise<State<D>> {
-    const reason = isPastBreakpoint ? BREAKPOINT : "resume";
+  #noteResume(state: State<D>, saver: Saver<D>): Promise<State<D>> {
+    const reason = state.reason === BREAKPOINT ? BREAKPOINT : "resume";
     return this.#save(withProgress(state, { status: "in_progress", reason }), saver, false);
   }
 
