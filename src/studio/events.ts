@@ -13,12 +13,14 @@ const REMEMBERED = 1000;
 /** More changes than this at once are no news, but a reason to fetch all again. */
 const BURST = 500;
 /** A run may show up later than one that was saved after it: clocks differ, and saves take time. */
-const OVERLAP = 10_000;
+const OVERLAP = 5000;
+/** So many runs are looked through at once. */
+const LOOKED = 1000;
 /** So many streams may be open. */
 const STREAMS = 100;
 /** How often a stream that has nothing to say shows that it is there, in milliseconds. */
 const BEAT = 15_000;
-const PAGE = 100;
+const PAGE = 200;
 /** So many States are loaded at once. */
 const AT_ONCE = 4;
 
@@ -85,16 +87,17 @@ class Feed {
   }
 
   async #look(): Promise<void> {
-    const { isMore, runs } = await this.#recent();
     const isFirst = this.#newest === undefined;
+    const { isMore, runs } = await this.#recent();
     const isNew = ({ runId, savedAt, step, status }: RunSummary): boolean => {
       const seen = this.#seen.get(runId);
       return seen?.savedAt !== savedAt || seen.step !== step || seen.status !== status;
     };
     const changed = runs.filter(isNew).reverse();
+    const isBurst = isMore || changed.length > BURST;
     // Rows first: what can't be loaded now is looked for again.
     const rows =
-      isFirst || isMore ? [] : await mapLimit(changed, AT_ONCE, (run) => this.#runs.row(run));
+      isFirst || isBurst ? [] : await mapLimit(changed, AT_ONCE, (run) => this.#runs.row(run));
     for (const { runId, savedAt, step, status } of changed) {
       this.#seen.set(runId, { savedAt, step, status });
     }
@@ -102,13 +105,17 @@ class Feed {
     if (isFirst || newest > (this.#newest ?? "")) this.#newest = newest;
     const horizon = this.#horizon();
     for (const [runId, { savedAt }] of this.#seen) if (savedAt < horizon) this.#seen.delete(runId);
-    if (isMore && !isFirst) this.add({ event: "reset", data: {} });
+    if (isBurst && !isFirst) this.add({ event: "reset", data: {} });
     for (const data of rows) this.add({ event: "run", data });
   }
 
-  /** The runs that were saved since the last look, or shortly before it; newest first. */
+  /**
+   * The runs that were saved since the last look, or shortly before it, newest first; and whether there are more since
+   * then than can be looked through.
+   */
   async #recent(): Promise<{ readonly runs: RunSummary[]; readonly isMore: boolean }> {
     const runs: RunSummary[] = [];
+    const before = this.#newest ?? "";
     let cursor: RunFilter["cursor"];
     do {
       const page = await listRuns(this.#studio.given.store, { cursor, limit: PAGE });
@@ -117,8 +124,8 @@ class Feed {
       const fresh = page.filter(({ savedAt }) => savedAt >= horizon);
       runs.push(...fresh);
       cursor = fresh.length === PAGE ? fresh.at(-1) : undefined;
-    } while (cursor !== undefined && runs.length < BURST);
-    return { runs, isMore: cursor !== undefined };
+    } while (cursor !== undefined && runs.length < LOOKED);
+    return { runs, isMore: cursor !== undefined && cursor.savedAt > before };
   }
 
   #horizon(): string {

@@ -7,8 +7,15 @@ import { setTimeout as wait } from "node:timers/promises";
 /** A listener for `node:http`, and a handler for Express and its like. @inline */
 type NodeListener = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** How long a client may take to read what it was sent, in milliseconds. */
-const SLOW = 30_000;
+/** How long clients may take, in milliseconds. */
+const limits = {
+  headersTimeout: 10_000,
+  requestTimeout: 20_000,
+  keepAliveTimeout: 5000,
+  /** To read what they were sent. */
+  drainTimeout: 30_000,
+  connectionsCheckingInterval: 2000,
+};
 
 /**
  * Makes a listener for `node:http`, Express or Connect of a fetch handler. A client that does not read its answer is cut off.
@@ -25,16 +32,23 @@ const SLOW = 30_000;
  * await handler.close();
  * ```
  */
-export function nodeListener(handler: (request: Request) => Promise<Response>): NodeListener {
+export function nodeListener(handler: Handler): NodeListener {
+  return listenerOf(handler, limits.drainTimeout);
+}
+
+type Handler = (request: Request) => Promise<Response>;
+
+function listenerOf(handler: Handler, drainTimeout: number): NodeListener {
   return (incoming, outgoing) => {
-    answer(handler, incoming, outgoing).catch(() => outgoing.destroy());
+    answer(handler, incoming, outgoing, drainTimeout).catch(() => outgoing.destroy());
   };
 }
 
 async function answer(
-  handler: (request: Request) => Promise<Response>,
+  handler: Handler,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
+  drainTimeout: number,
 ): Promise<void> {
   const closed = new AbortController();
   outgoing.once("close", () => closed.abort());
@@ -42,7 +56,7 @@ async function answer(
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
   // A body that was not read to its end would be taken for the next request.
   if (!incoming.complete) outgoing.shouldKeepAlive = false;
-  if (response.body !== null) await send(response.body, outgoing, closed.signal);
+  if (response.body !== null) await send(response.body, outgoing, closed.signal, drainTimeout);
   outgoing.end();
 }
 
@@ -57,7 +71,7 @@ function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
   }
   const scheme = "encrypted" in socket ? "https" : "http";
   // The Host is for the handler to judge; here it must only not break the address.
-  const url = new URL(path.startsWith("/") ? path : "/", `${scheme}://localhost`);
+  const url = new URL(`${scheme}://localhost${path.startsWith("/") ? path : "/"}`);
   if (headers.host === undefined) fields.set("host", String(headers[":authority"] ?? "unknown"));
   const hasBody = method !== "GET" && method !== "HEAD";
   const body = hasBody ? (Readable.toWeb(incoming) as NodeStream<Uint8Array>) : undefined;
@@ -73,13 +87,14 @@ async function send(
   body: ReadableStream<Uint8Array>,
   outgoing: ServerResponse,
   signal: AbortSignal,
+  drainTimeout: number,
 ): Promise<void> {
   const reader = body.getReader();
   signal.addEventListener("abort", () => void reader.cancel().catch(() => {}), { once: true });
   for (;;) {
     const { done, value } = await reader.read();
     if (done || signal.aborted) return;
-    if (!outgoing.write(value) && !(await isDrained(outgoing))) {
+    if (!outgoing.write(value) && !(await isDrained(outgoing, drainTimeout))) {
       outgoing.destroy();
       return;
     }
@@ -87,14 +102,14 @@ async function send(
 }
 
 /** Whether the client has read what it was sent, in time. */
-async function isDrained(outgoing: ServerResponse): Promise<boolean> {
+async function isDrained(outgoing: ServerResponse, drainTimeout: number): Promise<boolean> {
   const ending = new AbortController();
   const { signal } = ending;
   try {
     return await Promise.race([
       once(outgoing, "drain", { signal }).then(() => true),
       once(outgoing, "close", { signal }).then(() => false),
-      wait(SLOW, false, { signal }),
+      wait(drainTimeout, false, { signal }),
     ]);
   } finally {
     ending.abort();
@@ -102,9 +117,10 @@ async function isDrained(outgoing: ServerResponse): Promise<boolean> {
 }
 
 /** A server of its own for a handler, that gives slow and idle clients no more time than they need. */
-export function serverOf(handler: (request: Request) => Promise<Response>): Server {
-  const limits = { headersTimeout: 10_000, requestTimeout: 20_000, keepAliveTimeout: 5000 };
-  const server = createServer({ ...limits, maxHeaderSize: 16_384 }, nodeListener(handler));
+export function serverOf(handler: Handler, given: typeof limits = limits): Server {
+  const { drainTimeout, ...options } = given;
+  const listener = listenerOf(handler, drainTimeout);
+  const server = createServer({ ...options, maxHeaderSize: 16_384 }, listener);
   server.maxConnections = 200;
   return server;
 }

@@ -1,0 +1,93 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { State, StateGraph } from "waymark";
+import { eventLog } from "waymark/observers/event-log";
+import { FileStore } from "waymark/stores/file";
+import { SqliteStore } from "waymark/stores/sqlite";
+import { damage, newFolder } from "../cli/harness.js";
+import { opened, token } from "./harness.js";
+
+test("runs of another process appear in the stream, and in the list", async () => {
+  const root = newFolder();
+  const { handler, get } = opened({ store: new FileStore({ root }) });
+  const headers = { authorization: `Bearer ${token}` };
+  const response = await handler(new Request("http://localhost/api/events", { headers }));
+  const reader = response.body?.getReader();
+  const read = async () => new TextDecoder().decode((await reader?.read())?.value);
+  expect(await read()).toContain("event: ready");
+  // Nothing is shared with the studio's store but the folder.
+  await State.create({}, { runId: "elsewhere" }).checkpoint(new FileStore({ root }));
+  expect(await read()).toMatch(/event: run\ndata: .*"runId":"elsewhere"/);
+  await handler.close();
+  expect((await get<"GET /api/runs">("/api/runs")).runs[0]?.runId).toBe("elsewhere");
+});
+
+test("a corrupt run is an answer of its own", async () => {
+  const folder = newFolder();
+  const place = `sqlite:${join(folder, "runs.db")}`;
+  const opening = (readOnly: boolean) =>
+    new SqliteStore({ path: join(folder, "runs.db"), readOnly });
+  const writer = opening(false);
+  await State.create({ n: 1 }, { runId: "bad" }).checkpoint(writer);
+  await State.create({ n: 1 }, { runId: "good" }).checkpoint(writer);
+  await damage(folder, "sqlite:runs.db", "bad", 1);
+  await writer.close?.();
+  // A store that may write would set the checkpoint aside when it is read.
+  const store = opening(true);
+  const { call, get } = opened({ store, name: place, readOnly: true });
+  const { runs } = await get<"GET /api/runs">("/api/runs");
+  const bad = runs.find(({ runId }) => runId === "bad");
+  expect(bad?.problem).toMatchObject({ code: "CHECKPOINT_CORRUPT" });
+  expect(runs.find(({ runId }) => runId === "good")?.problem).toBeUndefined();
+  const view = await get<"GET /api/runs/:id">("/api/runs/bad");
+  expect(view).toMatchObject({
+    run: { runId: "bad" },
+    problem: {
+      code: "CHECKPOINT_CORRUPT",
+      expected: expect.any(String),
+      actual: expect.any(String),
+      command: `waymark repair bad --store ${place}`,
+    },
+    steps: [],
+    topology: null,
+    actions: [],
+  });
+  const state = await call("GET", "/api/runs/bad/state");
+  expect([state.status, await state.json()]).toMatchObject([
+    422,
+    { error: { code: "CHECKPOINT_CORRUPT", expected: expect.any(String) } },
+  ]);
+  const { problems } = await get<"GET /api/runs/:id/history">("/api/runs/bad/history");
+  expect(problems).toContainEqual(expect.objectContaining({ problem: "corrupt" }));
+  expect((await call("GET", "/api/figures")).status).toBe(200);
+  await store.close?.();
+});
+
+test("the event log is read page by page, and shows a run whose checkpoints are gone", async () => {
+  const root = newFolder();
+  const store = new FileStore({ root });
+  const log = eventLog({ root });
+  const graph = new StateGraph<{ n: number }>({
+    name: "logged",
+    observer: log,
+    checkpoint: { store, interval: 1 },
+  })
+    .addNode("one", () => ({ n: 1 }))
+    .addNode("two", () => ({ n: 2 }))
+    .addEdge("one", "two")
+    .setEntryPoint("one")
+    .setExitPoint("two");
+  await graph.execute(State.create({ n: 0 }, { runId: "monday" }));
+  await log.close();
+  const { call, get } = opened({ store, log: { root } });
+  const first = await get<"GET /api/runs/:id/log">("/api/runs/monday/log?limit=2");
+  expect(first.lines.map(({ event }) => event)).toEqual(["graph.start", "checkpoint.save"]);
+  const rest = await get<"GET /api/runs/:id/log">(`/api/runs/monday/log?after=${first.next}`);
+  expect(rest.lines.at(-1)).toMatchObject({ event: "graph.complete" });
+  const end = await get<"GET /api/runs/:id/log">(`/api/runs/monday/log?after=${rest.next}`);
+  expect(end).toEqual({ lines: [], next: rest.next });
+  const view = await get<"GET /api/runs/:id">("/api/runs/monday");
+  expect(view).toMatchObject({ run: { status: "completed", graph: "logged" }, checkpointId: null });
+  expect(view.steps.map(({ node }) => node)).toEqual(["one", "two"]);
+  expect((await call("GET", "/api/runs/nobody")).status).toBe(404);
+});
