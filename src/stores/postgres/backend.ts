@@ -13,7 +13,7 @@ import type { Metadata } from "../../state/record.js";
 import { holderOf, Leases } from "../leases.js";
 import { headOf, SqlBackend, type SqlValue, type Statement } from "../sql/backend.js";
 import type { SqlDialect, SqlRow } from "../sql/runs.js";
-import { toColumn } from "../sql/text.js";
+import { runIdIn, toColumn } from "../sql/text.js";
 import { PostgresLeases } from "./claims.js";
 import type { Connection } from "./connection.js";
 import { isRefused } from "./failure.js";
@@ -120,17 +120,17 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
     const removable = (rows: readonly SqlRow[]): SqlRow[] =>
       rows.filter((run) => {
         if (unclaimed && run.claimed === true) return false;
-        const sequence = sequences.get(String(run.run_id)) ?? Number(run.sequence);
+        const sequence = sequences.get(runIdIn(run)) ?? Number(run.sequence);
         return sequence === Number(run.sequence);
       });
     if (dryRun) return runIds(removable(await this.#connection.read(look, ids)));
-    let meant: Map<unknown, unknown> | undefined;
+    let meant: Map<string, unknown> | undefined;
     await this.#connection.transaction(async (session) => {
       // Once the row of a run is locked nobody adds a checkpoint that this would not see.
       const found = removable(await session.query(lock, ids));
-      meant ??= new Map(found.map(({ run_id, id }) => [run_id, id]));
+      meant ??= new Map(found.map((run) => [runIdIn(run), run.id]));
       // Another id: it was done when the answer was lost, and what is here now has started since.
-      const gone = found.filter(({ run_id, id }) => meant?.get(run_id) === id);
+      const gone = found.filter((run) => meant?.get(runIdIn(run)) === run.id);
       for (const run of gone) this.#checkClaim(run);
       const isClaimed = ({ claimed }: SqlRow): boolean => claimed === true;
       await session.query(removeCheckpoints, [arrayOf(gone.map(({ id }) => Number(id)))]);
@@ -139,7 +139,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
       if (claimed.length > 0) await session.query(emptyRuns, [arrayOf(runIds(claimed))]);
     });
     if (unclaimed) await this.#connection.write(sweep, []);
-    return [...(meant?.keys() ?? [])].map(String);
+    return [...(meant?.keys() ?? [])];
   }
 
   claim(runId: string, ttl: number | undefined): Promise<Claim | undefined> {
@@ -184,7 +184,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
   }
 
   #checkClaim(run: SqlRow): void {
-    const runId = String(run.run_id);
+    const runId = runIdIn(run);
     const lease = this.#leases.held(runId);
     if (lease === undefined || lease.epoch === Number(run.epoch)) return;
     const sequence = Number(run.sequence);
@@ -224,7 +224,7 @@ function rowOf(
 }
 
 function runIds(rows: readonly SqlRow[]): string[] {
-  return rows.map(({ run_id }) => String(run_id));
+  return rows.map(runIdIn);
 }
 
 function dialectOf(schema: string): SqlDialect {

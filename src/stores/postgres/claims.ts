@@ -1,5 +1,6 @@
 import { Batcher } from "../../concurrency.js";
 import type { LeaseKeeper } from "../leases.js";
+import { runIdIn } from "../sql/text.js";
 import type { Connection } from "./connection.js";
 import { isRefused } from "./failure.js";
 import { arrayOf, type Statements } from "./statements.js";
@@ -30,7 +31,7 @@ export class PostgresLeases implements LeaseKeeper {
       isItemFault: isRefused,
       async many(all) {
         const rows = await connection.write(claim, list(all, "runId", "owner", "ttl"));
-        const epochs = new Map(rows.map((row) => [String(row.run_id), Number(row.epoch)]));
+        const epochs = new Map(rows.map((row) => [runIdIn(row), Number(row.epoch)]));
         return all.map(({ runId }) => epochs.get(runId));
       },
     });
@@ -38,7 +39,7 @@ export class PostgresLeases implements LeaseKeeper {
       isItemFault: isRefused,
       async many(all) {
         const rows = await connection.write(renew, list(all, "runId", "epoch", "ttl"));
-        const renewed = new Set(rows.map((row) => String(row.run_id)));
+        const renewed = new Set(rows.map(runIdIn));
         return all.map(({ runId }) => renewed.has(runId));
       },
     });

@@ -1,4 +1,4 @@
-import { mkdir, realpath, stat } from "node:fs/promises";
+import { chmod, mkdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { ConfigError, show } from "../../errors.js";
 import { Claims } from "../disk/claims.js";
@@ -13,6 +13,9 @@ const EMBEDDED = /^pglite:/;
 
 /** How long to wait for a connection of a pool that the store made itself, in milliseconds. */
 const CONNECT = 10_000;
+
+/** The mode of a folder that only its owner gets into. */
+const PRIVATE = 0o700;
 
 /** Gives the module of a package; tests put another in its place. */
 export type Load = (name: string) => Promise<unknown>;
@@ -98,7 +101,10 @@ async function openFolder(
     return new EmbeddedDatabase(memory, () => memory.close());
   }
   const named = resolve(folder);
-  await mkdir(dirname(named), { recursive: true });
+  // PGlite makes its files for everybody to read, so nobody else may get into its folder.
+  await mkdir(dirname(named), { recursive: true, mode: PRIVATE });
+  await mkdir(named, PRIVATE).catch(() => {});
+  await chmod(named, PRIVATE).catch(() => {});
   // By whatever name it goes, it is one folder; one that is new has no other name yet.
   const path = await realpath(named).catch(() => named);
   // PGlite itself does not see that another process has the folder open, and both would ruin it.

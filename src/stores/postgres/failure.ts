@@ -53,7 +53,12 @@ export function isTimeout(error: unknown): error is Error {
   return error instanceof Error && error.message === "Query read timeout";
 }
 
+const POOLER =
+  "a pooler gave the transaction another connection: set prepare: false in the options of the store";
+
 const advice: Readonly<Record<string, string>> = {
+  "26000": POOLER, // the statement was prepared on another connection
+  "42P05": POOLER, // and here is one of the same name, which another client prepared
   "53100": "the disk of the server is full: make room, then resume the run",
   "25006": "the server is read-only, perhaps a standby: connect to the primary",
   "57014": "the server cancelled the statement: raise statement_timeout, or see what it waits for",

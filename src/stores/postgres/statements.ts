@@ -1,4 +1,5 @@
 import { prepared } from "../sql/backend.js";
+import { idColumn } from "../sql/text.js";
 import { quoted } from "./schema.js";
 
 /** A checkpoint to write, and where its run must be. */
@@ -93,8 +94,9 @@ export function statementsFor(name: string) {
       AND (${value("previous")} IS NULL OR r.checkpoint_id = ${value("previous")})
       AND (${value("epoch")} IS NULL OR r.epoch = ${value("epoch")})`;
   const given = (column: Column): string => `s.${column}`;
+  const runId = `${idColumn("r.run_id")} AS run_id`;
   const found = `
-    SELECT r.run_id, r.id, r.sequence, r.epoch, r.owner, r.lease_until > clock_timestamp() AS claimed
+    SELECT ${runId}, r.id, r.sequence, r.epoch, r.owner, r.lease_until > clock_timestamp() AS claimed
     FROM ${runs} r WHERE r.run_id = ANY($1::text[]) ORDER BY r.run_id`;
   return prepared({
     /** Saves the first checkpoint of a run. */
@@ -141,12 +143,12 @@ export function statementsFor(name: string) {
       SET epoch = EXCLUDED.epoch, owner = EXCLUDED.owner, lease_until = EXCLUDED.lease_until
       WHERE EXCLUDED.epoch > r.epoch
         AND (r.lease_until IS NULL OR r.lease_until <= clock_timestamp() OR r.owner = EXCLUDED.owner)
-      RETURNING run_id, epoch`,
+      RETURNING ${runId}, epoch`,
     /** One that was released stays so, also when the release overtook this. */
     renew: `
       UPDATE ${runs} r SET lease_until = ${fromNow("c.ttl")}
       FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS c (run_id, epoch, ttl)
-      WHERE r.run_id = c.run_id AND r.epoch = c.epoch AND r.lease_until IS NOT NULL RETURNING r.run_id`,
+      WHERE r.run_id = c.run_id AND r.epoch = c.epoch AND r.lease_until IS NOT NULL RETURNING ${runId}`,
     /** A run that nobody saved is then not there at all. */
     release: `
       WITH c AS (SELECT * FROM unnest($1::text[], $2::bigint[]) AS c (run_id, epoch)),
@@ -158,7 +160,7 @@ export function statementsFor(name: string) {
     /** Ends the lease of an owner that is dead. */
     evict: `UPDATE ${runs} SET lease_until = NULL WHERE run_id = $1 AND owner = $2`,
     holder: `SELECT owner FROM ${runs} WHERE run_id = $1 AND lease_until > clock_timestamp()`,
-    claimed: `SELECT run_id FROM ${runs} WHERE lease_until > clock_timestamp()`,
+    claimed: `SELECT ${runId} FROM ${runs} r WHERE lease_until > clock_timestamp()`,
     look: found,
     /** In the order of the ids, so that two who remove the same runs don't wait for each other. */
     lock: `${found} FOR UPDATE`,

@@ -10,7 +10,7 @@ import { parseHeader } from "../../checkpoint/records/header.js";
 import type { RunFilter } from "../../checkpoint/store.js";
 import { show } from "../../errors.js";
 import { runOfRow, runsQuery, type SqlDialect, type SqlRow } from "./runs.js";
-import { fromColumn, textOf, toColumn } from "./text.js";
+import { fromColumn, idColumn, runIdIn, textOf, toColumn } from "./text.js";
 
 /** A statement that is used again and again, and the name to prepare it by. */
 export interface Statement {
@@ -55,7 +55,7 @@ function statementsOf({ table, text, placeholder }: SqlDialect) {
     records: `
       SELECT c.sequence, ${texts("c.header", "c.content", "c.sha256")} ${inRun}
         AND c.sequence BETWEEN ${second} AND ${third} AND c.aside = 0 ORDER BY c.sequence`,
-    list: `SELECT ${texts("run_id")} FROM ${runs} WHERE sequence > 0`,
+    list: `SELECT ${text(idColumn("run_id"))} AS run_id FROM ${runs} WHERE sequence > 0`,
     find: `SELECT ${texts("header")} FROM ${checkpoints} WHERE checkpoint_id = ${first} AND aside = 0 LIMIT 1`,
     identify: `SELECT id FROM ${runs} WHERE run_id = ${first}`,
     setAside: `
@@ -138,7 +138,7 @@ export abstract class SqlBackend {
 
   async list(): Promise<string[]> {
     const rows = await this.read(this.#statements.list, []);
-    return rows.map((row) => textOf(row.run_id));
+    return rows.map(runIdIn);
   }
 
   async find(checkpointId: string): Promise<string | undefined> {

@@ -76,5 +76,6 @@ export function runOfRow(row: SqlRow): RunEntry {
     const unknown = { node: "", nextNode: undefined, phase: "", step: 0, metadata: {} };
     return { ...at, ...unknown, graph, status, startedAt: "", savedAt, timestamp: "" };
   }
-  return { ...runEntryOf(header, at.sequence), ...at };
+  // Not the column: a driver may cut off a leading U+FEFF.
+  return { ...runEntryOf(header, at.sequence), runId: header.runId };
 }

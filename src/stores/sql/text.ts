@@ -24,6 +24,16 @@ export function textOf(column: unknown): string {
   return Buffer.from(column.buffer, column.byteOffset, column.byteLength).toString();
 }
 
+/** The id of a run, to select so that no driver cuts anything off: PGlite drops a leading U+FEFF. */
+export function idColumn(column: string): string {
+  return `'=' || ${column}`;
+}
+
+/** The id of a run that was selected so, as `run_id`. */
+export function runIdIn({ run_id }: { readonly run_id?: unknown }): string {
+  return textOf(run_id).slice(1);
+}
+
 /** A name out of a column. */
 export function fromColumn(column: unknown): string {
   const text = textOf(column);

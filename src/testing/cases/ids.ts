@@ -19,6 +19,7 @@ export const ids: readonly Case[] = [
   "~",
   "$HOME",
   "'; DROP TABLE runs; --",
+  "\ufeffmarked",
 ].map(
   (runId): Case => [
     `the run id ${JSON.stringify(runId.length > 30 ? `${runId.slice(0, 5)}… of ${runId.length}` : runId)} is only a name`,
@@ -48,9 +49,15 @@ export const similarIds: readonly Case[] = [
     "run ids that look alike are different runs",
     async (store) => {
       const alike = ["run", "Run", "RUN", "run.", "run ", "r%75n", "run/", "é", "e\u0301"];
+      alike.push("\ufeffrun");
       for (const runId of alike) await store.save(notes(runId).set("topic", runId));
       for (const runId of alike) assert.equal((await store.load<Notes>(runId)).data.topic, runId);
       assert.deepEqual((await store.list()).sort(), [...alike].sort());
+      const listed = (await store.runs?.())?.map((run) => run.runId) ?? alike;
+      assert.deepEqual(listed.sort(), [...alike].sort());
+      await (await store.claim?.("\ufeffrun"))?.release();
+      await store.delete("\ufeffrun");
+      assert.equal((await store.load<Notes>("run")).data.topic, "run");
     },
   ],
 ];

@@ -107,6 +107,8 @@ test("an unknown fate that was somebody else's save in the end is a conflict", a
 
 test.each([
   ["53100", /disk of the server is full/],
+  ["26000", /set prepare: false/],
+  ["42P05", /set prepare: false/],
   ["25006", /read-only/],
   ["57014", /statement_timeout/],
   ["55P03", /lock_timeout/],
