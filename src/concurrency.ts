@@ -15,6 +15,44 @@ export function defer<T = void>(): Deferred<T> {
   return { promise, resolve, reject };
 }
 
+/** Who listens to a signal, and what stops the one listener that they share. */
+interface Listeners {
+  readonly callbacks: Set<() => void>;
+  stop(): void;
+}
+
+const listening = new WeakMap<AbortSignal, Listeners>();
+
+/**
+ * Calls back when a signal aborts; returns the way to call it off. A caller may give one signal to
+ * thousands of runs, and a listener of each would be reported as a leak.
+ */
+export function onAbort(signal: AbortSignal, callback: () => void): () => void {
+  const listeners = listening.get(signal) ?? listenTo(signal);
+  const { callbacks } = listeners;
+  const own = (): void => callback();
+  callbacks.add(own);
+  return () => {
+    if (callbacks.delete(own) && callbacks.size === 0) listeners.stop();
+  };
+}
+
+function listenTo(signal: AbortSignal): Listeners {
+  const callbacks = new Set<() => void>();
+  const stop = (): void => {
+    signal.removeEventListener("abort", abort);
+    listening.delete(signal);
+  };
+  const abort = (): void => {
+    stop();
+    for (const callback of callbacks) callback();
+  };
+  signal.addEventListener("abort", abort);
+  const listeners = { callbacks, stop };
+  listening.set(signal, listeners);
+  return listeners;
+}
+
 /** What a promise gives, unless a signal aborts first. */
 export async function unlessAborted<T>(
   promise: Promise<T>,
@@ -25,12 +63,12 @@ export async function unlessAborted<T>(
   let stop = (): void => {};
   const aborted = new Promise<never>((_resolve, reject) => {
     stop = () => reject(signal.reason);
-    signal.addEventListener("abort", stop);
   });
+  const ignore = onAbort(signal, stop);
   try {
     return await Promise.race([promise, aborted]);
   } finally {
-    signal.removeEventListener("abort", stop);
+    ignore();
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Claim } from "../checkpoint/store.js";
 import { after } from "../clock.js";
+import { onAbort } from "../concurrency.js";
 import { ExecutionError, isWaymarkError } from "../errors.js";
 import type { Prepare } from "../run/resumer.js";
 import type { RunStatus } from "../state/record.js";
@@ -112,6 +113,7 @@ class Deadline {
   readonly late: Promise<Outcome>;
   #resolve: (outcome: Outcome) => void = () => {};
   #cancel: () => void;
+  #ignore = (): void => {};
   #passed = false;
 
   constructor(timeoutMs: number, outer: AbortSignal | undefined) {
@@ -125,8 +127,8 @@ class Deadline {
       error.name = "TimeoutError";
       this.#stop(error);
     });
-    outer?.addEventListener("abort", this.#abort);
     if (outer?.aborted) this.#abort();
+    else if (outer !== undefined) this.#ignore = onAbort(outer, this.#abort);
   }
 
   get signal(): AbortSignal {
@@ -140,7 +142,7 @@ class Deadline {
 
   end(): void {
     this.#cancel();
-    this.#outer?.removeEventListener("abort", this.#abort);
+    this.#ignore();
   }
 
   readonly #abort = (): void => this.#stop(this.#outer?.reason);

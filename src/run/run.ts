@@ -1,4 +1,5 @@
 import { isoNow, lastNow, msSince } from "../clock.js";
+import { onAbort } from "../concurrency.js";
 import { CheckpointConflictError, type SchemaError } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import { both, type EventType } from "../events.js";
@@ -100,7 +101,7 @@ export class Run<D extends object> {
       this.#plan.gate?.open();
     };
     if (signal?.aborted) abort();
-    signal?.addEventListener("abort", abort);
+    const ignore = signal && onAbort(signal, abort);
     try {
       const heard = stateOf<D>(recordOf(state), own === undefined ? bus : both(own, bus));
       const last = await this.#walk(await this.#begin(heard, resumed), resumed);
@@ -108,7 +109,7 @@ export class Run<D extends object> {
     } catch (error) {
       throw await this.#end(error);
     } finally {
-      signal?.removeEventListener("abort", abort);
+      ignore?.();
       this.#ended = true;
       this.#visit.close();
     }

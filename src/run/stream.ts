@@ -1,4 +1,4 @@
-import { defer } from "../concurrency.js";
+import { defer, onAbort } from "../concurrency.js";
 import type { AnyEvent, EventBus } from "../events.js";
 
 /** How many events may wait for their reader before the run waits too. */
@@ -49,7 +49,7 @@ async function* read<T, E>(
 ): AsyncGenerator<AnyEvent | E, T, undefined> {
   const abort = (): void => controller.abort(signal?.reason);
   if (signal?.aborted) abort();
-  signal?.addEventListener("abort", abort);
+  const ignore = signal && onAbort(signal, abort);
   const queue = new Queue<AnyEvent | E>();
   const listener = (event: AnyEvent): void => {
     if (event.runId === runId || event.rootRunId === runId) queue.add(event);
@@ -69,7 +69,7 @@ async function* read<T, E>(
     bus.off("*", listener);
     if (!queue.ended) controller.abort(readerLeft());
     await running.catch(() => {});
-    signal?.removeEventListener("abort", abort);
+    ignore?.();
   }
 }
 
