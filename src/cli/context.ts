@@ -45,6 +45,12 @@ export class Context {
     return this.#config;
   }
 
+  /** Executes no config from here on: only what is plain data in one counts, unless one was named. */
+  withoutCode(): void {
+    if (this.#values.text("config") !== undefined) return;
+    this.#config = import("./config/load.js").then(({ loadData }) => loadData(this.io.cwd));
+  }
+
   /**
    * The store that was asked for, or the default one. It is closed when the command ends.
    *

@@ -76,7 +76,7 @@ function json(value: unknown): string | undefined {
 /** Escapes the line breaks and terminal controls that JSON lets through. */
 function oneLine(line: string): string {
   return line.replace(
-    /[\u007f-\u009f\u2028\u2029]/g,
+    /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }

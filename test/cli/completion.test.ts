@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { commandNames } from "../../src/cli/commands/index.js";
@@ -38,6 +38,23 @@ COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _waymark; printf '%s\\n'
     expect(complete("waymark", "show", "\\$")).toEqual(all.slice(2));
     expect(readdirSync(folder)).toEqual(["runs"]);
     expect(complete("waymark", "completion", "z")).toEqual(["zsh"]);
+  });
+
+  test("runs no code of the folder it is asked in, and takes the store of a JSON config", async () => {
+    const folder = project();
+    await articleRun(folder, "monday");
+    for (const name of readdirSync(folder)) {
+      if (name.startsWith("waymark.config.")) rmSync(join(folder, name));
+    }
+    writeFileSync(
+      join(folder, "waymark.config.mjs"),
+      `import { writeFileSync } from "node:fs";\nwriteFileSync(${JSON.stringify(join(folder, "executed"))}, "");\nexport default {};\n`,
+    );
+    expect((await waymark(folder, "completion", "--runs")).out).toBe("monday\n");
+    expect(existsSync(join(folder, "executed"))).toBe(false);
+    rmSync(join(folder, "waymark.config.mjs"));
+    writeFileSync(join(folder, "waymark.config.json"), '{ "store": "file:elsewhere" }');
+    expect((await waymark(folder, "completion", "--runs")).out.trim()).toBe("");
   });
 
   test("lists runs for the scripts, and refuses other shells", async () => {

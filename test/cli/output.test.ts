@@ -72,6 +72,8 @@ describe("text", () => {
   test("shows what a terminal would obey", () => {
     expect(plain("a\n\t\u001b[31m\u0085\u202e")).toBe("a\\n\\t\\x1b[31m\\x85\\u202e");
     expect(plainLines("a\n\tb\u001b")).toBe("a\n\tb\\x1b");
+    expect(plain("\u009b31m\u061c\u2066\u200f\ufeff")).toBe("\\x9b31m\\u61c\\u2066\\u200f\\ufeff");
+    expect(toJson("\u061c")).toBe('"\\u061c"');
     expect(toJson({ a: "\u001b\u009b\u2028", b: 1n })).toBe(
       '{"a":"\\u001b\\u009b\\u2028","b":"1"}',
     );

@@ -7,6 +7,15 @@ import { checkConfig, type LoadedConfig } from "./config.js";
 const names = ["ts", "mts", "js", "mjs", "json"].map((ending) => `waymark.config.${ending}`);
 
 /**
+ * What is plain data in the config of a folder: that of a JSON file. Nothing is executed, since whoever
+ * asks may not know what is in the folder.
+ */
+export async function loadData(cwd: string): Promise<LoadedConfig> {
+  const file = find(cwd, undefined);
+  return loadConfig(cwd, file !== undefined && extname(file) === ".json" ? file : false);
+}
+
+/**
  * The config of a folder, or the one that was asked for; an empty one when there is none.
  *
  * @param given - the file, `false` for none, `undefined` to look for it.

@@ -5,7 +5,8 @@
  */
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
-const invisible = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\ufeff]/g;
+const invisible =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
 
 /** What would reach beyond a paragraph, at the start of a line. */
 const structure = /^[ \t]*(#{1,6}([ \t]|$)|`{3,}|~{3,}|[=-]+[ \t]*$|([*_-][ \t]*){3,}$)/m;
