@@ -36,7 +36,7 @@ test.each([
   const source = readFileSync(join(root, path), "utf8");
   const [, torture, usual] =
     /(?:KILLS|\[?RUNS)[^=]* =[^?;]* \? \[?([\d_]+)[^:;]* : \[?([\d_]+)/.exec(source) ?? [];
-  const guide = readFileSync(join(root, "guide/crash-safety.md"), "utf8");
+  const guide = readFileSync(join(root, "guide/how-it-is-tested.md"), "utf8");
   const row = guide.split("\n").find((line) => line.startsWith(`| ${name} |`)) ?? "";
   const figures = [...row.matchAll(/\d[\d,]*/g)].map(([figure]) => figure.replaceAll(",", "_"));
   expect(figures).toEqual([usual, torture]);
