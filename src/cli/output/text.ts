@@ -1,6 +1,6 @@
 /** What a terminal would obey, or what would turn a text around: none of it comes from us. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
 const UNSAFE =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
   /[\u0000-\u001f\u007f-\u009f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 const UNSAFE_BUT_LINES =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out

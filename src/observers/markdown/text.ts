@@ -4,8 +4,8 @@
  * reaches beyond its own section.
  */
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
 const invisible =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
 
 /** What would reach beyond a paragraph, at the start of a line. */
