@@ -1,0 +1,175 @@
+import type { NewRecord } from "../../checkpoint/records/backend.js";
+import type { RunStatus } from "../../state/record.js";
+import type { Database, DatabaseObserver } from "./database.js";
+import type { Process, World } from "./world.js";
+
+/**
+ * What a simulation holds a graph and waymark to:
+ *
+ * - `kept`: what was acknowledged is never lost;
+ * - `begun-again`: an acknowledged node never begins again;
+ * - `one-writer`: nobody writes to a run that another process has claimed;
+ * - `answer`: an acknowledged answer is never dropped;
+ * - `end`: every run ends;
+ * - `error`: nothing fails in a way that nobody foresaw;
+ * - `check`: the final State passes the caller's own check.
+ */
+export type SimulationRule =
+  | "kept"
+  | "begun-again"
+  | "one-writer"
+  | "answer"
+  | "end"
+  | "error"
+  | "check";
+
+/** A rule that did not hold. */
+export interface Violation {
+  /** Which. */
+  readonly rule: SimulationRule;
+  /** What happened. */
+  readonly message: string;
+}
+
+/** What is known of a run from outside. */
+interface RunFacts {
+  /** The newest checkpoint that a process knows to be saved, and the most steps of one. */
+  sequence: number;
+  step: number;
+  status: RunStatus | undefined;
+  /** Who has claimed it, by the claims that the database gave. */
+  holder: { readonly process: Process; readonly epoch: number } | undefined;
+  /** Whether a disk has damaged what was acknowledged. */
+  isDamaged: boolean;
+  /** The answers that were acknowledged, by the names of their pauses. */
+  readonly answers: Set<string>;
+}
+
+/** Watches from outside whether the rules of a run hold. */
+export class Checker implements DatabaseObserver {
+  readonly #world: World;
+  readonly #runs = new Map<string, RunFacts>();
+  violation: Violation | undefined;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** Expects a run. */
+  add(runId: string): void {
+    this.#runs.set(runId, {
+      ...{ sequence: 0, step: 0, status: undefined, holder: undefined, isDamaged: false },
+      answers: new Set(),
+    });
+  }
+
+  fail(rule: SimulationRule, message: string): void {
+    this.#world.note(undefined, `VIOLATION ${rule}: ${message}`);
+    this.violation ??= { rule, message };
+  }
+
+  written(
+    runId: string,
+    { sequence, fields }: NewRecord,
+    by: Process,
+    epoch: number | null,
+    isClaimed: boolean,
+  ): void {
+    const run = this.#of(runId);
+    run.status = fields.status;
+    const { holder } = run;
+    if (holder === undefined || holder.process === by) return;
+    const isOld = epoch !== null && epoch !== holder.epoch;
+    if (!isOld && !isClaimed) return;
+    const what = `${by.name} wrote checkpoint ${sequence} of ${runId}`;
+    this.fail("one-writer", `${what}, which ${holder.process.name} has claimed`);
+  }
+
+  claimed(runId: string, process: Process, epoch: number): void {
+    this.#of(runId).holder = { process, epoch };
+  }
+
+  released(runId: string, epoch: number): void {
+    const run = this.#of(runId);
+    if (run.holder?.epoch === epoch) run.holder = undefined;
+  }
+
+  /** A process knows that a checkpoint is saved. */
+  saved(runId: string, { sequence, fields }: NewRecord): void {
+    const run = this.#of(runId);
+    run.sequence = Math.max(run.sequence, sequence);
+    run.step = Math.max(run.step, fields.step);
+  }
+
+  /** A process knows that an answer is saved. */
+  answered(runId: string, pause: string): void {
+    this.#of(runId).answers.add(pause);
+  }
+
+  /** Whether somebody has answered a pause; an answer that a disk may have lost is given again. */
+  isAnswered(runId: string, pause: string): boolean {
+    const { answers, isDamaged } = this.#of(runId);
+    return answers.has(pause) && !isDamaged;
+  }
+
+  /** A node begins. */
+  began(runId: string, node: string, step: number, process: Process, database: Database): void {
+    this.#world.note(process, `begins ${node} at step ${step} of ${runId}`);
+    const run = this.#runs.get(runId);
+    // One inside a node has no checkpoints of its own.
+    if (run === undefined) return;
+    const whole = run.isDamaged ? (database.newestWhole(runId)?.fields.step ?? 0) : run.step;
+    if (step >= Math.min(run.step, whole)) return;
+    const known = `when ${run.step} steps were acknowledged`;
+    this.fail("begun-again", `${process.name} began ${node} at step ${step} of ${runId} ${known}`);
+  }
+
+  /** The disk has damaged something: what was acknowledged may be lost. */
+  damaged(runId: string): void {
+    this.#of(runId).isDamaged = true;
+  }
+
+  /** Looks whether what was acknowledged is there. */
+  checkKept(database: Database): void {
+    for (const [runId, run] of this.#runs) {
+      const newest = database.newestWhole(runId);
+      run.status = newest?.fields.status;
+      const { sequence = 0 } = newest ?? {};
+      if (run.isDamaged || sequence >= run.sequence) continue;
+      const found = `the newest whole one is ${sequence}`;
+      this.fail("kept", `checkpoint ${run.sequence} of ${runId} was acknowledged; ${found}`);
+    }
+  }
+
+  /** The runs that are not over yet. */
+  open(isOver: (status: RunStatus) => boolean): string[] {
+    return [...this.#runs].flatMap(([runId, { status }]) =>
+      status !== undefined && isOver(status) ? [] : [runId],
+    );
+  }
+
+  /** Whether anything of a run was written. */
+  isBegun(runId: string): boolean {
+    return this.#of(runId).status !== undefined;
+  }
+
+  /** Nothing more will happen, or for too long nothing has: says what is wrong. */
+  stuck(database: Database): void {
+    const [runId] = this.open((status) => status === "completed");
+    if (runId === undefined) return;
+    const { answers, isDamaged, status } = this.#of(runId);
+    if (status === "paused" && answers.size > 0 && !isDamaged) {
+      this.fail("answer", `${runId} waits, although ${[...answers].join(", ")} was answered`);
+      return;
+    }
+    const { step = 0, node = "" } = database.newestWhole(runId)?.fields ?? {};
+    const where = `at step ${step} after ${JSON.stringify(node)}`;
+    this.fail("end", `${runId} does not end: it is ${status ?? "not begun"} ${where}`);
+  }
+
+  #of(runId: string): RunFacts {
+    const run = this.#runs.get(runId);
+    if (run === undefined) throw new Error(`nobody started run ${runId}`);
+    return run;
+  }
+}

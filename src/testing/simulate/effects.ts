@@ -1,0 +1,80 @@
+import { inspect } from "node:util";
+import type { Process, World } from "./world.js";
+
+/** What a graph under simulation is given. */
+export interface SimulationTools {
+  /**
+   * Makes of a function one whose calls the simulation sees: a worker may die before it, in the middle or
+   * after it, and the report says how often it ran with the same arguments at the same step of a run.
+   */
+  effect<A extends readonly unknown[], T>(
+    name: string,
+    action: (...args: A) => T | Promise<T>,
+  ): (...args: A) => Promise<T>;
+}
+
+/** Something that a graph did. */
+export interface Execution {
+  readonly name: string;
+  readonly kind: "node" | "effect";
+  readonly runId: string;
+  readonly node: string;
+  readonly step: number;
+  /** What it was given. */
+  readonly args: string;
+}
+
+/** How long an effect takes at the most, in milliseconds. */
+const LONGEST = 40;
+
+/** What the graphs of one simulation do to the world outside. */
+export class Effects {
+  readonly executions: Execution[] = [];
+  readonly #world: World;
+  readonly #atEnd: (() => void)[] = [];
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  get current(): Process | undefined {
+    return this.#world.current;
+  }
+
+  /** What a graph of this process is given. */
+  tools(process: Process): SimulationTools {
+    const rest = (): Promise<void> => this.#rest(process);
+    return {
+      effect:
+        (name, action) =>
+        async (...args) => {
+          await rest();
+          const { runId = "", node = "", step = 0 } = process.visit ?? {};
+          this.#world.note(process, `does ${name} in ${node} at step ${step} of ${runId}`);
+          this.executions.push({ name, kind: "effect", runId, node, step, args: inspect(args) });
+          const value = await action(...args);
+          await rest();
+          return value;
+        },
+    };
+  }
+
+  /** A node begins. */
+  began(process: Process, runId: string, node: string, step: number): void {
+    process.visit = { runId, node, step };
+    this.executions.push({ name: node, kind: "node", runId, node, step, args: "" });
+  }
+
+  onEnd(action: () => void): void {
+    this.#atEnd.push(action);
+  }
+
+  end(): void {
+    for (const action of this.#atEnd) action();
+  }
+
+  #rest(process: Process): Promise<void> {
+    const ms = process.dice.next() * LONGEST;
+    return new Promise((resolve) => this.#world.after(ms, process, resolve));
+  }
+}

@@ -1,0 +1,111 @@
+import type { SimulationRule } from "./checker.js";
+import type { Execution } from "./effects.js";
+import type { SimulationScript } from "./script.js";
+
+/** How often something ran that a graph does to the world outside, or one of its nodes. */
+export interface EffectReport {
+  /** The name that `effect` was given, or that of the node. */
+  readonly name: string;
+  /** Whether it is a node, or an effect of one. */
+  readonly kind: "node" | "effect";
+  /** How often it ran in all. */
+  readonly ran: number;
+  /** At how many steps of a run it ran more than once. */
+  readonly repeated: number;
+  /** How often it ran at one step of a run at the most. */
+  readonly most: number;
+  /** The first script in which it ran more than once. */
+  readonly example: SimulationScript | undefined;
+}
+
+/** A rule that did not hold, and how to see that again. */
+export interface SimulationFailure {
+  /** The rule. */
+  readonly rule: SimulationRule;
+  /** What happened. */
+  readonly message: string;
+  /** The seed that found it. */
+  readonly seed: number;
+  /** The smallest script that still shows it; `simulate({ …, script })` plays it again. */
+  readonly script: SimulationScript;
+  /** What happens in it, line by line: the time in milliseconds, who, what. */
+  readonly trace: readonly string[];
+  /** A program that plays it again, but for the graph. */
+  readonly program: string;
+}
+
+/** What simulations came to. */
+export interface SimulationReport {
+  /** How many scripts were played. */
+  readonly scripts: number;
+  /** How many things happened in them, one at a time. */
+  readonly steps: number;
+  /** How many runs completed, failed for good, and were left waiting for an answer. */
+  readonly runs: { readonly completed: number; readonly failed: number; readonly paused: number };
+  /** Every node and effect that ran, and how often it was repeated. */
+  readonly effects: readonly EffectReport[];
+  /** The rules that did not hold, one for each script; none is what you want. */
+  readonly failures: readonly SimulationFailure[];
+  /** The trace, where a `script` was played. */
+  readonly trace: readonly string[];
+}
+
+/** Counts what ran, over many simulations. */
+export class EffectCounts {
+  readonly #reports = new Map<string, EffectReport>();
+
+  add(executions: readonly Execution[], script: SimulationScript): void {
+    const steps = new Map<string, { readonly key: string; readonly of: Execution; ran: number }>();
+    for (const of of executions) {
+      const key = `${of.kind} ${of.name}`;
+      const id = JSON.stringify([key, of.runId, of.node, of.step, of.args]);
+      const step = steps.get(id) ?? { key, of, ran: 0 };
+      step.ran++;
+      steps.set(id, step);
+    }
+    for (const { key, of, ran } of steps.values()) {
+      const before = this.#reports.get(key);
+      const isRepeated = ran > 1;
+      this.#reports.set(key, {
+        name: of.name,
+        kind: of.kind,
+        ran: (before?.ran ?? 0) + ran,
+        repeated: (before?.repeated ?? 0) + Number(isRepeated),
+        most: Math.max(before?.most ?? 0, ran),
+        example: before?.example ?? (isRepeated ? script : undefined),
+      });
+    }
+  }
+
+  /** What was repeated most comes first. */
+  list(): EffectReport[] {
+    return [...this.#reports.values()].sort(
+      (a, b) => b.repeated - a.repeated || (a.name < b.name ? -1 : 1),
+    );
+  }
+}
+
+/** A program that plays a script again. */
+export function programOf(script: SimulationScript): string {
+  const faults = script.faults.map((fault) => `      ${inline(fault)},`);
+  const { faults: _, ...rest } = script;
+  const fields = Object.entries(rest).map(([name, value]) => `    ${name}: ${value},`);
+  return [
+    'import { simulate } from "waymark/testing";',
+    "",
+    "const report = await simulate({",
+    "  graph, // yours",
+    "  data, // yours",
+    "  script: {",
+    ...fields,
+    ...(faults.length === 0 ? ["    faults: [],"] : ["    faults: [", ...faults, "    ],"]),
+    "  },",
+    "});",
+    'console.log(report.trace.join("\\n"), report.failures[0]?.message);',
+  ].join("\n");
+}
+
+function inline(value: object): string {
+  const fields = Object.entries(value).map(([name, one]) => `${name}: ${JSON.stringify(one)}`);
+  return `{ ${fields.join(", ")} }`;
+}

@@ -1,0 +1,139 @@
+import { Dice } from "./dice.js";
+
+/**
+ * What can go wrong:
+ *
+ * - `kill`: a worker dies; its successor starts `for` ms later;
+ * - `stop`: a worker stands still for `for` ms, as after SIGSTOP or while a laptop sleeps;
+ * - `cut`: nothing gets through between a worker and the servers for `for` ms;
+ * - `delay`: messages of a worker, or of all, take up to `by` ms more and overtake each other, for `for` ms;
+ * - `lose-answer`: the next call of a worker is served, and its answer is lost;
+ * - `double-call`: the next call of a worker arrives twice;
+ * - `skew`: the wall clock of a worker is set forward or back by `by` ms;
+ * - `power-cut`: the database loses the last `by` writes that it has not synced, and is away for `for` ms;
+ * - `torn-write`: the same, and the newest write that is left is torn;
+ * - `full-disk`: the database refuses writes for `for` ms;
+ * - `corrupt`: the newest checkpoint of a run is damaged on the disk.
+ */
+export type FaultKind =
+  | "kill"
+  | "stop"
+  | "cut"
+  | "delay"
+  | "lose-answer"
+  | "double-call"
+  | "skew"
+  | "power-cut"
+  | "torn-write"
+  | "full-disk"
+  | "corrupt";
+
+/** All kinds of faults. */
+export const faultKinds: readonly FaultKind[] = [
+  "kill",
+  "stop",
+  "cut",
+  "delay",
+  "lose-answer",
+  "double-call",
+  "skew",
+  "power-cut",
+  "torn-write",
+  "full-disk",
+  "corrupt",
+];
+
+/** One thing that goes wrong. */
+export interface Fault {
+  /** When: after so many steps of the simulation. */
+  readonly at: number;
+  /** What. */
+  readonly kind: FaultKind;
+  /** To which worker, from 0 up; a fault of the network or of the database has none. */
+  readonly worker?: number;
+  /** For how many milliseconds. */
+  readonly for?: number;
+  /** By how much; see {@link FaultKind}. */
+  readonly by?: number;
+}
+
+/** All that decides what happens in one simulation. */
+export interface SimulationScript {
+  /** Decides how long each message takes. */
+  readonly seed: number;
+  /** How many workers there are. */
+  readonly workers: number;
+  /** How many runs they work on. */
+  readonly runs: number;
+  /** How many milliseconds a message takes at the most. */
+  readonly latency: number;
+  /** What goes wrong, in order. */
+  readonly faults: readonly Fault[];
+}
+
+/** The most faults of a script, and the most steps between two of them. */
+const MOST_FAULTS = 8;
+const APART = 60;
+
+/** The most kinds of faults in one script: where few kinds meet, they meet often. */
+const MOST_KINDS = 4;
+
+/** The script of a seed. */
+export function scriptOf(
+  seed: number,
+  limits: Pick<SimulationScript, "workers" | "runs">,
+  kinds: readonly FaultKind[],
+): SimulationScript {
+  const dice = new Dice(seed, 7);
+  const workers = dice.between(1, limits.workers + 1);
+  const runs = dice.between(1, limits.runs + 1);
+  const latency = dice.pick(4, 4, 3000);
+  const [first, ...others] = someOf(dice, kinds, dice.between(1, MOST_KINDS + 1));
+  const count = first === undefined ? 0 : dice.between(1, MOST_FAULTS + 1);
+  const faults: Fault[] = [];
+  let at = 0;
+  for (let index = 0; index < count && first !== undefined; index++) {
+    at += dice.between(0, dice.pick(5, APART, APART));
+    faults.push(faultOf(dice, at, dice.pick(first, ...others), workers));
+  }
+  return { seed, workers, runs, latency, faults };
+}
+
+function someOf<T>(dice: Dice, all: readonly T[], count: number): T[] {
+  const left = [...all];
+  const some: T[] = [];
+  while (some.length < count && left.length > 0) {
+    some.push(...left.splice(dice.between(0, left.length), 1));
+  }
+  return some;
+}
+
+function faultOf(dice: Dice, at: number, kind: FaultKind, workers: number): Fault {
+  const worker = dice.between(0, workers);
+  // Shorter than a message, shorter than a lease, longer than one.
+  const span = dice.between(1, dice.pick(20, 2000, 40_000, 100_000));
+  switch (kind) {
+    case "kill":
+    case "stop":
+    case "cut":
+      return { at, kind, worker, for: span };
+    case "delay":
+      return {
+        ...{ at, kind, for: span, by: dice.between(1, dice.pick(20, 100_000)) },
+        // Of one worker, or of all.
+        ...(dice.chance(0.5) && { worker }),
+      };
+    case "lose-answer":
+    case "double-call":
+      return { at, kind, worker };
+    case "skew":
+      return { at, kind, worker, by: dice.between(-200_000, 200_000) };
+    case "power-cut":
+    case "torn-write":
+      return { at, kind, for: dice.between(1, 2000), by: dice.between(0, 4) };
+    case "full-disk":
+      return { at, kind, for: dice.between(1, 2000) };
+    case "corrupt":
+      return { at, kind, by: dice.between(0, 4) };
+  }
+}

@@ -1,0 +1,206 @@
+import { ConfigError, messageOf, show } from "../../errors.js";
+import { callable, check, checkOptions, flag, integer } from "../../options.js";
+import { StateGraph } from "../../run/state-graph.js";
+import type { State } from "../../state/state.js";
+import {
+  EffectCounts,
+  programOf,
+  type SimulationFailure,
+  type SimulationReport,
+} from "./report.js";
+import { type FaultKind, faultKinds, type SimulationScript, scriptOf } from "./script.js";
+import { shrink } from "./shrink.js";
+import { type Plants, play, type SimulationOutcome } from "./simulation.js";
+import type { SimulationSetup } from "./worker.js";
+
+/** Options of {@link simulate}. */
+export interface SimulateOptions<D extends object> extends SimulationSetup<D> {
+  /** How many seeds to play; at least 1, 100 by default. */
+  readonly seeds?: number;
+  /** The first of them; 1 by default. */
+  readonly seed?: number;
+  /** The most workers; at least 1, 3 by default. */
+  readonly workers?: number;
+  /** The most runs; at least 1, 2 by default. */
+  readonly runs?: number;
+  /** What may go wrong; everything by default. */
+  readonly faults?: readonly FaultKind[];
+  /** Instead of drawing faults, kills the one worker of one run at every point of it, once each; false by default. */
+  readonly everywhere?: boolean;
+  /** Plays this script and nothing else: one that a failure came with, for example. */
+  readonly script?: SimulationScript | undefined;
+  /** Looks at the final State of each run that completed; what it throws is a failure. */
+  readonly check?: (final: State<D>) => void;
+  /** How many failures to look for before it stops; at least 1, 1 by default. */
+  readonly maxFailures?: number;
+}
+
+const isScript = check(
+  "the script of a simulation",
+  (value) => typeof value === "object" && value !== null && "seed" in value && "faults" in value,
+);
+
+const isFaults = check(
+  `a list of ${faultKinds.join(", ")}`,
+  (value) =>
+    Array.isArray(value) && value.every((kind) => faultKinds.some((known) => known === kind)),
+);
+
+/**
+ * Runs a graph in a simulated world in which everything goes wrong that can: workers die, stop and wake up, the
+ * network loses, delays and doubles, clocks are set, disks fill up, tear and rot, the database loses power.
+ * waymark itself is the real one; clock, network and database are simulated, so a day takes a moment, and a
+ * seed gives the same simulation on every machine, step by step.
+ *
+ * After each step it checks from outside what waymark promises: what was acknowledged is never lost, an
+ * acknowledged node never begins again, a run has one writer, an acknowledged answer counts, every run ends. The
+ * report has what did not hold, as the smallest script that shows it, and which nodes and effects ran
+ * more than once.
+ *
+ * Nodes must not depend on anything outside: put fakes in the place of services, and wrap them in `effect`.
+ * One simulation at a time: it takes the place of waymark's clock in this process.
+ *
+ * @throws ConfigError if an option is invalid.
+ *
+ * @example
+ * ```ts
+ * import { StateGraph } from "waymark";
+ * import { simulate } from "waymark/testing";
+ *
+ * const report = await simulate({
+ *   graph: ({ effect }) => {
+ *     const charge = effect("charge", () => 10);
+ *     return new StateGraph<{ paid: number }>()
+ *       .addNode("pay", async () => ({ paid: await charge() }))
+ *       .setEntryPoint("pay")
+ *       .setExitPoint("pay");
+ *   },
+ *   data: () => ({ paid: 0 }),
+ *   everywhere: true,
+ * });
+ * console.log(report.failures.length); // 0
+ * console.log(report.effects.find(({ name }) => name === "charge")?.most); // 2
+ * ```
+ */
+export function simulate<D extends object>(options: SimulateOptions<D>): Promise<SimulationReport> {
+  return simulateWith(options, {});
+}
+
+let isBusy = false;
+
+/** The same, with faults of waymark itself planted. */
+export async function simulateWith<D extends object>(
+  options: SimulateOptions<D>,
+  plants: Plants,
+): Promise<SimulationReport> {
+  checkSimulateOptions(options);
+  if (isBusy) throw new ConfigError("simulate", "is under way: wait for its end");
+  isBusy = true;
+  try {
+    return await new Simulator(options, plants).run();
+  } finally {
+    isBusy = false;
+  }
+}
+
+function checkSimulateOptions<D extends object>(options: SimulateOptions<D>): void {
+  const isGraph = check(
+    "a StateGraph, or a function that makes one",
+    (value) => typeof value === "function" || value instanceof StateGraph,
+  );
+  const count = integer(1);
+  checkOptions("options", options, {
+    ...{ graph: isGraph, data: callable, answer: callable, check: callable, script: isScript },
+    ...{ seeds: count, seed: integer(0), workers: count, runs: count, maxFailures: count },
+    ...{ faults: isFaults, everywhere: flag },
+  });
+  isGraph("options.graph", options.graph);
+  callable("options.data", options.data);
+}
+
+/** Plays scripts, and sums up what came of them. */
+class Simulator<D extends object> {
+  readonly #options: SimulateOptions<D>;
+  readonly #plants: Plants;
+  readonly #effects = new EffectCounts();
+  readonly #failures: SimulationFailure[] = [];
+  readonly #runs = { completed: 0, failed: 0, paused: 0 };
+  #scripts = 0;
+  #steps = 0;
+  #trace: readonly string[] = [];
+
+  constructor(options: SimulateOptions<D>, plants: Plants) {
+    this.#options = options;
+    this.#plants = plants;
+  }
+
+  async run(): Promise<SimulationReport> {
+    const { script, maxFailures = 1 } = this.#options;
+    for await (const next of this.#all()) {
+      const outcome = await this.#play(next, script !== undefined);
+      this.#scripts++;
+      this.#steps += outcome.steps;
+      this.#trace = outcome.trace;
+      this.#effects.add(outcome.executions, next);
+      for (const { status } of outcome.finals) {
+        if (status === "failed" || status === "paused") this.#runs[status]++;
+        else this.#runs.completed++;
+      }
+      if (outcome.violation !== undefined) this.#failures.push(await this.#failure(next, outcome));
+      if (this.#failures.length >= maxFailures) break;
+    }
+    return {
+      ...{ scripts: this.#scripts, steps: this.#steps, runs: this.#runs },
+      effects: this.#effects.list(),
+      failures: this.#failures,
+      trace: script === undefined ? [] : this.#trace,
+    };
+  }
+
+  async *#all(): AsyncGenerator<SimulationScript> {
+    const { script, everywhere = false, seeds = 100, seed: first = 1 } = this.#options;
+    const { workers = 3, runs = 2, faults = faultKinds } = this.#options;
+    if (script !== undefined) {
+      yield script;
+    } else if (everywhere) {
+      const calm = { seed: first, workers: 1, runs: 1, latency: 4, faults: [] };
+      yield calm;
+      const { steps } = await this.#play(calm, false);
+      for (let at = 1; at < steps; at++) {
+        yield { ...calm, faults: [{ at, kind: "kill", worker: 0, for: 1 }] };
+      }
+    } else {
+      for (let seed = first; seed < first + seeds; seed++) {
+        yield scriptOf(seed, { workers, runs }, faults);
+      }
+    }
+  }
+
+  async #play(script: SimulationScript, isTraced: boolean): Promise<SimulationOutcome<D>> {
+    const outcome = await play(script, this.#options, this.#plants, isTraced);
+    const { check: look } = this.#options;
+    if (outcome.violation !== undefined || look === undefined) return outcome;
+    for (const final of outcome.finals) {
+      if (final.status !== "completed") continue;
+      try {
+        look(final);
+      } catch (error) {
+        const message = `${final.runId}: ${messageOf(error)}`;
+        return { ...outcome, violation: { rule: "check", message } };
+      }
+    }
+    return outcome;
+  }
+
+  async #failure(
+    found: SimulationScript,
+    { violation }: SimulationOutcome<D>,
+  ): Promise<SimulationFailure> {
+    const isSame = async (candidate: SimulationScript): Promise<boolean> =>
+      (await this.#play(candidate, false)).violation?.rule === violation?.rule;
+    const script = await shrink(found, isSame);
+    const { violation: last = violation, trace } = await this.#play(script, true);
+    const { rule, message } = last ?? { rule: "error", message: show(undefined) };
+    return { rule, message, seed: found.seed, script, trace, program: programOf(script) };
+  }
+}

@@ -1,0 +1,190 @@
+import { useClock } from "../../clock.js";
+import { useChance } from "../../random.js";
+import { Dice } from "./dice.js";
+
+/** When a simulation begins, in milliseconds since 1970. */
+const BEGINNING = Date.UTC(2030, 0, 1);
+
+/** How long real work may take that the simulation has to wait for, in milliseconds. */
+const REAL_WORK = 10_000;
+
+/** Something that will happen. */
+interface Coming {
+  at: number;
+  /** Whom it happens to; nobody, if it is on the other side of the network. */
+  readonly process: Process | undefined;
+  readonly action: () => void;
+  readonly background: boolean;
+  cancelled: boolean;
+}
+
+/** One life of a worker: what it awaits comes from the simulation, so a dead one never continues. */
+export class Process {
+  /** `w2.1`: the second life of worker 2. */
+  readonly name: string;
+  readonly worker: number;
+  readonly life: number;
+  readonly dice: Dice;
+  isAlive = true;
+  isStopped = false;
+  /** How far its wall clock is off, in milliseconds. */
+  skew = 0;
+  /** Whether nothing gets through between it and the servers. */
+  isCut = false;
+  /** What its messages take in addition at the most, in milliseconds. */
+  delay = 0;
+  /** How many of its next calls lose their answer, or arrive twice. */
+  answersToLose = 0;
+  callsToDouble = 0;
+  /** The node that it is in. */
+  visit: { readonly runId: string; readonly node: string; readonly step: number } | undefined;
+  /** How many things it waits for that the simulation will bring about. */
+  expects = 0;
+  /** What came while it was stopped. */
+  readonly held: Coming[] = [];
+  #ids = 0;
+
+  constructor(worker: number, life: number, seed: number) {
+    this.worker = worker;
+    this.life = life;
+    this.name = `w${worker}.${life}`;
+    this.dice = new Dice(seed, worker, life);
+  }
+
+  newId(): string {
+    return `${this.name}-${++this.#ids}`;
+  }
+}
+
+/** The clock of a simulation, and the order in which everything happens in it: one thing at a time. */
+export class World {
+  /** Milliseconds since the beginning, by the clock of the servers. */
+  time = 0;
+  /** How many things have happened. */
+  steps = 0;
+  /** What has happened, line by line. */
+  readonly trace: string[] | undefined;
+  /** Who is running: all that happens until the next step, it does. */
+  current: Process | undefined;
+  readonly #coming: Coming[] = [];
+  readonly #leasesByWallClock: boolean;
+
+  constructor(isTraced: boolean, leasesByWallClock = false) {
+    this.trace = isTraced ? [] : undefined;
+    this.#leasesByWallClock = leasesByWallClock;
+  }
+
+  /** Puts the clock and the chance of this world in place; returns the way back. */
+  enter(): () => void {
+    const now = (): number => Math.floor(BEGINNING + this.time + (this.current?.skew ?? 0));
+    const restoreClock = useClock({
+      now,
+      // As in Node, no timer is shorter than a millisecond.
+      after: (ms, callback) => this.after(Math.max(ms, 1), this.current, callback),
+      monotonic: this.#leasesByWallClock ? now : () => this.time,
+      background: (ms, callback) => this.after(Math.max(ms, 1), this.current, callback, true),
+    });
+    const restoreChance = useChance({
+      random: () => this.current?.dice.next() ?? 0.5,
+      newId: () => this.current?.newId() ?? "nobody",
+    });
+    // What a stack says differs from one Node to the next, and is saved with a failed run.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
+    return () => {
+      Error.stackTraceLimit = stackTraceLimit;
+      restoreChance();
+      restoreClock();
+    };
+  }
+
+  /** Lets something happen to a process, unless it dies first; while it is stopped, that waits. */
+  after(
+    ms: number,
+    process: Process | undefined,
+    action: () => void,
+    background = false,
+  ): () => void {
+    const coming = { at: this.time + ms, process, action, background, cancelled: false };
+    if (process !== undefined && !background) process.expects++;
+    this.#insert(coming);
+    return () => {
+      if (coming.cancelled) return;
+      coming.cancelled = true;
+      if (process !== undefined && !background) process.expects--;
+    };
+  }
+
+  /** Makes the current process wait. */
+  wait(ms: number): Promise<void> {
+    return new Promise((resolve) => this.after(ms, this.current, resolve));
+  }
+
+  note(who: Process | undefined, what: string): void {
+    this.trace?.push(`${this.time.toFixed(3)} ${who?.name ?? "server"} ${what}`);
+  }
+
+  kill(process: Process): void {
+    process.isAlive = false;
+  }
+
+  stop(process: Process): void {
+    process.isStopped = true;
+  }
+
+  /** Lets a stopped process continue: what it missed happens now, in one order or another. */
+  wake(process: Process): void {
+    process.isStopped = false;
+    const missed = process.held.splice(0);
+    if (process.dice.chance(0.5)) missed.reverse();
+    for (const coming of missed) {
+      coming.at = this.time;
+      this.#insert(coming);
+    }
+  }
+
+  /** Lets the next thing happen, and all that follows from it at once; `false` if nothing will ever happen again. */
+  async step(): Promise<boolean> {
+    for (;;) {
+      const next = this.#coming.shift();
+      if (next === undefined) return false;
+      const { process, action, background } = next;
+      if (next.cancelled || process?.isAlive === false) continue;
+      this.time = Math.max(this.time, next.at);
+      if (process?.isStopped) {
+        process.held.push(next);
+        continue;
+      }
+      // It can't be called off any more.
+      next.cancelled = true;
+      if (process !== undefined && !background) process.expects--;
+      this.steps++;
+      this.current = process;
+      action();
+      await settle();
+      if (process !== undefined && process.expects === 0) await this.#realWork(process);
+      this.current = undefined;
+      return true;
+    }
+  }
+
+  /** A process that awaits nothing of the simulation is in a node that does something real. */
+  async #realWork(process: Process): Promise<void> {
+    const end = performance.now() + REAL_WORK;
+    for (let looks = 0; process.expects === 0 && process.isAlive; looks++) {
+      if (performance.now() > end) return;
+      await (looks < 100 ? settle() : new Promise((resolve) => setTimeout(resolve, 1)));
+    }
+  }
+
+  #insert(coming: Coming): void {
+    let index = this.#coming.length;
+    while (index > 0 && (this.#coming[index - 1]?.at ?? 0) > coming.at) index--;
+    this.#coming.splice(index, 0, coming);
+  }
+}
+
+/** Lets everything happen that needs no more time. */
+function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

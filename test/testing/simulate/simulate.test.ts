@@ -1,0 +1,192 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { ConfigError, StateGraph } from "waymark";
+import { type FaultKind, type SimulateOptions, simulate } from "waymark/testing";
+import { faultKinds } from "../../../src/testing/simulate/script.js";
+import { shrink } from "../../../src/testing/simulate/shrink.js";
+import { simulateWith } from "../../../src/testing/simulate/simulate.js";
+import type { Plants } from "../../../src/testing/simulate/simulation.js";
+import { workload } from "./workload.js";
+
+/** How many seeds to play, and the first; `npm run simulate` plays many more. */
+const SEEDS = Number(process.env.SEEDS ?? (process.env.MODE === "simulate" ? 6000 : 2000));
+const SEED = Number(process.env.SEED ?? 1);
+
+test(`the rules of a run hold whatever goes wrong, in ${SEEDS} worlds`, async () => {
+  const { failures, scripts, steps, runs } = await simulate({
+    ...workload,
+    seeds: SEEDS,
+    seed: SEED,
+  });
+  const [failure] = failures;
+  const text = failure && [failure.message, failure.program, ...failure.trace].join("\n");
+  expect(failure, text).toBeUndefined();
+  expect([scripts, runs.failed, runs.paused]).toEqual([SEEDS, 0, 0]);
+  expect(steps).toBeGreaterThan(SEEDS);
+}, 3_600_000);
+
+describe("a fault that is planted is found:", () => {
+  const planted: readonly [what: string, Plants, faults: readonly FaultKind[], rules: string][] = [
+    ["no fence", { noFence: true }, ["delay"], "one-writer"],
+    ["no epoch", { noEpoch: true }, ["stop", "delay"], "one-writer begun-again"],
+    [
+      "a save acknowledged too early",
+      { earlyAcknowledgement: true },
+      ["power-cut"],
+      "kept begun-again",
+    ],
+    ["a lease by the wall clock", { leaseByWallClock: true }, ["stop", "skew"], "begun-again"],
+    ["no check before a node", { noCheck: true }, ["stop"], "begun-again"],
+    ["a dropped answer", { droppedAnswer: true }, [], "answer"],
+  ];
+  test.each(planted)("%s", async (_what, plants, faults, rules) => {
+    const { failures } = await simulateWith({ ...workload, faults, seeds: 5000 }, plants);
+    const [failure] = failures;
+    expect(rules.split(" ")).toContain(failure?.rule);
+    // What comes out plays again to the same end.
+    const again = await simulateWith({ ...workload, script: failure?.script }, plants);
+    expect(again.failures[0]?.message).toBe(failure?.message);
+    expect(again.trace).toEqual(failure?.trace);
+    expect(failure?.program).toContain(`seed: ${failure?.script.seed},`);
+  });
+});
+
+test("a script that fails is shrunk to what it takes", async () => {
+  const script = {
+    ...{ seed: 1, workers: 3, runs: 4, latency: 4 },
+    faults: faultKinds.map((kind, at) => ({ at, kind, worker: at % 2, for: 64 })),
+  };
+  const needed = ["stop", "skew"];
+  const smallest = await shrink(script, async ({ faults, runs }) =>
+    needed.every((kind) => runs > 1 && faults.some((fault) => fault.kind === kind)),
+  );
+  expect(smallest.faults.map(({ kind }) => kind)).toEqual(needed);
+  expect([smallest.runs, smallest.workers]).toEqual([2, 2]);
+});
+
+test("a seed gives the same trace again, and another one another", async () => {
+  const script = { seed: 5, workers: 3, runs: 2, latency: 4 } as const;
+  const faults = [
+    { at: 20, kind: "kill", worker: 0, for: 50 },
+    { at: 40, kind: "stop", worker: 1, for: 40_000 },
+    { at: 60, kind: "corrupt", by: 1 },
+  ] as const;
+  const traceOf = async (seed: number) =>
+    (await simulate({ ...workload, script: { ...script, faults, seed } })).trace.join("\n");
+  const first = await traceOf(5);
+  expect(first.split("\n").length).toBeGreaterThan(100);
+  expect(await traceOf(5)).toBe(first);
+  expect(await traceOf(6)).not.toBe(first);
+});
+
+interface Order {
+  paid: number;
+}
+
+/** Charges for an order, in one way or another. */
+const order = (node: "plain" | "once"): SimulateOptions<Order> => ({
+  graph: ({ effect }) => {
+    const charge = effect("charge", () => 10);
+    return new StateGraph<Order>()
+      .addNode("pay", async (_state, context) => ({
+        paid: await (node === "once" ? context.once("charge", charge) : charge()),
+      }))
+      .addNode(
+        "ship",
+        effect("ship", () => ({})),
+      )
+      .addEdge("pay", "ship")
+      .setEntryPoint("pay")
+      .setExitPoint("ship");
+  },
+  data: () => ({ paid: 0 }),
+});
+
+describe("a graph that is killed everywhere", () => {
+  test("is said to repeat what it did before it was saved", async () => {
+    const { scripts, failures, effects, runs } = await simulate({
+      ...order("plain"),
+      everywhere: true,
+    });
+    expect(failures).toEqual([]);
+    expect(runs).toEqual({ completed: scripts, failed: 0, paused: 0 });
+    const charge = effects.find(({ name }) => name === "charge");
+    expect(charge).toMatchObject({ kind: "effect", most: 2, example: { workers: 1, runs: 1 } });
+    expect(charge?.ran).toBe(scripts + (charge?.repeated ?? 0));
+    const pay = effects.find(({ name, kind }) => name === "pay" && kind === "node");
+    expect(pay?.repeated).toBeGreaterThanOrEqual(charge?.repeated ?? 0);
+  });
+
+  test("repeats less of what it does once", async () => {
+    const repeatedBy = async (node: "plain" | "once") => {
+      const { effects } = await simulate({ ...order(node), everywhere: true });
+      return effects.find(({ name }) => name === "charge")?.repeated ?? 0;
+    };
+    // A moment is left, after the charge and before the save of its result.
+    expect(await repeatedBy("once")).toBeGreaterThan(0);
+    expect(await repeatedBy("once")).toBeLessThanOrEqual(await repeatedBy("plain"));
+  });
+});
+
+describe("a simulation", () => {
+  const graph = new StateGraph<Order>()
+    .addNode("pay", async () => {
+      await sleep(1);
+      return { paid: 10 };
+    })
+    .setEntryPoint("pay")
+    .setExitPoint("pay");
+  const data = () => ({ paid: 0 });
+
+  test("takes a graph as it is, and waits for what its nodes really do", async () => {
+    const report = await simulate({ graph, data, seeds: 3 });
+    expect(report.failures).toEqual([]);
+    expect(report.effects.map(({ name, kind }) => `${kind} ${name}`)).toEqual(["node pay"]);
+  });
+
+  test("finds what a check of the final State refuses", async () => {
+    const check = () => {
+      throw new Error("too expensive");
+    };
+    const { failures } = await simulate({ graph, data, check, seeds: 2 });
+    expect(failures).toMatchObject([
+      { rule: "check", script: { faults: [], runs: 1, workers: 1 } },
+    ]);
+    expect(failures[0]?.message).toContain("too expensive");
+  });
+
+  test("counts runs that fail for good, and that wait for somebody", async () => {
+    const failing = new StateGraph<Order>()
+      .addNode("pay", () => {
+        throw new Error("no money");
+      })
+      .setEntryPoint("pay")
+      .setExitPoint("pay");
+    const waiting = new StateGraph<Order>()
+      .addNode("pay", async (_state, context) => {
+        await context.pause("approval", { reason: "approval", ask: "Pay?" });
+        return { paid: 1 };
+      })
+      .setEntryPoint("pay")
+      .setExitPoint("pay");
+    const options = { data, seeds: 1, faults: [], runs: 1 };
+    const failed = await simulate({ graph: failing, ...options });
+    expect([failed.failures, failed.runs]).toEqual([[], { completed: 0, failed: 1, paused: 0 }]);
+    const paused = await simulate({ graph: waiting, ...options });
+    expect([paused.failures, paused.runs]).toEqual([[], { completed: 0, failed: 0, paused: 1 }]);
+  });
+
+  test("refuses options that are none, and a second one at the same time", async () => {
+    const bad = { graph: {}, data } as unknown as SimulateOptions<Order>;
+    await expect(simulate(bad)).rejects.toThrow(ConfigError);
+    const faults = ["flood"] as unknown as FaultKind[];
+    await expect(simulate({ graph, data, faults })).rejects.toThrow(
+      "options.faults must be a list",
+    );
+    const script = { seed: 1 } as unknown as SimulateOptions<Order>["script"];
+    await expect(simulate({ graph, data, script })).rejects.toThrow("options.script must be");
+    const first = simulate({ graph, data, seeds: 1 });
+    await expect(simulate({ graph, data })).rejects.toThrow("simulate is under way");
+    await first;
+  });
+});
