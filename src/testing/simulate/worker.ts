@@ -58,7 +58,7 @@ export function storeOf<D extends object>(
 }
 
 /** The graph of a process, watched, as it is before a store is put under it. */
-export function graphOf<D extends object>(
+function graphOf<D extends object>(
   process: Process,
   { setup, checker, database, effects }: Surroundings<D>,
 ): StateGraph<D, string> {
