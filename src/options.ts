@@ -27,7 +27,8 @@ export function integer(min: number, orInfinity = false): Check {
 /** One of the given strings. */
 // @__NO_SIDE_EFFECTS__
 export function oneOf(...choices: readonly string[]): Check {
-  const expected = choices.map((choice) => JSON.stringify(choice)).join(" or ");
+  const [last = "", ...others] = choices.map((choice) => JSON.stringify(choice)).reverse();
+  const expected = others.length === 0 ? last : `${others.reverse().join(", ")} or ${last}`;
   return check(expected, (value) => typeof value === "string" && choices.includes(value));
 }
 

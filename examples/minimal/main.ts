@@ -4,7 +4,7 @@
  * Run it: npx tsx examples/minimal/main.ts
  */
 import assert from "node:assert/strict";
-import { State, StateGraph } from "waymark";
+import { END, State, StateGraph } from "waymark";
 
 interface Article {
   topic: string;
@@ -12,22 +12,19 @@ interface Article {
   score: number;
 }
 
-// store: "file" keeps the checkpoints on disk
-const graph = new StateGraph<Article>({ name: "article", checkpoint: { interval: 1 } })
+const graph = new StateGraph<Article>({ name: "article", checkpoint: { interval: 1 } }) // store: "file" keeps it on disk
   .addNode("draft", async (state) =>
     state.set("text", `${state.data.text}More on ${state.data.topic}. `),
   )
   .addNode("review", async (state) => ({ score: state.data.text.length / 60 })) // merged into the State
-  .addNode("publish", (state) => state)
   .addEdge("draft", "review")
   .addEdge("review", "draft", (state) => state.data.score < 0.8, "too short") // tried in this order
-  .addEdge("review", "publish")
-  .setEntryPoint("draft")
-  .setExitPoint("publish");
+  .addEdge("review", END)
+  .setEntryPoint("draft");
 
 const final = await graph.execute(State.create({ topic: "cairns", text: "", score: 0 }));
-console.log(final.status, final.step, final.data.score); // completed 7 0.8
+console.log(final.status, final.step, final.data.score); // completed 6 0.8
 
 console.log(final.data.text);
 console.log(graph.toMermaid({ state: final }));
-assert.deepEqual(final.visits, { draft: 3, review: 3, publish: 1 });
+assert.deepEqual(final.visits, { draft: 3, review: 3 });

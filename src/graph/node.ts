@@ -1,3 +1,4 @@
+import { show } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import type { AgentUpdate, Decision, Origin } from "../state/ledger/entries.js";
@@ -185,6 +186,11 @@ export interface GraphNode<D extends object> {
   /** What it is a part of; `""` for nothing. */
   readonly phase: string;
   exit: boolean;
+}
+
+/** The name of a target, for messages. */
+export function showTarget(name: string): string {
+  return name === END ? "END" : show(name);
 }
 
 /** The name of the node that an edge leads to, or {@link END}. */

@@ -2,7 +2,7 @@ import { GraphError, show } from "../errors.js";
 import type { Predicate } from "../state/predicates.js";
 import type { State } from "../state/state.js";
 import { fingerprint } from "./fingerprint.js";
-import { END, type GraphNode, type NodeFunction } from "./node.js";
+import { END, type GraphNode, type NodeFunction, showTarget } from "./node.js";
 import { validate } from "./validation.js";
 
 /** The nodes and edges of a graph. It runs nothing. */
@@ -55,13 +55,13 @@ export class Topology<D extends object> {
     if (predicate !== undefined && typeof predicate !== "function") {
       throw new GraphError(
         "GRAPH_PREDICATE",
-        `the edge from ${show(from)} to ${show(to)} must have a function as predicate; got ${show(predicate)}`,
+        `the edge from ${show(from)} to ${showTarget(to)} must have a function as predicate; got ${show(predicate)}`,
       );
     }
     if (name !== undefined && typeof name !== "string") {
       throw new GraphError(
         "GRAPH_PREDICATE",
-        `the edge from ${show(from)} to ${show(to)} must have a string as name; got ${show(name)}`,
+        `the edge from ${show(from)} to ${showTarget(to)} must have a string as name; got ${show(name)}`,
       );
     }
     this.#changed();

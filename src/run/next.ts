@@ -1,6 +1,6 @@
 import { messageOf, show } from "../errors.js";
 import type { EventSink } from "../events.js";
-import { type Edge, type End, type GraphNode, targetOf } from "../graph/node.js";
+import { type Edge, type End, type GraphNode, showTarget, targetOf } from "../graph/node.js";
 import type { State } from "../state/state.js";
 import { Failure } from "./failure.js";
 
@@ -58,7 +58,8 @@ export function nextNode<D extends object>(
       sink.emit("edge.transition", source, state.runId, transition, time);
     return edge.to;
   }
-  const targets = node.edges.map((edge) => show(targetOf(edge))).join(", ") || "there is none";
+  const targets =
+    node.edges.map((edge) => showTarget(targetOf(edge))).join(", ") || "there is none";
   throw new Failure(
     "NO_MATCHING_EDGE",
     node.name,
@@ -91,5 +92,5 @@ function isTrue<D extends object>(edge: Edge<D>, state: State<D>): boolean {
 }
 
 function way<D extends object>(edge: Edge<D>): string {
-  return `the predicate from ${show(edge.from)} to ${show(targetOf(edge))}`;
+  return `the predicate from ${show(edge.from)} to ${showTarget(targetOf(edge))}`;
 }

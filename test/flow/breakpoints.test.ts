@@ -186,7 +186,7 @@ test("a breakpoint with checkpointing off is a clear error before anything runs"
     await expect(graph.execute(start())).rejects.toEqual(
       configError(
         `config.breakpoints.${where}`,
-        /needs checkpoints to go on from: set config.checkpoint.interval to 1 or more/,
+        /needs checkpoints to continue from: set config.checkpoint.interval to 1 or more/,
       ),
     );
     expect(ran).toBe(0);

@@ -131,7 +131,10 @@ describe("a pause inside a node", () => {
       .setExitPoint("ask");
     const error = await rejection(graph.execute(start()), ExecutionError);
     expect(error.cause).toEqual(
-      configError("config.checkpoint.interval", /a run that pauses \(review\) could never go on/),
+      configError(
+        "config.checkpoint.interval",
+        /a run that pauses \(review\) could never continue/,
+      ),
     );
     expect(calls).toBe(1);
   });

@@ -115,7 +115,7 @@ describe("a pause that can't be", () => {
     expect(error.cause).toEqual(
       configError(
         "config.checkpoint.interval",
-        /is 0, so a run that pauses \(review\) could never go on: set it to 1 or more/,
+        /is 0, so a run that pauses \(review\) could never continue: set it to 1 or more/,
       ),
     );
   });

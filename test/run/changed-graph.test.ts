@@ -161,7 +161,7 @@ describe("rule 9: a checkpoint of an older version", () => {
       "it returns no object",
       { 0: (() => 7) as never, 1: toTags },
       0,
-      /migrations\[0\] wants.*got 7/,
+      /migrations\[0\] must return.*got 7/,
     ],
   ])("is refused when %s", async (_what, migrations, from, says) => {
     const store = await stopped();
