@@ -2,6 +2,7 @@
 // what several share in files of their own. A process that starts has far fewer files to open.
 //
 //   node .ci/build.mjs [folder] [--no-types]   where dist/ is to be; without its declarations
+//   node .ci/build.mjs --page                  only the studio's page
 import { spawnSync } from "node:child_process";
 import { copyFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -13,10 +14,15 @@ import { rolldown } from "rolldown";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const { exports, imports, bin } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const { values, positionals } = parseArgs({
-  options: { "no-types": { type: "boolean" } },
+  options: { "no-types": { type: "boolean" }, page: { type: "boolean" } },
   allowPositionals: true,
 });
 const dist = join(positionals[0] ?? root, "dist");
+
+if (values.page) {
+  await buildPage(join(dist, "studio/page"));
+  process.exit();
+}
 
 // First nothing, so that a file deleted from src/ can't live on in the package.
 rmSync(dist, { recursive: true, force: true });

@@ -1,5 +1,7 @@
 // Bundles the core for a browser as an application would, dependencies included, and holds its gzip size under a limit:
-// once with State and StateGraph alone, once with all exports. A `node:` import anywhere in it fails the build.
+// once with State and StateGraph alone, once with all exports. A `node:` import anywhere in it fails the build. The page of the
+// studio, all files of it, has a limit too.
+import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
@@ -40,4 +42,15 @@ for (const { what, code, limit } of bundles) {
     console.error(`${what}: brings along ${rest} bytes that are not imported.`);
     process.exitCode = 1;
   }
+}
+
+const page = new URL("../dist/studio/page/", import.meta.url);
+const pageLimit = 150;
+const pageSize = readdirSync(page)
+  .map((name) => gzipSync(readFileSync(new URL(name, page)), { level: 9 }).length / 1024)
+  .reduce((sum, size) => sum + size, 0);
+console.log(`= the studio's page: ${pageSize.toFixed(2)} KB gzip, limit ${pageLimit} KB`);
+if (pageSize > pageLimit) {
+  console.error(`The studio's page: ${(pageSize - pageLimit).toFixed(2)} KB over the limit.`);
+  process.exitCode = 1;
 }

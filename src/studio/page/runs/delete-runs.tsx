@@ -15,14 +15,13 @@ export function DeleteRuns({
   readonly onDone: () => void;
 }): JSX.Element {
   const { announce, session } = useStudio();
-  const store = session.store === "file:.waymark" ? "" : ` --store ${shellWord(session.store)}`;
   const what = runIds.length === 1 ? "this run" : `${runIds.length} runs`;
   return (
     <Confirm
       title={`Delete ${what}?`}
       confirm={`Delete ${what}`}
       danger
-      command={`waymark delete ${runIds.map(shellWord).join(" ")}${store}`}
+      command={`waymark delete ${runIds.map(shellWord).join(" ")} --store ${shellWord(session.store)}`}
       onClose={onClose}
       act={async () => {
         for (const runId of runIds) await remove(runPath(runId));

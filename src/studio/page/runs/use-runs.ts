@@ -6,7 +6,7 @@ import { useEvents } from "../studio.js";
 /** How many runs a page has. */
 const PAGE = 50;
 /** A search that finds little looks through many runs; after so many requests it asks whether to look further. */
-const MAX_REQUESTS = 8;
+const MAX_REQUESTS = 20;
 const RELOAD_PAUSE_MS = 400;
 
 /** A page of runs, as far as it has been found. */
@@ -26,28 +26,37 @@ export function useRuns(query: string, live: boolean): RunsList {
   const [turn, setTurn] = useState(0);
   const due = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const last = useRef(query);
+  const busy = useRef(false);
   // A new turn loads again.
   useEffect(() => {
     const ending = new AbortController();
     if (last.current !== query) setFound(nothing);
     last.current = query;
-    load(query, ending.signal).then(
-      ({ runs, next }) => {
-        setFound({ runs, next, failure: undefined });
-        setChanges(0);
-      },
-      (failure: RequestFailure) => {
-        if (!ending.signal.aborted) setFound((before) => ({ ...before, failure }));
-      },
-    );
+    busy.current = true;
+    load(query, ending.signal)
+      .then(
+        ({ runs, next }) => {
+          setFound({ runs, next, failure: undefined });
+          setChanges(0);
+        },
+        (failure: RequestFailure) => {
+          if (!ending.signal.aborted) setFound((before) => ({ ...before, failure }));
+        },
+      )
+      .finally(() => {
+        if (!ending.signal.aborted) busy.current = false;
+      });
     return () => ending.abort();
   }, [query, turn]);
   useEffect(() => () => clearTimeout(due.current), []);
   const reload = useCallback(() => {
-    due.current ??= setTimeout(() => {
+    const again = (): void => {
       due.current = undefined;
-      setTurn((before) => before + 1);
-    }, RELOAD_PAUSE_MS);
+      // In a busy store a search would otherwise begin again and again, and never end.
+      if (busy.current) due.current = setTimeout(again, RELOAD_PAUSE_MS);
+      else setTurn((before) => before + 1);
+    };
+    due.current ??= setTimeout(again, RELOAD_PAUSE_MS);
   }, []);
   useEvents(() => (live ? reload() : setChanges((before) => before + 1)));
   return { ...found, changes, reload };

@@ -44,7 +44,10 @@ export function Palette({
   const wanted = text.trim().toLowerCase();
   const fits = ({ title, group }: Choice): boolean =>
     `${group} ${title}`.toLowerCase().includes(wanted);
-  const found = [...[...offered, ...screens].filter(fits), ...runs];
+  // Until the server has looked for it, what it last found is narrowed here.
+  const isAhead = query !== text.trim();
+  const matching = isAhead ? runs.filter(fits) : runs;
+  const found = [...[...offered, ...screens].filter(fits), ...matching];
   const current = Math.min(at, Math.max(0, found.length - 1));
   const choose = (choice: Choice | undefined): void => {
     if (choice === undefined) return;

@@ -73,11 +73,12 @@ export function Shell({
           <button
             type="button"
             class="plain palette-button"
-            aria-label="Search and commands"
+            title="Search and commands"
             onClick={() => setOpen("palette")}
           >
             <Icon name="search" />
-            <kbd>{isMac() ? "⌘K" : "Ctrl K"}</kbd>
+            <span class="unseen">Search and commands</span>
+            <kbd aria-hidden="true">{isMac() ? "⌘K" : "Ctrl K"}</kbd>
           </button>
           <ThemeSwitch />
         </div>

@@ -6,6 +6,7 @@ import { StatusShape, statusWord } from "../../parts/status.js";
 import type { Box } from "./layout.js";
 import { type Layout, layoutOf } from "./layout.js";
 import {
+  type Drawing,
   type DrawnEdge,
   type DrawnGroup,
   type DrawnNode,
@@ -15,14 +16,21 @@ import {
 import { useViewport } from "./viewport.js";
 
 /** The graph of a run, with how far the run is. */
-export function GraphPanel({
-  view,
-  inner,
-  selected,
-  onSelect,
-  large,
-  onLarge,
-}: {
+export function GraphPanel(props: GraphProps): JSX.Element {
+  const { view, inner } = props;
+  const drawing = useMemo(() => drawingOf(view, inner), [view, inner]);
+  if (drawing.nodes.length > 0) return <DrawnGraph {...props} drawing={drawing} />;
+  return (
+    <section class="section graph" aria-labelledby="graph">
+      <header class="section-head">
+        <h2 id="graph">Graph</h2>
+      </header>
+      <p class="muted nothing">No graph has run this State yet.</p>
+    </section>
+  );
+}
+
+interface GraphProps {
   readonly view: RunView;
   /** What is known of the nodes inside nodes. */
   readonly inner: InnerMarks;
@@ -31,9 +39,17 @@ export function GraphPanel({
   readonly onSelect: (node: string) => void;
   readonly large: boolean;
   readonly onLarge: () => void;
-}): JSX.Element {
+}
+
+function DrawnGraph({
+  view,
+  drawing,
+  selected,
+  onSelect,
+  large,
+  onLarge,
+}: GraphProps & { readonly drawing: Drawing }): JSX.Element {
   const panel = useRef<HTMLDivElement>(null);
-  const drawing = useMemo(() => drawingOf(view, inner), [view, inner]);
   const room = useRoom(panel);
   const structure = JSON.stringify([
     drawing.nodes.map(({ id, visits }) => [id, visits > 1]),
@@ -153,14 +169,14 @@ function Node({
       <span class={`point ${kind}`} style={placed(box)} role="img" aria-label={kind} title={kind} />
     );
   }
-  const often = visits > 1 ? `, ${visits} times` : "";
+  const often = visits > 1 ? ` ×${visits}` : "";
   return (
     <button
       type="button"
       class={`node ${mark} ${kind}`}
       style={placed(box)}
       aria-pressed={selected}
-      aria-label={`${label}: ${statusWord(mark)}${often}`}
+      aria-label={`${label}${often}: ${statusWord(mark)}`}
       title={label}
       onClick={() => onSelect(node.node)}
     >
@@ -187,7 +203,7 @@ function Group({
       <button
         type="button"
         class="plain"
-        aria-label={`${label}: ${statusWord(mark)}`}
+        aria-label={`${label}${visits > 1 ? ` ×${visits}` : ""}: ${statusWord(mark)}`}
         onClick={() => onSelect(group.node)}
       >
         <span class="cut">{label}</span>

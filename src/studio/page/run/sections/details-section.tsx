@@ -78,7 +78,7 @@ export function DetailsSection({ view }: { readonly view: RunView }): JSX.Elemen
         )}
         {topology !== null && (
           <div>
-            <h3>Graph</h3>
+            <h3>Settings</h3>
             <dl class="pairs">
               <Pair name="version">{String(topology.version)}</Pair>
               <Pair name="fingerprint">

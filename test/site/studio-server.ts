@@ -1,0 +1,181 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type CheckpointStore, END, MemoryStore, State, StateGraph } from "waymark";
+import { eventLog } from "waymark/observers/event-log";
+import { FileStore } from "waymark/stores/file";
+import { nodeListener, type StudioOptions, studio } from "waymark/studio";
+import { damage, graphsOf, makeRuns } from "../../examples/studio/runs.js";
+
+export const token = "a-token-for-the-tests";
+
+/** A studio on a port of this machine. */
+export interface Served {
+  readonly url: string;
+  /** Stops listening, and cuts off who is connected. */
+  stop(): Promise<void>;
+  /** Listens again at the same address. */
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Serves a studio. */
+export async function serveStudio(options: StudioOptions): Promise<Served> {
+  const handler = studio({ token, pollMs: 50, ...options });
+  let server: Server;
+  let port = 0;
+  const start = async (): Promise<void> => {
+    server = createServer(nodeListener(handler)).listen(port, "127.0.0.1");
+    await once(server, "listening");
+    ({ port } = server.address() as AddressInfo);
+  };
+  const stop = async (): Promise<void> => {
+    server.close();
+    server.closeAllConnections();
+    await once(server, "close");
+  };
+  await start();
+  const close = async (): Promise<void> => {
+    server.close();
+    await handler.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${port}`, start, stop, close };
+}
+
+/** Text that would do harm if it were taken for markup or script. */
+export const hostile = `<img src=x onerror="window.harmed=1"><script>window.harmed=1</script>"'\`\${alert(1)}`;
+
+/** Data with something large in it. */
+interface Letter {
+  readonly title: string;
+  readonly pages: readonly string[];
+}
+
+/** A graph of many nodes, a third of which a run gets to before it fails. */
+function longGraph(store: CheckpointStore) {
+  const graph = new StateGraph<{ n: number }, string>({
+    name: "long",
+    checkpoint: { store, interval: 1, preserve: true },
+  });
+  const name = (index: number): string => `stage ${index + 1}`;
+  for (let index = 0; index < 100; index++) {
+    graph.addNode(name(index), ({ data }) => {
+      if (index === 33) throw new Error("stage 34 is not ready");
+      return { n: data.n + 1 };
+    });
+  }
+  for (let index = 0; index < 99; index++) {
+    graph.addEdge(name(index), name(index + 1), ({ data }) => data.n >= 0, index % 10 ? "" : "on");
+    if (index % 7 === 0 && index + 3 < 100) graph.addEdge(name(index), name(index + 3));
+  }
+  return graph.setEntryPoint(name(0)).setExitPoint(name(99));
+}
+
+/** Runs of every kind in a folder, and a studio on them. */
+export async function serveSamples() {
+  const root = mkdtempSync(join(tmpdir(), "waymark-studio-"));
+  const store = new FileStore({ root });
+  const observer = eventLog({ root });
+  const samples = graphsOf({ store, observer });
+  await makeRuns({ store, observer });
+  const state = await store.load<object>("article-cairns");
+  await State.fromJSON({
+    ...state.toJSON(),
+    runId: "broken",
+    checkpointId: "",
+    sequence: 0,
+  }).checkpoint(store);
+  await damage(root, "broken");
+  const letter = new StateGraph<Letter>({
+    name: "letter",
+    checkpoint: { store, interval: 1, preserve: true },
+  })
+    .addNode("write", () => ({
+      pages: Array.from({ length: 5000 }, (_, page) => `page ${page} of the letter`),
+    }))
+    .setEntryPoint("write")
+    .setExitPoint("write");
+  await letter.execute(State.create({ title: "long", pages: [] }, { runId: "letter" }));
+  const bad = new StateGraph<Record<string, string>, string>({
+    name: hostile,
+    observer,
+    checkpoint: { store, interval: 1, preserve: true },
+  })
+    .addNode(
+      hostile,
+      (_state, { ledger }) => {
+        ledger.usage({ inputTokens: 1, costUsd: 1, counters: { [hostile]: 1 } });
+        ledger.decision({
+          description: hostile,
+          rationale: hostile,
+          agent: hostile,
+          alternatives: [hostile],
+        });
+        ledger.agent(hostile, { status: hostile, blockers: [hostile], lastDecision: hostile });
+        ledger.output(hostile, hostile);
+        return { [hostile]: hostile, link: "javascript:window.harmed=1" };
+      },
+      { phase: hostile },
+    )
+    .addNode("ask", async (_state, context) => {
+      await context.pause(hostile, { reason: hostile, ask: { [hostile]: hostile } });
+      throw new Error(hostile);
+    })
+    .addEdge(hostile, "ask", () => true, hostile)
+    .addEdge(hostile, END)
+    .setEntryPoint(hostile)
+    .setExitPoint("ask");
+  const metadata = { [hostile]: hostile, customer: hostile };
+  await bad.execute(State.create({}, { runId: "hostile-paused", metadata }));
+  await bad.execute(State.create({}, { runId: "hostile-failed", metadata }));
+  await bad.resume("hostile-failed", { input: hostile }).catch(() => "it is meant to fail");
+  const long = longGraph(store);
+  await long.execute(State.create({ n: 0 }, { runId: "long" })).catch(() => "it is meant to fail");
+
+  /** A run that works until it is let go of, or cancelled. */
+  let release = (): void => {};
+  const patient = new StateGraph<{ n: number }>({
+    name: "patient",
+    checkpoint: { store, interval: 1, preserve: true },
+  })
+    .addNode("first", ({ data }) => ({ n: data.n + 1 }))
+    .addNode(
+      "wait",
+      (_state, { signal }) =>
+        new Promise<object>((resolve, reject) => {
+          release = () => resolve({});
+          signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        }),
+    )
+    .addEdge("first", "wait")
+    .setEntryPoint("first")
+    .setExitPoint("wait");
+  const graphs = [...Object.values(samples), letter, bad, long, patient];
+  const served = await serveStudio({ store, name: "file:.waymark", graphs, log: { root } });
+  return {
+    ...served,
+    store,
+    release: () => release(),
+    startRun: (runId: string) => patient.start(State.create({ n: 0 }, { runId })),
+    async close() {
+      await served.close();
+      await observer.close();
+      rmSync(root, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Ten thousand runs, and a studio that only looks. */
+export async function serveMany(): Promise<Served> {
+  const store = new MemoryStore();
+  for (let index = 0; index < 10_000; index++) {
+    const runId = `run-${String(index).padStart(5, "0")}`;
+    const metadata = { customer: `c${index % 50}` };
+    await store.save(State.create({ n: index }, { runId, metadata }));
+  }
+  return serveStudio({ store, name: "memory", readOnly: true });
+}

@@ -1,0 +1,525 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { complaintsOf, launch } from "./browser.js";
+import { hostile, type Served, serveMany, serveSamples, token } from "./studio-server.js";
+
+const wide = { width: 1300, height: 900 };
+const tablet = { width: 768, height: 1024 };
+const phone = { width: 390, height: 844 };
+
+/** Only what is broken takes longer. */
+const PATIENCE_MS = 20_000;
+
+let browser: Browser;
+let samples: Awaited<ReturnType<typeof serveSamples>>;
+let many: Served;
+
+beforeAll(async () => {
+  [browser, samples, many] = await Promise.all([launch(), serveSamples(), serveMany()]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await Promise.all([samples?.close(), many?.close()]);
+});
+
+interface Visit {
+  readonly at?: string;
+  readonly server?: Served;
+  readonly viewport?: typeof wide;
+  readonly colorScheme?: "light" | "dark";
+  /** Complaints that are expected. */
+  readonly allow?: RegExp;
+}
+
+/** Opens a screen of the studio by its link, lets `look` look at it, and says that the page had nothing to complain about. */
+async function visit(visited: Visit, look: (page: Page) => Promise<void>): Promise<void> {
+  const { at = "/runs", server = samples, viewport = wide, colorScheme = "light" } = visited;
+  const page = await browser.newPage({ viewport, colorScheme });
+  page.setDefaultTimeout(PATIENCE_MS);
+  try {
+    const complaints = complaintsOf(page, server.url);
+    await page.goto(`${server.url}/#${at}${at.includes("?") ? "&" : "?"}token=${token}`);
+    await page.getByRole("link", { name: "waymark, all runs" }).waitFor();
+    await look(page);
+    expect(await page.evaluate("window.harmed")).toBeUndefined();
+    expect(complaints.filter((text) => !visited.allow?.test(text))).toEqual([]);
+  } finally {
+    await page.close();
+  }
+}
+
+const heading = (page: Page, name: string): Locator =>
+  page.getByRole("heading", { name, exact: true });
+const button = (page: Page, name: string | RegExp): Locator => page.getByRole("button", { name });
+const run = (page: Page, runId: string): Locator =>
+  page.getByRole("table", { name: "Runs" }).getByRole("link", { name: runId, exact: true });
+
+/** Confirms what a dialog asks, and gives the command that it showed. */
+async function confirm(page: Page, name: string): Promise<string> {
+  const dialog = page.getByRole("dialog");
+  const command = (await dialog.locator(".command code").textContent()) ?? "";
+  await dialog.getByRole("button", { name, exact: true }).click();
+  await dialog.waitFor({ state: "detached" });
+  return command;
+}
+
+describe("the token", () => {
+  test("is taken from the fragment, removed from the address, and kept nowhere", async () => {
+    await visit({ at: "/runs?status=failed" }, async (page) => {
+      await run(page, "article-avalanches").waitFor();
+      expect(page.url()).toBe(`${samples.url}/#/runs?status=failed`);
+      const kept = await page.evaluate<string>(
+        "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state])",
+      );
+      expect(kept).not.toContain(token);
+    });
+  });
+
+  test("is asked for where it is missing, and a wrong one is refused", async () => {
+    const page = await browser.newPage();
+    await page.goto(`${samples.url}/#/runs/article-cairns`);
+    await page.getByLabel("Token").fill("not-this-one-either");
+    await button(page, "Open the studio").click();
+    await page.getByText("does not know this token").waitFor();
+    await page.getByLabel("Token").fill(`${samples.url}/#token=${token}`);
+    await button(page, "Open the studio").click();
+    await heading(page, "Graph").waitFor();
+    expect(page.url()).toBe(`${samples.url}/#/runs/article-cairns`);
+    await page.close();
+  });
+});
+
+describe("the runs", () => {
+  test("are filtered by status, graph, metadata and text", async () => {
+    await visit({}, async (page) => {
+      const rows = page.getByRole("table", { name: "Runs" }).locator("tbody tr");
+      await run(page, "article-cairns").waitFor();
+      await button(page, "paused").click();
+      await run(page, "article-cairns").waitFor({ state: "detached" });
+      await run(page, "refund-A-1043").waitFor();
+      await page.getByLabel("Graph").selectOption("refund");
+      await expect.poll(() => rows.count()).toBe(2);
+      await page.getByLabel("Metadata, as key=value").fill("customer=globex");
+      await page.keyboard.press("Enter");
+      await expect.poll(() => rows.count()).toBe(1);
+      await button(page, "Remove the filter customer=globex").click();
+      await expect.poll(() => rows.count()).toBe(2);
+      await page.getByLabel("Search runs").fill("1077");
+      await expect.poll(() => rows.count()).toBe(1);
+      expect(page.url()).toContain("#/runs?status=paused&graph=refund&q=1077");
+      await page.getByLabel("Search runs").fill("no such run");
+      await page.getByText("No run fits").waitFor();
+      await button(page, "Remove the filters").click();
+      await run(page, "article-cairns").waitFor();
+    });
+  });
+
+  test("that are new or change appear by themselves", async () => {
+    await visit({}, async (page) => {
+      await run(page, "article-cairns").waitFor();
+      const handle = samples.startRun("live-one");
+      const row = page.getByRole("row", { name: "live-one" });
+      await row.getByText("running").waitFor();
+      await expect.poll(() => row.locator(".c-steps").textContent()).toContain("1");
+      samples.release();
+      await handle.result();
+      await row.getByText("completed").waitFor();
+    });
+  });
+
+  test("are compared and deleted when several are selected", async () => {
+    for (const runId of ["spare-1", "spare-2"]) {
+      const handle = samples.startRun(runId);
+      await expect.poll(async () => (await samples.store.load(runId)).step).toBe(1);
+      samples.release();
+      await handle.result();
+    }
+    await visit({ at: "/runs?q=spare" }, async (page) => {
+      await page.getByLabel("Select spare-1").check();
+      await page.getByLabel("Select spare-2").check();
+      await button(page, "Compare").click();
+      await page.getByRole("table", { name: "Runs side by side" }).waitFor();
+      await heading(page, "Difference of the data").waitFor();
+      await page.goBack();
+      await page.getByLabel("Select all runs of this page").check();
+      await button(page, "Delete").click();
+      expect(await confirm(page, "Delete 2 runs")).toMatch(
+        /^waymark delete spare-[12] spare-[12] --store file:.waymark$/,
+      );
+      await page.getByText("No run fits").waitFor();
+      expect(await samples.store.list()).not.toContain("spare-1");
+    });
+  });
+
+  test("come in pages of 50 out of 10,000, and are searched through", async () => {
+    await visit({ server: many }, async (page) => {
+      const rows = page.getByRole("table", { name: "Runs" }).locator("tbody tr");
+      await rows.first().waitFor();
+      expect(await rows.count()).toBe(50);
+      const ids = (): Promise<string[]> => rows.getByRole("link").allTextContents();
+      const first = await ids();
+      await page.getByRole("link", { name: "Next 50" }).click();
+      await run(page, first[0] ?? "").waitFor({ state: "detached" });
+      await rows.first().waitFor();
+      expect(new Set([...first, ...(await ids())]).size).toBe(100);
+      await page.goBack();
+      await run(page, first[0] ?? "").waitFor();
+      await page.getByLabel("Search runs").fill("run-00007");
+      await run(page, "run-00007").waitFor();
+      await expect.poll(() => rows.count()).toBe(1);
+    });
+  });
+
+  test("are walked through and opened by keys", async () => {
+    await visit({ at: "/runs?graph=refund" }, async (page) => {
+      await run(page, "refund-A-1043").waitFor();
+      await page.keyboard.press("j");
+      await page.keyboard.press("x");
+      await page.getByText("1 run selected").waitFor();
+      await page.keyboard.press("Control+k");
+      await page.getByLabel("Search runs and commands").fill("article-ava");
+      await page.getByRole("option", { name: "article-avalanches" }).waitFor();
+      await page.keyboard.press("Enter");
+      await heading(page, "Error").waitFor();
+      await page.keyboard.press("g");
+      await page.keyboard.press("i");
+      await heading(page, "Inbox").waitFor();
+    });
+  });
+});
+
+describe("a run", () => {
+  test("that failed has its graph, timeline, State, history, ledger, events, error and details", async () => {
+    await visit({ at: "/runs/article-avalanches" }, async (page) => {
+      const names = [
+        "Graph",
+        "Timeline",
+        "State",
+        "History",
+        "Ledger",
+        "Events",
+        "Error",
+        "Details",
+      ];
+      for (const name of names) await heading(page, name).waitFor();
+      await button(page, "review: failed").waitFor();
+      await button(page, "draft ×2: completed").waitFor();
+      await button(page, "publish: not reached").waitFor();
+      await page.locator(".edge", { hasText: "too short" }).waitFor({ state: "attached" });
+      await page.locator("summary", { hasText: "Stack" }).click();
+      await page.locator("pre", { hasText: "RangeError: rate limit" }).waitFor();
+      const usage = page.getByRole("table", { name: "Usage by node" });
+      expect(await usage.getByRole("row", { name: /^draft/ }).textContent()).toContain("3,600");
+      expect(await usage.getByRole("row", { name: /^Whole run/ }).textContent()).toContain("$0.06");
+      await page.getByText("The text has 45 characters").waitFor();
+      const events = page.getByRole("table", { name: "Events" });
+      await events.getByText("graph.fail").waitFor();
+      await page.getByText("acme", { exact: true }).first().waitFor();
+    });
+  });
+
+  test("selects the same step everywhere", async () => {
+    await visit({ at: "/runs/article-cairns" }, async (page) => {
+      const bar = button(page, /^outline, step 1 /);
+      await button(page, "outline: completed").click();
+      await expect.poll(() => bar.getAttribute("aria-pressed")).toBe("true");
+      const row = page.locator("tr[aria-selected=true]");
+      expect(await row.textContent()).toContain("outline");
+      await page.getByText("step 1, after outline").waitFor();
+      await button(page, /^publish, step 9 /).click();
+      await expect.poll(() => row.textContent()).toContain("publish");
+      expect(await button(page, "publish: completed").getAttribute("aria-pressed")).toBe("true");
+      await page.getByRole("button", { name: "Checkpoint 1", exact: true }).click();
+      await page.getByText("before the first node").waitFor();
+      expect(page.url()).toContain("at=1");
+    });
+  });
+
+  test("shows the difference of any two checkpoints, and the State at each", async () => {
+    await visit({ at: "/runs/article-cairns" }, async (page) => {
+      const changes = page.getByRole("list", { name: "Changes" });
+      await changes.getByText("data.publishedAt").waitFor();
+      await page.getByLabel("Compare with checkpoint 1", { exact: true }).check();
+      await changes.getByText("data.score").waitFor();
+      expect(await changes.textContent()).toContain('"outdoors"');
+      const tree = page.getByRole("list", { name: "Data" });
+      expect(await tree.textContent()).toContain("9007199254740993n");
+      expect(await tree.textContent()).toContain("Map(2)");
+      expect(await tree.textContent()).toContain("Uint8Array 12 B 89 50 4e 47");
+      expect(await tree.locator("time").textContent()).toMatch(/^\d{4}-\d\d-\d\dT/);
+      await page.getByLabel("Search the State").fill("newsletter");
+      await page.getByRole("list", { name: "Found" }).getByText('"newsletter"').waitFor();
+    });
+  });
+
+  test("fetches a large value when it is asked for", async () => {
+    await visit({ at: "/runs/letter" }, async (page) => {
+      const tree = page.getByRole("list", { name: "Data" });
+      await tree.getByText("array of 5,000").waitFor();
+      await tree.getByRole("button", { name: "Show" }).click();
+      await tree.getByText('"page 7 of the letter"').waitFor();
+    });
+  });
+
+  test("of a dag has its layers as groups, one with a subgraph that graph inside", async () => {
+    await visit({ at: "/runs/import-tuesday" }, async (page) => {
+      await button(page, "layer 2: completed").waitFor();
+      await button(page, "matched: completed").waitFor();
+    });
+    await visit({ at: "/runs/onboarding-acme" }, async (page) => {
+      await button(page, "verify: completed").first().waitFor();
+      await button(page, "sanctions: completed").waitFor();
+    });
+  });
+
+  test("of a hundred nodes is drawn so that the names around its place can be read", async () => {
+    await visit({ at: "/runs/long" }, async (page) => {
+      const failed = button(page, "stage 34: failed");
+      await failed.waitFor();
+      expect(await page.locator("button.node").count()).toBe(100);
+      const box = await failed.boundingBox();
+      const canvas = await page.locator(".canvas").boundingBox();
+      expect(box?.height).toBeGreaterThan(20);
+      expect(box?.x).toBeGreaterThan(canvas?.x ?? 0);
+      await button(page, "Fit").click();
+      await button(page, "stage 1: completed").waitFor();
+    });
+  });
+
+  test("whose checkpoints are corrupt says so, and what to do", async () => {
+    await visit({ at: "/runs/broken", allow: /422/ }, async (page) => {
+      await page.getByText("corrupt").first().waitFor();
+      await page
+        .getByText(/waymark validate/)
+        .first()
+        .waitFor();
+    });
+  });
+
+  test("that is not there says so", async () => {
+    await visit({ at: "/runs/nowhere", allow: /404/ }, async (page) => {
+      await heading(page, "There is no such run").waitFor();
+    });
+  });
+});
+
+describe("actions ask once, show the command and happen", () => {
+  test("fork with edited data, replay, roll back, delete", async () => {
+    await visit({ at: "/runs/article-cairns" }, async (page) => {
+      await button(page, "Fork").click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Data to change").fill('{"topic": "trolls"}');
+      expect(await confirm(page, "Fork")).toMatch(
+        /^waymark fork article-cairns --at \S+ --data '\{"topic":"trolls"\}'/,
+      );
+      await page.locator(".crumbs", { hasText: "forked from" }).waitFor();
+      await page.getByText('"trolls"').first().waitFor();
+      await button(page, "More actions").click();
+      await button(page, "Roll back").click();
+      await page.getByRole("dialog").getByText("Its history stays").waitFor();
+      await page.keyboard.press("Escape");
+      await button(page, "More actions").click();
+      await button(page, "Delete").click();
+      await confirm(page, "Delete the run");
+      await page.getByRole("table", { name: "Runs" }).waitFor();
+    });
+    // What a running node has saved is gone once the node is done, maybe before it is compared.
+    await visit({ at: "/runs/article-cairns", allow: /404/ }, async (page) => {
+      await button(page, "More actions").click();
+      await button(page, "Replay from a checkpoint").click();
+      await page.getByRole("dialog").getByLabel("Checkpoint").selectOption({ index: 2 });
+      await confirm(page, "Replay");
+      await page.locator(".crumbs", { hasText: "forked from" }).waitFor();
+      await page.locator(".run-facts").getByText("completed").waitFor();
+      await button(page, "More actions").click();
+      await button(page, "Roll back").click();
+      await page.getByRole("dialog").getByLabel("Checkpoint").selectOption({ index: 1 });
+      await confirm(page, "Roll back");
+      await page.getByRole("table", { name: "Checkpoints" }).getByText("rollback").waitFor();
+    });
+  });
+
+  test("cancel and resume", async () => {
+    const handle = samples.startRun("cancelled-one");
+    handle.result().catch(() => "somebody else may stop it");
+    await expect.poll(async () => (await samples.store.load("cancelled-one")).step).toBe(1);
+    await handle.cancel();
+    await visit({ at: "/runs/cancelled-one" }, async (page) => {
+      await button(page, "Resume").click();
+      await confirm(page, "Resume");
+      await button(page, "wait: running").waitFor();
+      await button(page, "Cancel").click();
+      await confirm(page, "Cancel the run");
+      await button(page, "Resume").waitFor();
+    });
+  });
+
+  test("retry", async () => {
+    await visit({ at: "/runs/long" }, async (page) => {
+      const newest = button(page, /^Checkpoint /).first();
+      const before = Number(await newest.textContent());
+      await button(page, "Retry").click();
+      expect(await confirm(page, "Retry")).toBe("waymark resume long --store file:.waymark");
+      await expect.poll(async () => Number(await newest.textContent())).toBeGreaterThan(before);
+      await page.getByText("stage 34 is not ready").first().waitFor();
+    });
+  });
+
+  test("nothing where the studio is read-only", async () => {
+    await visit({ server: many, at: "/runs/run-00001" }, async (page) => {
+      await page.getByText("read-only").waitFor();
+      await heading(page, "State").waitFor();
+      await button(page, "More actions").click();
+      for (const name of ["Fork", "Delete", "Resume"]) {
+        expect(await page.getByRole("button", { name, exact: true }).count()).toBe(0);
+      }
+    });
+  });
+});
+
+describe("the inbox", () => {
+  test("has a form for each open pause, on a phone too, and a link to each", async () => {
+    await visit({ at: "/inbox", viewport: phone }, async (page) => {
+      const card = page.locator(".card", { hasText: "A-1043" });
+      await card.getByText("Pay back 40 €").waitFor();
+      await card.getByText(/answer due in 1 d/).waitFor();
+      await card.getByLabel("Yes").check();
+      await card.getByRole("button", { name: "Send the answer" }).click();
+      // The browser itself sees to what the schema requires.
+      expect(await card.locator("input:invalid").count()).toBeGreaterThan(0);
+      await card.getByLabel("voucher").check();
+      await card.getByLabel(/^Reason/).fill("it was broken");
+      await card.getByRole("button", { name: "Send the answer" }).click();
+      await card.waitFor({ state: "detached" });
+      await expect
+        .poll(async () => (await samples.store.load("refund-A-1043")).status)
+        .toBe("completed");
+    });
+    expect((await samples.store.load<{ approval: object }>("refund-A-1043")).data.approval).toEqual(
+      {
+        approve: true,
+        method: "voucher",
+        amount: 40,
+        reason: "it was broken",
+      },
+    );
+    await visit({ at: "/inbox/refund-A-1077/approval" }, async (page) => {
+      await page.getByText("Pay back 310 €").waitFor();
+      expect(await page.locator(".card").count()).toBe(1);
+      await button(page, "As JSON").click();
+      await page.getByLabel("Answer").fill('{ "approve": "perhaps" }');
+      await button(page, "Send the answer").click();
+      await page.getByText(/^The last answer was refused: /).waitFor();
+    });
+  });
+});
+
+test("the figures have plots of each graph", async () => {
+  await visit({ at: "/figures" }, async (page) => {
+    await heading(page, "article").waitFor();
+    for (const title of [
+      "Runs a day",
+      "Failure rate",
+      "Cost a day",
+      "Dearest nodes",
+      "Where runs failed",
+    ]) {
+      await page.getByRole("figure", { name: title }).first().waitFor();
+    }
+    await page.getByLabel("Graph").selectOption("refund");
+    await heading(page, "article").waitFor({ state: "detached" });
+    expect(page.url()).toContain("#/figures?graph=refund");
+  });
+});
+
+test("data in every field stays text", async () => {
+  for (const at of [
+    "/runs",
+    "/runs/hostile-paused",
+    "/runs/hostile-failed",
+    "/inbox",
+    "/figures",
+  ]) {
+    await visit({ at }, async (page) => {
+      await page.getByText(hostile).locator("visible=true").first().waitFor();
+      expect(await page.locator("main img, main script, main a[href^=javascript]").count()).toBe(0);
+    });
+  }
+});
+
+test("a lost connection is said, and taken up again", async () => {
+  await visit({ allow: /./ }, async (page) => {
+    await run(page, "article-cairns").waitFor();
+    await samples.stop();
+    await page.getByText("Disconnected").waitFor();
+    await run(page, "article-cairns").waitFor();
+    await samples.start();
+    await page.getByText("Disconnected").waitFor({ state: "detached" });
+  });
+});
+
+describe("the look", () => {
+  const screens = [
+    "/runs",
+    "/runs/article-avalanches",
+    "/runs/refund-A-1077",
+    "/runs/import-tuesday",
+    "/compare?run=article-cairns&run=article-avalanches",
+    "/inbox",
+    "/figures",
+  ];
+  const require = createRequire(import.meta.url);
+  const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+  test.each(["light", "dark"] as const)(
+    "has no fault that axe finds, in %s",
+    async (colorScheme) => {
+      for (const at of screens) {
+        await visit({ at, colorScheme }, async (page) => {
+          await page.locator("main :is(h1, h2)").first().waitFor();
+          await expect.poll(() => page.locator(".loading").count()).toBe(0);
+          await page.evaluate(axe);
+          const found = await page.evaluate<string[]>(
+            "axe.run().then((r) => r.violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)))",
+          );
+          expect(found, at).toEqual([]);
+        });
+      }
+    },
+  );
+
+  test.each([wide, tablet, phone])("fits a window of $width pixels", async (viewport) => {
+    for (const at of screens) {
+      await visit({ at, viewport }, async (page) => {
+        await page.locator("main :is(h1, h2)").first().waitFor();
+        const width = await page.evaluate<number>("document.documentElement.scrollWidth");
+        expect(width, at).toBeLessThanOrEqual(viewport.width);
+      });
+    }
+  });
+
+  test("is light or dark by the system, or by the switch, from the first paint on", async () => {
+    const context: BrowserContext = await browser.newContext({ colorScheme: "light" });
+    const page = await context.newPage();
+    await page.goto(`${samples.url}/#token=${token}`);
+    const theme = (): Promise<string> => page.evaluate("document.documentElement.dataset.theme");
+    const change = button(page, /^Theme: /);
+    await change.waitFor();
+    expect(await theme()).toBe("light");
+    await change.click();
+    await change.click();
+    await expect.poll(theme).toBe("dark");
+    // What the head's script does is done before there is a body to paint.
+    await page.addInitScript(
+      "new MutationObserver(() => { if (document.body) window.first ??= document.documentElement.dataset.theme; })" +
+        ".observe(document, { childList: true, subtree: true })",
+    );
+    await page.reload();
+    await page.getByLabel("Token").waitFor();
+    expect(await page.evaluate("window.first")).toBe("dark");
+    await context.close();
+  });
+});
