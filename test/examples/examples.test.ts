@@ -84,6 +84,7 @@ const printed: Readonly<Record<string, readonly (string | RegExp)[]>> = {
     "The second reader got: cairns above the snow cairns above the wind",
     "The run is completed",
   ],
+  studio: [/^refund +paused +refund-A-1043$/m, "without its token: 401"],
   workers: [
     /Worker [ABC] is killed with SIGKILL while it charges order-05/,
     /order-05 {2}reserve .*\b([ABC]) {2}charge \1, then (?!\1)[ABC]\b.* {2}ship/,

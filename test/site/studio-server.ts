@@ -23,7 +23,7 @@ export interface Served {
 }
 
 /** Serves a studio. */
-export async function serveStudio(options: StudioOptions): Promise<Served> {
+async function serveStudio(options: StudioOptions): Promise<Served> {
   const handler = studio({ token, pollMs: 50, ...options });
   let server: Server;
   let port = 0;
