@@ -78,7 +78,7 @@ export function Shell({
           >
             <Icon name="search" />
             <span class="unseen">Search and commands</span>
-            <kbd aria-hidden="true">{isMac() ? "⌘K" : "Ctrl K"}</kbd>
+            <kbd>{isMac() ? "⌘K" : "Ctrl K"}</kbd>
           </button>
           <ThemeSwitch />
         </div>
