@@ -49,6 +49,7 @@ function cookbook() {
       ...text,
       `\`\`\`ts${isRun ? "" : " compile"}\n${code.trim()}\n\`\`\``,
     ]),
+    "**Next:** [Concepts](concepts.md)",
   ].join("\n\n");
 }
 

@@ -20,30 +20,7 @@ const require = createRequire(import.meta.url);
 const root = join(import.meta.dirname, "../..");
 
 /** The guide in its groups, in the order in which a reader may go through it. */
-export const groups = {
-  Start: ["start-here", "coming-from-langgraph", "coming-from-go", "comparison"],
-  Guides: [
-    "agents",
-    "streaming",
-    "pauses-and-people",
-    "retries-and-errors",
-    "parallel-and-dags",
-    "checkpoints-and-stores",
-    "sqlite-and-redis",
-    "metadata-and-phases",
-    "schemas",
-    "schema-changes",
-    "changing-graphs",
-    "observability",
-    "studio",
-    "many-machines",
-    "testing-your-graph",
-    "security",
-  ],
-  Cookbook: ["cookbook"],
-  Concepts: ["concepts", "crash-safety", "how-it-is-tested", "performance"],
-  Reference: ["reference", "command-line", "runtimes", "troubleshooting"],
-};
+export const groups = JSON.parse(readFileSync(join(import.meta.dirname, "groups.json"), "utf8"));
 
 /** Pages beside the guide. */
 const others = ["CHANGELOG.md", "CONTRIBUTING.md"];

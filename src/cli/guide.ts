@@ -16,6 +16,7 @@ export function commandLinePage(commands: readonly Command[]): string {
     table(["code", "meaning"], codes),
     config,
     ...commands.map(section),
+    "**Next:** [Runtimes](runtimes.md)",
   ]
     .join("\n\n")
     .concat("\n");

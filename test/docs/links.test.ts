@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 import { pages, root } from "./pages.js";
 
@@ -41,6 +41,16 @@ function problem(from: string, link: string): string | undefined {
   return anchorsOf(path).has(anchor) ? undefined : `${from}: ${link} has no such heading`;
 }
 
+/** The pages of the guide in the order of the site. */
+function guideInOrder(): string[] {
+  const groups: Record<string, string[]> = JSON.parse(
+    readFileSync(join(root, ".ci/site/groups.json"), "utf8"),
+  );
+  return Object.values(groups)
+    .flat()
+    .map((page) => `guide/${page}.md`);
+}
+
 describe("links", () => {
   test.each(pages())("of %s lead somewhere", (path) => {
     const links = [...prose(path).matchAll(/\]\(([^()\s]+)\)/g)].map(([, link = ""]) => link);
@@ -57,5 +67,24 @@ describe("links", () => {
     expect(problem("README.md", "LICENSE#top")).toContain("no page");
     expect(problem("guide/concepts.md", "../README.md#measured")).toBeUndefined();
     expect(problem("guide/concepts.md", "#a-state")).toBeUndefined();
+  });
+});
+
+describe("the guide", () => {
+  const order = guideInOrder();
+
+  test("has every page in one group of the site", () => {
+    expect(order.toSorted()).toEqual(
+      pages()
+        .filter((path) => path.startsWith("guide/"))
+        .toSorted(),
+    );
+  });
+
+  test.each(order)("ends %s with a link to the page after it", (path) => {
+    const next = order[(order.indexOf(path) + 1) % order.length] ?? "";
+    const [, title = ""] = /^# (.+)$/m.exec(readFileSync(join(root, next), "utf8")) ?? [];
+    const [last] = readFileSync(join(root, path), "utf8").trimEnd().split("\n").slice(-1);
+    expect(last).toBe(`**Next:** [${title}](${basename(next)})`);
   });
 });
