@@ -131,9 +131,11 @@ export class Checker implements DatabaseObserver {
 
   /** Looks whether what was acknowledged is there. */
   checkKept(database: Database): void {
+    const listed = new Map(database.runs().map(({ runId, status }) => [runId, status]));
     for (const [runId, run] of this.#runs) {
       const newest = database.newestWhole(runId);
-      run.status = newest?.fields.status;
+      // A run that ended, and whose end is damaged, is as the list says: nobody continues it.
+      run.status = listed.get(runId);
       const { sequence = 0 } = newest ?? {};
       if (run.isDamaged || sequence >= run.sequence) continue;
       const found = `the newest whole one is ${sequence}`;
