@@ -1,5 +1,5 @@
 import { ConfigError, show } from "../errors.js";
-import { type Check, callable, checkOptions, integer } from "../options.js";
+import { type Check, callable, checkOptions, flag, integer } from "../options.js";
 import { State } from "../state/state.js";
 import { checkKeep, checkKeepPerPhase } from "./retention.js";
 import type { CheckpointAt, ExportedCheckpoint, SaveOptions, StoreContext } from "./store.js";
@@ -36,6 +36,7 @@ function checkContext(name: string, context: StoreContext): void {
   if (typeof context !== "object" || context === null)
     throw new ConfigError(name, `must be an object of options; got ${show(context)}`);
   if (context.emit !== undefined) callable(`${name}.emit`, context.emit);
+  if (context.inspect !== undefined) flag(`${name}.inspect`, context.inspect);
 }
 
 /** The checkpoints to import; what is not one is refused when its turn comes. */

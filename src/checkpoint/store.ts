@@ -18,6 +18,8 @@ export interface CheckpointAt {
 export interface StoreContext {
   /** Emits an event to the graph's listeners, of a corrupt file for example. */
   readonly emit?: (<T extends EventType>(type: T, data: EventMap[T]) => void) | undefined;
+  /** Only look: a corrupt checkpoint is passed over, and left where it is. False by default. */
+  readonly inspect?: boolean | undefined;
 }
 
 /** How a State is saved. */

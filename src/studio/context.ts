@@ -1,5 +1,5 @@
 import type { Audit } from "../audit.js";
-import { audited } from "../checkpoint/audited.js";
+import { audited, withMethods } from "../checkpoint/audited.js";
 import { isStep, namedBy } from "../checkpoint/named.js";
 import type { CheckpointAt, CheckpointStore } from "../checkpoint/store.js";
 import { CheckpointNotFoundError } from "../errors.js";
@@ -37,7 +37,7 @@ export class Studio {
   readonly #topologies = new Map<string, GraphTopology | undefined>();
 
   constructor(given: Given) {
-    this.given = given;
+    this.given = { ...given, store: inspecting(given.store) };
   }
 
   /** The store, reporting who uses it. */
@@ -81,4 +81,11 @@ export class Studio {
     const store = parseAddress(name) === undefined ? [] : ["--store", name];
     return typed(verb, runId, [...options, ...store]);
   }
+}
+
+/** A store whose loads leave everything as it is, so that looking at a damaged run changes nothing. */
+function inspecting(store: CheckpointStore): CheckpointStore {
+  const load: CheckpointStore["load"] = (runId, at, context) =>
+    store.load(runId, at, { ...context, inspect: true });
+  return withMethods(store, { load });
 }

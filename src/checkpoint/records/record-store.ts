@@ -175,7 +175,7 @@ export class RecordStore implements CheckpointStore {
   ): Promise<State<D>> {
     checkRunId(runId);
     checkAt(at, context);
-    const search = new Search(this.#backend, this.#codec, runId, at, context.emit);
+    const search = new Search(this.#backend, this.#codec, runId, at, context);
     const { state, chain } = await search.find<D>();
     // What comes next goes after all that was ever there, also after what is corrupt.
     return this.#loaded(state, chain, isNewest(at) ? chain.head.sequence : state.sequence);

@@ -45,6 +45,7 @@ export class Search {
   readonly #runId: string;
   readonly #at: CheckpointAt;
   readonly #emit: Emit;
+  readonly #inspects: boolean;
   readonly #faults: CheckpointCorruptionError[] = [];
 
   constructor(
@@ -52,13 +53,14 @@ export class Search {
     codec: RecordCodec,
     runId: string,
     at: CheckpointAt,
-    emit: Emit,
+    context: StoreContext,
   ) {
     this.#backend = backend;
     this.#codec = codec;
     this.#runId = runId;
     this.#at = at;
-    this.#emit = emit;
+    this.#emit = context.emit;
+    this.#inspects = context.inspect ?? false;
   }
 
   /**
@@ -165,6 +167,10 @@ export class Search {
   /** Sets a corrupt record aside. If that can't be done, the next older is used all the same. */
   async #setAside(sequence: number, fault: CheckpointCorruptionError): Promise<void> {
     const faults = this.#faults;
+    if (this.#inspects) {
+      faults.push(fault);
+      return;
+    }
     const emit = this.#emit;
     const isNew = !faults.some((one) => one.message === fault.message);
     const isBad = (): Promise<boolean> => this.#isBad(sequence);
