@@ -137,7 +137,7 @@ export interface CheckpointSaveData extends AtNode, Audit {
   readonly adaptive?: AdaptiveDecision;
 }
 
-/** What a decision to save was made of, with `interval: "adaptive"`. @inline */
+/** What a decision to save was made of, with `interval: "adaptive"`. */
 export interface AdaptiveDecision {
   /** Work that was not saved, in milliseconds. */
   readonly unsavedMs: number;

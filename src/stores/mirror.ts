@@ -36,11 +36,11 @@ export interface MirrorOptions {
    */
   readonly mode?: "async" | "sync";
   /** Handles a copy that failed; a process warning by default. The copy catches up by itself. */
-  readonly onError?: (error: unknown, failed: MirrorFailure) => void;
+  readonly onError?: (error: unknown, failed: Failed) => void;
 }
 
 /** What could not be copied. @inline */
-export interface MirrorFailure {
+interface Failed {
   /** The run. */
   readonly runId: string;
   /** Which of the replicas, from 0 up. */
@@ -62,7 +62,26 @@ export interface Promotion {
   }[];
 }
 
-/** A store whose checkpoints are copied to others; see {@link mirror}. */
+/**
+ * A store whose checkpoints are copied to others; see {@link mirror}.
+ *
+ * @example
+ * ```ts
+ * import Database from "libsql";
+ * import { State } from "waymark";
+ * import { type MirrorStore, mirror } from "waymark/stores/mirror";
+ * import { SqliteStore } from "waymark/stores/sqlite";
+ *
+ * const open = () => new SqliteStore({ client: new Database(":memory:") });
+ * const store: MirrorStore = mirror(open(), [open()], {
+ *   onError: (error, { runId, replica }) => console.error(`run ${runId} is not in replica ${replica}`, error),
+ * });
+ * await State.create({ n: 1 }).checkpoint(store);
+ * await store.catchUp();
+ * console.log(store.lag()[0]?.saves); // 0
+ * await store.close();
+ * ```
+ */
 export class MirrorStore implements CheckpointStore {
   readonly #primary: CheckpointStore;
   readonly #replicas: readonly Replica[];
@@ -322,7 +341,7 @@ export function mirror(
 
 const warned = new Set<number>();
 
-function warn(error: unknown, { runId, replica }: MirrorFailure): void {
+function warn(error: unknown, { runId, replica }: Failed): void {
   if (warned.has(replica)) return;
   warned.add(replica);
   const what = `replica ${replica} of a mirror is behind, since run ${show(runId)}`;
