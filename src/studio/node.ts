@@ -36,6 +36,7 @@ export function nodeListener(handler: Handler): NodeListener {
   return listenerOf(handler, limits.drainTimeout);
 }
 
+/** @inline */
 type Handler = (request: Request) => Promise<Response>;
 
 function listenerOf(handler: Handler, drainTimeout: number): NodeListener {

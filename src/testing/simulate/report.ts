@@ -41,7 +41,14 @@ export interface SimulationReport {
   /** How many things happened in them, one at a time. */
   readonly steps: number;
   /** How many runs completed, failed for good, and were left waiting for an answer. */
-  readonly runs: { readonly completed: number; readonly failed: number; readonly paused: number };
+  readonly runs: {
+    /** Those that completed. */
+    readonly completed: number;
+    /** Those that failed. */
+    readonly failed: number;
+    /** Those that wait for an answer. */
+    readonly paused: number;
+  };
   /** Every node and effect that ran, and how often it was repeated. */
   readonly effects: readonly EffectReport[];
   /** The rules that did not hold, one for each script; none is what you want. */
