@@ -8,7 +8,7 @@ export default {
   test: {
     ...test,
     include: [
-      "test/{state,graph,run,flow,nodes,checkpoint,codecs}/**/*.test.ts",
+      "test/{state,graph,run,nodes,checkpoint,codecs}/**/*.test.ts",
       "test/stores/memory*.test.ts",
     ],
     exclude: ["**/{crash,kill,model,memory,dag,child-store,difference}.test.ts"],

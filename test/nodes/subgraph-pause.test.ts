@@ -10,9 +10,9 @@ import {
   StateGraph,
   subgraph,
 } from "waymark";
-import { schema } from "../flow/schemas.js";
 import { rejection } from "../graphs.js";
 import { configError, schemaError } from "../matchers.js";
+import { schema } from "../run/schemas.js";
 import { Counts, only, remembered } from "./nodes.js";
 
 interface Said {

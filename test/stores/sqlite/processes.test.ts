@@ -6,10 +6,10 @@ import { createInterface } from "node:readline";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { State } from "waymark";
 import { SqliteStore } from "waymark/stores/sqlite";
-import { bundle, removeBundle } from "../crash/bundle.js";
-import { below, seeded, seedOfRun } from "../crash/random.js";
-import { runAndKill } from "../crash/run-and-kill.js";
-import { newFolder } from "./folders.js";
+import { bundle, removeBundle } from "../../crash/bundle.js";
+import { below, seeded, seedOfRun } from "../../crash/random.js";
+import { runAndKill } from "../../crash/run-and-kill.js";
+import { newFolder } from "../folders.js";
 
 interface Count {
   readonly n: number;

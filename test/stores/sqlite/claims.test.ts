@@ -4,7 +4,7 @@ import Database from "libsql";
 import { expect, test } from "vitest";
 import { State } from "waymark";
 import { SqliteStore } from "waymark/stores/sqlite";
-import { type Count, newFolder, openDatabase } from "./folders.js";
+import { type Count, newFolder, openDatabase } from "../folders.js";
 
 const newFile = (): string => join(newFolder(), "waymark.db");
 

@@ -13,7 +13,7 @@ import Database from "libsql";
 import { afterEach, describe, expect, test } from "vitest";
 import { CheckpointCorruptionError, ConfigError, State } from "waymark";
 import { SqliteStore } from "waymark/stores/sqlite";
-import { type Count, newFolder, openDatabase, saveTimes } from "./folders.js";
+import { type Count, newFolder, openDatabase, saveTimes } from "../folders.js";
 
 const newFile = (): string => join(newFolder(), "waymark.db");
 const stores: SqliteStore[] = [];

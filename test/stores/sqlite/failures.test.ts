@@ -4,8 +4,8 @@ import Database from "libsql";
 import { describe, expect, test } from "vitest";
 import { CheckpointSaveError, type Finding, isWaymarkError, State, StateGraph } from "waymark";
 import { type SqliteClient, SqliteStore } from "waymark/stores/sqlite";
-import { below, seeded, seedOfRun } from "../crash/random.js";
-import { type Count, newFolder, openDatabase, saveTimes } from "./folders.js";
+import { below, seeded, seedOfRun } from "../../crash/random.js";
+import { type Count, newFolder, openDatabase, saveTimes } from "../folders.js";
 
 /** A client whose statements fail while `fails` says so. */
 function failing(

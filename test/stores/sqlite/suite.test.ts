@@ -3,7 +3,7 @@ import Database from "libsql";
 import { describe, test } from "vitest";
 import { SqliteStore, type SqliteStoreOptions } from "waymark/stores/sqlite";
 import { testCheckpointStore } from "waymark/testing";
-import { newFolder } from "./folders.js";
+import { newFolder } from "../folders.js";
 
 function suite(what: string, options: SqliteStoreOptions): void {
   let path = "";
