@@ -511,7 +511,7 @@ export type StudioEvent =
       readonly data: Pick<RunSummary, "runId">;
     }
   | {
-      /** The stream can't continue behind `Last-Event-ID`, which is too old: fetch all again. New events follow. */
+      /** More has changed since the last event than is kept: fetch all again. New events follow. */
       readonly event: "reset";
       /** What it holds. */
       readonly data: Readonly<Record<string, never>>;

@@ -43,6 +43,9 @@ class Feed {
   #newest: string | undefined;
   #looking: Promise<void> | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
+  /** Whether there were changes since `#forgotAt` that are in no event. */
+  #isBehind = false;
+  #forgotAt = Number.NEGATIVE_INFINITY;
 
   constructor(studio: Studio, runs: Runs) {
     this.#studio = studio;
@@ -82,6 +85,14 @@ class Feed {
     if (this.#events.length > REMEMBERED) this.#events.shift();
   }
 
+  /** Leaves everybody behind, so that each client gets one reset. */
+  #forget(): void {
+    this.#events.length = 0;
+    this.#last++;
+    this.#isBehind = false;
+    this.#forgotAt = monotonic();
+  }
+
   #idOf(number: number): string {
     return `${this.#name}.${number}`;
   }
@@ -94,10 +105,11 @@ class Feed {
       return seen?.savedAt !== savedAt || seen.step !== step || seen.status !== status;
     };
     const changed = runs.filter(isNew).reverse();
-    const isBurst = isMore || changed.length > BURST;
+    const isBurst = !isFirst && (isMore || changed.length > BURST);
+    const isBehind = this.#isBehind || isBurst;
     // Rows first: what can't be loaded now is looked for again.
     const rows =
-      isFirst || isBurst ? [] : await mapLimit(changed, AT_ONCE, (run) => this.#runs.row(run));
+      isFirst || isBehind ? [] : await mapLimit(changed, AT_ONCE, (run) => this.#runs.row(run));
     for (const { runId, savedAt, step, status } of changed) {
       this.#seen.set(runId, { savedAt, step, status });
     }
@@ -105,7 +117,9 @@ class Feed {
     if (isFirst || newest > (this.#newest ?? "")) this.#newest = newest;
     const horizon = this.#horizon();
     for (const [runId, { savedAt }] of this.#seen) if (savedAt < horizon) this.#seen.delete(runId);
-    if (isBurst && !isFirst) this.add({ event: "reset", data: {} });
+    this.#isBehind = isBehind;
+    // While a burst lasts, those who listen need not fetch everything at every look; once it is over, they must.
+    if (isBehind && (!isBurst || monotonic() - this.#forgotAt >= OVERLAP)) this.#forget();
     for (const data of rows) this.add({ event: "run", data });
   }
 

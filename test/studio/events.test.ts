@@ -181,6 +181,46 @@ test("what nobody reads is not kept for ever: a client far behind gets a reset",
   await stream.close();
 });
 
+test("a burst that lasts is one reset at its start and one at its end, not one at every look", async () => {
+  const store = new MemoryStore();
+  await saved(store, "before");
+  const [run] = await store.runs();
+  if (run === undefined) throw new Error("nothing was saved");
+  const start = Date.parse(run.savedAt);
+  const at = (look: number) => new Date(start + look).toISOString();
+  let all = [run];
+  let looks = 0;
+  vi.spyOn(store, "runs").mockImplementation(async ({ cursor, limit } = {}) => {
+    if (cursor === undefined) {
+      looks++;
+      if (looks > 1 && looks <= 13) {
+        const many = Array.from({ length: 600 }, (_, index) => `many-${index}`);
+        all = many.map((runId) => ({ ...run, runId, savedAt: at(looks) }));
+      }
+      if (looks === 15) all = [{ ...run, savedAt: at(looks) }, ...all];
+    }
+    const from =
+      cursor === undefined ? 0 : all.findIndex(({ runId }) => runId === cursor.runId) + 1;
+    return all.slice(from, from + (limit ?? all.length));
+  });
+  const made = studioOf(store);
+  const stream = await Connection.to(made);
+  const first = stream.id;
+  const seen: string[] = [];
+  do seen.push((await stream.next()).event);
+  while (seen.at(-1) === "reset");
+  expect(seen.at(-1)).toBe("run");
+  // Two resets; a machine that stands still for seconds may add one.
+  expect(seen.length).toBeLessThan(8);
+  await stream.close();
+  // Whoever was away all the time gets one.
+  const back = await Connection.to(made, "/api/events", first);
+  expect((await back.next()).event).toBe("reset");
+  all = [{ ...run, savedAt: at(100) }, ...all.slice(1)];
+  expect(await back.next()).toMatchObject({ event: "run", data: { runId: "before" } });
+  await back.close();
+});
+
 test("a client that leaves is forgotten; too many are refused", async () => {
   const store = new MemoryStore();
   const made = studioOf(store);
