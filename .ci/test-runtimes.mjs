@@ -150,22 +150,45 @@ const bundlers = {
   },
 };
 
+/** The packages whose types are checked, in the versions of this project. */
+const sdks = ["ai", "openai", "@anthropic-ai/sdk", "zod", "type-fest"];
+const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+
 async function tryCompiler(version) {
-  const cwd = await project(`typescript-${version}`, [`typescript@${version}`, "@types/node@20"]);
-  cpSync(join(root, "test/runtimes/types.ts"), join(cwd, "types.ts"));
-  for (const [moduleResolution, module] of Object.entries(resolutions)) {
-    await attempt(`TypeScript ${version}`, moduleResolution, async () => {
+  const packages = sdks.map((name) => `${name}@${devDependencies[name]}`);
+  const cwd = await project(`typescript-${version}`, [
+    ...[`typescript@${version}`, "@types/node@20"],
+    ...packages,
+  ]);
+  const compile = (what, file, options) =>
+    attempt(`TypeScript ${version}`, what, async () => {
+      cpSync(join(root, "test/runtimes", file), join(cwd, file));
       const compilerOptions = {
-        ...{ module, moduleResolution, target: "es2023", lib: ["es2023"], types: ["node"] },
-        ...{ strict: true, noEmit: true, skipLibCheck: false, exactOptionalPropertyTypes: true },
+        ...{ target: "es2023", lib: ["es2023"], types: ["node"], strict: true, noEmit: true },
+        ...options,
       };
-      writeFileSync(
-        join(cwd, "tsconfig.json"),
-        JSON.stringify({ compilerOptions, files: ["types.ts"] }),
-      );
+      writeFileSync(join(cwd, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [file] }));
       await run(join(cwd, "node_modules/.bin/tsc"), ["-p", "."], { cwd });
     });
+  for (const [moduleResolution, module] of Object.entries(resolutions)) {
+    const strictest = { skipLibCheck: false, exactOptionalPropertyTypes: true };
+    await compile(moduleResolution, "types.ts", { module, moduleResolution, ...strictest });
   }
+  // The SDKs' own declarations are theirs to check.
+  const sdk = { module: "nodenext", moduleResolution: "nodenext", skipLibCheck: true };
+  await compile("types of LLM SDKs", "sdk-types.ts", { ...sdk, lib: ["es2023", "dom"] });
+}
+
+/** The AI SDK from its major 7 on does not run on Node 20, with which the tests run. */
+async function tryNewestSdk() {
+  const { name, package: bringsIt, command } = runtimes.node22;
+  const cwd = await project("ai-7", [bringsIt, "ai@7", `zod@${devDependencies.zod}`]);
+  cpSync(join(root, "examples/cookbook/durable-agent-loop.ts"), join(cwd, "loop.ts"));
+  await attempt(`AI SDK 7 on ${name}`, "a durable agent loop", async () => {
+    const args = ["--experimental-strip-types", "loop.ts"];
+    const { stdout } = await run(command(join(cwd, "node_modules")), args, { cwd });
+    expect(stdout, "A pile of stones. 3 cairn 0,cairn 1");
+  });
 }
 
 /** The results as a table: a row a place, what does not work with its reason. */
@@ -192,6 +215,7 @@ try {
   tarball = join(folder, stdout.trim().split("\n").at(-1));
   for (const [name, bundle] of Object.entries(bundlers)) await tryBundler(name, bundle);
   for (const runtime of Object.values(runtimes)) await tryRuntime(runtime);
+  await tryNewestSdk();
   for (const version of compilers) await tryCompiler(version);
 } finally {
   rmSync(folder, { recursive: true, force: true });
