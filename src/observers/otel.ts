@@ -283,7 +283,7 @@ class Tracing implements OpenTelemetryObserver {
 /** Why waymark itself saves. Any other reason may be a text of a node, and stays out. */
 const reasons: ReadonlySet<string> = new Set([
   ...["start", "interval", "complete", "failure", "abort", "pause", "input", "resume", "once"],
-  ...["fork", "rollback", "recovery", "node", "confidence", "time", "memory"],
+  ...["submit", "cancel", "fork", "rollback", "recovery", "node", "confidence", "time", "memory"],
 ]);
 
 function spanKey(rootRunId: string, path: readonly string[]): string {

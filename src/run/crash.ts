@@ -4,7 +4,7 @@ import type { State } from "../state/state.js";
 import { noItems } from "../state/steps.js";
 
 /** The reasons of checkpoints of a run in progress that somebody stopped, or set up, on purpose. */
-const deliberate: ReadonlySet<string> = new Set(["abort", "fork", "rollback"]);
+const deliberate: ReadonlySet<string> = new Set(["abort", "cancel", "fork", "rollback"]);
 
 /** Whether the process that saved a State last died in the middle of the run. */
 export function hasCrashed<D extends object>({ status, reason }: State<D>): boolean {

@@ -60,9 +60,23 @@ export async function keepSignal(
   runId: string,
   signal: Signal,
 ): Promise<void> {
+  await changeRun(store, runId, (state) => withSignal(state, signal));
+}
+
+/**
+ * Saves a run that nobody works on with a change, without its graph.
+ *
+ * @throws CheckpointConflictError if a process works on the run.
+ * @throws CheckpointNotFoundError if it is not in the store.
+ */
+export async function changeRun<D extends object>(
+  store: CheckpointStore,
+  runId: string,
+  change: (state: State<D>) => State<D>,
+): Promise<void> {
   const claim = await claimOf(store, runId);
   try {
-    await store.save(withSignal(await store.load(runId), signal));
+    await store.save(change(await store.load<D>(runId)));
   } finally {
     await claim?.release().catch(() => {});
   }

@@ -8,6 +8,7 @@ import type { ActiveRun } from "./active-run.js";
 import { fromText, questionOf, type RunJob } from "./job.js";
 import type { AnyGraph } from "./options.js";
 import { type Backoff, classifyFailure, isAboutInput, type Outcome, outcomeOf } from "./outcome.js";
+import { isSubmitted } from "./submitted.js";
 
 /** What it takes to work on the runs of a graph. */
 export interface Workshop {
@@ -58,8 +59,13 @@ async function goOn(
       }
     }
     if (job.attemptsStarted <= 1 && job.data.state !== undefined)
-      return await start(job, run, graph);
+      return await start(job, run, shop);
     const isAsked = retriedAfter === job.attemptsStarted - 1;
+    if (job.data.state !== undefined) {
+      const saved = await store.load(runId);
+      if (isSubmitted(saved))
+        return await startAgain(job, run, graph, saved, isAsked ? Infinity : shop.maxAttempts);
+    }
     const isTroubled = job.attemptsMade > 0 || job.stalledCounter > 0;
     if (isTroubled && !isAsked) return await tryAgain(run, graph, attempt);
     return outcomeOf(await graph.resume(runId, { signal }));
@@ -67,24 +73,41 @@ async function goOn(
     if (!isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) throw error;
     // It was to continue from what somebody has removed since.
     if (job.data.state === undefined) return { kind: "failed", error };
-    // It has no checkpoint to count its tries in.
-    if (job.stalledCounter >= shop.maxAttempts) return neverSaved(job.stalledCounter);
-    return outcomeOf(await graph.execute(firstState(job, runId), { signal }));
+    const first = firstState(job, runId);
+    if (first.sequence > 0) return { kind: "failed", error };
+    return startAgain(job, run, graph, first, shop.maxAttempts);
   }
 }
 
-function neverSaved(starts: number): Outcome {
-  const message = `the run was begun ${starts} times, and its workers died before they saved it`;
+/** Starts a run that was taken before and never begun. It has no checkpoint to count its tries in. */
+async function startAgain(
+  { stalledCounter }: RunJob,
+  { signal }: ActiveRun,
+  graph: AnyGraph,
+  state: State<object>,
+  maxAttempts: number,
+): Promise<Outcome> {
+  if (stalledCounter < maxAttempts) return outcomeOf(await graph.execute(state, { signal }));
+  const message = `the run was begun ${stalledCounter} times, and its workers died before they saved it`;
   return { kind: "failed", error: new Error(message) };
 }
 
-/** Starts a run that is most likely new, and continues it if it is not. */
-async function start(job: RunJob, { runId, signal }: ActiveRun, graph: AnyGraph): Promise<Outcome> {
+/** Starts a run that is most likely as it was submitted, and continues it if it is not. */
+async function start(
+  job: RunJob,
+  { runId, signal }: ActiveRun,
+  { graph, store }: Workshop,
+): Promise<Outcome> {
+  const first = firstState(job, runId);
   try {
-    return outcomeOf(await graph.execute(firstState(job, runId), { signal }));
+    return outcomeOf(await graph.execute(first, { signal }));
   } catch (error) {
-    if (!(isWaymarkError(error, "CHECKPOINT_CONFLICT") && error.expected === 0)) throw error;
-    return outcomeOf(await graph.resume(runId, { signal }));
+    const isConflict = isWaymarkError(error, "CHECKPOINT_CONFLICT");
+    if (!(isConflict && error.expected === first.sequence)) throw error;
+    const saved = await store.load(runId);
+    const isNew = isSubmitted(saved) && saved.sequence !== first.sequence;
+    const state = isNew ? graph.execute(saved, { signal }) : graph.resume(runId, { signal });
+    return outcomeOf(await state);
   }
 }
 

@@ -13,6 +13,7 @@ import { jobIdOf, queueName, runIdOf } from "./names.js";
 import { Opening } from "./opening.js";
 import { isStore, printError } from "./options.js";
 import type { Load } from "./peers.js";
+import { reconcile } from "./reconcile.js";
 import {
   checkRepeat,
   dedup,
@@ -23,6 +24,7 @@ import {
   scheduleOptions,
   submitOptions,
 } from "./submission.js";
+import { jobOf, saveFirst, submittedState } from "./submitted.js";
 
 /** Options of {@link Client}. */
 export interface ClientOptions {
@@ -72,6 +74,8 @@ const LARGEST = 2 ** 31 - 1;
  * for (const { runId } of await client.failed("report")) {
  *   await (await client.run("report", runId)).resume();
  * }
+ * // After the queue lost its data:
+ * await client.reconcile();
  * await client.close();
  * ```
  */
@@ -102,7 +106,8 @@ export class Client {
   }
 
   /**
-   * Puts a run into the queue. Given the graph itself instead of its name, the compiler checks the data and knows
+   * Saves a new run and puts it into the queue. A run that is in the store already keeps its data and continues. If this rejects,
+   * the run may be in the store: submit it again by the same `runId`. Given the graph itself instead of its name, the compiler checks the data and knows
    * the result; nothing of it runs here.
    *
    * @throws ConfigError if an option is invalid or a package is missing.
@@ -115,22 +120,25 @@ export class Client {
   ): Promise<QueuedRun<D>> {
     checkOptions("options", options, submitOptions);
     const { name, version } = nameAndVersion(graph, options.version);
-    const { runId, delay, priority } = options;
-    const state = State.create(data, runId === undefined ? {} : { runId });
-    const job = {
-      state: JSON.stringify(state.toJSON()),
-      ...(version !== undefined && { version }),
-    };
+    const { delay, priority } = options;
+    const state = submittedState(data, { name, version }, options);
     const counter = await this.#counter(name);
-    const jobOf = {
+    const jobId = jobIdOf(state.runId);
+    const how = {
       ...jobOptions,
-      jobId: jobIdOf(state.runId),
+      jobId,
       ...(delay !== undefined && { delay: Math.ceil(delay) }),
       ...(priority !== undefined && { priority }),
       ...(options.deduplicate !== undefined && { deduplication: dedup(options.deduplicate) }),
     };
-    const added = await this.#opening.during(() => counter.queue.add(name, job, jobOf));
-    return new QueuedRun<D>(name, runIdOf(String(added.id)), counter);
+    const added = await this.#opening.during(async () => {
+      const { saved, isNew } = await saveFirst(this.#store, state);
+      const job = await counter.queue.add(name, jobOf(saved), how);
+      // The queue has another run for what it is deduplicated by.
+      if (isNew && job.id !== jobId) await this.#store.delete(state.runId);
+      return String(job.id);
+    });
+    return new QueuedRun<D>(name, runIdOf(added), counter);
   }
 
   /**
@@ -211,6 +219,21 @@ export class Client {
       timestamp: new Date(job.finishedOn ?? job.timestamp).toISOString(),
       starts: job.attemptsStarted,
     }));
+  }
+
+  /**
+   * Refills a queue that lost its data from the store: puts back each run that is unfinished, that nobody works on and
+   * that is not in its queue, with its delay, or to wait for what it is paused for. Runs that were cancelled, that
+   * failed, or that were forked or rolled back and not resumed since stay as they are. Calling it again does nothing.
+   *
+   * @param graph - only runs of this graph. Name each graph if the store also has runs that no worker is to take.
+   * @returns the ids of the runs that it put back.
+   * @throws ConfigError if the client is closed, an argument is invalid, or the store has no `runs`.
+   */
+  async reconcile<D extends object>(graph?: string | SubmittedGraph<D>): Promise<string[]> {
+    const only = graph === undefined ? undefined : nameAndVersion(graph, undefined).name;
+    const queueOf = async (name: string): Promise<RunQueue> => (await this.#counter(name)).queue;
+    return this.#opening.during(() => reconcile(this.#store, queueOf, only));
   }
 
   /** Closes the connections; the store stays open. Pending `result()` calls reject. */

@@ -10,7 +10,7 @@ import {
   type RunState,
   type WaitOptions,
 } from "../run/handle.js";
-import { keepSignal, toSignal } from "../run/signals.js";
+import { changeRun, keepSignal, toSignal } from "../run/signals.js";
 import { lastEvent, stepEvents } from "../run/step-events.js";
 import type { State } from "../state/state.js";
 import type { Cancellations } from "./cancellations.js";
@@ -22,6 +22,7 @@ import type { Opening } from "./opening.js";
 import { cancelledError, failedError } from "./run-error.js";
 import { cancelledEvent, isLast, toRunEvent } from "./run-events.js";
 import { hasEnded, stateOf } from "./run-state.js";
+import { cancelled, isCancelled, jobOf, putBack } from "./submitted.js";
 
 /** What a handle needs of its client. */
 export interface Office {
@@ -39,6 +40,8 @@ const FIRST_LOOK = 50;
 const LOOK = 2000;
 /** How often to look at a run that is between two places. */
 const SOON = 50;
+/** How often to look at a run that somebody has claimed. */
+const MOST_LOOKS = 20;
 
 /**
  * A run in the queue, or one that was. Made by {@link Client.submit} and {@link Client.run}.
@@ -137,7 +140,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
 
   /**
    * Stops the run: takes it out of the queue, or aborts the `signal` of its node within a second or so.
-   * What it has done stays in the store, and {@link QueuedRun.resume} continues from there.
+   * The run stays in the store, also one that has not begun, and {@link QueuedRun.resume} continues from there.
    *
    * @returns whether it was stopped; `false` if it had ended.
    * @throws ConfigError if the client is closed.
@@ -167,7 +170,30 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
     } finally {
       await request.takeBack();
     }
-    return (await this.#load())?.status !== "completed";
+    return this.#noteCancel();
+  }
+
+  /** Saves that a run was cancelled, for a queue that is refilled; returns whether it had not ended. */
+  async #noteCancel(): Promise<boolean> {
+    const saved = await this.#load();
+    if (saved === undefined || isCancelled(saved)) return true;
+    if (saved.status === "completed") return false;
+    await this.#change(cancelled);
+    return true;
+  }
+
+  /** Saves the run with another reason; a process that has claimed it may just be letting go of it. */
+  async #change(change: (state: State<D>) => State<D>): Promise<void> {
+    for (let looks = 1; ; looks++) {
+      try {
+        return await changeRun(this.#office.store, this.runId, change);
+      } catch (error) {
+        if (!isWaymarkError(error, "CHECKPOINT_CONFLICT")) throw error;
+        // Who has it saves it as it pleases.
+        if (looks === MOST_LOOKS) return;
+        await sleep(SOON);
+      }
+    }
   }
 
   /**
@@ -192,14 +218,17 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
       );
     }
     if (input !== undefined && saved?.status !== "paused") {
-      const what = saved?.status ?? "not begun yet";
+      const what =
+        saved === undefined || saved.status === "pending" ? "not begun yet" : saved.status;
       throw new ConfigError("input", `was given, but run ${show(this.runId)} is ${what}`);
     }
     const question = questionOf(saved);
     const answer = input === undefined ? {} : { input: { question, value: toText(input) } };
     if (job === undefined) {
-      if (saved?.status === "completed") return;
-      await this.#office.queue.add(this.graph, answer, { ...jobOptions, jobId: this.#jobId });
+      if (saved === undefined || saved.status === "completed") return;
+      if (isCancelled(saved)) await this.#change(putBack);
+      const data = { ...jobOf((await this.#load()) ?? saved), ...answer };
+      await this.#office.queue.add(this.graph, data, { ...jobOptions, jobId: this.#jobId });
       return;
     }
     const { refused: _, failure: __, ...data } = job.data;

@@ -35,7 +35,7 @@ export class RunFailure extends Error {
 }
 
 /** How long a run waits for input at the most before a worker looks at it again, in milliseconds. */
-const YEAR = 365 * 24 * 60 * 60 * 1000;
+export const YEAR = 365 * 24 * 60 * 60 * 1000;
 
 /** How long a run that is too new for a worker waits at the most before one looks at it again, in milliseconds. */
 const LONGEST_BOUNCE = 5000;

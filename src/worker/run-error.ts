@@ -15,8 +15,10 @@ export function cancelledError<D extends object>(
   const options = { nodeName: state.checkpointNode, state, path: [] };
   const what =
     saved === undefined
-      ? "is neither in the queue nor in the store: it was cancelled before it began, or never submitted"
-      : "was cancelled";
+      ? "is neither in the queue nor in the store: it was never submitted, or removed"
+      : saved.status === "pending"
+        ? "was cancelled before it began"
+        : "was cancelled";
   return new ExecutionError("ABORTED", `run ${show(runId)} ${what}`, options);
 }
 

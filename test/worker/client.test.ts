@@ -8,8 +8,10 @@ import {
   pause,
   SerializationError,
   StateGraph,
+  WaymarkError,
 } from "waymark";
 import { Client, type QueuedRun } from "waymark/worker";
+import { forkRun } from "../../src/checkpoint/fork.js";
 import { nameAndVersion } from "../../src/worker/submission.js";
 import { rejection } from "../graphs.js";
 import { type Count, gate, single, usePlace } from "./place.js";
@@ -150,6 +152,42 @@ describe("submit", () => {
     await run.cancel();
   });
 
+  test("has saved the run when it resolves, so that answers can be given before it begins", async () => {
+    const graph = new StateGraph<Count>({ name: "early answer" })
+      .addNode("ask", async (_state, ctx) => ({ n: Number(await ctx.pause("n", { reason: "n" })) }))
+      .setEntryPoint("ask")
+      .setExitPoint("ask");
+    const run = await place.client.submit(graph, { n: 7 }, { version: 0 });
+    const { status, data, reason, graph: identity } = await place.store.load<Count>(run.runId);
+    expect([status, data.n, reason, identity?.name]).toEqual([
+      "pending",
+      7,
+      "submit",
+      "early answer",
+    ]);
+    await run.saved;
+    await run.signal("n", 8);
+    await place.work({ graphs: [graph] });
+    expect((await run.result()).data.n).toBe(8);
+  });
+
+  test("keeps no run that the queue has under the same deduplicate", async () => {
+    const first = await place.client.submit("kept once", { n: 0 }, { deduplicate: "k" });
+    await place.client.submit("kept once", { n: 1 }, { deduplicate: "k" });
+    const runs = await place.store.runs({ graph: "kept once" });
+    expect(runs.map(({ runId }) => runId)).toEqual([first.runId]);
+    await first.cancel();
+  });
+
+  test("a run that is removed from the store before it begins fails", async () => {
+    const graph = single((state) => state);
+    const run = await place.client.submit(graph.name, { n: 0 });
+    await place.store.delete(run.runId);
+    await place.work({ graphs: [graph] });
+    expect((await rejection(run.result(), WaymarkError)).code).toBe("CHECKPOINT_NOT_FOUND");
+    expect((await run.status()).state).toBe("failed");
+  });
+
   test("refuses data that no checkpoint holds", async () => {
     const error = await rejection(place.client.submit("x", { f: () => 1 }), SerializationError);
     expect(error.path).toBe("data.f");
@@ -157,16 +195,26 @@ describe("submit", () => {
 });
 
 describe("cancel", () => {
-  test("takes a run out of the queue", async () => {
-    const graph = single((state) => state);
-    const run = await place.client.submit(graph.name, { n: 0 });
+  test("takes a run that has not begun out of the queue, and keeps it and its input", async () => {
+    const graph = single((state) => ({ n: state.data.n + 1 }));
+    const run = await place.client.submit(graph.name, { n: 4 });
     expect(await run.cancel()).toBe(true);
-    expect((await run.status()).state).toBe("unknown");
+    expect((await run.status()).state).toBe("cancelled");
     const result = await rejection(run.result(), ExecutionError);
     expect(result.code).toBe("ABORTED");
     expect(result.message).toContain("cancelled before it began");
+    expect(await run.cancel()).toBe(true);
+    await run.resume();
+    expect((await run.status()).state).toBe("waiting");
+    await place.work({ graphs: [graph] });
+    expect((await run.result()).data.n).toBe(5);
+  });
+
+  test("a run that nobody submitted can't be resumed", async () => {
+    const run = await place.client.run("x", "never submitted");
     const error = await rejection(run.resume(), ConfigError);
     expect(error.message).toContain("neither in the queue nor in the store");
+    expect((await rejection(run.result(), ExecutionError)).message).toContain("never submitted");
   });
 
   test("aborts the node of a run that a worker has; it can be resumed", async () => {
@@ -242,6 +290,57 @@ describe("resume", () => {
     expect(await run.cancel()).toBe(true);
     await run.resume(3);
     expect((await run.result()).data.n).toBe(3);
+  });
+});
+
+describe("reconcile", () => {
+  test("refills a queue that lost its data, once", async () => {
+    const graph = new StateGraph<Count>({ name: "refilled", version: 2 })
+      .addNode("ask", async (state, ctx) => {
+        if (state.data.n === 1) await ctx.pause("n", { reason: "n" });
+        if (state.data.n === 2) await ctx.sleep("nap", 3_600_000);
+        return { n: state.data.n + 10 };
+      })
+      .setEntryPoint("ask")
+      .setExitPoint("ask");
+    const { client, store, pool } = place;
+    const worker = await place.work({ graphs: [graph] });
+    const submit = (n: number, delay = 0) => client.submit("refilled", { n }, { delay });
+    const paused = await submit(1);
+    const asleep = await submit(2);
+    const done = await submit(3);
+    await done.result();
+    await until("it is paused", async () => (await paused.status()).state === "paused");
+    await until("it sleeps", async () => (await asleep.status()).state === "delayed");
+    await worker.close();
+    const waiting = await submit(4);
+    const later = await submit(5, 3_600_000);
+    const stopped = await submit(6);
+    await stopped.cancel();
+    await forkRun(store, paused.runId, {}, {});
+    expect(await client.reconcile(graph)).toEqual([]);
+    await pool.query("DELETE FROM bullmq.job WHERE queue LIKE 'waymark-refilled'");
+    expect((await waiting.status()).state).toBe("cancelled");
+    const ids = [paused, asleep, waiting, later].map(({ runId }) => runId).sort();
+    expect((await client.reconcile("refilled")).sort()).toEqual(ids);
+    expect(await client.reconcile("refilled")).toEqual([]);
+    await place.work({ graphs: [graph] });
+    expect((await waiting.result()).data.n).toBe(14);
+    expect((await later.status()).state).toBe("delayed");
+    expect((await asleep.status()).state).toBe("delayed");
+    expect((await stopped.status()).state).toBe("cancelled");
+    await paused.signal("n", true);
+    expect((await paused.result()).data.n).toBe(11);
+    await later.cancel();
+    await asleep.cancel();
+  });
+
+  test("needs a store that lists its runs", async () => {
+    const { save, load, delete: remove, list } = new MemoryStore();
+    const store = { save, load, delete: remove, list };
+    const client = new Client({ connection: place.connection, store });
+    expect((await rejection(client.reconcile(), ConfigError)).option).toBe("options.store");
+    await client.close();
   });
 });
 

@@ -1,0 +1,86 @@
+import { waitsForResume } from "../checkpoint/fork.js";
+import type { CheckpointStore, RunSummary } from "../checkpoint/store.js";
+import { now } from "../clock.js";
+import { ConfigError, isWaymarkError } from "../errors.js";
+import { progressOf } from "../state/derive.js";
+import type { State } from "../state/state.js";
+import type { RunQueue } from "./engine.js";
+import { jobOptions } from "./job.js";
+import { jobIdOf } from "./names.js";
+import { outcomeOf } from "./outcome.js";
+import { YEAR } from "./processor.js";
+import { isCancelled, isSubmitted, jobOf } from "./submitted.js";
+
+/** How many runs to ask the store for at once. */
+const PAGE = 500;
+
+/** Puts the unfinished runs of a store that are in no queue back into theirs; returns their ids. */
+export async function reconcile(
+  store: CheckpointStore,
+  queueOf: (graph: string) => Promise<RunQueue>,
+  only: string | undefined,
+): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { runId, graph } of unfinished(store, only)) {
+    if (graph === "") continue;
+    const queue = await queueOf(graph);
+    const jobId = jobIdOf(runId);
+    if ((await queue.getJob(jobId)) !== undefined) continue;
+    if ((await store.holder?.(runId)) !== undefined) continue;
+    const saved = await loadIfAny(store, runId);
+    if (saved === undefined || !belongsInQueue(saved)) continue;
+    const delay = Math.max(0, Math.ceil(dueAt(saved) - now()));
+    await queue.add(graph, jobOf(saved), { ...jobOptions, jobId, ...(delay > 0 && { delay }) });
+    found.push(runId);
+  }
+  return found;
+}
+
+async function* unfinished(
+  store: CheckpointStore,
+  graph: string | undefined,
+): AsyncGenerator<RunSummary, void, undefined> {
+  if (store.runs === undefined) {
+    throw new ConfigError("options.store", "must have runs() for the queue to be refilled from it");
+  }
+  let cursor: RunSummary | undefined;
+  do {
+    const page: RunSummary[] = await store.runs({
+      status: ["pending", "in_progress", "paused"],
+      limit: PAGE,
+      cursor,
+      ...(graph !== undefined && { graph }),
+    });
+    yield* page;
+    cursor = page.length < PAGE ? undefined : page.at(-1);
+  } while (cursor !== undefined);
+}
+
+/** It may have been removed meanwhile. */
+async function loadIfAny(
+  store: CheckpointStore,
+  runId: string,
+): Promise<State<object> | undefined> {
+  try {
+    return await store.load<object>(runId);
+  } catch (error) {
+    if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
+    throw error;
+  }
+}
+
+function belongsInQueue(saved: State<object>): boolean {
+  const hasEnded = saved.status === "completed" || saved.status === "failed";
+  return !hasEnded && !isCancelled(saved) && !waitsForResume(saved);
+}
+
+/** When a worker is to take a run, in milliseconds since 1970. */
+function dueAt(saved: State<object>): number {
+  if (isSubmitted(saved)) return Date.parse(saved.startedAt);
+  if (saved.status !== "paused") return 0;
+  const { pauses, signals } = progressOf(saved);
+  const isAnswered = pauses.some(({ name }) => signals.some((signal) => signal.name === name));
+  if (isAnswered) return 0;
+  const outcome = outcomeOf(saved);
+  return (outcome.kind === "paused" ? outcome.until : undefined) ?? now() + YEAR;
+}

@@ -1,0 +1,87 @@
+import { waitsForResume } from "../checkpoint/fork.js";
+import type { CheckpointStore } from "../checkpoint/store.js";
+import { now } from "../clock.js";
+import { isWaymarkError } from "../errors.js";
+import { withProgress, withRecord } from "../state/derive.js";
+import type { RunStatus } from "../state/record.js";
+import { recordOf, State } from "../state/state.js";
+import type { JobData } from "./job.js";
+
+/** The last moment that a State can start at. */
+const LATEST = Date.UTC(9999, 11, 31);
+
+/** The fingerprint of a graph whose nodes the client does not have; no store knows a graph by it. */
+const UNKNOWN = "unknown";
+
+/** The reason of a checkpoint of a run that was cancelled. */
+const CANCELLED = "cancel";
+
+/** What the newest checkpoint of a run gives as its reason that is to be worked on again. */
+const reasons: Readonly<Record<RunStatus, string>> = {
+  pending: "submit",
+  in_progress: "abort",
+  paused: "pause",
+  failed: "failure",
+  completed: "complete",
+};
+
+/** The first State of a run that is submitted. It starts when its delay is over. */
+export function submittedState<D extends object>(
+  data: D,
+  graph: { readonly name: string; readonly version: number | undefined },
+  { runId, delay = 0 }: { readonly runId?: string; readonly delay?: number },
+): State<D> {
+  const state = State.create(data, runId === undefined ? {} : { runId });
+  const { name, version = 0 } = graph;
+  const startedAt =
+    delay === 0 ? state.startedAt : new Date(Math.min(now() + delay, LATEST)).toISOString();
+  const identity = {
+    ...recordOf(state).identity,
+    graph: Object.freeze({ name, version, fingerprint: UNKNOWN }),
+    startedAt,
+  };
+  return withProgress(withRecord(state, { identity }), { reason: reasons.pending });
+}
+
+/** Whether a run was submitted, and no worker has begun it. */
+export function isSubmitted<D extends object>(state: State<D>): boolean {
+  const hasBegun = state.status !== "pending" || state.checkpointNode !== "";
+  return !hasBegun && !waitsForResume(state);
+}
+
+/** What the job of a run says that is in the store. */
+export function jobOf<D extends object>(saved: State<D>): JobData {
+  const version = saved.graph?.version ?? 0;
+  return {
+    ...(isSubmitted(saved) && { state: JSON.stringify(saved.toJSON()) }),
+    ...(version > 0 && { version }),
+  };
+}
+
+/** Saves the first State of a run; gives what the store has if the run is there already. */
+export async function saveFirst<D extends object>(
+  store: CheckpointStore,
+  state: State<D>,
+): Promise<{ readonly saved: State<D>; readonly isNew: boolean }> {
+  try {
+    return { saved: await store.save(state), isNew: true };
+  } catch (error) {
+    if (!isWaymarkError(error, "CHECKPOINT_CONFLICT")) throw error;
+    return { saved: await store.load<D>(state.runId), isNew: false };
+  }
+}
+
+/** Whether somebody cancelled a run, and nobody has put it back since. */
+export function isCancelled<D extends object>({ reason }: State<D>): boolean {
+  return reason === CANCELLED;
+}
+
+/** A run that is not worked on until somebody puts it back. */
+export function cancelled<D extends object>(state: State<D>): State<D> {
+  return withProgress(state, { reason: CANCELLED });
+}
+
+/** The opposite of {@link cancelled}. */
+export function putBack<D extends object>(state: State<D>): State<D> {
+  return withProgress(state, { reason: reasons[state.status] });
+}
