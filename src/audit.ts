@@ -1,7 +1,4 @@
+import type { EventMap } from "./event-map.js";
+
 /** Who had to do with a checkpoint, where the graph's `audit` option says so. @inline */
-export interface Audit {
-  /** A person or a service. */
-  readonly actor?: string;
-  /** What for. */
-  readonly purpose?: string;
-}
+export type Audit = Pick<EventMap["checkpoint.load"], "actor" | "purpose">;

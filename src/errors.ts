@@ -166,13 +166,8 @@ export class ConfigError extends WaymarkError {
   }
 }
 
-/** One thing that is wrong with a value. */
-export interface SchemaIssue {
-  /** Where it is, keys joined by dots; `""` for the value itself. */
-  readonly path: string;
-  /** What is wrong. */
-  readonly message: string;
-}
+/** One thing that is wrong with a value. @inline */
+export type SchemaIssue = SchemaError["issues"][number];
 
 /**
  * Data, or the answer to a pause, does not fit its schema. Nothing was saved.
@@ -189,7 +184,12 @@ export class SchemaError extends WaymarkError {
   /** What was checked: `data`, `input`, or `input.approval` for one of several pauses. */
   readonly subject: string;
   /** All that is wrong. */
-  readonly issues: readonly SchemaIssue[];
+  readonly issues: readonly {
+    /** Where it is, keys joined by dots; `""` for the value itself. */
+    readonly path: string;
+    /** What is wrong. */
+    readonly message: string;
+  }[];
 
   /** @param subject - what was checked: `data`, `input`. */
   constructor(subject: string, issues: readonly SchemaIssue[]) {

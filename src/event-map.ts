@@ -1,39 +1,318 @@
-import type {
-  AiWarningData,
-  AtNode,
-  CheckpointDeleteData,
-  CheckpointErrorData,
-  CheckpointLoadData,
-  CheckpointResumeData,
-  CheckpointSaveData,
-  CheckpointWarningData,
-  CycleData,
-  DecisionData,
-  EdgeData,
-  EdgeEvaluateData,
-  GraphCompleteData,
-  GraphFailData,
-  GraphMismatchData,
-  GraphPauseData,
-  GraphStartData,
-  ItemCompleteData,
-  ItemData,
-  ItemRetryData,
-  ItemsCompleteData,
-  ItemsData,
-  KeyData,
-  KeysData,
-  NodeCompleteData,
-  NodeRetryData,
-  ParallelCompleteData,
-  ParallelStartData,
-  ProgressData,
-  QuarantineData,
-  QueueData,
-  RouteExecuteData,
-  RouteSelectData,
-  UsageData,
-} from "./event-data.js";
+import type { Usage, UsageCall } from "./usage.js";
+
+/** Where in a run something happened. @inline */
+type AtNode = {
+  /** The node. */
+  readonly node: string;
+  /** How many nodes have completed. */
+  readonly step: number;
+};
+
+/** How many keys a State has, or how many were set. @inline */
+type KeysData = {
+  /** How many. */
+  readonly keys: number;
+};
+
+/** Which key was set. The value is not in the event. @inline */
+type KeyData = {
+  /** The key. */
+  readonly key: string;
+};
+
+/** How a run starts. @inline */
+type GraphStartData = {
+  /** The graph's entry point. */
+  readonly entryPoint: string;
+  /** How many nodes have completed. */
+  readonly step: number;
+  /** Whether it continues after a resume. */
+  readonly resumed: boolean;
+};
+
+/** Where a run ended. @inline */
+type GraphCompleteData = {
+  /** The exit point. */
+  readonly exitPoint: string;
+  /** How many nodes have completed. */
+  readonly step: number;
+};
+
+/** Why a run ended early. @inline */
+type GraphFailData = AtNode & {
+  /** The code of the error. */
+  readonly code: string;
+  /** Its message. */
+  readonly error: string;
+  /** What was thrown: by the node, the predicate or the store. */
+  readonly cause?: unknown;
+};
+
+/** Why a run waits. @inline */
+type GraphPauseData = AtNode & {
+  /** The reasons of its pauses. */
+  readonly reason: string;
+  /** What a node that paused before its end wrote into the ledger as used; its `node.complete` has only the rest. */
+  readonly usage?: Usage;
+};
+
+/** What was expected, and what was found. @inline */
+type MismatchData = {
+  /** What should be there. */
+  readonly expected: string;
+  /** What was there. */
+  readonly actual: string;
+};
+
+/** What has changed in a graph since a checkpoint was made. The lists are absent if the store does not know that graph. @inline */
+type GraphMismatchData = MismatchData & {
+  /** Nodes that this graph has and that one had not. */
+  readonly added?: readonly string[];
+  /** Nodes that that graph had and this one has not. */
+  readonly removed?: readonly string[];
+  /** Nodes whose edges, or whose being an exit, are different. */
+  readonly rewired?: readonly string[];
+};
+
+/** How a node ended. @inline */
+type NodeCompleteData = AtNode & {
+  /** How long it took. */
+  readonly durationMs: number;
+  /** The message of the error it ended with. */
+  readonly error?: string;
+  /** What the node threw. */
+  readonly cause?: unknown;
+  /** What it wrote into the ledger as used. */
+  readonly usage?: Usage;
+};
+
+/** An attempt that failed. @inline */
+type NodeRetryData = AtNode & {
+  /** Which attempt it was, from 1 up. */
+  readonly attempt: number;
+  /** The message of its error. */
+  readonly error: string;
+  /** What the attempt threw. */
+  readonly cause?: unknown;
+  /** How long the run waits before the next. */
+  readonly delayMs: number;
+};
+
+/** An edge. @inline */
+type EdgeData = {
+  /** The node it comes from. */
+  readonly from: string;
+  /** The node it goes to. */
+  readonly to: string;
+  /** Its name, if it has one. */
+  readonly name?: string;
+};
+
+/** An edge, and what its predicate said. @inline */
+type EdgeEvaluateData = EdgeData & {
+  /** Whether it is taken. */
+  readonly result: boolean;
+};
+
+/** A node that runs again. @inline */
+type CycleData = AtNode & {
+  /** Which visit this is, from 2 up. */
+  readonly visitCount: number;
+};
+
+/** Who had to do with a checkpoint, where the graph's `audit` option says so. @inline */
+type Audit = {
+  /** A person or a service. */
+  readonly actor?: string;
+  /** What for. */
+  readonly purpose?: string;
+};
+
+/** A checkpoint that was saved. @inline */
+type CheckpointSaveData = AtNode &
+  Audit & {
+    /** Its place in the run's history. */
+    readonly sequence: number;
+    /** Its id. */
+    readonly checkpointId: string;
+    /** Why it was saved. */
+    readonly reason: string;
+    /** How large it is, where the store says so. */
+    readonly bytes?: number;
+    /** How long the save took. */
+    readonly durationMs: number;
+    /** With `interval: "adaptive"`: what the decision was made of. */
+    readonly adaptive?: AdaptiveDecision;
+  };
+
+/** What a decision to save was made of, with `interval: "adaptive"`. @inline */
+type AdaptiveDecision = {
+  /** Work that was not saved, in milliseconds. */
+  readonly unsavedMs: number;
+  /** How much work is best between two saves, in milliseconds. */
+  readonly intervalMs: number;
+  /** What a save costs, in milliseconds. */
+  readonly saveMs: number;
+  /** The mean time between two failures, in milliseconds. */
+  readonly failureMs: number;
+};
+
+/** A checkpoint that was read. @inline */
+type CheckpointLoadData = AtNode &
+  Audit & {
+    /** Its id. */
+    readonly checkpointId: string;
+  };
+
+/** Whose checkpoints were removed. @inline */
+type CheckpointDeleteData = AtNode & Audit;
+
+/** Where a run continues. @inline */
+type CheckpointResumeData = AtNode & {
+  /** The node that runs first. */
+  readonly resumeNode: string;
+};
+
+/** A checkpoint that was set aside. @inline */
+type QuarantineData = MismatchData & {
+  /** Where it lies, or lay. */
+  readonly file: string;
+};
+
+/** What went wrong with a checkpoint while the run continues. @inline */
+type CheckpointErrorData = {
+  /** What was being done. */
+  readonly action: "save" | "delete" | "load";
+  /** The last node that completed. */
+  readonly node: string;
+  /** What went wrong. */
+  readonly error: string;
+};
+
+/** Something about a checkpoint that somebody should know, and that stops nothing. @inline */
+type CheckpointWarningData = {
+  /** `size`: it is large; `fallback`: a corrupt one was passed over; `fresh-start`: all were corrupt, so the run starts over. */
+  readonly kind: "size" | "fallback" | "fresh-start";
+  /** The last node that completed. */
+  readonly node: string;
+  /** What it is about. */
+  readonly message: string;
+};
+
+/** What one call used, as the node said it. @inline */
+type UsageData = AtNode & UsageCall;
+
+/** Something about the calls of models and tools that somebody should know, and that stops nothing. @inline */
+type AiWarningData = AtNode & {
+  /** `changed-call`: a model is asked something else than before the resume, so it was called again. */
+  readonly kind: "changed-call";
+  /** What it is about. */
+  readonly message: string;
+};
+
+/** A decision of a node. @inline */
+type DecisionData = AtNode & {
+  /** What kind of decision it is. */
+  readonly type?: string;
+  /** What was decided. */
+  readonly description: string;
+  /** Why. */
+  readonly rationale?: string;
+  /** How sure it is, from 0 to 1. */
+  readonly confidence?: number;
+  /** What else could have been decided. */
+  readonly alternatives?: readonly string[];
+  /** The id of the agent that decided. */
+  readonly agent?: string;
+};
+
+/** A finished part of what a run makes. @inline */
+type ProgressData = AtNode & {
+  /** Its heading. */
+  readonly title: string;
+  /** What was found or made. */
+  readonly summary: string;
+  /** Where it is from. */
+  readonly sources: readonly string[];
+};
+
+/** How far a list of items is. @inline */
+type ItemsData = AtNode & {
+  /** How many items there are. */
+  readonly total: number;
+  /** How many are done, those of an earlier attempt or process too. */
+  readonly completed: number;
+};
+
+/** How a list of items starts in parallel. @inline */
+type ParallelStartData = ItemsData & {
+  /** How many run at once. */
+  readonly concurrency: number;
+};
+
+/** How a list of items ended. @inline */
+type ItemsCompleteData = ItemsData & {
+  /** The message of the error it ended with. */
+  readonly error?: string;
+};
+
+/** How a list of items ended in parallel. @inline */
+type ParallelCompleteData = ItemsCompleteData & {
+  /** How many failed. */
+  readonly failed: number;
+};
+
+/** One of a list of items. @inline */
+type ItemData = AtNode & {
+  /** Its place in the list, from 0 up. */
+  readonly index: number;
+  /** What it is called: a task's name, the item itself if it is a string or a number, else `#` and its place. */
+  readonly item: string;
+  /** How many items there are. */
+  readonly total: number;
+  /** The phase of a task that has one. */
+  readonly phase?: string;
+};
+
+/** An attempt at one of a list of items that failed. @inline */
+type ItemRetryData = ItemData & {
+  /** Which attempt it was, from 1 up. */
+  readonly attempt: number;
+  /** The message of its error. */
+  readonly error: string;
+  /** What the attempt threw. */
+  readonly cause?: unknown;
+  /** How long the item waits before the next. */
+  readonly delayMs: number;
+};
+
+/** How one of a list of items ended. @inline */
+type ItemCompleteData = ItemData & {
+  /** How long it took, all attempts together, in milliseconds. */
+  readonly durationMs: number;
+  /** The message of the error it ended with. */
+  readonly error?: string;
+};
+
+/** The route that was chosen. @inline */
+type RouteSelectData = AtNode & {
+  /** Its name. */
+  readonly route: string;
+  /** Whether the fallback runs, because there is no such route. */
+  readonly fallback: boolean;
+};
+
+/** How the handler of a route ended. @inline */
+type RouteExecuteData = RouteSelectData & {
+  /** The message of the error it ended with. */
+  readonly error?: string;
+};
+
+/** What a queue says of a run. @inline */
+type QueueData = {
+  /** The message of the error, if it failed. */
+  readonly error?: string;
+};
 
 /** What each event carries in `data`. Packages that emit their own events add to this interface. */
 export interface EventMap {

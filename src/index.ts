@@ -4,12 +4,11 @@
  * @packageDocumentation
  */
 
-export type { Migration, Migrations } from "./checkpoint/migration.js";
+export type { Migrations } from "./checkpoint/migration.js";
 export type {
   CheckpointAt,
   CheckpointStore,
   Claim,
-  ClaimHolder,
   ExportedCheckpoint,
   Finding,
   HistoryEntry,
@@ -26,7 +25,6 @@ export {
   CheckpointSaveError,
   ConfigError,
   type ErrorCode,
-  type ErrorWithCode,
   ExecutionError,
   FatalError,
   GraphError,
@@ -35,12 +33,9 @@ export {
   PauseTimeoutError,
   RetryableError,
   SchemaError,
-  type SchemaIssue,
   SerializationError,
   WaymarkError,
 } from "./errors.js";
-/** What each event carries, by name; `EventMap["…"]` gives the same by the type of the event. */
-export type * as EventData from "./event-data.js";
 export type { EventMap } from "./event-map.js";
 export type {
   AnyEvent,
@@ -52,7 +47,6 @@ export type {
 export type { GraphTopology } from "./graph/description.js";
 export {
   END,
-  type End,
   type LedgerWriter,
   type NodeContext,
   type NodeFunction,
@@ -60,39 +54,27 @@ export {
 } from "./graph/node.js";
 export {
   type Pause,
-  type PauseOptions,
   pause,
 } from "./graph/pause.js";
+export { chain } from "./nodes/chain.js";
 export {
-  type ChainOptions,
-  type ChainStep,
-  chain,
-} from "./nodes/chain.js";
-export {
-  type DagOptions,
   type DagTask,
   type DagTasks,
   dag,
 } from "./nodes/dag.js";
 export { ChainError, ParallelError, RouteError } from "./nodes/errors.js";
 export { map } from "./nodes/map.js";
-export { type ParallelOptions, type ParallelWorker, parallel } from "./nodes/parallel.js";
+export { parallel } from "./nodes/parallel.js";
 export { route } from "./nodes/route.js";
-export type { Saves } from "./nodes/saves.js";
 export type { ItemContext } from "./nodes/scope.js";
 export { subgraph } from "./nodes/subgraph.js";
-export { type ConsoleObserverOptions, consoleObserver } from "./observers/console.js";
+export { consoleObserver } from "./observers/console.js";
 export { getObserver, noopObserver, registerObserver } from "./observers/registry.js";
 export type { RunRecovery } from "./recovery/recover-run.js";
-export { type RecoverOptions, recoverRuns } from "./recovery/recover-runs.js";
+export { recoverRuns } from "./recovery/recover-runs.js";
 export type { NodeOptions, RetryPolicy } from "./run/attempts.js";
-export type {
-  Breakpoints,
-  CheckpointConfig,
-  GraphConfig,
-} from "./run/config.js";
+export type { GraphConfig } from "./run/config.js";
 export type { RunHandle, RunState } from "./run/handle.js";
-export type { MissingNodes } from "./run/standing.js";
 export {
   type ExecuteOptions,
   type ResumeOptions,
@@ -124,9 +106,9 @@ export type {
   RunError,
   RunStatus,
 } from "./state/record.js";
-export { append, max, type Reducers, sum, union } from "./state/reducers.js";
+export { append, max, sum, union } from "./state/reducers.js";
 export type { StandardSchema } from "./state/schema.js";
-export { type Patch, State, type StateOptions } from "./state/state.js";
+export { type Patch, State } from "./state/state.js";
 export type { StepRecord } from "./state/steps.js";
 export { MemoryStore } from "./stores/memory.js";
 export {

@@ -1,9 +1,12 @@
-import type { CheckpointWarningData } from "./event-data.js";
+import type { EventMap } from "./event-map.js";
 
 const printed = new Set<string>();
 
 /** Prints a warning that nobody listens for to stderr, the first of its kind in this process; not in a browser. */
-export function printWarning(runId: string, { kind, message }: CheckpointWarningData): void {
+export function printWarning(
+  runId: string,
+  { kind, message }: EventMap["checkpoint.warning"],
+): void {
   if (printed.has(kind)) return;
   printed.add(kind);
   const { process } = globalThis as Host;

@@ -6,10 +6,10 @@ import { traitsOf } from "../state/json-traits.js";
 import { isPlainObject } from "../state/shape.js";
 import { recordOf, type State } from "../state/state.js";
 
-/** Turns data of one schema version into data of the next. It may name its own types for both. */
-export type Migration = MigrationMethod["migrate"];
+/** Turns data of one schema version into data of the next. It may name its own types for both. @inline */
+type Migration = MigrationMethod["migrate"];
 
-/** Holds {@link Migration} as a method: only of methods may the parameter be narrower than `object`. @inline */
+/** Holds `Migration` as a method: only of methods may the parameter be narrower than `object`. @inline */
 interface MigrationMethod {
   /** Gets the data of the older version, frozen, and returns that of the next. */
   migrate(data: object): object;

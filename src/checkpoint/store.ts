@@ -143,6 +143,8 @@ export interface ClaimOptions {
  * const holder: ClaimHolder | undefined = await store.holder("monday");
  * console.log(holder?.pid === process.pid); // true
  * ```
+ *
+ * @inline
  */
 export type ClaimHolder = RunHolder;
 

@@ -76,14 +76,7 @@ export class CheckpointCorruptionError extends WaymarkError {
 }
 
 /** A process that works on a run. @inline */
-export interface RunHolder {
-  /** The machine. */
-  readonly host: string;
-  /** The process id there. */
-  readonly pid: number;
-  /** Since when, ISO 8601; `""` where the store does not know. */
-  readonly since: string;
-}
+export type RunHolder = NonNullable<CheckpointConflictError["holder"]>;
 
 /**
  * Another writer saved this run first, or works on it. The State that lost is not in the store.
@@ -109,7 +102,16 @@ export class CheckpointConflictError extends WaymarkError {
   readonly actual: number;
 
   /** Who works on the run, where that is why. */
-  readonly holder: RunHolder | undefined;
+  readonly holder:
+    | {
+        /** The machine. */
+        readonly host: string;
+        /** The process id there. */
+        readonly pid: number;
+        /** Since when, ISO 8601; `""` where the store does not know. */
+        readonly since: string;
+      }
+    | undefined;
 
   /**
    * @param expected - the sequence the State was built on; `actual` is where the store is.

@@ -159,6 +159,8 @@ export const END = "__end__";
  * const target: "review" | End = END;
  * console.log(target); // __end__
  * ```
+ *
+ * @inline
  */
 export type End = typeof END;
 

@@ -18,7 +18,7 @@ interface PauseQuestion {
   readonly timeout?: number;
 }
 
-/** Options of {@link NodeContext.pause}. */
+/** Options of {@link NodeContext.pause}. @inline */
 export interface PauseOptions extends PauseQuestion {
   /** Checks the answer: any Standard Schema. One that does not fit is asked for again. */
   readonly schema?: StandardSchema;

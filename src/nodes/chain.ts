@@ -1,6 +1,6 @@
 import { msSince, now } from "../clock.js";
 import { ConfigError, messageOf, show } from "../errors.js";
-import type { ItemsCompleteData } from "../event-data.js";
+import type { EventMap } from "../event-map.js";
 import { guard } from "../events.js";
 import type { NodeFunction } from "../graph/node.js";
 import { callable, checkOptions } from "../options.js";
@@ -20,14 +20,14 @@ import {
   recordProgress,
 } from "./scope.js";
 
-/** A step of a chain: from a State and an item to the next State, or to what changes in it. */
+/** A step of a chain: from a State and an item to the next State, or to what changes in it. @inline */
 export type ChainStep<D extends object, I> = (
   state: State<D>,
   item: I,
   context: ItemContext<D>,
 ) => Change<NoInfer<D>> | Promise<Change<NoInfer<D>>>;
 
-/** Options of {@link chain}. */
+/** Options of {@link chain}. @inline */
 export interface ChainOptions<D extends object> {
   /** Called after each step with how many are done, how many there are, and the State. It can't disturb the chain. */
   readonly onProgress?: (completed: number, total: number, state: State<D>) => unknown;
@@ -83,7 +83,7 @@ export function chain<D extends object, I>(
     const before = context.recallData(CHAIN) as Immutable<D> | undefined;
     let completed = before === undefined ? 0 : (context.recall(CHAIN) as number);
     let state = before === undefined ? given : withData(given, before);
-    const progressData = (error?: unknown): ItemsCompleteData => ({
+    const progressData = (error?: unknown): EventMap["chain.complete"] => ({
       ...{ node, step: at, total, completed },
       ...(error !== undefined && { error: messageOf(error) }),
     });

@@ -73,9 +73,9 @@ export type CheckedDag<D extends object> = <const T>(
   options?: DagOptions<D>,
 ) => StateGraph<D, string>;
 
-/** Options of {@link dag}: those of a graph, and how its tasks run. */
+/** Options of {@link dag}: those of a graph, and how its tasks run. @inline */
 export interface DagOptions<D extends object = object> extends GraphConfig<D> {
-  /** How many tasks to run at once; see {@link ParallelOptions.concurrency}. */
+  /** How many tasks to run at once; see {@link parallel}. */
   readonly concurrency?: number;
   /** Milliseconds one attempt at a task may take; no limit by default. A task's own wins. */
   readonly timeout?: number;

@@ -10,14 +10,14 @@ import { Pool, usualConcurrency } from "./pool.js";
 import { checkSaves, type Saves } from "./saves.js";
 import { type Change, type ItemContext, type Items, itemsOf } from "./scope.js";
 
-/** Works on one item of a parallel node; its result can be saved. */
+/** Works on one item of a parallel node; its result can be saved. @inline */
 export type ParallelWorker<D extends object, I, R> = (
   state: State<D>,
   item: I,
   context: ItemContext<D>,
 ) => R | Promise<R>;
 
-/** Options of {@link parallel}. */
+/** Options of {@link parallel}. @inline */
 export interface ParallelOptions<D extends object, R> {
   /** How many items to work on at once; at least 1. By default twice the processors, at most 16. */
   readonly concurrency?: number | undefined;

@@ -1,6 +1,6 @@
 import { msSince, now, sleep } from "../clock.js";
 import { messageOf, show } from "../errors.js";
-import type { ItemData } from "../event-data.js";
+import type { EventMap } from "../event-map.js";
 import { type RetryPolicy, retryDelay } from "../run/attempts.js";
 import type { FactoryContext } from "../run/factory-context.js";
 import { isStop } from "../run/failure.js";
@@ -158,7 +158,7 @@ export class Pool<D extends object, I, R> {
     const id = this.#id(item, index);
     const { timeout, retry, phase } = options(item);
     const label = this.#options.id === undefined ? labelOf(item, index) : id;
-    const data: ItemData = {
+    const data: EventMap["worker.start"] = {
       ...{ node: context.node, step: context.step, index, item: label, total },
       ...(phase !== undefined && { phase }),
     };
@@ -255,7 +255,7 @@ export class Pool<D extends object, I, R> {
 interface ItemWork<D extends object> {
   readonly index: number;
   readonly id: string;
-  readonly data: ItemData;
+  readonly data: EventMap["worker.start"];
   readonly stop: ItemSignals;
   readonly timeout: number | undefined;
   readonly retry: RetryPolicy | undefined;

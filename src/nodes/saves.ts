@@ -4,6 +4,8 @@ import { check } from "../options.js";
  * When the results of items are saved: `"item"` as each comes in, those that come while a save is under
  * way together; `"layer"` when all are done, with the node; a number, every so many items. Whatever it is,
  * a node that fails, pauses or is stopped keeps the results it has.
+ *
+ * @inline
  */
 export type Saves = "item" | "layer" | number;
 

@@ -1,6 +1,5 @@
 import type { Claim } from "../checkpoint/store.js";
 import { ConfigError, type SchemaError, show } from "../errors.js";
-import type { ItemCompleteData } from "../event-data.js";
 import type { EventMap } from "../event-map.js";
 import type { EventBus, EventType } from "../events.js";
 import type { LedgerWriter, NodeContext, ProgressPart } from "../graph/node.js";
@@ -124,7 +123,7 @@ export class Scope<D extends object> implements FactoryContext<D> {
 
   completeItem(
     type: "step.complete" | "worker.complete",
-    data: ItemCompleteData,
+    data: EventMap["step.complete"],
     outcome: ItemOutcome,
   ): void {
     this.#outer.completeItem(type, data, outcome);

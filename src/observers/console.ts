@@ -1,7 +1,7 @@
 import type { AnyEvent, Observer } from "../events.js";
 import { checkOptions, flag } from "../options.js";
 
-/** Options of {@link consoleObserver}. */
+/** Options of {@link consoleObserver}. @inline */
 export interface ConsoleObserverOptions {
   /** Prints each event as one line of JSON instead of text; `false` by default. */
   readonly json?: boolean;

@@ -3,7 +3,7 @@
  *
  * @packageDocumentation
  */
-import type { AdaptiveDecision } from "../event-data.js";
+import type { EventMap } from "../event-map.js";
 import type { AnyEvent, WaymarkEvent } from "../events.js";
 import { checkOptions, integer } from "../options.js";
 import { Ledger } from "../state/ledger.js";
@@ -106,7 +106,7 @@ class Meter implements Metrics {
   #recovery = { attempts: 0, succeeded: 0, failed: 0 };
   #checkpoints = { loads: 0, deletes: 0, errors: 0, warnings: 0, quarantined: 0 };
   #events = 0;
-  #adaptive: AdaptiveDecision | undefined;
+  #adaptive: NonNullable<EventMap["checkpoint.save"]["adaptive"]> | undefined;
 
   constructor({ maxNodes = 500, maxRuns = 10_000, keep = 5 }: MetricsOptions) {
     this.#maxNodes = maxNodes;

@@ -1,4 +1,4 @@
-import type { AdaptiveDecision } from "../event-data.js";
+import type { EventMap } from "../event-map.js";
 import type { MaxLoss } from "./config.js";
 
 /** Without experience, a failure is expected after so much work, in milliseconds. */
@@ -39,7 +39,7 @@ export class AdaptiveInterval {
   }
 
   /** What the next decision would be made of. */
-  get decision(): AdaptiveDecision {
+  get decision(): NonNullable<EventMap["checkpoint.save"]["adaptive"]> {
     const saveMs = this.#saveMs;
     const failureMs = (PRIOR_MS + this.#workedMs) / (1 + this.#crashes);
     const intervalMs = bestInterval(saveMs, failureMs);

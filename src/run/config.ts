@@ -26,8 +26,8 @@ import { type ClaimRun, claimOf } from "./claim.js";
 import { checkMissingNodes, type MissingNodes } from "./standing.js";
 import { checkTriggers, type Trigger } from "./triggers.js";
 
-/** When a graph saves its State, and where. */
-export interface CheckpointConfig {
+/** When a graph saves its State, and where. @inline */
+interface CheckpointConfig {
   /** A store, its address (`file:DIR`, `sqlite:FILE`, `pglite:DIR`, `postgres://…`, `redis://…`) or the name of a registered one; `"memory"` by default. */
   readonly store?: string | CheckpointStore;
   /**
@@ -123,8 +123,8 @@ interface RecordConfig {
   readonly maxSteps?: number;
 }
 
-/** Nodes at which a run pauses; `resume` without input continues. */
-export interface Breakpoints {
+/** Nodes at which a run pauses; `resume` without input continues. @inline */
+interface Breakpoints {
   /** Pause before these nodes run. */
   readonly before?: readonly string[];
   /** Pause after these nodes have completed. */

@@ -1,7 +1,6 @@
 import type { Claim } from "../checkpoint/store.js";
 import { now, sleep } from "../clock.js";
 import type { SchemaError } from "../errors.js";
-import type { ItemCompleteData } from "../event-data.js";
 import type { EventMap } from "../event-map.js";
 import type { EventBus, EventType } from "../events.js";
 import type { LedgerWriter, ProgressPart } from "../graph/node.js";
@@ -104,7 +103,7 @@ export class RunContext<D extends object> implements FactoryContext<D> {
 
   completeItem(
     type: "step.complete" | "worker.complete",
-    data: ItemCompleteData,
+    data: EventMap["step.complete"],
     outcome: ItemOutcome,
   ): void {
     this.#visit.addItem(data.item, data.durationMs, outcome);

@@ -1,6 +1,6 @@
 import type { Claim } from "../checkpoint/store.js";
 import { ConfigError, type SchemaError, show } from "../errors.js";
-import type { ItemCompleteData } from "../event-data.js";
+import type { EventMap } from "../event-map.js";
 import type { EventBus } from "../events.js";
 import type { NodeContext } from "../graph/node.js";
 import type { PauseRequest } from "../state/record.js";
@@ -28,7 +28,7 @@ export interface FactoryContext<D extends object> extends NodeContext<D> {
   /** Emits that an item has ended, and notes it in the record of the step. */
   completeItem(
     type: "step.complete" | "worker.complete",
-    data: ItemCompleteData,
+    data: EventMap["step.complete"],
     outcome: ItemOutcome,
   ): void;
   /** Keeps a value as `remember` does, but saves nothing: the next save has it. */

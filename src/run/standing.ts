@@ -24,6 +24,8 @@ type MissingNode =
  * const onMissingNode: MissingNodes = { outline: "draft", check: { as: "review" } };
  * console.log(new StateGraph({ name: "article", onMissingNode }).name); // article
  * ```
+ *
+ * @inline
  */
 export type MissingNodes = Readonly<Record<string, MissingNode>>;
 

@@ -10,7 +10,7 @@ import { isPlainObject } from "./shape.js";
 /** New values for some keys of `D`, as `merge` and a node's shorthand take them. */
 export type Patch<D extends object> = { readonly [K in keyof D]?: D[K] | Immutable<D[K]> };
 
-/** Options of {@link State.create}. */
+/** Options of {@link State.create}. @inline */
 export interface StateOptions {
   /** Names the run; a new uuid v7 by default. 1 to 200 characters, no control characters. */
   readonly runId?: string;

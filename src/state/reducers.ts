@@ -7,7 +7,7 @@ import { setKey } from "./shape.js";
  */
 export type Reducer<T> = (current: T, update: T) => T;
 
-/** What a graph does with some keys of an object that a node returns, instead of replacing them. */
+/** What a graph does with some keys of an object that a node returns, instead of replacing them. @inline */
 export type Reducers<D extends object> = {
   readonly [K in keyof D]?: ReducerMethod<D[K]>["reduce"];
 };

@@ -1,5 +1,5 @@
 import { isoNow } from "../clock.js";
-import type { QueueData } from "../event-data.js";
+import type { EventMap } from "../event-map.js";
 import type { AnyEvent, EventType } from "../events.js";
 import type { JobEvent } from "./listener.js";
 
@@ -16,7 +16,7 @@ export function cancelledEvent(jobId: string): {
 
 /** An event of the queue as a run's event; `source` is the name of its graph. */
 export function toRunEvent(source: string, runId: string, { type, fields }: JobEvent): AnyEvent {
-  const event = (name: QueueEventType, data: QueueData = {}): AnyEvent => {
+  const event = (name: QueueEventType, data: EventMap[QueueEventType] = {}): AnyEvent => {
     return { type: name, timestamp: isoNow(), source, runId, data };
   };
   if (type === "removed" || fields.removed !== undefined) return event("run.cancelled");

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import {
   ChainError,
-  type ChainOptions,
   chain,
   ExecutionError,
   type GraphConfig,
@@ -12,6 +11,7 @@ import {
   State,
 } from "waymark";
 import { forkRun } from "../../src/checkpoint/fork.js";
+import type { ChainOptions } from "../../src/nodes/chain.js";
 import { rejection } from "../graphs.js";
 import { only } from "./nodes.js";
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type DagOptions, type DagTasks, dag, ExecutionError, MemoryStore, State } from "waymark";
+import { type DagTasks, dag, ExecutionError, MemoryStore, State } from "waymark";
+import type { DagOptions } from "../../src/nodes/dag.js";
 import { listen, rejection } from "../graphs.js";
 import { Counts } from "./nodes.js";
 

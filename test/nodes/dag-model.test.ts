@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type DagOptions, type DagTasks, dag, MemoryStore, type Saves, State } from "waymark";
+import { type DagTasks, dag, MemoryStore, State } from "waymark";
+import type { DagOptions } from "../../src/nodes/dag.js";
+import type { Saves } from "../../src/nodes/saves.js";
 import { MortalStore } from "./nodes.js";
 
 type Data = Record<string, string>;

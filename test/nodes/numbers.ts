@@ -1,12 +1,6 @@
 import { expect } from "vitest";
-import {
-  ExecutionError,
-  ParallelError,
-  type ParallelOptions,
-  type ParallelWorker,
-  parallel,
-  State,
-} from "waymark";
+import { ExecutionError, ParallelError, parallel, State } from "waymark";
+import type { ParallelOptions, ParallelWorker } from "../../src/nodes/parallel.js";
 import { rejection } from "../graphs.js";
 import { only } from "./nodes.js";
 

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
-import { ExecutionError, MemoryStore, type ParallelWorker, parallel, State } from "waymark";
+import { ExecutionError, MemoryStore, parallel, State } from "waymark";
+import type { ParallelWorker } from "../../src/nodes/parallel.js";
 import { gate, rejection } from "../graphs.js";
 import { configError } from "../matchers.js";
 import { brief, Counts, eventsOf, only } from "./nodes.js";

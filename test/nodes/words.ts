@@ -1,4 +1,5 @@
-import { type ChainOptions, type ChainStep, chain, State } from "waymark";
+import { chain, State } from "waymark";
+import type { ChainOptions, ChainStep } from "../../src/nodes/chain.js";
 
 /** Words to say, and what was said. */
 export interface Words {

@@ -1,12 +1,6 @@
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import {
-  type AnyEvent,
-  type ConsoleObserverOptions,
-  consoleObserver,
-  State,
-  StateGraph,
-} from "waymark";
+import { type AnyEvent, consoleObserver, State, StateGraph } from "waymark";
 import { configError } from "../matchers.js";
 
 const levels = ["debug", "info", "warn", "error"] as const;
@@ -24,7 +18,10 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-function print(event: Partial<AnyEvent> | object, options?: ConsoleObserverOptions): string {
+function print(
+  event: Partial<AnyEvent> | object,
+  options?: Parameters<typeof consoleObserver>[0],
+): string {
   const observer = consoleObserver(options);
   const common = { timestamp: "2030-01-01T00:00:00.000Z", source: "article", runId: "run-1" };
   if (typeof observer === "function") observer({ ...common, ...event } as AnyEvent);

@@ -3,10 +3,10 @@ import {
   type Claim,
   MemoryStore,
   type NodeFunction,
-  type RecoverOptions,
   type RunRecovery,
   recoverRuns,
 } from "waymark";
+import type { RecoverOptions } from "../../src/recovery/recover-runs.js";
 import { linear, mark, RecordingStore, start, type Trail } from "../graphs.js";
 
 /** What a new process finds in a store: all that was saved, and nobody's claims. */

@@ -1,11 +1,6 @@
 import { describe, expect, test } from "vitest";
-import {
-  ConfigError,
-  type RecoverOptions,
-  recoverRuns,
-  registerCheckpointStore,
-  State,
-} from "waymark";
+import { ConfigError, recoverRuns, registerCheckpointStore, State } from "waymark";
+import type { RecoverOptions } from "../../src/recovery/recover-runs.js";
 import { linear, RecordingStore } from "../graphs.js";
 import { configError } from "../matchers.js";
 import { restarted, settled } from "./crashes.js";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type NodeFunction, type RecoverOptions, recoverRuns, StateGraph } from "waymark";
+import { type NodeFunction, recoverRuns, StateGraph } from "waymark";
+import type { RecoverOptions } from "../../src/recovery/recover-runs.js";
 import { bare, linear, RecordingStore, start, type Trail } from "../graphs.js";
 import { restarted, settled, world } from "./crashes.js";
 

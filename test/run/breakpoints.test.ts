@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import {
-  type Breakpoints,
   ExecutionError,
+  type GraphConfig,
   GraphError,
   type NodeFunction,
   pause,
@@ -14,7 +14,11 @@ import { configError } from "../matchers.js";
 type Nodes = Readonly<Record<string, NodeFunction<Trail>>>;
 
 /** a → b → c with these breakpoints, and what ran. */
-function graphOf(breakpoints: Breakpoints, nodes: Nodes = {}, interval = 1) {
+function graphOf(
+  breakpoints: NonNullable<GraphConfig["breakpoints"]>,
+  nodes: Nodes = {},
+  interval = 1,
+) {
   const store = new RecordingStore();
   const ran: string[] = [];
   const tell: NodeFunction<Trail> = (state, context) => {

@@ -4,8 +4,8 @@ import {
   CheckpointCorruptionError,
   CheckpointNotFoundError,
   type State,
-  type StoreContext,
 } from "waymark";
+import type { StoreContext } from "../../src/checkpoint/store.js";
 import {
   bare,
   finishedRun,

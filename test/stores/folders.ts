@@ -2,14 +2,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
-import {
-  type AnyEvent,
-  type CheckpointStore,
-  type EventMap,
-  type EventType,
-  State,
-  type StoreContext,
-} from "waymark";
+import { type AnyEvent, type CheckpointStore, type EventMap, type EventType, State } from "waymark";
+import type { StoreContext } from "../../src/checkpoint/store.js";
 import { recordOf, stateOf } from "../../src/state/state.js";
 import { openFile } from "../../src/stores/sqlite/drivers.js";
 

@@ -1,7 +1,7 @@
 import { expectTypeOf, test } from "vitest";
-import { Ledger, type LedgerWriter } from "waymark";
+import { Ledger, type NodeContext } from "waymark";
 
-declare const ledger: LedgerWriter;
+declare const ledger: NodeContext["ledger"];
 
 test("a misspelt counter does not compile; one's own go under counters or peaks", () => {
   ledger.usage({ inputTokens: 1, counters: { apiCalls: 3 }, peaks: { depth: 2 } });

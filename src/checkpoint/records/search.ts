@@ -1,5 +1,5 @@
 import { CheckpointCorruptionError, messageOf, show } from "../../errors.js";
-import type { CheckpointWarningData } from "../../event-data.js";
+import type { EventMap } from "../../event-map.js";
 import type { State } from "../../state/state.js";
 import { printWarning } from "../../warnings.js";
 import { kept } from "../retention.js";
@@ -27,7 +27,7 @@ const CHANGES = 100;
 export type Emit = StoreContext["emit"];
 
 /** Emits a warning, and prints it where nobody could listen. */
-export function warn(runId: string, data: CheckpointWarningData, emit: Emit): void {
+export function warn(runId: string, data: EventMap["checkpoint.warning"], emit: Emit): void {
   if (emit === undefined) printWarning(runId, data);
   else emit("checkpoint.warning", data);
 }

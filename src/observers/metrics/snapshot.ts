@@ -1,4 +1,4 @@
-import type { AdaptiveDecision } from "../../event-data.js";
+import type { EventMap } from "../../event-map.js";
 import type { UsageTotals } from "../../state/ledger.js";
 import { Exposition } from "./exposition.js";
 import type { HistogramSnapshot } from "./histogram.js";
@@ -70,7 +70,7 @@ export interface MetricsSnapshot {
     /** Set aside because they were corrupt. */
     readonly quarantined: number;
     /** What the last decision to save was made of, in a graph with `interval: "adaptive"`. */
-    readonly adaptive?: AdaptiveDecision;
+    readonly adaptive?: NonNullable<EventMap["checkpoint.save"]["adaptive"]>;
   };
   /** Room for checkpoints, where the store says how large they are. */
   readonly storage: {
