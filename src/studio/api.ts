@@ -215,7 +215,7 @@ export interface RunRow extends RunSummary {
   readonly live: boolean | null;
   /** What a paused run waits for, oldest first: the reasons of its pauses. */
   readonly waitsFor: readonly string[];
-  /** Why its newest checkpoint can't be read; absent if it can. */
+  /** Why its newest checkpoint can't be read; absent if it can. The rest is of the newest that can. */
   readonly problem?: RunProblem;
 }
 
@@ -237,7 +237,11 @@ export interface RunProblem {
 
 /** A page of runs. */
 export interface RunsPage {
-  /** At most `limit`; fewer, even none, where a search has more to look through. */
+  /**
+   * At most `limit`; fewer, even none, where a search has more to look through. Where the list ends, and no filter is
+   * set, runs follow of which the store knows no more than their id, with a `problem`, without times and as failed; not
+   * if the store has more than 2,000 runs.
+   */
   readonly runs: readonly RunRow[];
   /** The `cursor` of the next page; absent at the end. */
   readonly next?: string;

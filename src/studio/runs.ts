@@ -34,7 +34,9 @@ export class Runs {
     const fits = searchOf(query.get("q") ?? "");
     const filter = filterOf(query);
     const found: RunSummary[] = [];
-    let cursor = cursorOf(query.get("cursor"));
+    const start = cursorOf(query.get("cursor"));
+    const listed = new Set<string>();
+    let cursor = start;
     let scanned = 0;
     let isMore = true;
     while (isMore && found.length < limit && scanned < SCANNED) {
@@ -47,6 +49,7 @@ export class Runs {
           break;
         }
         scanned++;
+        listed.add(run.runId);
         cursor = { savedAt: run.savedAt, runId: run.runId };
         if (fits?.(this.#studio.given.redaction.summary(run)) ?? true) found.push(run);
       }
@@ -54,13 +57,41 @@ export class Runs {
     const runs: RunRow[] = [];
     // One after the other: all States together may not fit into memory.
     for (const run of found) runs.push(await this.row(run));
+    // Of what can't be read nobody knows whether it fits a filter.
+    if (!isMore && Object.keys(filter).length === 0) {
+      const unlisted = await this.#unlisted(start === undefined ? listed : undefined);
+      for (const runId of unlisted.filter((id) => fits?.(unreadable(id)) ?? true)) {
+        const row = await this.#unlistedRow(runId);
+        if (row !== undefined) runs.push(row);
+      }
+    }
     return { runs, ...(isMore && cursor !== undefined && { next: textOf(cursor) }) };
   }
 
   /** One run; `undefined` if the store has none of this id. */
   async find(runId: string): Promise<RunRow | undefined> {
     const [run] = await listRuns(this.#studio.given.store, { runId, limit: 1 });
-    return run && this.row(run);
+    return run === undefined ? this.#unlistedRow(runId) : this.row(run);
+  }
+
+  /**
+   * The runs that are there, and in no list: a store of files knows of a run what its headers say.
+   *
+   * @param listed - those that are in the list, if that is known already.
+   */
+  async #unlisted(listed?: ReadonlySet<string>): Promise<string[]> {
+    const { store } = this.#studio.given;
+    const runIds = await store.list();
+    if (runIds.length > SCANNED) return [];
+    const known =
+      listed ?? new Set((await listRuns(store, { limit: SCANNED })).map(({ runId }) => runId));
+    return runIds.filter((runId) => !known.has(runId)).slice(0, MOST);
+  }
+
+  /** A run that is in no list; `undefined` unless it is there and corrupt. */
+  async #unlistedRow(runId: string): Promise<RunRow | undefined> {
+    const row = await this.row(unreadable(runId));
+    return row.problem?.code === "CHECKPOINT_CORRUPT" ? row : undefined;
   }
 
   /** A run with what its newest State says of it. */
@@ -83,6 +114,8 @@ export class Runs {
     if (known?.stamp === stamp) return known.facts;
     const facts = await this.#load(listed);
     this.#known.delete(runId);
+    // A repair need not change what is listed.
+    if (facts.problem !== undefined) return facts;
     if (this.#known.size >= REMEMBERED) {
       const [oldest = ""] = this.#known.keys();
       this.#known.delete(oldest);
@@ -93,20 +126,36 @@ export class Runs {
 
   async #load(listed: RunSummary): Promise<Facts> {
     const { store, redaction } = this.#studio.given;
+    let problem: RunProblem | undefined;
+    const emit = (_type: string, data: object): void => {
+      if (!("kind" in data && data.kind === "fallback" && "message" in data)) return;
+      const command = this.#studio.command("repair", listed.runId);
+      problem = { code: "CHECKPOINT_CORRUPT", message: String(data.message), help, command };
+    };
     try {
-      const state = await redaction.store(store).load<object>(listed.runId);
+      const state = await redaction.store(store).load<object>(listed.runId, {}, { emit });
       const topology = await this.#studio.topologyOf(state.graph);
       return {
         run: summarize(state),
         costUsd: state.ledger.usage.costUsd,
         maxSteps: (topology && longestPath(topology)) ?? null,
         waitsFor: state.pauses.map(({ reason }) => reason),
+        ...(problem && { problem }),
       };
     } catch (error) {
-      const problem = problemOf(this.#studio, listed.runId, error);
+      problem = problemOf(this.#studio, listed.runId, error);
       return { run: listed, costUsd: null, maxSteps: null, waitsFor: [], problem };
     }
   }
+}
+
+const help =
+  "repair sets corrupt checkpoints aside, so that the run continues from one that is whole";
+
+/** A run of which no more than its id is known. */
+function unreadable(runId: string): RunSummary {
+  const place = { graph: "", node: "", nextNode: undefined, phase: "", step: 0, metadata: {} };
+  return { runId, status: "failed", ...place, startedAt: "", savedAt: "", timestamp: "" };
 }
 
 /** Why a run can't be read. */
@@ -118,7 +167,7 @@ export function problemOf(studio: Studio, runId: string, error: unknown): RunPro
     ...(isCorrupt && {
       expected: error.expected,
       actual: error.actual,
-      help: "repair sets corrupt checkpoints aside, so that the run continues from one that is whole",
+      help,
     }),
     command: studio.command(isCorrupt ? "repair" : "validate", runId),
   };

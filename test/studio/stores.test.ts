@@ -5,7 +5,7 @@ import { eventLog } from "waymark/observers/event-log";
 import { FileStore } from "waymark/stores/file";
 import { SqliteStore } from "waymark/stores/sqlite";
 import { damage, newFolder } from "../cli/harness.js";
-import { opened, token } from "./harness.js";
+import { type Answer, opened, token } from "./harness.js";
 
 test("runs of another process appear in the stream, and in the list", async () => {
   const root = newFolder();
@@ -22,20 +22,45 @@ test("runs of another process appear in the stream, and in the list", async () =
   expect((await get<"GET /api/runs">("/api/runs")).runs[0]?.runId).toBe("elsewhere");
 });
 
-test("a corrupt run is an answer of its own", async () => {
+test.each([
+  ["sqlite", (path: string) => new SqliteStore({ path })],
+  // The middle of a small file is its header, so that no more than the folder's name is known of the run.
+  ["file", (root: string) => new FileStore({ root })],
+] as const)("a corrupt run is an answer of its own: %s", async (kind, storeAt) => {
   const folder = newFolder();
-  const place = `sqlite:${join(folder, "runs.db")}`;
-  const writer = new SqliteStore({ path: join(folder, "runs.db") });
+  const path = join(folder, "runs");
+  const place = `${kind}:${path}`;
+  const writer = storeAt(path);
   await State.create({ n: 1 }, { runId: "bad" }).checkpoint(writer);
   await State.create({ n: 1 }, { runId: "good" }).checkpoint(writer);
-  await damage(folder, "sqlite:runs.db", "bad", 1);
+  const half = await State.create({ n: 1 }, { runId: "half" }).checkpoint(writer);
+  await half.setCheckpointNode("draft").checkpoint(writer);
+  await damage(folder, `${kind}:runs`, "bad", 1);
+  await damage(folder, `${kind}:runs`, "half", 2);
   await writer.close();
-  const store = new SqliteStore({ path: join(folder, "runs.db") });
+  const store = storeAt(path);
   const { call, get } = opened({ store, name: place, readOnly: true });
   const { runs } = await get<"GET /api/runs">("/api/runs");
   const bad = runs.find(({ runId }) => runId === "bad");
   expect(bad?.problem).toMatchObject({ code: "CHECKPOINT_CORRUPT" });
   expect(runs.find(({ runId }) => runId === "good")?.problem).toBeUndefined();
+  // It is shown by the checkpoint before.
+  const fallen = runs.find(({ runId }) => runId === "half");
+  const command = `waymark repair half --store ${place}`;
+  expect(fallen).toMatchObject({ costUsd: 0, problem: { code: "CHECKPOINT_CORRUPT", command } });
+  const { runs: searched } = await get<"GET /api/runs">("/api/runs?q=ba");
+  expect(searched.map(({ runId }) => runId)).toEqual(["bad"]);
+  // Page by page each is there once.
+  const paged: string[] = [];
+  let next: string | undefined = "";
+  while (next !== undefined) {
+    const page: Answer<"GET /api/runs"> = await get<"GET /api/runs">(
+      `/api/runs?limit=1&cursor=${next}`,
+    );
+    paged.push(...page.runs.map(({ runId }) => runId));
+    next = page.next;
+  }
+  expect(paged.sort()).toEqual(["bad", "good", "half"]);
   const view = await get<"GET /api/runs/:id">("/api/runs/bad");
   expect(view).toMatchObject({
     run: { runId: "bad" },
