@@ -1,5 +1,6 @@
 import { ConfigError, show } from "../../errors.js";
 import { type Commands, commandsOf, type IoRedisClient, type NodeRedisClient } from "./client.js";
+import { answered, failures } from "./failure.js";
 
 /** How long to wait for a connection, in milliseconds. */
 const CONNECT = 10_000;
@@ -27,10 +28,12 @@ export function checkUrl(url: unknown): asserts url is string {
  * restore itself: the store makes another when it needs one, so nothing waits where nobody sees it. It does
  * not keep the process alive.
  *
+ * @param statementTimeout - how long the server may take to answer, in milliseconds.
  * @param onEnd - is called when it is lost.
  */
 export async function connect(
   url: string,
+  statementTimeout: number,
   onEnd: () => void,
   load: Load = (name) => peers[name]?.() ?? Promise.reject(new Error(name)),
 ): Promise<Commands> {
@@ -42,7 +45,7 @@ export async function connect(
       const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
       if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") throw error;
     });
-    if (found !== undefined) return open(found, url, onEnd);
+    if (found !== undefined) return open(found, url, statementTimeout, onEnd);
   }
   throw new ConfigError("RedisStore.url", "needs the package ioredis: npm install ioredis");
 }
@@ -54,7 +57,12 @@ interface OwnIoRedis extends IoRedisClient {
   readonly stream: { unref(): void };
 }
 
-async function openIoRedis(module: unknown, url: string, onEnd: () => void): Promise<Commands> {
+async function openIoRedis(
+  module: unknown,
+  url: string,
+  statementTimeout: number,
+  onEnd: () => void,
+): Promise<Commands> {
   const { Redis } = module as { Redis: new (url: string, options: object) => OwnIoRedis };
   const client = new Redis(url, {
     lazyConnect: true,
@@ -63,15 +71,30 @@ async function openIoRedis(module: unknown, url: string, onEnd: () => void): Pro
     // The store asks itself whether the server is ready.
     enableReadyCheck: false,
   });
-  let cause: Error | undefined;
+  let cause: unknown;
   client.on("error", (error) => {
     cause = error;
   });
   client.on("end", onEnd);
-  // Of a connection that could not be made it says only that it is closed.
-  await client.connect().catch((error: unknown) => Promise.reject(cause ?? error));
+  const drop = (): void => client.disconnect();
+  const ready = async (): Promise<void> => {
+    try {
+      await client.connect();
+      // It waits for neither AUTH nor SELECT, and stays in database 0 if that fails. Their answers come before this one.
+      await client.call("PING").catch((error: unknown) => {
+        if (failures.kindOf(error) !== "refused") throw error;
+      });
+    } catch (error) {
+      // Of a connection that could not be made it says here only that it is closed.
+      cause ??= error;
+    }
+    if (cause === undefined) return;
+    drop();
+    throw cause;
+  };
+  await answered(statementTimeout, ready(), drop);
   client.stream.unref();
-  return commandsOf(client, () => client.disconnect());
+  return commandsOf(client, drop);
 }
 
 interface OwnNodeRedis extends NodeRedisClient {
@@ -80,7 +103,12 @@ interface OwnNodeRedis extends NodeRedisClient {
   on(event: string, listener: () => void): void;
 }
 
-async function openNodeRedis(module: unknown, url: string, onEnd: () => void): Promise<Commands> {
+async function openNodeRedis(
+  module: unknown,
+  url: string,
+  statementTimeout: number,
+  onEnd: () => void,
+): Promise<Commands> {
   const { createClient } = module as { createClient(options: object): OwnNodeRedis };
   const client = createClient({
     url,
@@ -88,9 +116,10 @@ async function openNodeRedis(module: unknown, url: string, onEnd: () => void): P
   });
   client.on("error", onEnd);
   client.on("end", onEnd);
-  await client.connect();
-  client.unref();
-  return commandsOf(client, () => {
+  const drop = (): void => {
     if (client.isOpen) client.destroy();
-  });
+  };
+  await answered(statementTimeout, client.connect(), drop);
+  client.unref();
+  return commandsOf(client, drop);
 }

@@ -11,7 +11,7 @@ import {
 } from "./client.js";
 import { connect, type Load } from "./connect.js";
 import { type Durability, parseFacts, problemOf, type ServerFacts, waitFor } from "./facts.js";
-import { failures, NoAnswer, NotDurable } from "./failure.js";
+import { answered, failures, NotDurable } from "./failure.js";
 import { type Script, scripts } from "./scripts.js";
 
 /** What a connection needs of its store. */
@@ -27,9 +27,6 @@ export interface ConnectionSettings {
 
 /** How many hash tags there are in a cluster: enough for the runs to spread over its nodes. */
 const TAGS = 64;
-
-/** A timer that is set for longer goes off at once. */
-const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** What was found out about a server when it was first used. */
 interface Server {
@@ -128,25 +125,13 @@ export class Connection {
   }
 
   /** What a promise gives, unless that takes too long: then nothing more is expected of its connection. */
-  async #answered<T>(promise: Promise<T>): Promise<T> {
+  #answered<T>(promise: Promise<T>): Promise<T> {
     const { statementTimeout, client } = this.#settings;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      // It also keeps the process alive for the answer, which a connection of ours does not.
-      const ms = Math.min(statementTimeout, LONGEST_TIMER);
-      timer = setTimeout(() => reject(new NoAnswer(ms)), ms);
+    return answered(statementTimeout, promise, () => {
+      if (typeof client !== "string") return;
+      this.#commands?.drop();
+      this.#forget();
     });
-    try {
-      return await Promise.race([promise, late]);
-    } catch (error) {
-      if (error instanceof NoAnswer && typeof client === "string") {
-        this.#commands?.drop();
-        this.#forget();
-      }
-      throw error;
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   async #connect(): Promise<Commands> {
@@ -163,13 +148,15 @@ export class Connection {
   }
 
   async #open(): Promise<Commands> {
-    const { client } = this.#settings;
+    const { client, statementTimeout } = this.#settings;
     let made: Commands | undefined;
     const onEnd = (): void => {
       if (made !== undefined && made === this.#commands) this.#forget();
     };
     const commands =
-      typeof client === "string" ? await connect(client, onEnd, this.#load) : commandsOf(client);
+      typeof client === "string"
+        ? await connect(client, statementTimeout, onEnd, this.#load)
+        : commandsOf(client);
     made = commands;
     try {
       this.#server ??= await this.#answered(this.#inspect(commands));

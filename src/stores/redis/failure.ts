@@ -23,7 +23,7 @@ const UNREACHED = new Set([
 ]);
 
 /** No answer came within `statementTimeout`. */
-export class NoAnswer extends Error {
+class NoAnswer extends Error {
   constructor(timeout: number) {
     super(`the server did not answer within statementTimeout (${timeout} ms)`);
     this.name = "NoAnswer";
@@ -35,6 +35,35 @@ export class NotDurable extends Error {
   constructor(message: string) {
     super(message);
     this.name = "NotDurable";
+  }
+}
+
+/** A timer that is set for longer goes off at once. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+/**
+ * What a promise gives, or a `NoAnswer` if that takes longer than `statementTimeout`.
+ *
+ * @param drop - is called then, and lets go of the connection.
+ */
+export async function answered<T>(
+  statementTimeout: number,
+  promise: Promise<T>,
+  drop: () => void,
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const ms = Math.min(statementTimeout, LONGEST_TIMER);
+  const late = new Promise<never>((_, reject) => {
+    // It also keeps the process alive for the answer, which a connection of ours does not.
+    timer = setTimeout(() => {
+      reject(new NoAnswer(ms));
+      drop();
+    }, ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -22,6 +22,14 @@ interface Count {
   readonly n: number;
 }
 
+/** Loads packages as if only this one were installed. */
+const only =
+  (installed: string) =>
+  async (name: string): Promise<unknown> => {
+    if (name !== installed) throw Object.assign(new Error(name), { code: "ERR_MODULE_NOT_FOUND" });
+    return name === "redis" ? import("redis") : import("ioredis");
+  };
+
 withRedis("faults of a Redis server", () => {
   let server: RedisServer;
   let admin: Redis;
@@ -39,6 +47,7 @@ withRedis("faults of a Redis server", () => {
     State.create<Count>({ n: 0 }, { runId: "run" }).checkpoint(store);
   const key = (rest: string): string => `{${prefix}:0}:${rest}`;
 
+  let claimer: Awaited<ReturnType<typeof bundle>>;
   const warnings: string[] = [];
   const hear = ({ message }: Error): number => warnings.push(message);
 
@@ -46,9 +55,12 @@ withRedis("faults of a Redis server", () => {
     process.on("warning", hear);
     server = await startRedis(ALWAYS);
     admin = new Redis(server.url);
+    const external = ["ioredis", "redis"];
+    claimer = await bundle("claimer", join(import.meta.dirname, "fixtures"), external);
   });
   afterAll(async () => {
     process.off("warning", hear);
+    removeBundle(claimer);
     admin.disconnect();
     await server.stop();
   });
@@ -112,13 +124,13 @@ withRedis("faults of a Redis server", () => {
     "a server that says nothing is not waited for without end: %s",
     async (_, connect) => {
       const connection: { client?: Redis | ReturnType<typeof createClient> } = connect();
-      const store = open({ ...connection, statementTimeout: 300 });
+      const store = open({ ...connection, statementTimeout: 1000 });
       const state = await first(store);
       process.kill(server.pid, "SIGSTOP");
       try {
         const error = await rejection(state.set("n", 1).checkpoint(store), CheckpointSaveError);
         expect(error.message).toContain("may not have been saved");
-        expect(error.message).toContain("statementTimeout (300 ms)");
+        expect(error.message).toContain("statementTimeout (1000 ms)");
       } finally {
         process.kill(server.pid, "SIGCONT");
       }
@@ -151,9 +163,7 @@ withRedis("faults of a Redis server", () => {
 
   test("a process that was stopped beyond its claim can't write once it wakes up", async () => {
     const store = open({ prefix: "waymark" });
-    const external = ["ioredis", "redis"];
-    const built = await bundle("claimer", join(import.meta.dirname, "fixtures"), external);
-    const child = fork(built.script, [server.url, "run", "3000"]);
+    const child = fork(claimer.script, [server.url, "run", "3000"]);
     const heard = async (): Promise<{ epoch?: number; code?: string }> =>
       (await once(child, "message"))[0];
     try {
@@ -177,11 +187,72 @@ withRedis("faults of a Redis server", () => {
       await taken?.release();
     } finally {
       child.kill("SIGKILL");
-      removeBundle(built);
       await store.delete("run");
       await store.close();
     }
   });
+
+  test("the claim of a process of this machine that died is free at once", async () => {
+    const store = open({ prefix: "waymark" });
+    const child = fork(claimer.script, [server.url, "run", "600000"]);
+    try {
+      const [{ epoch }] = await once(child, "message");
+      expect(await store.claim("run")).toBeUndefined();
+      const ended = once(child, "exit");
+      child.kill("SIGKILL");
+      await ended;
+      const claim = await store.claim("run");
+      expect(claim?.epoch).toBeGreaterThan(epoch);
+      expect((await store.holder("run"))?.pid).toBe(process.pid);
+      await claim?.release();
+    } finally {
+      child.kill("SIGKILL");
+      await store.delete("run");
+      await store.close();
+    }
+  });
+
+  test.each(["ioredis", "redis"] as const)(
+    "%s: a wrong password and a database that is not there are refused",
+    async (used) => {
+      await admin.acl("SETUSER", "me", "on", ">right", "~*", "+@all");
+      const listed = async (change: (url: URL) => void): Promise<string> => {
+        const url = new URL(server.url);
+        change(url);
+        const store = new RedisStore({ url: url.href }, only(used));
+        const answer = await store.list().then(
+          (runs) => `${runs.length} runs`,
+          (error: unknown) => String(error),
+        );
+        await store.close();
+        return answer;
+      };
+      const as = (password: string) => (url: URL) =>
+        Object.assign(url, { username: "me", password });
+      expect(await listed(as("right"))).toBe("0 runs");
+      expect(await listed(as("wrong"))).toMatch(
+        /WRONGPASS .*\(the user or the password is wrong\)/,
+      );
+      expect(await listed((url) => (url.pathname = "/99"))).toMatch(/DB index is out of range/);
+    },
+  );
+
+  test.each(["ioredis", "redis"] as const)(
+    "%s: a server that accepts a connection and then says nothing is given up",
+    async (used) => {
+      const options = { url: server.url, statementTimeout: 1000, retryFor: 0 };
+      const store = new RedisStore({ ...options, prefix: "silent" }, only(used));
+      process.kill(server.pid, "SIGSTOP");
+      try {
+        await expect(store.list()).rejects.toThrow("statementTimeout (1000 ms)");
+      } finally {
+        process.kill(server.pid, "SIGCONT");
+      }
+      await until("it answers", () => admin.ping().then(() => true));
+      expect(await store.list()).toEqual([]);
+      await store.close();
+    },
+  );
 
   test("finished runs expire, with all that lists them; a claim stops that", async () => {
     const store = open({ finishedTtl: 3_600_000 });
@@ -356,17 +427,12 @@ withRedis("faults of a Redis server", () => {
   });
 
   test("the package redis serves where ioredis is not installed, and neither is an error", async () => {
-    const missing = Object.assign(new Error("no"), { code: "ERR_MODULE_NOT_FOUND" });
-    const load = async (name: string): Promise<unknown> => {
-      if (name === "ioredis") throw missing;
-      return import("redis");
-    };
-    const store = new RedisStore({ url: server.url, prefix: "other" }, load);
+    const store = new RedisStore({ url: server.url, prefix: "other" }, only("redis"));
     expect((await first(store)).sequence).toBe(1);
     await store.close();
     expect(await store.list()).toEqual(["run"]);
     await store.close();
-    const none = new RedisStore({ url: server.url }, () => Promise.reject(missing));
+    const none = new RedisStore({ url: server.url }, only("neither"));
     expect((await rejection(first(none), ConfigError)).message).toContain("npm install ioredis");
   });
 });
