@@ -22,10 +22,10 @@ export interface NodeContext<D extends object = object> {
   readonly step: number;
   /** Which attempt this is, from 1 up. */
   readonly attempt: number;
-  /** The same for this visit of this node over all retries and resumes: give it to what you pay for. */
+  /** The same across all retries and resumes of this visit to the node: pass it to services that take one. */
   readonly idempotencyKey: string;
   /**
-   * Does something once in this visit of the node, whatever happens: its result is saved before it is
+   * Does something once in this visit to the node, whatever happens: its result is saved before it is
    * returned, and a retry or a resume gets that result without doing it again. Those who ask for the
    * same key at the same time share one call. What throws is done again.
    *
@@ -42,7 +42,7 @@ export interface NodeContext<D extends object = object> {
   /** Lets go of what was remembered under a key; the next save is without it. */
   forget(key: string): void;
   /**
-   * Saves a milestone inside the node: a retry or a resume runs the node again from this State. Go on from
+   * Saves a milestone inside the node: a retry or a resume runs the node again from this State. Continue from
    * the State that it gives; an object that the node returns is merged into the last milestone.
    */
   checkpoint(state: State<D>, reason: string): Promise<State<D>>;
@@ -66,9 +66,9 @@ export interface NodeContext<D extends object = object> {
   sleep(name: string, ms: number): Promise<void>;
   /** Writes down what this run uses, decides and makes; it is saved with the State. */
   readonly ledger: LedgerWriter;
-  /** Tells listeners that a part is finished, for a report that grows with the run. */
+  /** Reports that a part is finished, for a report that grows with the run. */
   progress(part: ProgressPart): void;
-  /** Tells those who listen to the graph. */
+  /** Emits an event to the listeners of the graph. */
   emit<T extends EventType>(type: T, data: EventMap[T]): void;
 }
 

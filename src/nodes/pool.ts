@@ -27,7 +27,7 @@ export interface PoolOptions<D extends object, I, R> {
   readonly failFast: boolean;
   readonly saves: Saves;
   readonly onProgress?: ((completed: number, total: number, result: R) => void) | undefined;
-  /** Tells an item apart from the others, whatever its place in the list; its index by default. */
+  /** Distinguishes an item from the others, whatever its place in the list; its index by default. */
   readonly id?: (item: I) => string;
   /** How an item is worked on. */
   readonly options: (item: I) => ItemOptions;

@@ -231,7 +231,7 @@ export class Scope<D extends object> implements FactoryContext<D> {
 /** Which item of a list a scope is for, and how it is worked on. */
 export interface ItemPlace {
   readonly index: number;
-  /** Tells the item apart from the others, whatever its place; the index by default. */
+  /** Distinguishes the item from the others, whatever its place; the index by default. */
   readonly id?: string;
   /** Which attempt at the item this is, where items are tried again. */
   readonly attempt?: number;
@@ -308,7 +308,7 @@ export function rootOf<D extends object>(context: FactoryContext<D>): FactoryCon
   return context instanceof Scope ? context.root : context;
 }
 
-/** Tells the items apart that a context is in: `[3]`, `[3][0]`; `""` in none. */
+/** Names the items that a context is in: `[3]`, `[3][0]`; `""` in none. */
 export function itemPathOf<D extends object>(context: NodeContext<D>): string {
   return context instanceof Scope ? context.itemPath : "";
 }

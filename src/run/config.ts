@@ -58,7 +58,7 @@ interface CheckpointConfig {
   readonly onSaveError?: "fail" | "continue";
 }
 
-/** How much work a crash may cost at the most. @inline */
+/** The most work that a crash may cost. @inline */
 export interface MaxLoss {
   /** Milliseconds of work. */
   readonly ms?: number;
@@ -69,7 +69,7 @@ export interface MaxLoss {
 /** An observer, the name of a registered one, or several. @inline */
 type ObserverConfig = string | Observer | readonly (string | Observer | undefined)[];
 
-/** How a graph runs. All of it, but for functions, schemas and stores, can come out of a JSON file. */
+/** How a graph runs. All of it, but for functions, schemas and stores, can come from a JSON file. */
 export interface GraphConfig<D extends object = object> {
   /** Names the graph in events and checkpoints; `"graph"` by default. */
   readonly name?: string;
@@ -87,9 +87,9 @@ export interface GraphConfig<D extends object = object> {
    * accept what it gives.
    */
   readonly schema?: StandardSchema<unknown, D>;
-  /** When to check the data against the schema beside its start: `"nodes"` for after each node. */
+  /** When else to check the data against the schema: `"nodes"` for after each node. */
   readonly validate?: "start" | "nodes";
-  /** What becomes of some keys of an object that a node returns: `{ messages: append }`. The others replace what was there. */
+  /** How keys of an object that a node returns are combined with the old values: `{ messages: append }`. The others replace what was there. */
   readonly reducers?: Reducers<D>;
   /** What to do when a checkpoint was made by a graph of another shape: `"warn"` by an event, or `"error"`. */
   readonly onMismatch?: "warn" | "error";

@@ -27,7 +27,7 @@ export interface RunState {
   readonly step: number;
   /** What it waits for, if it is paused or sleeps. */
   readonly pauses: readonly PauseRequest[];
-  /** The message of the last error, if it failed, also if it is tried again. */
+  /** The message of the last error, if it failed, even if it is tried again. */
   readonly error?: string;
   /** Why the last input was refused. */
   readonly refused?: string;

@@ -57,7 +57,7 @@ export interface StreamOptions extends ResumeOptions {
 }
 
 /**
- * A graph of nodes that a State is walked through. Node names gather in its type, so that a misspelt
+ * A graph of nodes that a State passes through. Node names are collected in its type, so that a misspelt
  * one in an edge is a compile error.
  *
  * @example
@@ -182,7 +182,7 @@ export class StateGraph<D extends object, N extends string = never> {
   /**
    * Adds a node.
    *
-   * @throws GraphError when the name is empty or taken, or the node is no function.
+   * @throws GraphError when the name is empty or taken, or the node is not a function.
    * @throws ConfigError if an option is invalid.
    */
   addNode<K extends string, F extends NodeFunction<D>>(
@@ -200,8 +200,8 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Adds a way from one node to another, or to {@link END}. The edges of a node are tried in the order they were
-   * added; the first whose predicate says `true`, or that has none, is taken.
+   * Adds an edge from one node to another, or to {@link END}. The edges of a node are tried in the order they were
+   * added; the first whose predicate returns `true`, or that has none, is taken.
    *
    * @throws GraphError when there is no such node.
    */
@@ -211,7 +211,7 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Says where a run starts.
+   * Sets where a run starts.
    *
    * @throws GraphError when there is no such node, or there is an entry point already.
    */
@@ -221,7 +221,7 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Says where a run may end; there may be several. A run ends at an exit point even if it has edges.
+   * Sets where a run may end; there may be several. A run ends at an exit point even if it has edges.
    *
    * @throws GraphError when there is no such node.
    */
@@ -231,9 +231,9 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Checks that the graph is whole; `execute` and `resume` do so too.
+   * Checks that the graph is complete; `execute` and `resume` do so too.
    *
-   * @throws GraphError that lists all that is wrong; its code is that of the first.
+   * @throws GraphError that lists every problem; its code is that of the first.
    */
   validate(): this {
     this.#topology.validate();
@@ -246,18 +246,18 @@ export class StateGraph<D extends object, N extends string = never> {
     return this;
   }
 
-  /** Takes a handler away. */
+  /** Removes a handler. */
   off<T extends EventType | "*">(type: T, handler: EventHandler<T>): this {
     this.#settings.bus.off(type, handler);
     return this;
   }
 
   /**
-   * Walks a State from the entry point to an exit point.
+   * Runs a State from the entry point to an exit point.
    *
    * @throws ExecutionError when a node fails, no edge matches, the run is cancelled or too long.
-   * @throws CheckpointConflictError when the run is in the store already, or another writer takes it.
-   * @throws GraphError when the graph is not built right, or it is given no State.
+   * @throws CheckpointConflictError if the run is already in the store, or another writer takes it.
+   * @throws GraphError if the graph is incomplete, or it is given no State.
    * @throws ConfigError if an option is invalid.
    */
   async execute(state: State<D>, options: ExecuteOptions = {}): Promise<State<D>> {
@@ -273,8 +273,8 @@ export class StateGraph<D extends object, N extends string = never> {
    *
    * @throws CheckpointNotFoundError when the store has no such run or checkpoint.
    * @throws MigrationError when the checkpoint's version can't be brought to this graph's.
-   * @throws CheckpointCorruptionError when no checkpoint of the run is as it was saved.
-   * @throws GraphError when this graph has no node of that name any more.
+   * @throws CheckpointCorruptionError if no checkpoint of the run is intact.
+   * @throws GraphError if this graph no longer has the node that the run stands on.
    * @throws ConfigError if an option or the input is invalid.
    * @throws ExecutionError, CheckpointConflictError as `execute` does.
    */
@@ -289,7 +289,7 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Goes on with a State's run if the store has it, and starts it if not. When all of its checkpoints
+   * Continues a State's run if the store has it, and starts it if not. When all of its checkpoints
    * are corrupt it starts over and emits a `checkpoint.warning`.
    *
    * @throws GraphError, ConfigError, MigrationError, ExecutionError, CheckpointConflictError as `execute`
@@ -425,7 +425,7 @@ export class StateGraph<D extends object, N extends string = never> {
     return this.#runner.drain();
   }
 
-  /** @internal Goes on with a run from what `prepare` makes of it; `undefined` when it was left alone. */
+  /** @internal Continues a run from what `prepare` makes of it; `undefined` when it was left alone. */
   async recover(
     runId: string,
     signal: AbortSignal,
@@ -446,7 +446,7 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Makes a new run out of a checkpoint, with changes merged in, and saves it. The original stays as
+   * Makes a new run from a checkpoint, with changes merged in, and saves it. The original stays as
    * it is. Runs nothing: `resume` the new run.
    *
    * @param at - a step, a checkpointId, or an object with one of them.

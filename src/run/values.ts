@@ -3,7 +3,7 @@ import type { ValuesListener } from "./run.js";
 
 /** What a node has changed; see {@link StateGraph.stream}. */
 export interface ValuesEvent<D extends object> {
-  /** Tells it from the events of the run. */
+  /** Distinguishes it from the events of the run. */
   readonly type: "values";
   /** The node that completed. */
   readonly node: string;

@@ -184,7 +184,7 @@ export class Work<D extends object> {
     if (this.#known.delete(key)) this.#results = this.#results.without(key);
   }
 
-  /** Goes on from another State; it is saved when the promise resolves. */
+  /** Continues from another State; it is saved when the promise resolves. */
   async milestone(state: State<D>, reason: string): Promise<State<D>> {
     this.#checkOpen();
     if (!(state instanceof State))

@@ -52,7 +52,7 @@ export interface ParentLink {
 
 /** Something that a paused run waits for. */
 export interface PauseRequest {
-  /** Tells several apart; `""` for a node's only one. */
+  /** Distinguishes several pauses; `""` for a node's only one. */
   readonly name: string;
   /** Why the run waits. */
   readonly reason: string;

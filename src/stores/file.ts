@@ -1,5 +1,5 @@
 /**
- * Checkpoints as files: one JSON document each, that survives a crash and that a person can read.
+ * Checkpoints as files: one JSON document each, which survives a crash and which a person can read.
  *
  * @packageDocumentation
  */
@@ -22,11 +22,11 @@ export interface FileStoreOptions extends RecordStoreOptions {
   /**
    * What a save waits for. `"fsync"`, the default: until the disk has it, so that it survives a power cut.
    * `"os"`: until the operating system has it, so that it survives the death of the process only. A
-   * power cut can lose the checkpoints of the last half minute, also if these are all that are kept.
+   * power cut can lose the checkpoints of the last half minute, even if these are all that are kept.
    */
   readonly durability?: "fsync" | "os";
   /**
-   * Whether nothing may be written: to save or claim fails, and what is corrupt stays where it is. A
+   * Whether nothing may be written: saves and claims fail, and what is corrupt stays where it is. A
    * root that is not there has no runs. False by default.
    */
   readonly readOnly?: boolean;
@@ -34,7 +34,7 @@ export interface FileStoreOptions extends RecordStoreOptions {
 
 /**
  * Keeps each checkpoint as a file of its own, `{root}/{runId}/checkpoint_NNNN.json`: a JSON document
- * with its own SHA-256. A save is in one piece or not there, and it survives a power cut. A file that
+ * with its own SHA-256. A save is complete or absent, and it survives a power cut. A file that
  * is not what was written is moved to `{runId}/quarantine/`, and the next older is used. Several
  * processes may use one root; of two that continue the same run, one gets a conflict.
  *

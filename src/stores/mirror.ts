@@ -233,7 +233,7 @@ export class MirrorStore implements CheckpointStore {
   }
 
   /**
-   * Checks that a replica is whole, and up to which sequence it has each run, so that it can be used in
+   * Checks that a replica is intact, and up to which sequence it has each run, so that it can be used in
    * place of a primary that is lost. What is missing is known from the primary where that can be reached,
    * else from the saves of this process that were not copied yet. Nothing is changed: pass `store` to your graphs from then on.
    *

@@ -36,7 +36,7 @@ export interface PostgresStoreOptions extends RecordStoreOptions {
   /** The schema for the tables; `waymark` by default. It is created when it is needed. */
   readonly schema?: string;
   /**
-   * At the latest, every so many checkpoints of a run are written whole; 256 by default, 1 for all of
+   * Write a State whole at least every so many checkpoints of a run; 256 by default, 1 for all of
    * them. Sooner when what changed since the last whole one comes to more than that one, and to
    * more than 16 KB: so about twice its size is read at most to load a State.
    */
@@ -47,7 +47,7 @@ export interface PostgresStoreOptions extends RecordStoreOptions {
    */
   readonly retryFor?: number;
   /**
-   * How many milliseconds to wait for the answer to a statement; 30,000 by default, `Infinity` for ever.
+   * How many milliseconds to wait for the answer to a statement; 30,000 by default, `Infinity` for no limit.
    * After that its connection is closed, and a save may or may not have happened: the next save finds
    * out. Only with pg; PGlite runs inside this process.
    */
@@ -59,7 +59,7 @@ export interface PostgresStoreOptions extends RecordStoreOptions {
   readonly prepare?: boolean;
   /**
    * Whether the store only reads; false by default. It then creates no tables, and sets nothing aside;
-   * where there are no tables it has no runs. To save, claim or delete is a ConfigError.
+   * where there are no tables it has no runs. Saves, claims and removals throw a ConfigError.
    */
   readonly readOnly?: boolean;
 }

@@ -39,7 +39,7 @@ export interface RedisStoreOptions extends RecordStoreOptions {
   readonly durability?: "server" | "aof" | "replicas";
   /** Milliseconds after which the server removes a run that is completed or failed; never by default. */
   readonly finishedTtl?: number;
-  /** At the latest, every so many checkpoints of a run are written whole; 256 by default, 1 for all of them. */
+  /** Write a State whole at least every so many checkpoints of a run; 256 by default, 1 for all of them. */
   readonly snapshotEvery?: number;
   /**
    * For how many milliseconds to retry what a lost connection, a server that starts, or a failover
@@ -47,7 +47,7 @@ export interface RedisStoreOptions extends RecordStoreOptions {
    */
   readonly retryFor?: number;
   /**
-   * How many milliseconds to wait for an answer; 30,000 by default, `Infinity` for ever. After that a save
+   * How many milliseconds to wait for an answer; 30,000 by default, `Infinity` for no limit. After that a save
    * may or may not have happened: the next save finds out.
    */
   readonly statementTimeout?: number;

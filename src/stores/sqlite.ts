@@ -26,12 +26,12 @@ export interface SqliteStoreOptions extends RecordStoreOptions {
   /**
    * `"fsync"`, the default: a save waits until the disk has it. `"os"`: it waits only until the operating
    * system has it, so a save survives the death of the process, and a power cut may undo the last of them,
-   * the newest first; the database stays whole.
+   * the newest first; the database stays intact.
    */
   readonly durability?: "fsync" | "os";
   /** Only read: no file is made or changed, saves and claims are refused, an absent file is empty. False by default. */
   readonly readOnly?: boolean;
-  /** At the latest, every so many checkpoints of a run are written whole; 256 by default, 1 for all of them. */
+  /** Write a State whole at least every so many checkpoints of a run; 256 by default, 1 for all of them. */
   readonly snapshotEvery?: number;
 }
 

@@ -116,7 +116,7 @@ function firstState({ data, repeatJobKey }: RunJob, runId: string): State<object
   return repeatJobKey === undefined ? state : State.create(state.data, { runId });
 }
 
-/** Goes on with a run that failed or whose worker died, unless it was tried often enough. */
+/** Continues a run that failed or whose worker died, unless it was tried often enough. */
 async function tryAgain(
   { runId, signal }: ActiveRun,
   graph: AnyGraph,

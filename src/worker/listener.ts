@@ -20,7 +20,7 @@ const types = [
 /** How long to keep listening for nobody, in milliseconds: somebody may be next. */
 const IDLE = 1000;
 
-/** Tells what happens to jobs of one queue, to as many as listen. The queue is read only while somebody does. */
+/** Reports what happens to the jobs of one queue to any number of listeners. The queue is read only while somebody does. */
 export class Listener {
   readonly #engine: Engine;
   readonly #name: string;

@@ -92,7 +92,7 @@ export class RunProcessor {
     }
   }
 
-  /** Tells the queue what is to become of a job. */
+  /** Reports the outcome of a job to the queue. */
   async #settle(job: RunJob, token: string, outcome: Outcome): Promise<JobResult> {
     const { engine, lease } = this.#floor;
     const { bullmq } = engine;

@@ -12,7 +12,7 @@ const loopback: ReadonlySet<string> = new Set([HOST, "localhost", "::1"]);
 /** `waymark studio`. */
 export const command: Command = {
   name: "studio",
-  summary: "Open a page on the runs of a store",
+  summary: "Open a web page that shows the runs of a store",
   details:
     "It serves the page until Ctrl-C, and prints its link, which has the token that every request needs. " +
     "Runs of the config's graphs can be continued there. WAYMARK_STUDIO_TOKEN is the same as --token.",

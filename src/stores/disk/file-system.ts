@@ -6,7 +6,7 @@ export type FileKind = "file" | "folder" | "other";
 /** What a file system says of a file. */
 export interface FileInfo {
   readonly kind: FileKind;
-  /** Tells this file from every other that is there or open at the same time. */
+  /** Distinguishes this file from every other that exists or is open at the same time. */
   readonly id: string;
   readonly size: number;
   /** When it was last written, in milliseconds since 1970. */

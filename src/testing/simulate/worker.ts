@@ -65,7 +65,7 @@ function graphOf<D extends object>(
   const { graph: given } = setup;
   const graph = typeof given === "function" ? given(effects.tools(process)) : given;
   const begin: EventHandler<"node.start"> = ({ runId, data: { node, step } }) => {
-    // A graph that all workers share tells them all.
+    // The events of a graph that all workers share reach them all.
     if (effects.current !== process) return;
     effects.began(process, runId, node, step);
     checker.began(runId, node, step, process, database);
