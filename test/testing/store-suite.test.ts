@@ -1,4 +1,5 @@
-import { describe, expect, test } from "vitest";
+import { join } from "node:path";
+import { describe, expect, test, vi } from "vitest";
 import {
   type CheckpointAt,
   type CheckpointStore,
@@ -10,7 +11,10 @@ import {
   type SaveOptions,
   State,
 } from "waymark";
+import { SqliteStore } from "waymark/stores/sqlite";
 import { testCheckpointStore } from "waymark/testing";
+import { newFolder } from "../stores/folders.js";
+import { only } from "../stores/plain.js";
 
 /** The names of the suite's tests that a store fails. */
 async function failures(create: () => CheckpointStore): Promise<string[]> {
@@ -141,6 +145,24 @@ describe("testCheckpointStore", () => {
       };
     };
     expect(await failures(create)).toEqual([]);
+  });
+
+  test("passes a store that moves runs and has no history", async () => {
+    const create = (): CheckpointStore =>
+      only(
+        new SqliteStore({ path: join(newFolder(), "waymark.db"), durability: "os" }),
+        ...(["save", "load", "delete", "list", "export", "import", "verify", "close"] as const),
+      );
+    expect(await failures(create)).toEqual([]);
+  });
+
+  test("finds the test function of a runner that has a global one", () => {
+    const names: string[] = [];
+    vi.stubGlobal("test", undefined);
+    vi.stubGlobal("it", (name: string) => names.push(name));
+    testCheckpointStore({ name: "store", create: () => new MemoryStore() });
+    vi.unstubAllGlobals();
+    expect(names).toContain("store: history of an unknown run is empty");
   });
 
   test("says that it needs a test function, and a factory that makes a store", async () => {

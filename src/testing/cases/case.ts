@@ -75,6 +75,20 @@ export async function saveSteps(
   return saved;
 }
 
+/** The newest of the States that were saved. */
+export function lastOf(saved: readonly State<Notes>[]): State<Notes> {
+  const last = saved.at(-1);
+  assert.ok(last);
+  return last;
+}
+
+/** All that a store yields. */
+export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
 /** Saves so many progress saves of one node, each building on the one before. */
 export async function saveProgress(
   store: CheckpointStore,

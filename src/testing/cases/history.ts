@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import type { StateJSON } from "../../state/json.js";
 import { State } from "../../state/state.js";
-import { type Case, insideNode, type Notes, refuses, saveSteps, stepAfter } from "./case.js";
+import {
+  type Case,
+  insideNode,
+  lastOf,
+  type Notes,
+  refuses,
+  saveSteps,
+  stepAfter,
+} from "./case.js";
 
 const insideOne = (from: State<Notes>): State<Notes> => insideNode(from, 1);
 
@@ -61,7 +69,7 @@ export const history: readonly Case[] = [
       if (store.history === undefined) return;
       const saved = await saveSteps(store, 2, "run");
       for (const next of [(from: State<Notes>) => stepAfter(from, "draft"), insideOne]) {
-        saved.push(await store.save(next(saved.at(-1) ?? assert.fail())));
+        saved.push(await store.save(next(lastOf(saved))));
       }
       const entries = await store.history("run");
       assert.deepEqual(
@@ -89,8 +97,8 @@ export const history: readonly Case[] = [
   [
     "a progress save gives back what its node had done",
     async (store) => {
-      const [first] = await saveSteps(store, 1, "run");
-      const saved = await store.save(insideNode(first ?? assert.fail(), 3));
+      const first = lastOf(await saveSteps(store, 1, "run"));
+      const saved = await store.save(insideNode(first, 3));
       const loaded = await store.load<Notes>("run");
       assert.deepEqual(loaded.toJSON(), saved.toJSON());
       assert.deepEqual(loaded.toJSON().unfinished, {
@@ -106,12 +114,13 @@ export const history: readonly Case[] = [
       if (store.find === undefined) return;
       const [first, second] = await saveSteps(store, 2, "one");
       const [other] = await saveSteps(store, 1, "two");
-      assert.equal(await store.find(first?.checkpointId ?? ""), "one");
-      assert.equal(await store.find(second?.checkpointId ?? ""), "one");
-      assert.equal(await store.find(other?.checkpointId ?? ""), "two");
+      assert.ok(first && second && other);
+      assert.equal(await store.find(first.checkpointId), "one");
+      assert.equal(await store.find(second.checkpointId), "one");
+      assert.equal(await store.find(other.checkpointId), "two");
       assert.equal(await store.find("no such id"), undefined);
       await store.delete("one");
-      assert.equal(await store.find(second?.checkpointId ?? ""), undefined);
+      assert.equal(await store.find(second.checkpointId), undefined);
       await refuses(async () => store.find?.(7 as unknown as string), "CONFIG");
     },
   ],

@@ -3,6 +3,7 @@ import type { CheckpointStore } from "../../checkpoint/store.js";
 import {
   type Case,
   eventually,
+  lastOf,
   notes,
   refuses,
   saveProgress,
@@ -46,7 +47,7 @@ export const keep: readonly Case[] = [
     "of a step that is saved more than once, the newest checkpoint stays",
     async (store) => {
       const saved = await saveSteps(store, 3, "run");
-      let state = saved.at(-1) ?? assert.fail();
+      let state = lastOf(saved);
       for (let times = 0; times < 8; times++) state = await store.save(state);
       await keeps(store, "3", "2", "1");
       assert.equal((await store.load("run", { step: 3 })).sequence, 11);
@@ -57,7 +58,7 @@ export const keep: readonly Case[] = [
       `${saves} progress saves never push a step out`,
       async (store) => {
         const saved = await saveSteps(store, 6, "run");
-        const inside = await saveProgress(store, saved.at(-1) ?? assert.fail(), saves);
+        const inside = await saveProgress(store, lastOf(saved), saves);
         await keeps(store, "6+", "6", "5", "4", "3", "2");
         assert.equal((await store.load("run")).toJSON().unfinished?.count, saves);
         await store.save(stepAfter(inside));

@@ -1,22 +1,17 @@
 import assert from "node:assert/strict";
-import type { CheckpointStore, ExportedCheckpoint } from "../../checkpoint/store.js";
 import { State } from "../../state/state.js";
 import {
   at,
   type Case,
+  collect,
   insideNode,
+  lastOf,
   type Notes,
   refuses,
   saveProgress,
   saveSteps,
   stepAfter,
 } from "./case.js";
-
-async function exportAll(store: CheckpointStore, runId: string): Promise<ExportedCheckpoint[]> {
-  const exported: ExportedCheckpoint[] = [];
-  for await (const one of store.export?.(runId) ?? []) exported.push(one);
-  return exported;
-}
 
 /** Moving a run from one store to another. */
 export const moves: readonly Case[] = [
@@ -29,7 +24,7 @@ export const moves: readonly Case[] = [
         (await store.history?.("run"))?.map(({ bytes: _bytes, ...entry }) => entry);
       const before = await entries();
       const newest = await store.load<Notes>("run");
-      const exported = await exportAll(store, "run");
+      const exported = await collect(store.export("run"));
       assert.deepEqual(
         exported.map(({ state }) => state.sequence),
         [4, 5, 6, 7, 8],
@@ -53,7 +48,7 @@ export const moves: readonly Case[] = [
       );
       const inside = await at("2030-01-02T00:00:00.000Z", () => store.save(insideNode(first, 2)));
       const listed = await store.runs?.();
-      const exported = await exportAll(store, "run");
+      const exported = await collect(store.export("run"));
       await store.delete("run");
       await at("2031-01-01T00:00:00.000Z", async () => store.import?.(exported));
       const moved = await store.load<Notes>("run");
@@ -78,19 +73,14 @@ export const verify: readonly Case[] = [
     "verify finds nothing wrong in a store that is whole, nor in an empty one",
     async (store) => {
       if (store.verify === undefined) return;
-      const findings = async (runId?: string) => {
-        const found: unknown[] = [];
-        for await (const finding of store.verify?.(runId) ?? []) found.push(finding);
-        return found;
-      };
-      assert.deepEqual(await findings(), []);
+      assert.deepEqual(await collect(store.verify()), []);
       const saved = await saveSteps(store, 9, "run");
-      await saveProgress(store, saved.at(-1) ?? assert.fail(), 12);
+      await saveProgress(store, lastOf(saved), 12);
       await saveSteps(store, 1, "other");
       await saveSteps(store, 2, "gone");
       await store.delete("gone");
-      assert.deepEqual(await findings(), []);
-      assert.deepEqual(await findings("run"), []);
+      assert.deepEqual(await collect(store.verify()), []);
+      assert.deepEqual(await collect(store.verify("run")), []);
     },
   ],
 ];

@@ -56,7 +56,8 @@ export const runs: readonly Case[] = [
       await saveAt(store, late, "second");
       const [newest, oldest, ...others] = await store.runs();
       assert.deepEqual([newest?.runId, newest?.savedAt, others], ["second", late, []]);
-      const { error: listed = error, ...summary } = oldest ?? assert.fail();
+      assert.ok(oldest);
+      const { error: listed = error, ...summary } = oldest;
       // An encrypted store does not list the error; no store lists its stack.
       assert.deepEqual(listed, error);
       assert.deepEqual(summary, {
