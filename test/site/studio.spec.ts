@@ -293,7 +293,7 @@ describe("a run", () => {
     await visit({ at: "/runs/broken", allow: /422/ }, async (page) => {
       await page.getByText("corrupt").first().waitFor();
       await page
-        .getByText(/waymark validate/)
+        .getByText(/waymark repair broken/)
         .first()
         .waitFor();
     });
