@@ -107,7 +107,7 @@ describe("a codec that redacts", () => {
     expect((await through(["data"], saved({ $a: 1 }))).data).toEqual({ $a: REDACTED });
   });
 
-  test("leaves alone what a run needs to go on", async () => {
+  test("leaves alone what a run needs to continue", async () => {
     const state = saved({ step: 1, runId: "mine", status: 5 });
     const names = ["*.step", "*.runId", "*.status", "*.sequence", "*.waymark", "visits", "graph"];
     const loaded = await through(names, state);

@@ -66,7 +66,7 @@ describe("a call that fails", () => {
             const cause = outcome instanceof CheckpointSaveError ? outcome.cause : outcome;
             expect(what.startsWith(systemCode(cause)), `${what}: ${outcome}`).toBe(true);
           }
-          // The fault is gone, and all goes on, also the run that was told to ignore it.
+          // The fault is gone, and all continues, also the run that was told to ignore it.
           expect((await goOn(store)).data.n, what).toBe(5);
           await store.close();
         },
@@ -76,7 +76,7 @@ describe("a call that fails", () => {
     },
   );
 
-  test("does not keep a run that goes on from saving again", async () => {
+  test("does not keep a run that continues from saving again", async () => {
     await failEach(
       await savedFourTimes(),
       open,

@@ -57,7 +57,7 @@ class Crowd {
     });
   }
 
-  /** Starts processes that go on with a run; when another was faster, each takes the run up again once. */
+  /** Starts processes that continue a run; when another was faster, each takes the run up again once. */
   write(writers: number, saves: number, runId = "run"): void {
     const saved = this.of(runId);
     for (let count = 0; count < writers; count++) {

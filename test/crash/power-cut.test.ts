@@ -7,7 +7,7 @@ import { openFileStore, ROOT } from "./subjects.js";
 
 const random = seeded(1);
 
-/** Looks at what is there after each power cut, and that the runs go on from it. */
+/** Looks at what is there after each power cut, and that the runs continue from it. */
 async function check(disk: CrashDisk, runIds: readonly string[], most?: number): Promise<number> {
   let points = 0;
   for (const crash of disk.crashes(random, most)) {
@@ -20,7 +20,7 @@ async function check(disk: CrashDisk, runIds: readonly string[], most?: number):
       expect(allowed(crash.marks, runId), where).toContain(found);
       expect(state?.data.list.length ?? 0, where).toBe(found);
       expect(events, where).toEqual([]);
-      // It goes on, the history is whole, and what the dead process left behind is swept.
+      // It continues, the history is whole, and what the dead process left behind is swept.
       const next = await store.save(nextStep((state ?? start(runId)).set("n", 99)));
       expect(next.sequence, where).toBe(found + 1);
       await store.close();

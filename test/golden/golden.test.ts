@@ -93,7 +93,7 @@ describe.each(versions)("checkpoints of format %s", (version) => {
     },
   );
 
-  test("runs go on where they were left", async () => {
+  test("runs continue where they were left", async () => {
     const root = join(work, version, "going on");
     cpSync(join(import.meta.dirname, version, "failed"), root, { recursive: true });
     const graph = articleGraph(open({ root, codec: reading }));

@@ -39,7 +39,7 @@ const older = (options: ChainOptions<Old> = {}): NodeFunction<Old> =>
 const newer = (options: ChainOptions<New> = {}): NodeFunction<New> =>
   chain(items, (state: State<New>, item) => ({ total: state.data.total + item }), options);
 
-/** What the older graph leaves half-way, and how a newer one goes on with it. */
+/** What the older graph leaves half-way, and how a newer one continues it. */
 async function change(before: NodeFunction<Old>, after: NodeFunction<New>): Promise<State<New>> {
   const checkpoint = { store: new MemoryStore(), interval: 1 };
   const start = State.create<Old>({ sum: 10 }, { runId: "r" });
@@ -48,7 +48,7 @@ async function change(before: NodeFunction<Old>, after: NodeFunction<New>): Prom
   return only(after, config).resume("r");
 }
 
-test("a chain that was stopped goes on from what a migration makes of its data", async () => {
+test("a chain that was stopped continues from what a migration makes of its data", async () => {
   expect((await change(older(), newer())).data).toEqual({ total: 16 });
 });
 
@@ -70,7 +70,7 @@ test("the States in between are migrated as well", async () => {
   expect((await change(before, after)).data).toEqual({ total: 16, totals: [10, 11, 13, 16] });
 });
 
-test("a fork in the middle of a chain goes on with the changes that it was given", async () => {
+test("a fork in the middle of a chain continues the changes that it was given", async () => {
   interface Bill {
     readonly sum: number;
     readonly rate: number;

@@ -5,7 +5,7 @@ import { Counts, MortalStore, only, remembered } from "./nodes.js";
 import { say, saying, type Words, words } from "./words.js";
 
 describe("a chain that is stopped", () => {
-  test("by a signal, between steps, goes on at the next item", async () => {
+  test("by a signal, between steps, continues at the next item", async () => {
     const store = new MemoryStore();
     const controller = new AbortController();
     const counts = new Counts();
@@ -41,7 +41,7 @@ describe("a chain that is stopped", () => {
     expect(failure.cause).toBe(controller.signal.reason);
   });
 
-  test("by a drain lets the step finish, and goes on at the next item", async () => {
+  test("by a drain lets the step finish, and continues at the next item", async () => {
     const store = new MemoryStore();
     const counts = new Counts();
     const node = saying((state, word, context) => {

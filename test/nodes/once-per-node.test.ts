@@ -79,7 +79,7 @@ test("one of each kind may be, and one in each item", async () => {
   expect((await items.execute(start())).data.n).toBe(12);
 });
 
-test("one that failed may be tried again by its node, and goes on where it was", async () => {
+test("one that failed may be tried again by its node, and continues where it was", async () => {
   const worked: number[] = [];
   const node = chain([1, 2, 3], (state: State<Sum>, n) => {
     worked.push(n);

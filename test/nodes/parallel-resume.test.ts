@@ -53,7 +53,7 @@ describe("a parallel node that dies", () => {
     expect(Object.keys(counts.all).length).toBeLessThan(4);
   });
 
-  test("goes on telling its progress where it was", async () => {
+  test("continues to report its progress where it was", async () => {
     const store = new MemoryStore();
     const told: string[] = [];
     let online = false;

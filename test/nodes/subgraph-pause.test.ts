@@ -104,7 +104,7 @@ describe("a pause inside", () => {
     expect((await graph.resume("r", { input: 1 })).data.said).toEqual([1, 2]);
   });
 
-  test("at a breakpoint of the inner graph goes on without input", async () => {
+  test("at a breakpoint of the inner graph continues without input", async () => {
     const counts = new Counts();
     const node: NodeFunction<Said> = (state, { node }) => {
       counts.add(node);

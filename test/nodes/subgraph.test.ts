@@ -238,7 +238,7 @@ describe("what the inner run writes into its ledger", () => {
 });
 
 describe("a subgraph that is stopped", () => {
-  test("by a signal, goes on in the middle", async () => {
+  test("by a signal, continues in the middle", async () => {
     const store = new MemoryStore();
     const controller = new AbortController();
     const counts = new Counts();
@@ -256,7 +256,7 @@ describe("a subgraph that is stopped", () => {
     expect(counts.all).toEqual({ a: 1, b: 1, c: 1 });
   });
 
-  test("by a drain of the outer graph, goes on in the middle", async () => {
+  test("by a drain of the outer graph, continues in the middle", async () => {
     const store = new MemoryStore();
     const counts = new Counts();
     const node: NodeFunction<Trail> = (state, context) => {

@@ -41,7 +41,7 @@ describe("sections", () => {
     );
   });
 
-  test("a run that fails and resumes in another process goes on in the same file, each part once", async () => {
+  test("a run that fails and resumes in another process continues in the same file, each part once", async () => {
     const path = newPath();
     const store = new MemoryStore();
     let crashes = 2;

@@ -30,7 +30,7 @@ describe("options", () => {
     if (graph !== undefined) await recoverRuns({ store: "memory", graphs: [graph, graph] });
   });
 
-  test("so many runs go on at once, and no more", async () => {
+  test("so many runs continue at once, and no more", async () => {
     const store = new RecordingStore();
     const dead = linear(
       ["a"],

@@ -4,7 +4,7 @@ import { linear, mark, RecordingStore, start, type Trail } from "../graphs.js";
 import { restarted, settled, world } from "./crashes.js";
 
 describe("unfinished runs", () => {
-  test("a run whose process died goes on after what was saved", async () => {
+  test("a run whose process died continues after what was saved", async () => {
     const { begin, recover, ran, store } = world("crash");
     await begin();
     expect(await recover()).toEqual([
@@ -31,7 +31,7 @@ describe("unfinished runs", () => {
     expect(await recover()).toMatchObject([{ outcome: "completed", attempts: 2 }]);
   });
 
-  test("a run that never started goes on from its first node", async () => {
+  test("a run that never started continues from its first node", async () => {
     const { recover, store, ran } = world();
     const graph = { name: "trail", version: 0, fingerprint: "" };
     await store.save(State.fromJSON<Trail>({ ...start("r").toJSON(), graph }));
@@ -69,7 +69,7 @@ describe("unfinished runs", () => {
     expect(await recoverRuns({ store: opened, graphs: [graph] })).toEqual([]);
   });
 
-  test("a run that was resumed from a pause and died goes on, with its answer", async () => {
+  test("a run that was resumed from a pause and died continues, with its answer", async () => {
     const store = new RecordingStore();
     let crash = true;
     const a: NodeFunction<Trail> = async (_state, context) => {
@@ -139,7 +139,7 @@ describe("while it recovers", () => {
     expect(store.saved).toHaveLength(before);
   });
 
-  test("a store that fails is reported with its run; the others go on", async () => {
+  test("a store that fails is reported with its run; the others continue", async () => {
     const { begin, recover, store, graphIn } = world("crash", "throw");
     await begin();
     await graphIn(restarted(store))

@@ -260,7 +260,7 @@ describe("a report", () => {
     expect((await report("r", { log })).status).toBe("completed");
   });
 
-  test("of a run that goes on, waits or was cancelled says what is next", async () => {
+  test("of a run that continues, waits or was cancelled says what is next", async () => {
     const { store, graph, log, fault } = setting();
     const stop = new AbortController();
     graph.on("node.complete", ({ data }) => {

@@ -31,7 +31,7 @@ function graphOf(
 }
 
 describe("a breakpoint before a node", () => {
-  test("stops the run there, saved, and a resume without input goes on", async () => {
+  test("stops the run there, saved, and a resume without input continues", async () => {
     for (const interval of [1, 5]) {
       const { graph, store, ran } = graphOf({ before: ["b"] }, {}, interval);
       const paused = await graph.execute(start("r"));

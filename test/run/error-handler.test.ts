@@ -53,7 +53,7 @@ test("an errorHandler gets the error, the State and the context after the last a
   expect(context).toMatchObject({ node: "b", step: 1, attempt: 3, idempotencyKey: "r:1:b" });
 });
 
-test("what it returns is the node's result, a State or changes, and the run goes on", async () => {
+test("what it returns is the node's result, a State or changes, and the run continues", async () => {
   const patch = await graphOf(fails, {
     errorHandler: (_error, state) => ({ trail: [...state.data.trail, "mended"] }),
   }).execute(start());

@@ -51,7 +51,7 @@ describe("fork", () => {
     ]);
   });
 
-  test("runs nothing; resume goes on in the new run and keeps the link", async () => {
+  test("runs nothing; resume continues in the new run and keeps the link", async () => {
     const { graph, ids } = await done();
     const events = listen(graph);
     const forked = await graph.fork("r", 1, { trail: ["changed"] });
@@ -135,7 +135,7 @@ describe("rollback", () => {
     expect((await graph.history("r"))[0]).toMatchObject({ parentId: ids[1], reason: "rollback" });
   });
 
-  test("sets back where resume goes on, and the sequence grows on", async () => {
+  test("sets back where resume continues, and the sequence grows on", async () => {
     const { graph, store } = await done();
     await graph.rollback("r", 1);
     const started: string[] = [];

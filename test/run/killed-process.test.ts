@@ -70,7 +70,7 @@ const once = {
   "thank for 5": 1,
 };
 
-/** Lets new processes go on until the run is done. */
+/** Lets new processes continue until the run is done. */
 async function finish(world: World): Promise<void> {
   for (let starts = 0; starts < 3; starts++) {
     const said = await world.run("");
@@ -149,7 +149,7 @@ describe("recoverRuns in a new process", () => {
       .filter((line) => line.startsWith("report "))
       .map((line) => JSON.parse(line.slice("report ".length)) as RunRecovery);
 
-  test("goes on with a killed run at once, though its claim was never released", async () => {
+  test("continues a killed run at once, though its claim was never released", async () => {
     const world = new World();
     await world.run("saved part 1");
     expect(reportsOf(await world.run("", "recover"))).toEqual([

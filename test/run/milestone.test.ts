@@ -116,7 +116,7 @@ describe("a milestone", () => {
     expect((await graph.execute(State.create({ a: 0, b: 0 }))).data).toEqual({ a: 1, b: 2 });
   });
 
-  test("gives back the State to go on from, as saved", async () => {
+  test("gives back the State to continue from, as saved", async () => {
     const store = new RecordingStore();
     let returned: State<Trail> | undefined;
     const node: NodeFunction<Trail> = async (state, context) => {
@@ -224,7 +224,7 @@ describe("a milestone is refused", () => {
     expect(seen).toEqual(configError("reason"));
   });
 
-  test("that can't be saved, by its path, and the node may go on", async () => {
+  test("that can't be saved, by its path, and the node may continue", async () => {
     const seen = await refusal((context, state) =>
       context.checkpoint(state.set("trail", [(() => {}) as never]), "half"),
     );

@@ -149,7 +149,7 @@ test("cancelling the run reaches a node that has a timeout", async () => {
 });
 
 describe("what an attempt that was given up does later", () => {
-  /** An attempt that goes on after its time; the second one waits for it. */
+  /** An attempt that continues after its time; the second one waits for it. */
   function overtaken(act: (context: Parameters<NodeFunction<Trail>>[1], state: never) => unknown) {
     const [late, done] = [gate(), gate()];
     const outcomes: unknown[] = [];

@@ -179,7 +179,7 @@ describe("once", () => {
     expect(calls).toBe(1);
   });
 
-  test("a result that can't be saved is refused by its key, and the run can go on from there", async () => {
+  test("a result that can't be saved is refused by its key, and the run can continue from there", async () => {
     const store = new RecordingStore();
     const node: NodeFunction<Trail> = async (state, context) => {
       await context.once("fine", () => 1);

@@ -103,7 +103,7 @@ describe("a pause inside a node", () => {
     }
   });
 
-  test("goes on from the last milestone", async () => {
+  test("continues from the last milestone", async () => {
     const { graph } = graphOf(async (context, state) => {
       if (state.data.trail.length > 0) return [...state.data.trail, await ask(context)];
       await context.checkpoint(state.set("trail", ["half"]), "half");

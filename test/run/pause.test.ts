@@ -32,7 +32,7 @@ describe("a node that returns a pause", () => {
     ]);
   });
 
-  test("is not run again: the input is merged into the data and the run goes on", async () => {
+  test("is not run again: the input is merged into the data and the run continues", async () => {
     const { graph, ran, store } = graphOf(asking);
     await graph.execute(draft());
     const final = await graph.resume("r", { input: { yes: true } });
@@ -120,7 +120,7 @@ describe("a pause that can't be", () => {
     );
   });
 
-  test("when it can't be saved the run fails, also if it would go on after other saves", async () => {
+  test("when it can't be saved the run fails, also if it would continue after other saves", async () => {
     const store = new RecordingStore();
     store.beforeSave = ({ status }) => {
       if (status === "paused") throw new Error("disk full");
@@ -150,7 +150,7 @@ describe("a pause that can't be", () => {
   });
 });
 
-test("a paused run can be forked and rolled back, and each goes on by itself", async () => {
+test("a paused run can be forked and rolled back, and each continues by itself", async () => {
   const { graph, store, ran } = graphOf(asking);
   const { checkpointId } = await graph.execute(draft());
   const fork = await graph.fork("r", checkpointId, { text: "Forked" });

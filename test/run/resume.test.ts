@@ -67,7 +67,7 @@ describe("resume", () => {
     expect([graph.name, ran]).toEqual(["graph", []]);
   });
 
-  test("goes on after an older step, and what it saves comes last in the history", async () => {
+  test("continues after an older step, and what it saves comes last in the history", async () => {
     const store = new RecordingStore();
     const { graph, ran } = traced(store, abcd);
     await graph.execute(start("r"));
@@ -80,7 +80,7 @@ describe("resume", () => {
     expect(before).toMatchObject({ sequence: 6, step: 3, parentId: store.saved[2]?.checkpointId });
   });
 
-  test("goes on after a checkpoint by its id", async () => {
+  test("continues after a checkpoint by its id", async () => {
     const store = new RecordingStore();
     const { graph, ran } = traced(store, abcd);
     await graph.execute(start("r"));
@@ -221,7 +221,7 @@ describe("rule 5: what counts, counts across resumes", () => {
     });
   });
 
-  test("a cycle's visit count goes on where it was", async () => {
+  test("a cycle's visit count continues where it was", async () => {
     const { outcome, visits } = await inPieces(99, 7);
     expect((outcome as State<Trail>).visits).toEqual({ tick: 7, done: 1 });
     expect(visits).toEqual([2, 3, 4, 5, 6, 7]);
@@ -239,7 +239,7 @@ describe("rule 5: what counts, counts across resumes", () => {
 });
 
 describe("resumeOrStart", () => {
-  test("starts a run that the store does not have, and goes on with one it has", async () => {
+  test("starts a run that the store does not have, and continues one it has", async () => {
     const store = new RecordingStore();
     const { graph, ran } = traced(store, abcd);
     const first = await graph.resumeOrStart(start("r"));

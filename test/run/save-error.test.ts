@@ -48,7 +48,7 @@ describe("a save that fails stops the run", () => {
     expect(store.log).toEqual(log);
   });
 
-  test("and resume goes on after what was acknowledged last", async () => {
+  test("and resume continues after what was acknowledged last", async () => {
     const store = failing((state) => state.step === 2);
     const graph = abc(store);
     await rejection(graph.execute(start("r")), CheckpointSaveError);

@@ -60,7 +60,7 @@ describe("what is saved, and when", () => {
     await rejection(graph.resume(runId), CheckpointNotFoundError);
   });
 
-  test("a State that was saved before it ran goes on in its history", async () => {
+  test("a State that was saved before it ran continues in its history", async () => {
     const store = new RecordingStore();
     const saved = await start("r").checkpoint(
       store as { save: (state: State<Trail>) => Promise<State<Trail>> },

@@ -80,7 +80,7 @@ describe("a node that sleeps", () => {
     expect(error.message).toContain("only waits (sleep: nap until 2030-01-01T01:00:00.000Z)");
   });
 
-  test("beside one that asks: each goes on when its time has come", async () => {
+  test("beside one that asks: each continues when its time has come", async () => {
     const store = new MemoryStore();
     const graph = new StateGraph<{ all: unknown[] }>({
       checkpoint: { store, interval: 1, preserve: true },

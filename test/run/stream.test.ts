@@ -136,7 +136,7 @@ describe("a stream", () => {
 });
 
 describe("back-pressure", () => {
-  test("a run waits for a reader who is slow, and goes on when it reads", async () => {
+  test("a run waits for a reader who is slow, and continues when it reads", async () => {
     const rounds = 1000;
     const graph = cycle(rounds, { maxIterations: 2000 });
     let ran = 0;

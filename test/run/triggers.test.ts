@@ -142,7 +142,7 @@ describe("triggers save besides the interval, and their reason is in the history
   });
 });
 
-test("a resume goes on after what a trigger saved", async () => {
+test("a resume continues after what a trigger saved", async () => {
   const store = new RecordingStore();
   const ran: string[] = [];
   const node: NodeFunction<Trail> = (state, context) => {

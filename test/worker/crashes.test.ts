@@ -74,7 +74,7 @@ describe("workers in processes of their own", () => {
     await stop(...children);
   });
 
-  test("a run whose node was killed goes on in another before twice the lease", async () => {
+  test("a run whose node was killed continues in another before twice the lease", async () => {
     const children = await startTwo();
     const run = await submit("held");
     const victim = await holder(run.runId, children);

@@ -244,7 +244,7 @@ function inProcesses(): void {
     await redis.stop();
   });
 
-  test("a run whose worker was killed goes on in another before twice the lease", async () => {
+  test("a run whose worker was killed continues in another before twice the lease", async () => {
     const { pool } = world;
     const settings = { lease: LEASE, connection: redis.url };
     const children = [await world.start(settings), await world.start(settings)];

@@ -31,7 +31,7 @@ describe("a run that pauses", () => {
     expect((await run.result()).data).toEqual({ text: "Cairns", approved: true });
   });
 
-  test("goes on also when the input comes before the worker has put it down", async () => {
+  test("continues also when the input comes before the worker has put it down", async () => {
     const graph = approval("approval at once");
     await place.work({ graphs: [graph] });
     const run = await place.client.submit("approval at once", { text: "", approved: false });

@@ -55,7 +55,7 @@ describe("a run that fails", () => {
     expect(tries).toBe(2);
   });
 
-  test("fails when its checkpoints were removed before it could go on", async () => {
+  test("fails when its checkpoints were removed before it could continue", async () => {
     const graph = single((state) => pause(state, { reason: "wait" }));
     const worker = await place.work({ graphs: [graph] });
     const run = await place.client.submit(graph.name, { n: 0 });
@@ -263,7 +263,7 @@ describe("limits", () => {
 });
 
 describe("a worker that closes", () => {
-  test("lets its node finish, and another worker goes on at once", async () => {
+  test("lets its node finish, and another worker continues at once", async () => {
     const inside = gate();
     const finish = gate();
     const by: string[] = [];
@@ -295,7 +295,7 @@ describe("a worker that closes", () => {
     expect(by).toEqual(["one", "two"]);
   });
 
-  test("aborts the signal of a node that takes too long; the run goes on elsewhere", async () => {
+  test("aborts the signal of a node that takes too long; the run continues elsewhere", async () => {
     const inside = gate();
     let stopped = false;
     const graph = single(async (state, ctx) => {

@@ -199,7 +199,7 @@ describe.each(configurations)("a document %s", (_name, options) => {
     }
   });
 
-  test("is found out when it is cut off anywhere, or goes on", async () => {
+  test("is found out when it is cut off anywhere, or is followed by more", async () => {
     const bytes = await encode(options, text);
     for (let length = 0; length < bytes.length; length++) {
       await expect(decode(options, bytes.subarray(0, length))).rejects.toThrow(

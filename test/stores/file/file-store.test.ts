@@ -91,7 +91,7 @@ describe("a checkpoint", () => {
 });
 
 describe("rotation", () => {
-  test("keeps the newest five, and runs while the run goes on", async () => {
+  test("keeps the newest five, and runs while the run continues", async () => {
     const root = newFolder();
     await saveTimes(new FileStore({ root }), 12);
     expect(filesOf(root)).toEqual([8, 9, 10, 11, 12].map(checkpointName));

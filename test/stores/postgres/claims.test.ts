@@ -244,7 +244,7 @@ test("a renewal that is refused is tried again while there is time", async () =>
   expect(claim?.lost?.aborted).toBe(false);
 });
 
-test("a renewal that goes on being refused is a claim that is lost", async () => {
+test("a renewal that continues being refused is a claim that is lost", async () => {
   const flaky = new Flaky(tables.pool);
   const claim = await open(flaky, 0).claim("run", { ttl: 60 });
   flaky.before = (text) =>

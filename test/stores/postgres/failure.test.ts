@@ -55,7 +55,7 @@ test.each([
   expect((await store.load<Notes>("run")).data.n).toBe(0);
 });
 
-test("a server that stays away is an error in time, and the run goes on when it is back", async () => {
+test("a server that stays away is an error in time, and the run continues when it is back", async () => {
   const store = open({ retryFor: 100 });
   const first = await store.save(start());
   flaky.before = () => failure("ECONNREFUSED", "connect ECONNREFUSED");
@@ -74,7 +74,7 @@ test("of a save whose fate is unknown nothing is claimed, and the next one finds
   flaky.after = Flaky.once(SAVE, failure("ECONNRESET"));
   const error = await rejection(store.save(first.set("n", 1)), CheckpointSaveError);
   expect(error.message).toMatch(/^the checkpoint of run "run" may not have been saved/);
-  // It was, so what goes on from the State before goes after it.
+  // It was, so what continues from the State before goes after it.
   const second = await store.save(first.set("n", 2));
   expect(second.sequence).toBe(3);
   expect((await open().load<Notes>("run")).data.n).toBe(2);

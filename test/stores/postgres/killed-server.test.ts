@@ -6,7 +6,7 @@ import { type OwnServer, startOwnServer } from "./server.js";
 
 const RUNS = 200;
 const isTorture = process.env.MODE === "torture";
-/** The fewest steps of a run; all go on until the server is left alone. */
+/** The fewest steps of a run; all continue until the server is left alone. */
 const STEPS = 12;
 const KILLS = isTorture ? 40 : 5;
 /** The longest time between two kills, in milliseconds. */
