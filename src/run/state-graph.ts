@@ -29,14 +29,10 @@ import { toSignal } from "./signals.js";
 import { streamEvents } from "./stream.js";
 import { type ValuesEvent, valuesListener } from "./values.js";
 
-/** Options of {@link StateGraph.delete} and {@link StateGraph.prune}. @inline */
-export interface AuditOptions {
+/** Options of {@link StateGraph.execute}. */
+export interface ExecuteOptions {
   /** Who does this, and what for: in the events of checkpoints of this call, in place of the config's `audit`. */
   readonly audit?: Audit | undefined;
-}
-
-/** Options of {@link StateGraph.execute}. */
-export interface ExecuteOptions extends AuditOptions {
   /** Cancels the run: between nodes at once, inside a node through `ctx.signal`. It can be resumed. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -495,7 +491,7 @@ export class StateGraph<D extends object, N extends string = never> {
    * await graph.delete("monday", { audit: { actor: "ada" } });
    * ```
    */
-  async delete(runId: string, options: AuditOptions = {}): Promise<void> {
+  async delete(runId: string, options: Pick<ExecuteOptions, "audit"> = {}): Promise<void> {
     checkRunId(runId);
     checkOptions("options", options, auditOptions);
     await this.#checkpoints.delete(runId, options.audit);
@@ -508,7 +504,10 @@ export class StateGraph<D extends object, N extends string = never> {
    * @returns the ids of those that were removed, or would be.
    * @throws ConfigError if an argument is invalid, or the store can't prune.
    */
-  async prune(retention: Retention, options: AuditOptions = {}): Promise<string[]> {
+  async prune(
+    retention: Retention,
+    options: Pick<ExecuteOptions, "audit"> = {},
+  ): Promise<string[]> {
     checkOptions("options", options, auditOptions);
     return this.#checkpoints.prune(retention, options.audit);
   }
