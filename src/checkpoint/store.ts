@@ -131,21 +131,7 @@ export interface ClaimOptions {
   readonly ttl?: number | undefined;
 }
 
-/**
- * Who works on a run.
- *
- * @example
- * ```ts
- * import { type ClaimHolder, MemoryStore } from "waymark";
- *
- * const store = new MemoryStore();
- * await store.claim("monday");
- * const holder: ClaimHolder | undefined = await store.holder("monday");
- * console.log(holder?.pid === process.pid); // true
- * ```
- *
- * @inline
- */
+/** Who works on a run. @inline */
 export type ClaimHolder = RunHolder;
 
 /** A process's exclusive hold on a run; see {@link CheckpointStore.claim}. */

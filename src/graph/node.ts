@@ -149,19 +149,7 @@ type NamedKeys<R> = keyof {
  */
 export const END = "__end__";
 
-/**
- * The type of {@link END}.
- *
- * @example
- * ```ts
- * import { END, type End } from "waymark";
- *
- * const target: "review" | End = END;
- * console.log(target); // __end__
- * ```
- *
- * @inline
- */
+/** The type of {@link END}. @inline */
 export type End = typeof END;
 
 /** A way from one node to another, or to the end. */

@@ -14,19 +14,7 @@ type MissingNode =
       readonly as: string;
     };
 
-/**
- * What stands in for each removed node, by its old name.
- *
- * @example
- * ```ts
- * import { type MissingNodes, StateGraph } from "waymark";
- *
- * const onMissingNode: MissingNodes = { outline: "draft", check: { as: "review" } };
- * console.log(new StateGraph({ name: "article", onMissingNode }).name); // article
- * ```
- *
- * @inline
- */
+/** What stands in for each removed node, by its old name. @inline */
 export type MissingNodes = Readonly<Record<string, MissingNode>>;
 
 /** Refuses what is not a table of nodes that stand in for others. */
