@@ -169,3 +169,9 @@ test("refuses options it does not know", () => {
     configError("consoleObserver.color"),
   );
 });
+
+test("an event of a graph inside a node says where that is", () => {
+  const inside = { type: "node.start", path: ["plan", "search"], data: { node: "a", step: 1 } };
+  expect(print(inside)).toContain(" run=run-1 source=article path=plan/search node=a step=1");
+  expect(JSON.parse(print(inside, { json: true }))).toMatchObject({ path: ["plan", "search"] });
+});

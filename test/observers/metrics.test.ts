@@ -211,3 +211,53 @@ describe("the text for Prometheus", () => {
     }
   });
 });
+
+describe("what is counted of rare events", () => {
+  const complete = (runId: string, node: string, counters?: Record<string, number>): AnyEvent =>
+    event("node.complete", runId, {
+      node,
+      step: 1,
+      durationMs: 2,
+      ...(counters !== undefined && { usage: { counters } }),
+    });
+
+  test("of a graph inside a node only its nodes are, since the run around it has the rest", () => {
+    const meter = metrics();
+    const inside = (one: AnyEvent): AnyEvent => ({ ...one, rootRunId: "outer", path: ["n"] });
+    meter.onEvent(start("outer", false));
+    meter.onEvent(inside(start("inner", false)));
+    const retry = { node: "deep", step: 0, attempt: 1, delayMs: 0, error: "again" };
+    meter.onEvent(inside(event("node.retry", "inner", retry)));
+    meter.onEvent(inside(complete("inner", "deep", { calls: 1 })));
+    const { runs, nodes, usage } = meter.snapshot();
+    expect(runs.started).toBe(1);
+    expect(nodes).toMatchObject([{ node: "deep", completed: 1, retries: 1 }]);
+    expect(usage.counters).toEqual({});
+    // One whose outer run nobody has heard of is a run of its own.
+    meter.onEvent({ ...start("alone", false), rootRunId: "unknown", path: ["n"] });
+    expect(meter.snapshot().runs.started).toBe(2);
+  });
+
+  test("no more than a hundred counters of nodes are", () => {
+    const meter = metrics();
+    const many = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`c${at}`, 1]));
+    meter.onEvent(complete("r", "n", many));
+    meter.onEvent(complete("r", "n", { another: 1 }));
+    expect(Object.keys(meter.snapshot().usage.counters)).toHaveLength(100);
+    meter.onEvent(complete("r", "n", { c0: 1 }));
+    expect(meter.snapshot().usage.counters).toMatchObject({ c0: 2 });
+  });
+
+  test("warnings are, and what the last adaptive save was decided by", () => {
+    const meter = metrics();
+    expect(meter.prometheus()).not.toContain("waymark_checkpoint_adaptive_seconds");
+    const adaptive = { unsavedMs: 1500, intervalMs: 1000, saveMs: 20, failureMs: 60_000 };
+    const saved = save("r");
+    meter.onEvent({ ...saved, data: { ...saved.data, adaptive } } as AnyEvent);
+    meter.onEvent({ ...saved, type: "checkpoint.warning", data: {} } as unknown as AnyEvent);
+    expect(meter.snapshot().checkpoints).toMatchObject({ adaptive, warnings: 1 });
+    expect(meter.prometheus()).toContain(
+      'waymark_checkpoint_adaptive_seconds{input="unsaved"} 1.5',
+    );
+  });
+});

@@ -198,3 +198,50 @@ describe("traces", () => {
     expect(openTelemetry()).toBeDefined();
   });
 });
+
+describe("spans of rare events", () => {
+  const begin = (runId: string) =>
+    event("graph.start", runId, { entryPoint: "n", step: 0, resumed: false });
+
+  test("a call of a model and a save of known size are events with these", () => {
+    const { tracer, spans } = tracing();
+    const observer = openTelemetry({ tracer });
+    observer.onEvent(begin("r"));
+    observer.onEvent(event("node.start", "r", { node: "n", step: 0 }));
+    observer.onEvent(
+      event("usage", "r", { node: "n", step: 0, model: "small", inputTokens: 7 } as never),
+    );
+    observer.onEvent(
+      event("checkpoint.save", "r", {
+        ...{ node: "n", step: 1, sequence: 1, checkpointId: "c" },
+        ...{ reason: "interval", durationMs: 3, bytes: 512 },
+      }),
+    );
+    observer.onEvent(event("graph.complete", "r", { exitPoint: "n", step: 1 }));
+    expect(spans("node n")[0]?.events[0]?.attributes).toMatchObject({
+      "gen_ai.request.model": "small",
+      "gen_ai.usage.input_tokens": 7,
+    });
+    expect(spans("run test")[0]?.events[0]?.attributes).toMatchObject({ "waymark.bytes": 512 });
+  });
+
+  test("a graph that starts between two nodes of the run around it is in the span of that run", () => {
+    const { tracer, spans } = tracing();
+    const observer = openTelemetry({ tracer });
+    observer.onEvent(begin("outer"));
+    observer.onEvent({ ...begin("inner"), rootRunId: "outer", path: ["n"] });
+    observer.onEvent(event("graph.complete", "inner", { exitPoint: "n", step: 1 }));
+    observer.onEvent(event("graph.complete", "outer", { exitPoint: "n", step: 1 }));
+    const [inner, outer] = spans("run test");
+    expect(inner?.parentSpanContext?.spanId).toBe(outer?.spanContext().spanId);
+  });
+
+  test("of ten thousand runs without an end the oldest is ended to make room", () => {
+    const { tracer, spans } = tracing();
+    const observer = openTelemetry({ tracer });
+    for (let run = 0; run < 10_000; run++) observer.onEvent(begin(`r${run}`));
+    expect(spans("run test")).toEqual([]);
+    observer.onEvent(begin("one more"));
+    expect(spans("run test").map((span) => span.attributes["waymark.run_id"])).toEqual(["r0"]);
+  });
+});

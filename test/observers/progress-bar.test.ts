@@ -116,3 +116,30 @@ describe("a progress bar", () => {
     progressBar();
   });
 });
+
+describe("a progress bar of many runs", () => {
+  test("passes over graphs inside nodes, and runs that it does not know", async () => {
+    const { stream, written } = terminal();
+    const bar = progressBar({ stream });
+    bar.onEvent(start("outer"));
+    bar.onEvent({ ...start("inner"), rootRunId: "outer", path: ["n"] });
+    bar.onEvent({ ...nodeStart("inner", "deep", 1), rootRunId: "outer", path: ["n"] });
+    bar.onEvent(nodeStart("unknown", "n", 1));
+    bar.onEvent(event("graph.pause", "unknown", { node: "n", step: 1, reason: "", usage: {} }));
+    bar.onEvent(event("checkpoint.delete", "outer", { node: "n", step: 1 }));
+    await clock.advance(1000);
+    expect(written).toEqual([]);
+    bar.onEvent(nodeStart("outer", "n", 1));
+    expect(written).toEqual(["\r\u001b[2Ktest  n  step 1  1.0 s"]);
+  });
+
+  test("forgets the oldest of more than a thousand", () => {
+    const { stream, written } = terminal();
+    const bar = progressBar({ stream });
+    for (let run = 0; run <= 1000; run++) bar.onEvent(start(`r${run}`));
+    bar.onEvent(nodeStart("r0", "n", 1));
+    expect(written).toEqual([]);
+    bar.onEvent(nodeStart("r1", "n", 1));
+    expect(written).toEqual(["\r\u001b[2Ktest  n  (+999)  step 1  0.0 s"]);
+  });
+});

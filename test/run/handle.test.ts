@@ -13,7 +13,16 @@ import {
   State,
   StateGraph,
 } from "waymark";
-import { gate, linear, mark, RecordingStore, rejection, start, type Trail } from "../graphs.js";
+import {
+  bare,
+  gate,
+  linear,
+  mark,
+  RecordingStore,
+  rejection,
+  start,
+  type Trail,
+} from "../graphs.js";
 
 async function typesOf(events: AsyncIterable<AnyEvent>): Promise<string[]> {
   const types: string[] = [];
@@ -329,5 +338,88 @@ describe("attach", () => {
     for (const run of runs) await run.result();
     expect(graph.attach("r1")).toBe(runs[1]);
     expect(graph.attach("r0")).not.toBe(runs[0]);
+  });
+
+  test("follows a run in a store that can't say who works on it, until its signal aborts", async () => {
+    const { graph, store, begun, go } = waiting();
+    const run = graph.start(start("r"));
+    await begun.opened;
+    const plain = linear(["a", "b", "c"], {
+      name: "abc",
+      checkpoint: { store: bare(store), interval: 1, preserve: true },
+    });
+    const follower = plain.attach("r");
+    expect(await follower.status()).toMatchObject({ state: "running", node: "a", step: 1 });
+    expect((await plain.attach("nobody").status()).state).toBe("unknown");
+    await rejection(follower.cancel(), CheckpointConflictError);
+    const controller = new AbortController();
+    const result = follower.result({ signal: controller.signal });
+    controller.abort(new RangeError("long enough"));
+    await rejection(result, RangeError);
+    go.open();
+    await run.result();
+    expect((await follower.result()).data.trail).toEqual(["a", "b", "c"]);
+  });
+
+  test("gives only the last event of a run that stopped, unless the start is asked for", async () => {
+    const { graph, store, begun, go } = waiting();
+    const run = graph.start(start("r"));
+    await begun.opened;
+    go.open();
+    await run.result();
+    expect(await typesOf(elsewhere(store).attach("r").events())).toEqual(["graph.complete"]);
+    expect(await typesOf(elsewhere(store).attach("nobody").events())).toEqual([]);
+  });
+
+  test("gives no end of a run that was left unfinished", async () => {
+    const { graph, store, begun } = waiting();
+    const run = graph.start(start("r"));
+    await begun.opened;
+    await run.cancel();
+    const events = elsewhere(store).attach("r").events({ from: "start" });
+    expect(await typesOf(events)).toEqual(["graph.start", "node.complete"]);
+  });
+
+  test("says of a claimed run without a checkpoint that it is running", async () => {
+    const store = new MemoryStore();
+    const claim = await store.claim("r");
+    expect(await elsewhere(store).attach("r").status()).toMatchObject({
+      state: "running",
+      step: 0,
+    });
+    await claim?.release();
+    expect((await elsewhere(store).attach("r").status()).state).toBe("unknown");
+  });
+
+  test("passes on why a store can't be read", async () => {
+    const store = new MemoryStore();
+    store.load = () => Promise.reject(new RangeError("no disk"));
+    await rejection(elsewhere(store).attach("r").status(), RangeError);
+  });
+
+  test("knows a run before it has begun", async () => {
+    const { graph, begun, go } = waiting();
+    const executed = graph.execute(start("r"));
+    const run = graph.attach("r");
+    expect(await run.status()).toEqual({ state: "running", node: "", step: 0, pauses: [] });
+    await begun.opened;
+    go.open();
+    expect((await executed).step).toBe(3);
+  });
+
+  test("looks into the store at a run of this process that failed, since another may have resumed it", async () => {
+    const store = new MemoryStore();
+    let fails = true;
+    const b: NodeFunction<Trail> = (state, context) => {
+      if (fails) throw new RangeError("too far");
+      return mark(state, context);
+    };
+    const config = { name: "abc", checkpoint: { store, interval: 1, preserve: true } };
+    const graph = linear(["a", "b", "c"], config, { b });
+    await rejection(graph.start(start("r")).result(), ExecutionError);
+    expect((await graph.attach("r").status()).state).toBe("failed");
+    fails = false;
+    await elsewhere(store).resume("r");
+    expect((await graph.attach("r").status()).state).toBe("completed");
   });
 });
