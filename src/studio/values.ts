@@ -81,9 +81,8 @@ function anatomy(tree: unknown): Anatomy {
   const keys = Object.keys(tree);
   const tag = looksTagged(keys) ? keys[0] : undefined;
   const content: unknown = tag === undefined ? undefined : Reflect.get(tree, tag);
-  if (tag === "$map" || tag === "$set") {
-    const items = Array.isArray(content) ? content : [];
-    return listOf(tag === "$map" ? "map" : "set", items, (part) => ({ [tag]: part }));
+  if ((tag === "$map" || tag === "$set") && Array.isArray(content)) {
+    return listOf(tag === "$map" ? "map" : "set", content, (part) => ({ [tag]: part }));
   }
   if (tag === "$bytes" && Array.isArray(content)) {
     const [type, base64] = content as readonly unknown[];

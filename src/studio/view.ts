@@ -65,7 +65,7 @@ async function newest(
 
 /** What `report` says of a State that is loaded already. */
 function reported(
-  { given: { store, log } }: Studio,
+  { given: { log } }: Studio,
   runId: string,
   state: State<object> | undefined,
 ): Promise<RunReport> {
@@ -73,8 +73,7 @@ function reported(
     if (state === undefined) throw new CheckpointNotFoundError(runId);
     return state as never;
   };
-  const history = (id: string) => store.history?.(id) ?? Promise.resolve([]);
-  const loaded = { ...{ save: load, delete: load, list: load }, load, history };
+  const loaded = { save: load, delete: load, list: load, load };
   return report(runId, { store: loaded, ...(log !== undefined && { log }) });
 }
 

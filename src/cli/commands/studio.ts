@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { messageOf } from "../../errors.js";
 import type { Command } from "../command.js";
 import type { AnyGraph } from "../config/graphs.js";
 import type { Context } from "../context.js";
@@ -89,8 +92,7 @@ async function graphsOf(context: Context): Promise<Readonly<Record<string, AnyGr
   if (config.graphs === undefined) return {};
   const { loadGraphs } = await import("../config/graphs.js");
   return loadGraphs(config).catch((error: unknown) => {
-    const message = error instanceof Error ? error.message : String(error);
-    context.print.note(`runs can't be continued from here: ${message}`);
+    context.print.note(`runs can't be continued from here: ${messageOf(error)}`);
     return {};
   });
 }
@@ -110,31 +112,22 @@ function urlHost(host: string): string {
 
 /** Listens where it was asked to; without a port, at the usual one or any that is free. */
 async function listen(server: Server, host: string, given: number | undefined): Promise<number> {
-  for (const port of given === undefined ? [PORT, 0] : [given]) {
-    const found = await listenAt(server, host, port, given === undefined && port !== 0);
-    if (found !== undefined) return found;
-  }
-  return 0;
+  const fail = (error: unknown): never => {
+    throw problem(`the studio can't listen at ${host}:${given ?? PORT}: ${messageOf(error)}`);
+  };
+  if (given !== undefined) return listenAt(server, host, given).catch(fail);
+  return listenAt(server, host, PORT)
+    .catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EADDRINUSE") throw error;
+      return listenAt(server, host, 0);
+    })
+    .catch(fail);
 }
 
-function listenAt(
-  server: Server,
-  host: string,
-  port: number,
-  isTry: boolean,
-): Promise<number | undefined> {
-  return new Promise((resolve, reject) => {
-    const fail = (error: NodeJS.ErrnoException): void => {
-      if (isTry && error.code === "EADDRINUSE") resolve(undefined);
-      else reject(problem(`the studio can't listen at ${host}:${port}: ${error.message}`));
-    };
-    server.once("error", fail);
-    server.listen(port, host, () => {
-      server.off("error", fail);
-      const address = server.address();
-      resolve(typeof address === "object" && address !== null ? address.port : port);
-    });
-  });
+async function listenAt(server: Server, host: string, port: number): Promise<number> {
+  server.listen(port, host);
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
 }
 
 async function openBrowser(io: Io, link: string): Promise<void> {
