@@ -40,6 +40,21 @@ test("tags in an answer become what they stand for", async () => {
   });
 });
 
+test("a resume may have the input, and a fork needs no changes", async () => {
+  const store = new MemoryStore();
+  await pausedRun(store, "monday");
+  const { call } = opened({ store, graphs: [articleGraph(store)] });
+  const fork = await result(await call("POST", "/api/runs/monday/fork", {}));
+  expect((await store.load<object>(fork.runId)).data).toMatchObject({ topic: "cairns" });
+  expect((await call("POST", "/api/runs/monday/resume", { input: false })).status).toBe(202);
+  await vi.waitFor(async () => {
+    expect((await store.load("monday")).data).toMatchObject({
+      approved: false,
+      text: "about cairns!",
+    });
+  });
+});
+
 test("several pauses are answered by their names; one that is not open is a conflict", async () => {
   const store = new MemoryStore();
   const graph = new StateGraph<{ a?: unknown; b?: unknown }>({
@@ -56,6 +71,11 @@ test("several pauses are answered by their names; one that is not open is a conf
     .setEntryPoint("ask")
     .setExitPoint("ask");
   await graph.execute(State.create({}, { runId: "two" }));
+  const signals: unknown[] = [];
+  const handle = { signal: async (...signal: unknown[]) => signals.push(signal) };
+  const queue = opened({ store, client: { run: async () => handle } as never });
+  const sent = await queue.call("POST", "/api/runs/two/answer", { name: "a", input: 1 });
+  expect([sent.status, signals]).toEqual([202, [["a", 1]]]);
   const { call } = opened({ store, graphs: { old: graph } });
   const answer = (body: object) => call("POST", "/api/runs/two/answer", body);
   expect((await answer({ input: 1 })).status).toBe(409);
@@ -201,13 +221,16 @@ test("what the studio has no code for is not run", async () => {
   await pausedRun(store, "monday");
   await State.create({}, { runId: "bare" }).checkpoint(store);
   const { call } = opened({ store });
-  for (const [runId, action] of [
+  for (const [runId = "", action = ""] of [
     ["monday", "answer"],
     ["monday", "resume"],
     ["monday", "replay"],
     ["bare", "resume"],
+    ["bare", "replay"],
+    ["bare", "cancel"],
   ]) {
-    const body = action === "answer" ? { input: 1 } : { at: "0" };
+    const bodies: Readonly<Record<string, object>> = { answer: { input: 1 }, cancel: {} };
+    const body = bodies[action] ?? { at: "0" };
     const response = await call("POST", `/api/runs/${runId}/${action}`, body);
     expect([response.status, await response.json()]).toMatchObject([
       501,
@@ -236,10 +259,13 @@ test("a client lets workers continue runs", async () => {
   const view = await get<"GET /api/runs/:id">("/api/runs/monday");
   expect(view.actions[0]?.action).toBe("answer");
   expect((await call("POST", "/api/runs/monday/answer", { input: true })).status).toBe(202);
+  expect((await call("POST", "/api/runs/monday/resume")).status).toBe(202);
+  expect((await store.load("monday")).reason).toBe("pause");
   expect((await call("POST", "/api/runs/monday/resume", { at: "1" })).status).toBe(202);
   expect((await call("POST", "/api/runs/monday/cancel")).status).toBe(200);
   expect(calls.filter(([name]) => name !== "article")).toEqual([
     ["resume", true],
+    ["resume", undefined],
     ["resume", undefined],
     ["cancel"],
   ]);
