@@ -423,3 +423,43 @@ describe("attach", () => {
     expect((await graph.attach("r").status()).state).toBe("completed");
   });
 });
+
+describe("a handle", () => {
+  test("elsewhere gives what each step used, and a failure that has no words", async () => {
+    const store = new MemoryStore();
+    const config = { name: "abc", checkpoint: { store, interval: 1, preserve: true } };
+    const a: NodeFunction<Trail> = (state, context) => {
+      context.ledger.usage({ inputTokens: 7 });
+      return mark(state, context);
+    };
+    await linear(["a", "b", "c"], config, { a }).execute(start("r"));
+    const used: unknown[] = [];
+    for await (const event of elsewhere(store).attach("r").events({ from: "start" })) {
+      if (event.type === "node.complete") used.push(event.data.usage?.inputTokens);
+    }
+    expect(used).toEqual([7, undefined, undefined]);
+
+    await store.save(State.fromJSON<Trail>({ ...start("f").toJSON(), status: "failed" }));
+    const events: AnyEvent[] = [];
+    for await (const event of elsewhere(store).attach("f").events()) events.push(event);
+    expect(events).toMatchObject([{ type: "graph.fail", data: { node: "", step: 0, error: "" } }]);
+  });
+
+  test("says that a run failed that another process works on", async () => {
+    const store = new MemoryStore();
+    await store.claim("r");
+    const run = linear(["a"], { checkpoint: { store, interval: 1 } }).start(start("r"));
+    await rejection(run.result(), CheckpointConflictError);
+    expect(await run.status()).toMatchObject({ state: "failed", node: "", step: 0 });
+  });
+
+  test("of a run that is drained before it has begun leaves it to a resume", async () => {
+    const { graph, store } = waiting();
+    const run = graph.start(start("r"));
+    const drained = graph.drain();
+    await rejection(run.result(), ExecutionError);
+    await drained;
+    expect((await run.status()).state).toBe("cancelled");
+    expect((await elsewhere(store).resume("r")).data.trail).toEqual(["a", "b", "c"]);
+  });
+});
