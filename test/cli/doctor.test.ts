@@ -46,4 +46,20 @@ describe("doctor", () => {
     const unreadable = await waymark(folder, "doctor", "--no-config", "--store", "file:file");
     expect(unreadable.code).toBe(1);
   });
+
+  test("looks at stores of every kind", async () => {
+    const folder = newFolder();
+    const sqlite = await waymark(folder, "doctor", "--store", "sqlite:runs/runs.db");
+    expect(sqlite.out).toMatch(/ok +permissions .*runs is not there yet; it can be made/);
+    writeFileSync(
+      join(folder, "waymark.config.mjs"),
+      `const fail = async () => { throw new Error("nothing is kept"); };
+export default { store: { save: fail, load: fail, delete: fail, list: async () => ["a"] } };`,
+    );
+    const { code, out } = await waymark(folder, "doctor");
+    expect(code).toBe(0);
+    expect(out).toMatch(/ok +config +\S*waymark\.config\.mjs\n/);
+    expect(out).toMatch(/ok +store +.*, 1 run\n/);
+    expect(out).not.toMatch(/permissions|disk|at work/);
+  });
 });

@@ -1,13 +1,24 @@
+import { once } from "node:events";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { type Ended, json, newFolder, project, type World, waymark } from "./harness.js";
+import {
+  articleRun,
+  type Ended,
+  json,
+  newFolder,
+  project,
+  type World,
+  waymark,
+} from "./harness.js";
 
 /** Starts the studio, gives what it printed, and ends it by Ctrl-C. */
 async function during(
   world: World,
   args: readonly string[],
   use: (link: URL, token: string) => Promise<void>,
+  port: readonly string[] = ["--port", "0"],
 ): Promise<Ended> {
   let interrupt = (): void => {};
   let out = "";
@@ -21,7 +32,7 @@ async function during(
         out += text;
       },
     },
-    ...["studio", "--port", "0", ...args],
+    ...["studio", ...port, ...args],
   );
   try {
     await Promise.race([ended, vi.waitFor(() => expect(out).toContain("http://"), 30_000)]);
@@ -115,10 +126,70 @@ test("a graph that can't be loaded keeps nobody from looking", async () => {
   expect([code, err]).toEqual([0, expect.stringContaining("runs can't be continued from here")]);
 });
 
+test("the usual program opens the link where no browser is named", async () => {
+  const cwd = newFolder();
+  const seen = join(cwd, "seen");
+  for (const name of ["open", "xdg-open"]) {
+    const script = `#!/bin/sh\nprintf %s "$1" > '${seen}.part' && mv '${seen}.part' '${seen}'\n`;
+    writeFileSync(join(cwd, name), script);
+    chmodSync(join(cwd, name), 0o755);
+  }
+  vi.stubEnv("PATH", `${cwd}:${process.env.PATH}`);
+  try {
+    await during({ cwd, columns: 200 }, [], async (link) => {
+      await vi.waitFor(() => expect(readFileSync(seen, "utf8")).toBe(link.href), 20_000);
+    });
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});
+
+test("what the config redacts is not in the studio either", async () => {
+  const cwd = project("file:.waymark", 'redact: ["data.topic"]');
+  await articleRun(cwd);
+  const { out } = await during({ cwd }, ["--read-only"], async (link, token) => {
+    const headers = { authorization: `Bearer ${token}` };
+    const state = await fetch(
+      new URL("api/runs/monday/state?path=[%22data%22,%22topic%22]", link),
+      {
+        headers,
+      },
+    );
+    expect(state.status).toBe(200);
+    expect(await state.text()).not.toContain("cairns");
+  });
+  expect(out).toContain("(read-only)");
+});
+
+test("at an address of its own it answers to that name, and to those that are allowed", async () => {
+  const cwd = newFolder();
+  const token = "correct-horse-battery";
+  const args = ["--host", "127.1", "--token", token];
+  const headers = { authorization: `Bearer ${token}` };
+  const status = async (link: URL) =>
+    (await fetch(`http://127.0.0.1:${link.port}/api/runs`, { headers })).status;
+  await during({ cwd }, args, async (link) => expect(await status(link)).toBe(403));
+  const allowed = [...args, "--allow-host", "127.0.0.1"];
+  await during({ cwd }, allowed, async (link) => expect(await status(link)).toBe(200));
+});
+
 test("a port that is taken is said so; without --port another is taken", async () => {
   const cwd = newFolder();
   await during({ cwd }, [], async (link) => {
     const second = await waymark(cwd, "studio", "--port", link.port);
     expect([second.code, second.err]).toEqual([1, expect.stringContaining("can't listen")]);
   });
+  const usual = createServer().listen(4200, "127.0.0.1");
+  // Where something else has it, it is taken as well.
+  await once(usual, "listening").catch(() => {});
+  try {
+    const look = async (link: URL, token: string) => {
+      expect(link.port).not.toBe("4200");
+      const headers = { authorization: `Bearer ${token}` };
+      expect((await fetch(new URL("api/runs", link), { headers })).status).toBe(200);
+    };
+    await during({ cwd }, [], look, []);
+  } finally {
+    usual.close();
+  }
 });

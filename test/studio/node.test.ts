@@ -57,6 +57,20 @@ test("a handler works in node:http, with bodies, streams and errors", async () =
   expect((await reader?.read())?.done).toBe(true);
 });
 
+test("a handler sees where Express has it, and whether the connection is encrypted", async () => {
+  const listener = nodeListener(async ({ url }) => new Response(url));
+  const mounted = createServer((incoming, outgoing) => {
+    // As Express and a TLS socket have it.
+    Object.assign(incoming, { originalUrl: incoming.url, url: "/" });
+    Object.assign(incoming.socket, { encrypted: true });
+    listener(incoming, outgoing);
+  });
+  const { url } = await listening(mounted);
+  expect(await (await fetch(`${url}/runs/api/session`)).text()).toBe(
+    "https://localhost/runs/api/session",
+  );
+});
+
 test("the Host of a raw request is judged, whatever its target says", async () => {
   const { port } = await listening(serverOf(studio({ store: new MemoryStore(), token })));
   const end = `Authorization: ${authorization}\r\nConnection: close\r\n\r\n`;
