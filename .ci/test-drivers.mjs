@@ -3,7 +3,7 @@
 //   npm run test:drivers [runtime …]   all by default: node node22 node24 node26 bun
 import { bundle, install, run, runtimes } from "./runtimes.mjs";
 
-const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/stores/sqlite-", "--silent"];
+const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/stores/sqlite/", "--silent"];
 // Where there is a driver in the runtime it is used first, then better-sqlite3, then libsql.
 const drivers = {
   node: ["libsql", "better-sqlite3"],

@@ -52,7 +52,7 @@ commands that run nodes need it, to find the graphs. Compiled TypeScript is cach
 | \`stores\` | stores by name, for \`--store NAME\` |
 | \`graphs\` | graphs by name: \`./module.ts#export\`, a StateGraph, or a function that makes one |
 | \`codec\` | how checkpoints are compressed and encrypted in stores that an address names |
-| \`redact\` | what of a State is never printed, as \`redact\` of \`waymark/codecs\` takes it: \`data.apiKey\`, \`*.token\`, \`error.message\` |
+| \`redact\` | what of a State is never printed, as \`redact\` of \`waymark/codecs\` takes it: \`data.apiKey\`, \`*.token\`, \`error.message\`, or an expression such as \`/sk-\\w+/\` |
 | \`observer\` | receives \`checkpoint.load\`, \`checkpoint.save\` and \`checkpoint.delete\` of the command, with \`actor\` and \`purpose\`: an audit log |
 | \`log\` | where \`eventLog\` writes: a folder, or a file that ends in \`.jsonl\`; the store's folder by default |
 

@@ -74,7 +74,7 @@ export class Patterns {
 }
 
 /** Refuses what is not a list of patterns. */
-export function checkPatterns(name: string, value: unknown): void {
+function checkPatterns(name: string, value: unknown): void {
   if (!Array.isArray(value)) {
     throw new ConfigError(name, `must be an array of patterns; got ${show(value)}`);
   }

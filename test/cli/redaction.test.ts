@@ -36,6 +36,15 @@ const looks = ["monday", "failed", "waits"].flatMap((run) => [
 ]);
 
 describe("what the config redacts is not printed", () => {
+  test("of any text that an expression finds", async () => {
+    const folder = project("file:.waymark", "redact: [/s3c[a-z]+/]");
+    await waymark(folder, "run", "flaky", "--id", "failed", "--data", start);
+    await expectNone(folder, "s3cret", [
+      ["show", "failed"],
+      ["state", "failed"],
+    ]);
+  });
+
   test("of the data", async () => {
     const folder = await redacting("*.token");
     await expectNone(folder, "s3cret", [

@@ -1,5 +1,5 @@
 import { type CheckpointStore, isCheckpointStore } from "../../checkpoint/store.js";
-import { checkPatterns } from "../../codecs/patterns.js";
+import { checkRedaction, type Redaction } from "../../codecs/patterns.js";
 import type { CodecOptions } from "../../codecs/pipeline.js";
 import { ConfigError, show } from "../../errors.js";
 import { isObserver, type Observer } from "../../events.js";
@@ -22,7 +22,7 @@ export interface Config {
   /** How checkpoints are compressed and encrypted, in stores that are given by an address. */
   readonly codec?: CodecOptions;
   /** What is never printed, as `redact` of `waymark/codecs` takes it. */
-  readonly redact?: readonly string[];
+  readonly redact?: Redaction;
   /** Receives the loads, saves and removals that the command makes, with who made them. */
   readonly observer?: Observer;
   /** Where the event log is: a folder with one for each run, or one file. The store's own folder by default. */
@@ -52,7 +52,7 @@ export function checkConfig(file: string, value: unknown): asserts value is Conf
       entries(name, graphs);
     },
     codec: () => {},
-    redact: checkPatterns,
+    redact: checkRedaction,
     observer: check("a function or an object with onEvent", isObserver),
     log: text,
   });
