@@ -59,8 +59,8 @@ export async function keepSignal(
   store: CheckpointStore,
   runId: string,
   signal: Signal,
-): Promise<void> {
-  await changeRun(store, runId, (state) => withSignal(state, signal));
+): Promise<State<object>> {
+  return changeRun(store, runId, (state) => withSignal(state, signal));
 }
 
 /**
@@ -73,10 +73,10 @@ export async function changeRun<D extends object>(
   store: CheckpointStore,
   runId: string,
   change: (state: State<D>) => State<D>,
-): Promise<void> {
+): Promise<State<D>> {
   const claim = await claimOf(store, runId);
   try {
-    await store.save(change(await store.load<D>(runId)));
+    return await store.save(change(await store.load<D>(runId)));
   } finally {
     await claim?.release().catch(() => {});
   }

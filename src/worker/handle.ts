@@ -186,7 +186,8 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
   async #change(change: (state: State<D>) => State<D>): Promise<void> {
     for (let looks = 1; ; looks++) {
       try {
-        return await changeRun(this.#office.store, this.runId, change);
+        await changeRun(this.#office.store, this.runId, change);
+        return;
       } catch (error) {
         if (!isWaymarkError(error, "CHECKPOINT_CONFLICT")) throw error;
         // Who has it saves it as it pleases.
@@ -255,19 +256,23 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
 
   async #signal(name: string, value: unknown): Promise<void> {
     const signal = toSignal(name, value);
-    for (;;) {
-      const saved = await this.#load();
-      const isOpen = saved?.pauses.some((pause) => pause.name === name) === true;
+    const waits = (state: State<object> | undefined): boolean =>
+      state?.pauses.some((pause) => pause.name === name) === true;
+    let wasOpen = false;
+    for (let looks = 1; ; looks++) {
+      const isOpen = waits(await this.#load());
+      wasOpen ||= isOpen;
       try {
-        await keepSignal(this.#office.store, this.runId, signal);
+        const kept = await keepSignal(this.#office.store, this.runId, signal);
+        // By what it was added to: the run may have begun to wait for it since it was looked at.
+        if (waits(kept)) await this.#wakeUp(questionOf(kept));
+        return;
       } catch (error) {
-        if (!isOpen || !isWaymarkError(error, "CHECKPOINT_CONFLICT")) throw error;
-        // A worker is just putting the run down, or another signal is being saved.
+        if (!wasOpen || !isWaymarkError(error, "CHECKPOINT_CONFLICT")) throw error;
+        // A worker is just putting the run down, has it for the answer to another pause, or another signal is being saved.
+        if (!isOpen && looks > MOST_LOOKS) throw error;
         await sleep(SOON);
-        continue;
       }
-      if (isOpen) await this.#wakeUp(questionOf(saved));
-      return;
     }
   }
 

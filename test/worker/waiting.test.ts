@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { PauseTimeoutError, pause, StateGraph } from "waymark";
-import { type Count, single, usePlace } from "./place.js";
+import { type CheckpointStore, PauseTimeoutError, pause, StateGraph } from "waymark";
+import { Client } from "waymark/worker";
+import { type Count, gate, single, usePlace } from "./place.js";
 import { until } from "./world.js";
 
 const place = usePlace();
@@ -129,6 +130,61 @@ describe("a run that pauses", () => {
     await run.signal("two", 2);
     await run.signal("one", 1);
     expect((await run.result()).data.all).toEqual([1, 2]);
+  });
+
+  test("has all answers that are given at once", async () => {
+    const graph = new StateGraph<{ all: unknown[] }>({ name: "at once" })
+      .addNode("ask", async (_state, ctx) => {
+        const asks = ["one", "two", "three"].map((name) =>
+          ctx.pause(name, { reason: name, ask: name }),
+        );
+        return { all: await Promise.all(asks) };
+      })
+      .setEntryPoint("ask")
+      .setExitPoint("ask");
+    await place.work({ graphs: [graph] });
+    for (let round = 0; round < 5; round++) {
+      const run = await place.client.submit("at once", { all: [] as unknown[] });
+      await until("it is paused", async () => (await run.status()).state === "paused");
+      await Promise.all(["one", "two", "three"].map((name, index) => run.signal(name, index)));
+      expect((await run.result()).data.all).toEqual([0, 1, 2]);
+    }
+  });
+
+  test("is woken by an answer that comes just when it begins to wait", async () => {
+    const finish = gate();
+    const inside = gate();
+    const graph = new StateGraph<{ answer: unknown }>({ name: "just then" })
+      .addNode("ask", async (_state, ctx) => {
+        inside.open();
+        await finish.opened;
+        return { answer: await ctx.pause("one", { reason: "one", ask: "One?" }) };
+      })
+      .setEntryPoint("ask")
+      .setExitPoint("ask");
+    await place.work({ graphs: [graph] });
+    const run = await place.client.submit("just then", { answer: undefined as unknown });
+    await inside.opened;
+    const { store } = place;
+    let loads = 0;
+    const late: CheckpointStore = {
+      save: (state, options) => store.save(state, options),
+      load: async <D extends object>(...given: Parameters<CheckpointStore["load"]>) => {
+        const stands = store.load<D>(...given);
+        if (loads++ > 0) return stands;
+        await stands;
+        finish.open();
+        await until("it is paused", async () => (await run.status()).state === "paused");
+        return stands;
+      },
+      delete: store.delete.bind(store),
+      list: store.list.bind(store),
+      claim: store.claim.bind(store),
+    };
+    const client = new Client({ connection: place.connection, store: late });
+    await (await client.run("just then", run.runId)).signal("one", 1);
+    await client.close();
+    expect((await run.result()).data.answer).toBe(1);
   });
 
   test("is looked at in vain when it is woken without its input", async () => {
