@@ -495,6 +495,7 @@ describe("the look", () => {
     for (const at of screens) {
       await visit({ at, viewport }, async (page) => {
         await page.locator("main :is(h1, h2)").first().waitFor();
+        await expect.poll(() => page.locator("main .loading").count()).toBe(0);
         const width = await page.evaluate<number>("document.documentElement.scrollWidth");
         expect(width, at).toBeLessThanOrEqual(viewport.width);
       });
