@@ -13,7 +13,7 @@ import { testCheckpointStore } from "waymark/testing";
 import { type WebStorage, WebStorageStore } from "./web-storage-store.js";
 
 /** Stands for localStorage: what all tabs of a page share. */
-class Shelf implements WebStorage {
+class FakeLocalStorage implements WebStorage {
   readonly #items = new Map<string, string>();
   get length(): number {
     return this.#items.size;
@@ -33,19 +33,19 @@ class CarelessStore extends WebStorageStore {
 }
 
 /** Runs the suite on a kind of store, and shows what it found. */
-async function judge(
+async function runSuite(
   name: string,
-  open: (shelf: Shelf) => CheckpointStore,
+  open: (storage: FakeLocalStorage) => CheckpointStore,
 ): Promise<{ passed: number; failed: string[] }> {
   const tests: [string, () => Promise<void>][] = [];
-  let shelf = new Shelf();
+  let storage = new FakeLocalStorage();
   testCheckpointStore({
     name,
     create: () => {
-      shelf = new Shelf();
-      return open(shelf);
+      storage = new FakeLocalStorage();
+      return open(storage);
     },
-    reopen: () => open(shelf),
+    reopen: () => open(storage),
     test: (title, run) => tests.push([title, run]),
   });
   const failed: string[] = [];
@@ -55,19 +55,19 @@ async function judge(
   return { passed: tests.length - failed.length, failed };
 }
 
-const good = await judge("WebStorageStore", (shelf) => new WebStorageStore(shelf));
-const careless = await judge("CarelessStore", (shelf) => new CarelessStore(shelf));
+const good = await runSuite("WebStorageStore", (storage) => new WebStorageStore(storage));
+const careless = await runSuite("CarelessStore", (storage) => new CarelessStore(storage));
 assert.deepEqual(good.failed, []);
 assert.ok(good.passed > 60);
 assert.ok(careless.failed.some((title) => title.includes("conflict")));
 
 // A page that is closed half-way, and opened again.
-const shelf = new Shelf();
+const storage = new FakeLocalStorage();
 const tab = new AbortController();
 const form = (signal?: AbortSignal) => {
   const graph = new StateGraph<{ answers: string[] }>({
     name: "form",
-    checkpoint: { store: new WebStorageStore(shelf), interval: 1, preserve: true },
+    checkpoint: { store: new WebStorageStore(storage), interval: 1, preserve: true },
   })
     .addNode("name", (state) => ({ answers: [...state.data.answers, "Ada"] }))
     .addNode("address", (state) => {

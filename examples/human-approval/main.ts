@@ -24,14 +24,14 @@ const store = new FileStore({ root: folder || ".waymark" });
 const commands: Readonly<Record<string, () => Promise<void>>> = {
   async request() {
     const start: Purchase = { eur: Number(value), checked: false, approval: "", order: "" };
-    tell(await purchaseGraph(store).execute(State.create(start, { runId: id })));
+    print(await purchaseGraph(store).execute(State.create(start, { runId: id })));
   },
   async waiting() {
-    for (const { runId } of await store.runs({ status: "paused" })) tell(await store.load(runId));
+    for (const { runId } of await store.runs({ status: "paused" })) print(await store.load(runId));
   },
   async answer() {
     try {
-      tell(await purchaseGraph(store).resume(id, { input: value }));
+      print(await purchaseGraph(store).resume(id, { input: value }));
     } catch (error) {
       if (!isWaymarkError(error, "SCHEMA")) throw error;
       console.log(`  ${id}: refused, ${error.message}`);
@@ -41,7 +41,7 @@ const commands: Readonly<Record<string, () => Promise<void>>> = {
 };
 
 /** One line on where a run is. */
-function tell({ runId, status, pauses, data }: State<Purchase>): void {
+function print({ runId, status, pauses, data }: State<Purchase>): void {
   const [pause] = pauses;
   const what = pause === undefined ? data.order : `${pause.reason}: ${String(pause.ask)}`;
   console.log(`  ${runId}: ${status}, ${what}`);

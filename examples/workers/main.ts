@@ -10,7 +10,7 @@ import { once } from "node:events";
 import { PostgresStore } from "waymark/stores/postgres";
 import { Client } from "waymark/worker";
 import { openDatabase } from "./database.js";
-import type { Order, Told } from "./orders.js";
+import type { Order, WorkerMessage } from "./orders.js";
 
 const LEASE = 2000;
 const nodes = ["reserve", "charge", "ship"];
@@ -24,20 +24,20 @@ const asked: string[] = [];
 let killed: { readonly order: string; readonly at: number } | undefined;
 let takenOverAfter = 0;
 
-function hear(name: string, child: ChildProcess, told: Told): void {
-  if (told.what === "ready") return;
-  const place = `${told.order} ${told.node}`;
-  if (told.what === "saved") {
+function receive(name: string, child: ChildProcess, message: WorkerMessage): void {
+  if (message.what === "ready") return;
+  const place = `${message.order} ${message.node}`;
+  if (message.what === "saved") {
     saved.add(place);
     return;
   }
   if (saved.has(place)) again.push(place);
   begun.set(place, [...(begun.get(place) ?? []), name]);
-  if (told.node === "charge") asked.push(told.key);
+  if (message.node === "charge") asked.push(message.key);
   if (place === "order-05 charge" && killed === undefined) {
     child.kill("SIGKILL");
-    killed = { order: told.order, at: Date.now() };
-    console.log(`Worker ${name} is killed with SIGKILL while it charges ${told.order}`);
+    killed = { order: message.order, at: Date.now() };
+    console.log(`Worker ${name} is killed with SIGKILL while it charges ${message.order}`);
     return;
   }
   if (place === "order-05 charge" && takenOverAfter === 0) {
@@ -49,7 +49,7 @@ function hear(name: string, child: ChildProcess, told: Told): void {
 
 async function start(name: string, url: string): Promise<ChildProcess> {
   const child = fork(new URL("./worker.ts", import.meta.url), [url, String(LEASE)]);
-  child.on("message", (told: Told) => hear(name, child, told));
+  child.on("message", (message: WorkerMessage) => receive(name, child, message));
   await once(child, "message");
   return child;
 }

@@ -8,17 +8,17 @@ export interface Order {
 }
 
 /** What a worker reports to the others about an order. */
-export type Told =
+export type WorkerMessage =
   | { readonly what: "ready" }
   /** A node has begun; a charge carries the key that makes it happen once. */
   | { readonly what: "begun"; readonly order: string; readonly node: string; readonly key: string }
   /** A node's result was saved. */
   | { readonly what: "saved"; readonly order: string; readonly node: string };
 
-/** What becomes of an order; `tell` is the world outside, which a node has effects on and waits for. */
-export function orders(tell: (told: Told) => Promise<void>) {
+/** What becomes of an order; `send` is the world outside, which a node has effects on and waits for. */
+export function orders(send: (message: WorkerMessage) => Promise<void>) {
   const step = async (order: string, node: string, key: string): Promise<void> => {
-    await tell({ what: "begun", order, node, key });
+    await send({ what: "begun", order, node, key });
     await wait(100); // stands for what it really does
   };
   return new StateGraph<Order>({ name: "orders" })
@@ -39,6 +39,6 @@ export function orders(tell: (told: Told) => Promise<void>) {
     .setEntryPoint("reserve")
     .setExitPoint("ship")
     .on("checkpoint.save", ({ runId, data }) => {
-      if (data.node !== "") void tell({ what: "saved", order: runId, node: data.node });
+      if (data.node !== "") void send({ what: "saved", order: runId, node: data.node });
     });
 }

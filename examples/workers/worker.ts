@@ -2,20 +2,20 @@
 import { on } from "node:events";
 import { PostgresStore } from "waymark/stores/postgres";
 import { Worker } from "waymark/worker";
-import { orders, type Told } from "./orders.js";
+import { orders, type WorkerMessage } from "./orders.js";
 
 const [url = "", lease = ""] = process.argv.slice(2);
 
-/** Tells something. A node that has begun waits for the answer, which one that is killed never gets. */
-async function tell(told: Told): Promise<void> {
-  const answers = told.what === "begun" ? on(process, "message") : undefined;
-  process.send?.(told);
-  if (told.what !== "begun" || answers === undefined) return;
-  for await (const [place] of answers) if (place === `${told.order} ${told.node}`) return;
+/** Sends a message. A node that has begun waits for the answer, which one that is killed never gets. */
+async function send(message: WorkerMessage): Promise<void> {
+  const answers = message.what === "begun" ? on(process, "message") : undefined;
+  process.send?.(message);
+  if (message.what !== "begun" || answers === undefined) return;
+  for await (const [place] of answers) if (place === `${message.order} ${message.node}`) return;
 }
 
 const worker = new Worker({
-  graphs: [orders(tell)],
+  graphs: [orders(send)],
   store: new PostgresStore({ client: url }),
   connection: url,
   concurrency: 2,
@@ -23,4 +23,4 @@ const worker = new Worker({
   drainOn: ["SIGTERM"],
 });
 await worker.ready();
-await tell({ what: "ready" });
+await send({ what: "ready" });

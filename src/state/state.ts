@@ -92,7 +92,7 @@ export class State<D extends object> {
       { data: kept, traits: traitsOf(kept), identity, progress, saved: unsaved },
       sinkFor(observer),
     );
-    state.#tell("state.create", kept);
+    state.#emit("state.create", kept);
     return state;
   }
 
@@ -295,7 +295,7 @@ export class State<D extends object> {
       traits |= traitsOf(kept);
     }
     const next = this.#with(Object.freeze(data), traits);
-    next.#tell("state.merge", patch);
+    next.#emit("state.merge", patch);
     return next;
   }
 
@@ -322,14 +322,14 @@ export class State<D extends object> {
     checkData(changed);
     const kept: object = freezeCopy(changed);
     const next = this.#with(kept, traitsOf(kept));
-    next.#tell("state.merge", kept);
+    next.#emit("state.merge", kept);
     return next;
   }
 
   /** An equal State that is another object. The data is shared: nobody can change it. */
   clone(): State<D> {
     const next = new State<D>(this.#record, this.#sink);
-    next.#tell("state.clone", this.#record.data);
+    next.#emit("state.clone", this.#record.data);
     return next;
   }
 
@@ -405,7 +405,7 @@ export class State<D extends object> {
     return new State({ data, traits: known, identity, progress, saved }, this.#sink);
   }
 
-  #tell(type: "state.create" | "state.clone" | "state.merge", changed: object): void {
+  #emit(type: "state.create" | "state.clone" | "state.merge", changed: object): void {
     if (this.#sink?.listens(type) !== true) return;
     this.#sink.emit(type, "state", this.runId, { keys: Object.keys(changed).length });
   }

@@ -10,8 +10,8 @@ import type { AnyGraph } from "./options.js";
 import { type Backoff, classifyFailure, isAboutInput, type Outcome, outcomeOf } from "./outcome.js";
 import { isSubmitted } from "./submitted.js";
 
-/** What it takes to work on the runs of a graph. */
-export interface Workshop {
+/** What {@link advance} needs to work on the runs of a graph. */
+export interface AdvanceDeps {
   /** The graph, saving in `store`. */
   readonly graph: AnyGraph;
   readonly store: CheckpointStore;
@@ -22,32 +22,32 @@ export interface Workshop {
 const never = new AbortController().signal;
 
 /** Brings the run of a job as far as it goes: to its end, to a pause, or to an error. Never rejects. */
-export async function advance(job: RunJob, run: ActiveRun, shop: Workshop): Promise<Outcome> {
+export async function advance(job: RunJob, run: ActiveRun, deps: AdvanceDeps): Promise<Outcome> {
   // The first try is not counted, since it costs a save.
-  const history = async () => (await shop.store.history?.(run.runId)) ?? [];
-  const attempt = new Attempt({ maxAttempts: shop.maxAttempts - 1, fallBack: false, history });
+  const history = async () => (await deps.store.history?.(run.runId)) ?? [];
+  const attempt = new Attempt({ maxAttempts: deps.maxAttempts - 1, fallBack: false, history });
   try {
-    return await goOn(job, run, shop, attempt);
+    return await continueRun(job, run, deps, attempt);
   } catch (error) {
     // An answer that came too late is refused; without one it is the run's own end.
     const isLate = isWaymarkError(error, "PAUSE_TIMEOUT") && job.data.input !== undefined;
-    if (isAboutInput(error) || isLate) return askAgain(job, run, shop, error.message);
-    const outcome = classifyFailure(error, run, shop.maxAttempts, shop.backoff);
+    if (isAboutInput(error) || isLate) return askAgain(job, run, deps, error.message);
+    const outcome = classifyFailure(error, run, deps.maxAttempts, deps.backoff);
     if (outcome.kind === "handed-over" && attempt.count > 0) {
       // Should it fail, the try counts.
-      await shop.graph.recover(run.runId, never, attempt.undo).catch(() => {});
+      await deps.graph.recover(run.runId, never, attempt.undo).catch(() => {});
     }
     return outcome;
   }
 }
 
-async function goOn(
+async function continueRun(
   job: RunJob,
   run: ActiveRun,
-  shop: Workshop,
+  deps: AdvanceDeps,
   attempt: Attempt,
 ): Promise<Outcome> {
-  const { graph, store } = shop;
+  const { graph, store } = deps;
   const { runId, signal } = run;
   const { input, retriedAfter } = job.data;
   try {
@@ -59,12 +59,12 @@ async function goOn(
       }
     }
     if (job.attemptsStarted <= 1 && job.data.state !== undefined)
-      return await start(job, run, shop);
+      return await start(job, run, deps);
     const isAsked = retriedAfter === job.attemptsStarted - 1;
     if (job.data.state !== undefined) {
       const saved = await store.load(runId);
       if (isSubmitted(saved))
-        return await startAgain(job, run, graph, saved, isAsked ? Infinity : shop.maxAttempts);
+        return await startAgain(job, run, graph, saved, isAsked ? Infinity : deps.maxAttempts);
     }
     const isTroubled = job.attemptsMade > 0 || job.stalledCounter > 0;
     if (isTroubled && !isAsked) return await tryAgain(run, graph, attempt);
@@ -75,7 +75,7 @@ async function goOn(
     if (job.data.state === undefined) return { kind: "failed", error };
     const first = firstState(job, runId);
     if (first.sequence > 0) return { kind: "failed", error };
-    return startAgain(job, run, graph, first, shop.maxAttempts);
+    return startAgain(job, run, graph, first, deps.maxAttempts);
   }
 }
 
@@ -96,7 +96,7 @@ async function startAgain(
 async function start(
   job: RunJob,
   { runId, signal }: ActiveRun,
-  { graph, store }: Workshop,
+  { graph, store }: AdvanceDeps,
 ): Promise<Outcome> {
   const first = firstState(job, runId);
   try {
@@ -142,7 +142,7 @@ async function tryAgain(
 async function askAgain(
   job: RunJob,
   run: ActiveRun,
-  { store, maxAttempts, backoff }: Workshop,
+  { store, maxAttempts, backoff }: AdvanceDeps,
   message: string,
 ): Promise<Outcome> {
   try {

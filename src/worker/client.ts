@@ -4,13 +4,13 @@ import { callable, checkOptions, integer, text } from "../options.js";
 import { checkRunId } from "../state/run-id.js";
 import { State } from "../state/state.js";
 import { Cancellations } from "./cancellations.js";
-import { type Place, placeOf, type QueueConnection } from "./connection.js";
+import { ClientLifetime } from "./client-lifetime.js";
+import { type CheckedConnection, checkConnection, type QueueConnection } from "./connection.js";
 import { type Engine, openEngine, type RunQueue } from "./engine.js";
-import { type Office, QueuedRun } from "./handle.js";
+import { type HandleDeps, QueuedRun } from "./handle.js";
 import { jobOptions } from "./job.js";
 import { Listener } from "./listener.js";
 import { jobIdOf, queueName, runIdOf } from "./names.js";
-import { Opening } from "./opening.js";
 import { isStore, printError } from "./options.js";
 import type { Load } from "./peers.js";
 import { reconcile } from "./reconcile.js";
@@ -48,11 +48,6 @@ export interface FailedRun {
   readonly starts: number;
 }
 
-/** What a client keeps of each graph. */
-interface Counter extends Office {
-  readonly queue: RunQueue;
-}
-
 /** The largest number that a queue counts to. */
 const LARGEST = 2 ** 31 - 1;
 
@@ -80,15 +75,15 @@ const LARGEST = 2 ** 31 - 1;
  * ```
  */
 export class Client {
-  readonly #place: Place;
+  readonly #connection: CheckedConnection;
   readonly #store: CheckpointStore;
   readonly #onError: (error: unknown) => void;
   readonly #load: Load | undefined;
-  readonly #counters = new Map<string, Counter>();
+  readonly #depsByGraph = new Map<string, HandleDeps>();
   #engine: Promise<Engine> | undefined;
   #isReady = false;
   #cancellations: Cancellations | undefined;
-  readonly #opening = new Opening();
+  readonly #lifetime = new ClientLifetime();
 
   /** @throws ConfigError if an option is invalid. */
   constructor(options: ClientOptions);
@@ -97,11 +92,11 @@ export class Client {
   constructor(options: ClientOptions, load?: Load) {
     checkOptions("options", options, { connection: () => {}, store: isStore, onError: callable });
     isStore("options.store", options.store);
-    this.#place = placeOf(options.connection);
+    this.#connection = checkConnection(options.connection);
     this.#store = options.store;
-    const tell = options.onError ?? printError;
+    const report = options.onError ?? printError;
     // A server that stops may still say so on connections that are on their way out.
-    this.#onError = (error) => this.#opening.isOver || tell(error);
+    this.#onError = (error) => this.#lifetime.isClosed || report(error);
     this.#load = load;
   }
 
@@ -122,7 +117,7 @@ export class Client {
     const { name, version } = nameAndVersion(graph, options.version);
     const { delay, priority } = options;
     const state = submittedState(data, { name, version }, options);
-    const counter = await this.#counter(name);
+    const deps = await this.#depsOf(name);
     const jobId = jobIdOf(state.runId);
     const how = {
       ...jobOptions,
@@ -131,14 +126,14 @@ export class Client {
       ...(priority !== undefined && { priority }),
       ...(options.deduplicate !== undefined && { deduplication: dedup(options.deduplicate) }),
     };
-    const added = await this.#opening.during(async () => {
+    const added = await this.#lifetime.during(async () => {
       const { saved, isNew } = await saveFirst(this.#store, state);
-      const job = await counter.queue.add(name, jobOf(saved), how);
+      const job = await deps.queue.add(name, jobOf(saved), how);
       // The queue has another run for what it is deduplicated by.
       if (isNew && job.id !== jobId) await this.#store.delete(state.runId);
       return String(job.id);
     });
-    return new QueuedRun<D>(name, runIdOf(added), counter);
+    return new QueuedRun<D>(name, runIdOf(added), deps);
   }
 
   /**
@@ -151,7 +146,7 @@ export class Client {
     runId: string,
   ): Promise<QueuedRun<D>> {
     const { name } = nameAndVersion(graph, undefined);
-    return new QueuedRun<D>(name, checkRunId(runId), await this.#counter(name));
+    return new QueuedRun<D>(name, checkRunId(runId), await this.#depsOf(name));
   }
 
   /**
@@ -177,7 +172,7 @@ export class Client {
       throw new ConfigError("options.timeZone", "applies to cron only");
     }
     const state = JSON.stringify(State.create(data).toJSON());
-    const { queue } = await this.#counter(name);
+    const { queue } = await this.#depsOf(name);
     const repeat = {
       ...(cron === undefined ? { every: every ?? 0 } : { pattern: cron }),
       ...(timeZone !== undefined && { tz: timeZone }),
@@ -187,7 +182,7 @@ export class Client {
     checkRepeat(repeat, bullmq);
     const job = { state, ...(version !== undefined && { version }) };
     const template = { name, data: job, opts: jobOptions };
-    await this.#opening.during(() => queue.upsertJobScheduler(id, repeat, template));
+    await this.#lifetime.during(() => queue.upsertJobScheduler(id, repeat, template));
   }
 
   /**
@@ -198,8 +193,8 @@ export class Client {
   async unschedule(graph: string, id: string): Promise<boolean> {
     text("graph", graph);
     scheduleOptions.id("id", id);
-    const { queue } = await this.#counter(graph);
-    return this.#opening.during(() => queue.removeJobScheduler(id));
+    const { queue } = await this.#depsOf(graph);
+    return this.#lifetime.during(() => queue.removeJobScheduler(id));
   }
 
   /**
@@ -210,9 +205,9 @@ export class Client {
   async failed(graph: string, limit = 100): Promise<FailedRun[]> {
     text("graph", graph);
     integer(1)("limit", limit);
-    const { queue } = await this.#counter(graph);
+    const { queue } = await this.#depsOf(graph);
     const last = Math.min(limit, LARGEST) - 1;
-    const jobs = await this.#opening.during(() => queue.getFailed(0, last));
+    const jobs = await this.#lifetime.during(() => queue.getFailed(0, last));
     return jobs.map((job) => ({
       runId: runIdOf(String(job.id)),
       error: job.failedReason,
@@ -232,13 +227,13 @@ export class Client {
    */
   async reconcile<D extends object>(graph?: string | SubmittedGraph<D>): Promise<string[]> {
     const only = graph === undefined ? undefined : nameAndVersion(graph, undefined).name;
-    const queueOf = async (name: string): Promise<RunQueue> => (await this.#counter(name)).queue;
-    return this.#opening.during(() => reconcile(this.#store, queueOf, only));
+    const queueOf = async (name: string): Promise<RunQueue> => (await this.#depsOf(name)).queue;
+    return this.#lifetime.during(() => reconcile(this.#store, queueOf, only));
   }
 
   /** Closes the connections; the store stays open. Pending `result()` calls reject. */
   async close(): Promise<void> {
-    this.#opening.end();
+    this.#lifetime.close();
     const closed = this.#engine?.then(
       (engine) => engine.close(),
       () => {},
@@ -247,27 +242,27 @@ export class Client {
     if (this.#isReady) await closed;
   }
 
-  async #counter(graph: string): Promise<Counter> {
-    const engine = await this.#opening.during(() => this.#open());
-    const known = this.#counters.get(graph);
+  async #depsOf(graph: string): Promise<HandleDeps> {
+    const engine = await this.#lifetime.during(() => this.#open());
+    const known = this.#depsByGraph.get(graph);
     if (known !== undefined) return known;
     this.#cancellations ??= new Cancellations(engine);
     const name = queueName(graph);
-    const counter: Counter = {
+    const deps: HandleDeps = {
       store: this.#store,
       queue: engine.queue(name),
       listener: new Listener(engine, name),
       cancellations: this.#cancellations,
-      opening: this.#opening,
+      lifetime: this.#lifetime,
       publish: (fields) => engine.publish(name, fields),
     };
-    this.#counters.set(graph, counter);
-    return counter;
+    this.#depsByGraph.set(graph, deps);
+    return deps;
   }
 
   #open(): Promise<Engine> {
-    this.#opening.check();
-    this.#engine ??= openEngine(this.#place, this.#onError, this.#load).then(
+    this.#lifetime.check();
+    this.#engine ??= openEngine(this.#connection, this.#onError, this.#load).then(
       (engine) => {
         this.#isReady = true;
         return engine;

@@ -21,8 +21,8 @@ export interface QueueConnectionOptions {
  */
 export type QueueConnection = string | QueueConnectionOptions;
 
-/** A connection that was checked. */
-export interface Place {
+/** A validated connection, with its defaults filled in. */
+export interface CheckedConnection {
   readonly kind: "postgres" | "redis";
   readonly url: string;
   readonly schema: string;
@@ -39,7 +39,7 @@ const isSchema = check(
 );
 
 /** @throws ConfigError if it is invalid. What comes after the scheme may be secret. */
-export function placeOf(connection: QueueConnection): Place {
+export function checkConnection(connection: QueueConnection): CheckedConnection {
   const options = typeof connection === "string" ? { url: connection } : connection;
   checkOptions("connection", options, {
     url: text,

@@ -1,5 +1,5 @@
 import type { IQueueBackend, Processor, Queue, QueueEvents, Worker, WorkerOptions } from "bullmq";
-import type { Place } from "./connection.js";
+import type { CheckedConnection } from "./connection.js";
 import type { JobData, JobResult } from "./job.js";
 import { type BackendFactory, type BullMQ, type Load, loadPeers } from "./peers.js";
 import { openPostgres } from "./postgres.js";
@@ -42,19 +42,19 @@ export interface Engine {
 
 /** Opens the queue: its packages are loaded, and on Postgres its tables are made. */
 export async function openEngine(
-  place: Place,
+  connection: CheckedConnection,
   onError: (error: unknown) => void,
   load?: Load,
 ): Promise<Engine> {
-  if (place.kind === "redis") {
+  if (connection.kind === "redis") {
     const bullmq = await loadPeers("ioredis", load);
     const { createRedisBackend } = bullmq as unknown as { createRedisBackend: BackendFactory };
-    const connection = { ...place.driver, url: place.url, maxRetriesPerRequest: null };
-    return makeEngine(bullmq, createRedisBackend, connection, place.prefix, onError);
+    const options = { ...connection.driver, url: connection.url, maxRetriesPerRequest: null };
+    return makeEngine(bullmq, createRedisBackend, options, connection.prefix, onError);
   }
   const bullmq = await loadPeers("pg", load);
-  const postgres = await openPostgres(bullmq, place, onError);
-  const engine = makeEngine(bullmq, postgres.factory, "shared", place.prefix, onError);
+  const postgres = await openPostgres(bullmq, connection, onError);
+  const engine = makeEngine(bullmq, postgres.factory, "shared", connection.prefix, onError);
   return {
     ...engine,
     putFirst: async (queue, jobId) => {

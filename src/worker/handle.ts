@@ -14,23 +14,23 @@ import { changeRun, keepSignal, toSignal } from "../run/signals.js";
 import { lastEvent, stepEvents } from "../run/step-events.js";
 import type { State } from "../state/state.js";
 import type { Cancellations } from "./cancellations.js";
+import type { ClientLifetime } from "./client-lifetime.js";
 import type { RunQueue } from "./engine.js";
 import { jobOptions, questionOf, toText } from "./job.js";
 import type { JobEvent, Listener } from "./listener.js";
 import { jobIdOf } from "./names.js";
-import type { Opening } from "./opening.js";
 import { cancelledError, failedError } from "./run-error.js";
 import { cancelledEvent, isLast, toRunEvent } from "./run-events.js";
 import { hasEnded, stateOf } from "./run-state.js";
 import { cancelled, isCancelled, jobOf, putBack } from "./submitted.js";
 
-/** What a handle needs of its client. */
-export interface Office {
+/** What a handle needs from its client, for one graph. */
+export interface HandleDeps {
   readonly store: CheckpointStore;
   readonly queue: RunQueue;
   readonly listener: Listener;
   readonly cancellations: Cancellations;
-  readonly opening: Opening;
+  readonly lifetime: ClientLifetime;
   /** Notifies the queue's listeners. */
   publish(fields: Readonly<Record<string, string>>): Promise<unknown>;
 }
@@ -68,14 +68,14 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
   /** The name of its graph. */
   readonly graph: string;
   readonly #jobId: string;
-  readonly #office: Office;
+  readonly #deps: HandleDeps;
 
   /** @internal */
-  constructor(graph: string, runId: string, office: Office) {
+  constructor(graph: string, runId: string, deps: HandleDeps) {
     this.graph = graph;
     this.runId = runId;
     this.#jobId = jobIdOf(runId);
-    this.#office = office;
+    this.#deps = deps;
   }
 
   /**
@@ -84,8 +84,8 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
    * @throws ConfigError if the client is closed; so do all methods, also while they wait.
    */
   async status(): Promise<RunState> {
-    const { queue, opening } = this.#office;
-    const [where, job, saved] = await opening.during(() =>
+    const { queue, lifetime } = this.#deps;
+    const [where, job, saved] = await lifetime.during(() =>
       Promise.all([queue.getJobState(this.#jobId), queue.getJob(this.#jobId), this.#load()]),
     );
     const error = saved?.error?.message ?? job?.failedReason;
@@ -110,11 +110,11 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
    */
   async result(options: WaitOptions = {}): Promise<State<D>> {
     checkWaitOptions(options);
-    return this.#office.opening.during(() => this.#result(options), options.signal);
+    return this.#deps.lifetime.during(() => this.#result(options), options.signal);
   }
 
   async #result(options: WaitOptions): Promise<State<D>> {
-    const { queue, listener } = this.#office;
+    const { queue, listener } = this.#deps;
     let wake = (): void => {};
     const stop = await listener.listen(this.#jobId, (event) => {
       if (isLast(toRunEvent(this.graph, this.runId, event))) wake();
@@ -146,11 +146,11 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
    * @throws ConfigError if the client is closed.
    */
   async cancel(): Promise<boolean> {
-    return this.#office.opening.during(() => this.#cancel());
+    return this.#deps.lifetime.during(() => this.#cancel());
   }
 
   async #cancel(): Promise<boolean> {
-    const { queue, cancellations, publish } = this.#office;
+    const { queue, cancellations, publish } = this.#deps;
     const request = cancellations.request(queue.name, this.#jobId);
     try {
       for (;;) {
@@ -186,7 +186,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
   async #change(change: (state: State<D>) => State<D>): Promise<void> {
     for (let looks = 1; ; looks++) {
       try {
-        await changeRun(this.#office.store, this.runId, change);
+        await changeRun(this.#deps.store, this.runId, change);
         return;
       } catch (error) {
         if (!isWaymarkError(error, "CHECKPOINT_CONFLICT")) throw error;
@@ -206,12 +206,12 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
    * @throws SerializationError if a checkpoint can't hold the input.
    */
   async resume(input?: unknown): Promise<void> {
-    return this.#office.opening.during(() => this.#resume(input));
+    return this.#deps.lifetime.during(() => this.#resume(input));
   }
 
   async #resume(input: unknown): Promise<void> {
     const saved = await this.#load();
-    const job = await this.#office.queue.getJob(this.#jobId);
+    const job = await this.#deps.queue.getJob(this.#jobId);
     if (saved === undefined && job === undefined) {
       throw new ConfigError(
         "runId",
@@ -229,7 +229,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
       if (saved === undefined || saved.status === "completed") return;
       if (isCancelled(saved)) await this.#change(putBack);
       const data = { ...jobOf((await this.#load()) ?? saved), ...answer };
-      await this.#office.queue.add(this.graph, data, { ...jobOptions, jobId: this.#jobId });
+      await this.#deps.queue.add(this.graph, data, { ...jobOptions, jobId: this.#jobId });
       return;
     }
     const { refused: _, failure: __, ...data } = job.data;
@@ -251,7 +251,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
    * @throws SerializationError if the value can't be kept exactly.
    */
   async signal(name: string, value: unknown): Promise<void> {
-    return this.#office.opening.during(() => this.#signal(name, value));
+    return this.#deps.lifetime.during(() => this.#signal(name, value));
   }
 
   async #signal(name: string, value: unknown): Promise<void> {
@@ -263,7 +263,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
       const isOpen = waits(await this.#load());
       wasOpen ||= isOpen;
       try {
-        const kept = await keepSignal(this.#office.store, this.runId, signal);
+        const kept = await keepSignal(this.#deps.store, this.runId, signal);
         // By what it was added to: the run may have begun to wait for it since it was looked at.
         if (waits(kept)) await this.#wakeUp(questionOf(kept));
         return;
@@ -288,17 +288,17 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
   }
 
   async *#events({ from, signal }: EventsOptions): AsyncGenerator<AnyEvent, void, undefined> {
-    const { queue, listener, opening } = this.#office;
+    const { queue, listener, lifetime } = this.#deps;
     const waiting: AnyEvent[] = [];
     let woken = new AbortController();
     const hear = (event: JobEvent): void => {
       waiting.push(toRunEvent(this.graph, this.runId, event));
       woken.abort();
     };
-    const stop = await opening.during(() => listener.listen(this.#jobId, hear), signal);
+    const stop = await lifetime.during(() => listener.listen(this.#jobId, hear), signal);
     try {
       if (from === "start") {
-        const saved = await opening.during(() => this.#load(), signal);
+        const saved = await lifetime.during(() => this.#load(), signal);
         if (saved !== undefined) yield* this.#past(saved);
       }
       // What the queue says last may come after the run has ended, so one more wait.
@@ -309,10 +309,10 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
         }
         if (isOver) return;
         woken = new AbortController();
-        isOver = hasEnded(await opening.during(() => queue.getJobState(this.#jobId), signal));
+        isOver = hasEnded(await lifetime.during(() => queue.getJobState(this.#jobId), signal));
         if (isOver && looks === 0) return;
         const heard = woken.signal;
-        if (waiting.length === 0) await opening.during(() => pause(LOOK, heard, signal));
+        if (waiting.length === 0) await lifetime.during(() => pause(LOOK, heard, signal));
         signal?.throwIfAborted();
         isOver &&= waiting.length === 0;
       }
@@ -329,14 +329,14 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
 
   /** Resolves when the run is in the store; rejects if it ended before. */
   get saved(): Promise<void> {
-    const saved = this.#office.opening.during(() => this.#untilSaved());
+    const saved = this.#deps.lifetime.during(() => this.#untilSaved());
     saved.catch(() => {});
     return saved;
   }
 
   async #untilSaved(): Promise<void> {
     for (let wait = FIRST_LOOK; ; wait = Math.min(wait * 2, LOOK)) {
-      const where = await this.#office.queue.getJobState(this.#jobId);
+      const where = await this.#deps.queue.getJobState(this.#jobId);
       if ((await this.#load()) !== undefined) return;
       if (hasEnded(where)) throw cancelledError(this.runId, undefined);
       await sleep(wait);
@@ -347,7 +347,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
   async #wakeUp(question: string): Promise<void> {
     for (;;) {
       if (await this.#promote()) return;
-      const where = await this.#office.queue.getJobState(this.#jobId);
+      const where = await this.#deps.queue.getJobState(this.#jobId);
       if (where !== "active" && where !== "delayed") return;
       const saved = await this.#load();
       if (saved?.status !== "paused" || questionOf(saved) !== question) return;
@@ -356,14 +356,14 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
   }
 
   async #endSoon(): Promise<void> {
-    const job = await this.#office.queue.getJob(this.#jobId);
+    const job = await this.#deps.queue.getJob(this.#jobId);
     // If it is gone meanwhile, the next look says so.
     await job?.updateData({ ...job.data, cancelled: true }).catch(() => {});
     await this.#promote();
   }
 
   async #promote(): Promise<boolean> {
-    const job = await this.#office.queue.getJob(this.#jobId);
+    const job = await this.#deps.queue.getJob(this.#jobId);
     if (job === undefined) return false;
     return job.promote().then(
       () => true,
@@ -373,7 +373,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
 
   async #load(isAgain = false): Promise<State<D> | undefined> {
     try {
-      return await this.#office.store.load<D>(this.runId);
+      return await this.#deps.store.load<D>(this.runId);
     } catch (error) {
       if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
       // A worker may have been saving it in this very moment: what is corrupt stays so.

@@ -47,7 +47,7 @@ export interface WorkerMetrics {
   readonly uptimeMs: number;
 }
 
-interface Line {
+interface GraphWorker {
   readonly graph: { readonly name: string };
   readonly queue: RunQueue;
   readonly worker: QueueWorker;
@@ -57,18 +57,19 @@ interface Line {
 const PATIENCE = 2000;
 
 export async function health(of: {
-  readonly lines: readonly Line[];
+  readonly graphWorkers: readonly GraphWorker[];
   readonly isClosing: boolean;
   readonly running: number;
   readonly lastError: unknown;
 }): Promise<WorkerHealth> {
-  const { lines, isClosing, running, lastError } = of;
-  const isWorking = lines.length > 0 && lines.every(({ worker }) => worker.isRunning());
+  const { graphWorkers, isClosing, running, lastError } = of;
+  const isWorking =
+    graphWorkers.length > 0 && graphWorkers.every(({ worker }) => worker.isRunning());
   const state = isClosing
     ? "draining"
     : !isWorking
       ? "starting"
-      : (await answers(lines))
+      : (await answers(graphWorkers))
         ? "working"
         : "cut-off";
   return {
@@ -79,19 +80,19 @@ export async function health(of: {
   };
 }
 
-async function answers([line]: readonly Line[]): Promise<boolean> {
-  return inTime(line?.queue.isPaused() ?? Promise.resolve(), PATIENCE).catch(() => false);
+async function answers([first]: readonly GraphWorker[]): Promise<boolean> {
+  return inTime(first?.queue.isPaused() ?? Promise.resolve(), PATIENCE).catch(() => false);
 }
 
 export async function metrics(of: {
-  readonly lines: readonly Line[];
+  readonly graphWorkers: readonly GraphWorker[];
   readonly active: ReadonlyMap<string, ActiveRun>;
   readonly takeovers: number;
   readonly finished: { readonly completed: number; readonly failed: number };
   readonly since: number;
 }): Promise<WorkerMetrics> {
   const queues: Record<string, QueueMetrics> = {};
-  for (const { graph, queue } of of.lines) {
+  for (const { graph, queue } of of.graphWorkers) {
     const counts = await queue.getJobCounts("wait", "prioritized", "active", "delayed", "failed");
     const { wait = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts;
     queues[graph.name] = { waiting: wait + prioritized, active, delayed, failed };

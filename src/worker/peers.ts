@@ -11,7 +11,7 @@ export type BackendFactory = (
   needs?: { readonly blocking?: boolean; readonly withBlockingConnection?: boolean },
 ) => IQueueBackend;
 
-/** Gives the module of a package; tests put another in its place. */
+/** Imports a package; tests replace it. */
 export type Load = (name: string) => Promise<unknown>;
 
 const known: Readonly<Record<string, () => Promise<unknown>>> = {

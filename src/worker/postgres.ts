@@ -2,7 +2,7 @@ import type { EventEmitter } from "node:events";
 import type { IQueueBackend } from "bullmq";
 import { sleep } from "../clock.js";
 import { ConfigError } from "../errors.js";
-import type { Place } from "./connection.js";
+import type { CheckedConnection } from "./connection.js";
 import type { BackendFactory, BullMQ } from "./peers.js";
 
 /** How many seconds a worker that nobody wakes waits before it looks for work. */
@@ -15,16 +15,16 @@ const STARTUP = 30_000;
 /** What makes queues on Postgres, all on one pool and one connection that listens. */
 export async function openPostgres(
   bullmq: BullMQ,
-  place: Place,
+  connection: CheckedConnection,
   onError: (error: unknown) => void,
 ): Promise<{ readonly factory: BackendFactory; close(): Promise<void> }> {
-  const shared = await connect(bullmq, place, onError);
+  const shared = await connect(bullmq, connection, onError);
   const factory: BackendFactory = (name, options) => {
     const backend = new bullmq.PostgresQueueBackend(shared, name, options as never, true);
     // It follows the shared connection, and leaves it open.
     Reflect.set(backend, "ownsConnection", false);
     Object.defineProperty(backend, "maximumBlockTimeout", { value: LONGEST_BLOCK });
-    calm(backend);
+    backOffIdleWakeups(backend);
     renewOneByOne(backend);
     return backend;
   };
@@ -36,7 +36,7 @@ type Shared = InstanceType<BullMQ["PostgresConnection"]>;
 /** Connects; tried again while the server starts. */
 async function connect(
   bullmq: BullMQ,
-  place: Place,
+  connection: CheckedConnection,
   onError: (error: unknown) => void,
 ): Promise<Shared> {
   const end = Date.now() + STARTUP;
@@ -45,10 +45,10 @@ async function connect(
       connectionTimeoutMillis: 10_000,
       keepAlive: true,
       allowExitOnIdle: true,
-      ...place.driver,
-      connectionString: place.url,
-      schema: place.schema,
-      max: place.connections,
+      ...connection.driver,
+      connectionString: connection.url,
+      schema: connection.schema,
+      max: connection.connections,
       migrate: true,
     });
     shared.setMaxListeners(0);
@@ -111,7 +111,9 @@ function isUnreachable(error: unknown): boolean {
  * nobody may take. A worker that is woken in vain again and again rests longer each time before it listens
  * again, so that few of many idle ones are woken. One that gets a job listens at once.
  */
-export function calm(backend: Pick<IQueueBackend, "moveToActive" | "waitForJob">): void {
+export function backOffIdleWakeups(
+  backend: Pick<IQueueBackend, "moveToActive" | "waitForJob">,
+): void {
   const wait = backend.waitForJob.bind(backend);
   const take = backend.moveToActive.bind(backend);
   let isWoken = false;

@@ -4,14 +4,14 @@ import { isWaymarkError, messageOf } from "../errors.js";
 import { random } from "../random.js";
 import { nameOf } from "../run/failure.js";
 import { ActiveRun } from "./active-run.js";
-import { advance, type Workshop } from "./advance.js";
+import { type AdvanceDeps, advance } from "./advance.js";
 import type { Engine, RunQueue } from "./engine.js";
 import { type JobData, type JobResult, type RunJob, toKept } from "./job.js";
 import { runIdOf } from "./names.js";
 import type { Outcome } from "./outcome.js";
 
-/** What a processor has in common with those of the worker's other graphs. */
-export interface Floor {
+/** What the processors of a worker share. */
+export interface ProcessorDeps {
   readonly engine: Engine;
   readonly store: CheckpointStore;
   readonly lease: number;
@@ -42,24 +42,24 @@ const LONGEST_BOUNCE = 5000;
 
 /** Works on the runs of one graph: claims each, brings it as far as it goes, and reports the outcome to the queue. */
 export class RunProcessor {
-  readonly #floor: Floor;
-  readonly #shop: Workshop;
+  readonly #deps: ProcessorDeps;
+  readonly #advanceDeps: AdvanceDeps;
   readonly #queue: RunQueue;
 
-  constructor(floor: Floor, shop: Workshop, queue: RunQueue) {
-    this.#floor = floor;
-    this.#shop = shop;
+  constructor(deps: ProcessorDeps, advanceDeps: AdvanceDeps, queue: RunQueue) {
+    this.#deps = deps;
+    this.#advanceDeps = advanceDeps;
     this.#queue = queue;
   }
 
   /** What BullMQ calls with a job. */
   async process(job: RunJob, token: string): Promise<JobResult> {
-    const { graph } = this.#shop;
+    const { graph } = this.#advanceDeps;
     if (job.data.cancelled === true) return { status: "cancelled" };
     if ((job.data.version ?? 0) > graph.version) {
       return this.#settle(job, token, { kind: "newer" });
     }
-    const { active, store, ttl } = this.#floor;
+    const { active, store, ttl } = this.#deps;
     const jobId = String(job.id);
     const runId = runIdOf(jobId);
     // A run whose lease was lost may still be coming to its end here.
@@ -83,18 +83,18 @@ export class RunProcessor {
     lost?.addEventListener("abort", stop);
     if (lost?.aborted) stop();
     try {
-      return await advance(job, run, this.#shop);
+      return await advance(job, run, this.#advanceDeps);
     } finally {
       lost?.removeEventListener("abort", stop);
       await run.flush();
       // A claim that can't be released ends by itself.
-      await claim.release().catch(this.#floor.onError);
+      await claim.release().catch(this.#deps.onError);
     }
   }
 
   /** Reports the outcome of a job to the queue. */
   async #settle(job: RunJob, token: string, outcome: Outcome): Promise<JobResult> {
-    const { engine, lease } = this.#floor;
+    const { engine, lease } = this.#deps;
     const { bullmq } = engine;
     switch (outcome.kind) {
       case "completed":
@@ -132,13 +132,13 @@ export class RunProcessor {
     const moment = Math.ceil(Math.min(until, now() + YEAR));
     return this.#move(
       () => job.moveToDelayed(moment, token),
-      new this.#floor.engine.bullmq.DelayedError(),
+      new this.#deps.engine.bullmq.DelayedError(),
     );
   }
 
   /** Moves a job. When another worker has it already, or nobody can be reached, the queue sees to it. */
   async #move(move: () => Promise<unknown>, done: Error): Promise<never> {
-    await move().catch(this.#floor.onError);
+    await move().catch(this.#deps.onError);
     throw done;
   }
 

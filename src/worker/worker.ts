@@ -9,7 +9,7 @@ import { borrowed } from "../run/claim.js";
 import { StateGraph } from "../run/state-graph.js";
 import type { ActiveRun } from "./active-run.js";
 import { Cancellations } from "./cancellations.js";
-import { type Place, placeOf } from "./connection.js";
+import { type CheckedConnection, checkConnection } from "./connection.js";
 import { type Engine, openEngine, type QueueWorker, type RunQueue } from "./engine.js";
 import { inTime } from "./in-time.js";
 import { fenced, leaseTimes } from "./lease.js";
@@ -42,8 +42,8 @@ export interface CloseOptions {
   readonly timeout?: number;
 }
 
-/** What a worker has of one graph. */
-interface Line {
+/** The queue of one graph, and what works on it. */
+interface GraphWorker {
   readonly graph: AnyGraph;
   readonly queue: RunQueue;
   readonly worker: QueueWorker;
@@ -84,7 +84,7 @@ export class Worker {
   readonly #active = new Map<string, ActiveRun>();
   readonly #draining = new AbortController();
   readonly #started = now();
-  readonly #lines: Line[] = [];
+  readonly #graphWorkers: GraphWorker[] = [];
   readonly #ready: Promise<void>;
   readonly #signals: (readonly [NodeJS.Signals, () => void])[] = [];
   #engine: Engine | undefined;
@@ -106,7 +106,7 @@ export class Worker {
     this.#settings = resolveWorkerOptions(options);
     // Every run listens to it.
     setMaxListeners(0, this.#draining.signal);
-    this.#ready = this.#start(options.graphs, placeOf(options.connection), load);
+    this.#ready = this.#start(options.graphs, checkConnection(options.connection), load);
     this.#ready.catch((error: unknown) => this.#settings.onError(error));
     for (const signal of this.#settings.drainOn) {
       const drain = (): void => this.#drainAt(signal);
@@ -139,7 +139,7 @@ export class Worker {
   /** Whether the worker is healthy, for a health endpoint. Asks the queue. */
   health(): Promise<WorkerHealth> {
     return health({
-      lines: this.#lines,
+      graphWorkers: this.#graphWorkers,
       isClosing: this.#closing !== undefined,
       running: this.#active.size,
       lastError: this.#lastError,
@@ -150,7 +150,7 @@ export class Worker {
   metrics(): Promise<WorkerMetrics> {
     return metrics({
       // A queue that is closed never answers.
-      lines: this.#isClosed ? [] : this.#lines,
+      graphWorkers: this.#isClosed ? [] : this.#graphWorkers,
       active: this.#active,
       takeovers: this.#takeovers,
       finished: { ...this.#finished },
@@ -158,24 +158,28 @@ export class Worker {
     });
   }
 
-  async #start(graphs: readonly AnyGraph[], place: Place, load: Load | undefined): Promise<void> {
+  async #start(
+    graphs: readonly AnyGraph[],
+    connection: CheckedConnection,
+    load: Load | undefined,
+  ): Promise<void> {
     const onError = (error: unknown): void => this.#failed(error);
-    const engine = await openEngine(place, onError, load);
+    const engine = await openEngine(connection, onError, load);
     if (this.#closing !== undefined) return engine.close();
     this.#engine = engine;
-    for (const graph of graphs) this.#lines.push(this.#line(engine, graph));
+    for (const graph of graphs) this.#graphWorkers.push(this.#graphWorker(engine, graph));
     const { limits } = this.#settings;
-    for (const { graph, queue } of this.#lines) await applyLimits(queue, limits[graph.name]);
+    for (const { graph, queue } of this.#graphWorkers) await applyLimits(queue, limits[graph.name]);
     this.#stopWatching = new Cancellations(engine).watch(this.#active, onError);
-    for (const { worker } of this.#lines) worker.run().catch(onError);
-    await Promise.all(this.#lines.map(({ worker }) => worker.waitUntilReady()));
+    for (const { worker } of this.#graphWorkers) worker.run().catch(onError);
+    await Promise.all(this.#graphWorkers.map(({ worker }) => worker.waitUntilReady()));
   }
 
-  #line(engine: Engine, graph: AnyGraph): Line {
+  #graphWorker(engine: Engine, graph: AnyGraph): GraphWorker {
     const { store, lease, concurrency, maxAttempts, backoff, longestWait } = this.#settings;
     const name = queueName(graph.name);
     const queue = engine.queue(name);
-    const shop = {
+    const advanceDeps = {
       graph: StateGraph.inside(
         graph,
         fenced(store, this.#active),
@@ -189,8 +193,8 @@ export class Worker {
     };
     const onError = (error: unknown): void => this.#failed(error);
     const times = leaseTimes(lease);
-    const floor = { engine, store, lease, ttl: times.claim, active: this.#active, onError };
-    const processor = new RunProcessor(floor, shop, queue);
+    const deps = { engine, store, lease, ttl: times.claim, active: this.#active, onError };
+    const processor = new RunProcessor(deps, advanceDeps, queue);
     const worker = engine.worker(name, (job, token = "") => processor.process(job, token), {
       name: `${hostname()}:${process.pid}`,
       autorun: false,
@@ -245,12 +249,12 @@ export class Worker {
     const isReady = this.#ready.catch(() => {});
     // One that still waits for its database closes what it gets.
     if (this.#engine !== undefined) await inTime(isReady, timeout);
-    const closed = Promise.all(this.#lines.map(({ worker }) => worker.close()));
+    const closed = Promise.all(this.#graphWorkers.map(({ worker }) => worker.close()));
     if (!(await inTime(closed, timeout))) {
       for (const run of this.#active.values()) run.stop("close", reason);
       await inTime(closed, Math.min(GRACE, this.#settings.lease));
     }
-    for (const { graph, listen } of this.#lines) graph.off("*", listen);
+    for (const { graph, listen } of this.#graphWorkers) graph.off("*", listen);
     this.#stopWatching();
     this.#isClosed = true;
     // A server that does not answer must not hold it up.

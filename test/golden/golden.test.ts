@@ -29,9 +29,9 @@ const work = mkdtempSync(join(tmpdir(), "waymark-golden-"));
 
 afterAll(() => rmSync(work, { recursive: true, force: true }));
 
-const open = (options: Opening): FileStore => new FileStore(options);
+const open = (options: OpenOptions): FileStore => new FileStore(options);
 
-interface Opening {
+interface OpenOptions {
   readonly root: string;
   readonly codec: CodecOptions;
 }

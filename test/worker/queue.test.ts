@@ -9,7 +9,7 @@ import { Listener } from "../../src/worker/listener.js";
 import { health } from "../../src/worker/metrics.js";
 import { jobIdOf, runIdOf } from "../../src/worker/names.js";
 import { classifyFailure } from "../../src/worker/outcome.js";
-import { calm, renewOneByOne } from "../../src/worker/postgres.js";
+import { backOffIdleWakeups, renewOneByOne } from "../../src/worker/postgres.js";
 import { failedError } from "../../src/worker/run-error.js";
 
 describe("job ids", () => {
@@ -80,20 +80,20 @@ describe("a lease", () => {
 
 describe("health", () => {
   const of = { isClosing: false, running: 0, lastError: new Error("no answer") };
-  const line = (isPaused: () => Promise<boolean>) =>
+  const graphWorker = (isPaused: () => Promise<boolean>) =>
     ({ graph: { name: "g" }, queue: { isPaused }, worker: { isRunning: () => true } }) as never;
 
   test("is bad when the queue does not answer", async () => {
-    const silent = line(() => new Promise(() => {}));
+    const silent = graphWorker(() => new Promise(() => {}));
     const cut = { ok: false, state: "cut-off", running: 0, lastError: "no answer" };
     const clock = useFakeClock();
-    const asked = health({ ...of, lines: [silent] });
+    const asked = health({ ...of, graphWorkers: [silent] });
     await clock.advance(2000);
     clock.restore();
     expect(await asked).toEqual(cut);
-    expect(await health({ ...of, lines: [line(async () => Promise.reject(new Error()))] })).toEqual(
-      cut,
-    );
+    expect(
+      await health({ ...of, graphWorkers: [graphWorker(async () => Promise.reject(new Error()))] }),
+    ).toEqual(cut);
   });
 });
 
@@ -123,7 +123,7 @@ describe("many workers on Postgres", () => {
       moveToActive: async () => [job, "", 0, 0],
       waitForJob: async () => marker,
     } as unknown as Waiting;
-    calm(backend);
+    backOffIdleWakeups(backend);
     /** Listens and asks once; whether it rests for `ms` first. */
     const restsFor = async (ms: number): Promise<boolean> => {
       const waiting = backend.waitForJob(5);
@@ -155,7 +155,7 @@ describe("many workers on Postgres", () => {
 });
 
 type Locks = Parameters<typeof renewOneByOne>[0];
-type Waiting = Parameters<typeof calm>[0];
+type Waiting = Parameters<typeof backOffIdleWakeups>[0];
 
 test("who waits for a run to be cancelled asks again before the request is too old", async () => {
   const clock = useFakeClock();

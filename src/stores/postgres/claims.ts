@@ -6,7 +6,7 @@ import { isRefused } from "./failure.js";
 import { arrayOf, type Statements } from "./statements.js";
 
 /** A lease to acquire, renew or release. */
-interface Wanted {
+interface LeaseRequest {
   readonly runId: string;
   readonly owner: string;
   readonly epoch: number;
@@ -15,9 +15,9 @@ interface Wanted {
 
 /** Keeps leases in the rows of the runs, by the clock of the database: those of many runs together. */
 export class PostgresLeases implements LeaseKeeper {
-  readonly #acquiring: Batcher<Wanted, number | undefined>;
-  readonly #renewing: Batcher<Wanted, boolean>;
-  readonly #releasing: Batcher<Wanted, undefined>;
+  readonly #acquiring: Batcher<LeaseRequest, number | undefined>;
+  readonly #renewing: Batcher<LeaseRequest, boolean>;
+  readonly #releasing: Batcher<LeaseRequest, undefined>;
   readonly #connection: Connection;
   readonly #statements: Statements;
 
@@ -25,7 +25,7 @@ export class PostgresLeases implements LeaseKeeper {
     const { claim, renew, release } = statements;
     this.#connection = connection;
     this.#statements = statements;
-    const list = (all: readonly Wanted[], ...fields: (keyof Wanted)[]): string[] =>
+    const list = (all: readonly LeaseRequest[], ...fields: (keyof LeaseRequest)[]): string[] =>
       fields.map((field) => arrayOf(all.map((one) => one[field])));
     this.#acquiring = new Batcher({
       isItemFault: isRefused,
