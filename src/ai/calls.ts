@@ -48,7 +48,7 @@ export class Calls {
   readonly #byInput = new Map<string, CallRecord>();
   /** The model calls that an earlier attempt or process made, by position. */
   readonly #before = new Map<number, CallRecord>();
-  readonly #places = new Map<string, Places>();
+  readonly #slots = new Map<string, Slots>();
   /** The hashes of calls that replaced a recorded one, and of those that continue them. */
   readonly #changed = new Set<string>();
   #number = 0;
@@ -84,7 +84,7 @@ export class Calls {
   /** Begins a call of a model. After a pause none begins: the SDK took the pause for an error of the tool. */
   model(digest: Digest, keepCalls: number): Call {
     if (this.#stop !== undefined) throw this.#stop.error;
-    const position = this.placesOf(MODEL).take();
+    const position = this.slotsOf(MODEL).take();
     return this.#begin(digest, position, keepCalls);
   }
 
@@ -99,19 +99,19 @@ export class Calls {
   }
 
   /** Counts those that are otherwise the same. */
-  placesOf(name: string): Places {
-    const places = this.#places.get(name) ?? new Places();
-    this.#places.set(name, places);
-    return places;
+  slotsOf(name: string): Slots {
+    const slots = this.#slots.get(name) ?? new Slots();
+    this.#slots.set(name, slots);
+    return slots;
   }
 
   #begin(digest: Digest, position: number, keepCalls: number): Call {
     const { hash } = digest;
-    const same = this.placesOf(hash);
+    const same = this.slotsOf(hash);
     const nth = same.take();
     const release = (): void => {
       same.release(nth);
-      if (position >= 0) this.placesOf(MODEL).release(position);
+      if (position >= 0) this.slotsOf(MODEL).release(position);
     };
     const found = this.#byInput.get(inputOf({ hash, nth }));
     if (found !== undefined && this.#before.get(found.position) === found) {
@@ -185,8 +185,8 @@ export class Calls {
   }
 }
 
-/** Places in a row; one that was given back is taken first. */
-class Places {
+/** Numbers slots from 0; a released one is taken again first. */
+class Slots {
   #next = 0;
   readonly #free: number[] = [];
 
@@ -194,8 +194,8 @@ class Places {
     return this.#free.pop() ?? this.#next++;
   }
 
-  release(place: number): void {
-    this.#free.push(place);
+  release(slot: number): void {
+    this.#free.push(slot);
   }
 }
 

@@ -105,7 +105,7 @@ function durableTool(calls: Calls, name: string, tool: Tool, keepCalls: number):
     }
     // Counted for recorded calls too, so that each pause has the same name after a resume.
     const pause = `${name} ${toolCallId}`;
-    const nth = calls.placesOf(`pause ${pause}`).take();
+    const nth = calls.slotsOf(`pause ${pause}`).take();
     if (call.recorded !== undefined) return replay(call.recorded.value);
     return approve(nth === 0 ? pause : `${pause} ${nth + 1}`, input, options).then(
       () => settled(run(call, input, options)),

@@ -75,7 +75,7 @@ export class Attempt {
     const recovery = Object.freeze({ ...before, attempts: this.#count });
     return {
       state: withProgress(previous ?? newest, { recovery, reason: "recovery" }),
-      goOn: true,
+      continues: true,
     };
   };
 
@@ -84,7 +84,10 @@ export class Attempt {
     const { recovery } = progressOf(newest);
     if (recovery === undefined || recovery.attempts !== this.#count) return undefined;
     const less = Object.freeze({ ...recovery, attempts: this.#count - 1 });
-    return { state: withProgress(newest, { recovery: less, reason: "recovery" }), goOn: false };
+    return {
+      state: withProgress(newest, { recovery: less, reason: "recovery" }),
+      continues: false,
+    };
   };
 
   /** No more attempts: the run has failed. */
@@ -129,7 +132,7 @@ function furthest(before: Recovery | undefined, reached: Reached): Recovery {
 
 function givenUp<D extends object>(
   newest: State<D>,
-): { readonly state: State<D>; readonly goOn: boolean } | undefined {
+): { readonly state: State<D>; readonly continues: boolean } | undefined {
   if (newest.status === "failed") return undefined;
   const { recovery, unfinished, checkpointNode } = progressOf(newest);
   const error = Object.freeze({
@@ -138,5 +141,5 @@ function givenUp<D extends object>(
     node: unfinished?.node ?? checkpointNode,
   });
   const changes = { status: "failed", error, reason: "recovery" } as const;
-  return { state: withProgress(newest, changes), goOn: false };
+  return { state: withProgress(newest, changes), continues: false };
 }

@@ -80,7 +80,7 @@ export class Checkpoints<D extends object> {
 
   async fork(runId: string, at: CheckpointAt, changes: Patch<D>): Promise<State<D>> {
     const source = await this.#read(await this.#graph.store(), runId, at);
-    this.#graph.standing(source);
+    this.#graph.position(source);
     return this.#append(forked(source, changes, this.#graph.identity), "fork");
   }
 
@@ -113,7 +113,7 @@ export class Checkpoints<D extends object> {
   }
 
   async #append(state: State<D>, reason: string): Promise<State<D>> {
-    const { after } = this.#graph.standing(state);
+    const { after } = this.#graph.position(state);
     const next = this.#graph.next(state);
     // A run that ended stays ended, unless what a fork changed leads on.
     const isEnd = next === END && (after?.exit === true || state.status === "completed");

@@ -23,7 +23,7 @@ import { isSchema, type StandardSchema } from "../state/schema.js";
 import { DEFAULT_MAX_STEPS } from "../state/steps.js";
 import { getCheckpointStore } from "../stores/registry.js";
 import { type ClaimRun, claimOf } from "./claim.js";
-import { checkMissingNodes, type MissingNodes } from "./standing.js";
+import { checkMissingNodes, type MissingNodes } from "./run-position.js";
 import { checkTriggers, type Trigger } from "./triggers.js";
 
 /** When a graph saves its State, and where. @inline */

@@ -34,14 +34,14 @@ export interface FollowedRunOptions {
   readonly signal: (name: string, value: unknown) => Promise<void>;
 }
 
-/** What the store says of a run: its State, and whether anybody works on it. */
-interface Look<D extends object> {
+/** A run as the store has it: its State, and whether a process works on it. */
+interface Snapshot<D extends object> {
   readonly state: State<D> | undefined;
-  /** Also where the store can't say. */
+  /** Also `true` if the store can't say. */
   readonly isHeld: boolean;
 }
 
-/** A run that another process works on, or nobody: what is known of it is in the store. */
+/** The handle of a run that this process does not work on. All it knows comes from the store. */
 export class FollowedRun<D extends object> implements RunHandle<D> {
   readonly runId: string;
   readonly #options: FollowedRunOptions;
@@ -58,12 +58,12 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
   }
 
   async #untilSaved(): Promise<void> {
-    for await (const { state } of this.#looks(undefined)) if (state !== undefined) return;
+    for await (const { state } of this.#changes(undefined)) if (state !== undefined) return;
     throw this.#notFound();
   }
 
   async status(): Promise<RunState> {
-    const { state, isHeld } = await this.#look();
+    const { state, isHeld } = await this.#snapshot();
     if (state === undefined) {
       return { state: isHeld ? "running" : "unknown", node: "", step: 0, pauses: [] };
     }
@@ -81,7 +81,7 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
   async result(options: WaitOptions = {}): Promise<State<D>> {
     checkWaitOptions(options);
     let last: State<D> | undefined;
-    for await (const { state } of this.#looks(options.signal)) last = state;
+    for await (const { state } of this.#changes(options.signal)) last = state;
     if (last === undefined) throw this.#notFound();
     const { status, error } = last;
     if (status === "completed" || status === "paused") return last;
@@ -104,7 +104,7 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
     const { graph, entryPoint } = this.#options;
     let step = from === "start" ? 0 : undefined;
     let last: State<D> | undefined;
-    for await (const { state } of this.#looks(signal)) {
+    for await (const { state } of this.#changes(signal)) {
       if (state === undefined) continue;
       if (last === undefined && from === "start") {
         const data = { entryPoint, step: 0, resumed: false };
@@ -119,7 +119,7 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
   }
 
   async cancel(): Promise<boolean> {
-    const { state, isHeld } = await this.#look();
+    const { state, isHeld } = await this.#snapshot();
     if (state?.status === "completed") return false;
     if (!isHeld) return true;
     const store = await this.#options.store();
@@ -131,29 +131,29 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
     return this.#options.signal(name, value);
   }
 
-  /** What the store says, each time it says something new, until the run has stopped. */
-  async *#looks(signal: AbortSignal | undefined): AsyncGenerator<Look<D>, void, undefined> {
+  /** Yields the run each time it has changed in the store, until it has stopped. */
+  async *#changes(signal: AbortSignal | undefined): AsyncGenerator<Snapshot<D>, void, undefined> {
     let sequence = -1;
     let idle = 0;
     for (let wait = OFTEN; ; wait = Math.min(wait * 2, RARELY)) {
       signal?.throwIfAborted();
-      const look = await this.#look();
-      const now = look.state?.sequence ?? 0;
+      const snapshot = await this.#snapshot();
+      const now = snapshot.state?.sequence ?? 0;
       const isNew = now !== sequence;
       // Between two looks a run may be saved and let go.
-      idle = look.isHeld || isNew ? 0 : idle + 1;
+      idle = snapshot.isHeld || isNew ? 0 : idle + 1;
       if (isNew) {
         sequence = now;
         wait = OFTEN;
-        yield look;
+        yield snapshot;
       }
-      const { state } = look;
-      if (state === undefined ? !look.isHeld : hasStopped(state) || idle > 1) return;
+      const { state } = snapshot;
+      if (state === undefined ? !snapshot.isHeld : hasStopped(state) || idle > 1) return;
       await (signal === undefined ? sleep(wait) : sleep(wait, signal));
     }
   }
 
-  async #look(): Promise<Look<D>> {
+  async #snapshot(): Promise<Snapshot<D>> {
     const store = await this.#options.store();
     let state = await this.#load(store);
     if (state !== undefined && hasStopped(state)) return { state, isHeld: false };

@@ -11,45 +11,45 @@ import { hasCrashed, withCrash } from "./crash.js";
 import { outsideRun } from "./failure.js";
 import { answered, type InputSchemas, refusedSignals } from "./pauses.js";
 import type { Plan } from "./run.js";
+import type { RunPosition } from "./run-position.js";
 import type { Running, RunOptions } from "./running.js";
 import type { SavedGraph } from "./saved-graph.js";
 import { Saver } from "./saver.js";
 import { withSignal } from "./signals.js";
-import type { Standing } from "./standing.js";
 
-/** Makes of a run's newest State the one to continue from, or to leave it at; `undefined` leaves the run alone. */
+/** Returns the State to continue a run from, or to save and stop at, given its newest one; `undefined` leaves the run as it is. */
 export type Prepare = <D extends object>(
   newest: State<D>,
   load: (checkpointId: string) => Promise<State<D>>,
-) => Promise<{ readonly state: State<D>; readonly goOn: boolean } | undefined>;
+) => Promise<{ readonly state: State<D>; readonly continues: boolean } | undefined>;
 
-/** Where a run is taken up, as far as it is not the same for every run of a graph. */
-export type TakeUp<D extends object> = Omit<
+/** What a run starts from: the part of its plan that differs between runs of a graph. */
+export type StartingPoint<D extends object> = Omit<
   Plan<D>,
   "settings" | "nodes" | "entry" | "claim" | "gate" | "onValues"
 >;
 
 /** Continues a run from this State. */
-type Go<D extends object> = (
+type RunFrom<D extends object> = (
   state: State<D>,
   options: RunOptions<D>,
   running: Running<D>,
-  from: TakeUp<D>,
+  from: StartingPoint<D>,
 ) => Promise<State<D>>;
 
-/** Takes up runs that are in the store. */
+/** Continues runs from the store. */
 export class Resumer<D extends object> {
   readonly #graph: SavedGraph<D>;
   readonly #topology: Topology<D>;
   readonly #inputs: ReadonlyMap<string, InputSchemas>;
   readonly #checkpoints: Checkpoints<D>;
-  readonly #go: Go<D>;
+  readonly #go: RunFrom<D>;
 
   constructor(
     graph: SavedGraph<D>,
     topology: Topology<D>,
     inputs: ReadonlyMap<string, InputSchemas>,
-    go: Go<D>,
+    go: RunFrom<D>,
   ) {
     this.#graph = graph;
     this.#topology = topology;
@@ -72,7 +72,7 @@ export class Resumer<D extends object> {
   async resume(runId: string, options: RunOptions<D>, running: Running<D>): Promise<State<D>> {
     const { step, checkpointId } = options;
     const loaded = await this.#checkpoints.load(runId, { step, checkpointId });
-    return this.#goOn(loaded, options, running);
+    return this.#continue(loaded, options, running);
   }
 
   /** Continues a run if the store has it; `undefined` if it must start. */
@@ -91,7 +91,7 @@ export class Resumer<D extends object> {
       }
       return undefined;
     });
-    return loaded && this.#goOn(loaded, options, running);
+    return loaded && this.#continue(loaded, options, running);
   }
 
   /** Continues a run from what `prepare` makes of it, which is saved first; `undefined` if it was left alone. */
@@ -102,15 +102,15 @@ export class Resumer<D extends object> {
     running: Running<D>,
   ): Promise<State<D> | undefined> {
     const loaded = await this.newest(runId);
-    this.#graph.standing(loaded);
+    this.#graph.position(loaded);
     const load = (checkpointId: string) => this.#checkpoints.load(runId, { checkpointId });
     const prepared = await prepare(loaded, load);
     if (prepared === undefined) return undefined;
-    const { goOn } = prepared;
-    const from = goOn ? this.#resumed(prepared.state) : prepared.state;
-    const next = goOn && hasCrashed(loaded) ? withCrash(from, this.#entry) : from;
+    const { continues } = prepared;
+    const from = continues ? this.#resumed(prepared.state) : prepared.state;
+    const next = continues && hasCrashed(loaded) ? withCrash(from, this.#entry) : from;
     const state = await this.#save(next, await this.#saver(loaded, running));
-    return goOn ? this.#goOn(state, options, running, loaded) : state;
+    return continues ? this.#continue(state, options, running, loaded) : state;
   }
 
   /** Puts an answer for a pause into the store. */
@@ -121,7 +121,7 @@ export class Resumer<D extends object> {
   }
 
   /** @param noted - the State that it was when its crash was noted, if that was done before. */
-  async #goOn(
+  async #continue(
     loaded: State<D>,
     options: RunOptions<D>,
     running: Running<D>,
@@ -130,7 +130,7 @@ export class Resumer<D extends object> {
     const { runId } = loaded;
     const { input } = options;
     const isDone = loaded.status === "completed" && progressOf(loaded).unfinished === undefined;
-    const { state: stands, after, next } = isDone ? atEnd(loaded) : this.#graph.standing(loaded);
+    const { state: stands, after, next } = isDone ? atEnd(loaded) : this.#graph.position(loaded);
     const { status } = stands;
     const isPaused = status === "paused";
     if (!isPaused && input !== undefined) {
@@ -229,6 +229,6 @@ function hasFailedAt<D extends object>({ error }: State<D>, node: string | undef
 }
 
 /** Where a run stands that has ended, whatever became of its last node. */
-function atEnd<D extends object>(state: State<D>): Standing<D> {
+function atEnd<D extends object>(state: State<D>): RunPosition<D> {
   return { state, after: undefined, next: undefined };
 }

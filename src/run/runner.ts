@@ -14,7 +14,7 @@ import { borrowed } from "./claim.js";
 import type { Settings } from "./config.js";
 import type { InputSchemas } from "./pauses.js";
 import { restarted } from "./restart.js";
-import { type Prepare, Resumer, type TakeUp } from "./resumer.js";
+import { type Prepare, Resumer, type StartingPoint } from "./resumer.js";
 import { Run } from "./run.js";
 import { Running, type RunOptions } from "./running.js";
 import { SavedGraph } from "./saved-graph.js";
@@ -227,7 +227,7 @@ export class Runner<D extends object> {
     resumed: boolean,
     { signal, gate, onValues, input }: RunOptions<D>,
     running: Running<D>,
-    from: TakeUp<D>,
+    from: StartingPoint<D>,
   ): Promise<State<D>> {
     const { nodes } = this.#topology;
     const entry = this.#topology.validate();

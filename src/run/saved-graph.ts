@@ -12,7 +12,7 @@ import type { State } from "../state/state.js";
 import type { Settings } from "./config.js";
 import { Failure } from "./failure.js";
 import { nextNode } from "./next.js";
-import { type Standing, standingOf } from "./standing.js";
+import { positionOf, type RunPosition } from "./run-position.js";
 
 /** A graph as its checkpoints know it, and the store they are in. */
 export class SavedGraph<D extends object> {
@@ -67,8 +67,8 @@ export class SavedGraph<D extends object> {
    *
    * @throws GraphError if it stands on a node that the graph no longer has.
    */
-  standing(state: State<D>): Standing<D> {
-    return standingOf(state, this.#topology, this.settings.onMissingNode);
+  position(state: State<D>): RunPosition<D> {
+    return positionOf(state, this.#topology, this.settings.onMissingNode);
   }
 
   /** Where a resume of a State would continue; `undefined` at the end, or where no edge matches. */
@@ -79,7 +79,7 @@ export class SavedGraph<D extends object> {
 
   /** The same, with {@link END} for the end. */
   next(state: State<D>): string | End | undefined {
-    const { after, next: known } = this.standing(state);
+    const { after, next: known } = this.position(state);
     if (known !== undefined) return known.name;
     if (after === undefined) return this.#topology.entry?.name;
     if (after.exit) return END;

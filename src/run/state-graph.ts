@@ -455,7 +455,7 @@ export class StateGraph<D extends object, N extends string = never> {
     at: number | string | CheckpointAt,
     changes: Patch<D> = {},
   ): Promise<State<D>> {
-    return this.#checkpoints.fork(runId, wantAt(at), changes);
+    return this.#checkpoints.fork(runId, toCheckpointAt(at), changes);
   }
 
   /**
@@ -468,7 +468,7 @@ export class StateGraph<D extends object, N extends string = never> {
    * @throws ConfigError if an argument is invalid.
    */
   async rollback(runId: string, at: number | string | CheckpointAt): Promise<State<D>> {
-    return this.#checkpoints.rollback(runId, wantAt(at));
+    return this.#checkpoints.rollback(runId, toCheckpointAt(at));
   }
 
   /**
@@ -566,7 +566,7 @@ function toAt({ step, checkpointId }: CheckpointAt): CheckpointAt {
   return { step, checkpointId };
 }
 
-function wantAt(at: number | string | CheckpointAt): CheckpointAt {
+function toCheckpointAt(at: number | string | CheckpointAt): CheckpointAt {
   if (typeof at === "number") return { step: at };
   if (typeof at === "string") return { checkpointId: at };
   if (at?.step !== undefined || at?.checkpointId !== undefined) return toAt(at);

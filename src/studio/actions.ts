@@ -51,7 +51,7 @@ export class Actions {
     const [run] = await listRuns(store, { runId, limit: 1 });
     if (run === undefined) throw new CheckpointNotFoundError(runId);
     await store.delete(runId);
-    await removeRunFiles(this.#studio.given.log, runId);
+    await removeRunFiles(this.#studio.settings.log, runId);
   }
 
   /** Stops the runs that were started here, so that they can be resumed. */
@@ -126,7 +126,7 @@ export class Actions {
     const state = await this.#store(audit).load<object>(runId);
     const run = (await this.#queued(state)) ?? this.#graph(state).attach(runId);
     await run.cancel();
-    return [resultOf(await this.#studio.given.store.load<object>(runId)), 200];
+    return [resultOf(await this.#studio.settings.store.load<object>(runId)), 200];
   }
 
   /** Lets a graph or a worker continue a run; resolves when it is at work, or in the queue. */
@@ -168,12 +168,12 @@ export class Actions {
   }
 
   async #queued({ graph, runId }: State<object>): Promise<QueuedRun | undefined> {
-    return this.#studio.given.client?.run(graph?.name ?? "", runId);
+    return this.#studio.settings.client?.run(graph?.name ?? "", runId);
   }
 
   /** The graph of a run, saving in the studio's store. */
   #graph(state: State<object>): AnyGraph {
-    const { graphs, store } = this.#studio.given;
+    const { graphs, store } = this.#studio.settings;
     const name = state.graph?.name ?? "";
     const graph = graphs.get(name);
     if (graph === undefined) throw notRunnable(name);
@@ -191,7 +191,7 @@ export class Actions {
   }
 
   async #checkFree(runId: string): Promise<void> {
-    const holder = await this.#studio.given.store.holder?.(runId);
+    const holder = await this.#studio.settings.store.holder?.(runId);
     if (holder === undefined) return;
     const where = `${holder.pid}${holder.host && ` on ${holder.host}`}`;
     const message = `process ${where} works on run ${runId}`;

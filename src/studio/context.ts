@@ -13,8 +13,8 @@ import { parseAddress } from "../stores/address.js";
 import type { Client } from "../worker/client.js";
 import type { AnyGraph } from "../worker/options.js";
 
-/** What a studio was given. */
-export interface Given {
+/** The options of a studio, validated and with their defaults. */
+export interface StudioSettings {
   readonly store: CheckpointStore;
   /** Names the store for people. */
   readonly name: string;
@@ -28,21 +28,21 @@ export interface Given {
   readonly pollMs: number;
 }
 
-/** So many graphs are remembered. */
+/** The number of graphs that are kept in memory. */
 const TOPOLOGIES = 200;
 
 /** What all routes work with. */
 export class Studio {
-  readonly given: Given;
+  readonly settings: StudioSettings;
   readonly #topologies = new Map<string, GraphTopology | undefined>();
 
-  constructor(given: Given) {
-    this.given = { ...given, store: inspecting(given.store) };
+  constructor(settings: StudioSettings) {
+    this.settings = { ...settings, store: inspecting(settings.store) };
   }
 
   /** The store, reporting who uses it. */
   storeFor(audit: Audit): CheckpointStore {
-    const { store, observer } = this.given;
+    const { store, observer } = this.settings;
     return observer === undefined ? store : audited(store, observer, audit);
   }
 
@@ -50,7 +50,7 @@ export class Studio {
   async placeOf(runId: string, at: string | null | undefined): Promise<CheckpointAt> {
     if (at === null || at === undefined || at === "") return {};
     if (isStep(at)) return { step: Number(at) };
-    const history = (await this.given.store.history?.(runId)) ?? [];
+    const history = (await this.settings.store.history?.(runId)) ?? [];
     const checkpointId = namedBy(at, history);
     if (checkpointId !== undefined) return { checkpointId };
     throw new CheckpointNotFoundError(runId, { checkpointId: at });
@@ -58,7 +58,7 @@ export class Studio {
 
   /** Whether a run of this graph can be continued from here. */
   canRun(graph: string): boolean {
-    const { client, graphs, readOnly } = this.given;
+    const { client, graphs, readOnly } = this.settings;
     return !readOnly && graph !== "" && (client !== undefined || graphs.has(graph));
   }
 
@@ -67,7 +67,7 @@ export class Studio {
     if (graph === undefined) return undefined;
     const known = this.#topologies;
     if (known.has(graph.fingerprint)) return known.get(graph.fingerprint);
-    const { store, graphs } = this.given;
+    const { store, graphs } = this.settings;
     const saved = await store.topology?.(graph.fingerprint);
     const topology = saved ?? graphs.get(graph.name)?.topology;
     if (known.size >= TOPOLOGIES) known.clear();
@@ -77,7 +77,7 @@ export class Studio {
 
   /** A command that does what the page does, as it can be typed. */
   command(verb: string, runId?: string, ...options: readonly string[]): string {
-    const { name } = this.given;
+    const { name } = this.settings;
     const store = parseAddress(name) === undefined ? [] : ["--store", name];
     return typed(verb, runId, [...options, ...store]);
   }

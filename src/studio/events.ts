@@ -54,7 +54,7 @@ class Feed {
 
   /** Looks for changes, unless that has just been done. */
   refresh(): Promise<void> {
-    const isFresh = monotonic() - this.#lookedAt < this.#studio.given.pollMs / 2;
+    const isFresh = monotonic() - this.#lookedAt < this.#studio.settings.pollMs / 2;
     if (this.#looking === undefined && isFresh) return Promise.resolve();
     this.#looking ??= this.#look().finally(() => {
       this.#looking = undefined;
@@ -132,7 +132,7 @@ class Feed {
     const before = this.#newest ?? "";
     let cursor: RunFilter["cursor"];
     do {
-      const page = await listRuns(this.#studio.given.store, { cursor, limit: PAGE });
+      const page = await listRuns(this.#studio.settings.store, { cursor, limit: PAGE });
       this.#newest ??= page[0]?.savedAt;
       const horizon = this.#horizon();
       const fresh = page.filter(({ savedAt }) => savedAt >= horizon);
@@ -209,7 +209,7 @@ export class Streams {
     lastId: string,
     signal: AbortSignal,
   ): AsyncGenerator<Sent | undefined> {
-    const { redaction } = this.#studio.given;
+    const { redaction } = this.#studio.settings;
     let [before, history] = await this.#history(runId, undefined);
     let last = /^\d{1,15}$/.test(lastId) ? Number(lastId) : (history[0]?.sequence ?? 0);
     yield ready(String(last));
@@ -234,7 +234,7 @@ export class Streams {
     before: string | undefined,
     known: readonly HistoryEntry[] = [],
   ): Promise<[stamp: string | undefined, history: readonly HistoryEntry[]]> {
-    const { store } = this.#studio.given;
+    const { store } = this.#studio.settings;
     const [run] = await listRuns(store, { runId, limit: 1 });
     const stamp = run && JSON.stringify([run.savedAt, run.step, run.status]);
     // Two saves in one millisecond look the same for a while, so a fresh one is always read.
@@ -245,7 +245,7 @@ export class Streams {
 
   /** Waits until the next look; shows now and then that the stream is alive. */
   async *#wait(signal: AbortSignal): AsyncGenerator<undefined> {
-    const { pollMs } = this.#studio.given;
+    const { pollMs } = this.#studio.settings;
     const isBeat = Math.floor(monotonic() / BEAT) !== Math.floor((monotonic() + pollMs) / BEAT);
     if (isBeat) yield undefined;
     await sleep(pollMs, signal);

@@ -49,7 +49,7 @@ async function ofGraph(
   runs: readonly RunSummary[],
   end: number,
 ): Promise<GraphFigures> {
-  const { store } = studio.given;
+  const { store } = studio.settings;
   const days = daysOf(runs);
   const nodes = new Map<string, Node>();
   const elapsed: number[] = [];

@@ -11,7 +11,7 @@ const MOST = 500;
 
 /** All open pauses that a person can end, oldest first. */
 export async function inboxOf(studio: Studio): Promise<Inbox> {
-  const { store, redaction } = studio.given;
+  const { store, redaction } = studio.settings;
   const runs = await newest(studio, { status: "paused" }, SCANNED);
   const pauses: InboxPause[] = [];
   for (const { runId } of runs.reverse()) {
@@ -36,7 +36,7 @@ export async function inboxOf(studio: Studio): Promise<Inbox> {
 
 /** The newest runs that fit a filter, newest first. */
 export async function newest(
-  { given: { store } }: Studio,
+  { settings: { store } }: Studio,
   filter: RunFilter,
   most: number,
 ): Promise<RunSummary[]> {

@@ -10,8 +10,8 @@ import { hidePassword } from "../stores/address.js";
 import { getCheckpointStore } from "../stores/registry.js";
 import type { Client } from "../worker/client.js";
 import type { AnyGraph } from "../worker/options.js";
-import type { Given } from "./context.js";
-import type { Auth } from "./door.js";
+import type { Auth } from "./access.js";
+import type { StudioSettings } from "./context.js";
 
 /** Options of {@link studio}. */
 export interface StudioOptions {
@@ -46,11 +46,11 @@ export interface StudioOptions {
 }
 
 /**
- * What a studio was given, checked.
+ * Validates the options and fills in their defaults.
  *
  * @throws ConfigError if an option is invalid.
  */
-export function givenOf(options: StudioOptions): Given {
+export function resolveStudioOptions(options: StudioOptions): StudioSettings {
   checkOptions("options", options, {
     store: check(
       "a CheckpointStore, an address, or a registered name",

@@ -32,7 +32,7 @@ const MOST_LINES = 1000;
 
 /** What a studio looks at, and what it may do. */
 export async function sessionOf(studio: Studio): Promise<StudioSession> {
-  const { name, graphs, client, readOnly, log, redaction } = studio.given;
+  const { name, graphs, client, readOnly, log, redaction } = studio.settings;
   const seen = (await newest(studio, {}, LISTED)).map(({ graph }) => graph);
   const names = [...new Set([...seen, ...[...graphs.values()].map((graph) => graph.name)])].sort();
   const running: StudioAction[] = ["resume", "retry", "answer", "replay", "cancel"];
@@ -57,7 +57,7 @@ async function version(): Promise<string> {
 
 /** The checkpoints of a run. */
 export async function historyOf(studio: Studio, runId: string): Promise<RunHistory> {
-  const { store, redaction } = studio.given;
+  const { store, redaction } = studio.settings;
   const history = (await store.history?.(runId)) ?? [];
   const problems: RunHistory["problems"][number][] = [];
   if (!(await isWhole(studio, runId))) {
@@ -70,7 +70,7 @@ export async function historyOf(studio: Studio, runId: string): Promise<RunHisto
 }
 
 /** Whether the newest checkpoint loads without a word: reading all of them takes long. */
-async function isWhole({ given: { store } }: Studio, runId: string): Promise<boolean> {
+async function isWhole({ settings: { store } }: Studio, runId: string): Promise<boolean> {
   let isFine = true;
   const emit = (): void => {
     isFine = false;
@@ -119,7 +119,7 @@ async function loaded(
 ): Promise<StateJSON> {
   const place = await studio.placeOf(runId, at);
   const state = await studio.storeFor(audit).load<object>(runId, place);
-  return studio.given.redaction.state(state as State<object>);
+  return studio.settings.redaction.state(state as State<object>);
 }
 
 /** What is different between two checkpoints. */
@@ -177,7 +177,7 @@ export async function logOf(
   runId: string,
   query: URLSearchParams,
 ): Promise<RunLog> {
-  const { log, redaction } = studio.given;
+  const { log, redaction } = studio.settings;
   if (log === undefined) return { lines: [] };
   const after = countOf(query, "after", 0, 0, Number.MAX_SAFE_INTEGER);
   const limit = countOf(query, "limit", LOG_LIMIT, 1, MOST_LINES);

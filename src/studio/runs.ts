@@ -29,7 +29,7 @@ export class Runs {
 
   /** A page of runs; see `RunsQuery`. */
   async page(query: URLSearchParams): Promise<RunsPage> {
-    const { store } = this.#studio.given;
+    const { store } = this.#studio.settings;
     const limit = countOf(query, "limit", LIMIT, 1, MOST);
     const fits = searchOf(query.get("q") ?? "");
     const filter = filterOf(query);
@@ -51,7 +51,7 @@ export class Runs {
         scanned++;
         listed.add(run.runId);
         cursor = { savedAt: run.savedAt, runId: run.runId };
-        if (fits?.(this.#studio.given.redaction.summary(run)) ?? true) found.push(run);
+        if (fits?.(this.#studio.settings.redaction.summary(run)) ?? true) found.push(run);
       }
     }
     const runs: RunRow[] = [];
@@ -70,7 +70,7 @@ export class Runs {
 
   /** One run; `undefined` if the store has none of this id. */
   async find(runId: string): Promise<RunRow | undefined> {
-    const [run] = await listRuns(this.#studio.given.store, { runId, limit: 1 });
+    const [run] = await listRuns(this.#studio.settings.store, { runId, limit: 1 });
     return run === undefined ? this.#unlistedRow(runId) : this.row(run);
   }
 
@@ -80,7 +80,7 @@ export class Runs {
    * @param listed - those that are in the list, if that is known already.
    */
   async #unlisted(listed?: ReadonlySet<string>): Promise<string[]> {
-    const { store } = this.#studio.given;
+    const { store } = this.#studio.settings;
     const runIds = await store.list();
     if (runIds.length > SCANNED) return [];
     const known =
@@ -96,7 +96,7 @@ export class Runs {
 
   /** A run with what its newest State says of it. */
   async row(listed: RunSummary): Promise<RunRow> {
-    const { store, redaction } = this.#studio.given;
+    const { store, redaction } = this.#studio.settings;
     // Before the run itself: one that ends in between is over, and was not left.
     const isAtWork = listed.status === "in_progress" || listed.status === "pending";
     const holder = isAtWork ? await store.holder?.(listed.runId) : undefined;
@@ -125,7 +125,7 @@ export class Runs {
   }
 
   async #load(listed: RunSummary): Promise<Facts> {
-    const { store, redaction } = this.#studio.given;
+    const { store, redaction } = this.#studio.settings;
     let problem: RunProblem | undefined;
     const emit = (_type: string, data: object): void => {
       if (!("kind" in data && data.kind === "fallback" && "message" in data)) return;

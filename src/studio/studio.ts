@@ -1,13 +1,13 @@
 import type { Audit } from "../audit.js";
 import { checkRunId } from "../state/run-id.js";
+import { AccessCheck, newToken } from "./access.js";
 import { Actions } from "./actions.js";
 import { Studio } from "./context.js";
-import { Door, newToken } from "./door.js";
 import { Streams } from "./events.js";
 import { figuresOf } from "./figures.js";
 import { badRequest, bodyOf, failure, HttpError, json, securityHeaders } from "./http.js";
 import { inboxOf } from "./inbox.js";
-import { givenOf, type StudioOptions } from "./options.js";
+import { resolveStudioOptions, type StudioOptions } from "./options.js";
 import { notFound, pageFile } from "./page-files.js";
 import { differenceOf, historyOf, logOf, sessionOf, stateOf } from "./reads.js";
 import { Runs } from "./runs.js";
@@ -47,13 +47,13 @@ export interface StudioHandler {
  * ```
  */
 export function studio(options: StudioOptions): StudioHandler {
-  const given = givenOf(options);
+  const settings = resolveStudioOptions(options);
   const { auth, hosts, basePath = "" } = options;
   const token = options.token ?? (auth === undefined ? newToken() : undefined);
-  const door = new Door({ token, auth, hosts });
-  const api = new Api(new Studio(given));
+  const access = new AccessCheck({ token, auth, hosts });
+  const api = new Api(new Studio(settings));
   const answer = async (request: Request): Promise<Response> => {
-    door.checkPlace(request);
+    access.checkOrigin(request);
     const url = new URL(request.url);
     if (url.pathname === basePath && basePath !== "") return moved(`${basePath}/`);
     if (!url.pathname.startsWith(`${basePath}/`)) throw notFound();
@@ -62,7 +62,7 @@ export function studio(options: StudioOptions): StudioHandler {
       checkMethod(request, "GET", "HEAD");
       return pageFile(path);
     }
-    const who = (await door.admit(request)) || options.actor || "token";
+    const who = (await access.authenticate(request)) || options.actor || "token";
     return api.answer(request, url.searchParams, segmentsOf(path), `studio/${who}`);
   };
   const handler = async (request: Request): Promise<Response> => {
@@ -167,7 +167,7 @@ class Api {
   }
 
   #checkWritable(): void {
-    if (!this.#studio.given.readOnly) return;
+    if (!this.#studio.settings.readOnly) return;
     throw new HttpError(403, "READ_ONLY", "this studio is read-only");
   }
 }

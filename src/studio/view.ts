@@ -28,7 +28,7 @@ export async function viewOf(
   store: CheckpointStore,
   runId: string,
 ): Promise<RunView> {
-  const { redaction, log } = studio.given;
+  const { redaction, log } = studio.settings;
   const warnings: string[] = [];
   const emit = (type: string, data: object): void => {
     if (type === "checkpoint.warning") warnings.push(String(Reflect.get(data, "message")));
@@ -45,7 +45,7 @@ export async function viewOf(
   } catch (error) {
     if (listed === undefined || isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) throw error;
     const problem = problemOf(studio, runId, error);
-    const actions = studio.given.readOnly ? [] : possible(studio, ["delete"], runId);
+    const actions = studio.settings.readOnly ? [] : possible(studio, ["delete"], runId);
     return { ...nothing(listed), problem, warnings, actions };
   }
 }
@@ -65,7 +65,7 @@ async function newest(
 
 /** What `report` says of a State that is loaded already. */
 function reported(
-  { given: { log } }: Studio,
+  { settings: { log } }: Studio,
   runId: string,
   state: State<object> | undefined,
 ): Promise<RunReport> {
@@ -165,7 +165,7 @@ function unfinishedOf(state: State<object> | undefined): RunView["unfinished"] {
 }
 
 function nextNode(
-  { given: { graphs } }: Studio,
+  { settings: { graphs } }: Studio,
   state: State<object> | undefined,
   reported: string | undefined,
 ): string | undefined {
@@ -199,7 +199,7 @@ function actionsOf(
   state: State<object> | undefined,
   holder: ClaimHolder | null,
 ): StudioAction[] {
-  const { readOnly, client, store } = studio.given;
+  const { readOnly, client, store } = studio.settings;
   if (readOnly) return [];
   if (state === undefined) return ["delete"];
   const canRun = studio.canRun(graph);

@@ -14,7 +14,7 @@ const PAUSE = 50;
 const LIVING_TRIES = 400;
 
 /** What has happened since it was last asked. */
-export interface News {
+export interface RunUpdate {
   /** Out of the log; where there is one, checkpoints are among them. */
   readonly events: readonly LogLine[];
   /** Where there is no log: the new checkpoints, oldest first. */
@@ -39,7 +39,7 @@ export class RunTail {
   }
 
   /** What is new. */
-  async next(): Promise<News> {
+  async next(): Promise<RunUpdate> {
     // The store first: what it says is then in the log at least.
     const status = await this.#status();
     const history = [...((await this.#store.history?.(this.#runId)) ?? [])].reverse();
@@ -66,7 +66,7 @@ export class RunTail {
     return tries < LIVING_TRIES && (await isLive(this.#store, this.#runId)) === true;
   }
 
-  async #status(): Promise<News["end"] | "gone"> {
+  async #status(): Promise<RunUpdate["end"] | "gone"> {
     try {
       const { status, error, step, pauses } = await this.#store.load<object>(this.#runId);
       const after = `after ${count(step, "step")}`;
@@ -84,7 +84,7 @@ export class RunTail {
   }
 
   /** A graph removes the checkpoints of a run that completes, unless it preserves them. */
-  #goneEnd(): News["end"] {
+  #goneEnd(): RunUpdate["end"] {
     const isDone = this.#last?.event === "graph.complete";
     const text = isDone
       ? "completed"

@@ -35,8 +35,8 @@ interface RunRow {
   until: number;
 }
 
-/** Faults of the database's own logic that a test plants. */
-export interface DatabasePlants {
+/** Faults of the database's own logic that a test bugs. */
+export interface DatabaseBugs {
   /** Saves don't look at the claim. */
   readonly noFence?: boolean;
   /** A claim has the epoch of the one before. */
@@ -63,7 +63,7 @@ export interface DatabaseObserver {
 export class Database implements Server {
   readonly #world: World;
   readonly #observer: DatabaseObserver;
-  readonly #plants: DatabasePlants;
+  readonly #bugs: DatabaseBugs;
   readonly #runs = new Map<string, RunRow>();
   readonly #graphs = new Map<string, string>();
   /** What takes back each write that the disk does not have yet, oldest first. */
@@ -73,10 +73,10 @@ export class Database implements Server {
   isFull = false;
   generation = 0;
 
-  constructor(world: World, observer: DatabaseObserver, plants: DatabasePlants) {
+  constructor(world: World, observer: DatabaseObserver, bugs: DatabaseBugs) {
     this.#world = world;
     this.#observer = observer;
-    this.#plants = plants;
+    this.#bugs = bugs;
   }
 
   sync(): void {
@@ -142,7 +142,7 @@ export class Database implements Server {
     const fits =
       run.sequence === after.sequence &&
       (after.checkpointId === undefined || run.checkpointId === after.checkpointId) &&
-      (epoch === null || this.#plants.noFence || run.epoch === epoch);
+      (epoch === null || this.#bugs.noFence || run.epoch === epoch);
     if (!fits) {
       const head: Head = { sequence: run.sequence, checkpointId: run.checkpointId };
       const isTaken = epoch !== null && run.epoch !== epoch;
@@ -244,7 +244,7 @@ export class Database implements Server {
     const { time } = this.#world;
     if (run.until > time && run.owner !== owner) return undefined;
     this.#runs.set(runId, run);
-    const epoch = this.#plants.noEpoch ? 1 : ++this.#epochs;
+    const epoch = this.#bugs.noEpoch ? 1 : ++this.#epochs;
     Object.assign(run, { epoch, owner, until: time + ttl });
     this.#observer.claimed(runId, by, epoch);
     return epoch;

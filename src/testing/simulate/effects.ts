@@ -74,7 +74,7 @@ export class Effects {
   }
 
   #rest(process: Process): Promise<void> {
-    const ms = process.dice.next() * LONGEST;
+    const ms = process.random.next() * LONGEST;
     return new Promise((resolve) => this.#world.after(ms, process, resolve));
   }
 }

@@ -99,15 +99,17 @@ export class Network {
     if (isEarly) done(true);
     if (!isDurable) return;
     const { generation } = this.#server;
-    this.#world.after(process.dice.between(100, 3000) / 1000, undefined, () => {
+    this.#world.after(process.random.between(100, 3000) / 1000, undefined, () => {
       const isThere = this.#server.generation === generation;
       if (isThere) this.#server.sync();
       if (!isEarly) done(isThere);
     });
   }
 
-  #travel({ dice, delay }: Process): number {
-    return FASTEST + dice.next() * (this.#latency - FASTEST) + dice.next() * (delay + this.delay);
+  #travel({ random, delay }: Process): number {
+    return (
+      FASTEST + random.next() * (this.#latency - FASTEST) + random.next() * (delay + this.delay)
+    );
   }
 }
 

@@ -1,4 +1,4 @@
-import { Dice } from "./dice.js";
+import { SeededRandom } from "./seeded-random.js";
 
 /**
  * What can go wrong:
@@ -84,34 +84,34 @@ export function scriptOf(
   limits: Pick<SimulationScript, "workers" | "runs">,
   kinds: readonly FaultKind[],
 ): SimulationScript {
-  const dice = new Dice(seed, 7);
-  const workers = dice.between(1, limits.workers + 1);
-  const runs = dice.between(1, limits.runs + 1);
-  const latency = dice.pick(4, 4, 3000);
-  const [first, ...others] = someOf(dice, kinds, dice.between(1, MOST_KINDS + 1));
-  const count = first === undefined ? 0 : dice.between(1, MOST_FAULTS + 1);
+  const random = new SeededRandom(seed, 7);
+  const workers = random.between(1, limits.workers + 1);
+  const runs = random.between(1, limits.runs + 1);
+  const latency = random.pick(4, 4, 3000);
+  const [first, ...others] = someOf(random, kinds, random.between(1, MOST_KINDS + 1));
+  const count = first === undefined ? 0 : random.between(1, MOST_FAULTS + 1);
   const faults: Fault[] = [];
   let at = 0;
   for (let index = 0; index < count && first !== undefined; index++) {
-    at += dice.between(0, dice.pick(5, APART, APART));
-    faults.push(faultOf(dice, at, dice.pick(first, ...others), workers));
+    at += random.between(0, random.pick(5, APART, APART));
+    faults.push(faultOf(random, at, random.pick(first, ...others), workers));
   }
   return { seed, workers, runs, latency, faults };
 }
 
-function someOf<T>(dice: Dice, all: readonly T[], count: number): T[] {
+function someOf<T>(random: SeededRandom, all: readonly T[], count: number): T[] {
   const left = [...all];
   const some: T[] = [];
   while (some.length < count && left.length > 0) {
-    some.push(...left.splice(dice.between(0, left.length), 1));
+    some.push(...left.splice(random.between(0, left.length), 1));
   }
   return some;
 }
 
-function faultOf(dice: Dice, at: number, kind: FaultKind, workers: number): Fault {
-  const worker = dice.between(0, workers);
+function faultOf(random: SeededRandom, at: number, kind: FaultKind, workers: number): Fault {
+  const worker = random.between(0, workers);
   // Shorter than a message, shorter than a lease, longer than one.
-  const span = dice.between(1, dice.pick(20, 2000, 40_000, 100_000));
+  const span = random.between(1, random.pick(20, 2000, 40_000, 100_000));
   switch (kind) {
     case "kill":
     case "stop":
@@ -119,21 +119,21 @@ function faultOf(dice: Dice, at: number, kind: FaultKind, workers: number): Faul
       return { at, kind, worker, for: span };
     case "delay":
       return {
-        ...{ at, kind, for: span, by: dice.between(1, dice.pick(20, 100_000)) },
+        ...{ at, kind, for: span, by: random.between(1, random.pick(20, 100_000)) },
         // Of one worker, or of all.
-        ...(dice.chance(0.5) && { worker }),
+        ...(random.chance(0.5) && { worker }),
       };
     case "lose-answer":
     case "double-call":
       return { at, kind, worker };
     case "skew":
-      return { at, kind, worker, by: dice.between(-200_000, 200_000) };
+      return { at, kind, worker, by: random.between(-200_000, 200_000) };
     case "power-cut":
     case "torn-write":
-      return { at, kind, for: dice.between(1, 2000), by: dice.between(0, 4) };
+      return { at, kind, for: random.between(1, 2000), by: random.between(0, 4) };
     case "full-disk":
-      return { at, kind, for: dice.between(1, 2000) };
+      return { at, kind, for: random.between(1, 2000) };
     case "corrupt":
-      return { at, kind, by: dice.between(0, 4) };
+      return { at, kind, by: random.between(0, 4) };
   }
 }

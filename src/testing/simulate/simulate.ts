@@ -10,7 +10,7 @@ import {
 } from "./report.js";
 import { type FaultKind, faultKinds, type SimulationScript, scriptOf } from "./script.js";
 import { shrink } from "./shrink.js";
-import { type Plants, play, type SimulationOutcome } from "./simulation.js";
+import { type PlantedBugs, play, type SimulationOutcome } from "./simulation.js";
 import type { SimulationSetup } from "./worker.js";
 
 /** Options of {@link simulate}. */
@@ -91,13 +91,13 @@ let isBusy = false;
 /** The same, with faults of waymark itself planted. */
 export async function simulateWith<D extends object>(
   options: SimulateOptions<D>,
-  plants: Plants,
+  bugs: PlantedBugs,
 ): Promise<SimulationReport> {
   checkSimulateOptions(options);
   if (isBusy) throw new ConfigError("simulate", "is under way: wait for its end");
   isBusy = true;
   try {
-    return await new Simulator(options, plants).run();
+    return await new Simulator(options, bugs).run();
   } finally {
     isBusy = false;
   }
@@ -121,7 +121,7 @@ function checkSimulateOptions<D extends object>(options: SimulateOptions<D>): vo
 /** Plays scripts, and sums up what came of them. */
 class Simulator<D extends object> {
   readonly #options: SimulateOptions<D>;
-  readonly #plants: Plants;
+  readonly #bugs: PlantedBugs;
   readonly #effects = new EffectCounts();
   readonly #failures: SimulationFailure[] = [];
   readonly #runs = { completed: 0, failed: 0, paused: 0 };
@@ -129,9 +129,9 @@ class Simulator<D extends object> {
   #steps = 0;
   #trace: readonly string[] = [];
 
-  constructor(options: SimulateOptions<D>, plants: Plants) {
+  constructor(options: SimulateOptions<D>, bugs: PlantedBugs) {
     this.#options = options;
-    this.#plants = plants;
+    this.#bugs = bugs;
   }
 
   async run(): Promise<SimulationReport> {
@@ -177,7 +177,7 @@ class Simulator<D extends object> {
   }
 
   async #play(script: SimulationScript, isTraced: boolean): Promise<SimulationOutcome<D>> {
-    const outcome = await play(script, this.#options, this.#plants, isTraced);
+    const outcome = await play(script, this.#options, this.#bugs, isTraced);
     const { check: look } = this.#options;
     if (outcome.violation !== undefined || look === undefined) return outcome;
     for (const final of outcome.finals) {

@@ -1,7 +1,7 @@
 import type { RunStatus } from "../../state/record.js";
 import type { State } from "../../state/state.js";
 import { Checker, type Violation } from "./checker.js";
-import { Database, type DatabasePlants } from "./database.js";
+import { Database, type DatabaseBugs } from "./database.js";
 import { Effects, type Execution } from "./effects.js";
 import { Network } from "./network.js";
 import type { Fault, SimulationScript } from "./script.js";
@@ -17,7 +17,7 @@ import {
 import { Process, World } from "./world.js";
 
 /** Faults of waymark itself that a test plants, to see that they are found. */
-export interface Plants extends DatabasePlants {
+export interface PlantedBugs extends DatabaseBugs {
   /** A save is acknowledged before the disk has it. */
   readonly earlyAcknowledgement?: boolean;
   /** A process asks its wall clock whether its lease has run out. */
@@ -48,16 +48,16 @@ const OBSERVER = 1000;
 export async function play<D extends object>(
   script: SimulationScript,
   setup: SimulationSetup<D>,
-  plants: Plants,
+  bugs: PlantedBugs,
   isTraced: boolean,
 ): Promise<SimulationOutcome<D>> {
-  const world = new World(isTraced, plants.leaseByWallClock);
+  const world = new World(isTraced, bugs.leaseByWallClock);
   const leave = world.enter();
   const checker = new Checker(world);
-  const database = new Database(world, checker, plants);
-  const network = new Network(world, database, script.latency, plants.earlyAcknowledgement);
+  const database = new Database(world, checker, bugs);
+  const network = new Network(world, database, script.latency, bugs.earlyAcknowledgement);
   const effects = new Effects(world);
-  const around = { setup, world, network, database, checker, effects, plants };
+  const around = { setup, world, network, database, checker, effects, bugs };
   try {
     const strikeNext = start(script, around);
     const { answer } = setup;

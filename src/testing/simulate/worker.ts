@@ -33,7 +33,7 @@ export interface Surroundings<D extends object> {
   readonly checker: Checker;
   readonly effects: Effects;
   /** Faults that a test plants: nobody asks whether a lease has run out; an answer is saved without itself. */
-  readonly plants: { readonly noCheck?: boolean; readonly droppedAnswer?: boolean };
+  readonly bugs: { readonly noCheck?: boolean; readonly droppedAnswer?: boolean };
 }
 
 /** How long a worker rests before it looks for work again, in milliseconds. */
@@ -49,10 +49,10 @@ const DAY = 24 * 60 * 60 * 1000;
 /** The store of a process. */
 export function storeOf<D extends object>(
   process: Process,
-  { network, database, checker, plants }: Surroundings<D>,
+  { network, database, checker, bugs }: Surroundings<D>,
 ): CheckpointStore {
   const onSaved = checker.saved.bind(checker);
-  const isUnchecked = plants.noCheck === true;
+  const isUnchecked = bugs.noCheck === true;
   const backend = new SimulatedBackend(process, network, database, onSaved, isUnchecked);
   return new SimulatedStore(backend, SNAPSHOT_EVERY);
 }
@@ -105,7 +105,7 @@ export async function liveAlone<D extends object>(
     isNew = false;
     await tolerate(recoverRuns(recovery), around);
     await answerPauses(base, store, process, around);
-    await world.wait(REST * (0.5 + process.dice.next()));
+    await world.wait(REST * (0.5 + process.random.next()));
   }
 }
 
@@ -116,10 +116,10 @@ async function answerPauses<D extends object>(
   process: Process,
   around: Surroundings<D>,
 ): Promise<void> {
-  const { setup, checker, plants, world } = around;
+  const { setup, checker, bugs, world } = around;
   const { answer } = setup;
   if (answer === undefined) return;
-  const answering = plants.droppedAnswer ? withoutAnswers(store) : store;
+  const answering = bugs.droppedAnswer ? withoutAnswers(store) : store;
   const never = new AbortController().signal;
   const inside = (to: CheckpointStore): StateGraph<D, string> =>
     StateGraph.inside(base, to, never, DAY, { claim: claimOf });

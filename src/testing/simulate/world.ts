@@ -1,6 +1,6 @@
 import { useClock } from "../../clock.js";
 import { useChance } from "../../random.js";
-import { Dice } from "./dice.js";
+import { SeededRandom } from "./seeded-random.js";
 
 /** When a simulation begins, in milliseconds since 1970. */
 const BEGINNING = Date.UTC(2030, 0, 1);
@@ -8,8 +8,8 @@ const BEGINNING = Date.UTC(2030, 0, 1);
 /** How long real work may take that the simulation has to wait for, in milliseconds. */
 const REAL_WORK = 10_000;
 
-/** Something that will happen. */
-interface Coming {
+/** An action and when it happens. */
+interface ScheduledAction {
   at: number;
   /** Whom it happens to; nobody, if it is on the other side of the network. */
   readonly process: Process | undefined;
@@ -24,7 +24,7 @@ export class Process {
   readonly name: string;
   readonly worker: number;
   readonly life: number;
-  readonly dice: Dice;
+  readonly random: SeededRandom;
   isAlive = true;
   isStopped = false;
   /** How far its wall clock is off, in milliseconds. */
@@ -41,14 +41,14 @@ export class Process {
   /** How many things it waits for that the simulation will bring about. */
   expects = 0;
   /** What came while it was stopped. */
-  readonly held: Coming[] = [];
+  readonly held: ScheduledAction[] = [];
   #ids = 0;
 
   constructor(worker: number, life: number, seed: number) {
     this.worker = worker;
     this.life = life;
     this.name = `w${worker}.${life}`;
-    this.dice = new Dice(seed, worker, life);
+    this.random = new SeededRandom(seed, worker, life);
   }
 
   newId(): string {
@@ -66,7 +66,7 @@ export class World {
   readonly trace: string[] | undefined;
   /** Who is running: all that happens until the next step, it does. */
   current: Process | undefined;
-  readonly #coming: Coming[] = [];
+  readonly #scheduled: ScheduledAction[] = [];
   readonly #leasesByWallClock: boolean;
 
   constructor(isTraced: boolean, leasesByWallClock = false) {
@@ -85,7 +85,7 @@ export class World {
       background: (ms, callback) => this.after(Math.max(ms, 1), this.current, callback, true),
     });
     const restoreChance = useChance({
-      random: () => this.current?.dice.next() ?? 0.5,
+      random: () => this.current?.random.next() ?? 0.5,
       newId: () => this.current?.newId() ?? "nobody",
     });
     // What a stack says differs from one Node to the next, and is saved with a failed run.
@@ -105,12 +105,12 @@ export class World {
     action: () => void,
     background = false,
   ): () => void {
-    const coming = { at: this.time + ms, process, action, background, cancelled: false };
+    const scheduled = { at: this.time + ms, process, action, background, cancelled: false };
     if (process !== undefined && !background) process.expects++;
-    this.#insert(coming);
+    this.#insert(scheduled);
     return () => {
-      if (coming.cancelled) return;
-      coming.cancelled = true;
+      if (scheduled.cancelled) return;
+      scheduled.cancelled = true;
       if (process !== undefined && !background) process.expects--;
     };
   }
@@ -136,17 +136,17 @@ export class World {
   wake(process: Process): void {
     process.isStopped = false;
     const missed = process.held.splice(0);
-    if (process.dice.chance(0.5)) missed.reverse();
-    for (const coming of missed) {
-      coming.at = this.time;
-      this.#insert(coming);
+    if (process.random.chance(0.5)) missed.reverse();
+    for (const scheduled of missed) {
+      scheduled.at = this.time;
+      this.#insert(scheduled);
     }
   }
 
   /** Lets the next thing happen, and all that follows from it at once; `false` if nothing will ever happen again. */
   async step(): Promise<boolean> {
     for (;;) {
-      const next = this.#coming.shift();
+      const next = this.#scheduled.shift();
       if (next === undefined) return false;
       const { process, action, background } = next;
       if (next.cancelled || process?.isAlive === false) continue;
@@ -177,10 +177,10 @@ export class World {
     }
   }
 
-  #insert(coming: Coming): void {
-    let index = this.#coming.length;
-    while (index > 0 && (this.#coming[index - 1]?.at ?? 0) > coming.at) index--;
-    this.#coming.splice(index, 0, coming);
+  #insert(action: ScheduledAction): void {
+    let index = this.#scheduled.length;
+    while (index > 0 && (this.#scheduled[index - 1]?.at ?? 0) > action.at) index--;
+    this.#scheduled.splice(index, 0, action);
   }
 }
 

@@ -5,7 +5,7 @@ import { type FaultKind, type SimulateOptions, simulate } from "waymark/testing"
 import { faultKinds } from "../../../src/testing/simulate/script.js";
 import { shrink } from "../../../src/testing/simulate/shrink.js";
 import { simulateWith } from "../../../src/testing/simulate/simulate.js";
-import type { Plants } from "../../../src/testing/simulate/simulation.js";
+import type { PlantedBugs } from "../../../src/testing/simulate/simulation.js";
 import { workload } from "./workload.js";
 
 /** How many seeds to play, and the first; `npm run simulate` plays many more. */
@@ -26,7 +26,12 @@ test(`the rules of a run hold whatever goes wrong, in ${SEEDS} worlds`, async ()
 }, 3_600_000);
 
 describe("a fault that is planted is found:", () => {
-  const planted: readonly [what: string, Plants, faults: readonly FaultKind[], rules: string][] = [
+  const planted: readonly [
+    what: string,
+    PlantedBugs,
+    faults: readonly FaultKind[],
+    rules: string,
+  ][] = [
     ["no fence", { noFence: true }, ["delay"], "one-writer"],
     ["no epoch", { noEpoch: true }, ["stop", "delay"], "one-writer begun-again"],
     [
@@ -39,12 +44,12 @@ describe("a fault that is planted is found:", () => {
     ["no check before a node", { noCheck: true }, ["stop"], "begun-again"],
     ["a dropped answer", { droppedAnswer: true }, [], "answer"],
   ];
-  test.each(planted)("%s", async (_what, plants, faults, rules) => {
-    const { failures } = await simulateWith({ ...workload, faults, seeds: 5000 }, plants);
+  test.each(planted)("%s", async (_what, bugs, faults, rules) => {
+    const { failures } = await simulateWith({ ...workload, faults, seeds: 5000 }, bugs);
     const [failure] = failures;
     expect(rules.split(" ")).toContain(failure?.rule);
     // What comes out plays again to the same end.
-    const again = await simulateWith({ ...workload, script: failure?.script }, plants);
+    const again = await simulateWith({ ...workload, script: failure?.script }, bugs);
     expect(again.failures[0]?.message).toBe(failure?.message);
     expect(again.trace).toEqual(failure?.trace);
     expect(failure?.program).toContain(`seed: ${failure?.script.seed},`);

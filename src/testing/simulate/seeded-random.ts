@@ -1,5 +1,5 @@
 /** Random numbers that a seed repeats, on every machine. */
-export class Dice {
+export class SeededRandom {
   #state: number;
 
   /** @param parts - what makes these numbers different from others of the same simulation. */

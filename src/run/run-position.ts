@@ -33,7 +33,7 @@ function nameOf(value: unknown): unknown {
 }
 
 /** Where a run stands in the graph as it is now. */
-export interface Standing<D extends object> {
+export interface RunPosition<D extends object> {
   /** The run's State, its unfinished node by the name it has now. */
   readonly state: State<D>;
   /** The node it continues after; `undefined` before the first. */
@@ -47,11 +47,11 @@ export interface Standing<D extends object> {
  *
  * @throws GraphError if it stands on a node that the graph no longer has.
  */
-export function standingOf<D extends object>(
+export function positionOf<D extends object>(
   state: State<D>,
   topology: Topology<D>,
   missing: MissingNodes,
-): Standing<D> {
+): RunPosition<D> {
   if (topology.locate !== undefined) return located(state, topology, topology.locate);
   const { unfinished, checkpointNode } = progressOf(state);
   if (unfinished !== undefined) {
@@ -73,7 +73,7 @@ function located<D extends object>(
   state: State<D>,
   topology: Topology<D>,
   locate: (state: State<D>) => string | undefined,
-): Standing<D> {
+): RunPosition<D> {
   const name = locate(state);
   const after = topology.find(state.checkpointNode);
   if (name !== undefined) {

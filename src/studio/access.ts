@@ -1,43 +1,43 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { HttpError } from "./http.js";
 
-/** Who may come in. */
-export interface DoorOptions {
+/** Who may use the studio. */
+export interface AccessOptions {
   readonly token?: string | undefined;
   readonly auth?: Auth | undefined;
   readonly hosts?: readonly string[] | undefined;
 }
 
-/** Says whether a request may come in; a text says who it comes from. @inline */
+/** Returns whether a request is allowed; a string also names the user who makes it. @inline */
 export type Auth = (request: Request) => boolean | string | Promise<boolean | string>;
 
-/** The names of this machine that no other site can take. */
+/** The names of this machine that no other site can point here. */
 const loopback = ["localhost", "127.0.0.1", "[::1]"];
 
-/** A token that nobody can guess. */
+/** An unguessable token. */
 export function newToken(): string {
   return randomBytes(24).toString("base64url");
 }
 
-/** Lets requests in that come from a page of this very server, and carry its token. */
-export class Door {
+/** Accepts requests that come from the studio's own page and carry its token. */
+export class AccessCheck {
   readonly #token: Buffer | undefined;
   readonly #auth: Auth | undefined;
   readonly #hosts: ReadonlySet<string>;
 
-  constructor({ token, auth, hosts = loopback }: DoorOptions) {
+  constructor({ token, auth, hosts = loopback }: AccessOptions) {
     this.#token = token === undefined ? undefined : digest(token);
     this.#auth = auth;
     this.#hosts = new Set(hosts.map((host) => host.toLowerCase()));
   }
 
   /**
-   * Refuses a request by another name of this server, which a hostile site may have pointed here, and one that a page of another
-   * site makes.
+   * Rejects a request whose Host is not one of this server's names, as a hostile site may have pointed its own name here, and
+   * one that comes from a page of another site.
    *
-   * @throws HttpError
+   * @throws HttpError if it is rejected.
    */
-  checkPlace(request: Request): void {
+  checkOrigin(request: Request): void {
     const host = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
     if (!this.#isAllowed(host)) {
       const help = "the option hosts, or --allow-host of the command, names it";
@@ -53,11 +53,11 @@ export class Door {
   }
 
   /**
-   * Who makes a request.
+   * Returns who makes a request, if known.
    *
-   * @throws HttpError if it may not come in.
+   * @throws HttpError if the request is not allowed.
    */
-  async admit(request: Request): Promise<string | undefined> {
+  async authenticate(request: Request): Promise<string | undefined> {
     const who = await this.#who(request);
     if (who !== false) return typeof who === "string" ? who : undefined;
     const help = "open the link that waymark studio prints, which has the token";
@@ -77,7 +77,7 @@ export class Door {
     return this.#hosts.has(host) || this.#hosts.has(withoutPort(host));
   }
 
-  /** A name that was given, and not only one that every machine has. */
+  /** Whether a name is configured, and not one that every machine has. */
   #isNamed(host: string): boolean {
     return !loopback.includes(withoutPort(host)) && this.#isAllowed(host);
   }
@@ -87,7 +87,7 @@ function withoutPort(host: string): string {
   return host.replace(/:\d+$/, "");
 }
 
-/** Texts of any length become the same length, so that comparing takes as long for all. */
+/** Gives strings of any length the same length, so that comparing takes the same time for all. */
 function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }
