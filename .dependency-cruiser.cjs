@@ -50,7 +50,7 @@ const floors = {
   environment: [...ground, "state"],
   recovery: core,
   worker: [...core, "codecs", "nodes", "recovery"],
-  studio: [...core, "codecs", "report", "worker"],
+  studio: [...core, "codecs", "nodes/child-store", "report", "worker"],
   cli: [...core, "codecs", "nodes", "recovery", "report", "worker", "studio"],
   testing: [...core, "codecs", "nodes", "recovery", "worker", "index"],
   index: [...core, "codecs", "nodes", "recovery"],

@@ -1,22 +1,26 @@
 import { type CheckpointStore, notFound } from "../checkpoint/store.js";
-import type { NodeContext } from "../graph/node.js";
+import type { FactoryContext } from "../run/factory-context.js";
 import { progressOf } from "../state/derive.js";
 import type { StateJSON } from "../state/json.js";
 import { Ledger } from "../state/ledger.js";
 import { State } from "../state/state.js";
+import type { AttemptRecord, ItemRecord, StepRecord } from "../state/steps.js";
 import { recordProgress } from "./scope.js";
 
 const KEY = "subgraph";
 
 /** Keeps a run inside a node: its newest State is what the node remembers, in the outer run's checkpoint. */
 export class ChildStore<D extends object> implements CheckpointStore {
-  readonly #context: NodeContext<D>;
+  readonly #context: FactoryContext<D>;
+  readonly #opens: (node: string) => boolean;
   #latest: State<object> | undefined;
   /** Called with each save, so that what it forgets goes with it. */
   onSave: () => void = () => {};
 
-  constructor(context: NodeContext<D>) {
+  /** @param opens - whether an inner node has a graph inside as well. */
+  constructor(context: FactoryContext<D>, opens: (node: string) => boolean) {
     this.#context = context;
+    this.#opens = opens;
     const json = context.recall(KEY);
     this.#latest = json === undefined ? undefined : State.fromJSON(json as StateJSON);
   }
@@ -35,6 +39,7 @@ export class ChildStore<D extends object> implements CheckpointStore {
     // All in one go, so that no checkpoint has the one without the other; what may throw comes first.
     this.#context.ledger.merge(this.#latest?.ledger ?? Ledger.empty, state.ledger);
     this.onSave();
+    for (const node of this.#ended(state)) this.#context.addInner(node);
     const remembered = from === to ? [] : [recordProgress(this.#context, KEY, from, to)];
     remembered.push(this.#context.remember(KEY, json));
     this.#latest = saved as unknown as State<object>;
@@ -48,12 +53,51 @@ export class ChildStore<D extends object> implements CheckpointStore {
     return latest;
   }
 
+  /** The inner nodes that have ended since the last save. */
+  #ended<C extends object>(state: State<C>): ItemRecord[] {
+    const done = this.#latest?.step ?? 0;
+    const ended: ItemRecord[] = [];
+    for (const { node, step, items = [], ...taken } of state.steps) {
+      if (step <= done) continue;
+      const inside = this.#opens(node) ? items : [];
+      ended.push(...inside.map((item) => ({ ...item, name: `${node}/${item.name}` })));
+      ended.push({ name: node, ...lastAttemptOf(taken), outcome: "completed" });
+    }
+    const failed = progressOf(state).begun?.failedAttempts.at(-1);
+    if (state.error !== undefined && failed !== undefined) {
+      ended.push({ ...failed, name: state.error.node, outcome: "failed" });
+    }
+    return ended;
+  }
+
   /** The node forgets it when it has completed. */
   async delete(): Promise<void> {}
 
   async list(): Promise<string[]> {
     return this.#latest === undefined ? [] : [this.#latest.runId];
   }
+}
+
+/** The attempt that a step completed in: the failed ones have records of their own. */
+function lastAttemptOf(step: Omit<StepRecord, "node" | "step" | "items">): AttemptRecord {
+  const { startedAt, completedAt, durationMs, lastAttemptAt } = step;
+  if (lastAttemptAt === undefined) return { startedAt, durationMs };
+  const ms = Date.parse(completedAt) - Date.parse(lastAttemptAt);
+  return { startedAt: lastAttemptAt, durationMs: Math.max(0, ms) };
+}
+
+/** The inner nodes that lead to where a run has stopped inside a node, outermost first; none if it runs no graph. */
+export function innerPathOf<D extends object>(state: State<D>): string[] {
+  return pathIn(progressOf(state).unfinished?.results.byKey().get(KEY));
+}
+
+/** Not read as a State: what is redacted is none, and the data may be large. */
+function pathIn(json: unknown): string[] {
+  if (typeof json !== "object" || json === null) return [];
+  const { error, unfinished, nextNode } = json as Partial<StateJSON>;
+  const node = error?.node ?? unfinished?.node ?? nextNode;
+  if (node === undefined) return [];
+  return [node, ...pathIn(Reflect.get(Object(unfinished?.results), KEY))];
 }
 
 /** How far a run is: what changes when it gets further, and not when it fails. */

@@ -129,6 +129,10 @@ export class Scope<D extends object> implements FactoryContext<D> {
     this.#outer.completeItem(type, data, outcome);
   }
 
+  addInner(): void {
+    // The item is what the record has.
+  }
+
   completeTasks(tasks: Iterable<string>): void {
     this.#outer.completeTasks(tasks);
   }

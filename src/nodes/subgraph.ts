@@ -66,9 +66,11 @@ export function subgraph<D extends object, C extends object, N extends string>(
   checkOptions("subgraph", options, { in: callable, out: callable });
   callable("subgraph.in", options.in);
   callable("subgraph.out", options.out);
+  const opens = (inner: string): boolean =>
+    graph.topology.nodes.some(({ name, graph: deeper }) => name === inner && deeper !== undefined);
   const node = oncePerNode<D>("subgraph", async (state, context) => {
     const { signal, draining } = context;
-    const store = new ChildStore(context);
+    const store = new ChildStore(context, opens);
     const { bus, node, runId: outerRunId } = context;
     const nest = (own: EventBus): EventBus => new NestedBus(own, bus, node, outerRunId);
     const claim = async () => context.claim;

@@ -20,9 +20,13 @@ export interface StepReport {
   readonly durationMs: number | undefined;
   /** How often it was tried, over all resumes. */
   readonly attempts: number;
+  /** The attempts that failed, oldest first; the newest 20, as the checkpoint has them. */
+  readonly failedAttempts?: NonNullable<StepRecord["failedAttempts"]>;
+  /** When the last attempt began, ISO 8601; absent if none failed, or where only the log knows it. */
+  readonly lastAttemptAt?: string;
   /** How often it was begun again after its process had died; absent for never, or where only the log knows it. */
   readonly restarts?: number;
-  /** Its items, tasks and calls of `once`, in the order they ended; the newest 100, as the checkpoint has them. */
+  /** Its items, tasks, calls of `once` and inner nodes, in the order they ended; the newest 100, as the checkpoint has them. */
   readonly items?: NonNullable<StepRecord["items"]>;
   /** What it used, including failed attempts that a checkpoint holds; `undefined` for nothing, or if unknown. */
   readonly usage: UsageTotals | undefined;

@@ -90,6 +90,7 @@ export function withOptions<D extends object>(
       } catch (error) {
         const isOver = error instanceof PauseSignal || visit.isOver || visit.signal.aborted;
         if (isOver || isStop(error, visit)) throw error;
+        visit.attemptFailed();
         const delayMs = retryDelay(error, attempt, retry);
         state = await visit.stateSoFar();
         if (delayMs !== undefined) {

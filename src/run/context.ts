@@ -15,7 +15,7 @@ import { DATA_COPY } from "../state/data-copies.js";
 import type { PauseRequest } from "../state/record.js";
 import { reduced } from "../state/reducers.js";
 import { type Patch, State } from "../state/state.js";
-import type { ItemOutcome } from "../state/steps.js";
+import type { ItemOutcome, ItemRecord } from "../state/steps.js";
 import type { FactoryContext } from "./factory-context.js";
 import { deadlineKey, RETRY, sleepKey, waitUntil, workKey } from "./pauses.js";
 import type { Visit } from "./visit.js";
@@ -108,6 +108,10 @@ export class RunContext<D extends object> implements FactoryContext<D> {
   ): void {
     this.#visit.addItem(data.item, data.durationMs, outcome);
     this.#visit.emit(type, data);
+  }
+
+  addInner({ name, startedAt, durationMs, outcome }: ItemRecord): void {
+    this.#visit.addItem(name, durationMs, outcome, startedAt);
   }
 
   completeTasks(tasks: Iterable<string>): void {
@@ -214,6 +218,11 @@ export class RunContext<D extends object> implements FactoryContext<D> {
   attempted(attempt: number, signal: AbortSignal): RunContext<D> {
     this.#visit.attempt(attempt);
     return new RunContext(this.#visit, signal, this.node, this.step, attempt);
+  }
+
+  /** Notes in the record of the step that this attempt has failed. */
+  attemptFailed(): void {
+    this.#visit.attemptFailed();
   }
 
   /** Whether another attempt is of no use: the run pauses, or can't save. */

@@ -1,7 +1,7 @@
 import { isoNow } from "../clock.js";
 import { progressOf, withProgress } from "../state/derive.js";
 import type { State } from "../state/state.js";
-import { noItems } from "../state/steps.js";
+import { noFailedAttempts, noItems } from "../state/steps.js";
 
 /** The reasons of checkpoints of a run in progress that somebody stopped, or set up, on purpose. */
 const deliberate: ReadonlySet<string> = new Set(["abort", "cancel", "fork", "rollback"]);
@@ -21,6 +21,7 @@ export function withCrash<D extends object>(state: State<D>, entry: string): Sta
       ? begun
       : {
           ...{ node, startedAt: isoNow(), durationMs: 0, attempts: 0, restarts: 0 },
+          failedAttempts: noFailedAttempts,
           usage: undefined,
           items: noItems,
         };

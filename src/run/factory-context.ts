@@ -5,7 +5,7 @@ import type { EventBus } from "../events.js";
 import type { NodeContext } from "../graph/node.js";
 import type { PauseRequest } from "../state/record.js";
 import type { Patch, State } from "../state/state.js";
-import type { ItemOutcome } from "../state/steps.js";
+import type { ItemOutcome, ItemRecord } from "../state/steps.js";
 
 /** What the node factories can do beyond what every node can. */
 export interface FactoryContext<D extends object> extends NodeContext<D> {
@@ -31,6 +31,8 @@ export interface FactoryContext<D extends object> extends NodeContext<D> {
     data: EventMap["step.complete"],
     outcome: ItemOutcome,
   ): void;
+  /** Notes a node of a graph inside in the record of the step; not inside an item, which is one part. */
+  addInner(node: ItemRecord): void;
   /** Keeps a value as `remember` does, but saves nothing: the next save has it. */
   keep(key: string, value: unknown): void;
   /** Saves a copy of the run's data; a migration or a fork changes it as it changes the data. */

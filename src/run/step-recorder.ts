@@ -154,7 +154,7 @@ function stepRecord<D extends object>(
   completedAt: string,
   durationMs: number,
 ): StepRecord {
-  const { attempts, before, usage, items } = visit;
+  const { attempts, before, usage, items, failedAttempts } = visit;
   const record: Changing<StepRecord> = {
     node: name,
     step,
@@ -172,6 +172,10 @@ function stepRecord<D extends object>(
   }
   if (usage !== undefined) record.usage = usage;
   if (!items.isEmpty) record.items = items.list();
+  if (failedAttempts.length > 0) {
+    record.failedAttempts = failedAttempts;
+    record.lastAttemptAt = visit.attemptStartedAt;
+  }
   return record;
 }
 

@@ -8,10 +8,13 @@ import { Ledger, type Usage } from "../state/ledger.js";
 import { noPauses, type PauseRequest, type Signal } from "../state/record.js";
 import type { State } from "../state/state.js";
 import {
+  type AttemptRecord,
   type Begun,
   type ItemLog,
   type ItemOutcome,
+  MAX_FAILED_ATTEMPTS,
   type NodeCounts,
+  noFailedAttempts,
   noItems,
 } from "../state/steps.js";
 import type { RunClaim } from "./claim.js";
@@ -54,6 +57,10 @@ export class Visit<D extends object> {
   #startedAt = "";
   #started = 0;
   #items = noItems;
+  #failedAttempts = noFailedAttempts;
+  #attemptStarted = 0;
+  /** The attempt that is noted as failed. */
+  #noted = 0;
   #ledgerBefore: Ledger;
   #drain: AbortController | undefined;
   #drained = false;
@@ -204,8 +211,11 @@ export class Visit<D extends object> {
     this.#startedAt = startedAt;
     this.#started = started;
     this.#items = this.#before?.items ?? noItems;
+    this.#failedAttempts = this.#before?.failedAttempts ?? noFailedAttempts;
     this.#ledgerBefore = this.#ledger;
     this.#attempt = 1;
+    this.#attemptStarted = started;
+    this.#noted = 0;
     this.#open = true;
     this.#work = undefined;
     this.#tasks = tasks;
@@ -222,10 +232,34 @@ export class Visit<D extends object> {
     return this.#items;
   }
 
+  /** The newest of the attempts that failed. */
+  get failedAttempts(): readonly AttemptRecord[] {
+    return this.#failedAttempts;
+  }
+
+  /** When the current attempt began, ISO 8601. */
+  get attemptStartedAt(): string {
+    return new Date(this.#attemptStarted).toISOString();
+  }
+
+  /** Notes that the current attempt has failed, once. */
+  attemptFailed(): void {
+    if (!this.#records || this.#noted === this.#attempt) return;
+    this.#noted = this.#attempt;
+    const { attemptStartedAt: startedAt } = this;
+    const record = Object.freeze({ startedAt, durationMs: msSince(this.#attemptStarted) });
+    const newest = [...this.#failedAttempts, record].slice(-MAX_FAILED_ATTEMPTS);
+    this.#failedAttempts = Object.freeze(newest);
+  }
+
   /** Notes a part of the node that has ended. */
-  addItem(name: string, durationMs: number, outcome: ItemOutcome): void {
+  addItem(
+    name: string,
+    durationMs: number,
+    outcome: ItemOutcome,
+    startedAt = new Date(now() - durationMs).toISOString(),
+  ): void {
     if (!this.#records || !this.#open) return;
-    const startedAt = new Date(now() - durationMs).toISOString();
     const record = { name: name.slice(0, MAX_NAME), startedAt, durationMs, outcome };
     this.#items = this.#items.with(Object.freeze(record));
   }
@@ -238,6 +272,7 @@ export class Visit<D extends object> {
     return Object.freeze({
       ...{ node: this.#node, startedAt, durationMs, restarts, usage, items: this.#items },
       attempts: attempts + failed,
+      failedAttempts: this.#failedAttempts,
     });
   }
 
@@ -261,6 +296,7 @@ export class Visit<D extends object> {
 
   /** The same State, with the attempts of this visit counted: it failed for good. */
   failed(state: State<D>): State<D> {
+    this.attemptFailed();
     return this.#records ? withProgress(state, { begun: this.#begun(this.#attempt) }) : state;
   }
 
@@ -278,7 +314,9 @@ export class Visit<D extends object> {
    * may still be running.
    */
   attempt(attempt: number): void {
+    if (attempt === this.#attempt) return;
     this.#attempt = attempt;
+    this.#attemptStarted = now();
   }
 
   /** How many attempts the node has had in this visit. */

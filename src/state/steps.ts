@@ -2,6 +2,7 @@ import {
   type Fields,
   fieldsOf,
   readInteger,
+  readList,
   readOneOf,
   readText,
   readTime,
@@ -26,17 +27,29 @@ export interface StepRecord {
   readonly durationMs: number;
   /** How many attempts it took, failed ones before a resume included. */
   readonly attempts: number;
+  /** The attempts that failed, oldest first; the newest 20, absent for none. */
+  readonly failedAttempts?: readonly AttemptRecord[];
+  /** When the last attempt began, ISO 8601; absent if none failed. */
+  readonly lastAttemptAt?: string;
   /** How often it was begun again after its process had died; absent for never. */
   readonly restarts?: number;
   /** What it wrote into the ledger as used. */
   readonly usage?: Usage;
-  /** Its items, tasks and calls of `once`, in the order they ended; the newest 100. */
+  /** Its items, tasks, calls of `once` and inner nodes, in the order they ended; the newest 100. */
   readonly items?: readonly ItemRecord[];
 }
 
-/** A part of a node: an item of a list, a task of a `dag`, or a call of `once`. @inline */
+/** An attempt of a node that failed. @inline */
+export interface AttemptRecord {
+  /** When it began, ISO 8601. */
+  readonly startedAt: string;
+  /** How long it took, in milliseconds. */
+  readonly durationMs: number;
+}
+
+/** A part of a node: an item of a list, a task of a `dag`, a call of `once`, or a node of a `subgraph`. @inline */
 export interface ItemRecord {
-  /** What it is called: the item, the task, or the key of the call. */
+  /** What it is called: the item, the task, the key of the call, or the inner node; `outer/inner` in a graph inside that. */
   readonly name: string;
   /** When it began, ISO 8601. */
   readonly startedAt: string;
@@ -62,6 +75,8 @@ export interface Begun {
   readonly durationMs: number;
   /** How many attempts failed for good in earlier processes. */
   readonly attempts: number;
+  /** The newest of the attempts that failed. */
+  readonly failedAttempts: readonly AttemptRecord[];
   /** How often it was begun again after its process had died. */
   readonly restarts: number;
   /** What it had used when it failed or paused. */
@@ -87,6 +102,9 @@ export const DEFAULT_MAX_STEPS = 100;
 
 /** How many parts of a node are remembered. */
 const MAX_ITEMS = 100;
+
+/** How many failed attempts of a node are remembered. */
+export const MAX_FAILED_ATTEMPTS = 20;
 
 /** The newest of many. Taken at every save, so adding one costs the same however many there are. */
 export class NewestLog<T> {
@@ -140,6 +158,9 @@ export const noSteps: StepLog = NewestLog.of([], DEFAULT_MAX_STEPS);
 
 /** No parts yet. */
 export const noItems: ItemLog = NewestLog.of([], MAX_ITEMS);
+
+/** No attempt has failed. */
+export const noFailedAttempts: readonly AttemptRecord[] = Object.freeze([]);
 
 /** How many numbers are counted of each node: its visits, its attempts and the milliseconds it worked. */
 export const NUMBERS = 3;
@@ -214,7 +235,7 @@ export const noCounts = new NodeCounts([], []);
 /** Reads a step out of JSON, field by field. */
 export function decodeStep(fields: Fields, path: string): StepRecord {
   const { node, step, phase = "", startedAt, completedAt, durationMs, attempts } = fields;
-  const { restarts, usage, items } = fields;
+  const { restarts, usage, items, failedAttempts, lastAttemptAt } = fields;
   return {
     node: readText(node, `${path}.node`),
     step: readInteger(step, `${path}.step`, 0),
@@ -223,9 +244,22 @@ export function decodeStep(fields: Fields, path: string): StepRecord {
     completedAt: readTime(completedAt, `${path}.completedAt`),
     durationMs: readInteger(durationMs, `${path}.durationMs`, 0),
     attempts: readInteger(attempts, `${path}.attempts`, 0),
+    ...(failedAttempts !== undefined && {
+      failedAttempts: readList(failedAttempts, `${path}.failedAttempts`, decodeAttempt),
+    }),
+    ...(lastAttemptAt !== undefined && {
+      lastAttemptAt: readTime(lastAttemptAt, `${path}.lastAttemptAt`),
+    }),
     ...(restarts !== undefined && { restarts: readInteger(restarts, `${path}.restarts`, 0) }),
     ...(usage !== undefined && { usage: decodeUsage(usage, `${path}.usage`) }),
     ...(items !== undefined && { items: decodeItems(items, `${path}.items`) }),
+  };
+}
+
+function decodeAttempt({ startedAt, durationMs }: Fields, path: string): AttemptRecord {
+  return {
+    startedAt: readTime(startedAt, `${path}.startedAt`),
+    durationMs: readInteger(durationMs, `${path}.durationMs`, 0),
   };
 }
 
@@ -311,6 +345,8 @@ export interface BegunJSON {
   readonly durationMs: number;
   /** How many attempts failed for good. */
   readonly attempts?: number;
+  /** The newest of the attempts that failed. */
+  readonly failedAttempts?: readonly AttemptRecord[];
   /** How often it was begun again after its process had died. */
   readonly restarts?: number;
   /** What it had used when it failed or paused. */
@@ -321,10 +357,11 @@ export interface BegunJSON {
 
 /** A node that has begun as JSON. */
 export function encodeBegun(begun: Begun): BegunJSON {
-  const { node, startedAt, durationMs, attempts, restarts, usage, items } = begun;
+  const { node, startedAt, durationMs, attempts, failedAttempts, restarts, usage, items } = begun;
   return {
     ...{ node, startedAt, durationMs },
     ...(attempts > 0 && { attempts }),
+    ...(failedAttempts.length > 0 && { failedAttempts }),
     ...(restarts > 0 && { restarts }),
     ...(usage !== undefined && { usage }),
     ...(!items.isEmpty && { items: encodeItems(items.list()) }),
@@ -334,11 +371,13 @@ export function encodeBegun(begun: Begun): BegunJSON {
 /** Reads a node that has begun out of JSON, field by field. */
 export function decodeBegun(fields: Fields, path: string): Begun {
   const { node, startedAt, durationMs, attempts = 0, restarts = 0, usage, items } = fields;
+  const { failedAttempts = [] } = fields;
   return {
     node: readText(node, `${path}.node`),
     startedAt: readTime(startedAt, `${path}.startedAt`),
     durationMs: readInteger(durationMs, `${path}.durationMs`, 0),
     attempts: readInteger(attempts, `${path}.attempts`, 0),
+    failedAttempts: readList(failedAttempts, `${path}.failedAttempts`, decodeAttempt),
     restarts: readInteger(restarts, `${path}.restarts`, 0),
     usage: usage === undefined ? undefined : decodeUsage(usage, `${path}.usage`),
     items: NewestLog.of(decodeItems(items, `${path}.items`), MAX_ITEMS),

@@ -9,7 +9,7 @@ import type { GraphTopology } from "../graph/description.js";
 import type { ReportError, RunReport, StepReport } from "../report/record.js";
 import type { Agent, Decision, Output, UsageTotals } from "../state/ledger.js";
 import type { ParentLink, PauseRequest } from "../state/record.js";
-import type { ItemRecord } from "../state/steps.js";
+import type { AttemptRecord, ItemRecord } from "../state/steps.js";
 
 /**
  * The HTTP API: the query, the body and the answer of each route. Every answer that is no success is an {@link ApiError}.
@@ -329,8 +329,10 @@ export interface OutputView extends Omit<Output, "ref"> {
 
 /** A step of a run. */
 export interface RunStep extends Omit<StepReport, "outputs"> {
-  /** Its items, tasks and calls of `once`, in the order they ended; the newest 100. */
+  /** Its items, tasks, calls of `once` and inner nodes, in the order they ended; the newest 100. */
   readonly items: readonly ItemRecord[];
+  /** The attempts that failed, oldest first; the newest 20. */
+  readonly failedAttempts: readonly AttemptRecord[];
   /** How often it was begun again after its process had died. */
   readonly restarts: number;
   /** The names of the outputs that it made. */
@@ -347,8 +349,12 @@ export interface UnfinishedNode {
   readonly durationMs: number;
   /** How many attempts failed for good. */
   readonly attempts: number;
-  /** Its items, tasks and calls of `once` that have ended. */
+  /** The attempts that failed, oldest first; the newest 20. */
+  readonly failedAttempts: readonly AttemptRecord[];
+  /** Its items, tasks, calls of `once` and inner nodes that have ended. */
   readonly items: readonly ItemRecord[];
+  /** Of a node with a graph inside: the inner node that it is at, and so on inwards. */
+  readonly inner: readonly string[];
 }
 
 /** Something that a run waits for. */

@@ -1,5 +1,6 @@
 import type { CheckpointStore, ClaimHolder } from "../checkpoint/store.js";
 import { CheckpointNotFoundError, isWaymarkError } from "../errors.js";
+import { innerPathOf } from "../nodes/child-store.js";
 import { report } from "../report/index.js";
 import type { RunReport } from "../report/record.js";
 import { progressOf } from "../state/derive.js";
@@ -153,15 +154,16 @@ function stepOf(
   state: State<object> | undefined,
 ): RunStep {
   const record = state?.steps.find((one) => one.step === step.step && one.node === step.node);
-  const { items = [], restarts = 0 } = record ?? {};
-  return { ...step, items, restarts, outputs: Object.keys(outputs) };
+  const { items = [], failedAttempts = [], restarts = 0 } = record ?? {};
+  return { ...step, items, failedAttempts, restarts, outputs: Object.keys(outputs) };
 }
 
 function unfinishedOf(state: State<object> | undefined): RunView["unfinished"] {
   const begun = state && state.status !== "completed" ? progressOf(state).begun : undefined;
-  if (begun === undefined) return null;
-  const { node, startedAt, durationMs, attempts, items } = begun;
-  return { node, startedAt, durationMs, attempts, items: items.list() };
+  if (state === undefined || begun === undefined) return null;
+  const { node, startedAt, durationMs, attempts, failedAttempts, items } = begun;
+  const inner = innerPathOf(state);
+  return { node, startedAt, durationMs, attempts, failedAttempts, items: items.list(), inner };
 }
 
 function nextNode(

@@ -85,6 +85,13 @@ export const goldens: readonly Golden[] = [
     write: (store) => articleGraph(store, {}, true).execute(start("failed")).catch(ignore),
   },
   {
+    name: "retried",
+    write: async (store) => {
+      await articleGraph(store, {}, true).execute(start("retried")).catch(ignore);
+      await articleGraph(store).resume("retried");
+    },
+  },
+  {
     name: "paused",
     write: (store) =>
       articleGraph(store, { breakpoints: { before: ["publish"] } }).execute(start("paused")),

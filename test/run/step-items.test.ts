@@ -9,8 +9,10 @@ import {
   State,
   StateGraph,
   type StepRecord,
+  subgraph,
 } from "waymark";
 import { useClock } from "../../src/clock.js";
+import { innerPathOf } from "../../src/nodes/child-store.js";
 
 type Data = { readonly n: number };
 
@@ -127,6 +129,92 @@ describe("the record of a step has", () => {
       ["a", at(0), 3, "completed"],
       ["b", at(3), 4, "completed"],
     ]);
+  });
+
+  test("the nodes of graphs inside, and the one that failed", async () => {
+    let fails = true;
+    const deepest = new StateGraph<Data>({ name: "deepest" })
+      .addNode("count", (state) => ({ n: state.data.n + take(2) }))
+      .setEntryPoint("count")
+      .setExitPoint("count");
+    const pass = {
+      in: ({ data }: State<Data>) => data,
+      out: (_: unknown, { data }: State<Data>) => data,
+    };
+    const inner = new StateGraph<Data>({ name: "inner" })
+      .addNode("deeper", subgraph(deepest, pass))
+      .addNode("check", (state) => {
+        take(3);
+        if (fails) throw new Error("no");
+        return state;
+      })
+      .addEdge("deeper", "check")
+      .setEntryPoint("deeper")
+      .setExitPoint("check");
+    const store = new MemoryStore();
+    const graph = graphOf(subgraph(inner, pass), store);
+    await expect(graph.execute(State.create({ n: 0 }, { runId: "r" }))).rejects.toThrow("no");
+    expect(innerPathOf(await store.load("r"))).toEqual(["check"]);
+    fails = false;
+    const { steps } = await graph.resume("r");
+    expect(itemsOf(steps[0])).toEqual([
+      ["deeper/count", at(0), 2, "completed"],
+      ["deeper", at(0), 2, "completed"],
+      ["check", at(2), 3, "failed"],
+      ["check", at(5), 3, "completed"],
+    ]);
+  });
+
+  test("the newest 20 of the attempts that failed, and when the last began", async () => {
+    restore();
+    // Waits are over as soon as they begin.
+    restore = useClock({
+      now: () => time,
+      after: (ms, callback) => {
+        time += ms;
+        queueMicrotask(callback);
+        return () => {};
+      },
+    });
+    const store = new MemoryStore();
+    const failing = (times: number) =>
+      new StateGraph<Data>({ checkpoint: { store, interval: 1, preserve: true } })
+        .addNode(
+          "work",
+          (state, { attempt }) => {
+            take(5);
+            if (attempt <= times) throw new Error("no");
+            return state;
+          },
+          { retry: { maxAttempts: 3, initialInterval: 0 } },
+        )
+        .setEntryPoint("work")
+        .setExitPoint("work");
+    await expect(failing(3).execute(State.create({ n: 0 }, { runId: "r" }))).rejects.toThrow("no");
+    const failed = [0, 5, 10].map((ms) => ({ startedAt: at(ms), durationMs: 5 }));
+    expect((await store.load("r")).toJSON().begun?.failedAttempts).toEqual(failed);
+    take(1000);
+    const { steps } = await failing(1).resume("r");
+    const again = { startedAt: at(1015), durationMs: 5 };
+    expect(steps[0]).toMatchObject({ attempts: 5, lastAttemptAt: at(1020) });
+    expect(steps[0]?.failedAttempts).toEqual([...failed, again]);
+    expect((await store.load("r")).steps).toEqual(steps);
+    const often = new StateGraph<Data>({ checkpoint: { store, interval: 1, preserve: true } })
+      .addNode(
+        "work",
+        (state, { attempt }) => {
+          if (attempt < 30) throw new Error("no");
+          return state;
+        },
+        { retry: { maxAttempts: 30, initialInterval: 1000 } },
+      )
+      .setEntryPoint("work")
+      .setExitPoint("work");
+    const [step] = (await often.execute(State.create({ n: 0 }))).steps;
+    expect(step?.attempts).toBe(30);
+    expect(step?.failedAttempts).toHaveLength(20);
+    const last = step?.failedAttempts?.at(-1)?.startedAt ?? "";
+    expect(Date.parse(step?.lastAttemptAt ?? "")).toBeGreaterThan(Date.parse(last));
   });
 
   test("the newest 100 of them", async () => {

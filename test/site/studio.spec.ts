@@ -207,6 +207,9 @@ describe("a run", () => {
       for (const name of names) await heading(page, name).waitFor();
       await button(page, "review: failed").waitFor();
       await button(page, "draft ×2: completed").waitFor();
+      for (const attempt of ["failed .* attempt 1", "failed .* attempt 2", ".* attempt 3"]) {
+        await button(page, new RegExp(`^draft, step 3 · ${attempt} of 3`)).waitFor();
+      }
       await button(page, "publish: not reached").waitFor();
       await page.locator(".edge", { hasText: "too short" }).waitFor({ state: "attached" });
       await page.locator("summary", { hasText: "Stack" }).click();
@@ -272,6 +275,7 @@ describe("a run", () => {
     await visit({ at: "/runs/onboarding-acme" }, async (page) => {
       await button(page, "verify: completed").first().waitFor();
       await button(page, "sanctions: completed").waitFor();
+      await page.getByRole("img", { name: /^sanctions · completed/ }).waitFor();
     });
   });
 

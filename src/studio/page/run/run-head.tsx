@@ -68,7 +68,7 @@ export function RunHead({
         </div>
         <div>
           <dt>Elapsed</dt>
-          <dd>{duration(run.elapsedMs)}</dd>
+          <dd>{duration(run.live === true ? now - Date.parse(run.startedAt) : run.elapsedMs)}</dd>
         </div>
         <div>
           <dt>Cost</dt>

@@ -17,7 +17,7 @@ import { StateSection } from "./sections/state-section.js";
 import { WaitingSection } from "./sections/waiting-section.js";
 import { selectionOf, selectNode, selectStep } from "./selection.js";
 import { TimelinePanel } from "./timeline/timeline-panel.js";
-import { useInnerMarks, useLog } from "./use-log.js";
+import { useLog } from "./use-log.js";
 
 /** All about one run. */
 export function RunScreen({
@@ -80,7 +80,6 @@ function LoadedRun({
   const { session } = useStudio();
   const [large, setLarge] = useState(false);
   const log = useLog(runId, view.updatedAt, session.log);
-  const inner = useInnerMarks(log.lines);
   const selection = selectionOf(query, view, history.data);
   const select = (node: string): void => selectNode(node, selection, view, history.data);
   const compareWith = Number(query.get("with") ?? Number.NaN);
@@ -105,7 +104,6 @@ function LoadedRun({
         <div class={`pair ${large ? "large" : ""}`}>
           <GraphPanel
             view={view}
-            inner={inner}
             selected={selection.node}
             onSelect={select}
             large={large}

@@ -1,7 +1,6 @@
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { RunLog } from "../../api.js";
 import { get, runPath } from "../client/http.js";
-import { type InnerMarks, pathKey } from "./graph/model.js";
 
 /** A line of a log. */
 export type LogLine = RunLog["lines"][number];
@@ -41,24 +40,4 @@ export function useLog(
     if (hasLog) void look();
   }, [look, turn, hasLog]);
   return { lines, hasLog: isThere };
-}
-
-/** What the log shows of the nodes inside nodes. */
-export function useInnerMarks(lines: readonly LogLine[]): InnerMarks {
-  return useMemo(() => {
-    const marks = new Map<
-      string,
-      { mark: "completed" | "failed" | "in_progress"; visits: number }
-    >();
-    for (const { event, path, error } of lines) {
-      if (!Array.isArray(path)) continue;
-      if (event !== "node.start" && event !== "node.complete") continue;
-      const key = pathKey(path.map(String));
-      const { visits } = marks.get(key) ?? { visits: 0 };
-      const isDone = event === "node.complete" && error === undefined;
-      const mark = isDone ? "completed" : event === "node.start" ? "in_progress" : "failed";
-      marks.set(key, { mark, visits: visits + Number(isDone) });
-    }
-    return marks;
-  }, [lines]);
 }

@@ -11,14 +11,13 @@ import {
   type DrawnGroup,
   type DrawnNode,
   drawingOf,
-  type InnerMarks,
 } from "./model.js";
 import { useViewport } from "./viewport.js";
 
 /** The graph of a run, with how far the run is. */
 export function GraphPanel(props: GraphProps): JSX.Element {
-  const { view, inner } = props;
-  const drawing = useMemo(() => drawingOf(view, inner), [view, inner]);
+  const { view } = props;
+  const drawing = useMemo(() => drawingOf(view), [view]);
   if (drawing.nodes.length > 0) return <DrawnGraph {...props} drawing={drawing} />;
   return (
     <section class="section graph" aria-labelledby="graph">
@@ -32,8 +31,6 @@ export function GraphPanel(props: GraphProps): JSX.Element {
 
 interface GraphProps {
   readonly view: RunView;
-  /** What is known of the nodes inside nodes. */
-  readonly inner: InnerMarks;
   /** The selected node. */
   readonly selected: string;
   readonly onSelect: (node: string) => void;

@@ -47,13 +47,34 @@ type Topology = NonNullable<RunView["topology"]>;
 type Shape = Pick<Topology, "entry" | "nodes" | "edges" | "tasks">;
 
 /** What is known of the nodes of graphs inside nodes, by the path that leads to them. */
-export type InnerMarks = ReadonlyMap<string, { readonly mark: Mark; readonly visits: number }>;
+type InnerMarks = ReadonlyMap<string, { readonly mark: Mark; readonly visits: number }>;
 
 /** The drawing of a run. A run whose graph nobody knows is drawn from its steps. */
-export function drawingOf(view: RunView, inner: InnerMarks = new Map()): Drawing {
+export function drawingOf(view: RunView): Drawing {
   const shape = view.topology ?? shapeOfSteps(view);
   if (shape.tasks !== undefined) return drawTasks(shape, view);
-  return withInner(draw(shape, view), shape, inner);
+  return withInner(draw(shape, view), shape, innerMarks(view));
+}
+
+/** How far the graphs inside nodes are: their nodes are parts of the steps. */
+function innerMarks(view: RunView): InnerMarks {
+  const marks = new Map<string, { mark: Mark; visits: number }>();
+  const { steps, unfinished } = view;
+  for (const { node, items } of [...steps, ...(unfinished === null ? [] : [unfinished])]) {
+    for (const { name, outcome } of items) {
+      const key = pathKey([node, name]);
+      const isDone = outcome === "completed";
+      const visits = (marks.get(key)?.visits ?? 0) + Number(isDone);
+      marks.set(key, { mark: isDone ? "completed" : "failed", visits });
+    }
+  }
+  const path = unfinished === null ? [] : [unfinished.node, ...unfinished.inner];
+  for (let length = 2; length <= path.length; length++) {
+    const key = pathKey(path.slice(0, length));
+    const mark = markOfNode(path[0] ?? "", view);
+    marks.set(key, { mark, visits: marks.get(key)?.visits ?? 0 });
+  }
+  return marks;
 }
 
 /** What a node is doing. */
@@ -168,9 +189,9 @@ function openUp(
   }, opened);
 }
 
-/** A path of nodes as the key of {@link InnerMarks}. */
-export function pathKey(path: readonly string[]): string {
-  return JSON.stringify(path);
+/** A path of nodes as the key of {@link InnerMarks}, as the record of a step names inner nodes. */
+function pathKey(path: readonly string[]): string {
+  return path.join("/");
 }
 
 /** A dag: its tasks in their layers, and what each depends on. */

@@ -12,10 +12,13 @@ export interface Gap extends Span {
   readonly kind: "pause" | "downtime";
 }
 
-/** A visit of a node, or a part of one. */
+/** An attempt of a node, or a part of a visit. */
 export interface Bar extends Span {
   readonly name: string;
   readonly mark: "completed" | "failed" | "in_progress" | "paused" | "next";
+  /** Which attempt of the visit it is, from 1 up. */
+  readonly attempt: number;
+  /** How many attempts the visit has had. */
   readonly attempts: number;
   /** The step; `undefined` for a node that has not completed. */
   readonly step: RunStep | undefined;
@@ -27,6 +30,12 @@ export interface Row {
   readonly bars: readonly Bar[];
   /** Items, tasks and calls, in as few lanes as keep them apart. */
   readonly lanes: readonly (readonly Bar[])[];
+}
+
+/** What is known of a visit as a whole. */
+interface Visit extends Span {
+  /** How long it worked, in milliseconds; `undefined` if it took all its time. */
+  readonly worked: number | undefined;
 }
 
 /** A run in time. */
@@ -49,33 +58,49 @@ export function timelineOf(view: RunView, history: RunHistory | undefined, now: 
     rows.set(node, row);
     return row;
   };
+  const visits: Visit[] = [];
   const itemsOf = (items: RunStep["items"], step: RunStep | undefined): Bar[] =>
     items.map(({ name, startedAt, durationMs, outcome }) => {
       const from = Date.parse(startedAt);
       const mark = outcome === "stopped" ? "next" : outcome;
-      return { name, from, to: from + durationMs, mark, attempts: 1, step };
+      return { name, from, to: from + durationMs, mark, attempt: 1, attempts: 1, step };
     });
   for (const step of steps) {
     const to = Date.parse(step.completedAt);
-    const from = step.startedAt === undefined ? to : Date.parse(step.startedAt);
-    const { node: name, attempts } = step;
-    rowOf(name).bars.push({ name, from, to, mark: "completed", attempts, step });
+    const { node: name, attempts, failedAttempts, lastAttemptAt } = step;
+    const began = lastAttemptAt ?? step.startedAt ?? step.completedAt;
+    const failed = failedBars(name, failedAttempts, attempts - 1, attempts, step);
+    // What an error handler did comes behind the attempt that failed.
+    const from = Math.min(to, Math.max(Date.parse(began), failed.at(-1)?.to ?? 0));
+    const visited = Math.min(to, Date.parse(step.startedAt ?? step.completedAt));
+    visits.push({ from: visited, to, worked: step.durationMs });
+    const last: Bar = { name, from, to, mark: "completed", attempt: attempts, attempts, step };
+    rowOf(name).bars.push(...failed, last);
     rowOf(name).items.push(...itemsOf(step.items, step));
   }
   if (unfinished !== null) {
-    const { node: name, attempts } = unfinished;
-    const mark = markOfNode(name, view);
-    const from = Date.parse(unfinished.startedAt);
-    const end = isLive ? now : from + unfinished.durationMs;
-    rowOf(name).bars.push({
-      name,
-      from,
-      to: Math.max(from, end),
-      mark: mark === "failed" || mark === "in_progress" || mark === "paused" ? mark : "next",
-      attempts: view.run.status === "failed" ? attempts : attempts + 1,
-      step: undefined,
-    });
+    const { node: name, failedAttempts } = unfinished;
+    const isFailed = run.status === "failed";
+    const known = Math.max(unfinished.attempts, failedAttempts.length);
+    const attempts = isFailed ? known : known + 1;
+    const failed = failedBars(name, failedAttempts, known, attempts, undefined);
+    rowOf(name).bars.push(...failed);
+    const began = Date.parse(unfinished.startedAt);
+    const from = Math.max(began, failed.at(-1)?.to ?? 0);
+    const to = Math.max(from, isLive ? now : Date.parse(run.savedAt));
+    visits.push({ from: began, to, worked: isLive ? undefined : unfinished.durationMs });
+    const mark = barMark(name, view);
+    if (!isFailed || failed.length === 0) {
+      rowOf(name).bars.push({ name, from, to, mark, attempt: attempts, attempts, step: undefined });
+    }
     rowOf(name).items.push(...itemsOf(unfinished.items, undefined));
+  } else if (isLive && view.next.node !== null) {
+    // Of a node that has saved nothing yet, only the save before it is known.
+    const name = view.next.node;
+    const from = Date.parse(run.savedAt);
+    const begun = { name, from, to: Math.max(from, now), mark: barMark(name, view) };
+    visits.push({ ...begun, worked: undefined });
+    rowOf(name).bars.push({ ...begun, attempt: 1, attempts: 1, step: undefined });
   }
   const bars = [...rows.values()].flatMap((row) => row.bars);
   // A fork has steps from before it was made.
@@ -87,8 +112,30 @@ export function timelineOf(view: RunView, history: RunHistory | undefined, now: 
     from,
     to,
     rows: [...rows].map(([node, row]) => ({ node, bars: row.bars, lanes: lanesOf(row.items) })),
-    gaps: gapsOf({ from, to }, bars, history, run.status),
+    gaps: gapsOf({ from, to }, visits, history, run.status),
   };
+}
+
+/** The mark of a node that has not completed. */
+function barMark(name: string, view: RunView): Bar["mark"] {
+  const mark = markOfNode(name, view);
+  return mark === "failed" || mark === "in_progress" || mark === "paused" ? mark : "next";
+}
+
+/** The attempts of a visit that failed: the newest of so many. */
+function failedBars(
+  name: string,
+  records: RunStep["failedAttempts"],
+  failed: number,
+  attempts: number,
+  step: RunStep | undefined,
+): Bar[] {
+  const before = Math.max(0, failed - records.length);
+  return records.map(({ startedAt, durationMs }, index) => {
+    const from = Date.parse(startedAt);
+    const attempt = before + index + 1;
+    return { name, from, to: from + durationMs, mark: "failed", attempt, attempts, step };
+  });
 }
 
 /** Bars in lanes in which none covers another. */
@@ -108,7 +155,7 @@ function lanesOf(items: readonly Bar[]): Bar[][] {
  */
 function gapsOf(
   whole: Span,
-  bars: readonly Bar[],
+  visits: readonly Visit[],
   history: RunHistory | undefined,
   status: string,
 ): Gap[] {
@@ -123,30 +170,25 @@ function gapsOf(
   const add = (from: number, to: number): void => {
     if (to - from >= SHORTEST_GAP_MS) idle.push({ from, to, kind: kindAt(from) });
   };
-  const sorted = [...bars].sort((a, b) => a.from - b.from);
+  const times = saves.map(({ at }) => at);
   let reached = whole.from;
-  for (const bar of sorted) {
-    add(reached, bar.from);
-    for (const { from, to } of idleInside(
-      bar,
-      saves.map(({ at }) => at),
-    ))
-      add(from, to);
-    reached = Math.max(reached, bar.to);
+  for (const visit of [...visits].sort((a, b) => a.from - b.from)) {
+    add(reached, visit.from);
+    for (const { from, to } of idleInside(visit, times)) add(from, to);
+    reached = Math.max(reached, visit.to);
   }
   if (status !== "completed" && status !== "failed") add(reached, whole.to);
   return idle;
 }
 
 /** The longest stretches between the saves inside a visit, as many as make up for what it did not work. */
-function idleInside(bar: Bar, saves: readonly number[]): Span[] {
-  const worked = bar.step?.durationMs;
+function idleInside({ from: begun, to: end, worked }: Visit, saves: readonly number[]): Span[] {
   if (worked === undefined) return [];
-  let missing = bar.to - bar.from - worked;
-  const inside = [...saves.filter((at) => at > bar.from && at < bar.to), bar.to];
+  let missing = end - begun - worked;
+  const inside = [...saves.filter((at) => at > begun && at < end), end];
   const stretches = inside
     .slice(1)
-    .map((to, index) => ({ from: inside[index] ?? bar.from, to }))
+    .map((to, index) => ({ from: inside[index] ?? begun, to }))
     .sort((a, b) => b.to - b.from - (a.to - a.from));
   const idle: Span[] = [];
   for (const { from, to } of stretches) {

@@ -4,7 +4,7 @@ import type { RunHistory, RunStep, RunView } from "../../../api.js";
 import { useNow } from "../../client/hooks.js";
 import { clock, count, duration, money } from "../../format.js";
 import { statusWord } from "../../parts/status.js";
-import { type Bar, type Gap, type Row, timelineOf } from "./model.js";
+import { type Bar, type Gap, type Row, type Span, timelineOf } from "./model.js";
 import { type Scale, scaleOf } from "./scale.js";
 
 /** At most so many bars in a row; the newest. */
@@ -59,6 +59,7 @@ export function TimelinePanel({
               <RowView
                 key={row.node}
                 row={row}
+                gaps={gaps}
                 scale={scale}
                 selected={selected}
                 onSelect={onSelect}
@@ -103,21 +104,35 @@ function GapBand({ gap, scale }: { readonly gap: Gap; readonly scale: Scale }): 
 
 function RowView({
   row,
+  gaps,
   scale,
   selected,
   onSelect,
   onPoint,
 }: {
   readonly row: Row;
+  readonly gaps: readonly Gap[];
   readonly scale: Scale;
   readonly selected: { readonly step: number | undefined; readonly node: string };
   readonly onSelect: (bar: { readonly node: string; readonly step: RunStep | undefined }) => void;
   readonly onPoint: (text: string | undefined) => void;
 }): JSX.Element {
   const { node, bars, lanes } = row;
-  const place = ({ from, to }: Bar): Record<string, string> => {
+  const place = ({ from, to }: Span): Record<string, string> => {
     const left = scale.at(from);
     return { left: `${left * 100}%`, width: `${(scale.at(to) - left) * 100}%` };
+  };
+  /** When nobody worked during a bar, placed in it. */
+  const idle = (bar: Bar): Record<string, string>[] => {
+    const left = scale.at(bar.from);
+    const width = scale.at(bar.to) - left;
+    return gaps
+      .filter(({ from, to }) => from < bar.to && to > bar.from)
+      .map(({ from, to }) => {
+        const start = (scale.at(Math.max(from, bar.from)) - left) / width;
+        const end = (scale.at(Math.min(to, bar.to)) - left) / width;
+        return { left: `${start * 100}%`, width: `${(end - start) * 100}%` };
+      });
   };
   return (
     <li class="row" aria-label={node}>
@@ -147,7 +162,10 @@ function RowView({
             onFocus={() => onPoint(describe(bar))}
             onBlur={() => onPoint(undefined)}
           >
-            {bar.attempts > 1 && <span class="attempts">{bar.attempts}</span>}
+            {idle(bar).map((style) => (
+              <span key={style.left} class="idle" style={style} />
+            ))}
+            {bar.attempts > 1 && <span class="attempt">{bar.attempt}</span>}
           </button>
         ))}
         {lanes.length > 0 && (
@@ -175,15 +193,15 @@ function RowView({
   );
 }
 
-function describe({ name, mark, attempts, step, from, to }: Bar): string {
+function describe({ name, mark, attempt, attempts, step, from, to }: Bar): string {
   const usage = step?.usage;
   const tokens = usage === undefined ? 0 : usage.inputTokens + usage.outputTokens;
   return [
     step === undefined ? name : `${name}, step ${step.step}`,
     mark === "completed" ? undefined : statusWord(mark),
-    duration(step?.durationMs ?? to - from),
+    duration(attempts > 1 ? to - from : (step?.durationMs ?? to - from)),
     `at ${clock(new Date(from).toISOString())}`,
-    attempts > 1 ? `${attempts} attempts` : undefined,
+    attempts > 1 ? `attempt ${attempt} of ${attempts}` : undefined,
     step !== undefined && step.restarts > 0 ? `begun again ${step.restarts} times` : undefined,
     tokens > 0 ? `${count(tokens)} tokens` : undefined,
     usage !== undefined && usage.costUsd > 0 ? money(usage.costUsd) : undefined,
