@@ -147,10 +147,16 @@ type CheckpointSaveData = AtNode &
 
 /** What a decision to save was made of, with `interval: "adaptive"`. @inline */
 type AdaptiveDecision = {
+  /** What made the save due; absent if something else did: the start, a pause, a trigger, the end. */
+  readonly rule?: "interval" | "maxLoss.ms" | "maxLoss.costUsd";
   /** Work that was not saved, in milliseconds. */
   readonly unsavedMs: number;
+  /** The cost of that work, by the ledger. */
+  readonly unsavedUsd: number;
   /** How much work is best between two saves, in milliseconds. */
   readonly intervalMs: number;
+  /** How much unsaved work makes a save due before the node that is next, in milliseconds: less if that is a long one. */
+  readonly dueMs: number;
   /** What a save costs, in milliseconds. */
   readonly saveMs: number;
   /** The mean time between two failures, in milliseconds. */

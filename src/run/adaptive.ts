@@ -5,26 +5,43 @@ import type { MaxLoss } from "./config.js";
 const PRIOR_MS = 10 * 60 * 1000;
 /** What a save is taken to cost before one was measured, in milliseconds. */
 const FIRST_SAVE_MS = 1;
-/** How much a new measurement counts against those before. */
-const WEIGHT = 0.2;
+/** How much a new measurement counts against those before, once there are many. */
+const WEIGHT = 0.05;
+
+/** What a decision to save is made of. */
+export type Decision = NonNullable<EventMap["checkpoint.save"]["adaptive"]>;
+
+/** A node that has completed, and where the run continues. */
+interface CompletedNode {
+  readonly name: string;
+  readonly next: string | undefined;
+  readonly durationMs: number;
+  /** What the run has cost so far. */
+  readonly costUsd: number;
+}
 
 /**
  * Decides when a checkpoint is worth its cost. With save cost C and mean time between failures M the
  * best work between two saves is about √(2CM) (Young), more exactly Daly's
- * √(2CM)·[1 + ⅓·√(C/2M) + ⅑·C/2M] − C. Saves come only between nodes, so the one nearest to
- * that is taken. M starts from a prior of one failure in ten minutes of work, and learns from the work
+ * √(2CM)·[1 + ⅓·√(C/2M) + ⅑·C/2M] − C. Saves come only between nodes, so a stretch between two saves is
+ * shorter or longer than that; a save is due when the next node would, on average, lose more per millisecond than
+ * the stretches so far have. M starts from a prior of one failure in ten minutes of work, and learns from the work
  * the run has done and the crashes its record shows.
  */
 export class AdaptiveInterval {
   readonly #maxLoss: MaxLoss;
-  #saveMs = FIRST_SAVE_MS;
-  #isMeasured = false;
-  #nodeMs = 0;
-  #nodeCost = 0;
+  readonly #saveMs = new Average();
+  /** How long the stretches between saves were, as multiples of the best interval. */
+  readonly #stretches = new Average(1);
+  readonly #all = new Node();
+  readonly #byName = new Map<string, Node>();
+  #next = this.#all;
   #workedMs: number;
   #crashes: number;
   #unsavedMs = 0;
-  #savedCost: number;
+  #costUsd: number;
+  #savedUsd: number;
+  #rule: Decision["rule"];
 
   /**
    * @param workedMs - how long the nodes of the run have worked so far.
@@ -35,38 +52,115 @@ export class AdaptiveInterval {
     this.#maxLoss = maxLoss;
     this.#workedMs = workedMs;
     this.#crashes = crashes;
-    this.#savedCost = costUsd;
+    this.#costUsd = costUsd;
+    this.#savedUsd = costUsd;
   }
 
-  /** What the next decision would be made of. */
-  get decision(): NonNullable<EventMap["checkpoint.save"]["adaptive"]> {
-    const saveMs = this.#saveMs;
+  /** What the last decision was made of. */
+  get decision(): Decision {
+    const saveMs = this.#saveMs.count === 0 ? FIRST_SAVE_MS : this.#saveMs.mean;
     const failureMs = (PRIOR_MS + this.#workedMs) / (1 + this.#crashes);
     const intervalMs = bestInterval(saveMs, failureMs);
-    return { unsavedMs: this.#unsavedMs, intervalMs, saveMs, failureMs };
+    // What a stretch of x intervals loses is 1 + x², in units of half a save: so much per millisecond until now.
+    const { mean, meanSquare } = this.#stretches;
+    const rate = (1 + meanSquare) / (2 * mean);
+    const { ms } = this.#next;
+    const nextLoses = ms.mean === 0 ? 0 : ms.meanSquare / (2 * ms.mean);
+    const dueMs = Math.max(0, intervalMs * rate - nextLoses);
+    const unsavedUsd = this.#unsavedUsd;
+    return {
+      ...{ unsavedMs: this.#unsavedMs, unsavedUsd, intervalMs, dueMs, saveMs, failureMs },
+      ...(this.#rule !== undefined && { rule: this.#rule }),
+    };
   }
 
-  /** Whether to save, now that a node has worked for so long and the run has cost so much. */
-  isDue(durationMs: number, costUsd: number): boolean {
-    const spent = costUsd - this.#savedCost;
+  get #unsavedUsd(): number {
+    return Math.max(0, this.#costUsd - this.#savedUsd);
+  }
+
+  /** Whether to save, now that a node has completed. */
+  isDue({ name, next, durationMs, costUsd }: CompletedNode): boolean {
+    const nodeUsd = Math.max(0, costUsd - this.#costUsd);
     this.#workedMs += durationMs;
     this.#unsavedMs += durationMs;
-    this.#nodeMs = blend(this.#nodeMs, durationMs);
-    this.#nodeCost = blend(this.#nodeCost, Math.max(0, spent));
-    const { ms = Number.POSITIVE_INFINITY, costUsd: most = Number.POSITIVE_INFINITY } =
-      this.#maxLoss;
-    // The next node would take it over the limit: what it does is not saved either until it is done.
-    if (this.#unsavedMs + this.#nodeMs > ms || spent + this.#nodeCost > most) return true;
-    return this.#unsavedMs + this.#nodeMs / 2 >= this.decision.intervalMs;
+    this.#costUsd = costUsd;
+    for (const node of [this.#all, this.#node(name)]) {
+      node.ms.add(durationMs);
+      node.usd.add(nodeUsd);
+    }
+    this.#next = this.#byName.get(next ?? "") ?? this.#all;
+    this.#rule = this.#ruleThatAsks();
+    return this.#rule !== undefined;
   }
 
-  /** Notes that all is saved, and what that took. */
-  saved(durationMs: number, costUsd: number): void {
-    this.#saveMs = this.#isMeasured ? blend(this.#saveMs, durationMs) : durationMs;
-    this.#isMeasured = true;
-    this.#unsavedMs = 0;
-    this.#savedCost = costUsd;
+  #ruleThatAsks(): Decision["rule"] {
+    const { ms = Number.POSITIVE_INFINITY, costUsd = Number.POSITIVE_INFINITY } = this.#maxLoss;
+    // The next node would take it over the limit: what it does is not saved either until it is done.
+    if (this.#unsavedMs + this.#next.ms.mean > ms) return "maxLoss.ms";
+    if (this.#unsavedUsd + this.#next.usd.mean > costUsd) return "maxLoss.costUsd";
+    const isDue = this.#unsavedMs > 0 && this.#unsavedMs >= this.decision.dueMs;
+    return isDue ? "interval" : undefined;
   }
+
+  #node(name: string): Node {
+    const known = this.#byName.get(name);
+    if (known !== undefined) return known;
+    const node = new Node();
+    this.#byName.set(name, node);
+    return node;
+  }
+
+  /** Notes that a save of all that was done has begun; gives what that was decided by. */
+  begin(): Decision {
+    const { decision } = this;
+    // Stretches that something else has ended say nothing of the rule.
+    if (this.#rule === "interval") this.#stretches.add(this.#unsavedMs / decision.intervalMs);
+    this.#unsavedMs = 0;
+    this.#savedUsd = this.#costUsd;
+    this.#rule = undefined;
+    return decision;
+  }
+
+  /** Notes how long the save took. */
+  saved(durationMs: number): void {
+    this.#saveMs.add(durationMs);
+  }
+
+  /** Notes that the save failed: what it was to save is not. */
+  failed({ unsavedMs, unsavedUsd }: Decision): void {
+    this.#unsavedMs += unsavedMs;
+    this.#savedUsd -= unsavedUsd;
+  }
+}
+
+/** An average of measurements, the newest counting most. */
+class Average {
+  count = 0;
+  mean = 0;
+  #variance = 0;
+
+  /** @param prior - counts as the first measurement. */
+  constructor(prior?: number) {
+    if (prior !== undefined) this.add(prior);
+  }
+
+  add(value: number): void {
+    this.count++;
+    const weight = Math.max(1 / this.count, WEIGHT);
+    const off = value - this.mean;
+    this.mean += weight * off;
+    this.#variance = (1 - weight) * (this.#variance + weight * off * off);
+  }
+
+  get meanSquare(): number {
+    return this.mean ** 2 + this.#variance;
+  }
+}
+
+/** How long a node takes, and what it costs. */
+class Node {
+  readonly ms = new Average();
+  readonly usd = new Average();
 }
 
 /** How much work between two saves loses least, by Young and Daly. */
@@ -75,8 +169,4 @@ export function bestInterval(saveMs: number, failureMs: number): number {
   const ratio = saveMs / (2 * failureMs);
   const young = Math.sqrt(2 * saveMs * failureMs);
   return young * (1 + Math.sqrt(ratio) / 3 + ratio / 9) - saveMs;
-}
-
-function blend(before: number, now: number): number {
-  return before === 0 ? now : before + WEIGHT * (now - before);
 }

@@ -246,11 +246,10 @@ export function resolveConfig<D extends object>(config: GraphConfig<D>): Setting
 }
 
 const amount = check("a number ≥ 0", (value) => typeof value === "number" && value >= 0);
-const isInterval = integer(0);
-
-const checkInterval: Check = (name, value) => {
-  if (value !== "adaptive") isInterval(name, value);
-};
+const checkInterval = check(
+  'an integer ≥ 0 or "adaptive"',
+  (value) => value === "adaptive" || (Number.isSafeInteger(value) && Number(value) >= 0),
+);
 
 /** Refuses what would be read and ignored. */
 function checkCombinations({ interval, mode, maxLoss, triggers = [] }: CheckpointConfig): void {

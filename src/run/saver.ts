@@ -4,10 +4,16 @@ import { CheckpointConflictError, CheckpointSaveError, messageOf, show } from ".
 import { progressOf } from "../state/derive.js";
 import { unsaved } from "../state/record.js";
 import { recordOf, State, sinkOf } from "../state/state.js";
-import { AdaptiveInterval } from "./adaptive.js";
+import { AdaptiveInterval, type Decision } from "./adaptive.js";
 import type { RunClaim } from "./claim.js";
 import type { Settings } from "./config.js";
 import { Failure } from "./failure.js";
+
+/** A State to save, and what that was decided by. */
+interface Job<D extends object> {
+  readonly state: State<D>;
+  readonly decision: Decision | undefined;
+}
 
 /** Puts the States of one run into its store. */
 export class Saver<D extends object> {
@@ -23,9 +29,11 @@ export class Saver<D extends object> {
   /** Whether the time of the save under way matters, and when it began. */
   #measured = false;
   #started = 0;
+  /** What the save under way was decided by. */
+  #decision: Decision | undefined;
   /** In the background: the save under way, the State that waits for it to end, and why it failed. */
   #underWay: Promise<void> | undefined;
-  #waiting: State<D> | undefined;
+  #waiting: Job<D> | undefined;
   #failure: unknown;
 
   /** @param state - the State that the run starts or continues from; `latest` is what the store has. */
@@ -97,8 +105,9 @@ export class Saver<D extends object> {
    */
   defer(state: State<D>): void {
     this.check(state);
-    if (this.#underWay === undefined) this.#underWay = this.#saveInBackground(state);
-    else this.#waiting = state;
+    const decision = this.adaptive?.begin();
+    if (this.#underWay === undefined) this.#underWay = this.#saveInBackground(state, decision);
+    else this.#waiting = { state, decision };
   }
 
   /** Throws what a save in the background failed with. */
@@ -116,12 +125,13 @@ export class Saver<D extends object> {
     return this.#onLatest(state);
   }
 
-  async #saveInBackground(first: State<D>): Promise<void> {
-    for (let state: State<D> | undefined = first; state !== undefined; state = this.#waiting) {
+  async #saveInBackground(state: State<D>, decision: Decision | undefined): Promise<void> {
+    let job: Job<D> | undefined = { state, decision };
+    for (; job !== undefined; job = this.#waiting) {
       this.#waiting = undefined;
-      const next = this.#onLatest(state);
+      const next = this.#onLatest(job.state);
       try {
-        this.accept(next, await this.put(next));
+        this.accept(next, await this.put(next, job.decision));
       } catch (error) {
         this.#failure = error;
         break;
@@ -136,7 +146,8 @@ export class Saver<D extends object> {
   }
 
   /** The first half of {@link save}. The loop awaits it itself: a promise less is felt at every step. */
-  put(state: State<D>): Promise<State<D>> {
+  put(state: State<D>, decision = this.adaptive?.begin()): Promise<State<D>> {
+    this.#decision = decision;
     const checking = this.#claim?.check();
     if (checking !== undefined) return checking.then(() => this.#put(state));
     return this.#put(state);
@@ -166,6 +177,7 @@ export class Saver<D extends object> {
   refuse(state: State<D>, error: unknown, must: boolean): State<D> {
     const { runId, checkpointNode: node } = state;
     const { bus, name, onSaveError } = this.#settings;
+    if (this.#decision !== undefined) this.adaptive?.failed(this.#decision);
     bus.emit("checkpoint.error", name, runId, { action: "save", node, error: messageOf(error) });
     if (error instanceof CheckpointConflictError) throw error;
     if (onSaveError === "continue" && !must) return state;
@@ -199,8 +211,8 @@ export class Saver<D extends object> {
   #emitSave(saved: State<D>, exactMs: number): void {
     const { checkpointNode: node, step, sequence, checkpointId, reason, bytes } = saved;
     const { bus, name, audit } = this.#settings;
-    const { decision } = this.adaptive ?? {};
-    this.adaptive?.saved(exactMs, saved.ledger.usage.costUsd);
+    const decision = this.#decision;
+    this.adaptive?.saved(exactMs);
     if (!bus.listens("checkpoint.save")) return;
     const durationMs = Math.round(exactMs);
     bus.emit("checkpoint.save", name, saved.runId, {

@@ -117,9 +117,18 @@ export class StepRecorder<D extends object> {
         progress.reason = reason;
       }
     }
-    if (saver?.adaptive?.isDue(durationMs, progress.ledger.usage.costUsd) && !due) {
-      due = true;
-      progress.reason = "adaptive";
+    if (saver?.adaptive !== undefined) {
+      const { costUsd } = progress.ledger.usage;
+      const isWorthIt = saver.adaptive.isDue({
+        name,
+        next: progress.nextNode,
+        durationMs,
+        costUsd,
+      });
+      if (isWorthIt && !due) {
+        due = true;
+        progress.reason = "adaptive";
+      }
     }
     if (due || ends) progress.counts = this.#tally.counts();
     return { state, way, paused, ends, due };

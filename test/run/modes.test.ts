@@ -160,12 +160,10 @@ describe('interval "adaptive"', () => {
     graph.on("checkpoint.save", ({ data }) => decisions.push(data.adaptive));
     graph.on("*", (event) => meter.onEvent(event));
     await graph.execute(State.create({ n: 0 }));
-    expect(decisions.at(-1)).toEqual({
-      unsavedMs: expect.any(Number),
-      intervalMs: expect.any(Number),
-      saveMs: expect.any(Number),
-      failureMs: expect.any(Number),
-    });
+    const number = expect.any(Number);
+    const numbers = { unsavedMs: number, unsavedUsd: 0, intervalMs: number, dueMs: number };
+    const decision = { ...numbers, saveMs: number, failureMs: number };
+    expect(decisions.at(-1)).toMatchObject(decision);
     expect(meter.snapshot().checkpoints.adaptive).toEqual(decisions.at(-1));
     expect(meter.prometheus()).toMatch(
       /\nwaymark_checkpoint_adaptive_seconds\{input="interval"\} [\d.e-]+\n/,
@@ -185,7 +183,11 @@ describe('interval "adaptive"', () => {
       .addEdge("spend", "spend", (state) => state.data.n < 10)
       .addEdge("spend", END)
       .setEntryPoint("spend");
+    const rules: unknown[] = [];
+    graph.on("checkpoint.save", ({ data }) => rules.push(data.adaptive?.rule));
     await graph.execute(State.create({ n: 0 }));
+    // Nothing asked for the first save but the start.
+    expect(rules).toEqual([undefined, ...Array(5).fill("maxLoss.costUsd")]);
     const gaps = store.done.map((step, index) => step - (store.done[index - 1] ?? 0));
     expect(Math.max(...gaps)).toBeLessThanOrEqual(2);
   });

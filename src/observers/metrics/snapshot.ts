@@ -155,6 +155,7 @@ export function toPrometheus(snapshot: MetricsSnapshot): string {
       [
         { labels: { input: "unsaved" }, value: adaptive.unsavedMs / 1000 },
         { labels: { input: "interval" }, value: adaptive.intervalMs / 1000 },
+        { labels: { input: "due" }, value: adaptive.dueMs / 1000 },
         { labels: { input: "save" }, value: adaptive.saveMs / 1000 },
         { labels: { input: "failure" }, value: adaptive.failureMs / 1000 },
       ],
