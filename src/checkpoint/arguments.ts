@@ -4,7 +4,7 @@ import { State } from "../state/state.js";
 import { checkKeep, checkKeepPerPhase } from "./retention.js";
 import type { CheckpointAt, ExportedCheckpoint, SaveOptions, StoreContext } from "./store.js";
 
-/** Refuses to save what is no State, or with options that are none. */
+/** Throws if the value to save is not a State, or an option is invalid. */
 export function checkSave(state: unknown, options: SaveOptions): void {
   if (!(state instanceof State))
     throw new ConfigError("state", `must be a State; got ${show(state)}`);
@@ -14,19 +14,19 @@ export function checkSave(state: unknown, options: SaveOptions): void {
 }
 
 const step = integer(0);
-/** Refuses what is not a checkpoint id. */
+/** Throws if the value is not a checkpoint id. */
 export const checkpointId: Check = (name, value) => {
   if (typeof value !== "string")
     throw new ConfigError(name, `must be a string; got ${show(value)}`);
 };
 
-/** Refuses what is not a step, or not a checkpoint id. */
+/** Throws if a step or a checkpoint id is invalid. */
 export const atChecks: Readonly<Record<keyof CheckpointAt, Check>> = {
   step: (_, value) => step("step", value),
   checkpointId: (_, value) => checkpointId("checkpointId", value),
 };
 
-/** Refuses to load what is not a step or a checkpoint id. */
+/** Throws if the checkpoint to load is not named by a step or a checkpoint id. */
 export function checkAt(at: CheckpointAt, context: StoreContext = {}): void {
   checkOptions("at", at, atChecks);
   checkContext("context", context);
@@ -39,7 +39,7 @@ function checkContext(name: string, context: StoreContext): void {
   if (context.inspect !== undefined) flag(`${name}.inspect`, context.inspect);
 }
 
-/** The checkpoints to import; what is not one is refused when its turn comes. */
+/** The checkpoints to import. Throws as soon as it reaches one that is invalid. */
 export async function* checkImport(
   checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
 ): AsyncGenerator<ExportedCheckpoint> {

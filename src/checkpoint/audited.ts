@@ -6,7 +6,7 @@ import type { CheckpointStore } from "./store.js";
 
 type Audited = "checkpoint.load" | "checkpoint.save" | "checkpoint.delete";
 
-/** A store whose loads, saves and removals an observer gets as events, with who made them. */
+/** Wraps a store so that an observer gets its loads, saves and removals as events that name who made them. */
 export function audited(store: CheckpointStore, observer: Observer, audit: Audit): CheckpointStore {
   const bus = new EventBus();
   observe(bus, observer);
@@ -43,7 +43,7 @@ export function audited(store: CheckpointStore, observer: Observer, audit: Audit
   return withMethods(store, methods);
 }
 
-/** A store with some methods in place of its own. */
+/** Wraps a store, replacing some of its methods. */
 export function withMethods(
   store: CheckpointStore,
   methods: Partial<CheckpointStore>,

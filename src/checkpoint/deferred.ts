@@ -18,13 +18,13 @@ import {
   type StoreContext,
 } from "./store.js";
 
-/** Stands in for a store whose module is loaded when it is first used. */
+/** Stands in for a store whose module is loaded on first use. */
 export class DeferredStore implements CheckpointStore {
   readonly #name: string;
   readonly #create: () => CheckpointStore | Promise<CheckpointStore>;
   #store: Promise<CheckpointStore> | undefined;
 
-  /** @param first - what `create` gave when it was called already. */
+  /** @param first - the result of `create`, if it has been called already. */
   constructor(
     name: string,
     create: () => CheckpointStore | Promise<CheckpointStore>,
@@ -32,11 +32,11 @@ export class DeferredStore implements CheckpointStore {
   ) {
     this.#name = name;
     this.#create = create;
-    // If it fails, that is nobody's concern until somebody uses the store, which tries again.
+    // A failure surfaces only when the store is used, which tries again.
     if (first !== undefined) this.#load(() => first).catch(() => {});
   }
 
-  /** The store itself; a load that failed is tried again at the next call. */
+  /** Resolves to the store itself; the next call retries a load that failed. */
   ready(): Promise<CheckpointStore> {
     return this.#store ?? this.#load(this.#create);
   }
@@ -96,7 +96,7 @@ export class DeferredStore implements CheckpointStore {
 
   async claim(runId: string, options?: ClaimOptions): Promise<Claim | undefined> {
     const store = await this.ready();
-    // Where nobody can claim, everybody may work.
+    // If the store has no claims, anyone may work on the run.
     return store.claim === undefined ? { release: async () => {} } : store.claim(runId, options);
   }
 

@@ -1,10 +1,10 @@
 /**
- * What changed between two trees of JSON, as patches of immer's form. A State is structurally shared,
- * so its JSON is too: where two trees hold the same object nothing is looked at, and finding a
- * difference costs what changed and the containers around it, not the State.
+ * The difference between two JSON trees, as patches in immer's format. A State is structurally shared, so its JSON is
+ * too: where two trees hold the same object nothing is compared, and finding a difference costs as much as what changed
+ * and the containers around it, not as much as the State.
  *
- * Only JSON is compared, never a Map or a Date: those are in it by their tags, see `encode.ts`. So a
- * patch is plain JSON too, and one rule covers all types.
+ * Only JSON is compared, never a Map or a Date: those are encoded by tags, see `encode.ts`. So a patch is plain JSON
+ * too, and one rule covers all types.
  */
 import { SerializationError } from "../errors.js";
 import { setKey } from "../state/shape.js";
@@ -14,7 +14,7 @@ export interface Change {
   readonly op: "add" | "remove" | "replace";
   /** Keys and indexes from the root down; an array's `length` can be replaced too, to cut it off. */
   readonly path: readonly (string | number)[];
-  /** What is there now; absent for `remove`. */
+  /** The new value; absent for `remove`. */
   readonly value?: unknown;
 }
 
@@ -25,8 +25,8 @@ type Fields = Readonly<Record<string, unknown>>;
 const CHANGE_BYTES = 40;
 
 /**
- * The changes that make `before` into `after`, in the order in which they apply. Both must be JSON:
- * what `JSON.parse` could have given, with no object that is in itself.
+ * The changes that turn `before` into `after`, in the order in which they apply. Both must be JSON, as `JSON.parse`
+ * returns it, without cycles.
  */
 export function difference(before: unknown, after: unknown): Change[] {
   const changes: Change[] = [];
@@ -35,8 +35,8 @@ export function difference(before: unknown, after: unknown): Change[] {
 }
 
 /**
- * The same for two records, whose own fields may come in any order: one that comes and goes, before others that
- * stay, must not make the whole record new.
+ * The same for two records, whose own fields may come in any order: a field that appears or disappears before others
+ * must not replace the whole record.
  */
 export function recordDifference(before: object, after: object): Change[] {
   const changes: Change[] = [];
@@ -51,7 +51,7 @@ export function recordDifference(before: object, after: object): Change[] {
   return changes;
 }
 
-/** Where the walk is; a change gets a copy of it. */
+/** The current path of the walk; each change gets a copy of it. */
 type MutablePath = (string | number)[];
 
 function collect(before: unknown, after: unknown, place: MutablePath, changes: Change[]): void {
@@ -59,13 +59,13 @@ function collect(before: unknown, after: unknown, place: MutablePath, changes: C
   const first = changes.length;
   const done = collectInside(before, after, place, changes);
   const bytes = (changes.length - first) * CHANGE_BYTES;
-  // Many small changes can be more to write than the whole.
+  // Many small changes can take more bytes than the whole value.
   if (done && (bytes <= CHANGE_BYTES || bytes <= CHANGE_BYTES + weigh(after, bytes))) return;
   changes.length = first;
   changes.push({ op: "replace", path: place.slice(), value: after });
 }
 
-/** The changes inside a container; `false` when only replacing it makes it the other. */
+/** Collects the changes inside a container; returns `false` if the container has to be replaced as a whole. */
 function collectInside(
   before: unknown,
   after: unknown,
@@ -82,7 +82,7 @@ function collectInside(
   return collectFields(before as Fields, after as Fields, place, changes);
 }
 
-/** The changes at a key or an index. */
+/** Collects the changes at a key or an index. */
 function collectAt(
   key: string | number,
   before: unknown,
@@ -127,7 +127,7 @@ function areSame(old: readonly string[], keys: readonly string[]): boolean {
   return true;
 }
 
-/** Whether adding keys gives this order: what is added comes last, but for indexes, which sort themselves. */
+/** Whether adding keys results in this order: new keys come last, except for indexes, which sort themselves. */
 function isReachable(stays: readonly string[], keys: readonly string[]): boolean {
   if (stays.every((key, index) => keys[index] === key)) return true;
   const named = keys.filter((key) => !isIndexKey(key));
@@ -139,9 +139,8 @@ function isIndexKey(key: string): boolean {
 }
 
 /**
- * The same for arrays: what both begin and end with stays, and what is between is gone through from
- * left to right. An item that only one side has was added or removed; where both have one that the
- * other lacks, one became the other.
+ * The same for arrays: what both begin and end with stays, and what is between is compared from left to right. An item
+ * that only one side has was added or removed; where both have one that the other lacks, one became the other.
  */
 function collectItems(
   before: readonly unknown[],
@@ -176,7 +175,7 @@ function collectItems(
       changes.push({ op: "remove", path: [...place, at] });
       old++;
     } else {
-      // The same, or one became the other; what has only moved is written as if it were new.
+      // The same, or one became the other; an item that has only moved is written as if it were new.
       collectAt(at++, was, is, place, changes);
       old++;
     }
@@ -190,7 +189,7 @@ function collectItems(
   }
 }
 
-/** Whether two items are the same; the entries of a Map are made anew each time, their keys and values are not. */
+/** Whether two items are the same. The entries of a Map are new each time; their keys and values are not. */
 function isSame(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (!Array.isArray(one) || !Array.isArray(other)) return false;
@@ -209,7 +208,7 @@ function nameOf(item: unknown): unknown {
   return Array.isArray(item) && item.length === 2 && typeof item[0] !== "object" ? item[0] : item;
 }
 
-/** About how many bytes a value takes as JSON; more than `limit` is not counted on. */
+/** About how many bytes a value takes as JSON; stops counting above `limit`. */
 export function weigh(value: unknown, limit = Number.POSITIVE_INFINITY): number {
   if (typeof value === "string") return value.length + 2;
   if (typeof value !== "object" || value === null) return 6;
@@ -228,10 +227,9 @@ export function weigh(value: unknown, limit = Number.POSITIVE_INFINITY): number 
 }
 
 /**
- * What the changes make of a tree. It takes both over: pass trees that nobody else holds, fresh from
- * `JSON.parse`.
+ * Applies the changes to a tree. It mutates both arguments: pass trees that nobody else holds, fresh from `JSON.parse`.
  *
- * @throws SerializationError when a change does not fit the tree.
+ * @throws SerializationError if a change does not fit the tree.
  */
 export function apply(tree: unknown, changes: readonly Change[]): unknown {
   let root = tree;
@@ -253,7 +251,7 @@ export function apply(tree: unknown, changes: readonly Change[]): unknown {
   return root;
 }
 
-/** How many changes, from this one on, insert items one after the other, or remove one after the other. */
+/** The number of changes, from this one on, that insert consecutive items, or remove them. */
 function runOf(changes: readonly Change[], first: number): number {
   const { op, path } = changes[first] as Change;
   const from = path.at(-1);
@@ -284,7 +282,7 @@ function applyItems(items: unknown[], key: string | number, run: readonly Change
   else insert(items, at, run);
 }
 
-/** In pieces, because a call takes only so many arguments. */
+/** In pieces, because a call takes a limited number of arguments. */
 function insert(items: unknown[], at: number, run: readonly Change[]): void {
   const PIECE = 4096;
   for (let from = 0; from < run.length; from += PIECE) {
@@ -298,7 +296,7 @@ function applyField(fields: object, key: string, { op, path, value }: Change): v
   else setKey(fields, key, value);
 }
 
-/** What holds the last key of a path. Only own keys lead anywhere, so nothing outside the tree is reached. */
+/** The container of the last key of a path. Only own keys are followed, so nothing outside the tree is reached. */
 function containerAt(root: unknown, path: Path): object {
   let node = root;
   for (let depth = 0; ; depth++) {

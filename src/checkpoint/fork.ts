@@ -6,7 +6,7 @@ import { newRunId } from "../state/run-id.js";
 import { type Patch, recordOf, type State, stateOf } from "../state/state.js";
 import type { CheckpointAt, CheckpointStore } from "./store.js";
 
-/** A new run that continues from a checkpoint, with changes merged in. Nothing of it is saved yet. */
+/** A new run that continues from a checkpoint, with changes merged in. It is not saved yet. */
 export function forked<D extends object>(
   source: State<D>,
   changes: Patch<D>,
@@ -33,8 +33,8 @@ export function forked<D extends object>(
 }
 
 /**
- * A State that continues from before the newest one, whose sequence it has: what it does from here on is done anew,
- * under idempotency keys of its own.
+ * A State that continues from before the newest one, with the newest one's sequence: its work is done again, under new
+ * idempotency keys.
  */
 export function rolledBack<D extends object>(state: State<D>): State<D> {
   return withProgress(state, { rollback: state.sequence + 1 });
@@ -42,7 +42,7 @@ export function rolledBack<D extends object>(state: State<D>): State<D> {
 
 const untilResumed: ReadonlySet<string> = new Set(["fork", "rollback"]);
 
-/** Whether a run was forked or rolled back, and nobody has resumed it since. */
+/** Whether a run was forked or rolled back, and has not been resumed since. */
 export function waitsForResume({ reason }: { readonly reason: string }): boolean {
   return untilResumed.has(reason);
 }
@@ -52,7 +52,7 @@ export function waitsForResume({ reason }: { readonly reason: string }): boolean
  * needed. The State stays of the version it was saved with, and is migrated when it is resumed.
  */
 
-/** Saves a new run out of a checkpoint, with changes merged in. */
+/** Saves a new run made from a checkpoint, with changes merged in. */
 export async function forkRun(
   store: CheckpointStore,
   runId: string,
@@ -63,7 +63,7 @@ export async function forkRun(
   return store.save(ready(forked(source, changes, source.graph), "fork"));
 }
 
-/** Saves the State of a checkpoint once more, as the newest of its run. */
+/** Saves the State of a checkpoint again, as the newest of its run. */
 export async function rollBackRun(
   store: CheckpointStore,
   state: State<object>,

@@ -6,17 +6,17 @@ import { traitsOf } from "../state/json-traits.js";
 import { isPlainObject } from "../state/shape.js";
 import { recordOf, type State } from "../state/state.js";
 
-/** Turns data of one schema version into data of the next. It may name its own types for both. @inline */
+/** Converts data of one schema version to the next. It may declare its own types for both. @inline */
 type Migration = MigrationMethod["migrate"];
 
-/** Holds `Migration` as a method: only of methods may the parameter be narrower than `object`. @inline */
+/** Declares `Migration` as a method: only a method's parameter may be narrower than `object`. @inline */
 interface MigrationMethod {
-  /** Gets the data of the older version, frozen, and returns that of the next. */
+  /** Takes the frozen data of the older version and returns that of the next. */
   migrate(data: object): object;
 }
 
 /**
- * The migrations of a graph, by the version each starts from.
+ * The migrations of a graph, keyed by the version each starts from.
  *
  * @example
  * ```ts
@@ -31,7 +31,7 @@ interface MigrationMethod {
  */
 export type Migrations = Readonly<Record<number, Migration>>;
 
-/** Refuses what is not a table of migrations. */
+/** Throws if the value is not a table of migrations. */
 export function checkMigrations(name: string, value: unknown): void {
   if (typeof value !== "object" || value === null) {
     throw new ConfigError(name, `must be an object of functions by version; got ${show(value)}`);
@@ -47,9 +47,9 @@ export function checkMigrations(name: string, value: unknown): void {
 }
 
 /**
- * A State whose data has the version wanted. It carries that version from its next save on.
+ * Migrates a State to a version. It carries that version from its next save on.
  *
- * @throws MigrationError when the State is newer, a link is missing, or a migration fails.
+ * @throws MigrationError if the State is newer, a migration is missing, or a migration fails.
  */
 export function migrate<D extends object>(
   state: State<D>,

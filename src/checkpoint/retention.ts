@@ -11,20 +11,20 @@ import {
   summarize,
 } from "./store.js";
 
-/** How many completed steps of a run a store keeps by default. */
+/** The number of completed steps of a run that a store keeps by default. */
 export const DEFAULT_KEEP = 5;
 
-/** Never fewer than two, so that there is one to fall back to. */
+/** At least two, so that there is one to fall back to. */
 export const checkKeep = integer(2, true);
 
-/** How many steps of each phase to keep. */
+/** The number of steps of each phase to keep. */
 export const checkKeepPerPhase = integer(1);
 
 const DAY = 24 * 60 * 60 * 1000;
 
-/** What decides whether a checkpoint is kept. */
+/** The facts that decide whether a checkpoint is kept. */
 export interface Keepable {
-  /** How many nodes had completed. */
+  /** The number of nodes that had completed. */
   readonly step: number;
   /** Whether it is a progress save. */
   readonly unfinished: boolean;
@@ -34,16 +34,15 @@ export interface Keepable {
 
 /** How much of a run's history to keep. */
 export interface KeepRule {
-  /** How many completed steps. */
+  /** The number of completed steps. */
   readonly keep: number;
-  /** How many of each phase, beside those. */
+  /** The number of steps of each phase, in addition. */
   readonly keepPerPhase?: number | undefined;
 }
 
 /**
- * The checkpoints of a run that are kept: of each kept step the newest, and of an unfinished node the
- * newest progress save, which is the newest checkpoint of all. However many progress saves there are,
- * they never push a step out.
+ * The checkpoints of a run to keep: the newest of each kept step, and the newest progress save of an unfinished node,
+ * which is the newest checkpoint of all. Progress saves never push a step out, however many there are.
  *
  * @param entries - all checkpoints of the run, newest first.
  */
@@ -66,7 +65,7 @@ export function kept<T extends Keepable>(entries: readonly T[], rule: KeepRule):
     steps.add(step);
     phases.set(phase, inPhase + 1);
   }
-  // A run that is saved again and again in one step still has one to fall back to.
+  // A run that is saved many times within one step still has one to fall back to.
   return stays.length === 1 ? entries.slice(0, 2) : stays;
 }
 
@@ -77,7 +76,7 @@ const isMoment = check(
   (value) => typeof value === "string" && !Number.isNaN(Date.parse(value)),
 );
 
-/** Refuses what is no filter. */
+/** Throws if the filter is invalid. */
 export function checkFilter(filter: RunFilter): void {
   checkOptions("filter", filter, {
     runId: (_, value) => {
@@ -92,7 +91,7 @@ export function checkFilter(filter: RunFilter): void {
       isMoment(`${name}.savedAt`, (value as RunSummary | null)?.savedAt);
       const { runId } = value as RunSummary;
       text(`${name}.runId`, runId);
-      // No run has another, and not every store could even look for it.
+      // No run has such metadata, and not every store could search for it.
       checkRunId(runId);
     },
     metadata: checkMetadata,
@@ -100,7 +99,7 @@ export function checkFilter(filter: RunFilter): void {
   });
 }
 
-/** The runs that a filter lets through, the most recently saved first. The filter must have been checked. */
+/** The runs that match a filter, most recently saved first. The filter must be valid. */
 export function filterRuns<T extends RunSummary>(runs: readonly T[], filter: RunFilter = {}): T[] {
   const { before, cursor } = filter;
   const metadata = Object.entries(filter.metadata ?? {});
@@ -117,7 +116,7 @@ export function filterRuns<T extends RunSummary>(runs: readonly T[], filter: Run
     .slice(0, filter.limit);
 }
 
-/** The runs of a store that a filter lets through, also of a store that can't list them itself. */
+/** The runs of a store that match a filter, also for a store that can't list them itself. */
 export async function listRuns(
   store: CheckpointStore,
   filter: RunFilter = {},
@@ -128,7 +127,7 @@ export async function listRuns(
   return filterRuns((await Promise.all(states)).map(summarize), filter);
 }
 
-/** Refuses what is no retention rule. */
+/** Throws if the retention rule is invalid. */
 export function checkRetention(retention: Retention): void {
   checkOptions("retention", retention, {
     maxAgeDays: check(
@@ -141,16 +140,16 @@ export function checkRetention(retention: Retention): void {
   });
 }
 
-/** How old a run must be to go by `maxAgeDays`, ISO 8601; `undefined` when age does not matter. */
+/** The save time before which `maxAgeDays` removes a run, ISO 8601; `undefined` if age does not matter. */
 function oldestKept({ maxAgeDays }: Retention): string | undefined {
   const oldest = now() - (maxAgeDays ?? Number.POSITIVE_INFINITY) * DAY;
   return Number.isFinite(oldest) ? new Date(Math.max(oldest, 0)).toISOString() : undefined;
 }
 
 /**
- * The runs that a retention rule removes, page by page out of a listing, newest save first.
+ * The runs that a retention rule removes, page by page from a listing, most recently saved first.
  *
- * @param list - gives a page of runs; see `CheckpointStore.runs`.
+ * @param list - returns a page of runs; see `CheckpointStore.runs`.
  */
 export async function* prunable<T extends RunSummary>(
   retention: Retention,

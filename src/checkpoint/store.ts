@@ -6,39 +6,38 @@ import type { GraphTopology } from "../graph/description.js";
 import type { GraphIdentity, Metadata, RunError, RunStatus } from "../state/record.js";
 import type { State } from "../state/state.js";
 
-/** Which checkpoint of a run: the newest of a step, or one by its id. Neither means the newest of all. */
+/** Selects a checkpoint of a run: the newest of a step, or one by its id. The newest of all if neither is given. */
 export interface CheckpointAt {
   /** The newest checkpoint with this many completed nodes. */
   readonly step?: number | undefined;
-  /** This very checkpoint. */
+  /** The checkpoint with this id. */
   readonly checkpointId?: string | undefined;
 }
 
-/** What a graph gives its store with each call. */
+/** What a graph passes to its store with each call. */
 export interface StoreContext {
-  /** Emits an event to the graph's listeners, of a corrupt file for example. */
+  /** Emits an event to the graph's listeners, about a corrupt file for example. */
   readonly emit?: (<T extends EventType>(type: T, data: EventMap[T]) => void) | undefined;
-  /** Only look: a corrupt checkpoint is passed over, and left where it is. False by default. */
+  /** Leaves everything as it is: a corrupt checkpoint is skipped, not set aside. `false` by default. */
   readonly inspect?: boolean | undefined;
 }
 
-/** How a State is saved. */
+/** Options of {@link CheckpointStore.save}. */
 export interface SaveOptions extends StoreContext {
   /**
-   * How many completed steps of the run to keep, the newest; at least 2, the store's own setting by
-   * default. Of each kept step the newest checkpoint stays, and of an unfinished node its newest
-   * progress save.
+   * The number of newest completed steps of the run to keep; at least 2, the store's own setting by default. The newest
+   * checkpoint of each kept step stays, and the newest progress save of an unfinished node.
    */
   readonly keep?: number | undefined;
-  /** How many completed steps of each phase to keep beside those; none by default. */
+  /** The number of completed steps of each phase to keep in addition; none by default. */
   readonly keepPerPhase?: number | undefined;
 }
 
 /** One checkpoint of a run, without its data. */
 export interface HistoryEntry {
-  /** Its place in the run's history, from 1 up. */
+  /** Its position in the run's history, starting at 1. */
   readonly sequence: number;
-  /** How many nodes had completed. */
+  /** The number of nodes that had completed. */
   readonly step: number;
   /** The last of them; `""` before the first. */
   readonly node: string;
@@ -58,9 +57,9 @@ export interface HistoryEntry {
   readonly reason: string;
   /** Whether it is a progress save: one made inside a node that had not completed. */
   readonly unfinished: boolean;
-  /** The run's metadata: which commit saved it, for a graph with `metadata: environment()`. */
+  /** The run's metadata, such as the commit that saved it if the graph has `metadata: environment()`. */
   readonly metadata: Metadata;
-  /** How large it is, where the store knows. */
+  /** Its size in bytes, if the store knows it. */
   readonly bytes?: number;
 }
 
@@ -78,7 +77,7 @@ export interface RunSummary {
   readonly nextNode: string | undefined;
   /** The phase of the last node that completed; `""` for none. */
   readonly phase: string;
-  /** How many nodes have completed. */
+  /** The number of nodes that have completed. */
   readonly step: number;
   /** When the run began, ISO 8601. */
   readonly startedAt: string;
@@ -86,9 +85,9 @@ export interface RunSummary {
   readonly savedAt: string;
   /** When the last node completed, ISO 8601. */
   readonly timestamp: string;
-  /** What the run belongs to. */
+  /** The run's metadata. */
   readonly metadata: Metadata;
-  /** What made it fail; absent in an encrypted store. */
+  /** The error that made it fail; absent in an encrypted store. */
   readonly error?: Pick<RunError, "name" | "message" | "node">;
 }
 
@@ -96,57 +95,57 @@ export interface RunSummary {
 export interface RunFilter {
   /** Only this run. */
   readonly runId?: string;
-  /** Only runs of this status, or of one of these. */
+  /** Only runs with this status, or one of these. */
   readonly status?: RunStatus | readonly RunStatus[];
   /** Only runs of the graph with this name. */
   readonly graph?: string;
-  /** Only runs that were last saved before this moment, ISO 8601. */
+  /** Only runs last saved before this time, ISO 8601. */
   readonly before?: string;
   /** Only runs whose metadata has all of these values. */
   readonly metadata?: Metadata;
-  /** Continue after this run: the last one of the previous page. */
+  /** Only runs after this one: the last run of the previous page. */
   readonly cursor?: Pick<RunSummary, "savedAt" | "runId"> | undefined;
-  /** At most so many, the most recently saved first. */
+  /** The largest number of runs to return, most recently saved first. */
   readonly limit?: number;
 }
 
-/** Which runs to remove. A run that is not finished stays unless `includeAbandoned` says otherwise. */
+/** Which runs to remove. Unfinished runs stay unless `includeAbandoned` is set. */
 export interface Retention {
-  /** Remove runs that were last saved more than so many days ago. */
+  /** Removes runs last saved more than this many days ago. */
   readonly maxAgeDays?: number;
-  /** Keep at most so many finished runs, the most recently saved. */
+  /** Keeps at most this many finished runs, the most recently saved. */
   readonly maxRuns?: number;
-  /** Remove by `maxAgeDays` also runs that never finished, unless a process works on them; false by default. */
+  /** Lets `maxAgeDays` also remove runs that never finished, unless a process works on them; `false` by default. */
   readonly includeAbandoned?: boolean;
-  /** Remove nothing, and return what would be removed. */
+  /** Removes nothing, and returns what would be removed. */
   readonly dryRun?: boolean;
 }
 
-/** How to claim a run. @inline */
+/** Options of {@link CheckpointStore.claim}. @inline */
 export interface ClaimOptions {
   /**
-   * How many milliseconds after the last sign of life the claim of a process that died or hangs ends,
-   * where the store can't see that itself.
+   * How long the claim of a process that died or hangs lasts after its last renewal, in milliseconds, if the store
+   * can't see for itself that the process is gone.
    */
   readonly ttl?: number | undefined;
 }
 
-/** Who works on a run. @inline */
+/** The process that works on a run. @inline */
 export type ClaimHolder = RunHolder;
 
 /** A process's exclusive hold on a run; see {@link CheckpointStore.claim}. */
 export interface Claim {
-  /** Grows with each claim of the run, in a store that refuses the saves of those before. */
+  /** Increases with each claim of the run, in a store that rejects saves under earlier claims. */
   readonly epoch?: number;
-  /** Aborts when somebody else has the run now, in a store where claims can be lost. */
+  /** Aborts when another process has taken over the run, in a store where claims can be lost. */
   readonly lost?: AbortSignal;
   /**
-   * Whether the run is still this process's, in a store where claims can be lost. Asked before anything
-   * begins: the answer comes at once while the claim is known to be good by a clock that also counts while
-   * the process is stopped, and from the store after that.
+   * Whether this process still holds the run, in a store where claims can be lost. Asked before any work begins: it
+   * returns at once while the claim is known to be valid by a clock that also runs while the process is suspended, and
+   * asks the store after that.
    */
   holds?(): boolean | Promise<boolean>;
-  /** Lets others claim the run. Calling it again does nothing. */
+  /** Releases the run for others to claim. Calling it again does nothing. */
   release(): Promise<void>;
 }
 
@@ -154,12 +153,12 @@ export interface Claim {
  * What can be wrong in a store:
  *
  * - `corrupt`: a checkpoint is not what was written;
- * - `unreadable`: it may be what was written, but can't be read here: a key is missing, or it is newer;
- * - `lost`: it needs a checkpoint that is corrupt or gone;
+ * - `unreadable`: it may be intact, but can't be read here: a key is missing, or it is newer;
+ * - `lost`: it depends on a checkpoint that is corrupt or gone;
  * - `gap`: a checkpoint is missing between two others;
- * - `quarantined`: it was found corrupt before, and set aside;
- * - `empty`: the run has no checkpoint that is whole;
- * - `leftover`: a process that died left it, and nothing needs it;
+ * - `quarantined`: it was found corrupt earlier, and set aside;
+ * - `empty`: the run has no intact checkpoint;
+ * - `leftover`: a file left by a process that died, which nothing needs;
  * - `database`: the database itself reports damage.
  *
  * @inline
@@ -178,7 +177,7 @@ export type Problem =
 export interface Finding {
   /** The run; `""` if it concerns the store as a whole. */
   readonly runId: string;
-  /** The checkpoint's place in its run; 0 if it concerns none. */
+  /** The checkpoint's position in its run; 0 if it concerns none. */
   readonly sequence: number;
   /** What is wrong. */
   readonly problem: Problem;
@@ -197,25 +196,25 @@ export interface ExportedCheckpoint {
 }
 
 /**
- * Keeps States. Each save is a record of its own, with its own id and a sequence that grows by one;
- * nothing rewrites a record. `testCheckpointStore` of `waymark/testing` checks all that is said here.
+ * Stores States. Each save is a record of its own, with its own id and a sequence that grows by one; records are never
+ * rewritten. `testCheckpointStore` of `waymark/testing` checks everything this interface promises.
  */
 export interface CheckpointStore {
   /**
-   * Keeps a State; it is safe when the promise resolves. The State that comes back carries its
-   * `checkpointId` and `sequence` (see {@link State.savedAs}).
+   * Saves a State; it is durable when the promise resolves. Returns the State with its `checkpointId` and `sequence`
+   * (see {@link State.savedAs}).
    *
-   * @throws CheckpointConflictError if the run is not at the sequence that the State carries.
-   * @throws SerializationError if the data can't be kept exactly.
+   * @throws CheckpointConflictError if the run is not at the State's sequence.
+   * @throws SerializationError if the data can't be stored exactly.
    * @throws ConfigError if the run id or an option is invalid.
    */
   save<D extends object>(state: State<D>, options?: SaveOptions): Promise<State<D>>;
   /**
-   * The newest State of a run, or the one asked for.
+   * Returns the newest State of a run, or the one selected by `at`.
    *
-   * @throws CheckpointNotFoundError when there is none.
-   * @throws CheckpointCorruptionError when it is there but not as it was saved.
-   * @throws SerializationError when it holds what this store does not know how to read.
+   * @throws CheckpointNotFoundError if there is none.
+   * @throws CheckpointCorruptionError if it is there but not as it was saved.
+   * @throws SerializationError if it holds something that this store can't read.
    * @throws ConfigError if the run id or an option is invalid.
    */
   load<D extends object>(
@@ -224,7 +223,7 @@ export interface CheckpointStore {
     context?: StoreContext,
   ): Promise<State<D>>;
   /**
-   * Removes a run and its history; an absent run is fine.
+   * Removes a run and its history. Does nothing if there is no such run.
    *
    * @throws ConfigError if the run id or an option is invalid.
    */
@@ -232,7 +231,7 @@ export interface CheckpointStore {
   /**
    * The ids of all runs.
    *
-   * @throws CheckpointCorruptionError if something else is where the store keeps its records.
+   * @throws CheckpointCorruptionError if something else is in the place where the store keeps its records.
    */
   list(): Promise<string[]>;
   /**
@@ -244,41 +243,41 @@ export interface CheckpointStore {
   /**
    * The checkpoints of a run, newest first; none for an unknown run.
    *
-   * @throws CheckpointCorruptionError if something else is where the store keeps its records.
+   * @throws CheckpointCorruptionError if something else is in the place where the store keeps its records.
    * @throws ConfigError if the run id or an option is invalid.
    */
   history?(runId: string): Promise<HistoryEntry[]>;
   /**
-   * The runs that fit a filter, most recent first.
+   * The runs that match a filter, most recently saved first.
    *
-   * @throws CheckpointCorruptionError if something else is where the store keeps its records.
+   * @throws CheckpointCorruptionError if something else is in the place where the store keeps its records.
    * @throws ConfigError if the run id or an option is invalid.
    */
   runs?(filter?: RunFilter): Promise<RunSummary[]>;
   /**
-   * Removes old runs; returns the ids of those it removed, or would.
+   * Removes old runs; returns the ids of those it removed, or would remove.
    *
-   * @throws CheckpointCorruptionError if something else is where the store keeps its records.
+   * @throws CheckpointCorruptionError if something else is in the place where the store keeps its records.
    * @throws ConfigError if the run id or an option is invalid.
    */
   prune?(retention: Retention): Promise<string[]>;
   /**
-   * Claims a run for this process; `undefined` if a living one, this or another, has it already. It ends
-   * when it is released or the process dies. A claim does not stop others from saving: what makes a
-   * second writer lose is the conflict.
+   * Claims a run for this process; `undefined` if a live process, this or another, already holds it. The claim ends
+   * when it is released or the process dies. A claim does not stop others from saving: a second writer fails with a
+   * conflict.
    *
-   * @throws CheckpointCorruptionError if something else is where the store keeps its records.
+   * @throws CheckpointCorruptionError if something else is in the place where the store keeps its records.
    * @throws ConfigError if the run id or an option is invalid.
    */
   claim?(runId: string, options?: ClaimOptions): Promise<Claim | undefined>;
   /**
-   * Who has claimed a run; `undefined` if nobody has.
+   * Who holds a run; `undefined` if nobody does.
    *
    * @throws ConfigError if the run id is invalid.
    */
   holder?(runId: string): Promise<ClaimHolder | undefined>;
   /**
-   * Reads every checkpoint of a run, or of all runs, and yields what is wrong. Nothing is changed.
+   * Reads every checkpoint of a run, or of all runs, and yields what is wrong. Changes nothing.
    *
    * @throws ConfigError if the run id is invalid.
    */
@@ -286,28 +285,28 @@ export interface CheckpointStore {
   /**
    * The checkpoints of a run, oldest first, for another store's `import`; none for an unknown run.
    *
-   * @throws CheckpointCorruptionError when one is not as it was saved.
-   * @throws SerializationError when one holds what this store does not know how to read.
+   * @throws CheckpointCorruptionError if one is not as it was saved.
+   * @throws SerializationError if one holds something that this store can't read.
    * @throws ConfigError if the run id or an option is invalid.
    */
   export?(runId: string): AsyncIterable<ExportedCheckpoint>;
   /**
-   * Takes over checkpoints of a run that this store does not have, oldest first, each with its own id
-   * and sequence. All are kept until the run's next save.
+   * Imports the checkpoints of a run that this store does not have, oldest first, each with its own id and sequence.
+   * All are kept until the run's next save.
    *
-   * @throws CheckpointConflictError when the run is there already, or sequences do not grow.
-   * @throws CheckpointCorruptionError if something else is where the store keeps its records.
-   * @throws SerializationError when one can't be kept exactly.
+   * @throws CheckpointConflictError if the run exists already, or the sequences do not increase.
+   * @throws CheckpointCorruptionError if something else is in the place where the store keeps its records.
+   * @throws SerializationError if one can't be stored exactly.
    * @throws ConfigError if the run id or an option is invalid.
    */
   import?(
     checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
   ): Promise<void>;
-  /** Keeps what a graph looks like, once for each fingerprint, so that its runs can be drawn without its code. */
+  /** Saves the topology of a graph, once per fingerprint, so that its runs can be drawn without its code. */
   saveTopology?(topology: GraphTopology): Promise<void>;
-  /** The graph of a fingerprint; `undefined` if the store does not know it. */
+  /** The topology of the graph with this fingerprint; `undefined` if the store does not have it. */
   topology?(fingerprint: string): Promise<GraphTopology | undefined>;
-  /** Lets go of files and connections. */
+  /** Closes files and connections. */
   close?(): Promise<void>;
 }
 
@@ -335,17 +334,17 @@ export function isAt(at: CheckpointAt, entry: { step: number; checkpointId: stri
   );
 }
 
-/** The error for a checkpoint that is not there. */
+/** The error for a checkpoint that does not exist. */
 export function notFound(runId: string, at: CheckpointAt = {}): CheckpointNotFoundError {
   return new CheckpointNotFoundError(runId, at);
 }
 
-/** Says of a run that what was asked for is there, and corrupt; others may be whole. */
+/** The message for a run whose requested checkpoint is corrupt; others may be intact. */
 export function noneWhole(runId: string, at: CheckpointAt): string {
   return `run ${JSON.stringify(runId)} has no checkpoint ${wordsOf(at) || "left"} that is whole`;
 }
 
-/** What a State says of itself, whatever its data; see {@link State} for each. @inline */
+/** The fields of a State other than its data; see {@link State} for each. @inline */
 export interface Checkpoint {
   /** Names the run. */
   readonly runId: string;
@@ -359,7 +358,7 @@ export interface Checkpoint {
   readonly nextNode: string | undefined;
   /** The phase of the last node that completed. */
   readonly phase: string;
-  /** How many nodes have completed. */
+  /** The number of nodes that have completed. */
   readonly step: number;
   /** When the run began, ISO 8601. */
   readonly startedAt: string;
@@ -369,19 +368,19 @@ export interface Checkpoint {
   readonly timestamp: string;
   /** Why it was saved. */
   readonly reason: string;
-  /** What the run belongs to. */
+  /** The run's metadata. */
   readonly metadata: Metadata;
-  /** What made the run fail. */
+  /** The error that made the run fail. */
   readonly error: RunError | undefined;
   /** Its id; `""` until saved. */
   readonly checkpointId: string;
-  /** Its place in the run's history; 0 until saved. */
+  /** Its position in the run's history; 0 until saved. */
   readonly sequence: number;
-  /** How large it is, where the store says so. */
+  /** Its size in bytes, if the store knows it. */
   readonly bytes?: number | undefined;
 }
 
-/** A run's summary out of its newest State. */
+/** Summarizes a run from its newest State. */
 export function summarize(state: Checkpoint): RunSummary {
   const { runId, graph, status, checkpointNode: node, nextNode, phase, step, error } = state;
   const { startedAt, savedAt, timestamp, metadata } = state;
@@ -405,7 +404,7 @@ export function bare({
   return { name, message, node };
 }
 
-/** A history entry out of a saved State. */
+/** The history entry of a saved State. */
 export function entryOf(state: Checkpoint, parentId: string, unfinished: boolean): HistoryEntry {
   return {
     sequence: state.sequence,

@@ -1,21 +1,21 @@
 import type { Claim, ClaimHolder, Finding, RunFilter, RunSummary } from "../store.js";
 import type { RecordHeader } from "./header.js";
 
-/** A record as a backend keeps it: three texts, none of which it has to understand. */
+/** A record as a backend stores it: three strings, none of which it has to understand. */
 export interface StoredRecord {
-  /** Its place in the run's history. */
+  /** Its position in the run's history. */
   readonly sequence: number;
   /** The header, as JSON text. */
   readonly header: string;
-  /** The snapshot or patch as JSON text, or a JSON string of base64 where a codec was at work. */
+  /** The snapshot or patch as JSON text, or as a JSON string of base64 if a codec was applied. */
   readonly content: string;
   /** The SHA-256 over both, in hex. */
   readonly sha256: string;
-  /** Why it can't be read as a record, if so; the rest is empty then. */
+  /** Why it can't be read as a record; the other fields are empty then. */
   readonly fault?: Error;
 }
 
-/** A record that is to be appended, with what a backend may want as columns. */
+/** A record to append, with the fields that a backend may store as columns. */
 export interface NewRecord extends StoredRecord {
   /** The parsed header. */
   readonly fields: RecordHeader;
@@ -27,15 +27,15 @@ export interface NewRecord extends StoredRecord {
 
 /** The newest checkpoint of a run. */
 export interface Head {
-  /** The highest sequence ever used, also by what was set aside; 0 for none. */
+  /** The highest sequence ever used, including records that were set aside; 0 if there is none. */
   readonly sequence: number;
-  /** Its id; `""` for none, or where it can't be read. */
+  /** Its id; `""` if there is none, or it can't be read. */
   readonly checkpointId: string;
   /** Who has claimed the run since this store did, if that is why nothing was written. */
   readonly claimedBy?: ClaimHolder;
 }
 
-/** Where a run has to be for a record to be appended. */
+/** Where the run must be for a record to be appended. */
 export interface After {
   /** The sequence of its newest checkpoint; 0 if there must be none. */
   readonly sequence: number;
@@ -45,15 +45,15 @@ export interface After {
 
 /** The records that make up one State. */
 export interface Chain {
-  /** The newest checkpoint of the run, read in the same moment. */
+  /** The newest checkpoint of the run, read in the same snapshot. */
   readonly head: Head;
-  /** The snapshot, the patches after it and, last, the record that was asked for; empty if there is none. */
+  /** The snapshot, the patches after it and, last, the requested record; empty if there is none. */
   readonly records: readonly StoredRecord[];
 }
 
 /** What is known of a record without reading its content. */
 export interface HeaderEntry {
-  /** Its place in the run's history. */
+  /** Its position in the run's history. */
   readonly sequence: number;
   /** Its size in bytes. */
   readonly bytes: number;
@@ -63,7 +63,7 @@ export interface HeaderEntry {
   readonly setAside: boolean;
 }
 
-/** A run, with the sequence it is at. */
+/** A run, with its current sequence. */
 export interface RunEntry extends RunSummary {
   /** The sequence of its newest checkpoint. */
   readonly sequence: number;
@@ -73,28 +73,27 @@ export interface RunEntry extends RunSummary {
 export interface Removal {
   /** The run. */
   readonly runId: string;
-  /** Only while its newest checkpoint has this sequence; any if absent. */
+  /** Only if its newest checkpoint has this sequence; unconditionally if absent. */
   readonly sequence?: number;
 }
 
 /**
- * What a store has to do itself; `RecordStore` does the rest. A backend keeps records, it does not
- * look into them: hashes, codecs, fallback, retention and ids are not its concern.
+ * What a store implements itself; `RecordStore` does the rest. A backend stores records without looking into them:
+ * hashes, codecs, fallback, retention and ids are not its concern.
  *
- * Run ids were checked before. A method that finds nothing gives nothing; errors are thrown as they
- * come, best as a {@link BackendError} that knows whether a record may have been written.
+ * Run ids are validated before. A method that finds nothing returns nothing; errors are thrown as they are, preferably
+ * as a {@link BackendError}, which says whether a record may have been written.
  */
 export interface RecordBackend {
   /** Where the records are, for messages: `./.waymark`, `Postgres schema "waymark"`. */
   readonly place: string;
 
   /**
-   * Writes a record if the run is where `after` says, both in one step that nobody can get between,
-   * and for good: when the promise resolves, a crash or power cut can't undo it. A claim that this
-   * store holds is part of the condition.
+   * Writes a record if the run is where `after` says, both in one atomic step, and durably: when the promise resolves,
+   * a crash or power cut can't undo it. A claim that this store holds is part of the condition.
    *
-   * @param encode - gives the record; call it once, and late if something can be prepared meanwhile.
-   * @returns `undefined` when it is written; else where the run is.
+   * @param encode - returns the record; call it once, and late if something can be prepared meanwhile.
+   * @returns `undefined` if it was written; otherwise where the run is.
    */
   append(
     runId: string,
@@ -103,25 +102,25 @@ export interface RecordBackend {
   ): Promise<Head | undefined>;
 
   /**
-   * The records of one State: of this very sequence, or of the newest below one that is not set aside.
-   * `undefined` when there is nothing of this run, not even set aside.
+   * The records of one State: the one with this sequence, or the newest below it that is not set aside. `undefined` if
+   * there is nothing of this run, not even a record that was set aside.
    */
   chain(
     runId: string,
     at: { readonly sequence: number } | { readonly below: number },
   ): Promise<Chain | undefined>;
 
-  /** All records of a run, newest first, those that were set aside too. */
+  /** All records of a run, newest first, including those that were set aside. */
   headers(runId: string): Promise<readonly HeaderEntry[]>;
 
-  /** The records of a run between two sequences, both included, oldest first; none that was set aside. */
+  /** The records of a run between two sequences, inclusive, oldest first; none that was set aside. */
   records(runId: string, from: number, to: number): Promise<readonly StoredRecord[]>;
 
   /**
-   * Puts a record that is not what was written where no load finds it and a person can look at it.
+   * Moves a damaged record to where no load finds it and a person can inspect it.
    *
-   * @param isBad - says whether what is there now is still not what was written.
-   * @returns where it is now; `undefined` when it is gone, or whole by now.
+   * @param isBad - returns whether the record that is there now is still damaged.
+   * @returns where it is now; `undefined` if it is gone, or intact by now.
    */
   setAside(
     runId: string,
@@ -129,10 +128,10 @@ export interface RecordBackend {
     isBad: () => Promise<boolean>,
   ): Promise<string | undefined>;
 
-  /** Removes records that are not kept any more, now or later, together with others. */
+  /** Removes records that are no longer kept, now or later in a batch. */
   discard(runId: string, sequences: readonly number[]): Promise<void>;
 
-  /** The runs that fit a filter, newest save first. The filter was checked. */
+  /** The runs that match a filter, most recently saved first. The filter is valid. */
   runs(filter: RunFilter): Promise<RunEntry[]>;
 
   /** The ids of all runs. */
@@ -142,32 +141,32 @@ export interface RecordBackend {
   find(checkpointId: string): Promise<string | undefined>;
 
   /**
-   * Removes runs with all their records, for good when the promise resolves; absent ones are fine.
+   * Removes runs with all their records, durably when the promise resolves; ignores runs that do not exist.
    *
-   * @param options - `unclaimed`: leaves alone what anybody has claimed; `dryRun`: removes nothing.
-   * @returns the ids of those that it removed, or would.
+   * @param options - `unclaimed`: skips runs that anyone has claimed; `dryRun`: removes nothing.
+   * @returns the ids of those that it removed, or would remove.
    */
   remove(
     runs: readonly Removal[],
     options: { readonly unclaimed: boolean; readonly dryRun: boolean },
   ): Promise<string[]>;
 
-  /** Claims a run; `undefined` when a living process has it. See `CheckpointStore.claim`. */
+  /** Claims a run; `undefined` if a live process holds it. See `CheckpointStore.claim`. */
   claim(runId: string, ttl: number | undefined): Promise<Claim | undefined>;
 
-  /** Who has claimed a run. */
+  /** Who holds a run. */
   holder(runId: string): Promise<ClaimHolder | undefined>;
 
-  /** Keeps a text about a graph under the graph's fingerprint; one that is there already stays. */
+  /** Stores a graph's topology as text under the graph's fingerprint; an existing one stays. */
   saveGraph(fingerprint: string, text: string): Promise<void>;
 
-  /** What was kept of a graph. */
+  /** The stored topology of a graph. */
   graph(fingerprint: string): Promise<string | undefined>;
 
-  /** What is wrong with the store as a whole, beside its records. */
+  /** What is wrong with the store as a whole, apart from its records. */
   verify?(): AsyncIterable<Finding>;
 
-  /** Finishes what was put off and lets go of files and connections. The backend may be used again. */
+  /** Finishes deferred work, and closes files and connections. The backend may be used again. */
   close(): Promise<void>;
 }
 
@@ -181,7 +180,7 @@ export function runEntryOf(header: RecordHeader, sequence: number): RunEntry {
 
 /** An error of a backend. */
 export class BackendError extends Error {
-  /** Whether nobody knows if the record was written. */
+  /** Whether it is unknown if the record was written. */
   readonly unsure: boolean;
 
   /** @param message - what happened, and what to do about it. */

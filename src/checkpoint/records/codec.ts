@@ -24,10 +24,10 @@ import { bare } from "../store.js";
 import type { NewRecord, StoredRecord } from "./backend.js";
 import { FORMAT, parseHeader, previousOf, type RecordHeader } from "./header.js";
 
-/** So many bytes of patches are read to load a State without a second thought, however small it is. */
+/** A load reads up to this many bytes of patches however small the State is. */
 const ALWAYS_READ = 16 * 1024;
 
-/** Where a State goes in the history of its run. */
+/** The position of a State in the history of its run. */
 export interface RecordPlace {
   /** Its sequence. */
   readonly sequence: number;
@@ -35,20 +35,20 @@ export interface RecordPlace {
   readonly checkpointId: string;
   /** The checkpoint it was made from. */
   readonly parentId: string;
-  /** The run's newest checkpoint so far; `""` if there is none, or it is not known. */
+  /** The run's newest checkpoint so far; `""` if there is none, or it is unknown. */
   readonly previous: string;
-  /** When it is saved, ISO 8601. */
+  /** The time of the save, ISO 8601. */
   readonly savedAt: string;
-  /** How many steps to keep; see `SaveOptions`. */
+  /** The number of steps to keep; see `SaveOptions`. */
   readonly keep: number;
   /** The same for each phase. */
   readonly keepPerPhase: number | undefined;
 }
 
-/** A State that was written, to write of the next one only what changed. */
+/** A State that was written, so that only changes are written of the next one. */
 export interface Base {
   readonly checkpointId: string;
-  /** All of it that can be large is shared with the State before. */
+  /** Everything large in it is shared with the State. */
   readonly tree: BodyJSON;
   /** The sequence of the last snapshot, its size, and the size and number of the patches since. */
   readonly snapshot: number;
@@ -57,32 +57,32 @@ export interface Base {
   readonly patches: number;
 }
 
-/** A record to append, and the base for the next; none where each is a snapshot. */
+/** A record to append, and the base for the next; no base if each is a snapshot. */
 export interface Encoded {
   readonly record: NewRecord;
   readonly base: Base | undefined;
 }
 
-/** A record whose hash and header were found right. */
+/** A record whose hash and header were verified. */
 export interface VerifiedRecord {
   readonly header: RecordHeader;
   readonly stored: StoredRecord;
 }
 
-/** Turns States into records and back. The one place where codecs and redaction are applied. */
+/** Converts States to records and back. The only place where codecs and redaction are applied. */
 export class RecordCodec {
   readonly #pipeline: Pipeline;
   /** Whether nothing is compressed or encrypted. */
   readonly #clear: boolean;
   readonly #encrypts: boolean;
   readonly #secrets: Secrets | undefined;
-  /** What was made of frozen trees by redaction. */
+  /** The redacted copies of frozen trees. */
   readonly #redacted = new WeakMap<object, unknown>();
   readonly #snapshotEvery: number;
-  /** The JSON of what can't change, so that what stayed the same is the same in the next State too. */
+  /** The JSON of frozen values, so that what did not change is the same object in the next State. */
   readonly #known = new WeakMap<object, unknown>();
 
-  /** @throws ConfigError if an option is invalid; a key is never in its message. */
+  /** @throws ConfigError if an option is invalid; its message never contains a key. */
   constructor(options: CodecOptions | undefined, snapshotEvery: number) {
     this.#pipeline = new Pipeline(options);
     const { redact = [], compress, encrypt } = options ?? {};
@@ -93,17 +93,16 @@ export class RecordCodec {
   }
 
   /**
-   * A State as a record: what changed since `base`, or all of it. All of it if
+   * Encodes a State as a record: its changes since `base`, or all of it. All of it if
    *
    * - there is no base, or the run's newest record is another one;
-   * - there are `snapshotEvery` patches since the last snapshot;
+   * - there are already `snapshotEvery` patches since the last snapshot;
    * - this patch is larger than the last snapshot was;
    * - this patch and those since the last snapshot are together larger than it was, and than 16 KB.
    *
-   * So what is read to load a State is at most about twice its size, and snapshots at most double
-   * what is written.
+   * So loading a State reads at most about twice its size, and snapshots at most double what is written.
    *
-   * @throws SerializationError that names the path of what can't be saved.
+   * @throws SerializationError, with its path, if a value can't be saved.
    */
   encode<D extends object>(
     state: State<D>,
@@ -157,11 +156,11 @@ export class RecordCodec {
   }
 
   /**
-   * The State of the last of these records; the first must be a snapshot, each other one a patch to
-   * the one before.
+   * Decodes the State of the last of these records; the first must be a snapshot, and each other one a patch to the one
+   * before.
    *
    * @param where - names the record in errors.
-   * @throws CheckpointCorruptionError if one is not what was written.
+   * @throws CheckpointCorruptionError if one is damaged.
    */
   async decode<D extends object>(
     records: readonly VerifiedRecord[],
@@ -175,7 +174,7 @@ export class RecordCodec {
     return stateFrom(tree, last.header, where);
   }
 
-  /** The tree of the record at this place of its chain, out of the tree before it, which it takes over. */
+  /** The tree of the record at this position of its chain, made from the tree before it, which it mutates. */
   async grow(
     tree: unknown,
     record: VerifiedRecord,
@@ -199,7 +198,7 @@ export class RecordCodec {
     return secrets === undefined ? json : redactState(json, secrets, this.#redacted);
   }
 
-  /** What of a State the header does not say. */
+  /** The part of a State that the header does not have. */
   #treeOf<D extends object>(state: State<D>): BodyJSON {
     const record = recordOf(state);
     const { data } = record;
@@ -207,7 +206,7 @@ export class RecordCodec {
     return encodeBody(record, encode(freezeCopy(data), "data", this.#known));
   }
 
-  /** Without a codec it is made at once: to wait for nothing costs as much as to write a small patch. */
+  /** Synchronous without a codec: awaiting nothing costs as much as writing a small patch. */
   #record(
     header: RecordHeader,
     text: string,
@@ -249,9 +248,9 @@ export class RecordCodec {
 }
 
 /**
- * A record's header, once its hash is found right.
+ * Returns a record's header after verifying its hash.
  *
- * @throws CheckpointCorruptionError if it is not what was written, or belongs elsewhere.
+ * @throws CheckpointCorruptionError if it is damaged, or belongs to another run.
  * @throws SerializationError if a newer version wrote it.
  */
 export function verifyRecord(stored: StoredRecord, runId: string, where: string): VerifiedRecord {
@@ -282,7 +281,7 @@ export function areLinked(records: readonly VerifiedRecord[]): boolean {
   });
 }
 
-/** A State out of the tree of its record. */
+/** The State made from the tree of its record. */
 export function stateFrom<D extends object>(
   tree: unknown,
   header: RecordHeader,
@@ -305,7 +304,7 @@ export function stateFrom<D extends object>(
   return stateOf<D>(record);
 }
 
-/** The error for what is not what was written. */
+/** The error for a damaged record. */
 export function corrupt(
   where: string,
   expected: string,
@@ -317,7 +316,7 @@ export function corrupt(
   );
 }
 
-/** What of a State a header shows that may have been redacted. */
+/** The fields of a State that a header shows and that may have been redacted. */
 interface Shown {
   readonly error: RunError | undefined;
   readonly metadata: Metadata;
@@ -386,7 +385,7 @@ function stringify(value: unknown): string {
   try {
     return JSON.stringify(value);
   } catch (cause) {
-    // All that is left to go wrong: V8 has no string as long as this.
+    // The only failure left: the text exceeds V8's longest string.
     throw new SerializationError("state", `is too large for JSON: ${String(cause)}`, { cause });
   }
 }

@@ -24,11 +24,11 @@ const CONTENT = '"content":';
 const END = "}\n";
 const NEWLINE = 10;
 
-/** How much larger a document is than the header and the content in it, in bytes. */
+/** How many bytes a document adds to its header and content. */
 export const FRAME_BYTES =
   FIRST_LINE + HEADER.length + HEADER_END.length + CONTENT.length + END.length;
 
-/** A record as a document. */
+/** Writes a record as a document. */
 export function toDocument({ header, content, sha256 }: StoredRecord): Buffer {
   return Buffer.from(
     START + sha256 + HASH_END + HEADER + header + HEADER_END + CONTENT + content + END,
@@ -36,11 +36,11 @@ export function toDocument({ header, content, sha256 }: StoredRecord): Buffer {
 }
 
 /**
- * The record in a document. Its hash is not verified.
+ * Reads the record in a document. Does not verify its hash.
  *
  * @param where - names the file in errors.
- * @param sequence - the place of the record in its run.
- * @throws CheckpointCorruptionError if it is no document.
+ * @param sequence - the position of the record in its run.
+ * @throws CheckpointCorruptionError if it is not a document.
  * @throws SerializationError if a newer version wrote it.
  */
 export function fromDocument(bytes: Uint8Array, where: string, sequence: number): StoredRecord {
@@ -64,9 +64,9 @@ export function fromDocument(bytes: Uint8Array, where: string, sequence: number)
 }
 
 /**
- * Only the header, out of a document's first bytes; 4 KB are mostly enough. Nothing is verified.
+ * Reads only the header, from a document's first bytes; 4 KB are usually enough. Verifies nothing.
  *
- * @returns `undefined` if it takes more bytes, or they are no document that this version reads.
+ * @returns `undefined` if it takes more bytes, or they are not a document that this version reads.
  */
 export function headerOf(firstBytes: Uint8Array): RecordHeader | undefined {
   const buffer = toBuffer(firstBytes);
@@ -75,7 +75,7 @@ export function headerOf(firstBytes: Uint8Array): RecordHeader | undefined {
   return parseHeader(buffer.toString("utf8", FIRST_LINE + HEADER.length, end));
 }
 
-/** Where the header ends; -1 if what is before it is not as it should be. */
+/** Where the header ends; -1 if what comes before it is malformed. */
 function headerEnd(buffer: Buffer): number {
   const hash = START.length;
   if (
@@ -90,7 +90,7 @@ function headerEnd(buffer: Buffer): number {
   return textAt(buffer, end, HEADER_END) === HEADER_END ? end : -1;
 }
 
-/** As many characters from here on as a text has. */
+/** The next characters, as many as the text has. */
 function textAt(buffer: Buffer, from: number, text: string): string {
   return from < 0 ? "" : buffer.toString("latin1", from, from + text.length);
 }

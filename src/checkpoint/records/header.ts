@@ -2,26 +2,26 @@ import type { CodecRecord } from "../../codecs/pipeline.js";
 import { fieldsOf } from "../../state/fields.js";
 import { type Metadata, type RunStatus, statuses } from "../../state/record.js";
 
-/** The version of the record format that this version writes; a record of a higher one is refused. */
+/** The record format that this version writes; records of a higher one are rejected. */
 export const FORMAT = 1;
 
-/** What a record says in clear, also when its content is encrypted. What is absent is empty. */
+/** The part of a record that is never encrypted. An absent field is empty. */
 export interface RecordHeader {
   /** The version of the format. */
   readonly format: number;
   /** Names the run. */
   readonly runId: string;
-  /** Its place in the run's history, from 1 up. */
+  /** Its position in the run's history, starting at 1. */
   readonly sequence: number;
   /** Its own id. */
   readonly checkpointId: string;
   /** The checkpoint its State was made from; `""` for the first of a run that was not forked. */
   readonly parentId: string;
-  /** The run's newest checkpoint when it was saved; absent when that is `parentId`. */
+  /** The run's newest checkpoint when it was saved; absent if that is `parentId`. */
   readonly previous?: string;
   /** For a patch: the sequence of the snapshot it builds on. Absent for a snapshot. */
   readonly base?: number;
-  /** How many nodes had completed. */
+  /** The number of nodes that had completed. */
   readonly step: number;
   /** The last of them; `""` before the first. */
   readonly node: string;
@@ -45,17 +45,17 @@ export interface RecordHeader {
   readonly graph: string;
   /** The run's metadata. */
   readonly metadata?: Metadata;
-  /** What made the run fail; absent when the content is encrypted. */
+  /** The error that made the run fail; absent if the content is encrypted. */
   readonly error?: RecordError;
-  /** How many completed steps to keep from this record on; absent for all. */
+  /** The number of completed steps to keep from this record on; absent for all. */
   readonly keep?: number;
   /** The same for each phase. */
   readonly keepPerPhase?: number;
-  /** What was done to the content; absent when it is in clear. */
+  /** The codecs applied to the content; absent if there are none. */
   readonly codec?: CodecRecord;
 }
 
-/** What a listing says of the error that stopped a run. */
+/** The error of a run, as listings show it. */
 interface RecordError {
   /** The name of the error, such as `TypeError`. */
   readonly name: string;
@@ -65,7 +65,7 @@ interface RecordError {
   readonly node: string;
 }
 
-/** The header in this text; `undefined` if it is not one. */
+/** Parses a header; `undefined` if the text is not one. */
 export function parseHeader(text: string): RecordHeader | undefined {
   try {
     const fields = fieldsOf(JSON.parse(text), "header");
@@ -75,7 +75,7 @@ export function parseHeader(text: string): RecordHeader | undefined {
   }
 }
 
-/** The id of the record that comes before one; `""` for the first. */
+/** The id of the record before this one; `""` for the first. */
 export function previousOf({ previous, parentId }: RecordHeader): string {
   return previous ?? parentId;
 }
@@ -98,7 +98,7 @@ const fits =
 
 const isError = fits({ name: isText, message: isText, node: isText });
 
-/** Each field with what it must be. */
+/** The check of each field. */
 const isHeader = fits({
   format: isCount,
   runId: isText,

@@ -48,28 +48,31 @@ import { type Emit, keptEntries, Search, warn } from "./search.js";
 import { Upkeep } from "./upkeep.js";
 import { verifyRun } from "./verify.js";
 
-/** Options that every store with records has. */
+/** The options that all stores of records share. */
 export interface RecordStoreOptions {
   /**
-   * How many completed steps of each run to keep, the newest; at least 2, 5 by default, `Infinity` for
-   * all. Of each kept step the newest checkpoint stays, and of an unfinished node its newest progress save.
+   * The number of newest completed steps of each run to keep; at least 2, 5 by default, `Infinity` for all. The newest
+   * checkpoint of each kept step stays, and the newest progress save of an unfinished node.
    */
   readonly keep?: number;
   /** Which runs to remove, in the background, about once an hour while runs are saved; none by default. */
   readonly retention?: Retention;
-  /** The largest record of a checkpoint, in bytes; a larger one is refused. 100 MB by default. */
+  /** The largest record of a checkpoint, in bytes; a save of a larger one fails. 100 MB by default. */
   readonly maxBytes?: number;
-  /** A larger record, in bytes, emits a `checkpoint.warning` event. 500 KB by default. */
+  /** A record with more bytes than this emits a `checkpoint.warning` event. 500 KB by default. */
   readonly warnBytes?: number;
   /** Compresses, encrypts and redacts checkpoints; see {@link CodecOptions}. */
   readonly codec?: CodecOptions;
 }
 
-/** What a store says to `RecordStore` beside its user's options. */
+/** What a store configures in `RecordStore`, in addition to its user's options. */
 export interface RecordStoreSettings extends RecordStoreOptions {
-  /** At the latest, every so many checkpoints of a run are written whole; 1 for all of them. */
+  /** The largest number of checkpoints of a run from one snapshot to the next; 1 makes each a snapshot. */
   readonly snapshotEvery: number;
-  /** After so many checkpoints of a run those that are not kept are removed, unless they are large; 32 by default. */
+  /**
+   * The number of saves of a run after which checkpoints that are no longer kept are removed, sooner if they are large;
+   * 32 by default.
+   */
   readonly discardEvery?: number;
 }
 
@@ -79,35 +82,35 @@ export const recordStoreChecks: Readonly<Record<keyof RecordStoreOptions, Check>
   retention: (_, value) => checkRetention(value as Retention),
   maxBytes: integer(1),
   warnBytes: integer(1, true),
-  // The codec checks itself: what stands here by mistake may be a key, and must not be shown.
+  // The codec validates its own options: a value given here by mistake may be a key, and must not be shown.
   codec: () => {},
 };
 
 const KB = 1024;
 
-/** How often a save is tried again when the run turns out to be somewhere that this store can build on. */
+/** How often a save is retried if the run is at a checkpoint that this store can build on. */
 const ATTEMPTS = 5;
 
-/** Where a State comes from, for as long as somebody builds on it. */
+/** Where a State comes from, for as long as it is in use. */
 interface Origin {
   /** The newest checkpoint of its run when it was saved or loaded. */
   readonly head: string;
-  /** What was written of it; unknown of one that was loaded. */
+  /** What was written of it; unknown for one that was loaded. */
   readonly base: Base | undefined;
 }
 
-/** What a save has to know beside the State. */
+/** What a save needs besides the State. */
 interface Writing {
   readonly after: After;
   readonly origin: Saved | undefined;
   readonly rule: KeepRule;
-  /** For an import: the checkpoint as it was; else it gets the next sequence and an id of its own. */
+  /** For an import: the checkpoint as it was. Otherwise it gets the next sequence and a new id. */
   readonly as?: Saved & { readonly parentId: string };
 }
 
 /**
- * Keeps States as records: all that stores have in common, over a {@link RecordBackend} that only keeps
- * them. Each save is one record, a snapshot or what changed since the one before, under its SHA-256.
+ * Stores States as records: everything that stores have in common, on top of a {@link RecordBackend}. Each save is one
+ * record, a snapshot or the changes since the one before, with its SHA-256.
  */
 export class RecordStore implements CheckpointStore {
   readonly #backend: RecordBackend;
@@ -117,11 +120,11 @@ export class RecordStore implements CheckpointStore {
   readonly #warnBytes: number;
   readonly #upkeep: Upkeep;
   readonly #origins = new WeakMap<Saved, Origin>();
-  /** The fingerprints of the graphs that the store has. */
+  /** The fingerprints of the graphs that the store already has. */
   readonly #graphs = new Set<string>();
   /** The checkpoints of a run that may have been saved although their save failed, and what each builds on. */
   readonly #unsure = new Map<string, Map<string, number>>();
-  /** Makes the ids of this store's checkpoints different from any other's. */
+  /** Makes the checkpoint ids of this store unique. */
   #id: string | undefined;
   #saves = 0;
 
@@ -139,9 +142,9 @@ export class RecordStore implements CheckpointStore {
    * Saves a State as the next checkpoint of its run.
    *
    * @throws CheckpointConflictError if the run is no longer at the State's sequence.
-   * @throws CheckpointSaveError if it is larger than `maxBytes`, or the store fails; the checkpoints
-   *   before it are as they were.
-   * @throws SerializationError if the data can't be kept exactly.
+   * @throws CheckpointSaveError if it is larger than `maxBytes`, or the store fails; earlier checkpoints are
+   *   unaffected.
+   * @throws SerializationError if the data can't be stored exactly.
    */
   async save<D extends object>(state: State<D>, options: SaveOptions = {}): Promise<State<D>> {
     checkSave(state, options);
@@ -162,11 +165,11 @@ export class RecordStore implements CheckpointStore {
   }
 
   /**
-   * The newest State of a run that is whole, or the one asked for. A corrupt checkpoint is set aside
-   * with a `checkpoint.quarantine` event, and the next older is used.
+   * Returns the newest intact State of a run, or the one selected by `at`. A corrupt checkpoint is set aside with a
+   * `checkpoint.quarantine` event, and the next older one is used.
    *
    * @throws CheckpointNotFoundError if there is none.
-   * @throws CheckpointCorruptionError that lists them if all are corrupt.
+   * @throws CheckpointCorruptionError, listing them, if all are corrupt.
    */
   async load<D extends object>(
     runId: string,
@@ -177,18 +180,18 @@ export class RecordStore implements CheckpointStore {
     checkAt(at, context);
     const search = new Search(this.#backend, this.#codec, runId, at, context);
     const { state, chain } = await search.find<D>();
-    // What comes next goes after all that was ever there, also after what is corrupt.
+    // The next save goes after everything that was ever there, including what is corrupt.
     return this.#loaded(state, chain, isNewest(at) ? chain.head.sequence : state.sequence);
   }
 
-  /** Removes a run and its history for good; an absent run is fine. */
+  /** Removes a run and its history durably. Does nothing if there is no such run. */
   async delete(runId: string): Promise<void> {
     checkRunId(runId);
     this.#upkeep.forget(runId);
     await this.#backend.remove([{ runId }], { unclaimed: false, dryRun: false });
   }
 
-  /** The ids of all runs; {@link RecordStore.runs} gives them page by page. */
+  /** The ids of all runs; {@link RecordStore.runs} returns them page by page. */
   async list(): Promise<string[]> {
     return this.#backend.list();
   }
@@ -198,12 +201,12 @@ export class RecordStore implements CheckpointStore {
     checkCheckpointId("checkpointId", checkpointId);
     const runId = await this.#backend.find(checkpointId);
     if (runId === undefined) return undefined;
-    // What is no longer kept may not be removed yet, and can't be loaded.
+    // A checkpoint that is no longer kept may not be removed yet, and can't be loaded.
     const entries = await keptEntries(this.#backend, runId);
     return entries.some(({ header }) => header?.checkpointId === checkpointId) ? runId : undefined;
   }
 
-  /** The checkpoints of a run, newest first. Only headers are read, and nothing is verified. */
+  /** The checkpoints of a run, newest first. Reads only headers, and verifies nothing. */
   async history(runId: string): Promise<HistoryEntry[]> {
     const entries = await keptEntries(this.#backend, checkRunId(runId));
     return entries.flatMap(({ header, bytes }) => {
@@ -215,31 +218,31 @@ export class RecordStore implements CheckpointStore {
     });
   }
 
-  /** The runs that fit a filter, the most recently saved first. */
+  /** The runs that match a filter, most recently saved first. */
   async runs(filter: RunFilter = {}): Promise<RunSummary[]> {
     checkFilter(filter);
     const found = await this.#backend.runs(filter);
     return found.map(({ sequence: _sequence, ...run }) => run);
   }
 
-  /** Removes old runs; one that is claimed, or was saved to meanwhile, stays. */
+  /** Removes old runs, except those that are claimed or were saved to meanwhile. */
   async prune(retention: Retention): Promise<string[]> {
     checkRetention(retention);
     return this.#upkeep.prune(retention);
   }
 
-  /** Claims a run for this process; `undefined` if a living one has it. */
+  /** Claims a run for this process; `undefined` if a live process holds it. */
   async claim(runId: string, options: ClaimOptions = {}): Promise<Claim | undefined> {
     checkOptions("options", options, { ttl: integer(1) });
     return this.#backend.claim(checkRunId(runId), options.ttl);
   }
 
-  /** Who has claimed a run; `undefined` if nobody has. */
+  /** Who holds a run; `undefined` if nobody does. */
   async holder(runId: string): Promise<ClaimHolder | undefined> {
     return this.#backend.holder(checkRunId(runId));
   }
 
-  /** Reads every checkpoint of a run, or of all runs, and yields what is wrong; changes nothing. */
+  /** Reads every checkpoint of a run, or of all runs, and yields what is wrong. Changes nothing. */
   async *verify(runId?: string): AsyncGenerator<Finding> {
     if (runId === undefined) {
       for await (const finding of this.#backend.verify?.() ?? []) yield finding;
@@ -248,11 +251,11 @@ export class RecordStore implements CheckpointStore {
     for (const one of runIds) yield* verifyRun(this.#backend, this.#codec, one);
   }
 
-  /** Keeps what a graph looks like, once for each fingerprint. */
+  /** Saves the topology of a graph, once per fingerprint. */
   async saveTopology(topology: GraphTopology): Promise<void> {
     const { fingerprint } = topology;
     if (this.#graphs.has(fingerprint)) return;
-    // Before it is there, so that of many runs that start at once one does it.
+    // Set before it is there, so that only one of many runs that start at once saves it.
     this.#graphs.add(fingerprint);
     try {
       await this.#backend.saveGraph(fingerprint, JSON.stringify(topology));
@@ -262,7 +265,7 @@ export class RecordStore implements CheckpointStore {
     }
   }
 
-  /** The graph of a fingerprint; `undefined` if the store does not know it. */
+  /** The topology of the graph with this fingerprint; `undefined` if the store does not have it. */
   async topology(fingerprint: string): Promise<GraphTopology | undefined> {
     text("fingerprint", fingerprint);
     return parseTopology((await this.#backend.graph(fingerprint)) ?? "");
@@ -276,11 +279,10 @@ export class RecordStore implements CheckpointStore {
   }
 
   /**
-   * Keeps the checkpoints that another store exported. If that fails none of them stays, as the
-   * beginning of a run would be taken for the whole of it. A process that is killed leaves it: delete
-   * the run then.
+   * Imports the checkpoints that another store exported. If it fails, none of them stays, as the beginning of a run
+   * would be taken for the whole of it. A process that is killed leaves that beginning behind: delete the run then.
    *
-   * @throws CheckpointConflictError if the run is there already.
+   * @throws CheckpointConflictError if the run exists already.
    */
   async import(
     checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
@@ -297,9 +299,9 @@ export class RecordStore implements CheckpointStore {
   }
 
   /**
-   * Adds the next checkpoint of a run as another store has saved it.
+   * Adds the next checkpoint of a run as another store saved it.
    *
-   * @param after - the one before it, as this store has it; `undefined` for the first.
+   * @param after - the checkpoint before it, as this store has it; `undefined` for the first.
    * @throws CheckpointConflictError if that is not the newest here.
    * @internal
    */
@@ -315,7 +317,7 @@ export class RecordStore implements CheckpointStore {
     return written;
   }
 
-  /** Finishes what is under way in the background and lets go of files and connections. */
+  /** Finishes background work, and closes files and connections. */
   async close(): Promise<void> {
     await this.#upkeep.settled();
     await this.#backend.close();
@@ -336,7 +338,7 @@ export class RecordStore implements CheckpointStore {
     return written;
   }
 
-  /** Where the run has to be for a State whose origin is known. */
+  /** Where the run must be for a State whose origin is known. */
   #known(saved: Saved): After | undefined {
     if (saved.sequence === 0) return { sequence: 0, checkpointId: "" };
     const origin = this.#origins.get(saved);
@@ -344,8 +346,8 @@ export class RecordStore implements CheckpointStore {
   }
 
   /**
-   * The same for a State of which only its own checkpoint is known: it may build on any of its run, but
-   * not on one of another run with this id that was deleted, and whose successor has come as far.
+   * The same for a State of which only its own checkpoint is known: it may build on any checkpoint of its run, but not
+   * on one of a later run with the same id that has come as far.
    */
   async #locate<D extends object>({ runId, sequence, checkpointId }: State<D>): Promise<After> {
     const entries = await this.#backend.headers(runId);
@@ -360,21 +362,24 @@ export class RecordStore implements CheckpointStore {
     return { sequence, checkpointId: newest.header?.checkpointId };
   }
 
-  /** What to build on instead, when a run is not where its State was; `undefined` if that would overwrite another's work. */
+  /**
+   * The checkpoint to build on instead if the run is not where its State was; `undefined` if that would overwrite
+   * another writer's work.
+   */
   async #buildable<D extends object>(
     { runId, sequence }: State<D>,
     head: Head,
   ): Promise<After | undefined> {
     if (head.claimedBy !== undefined) return undefined;
-    // What could not be known then is known now: that save is in the store, and this one goes after it.
+    // The outcome that was unknown then is known now: that save is in the store, and this one goes after it.
     if (this.#unsure.get(runId)?.get(head.checkpointId) === sequence) return head;
     if (sequence > 0 || head.sequence === 0) return undefined;
-    // A run of which nothing is left but what was set aside may start over.
+    // A run that has only records that were set aside may start over.
     const chain = await this.#backend.chain(runId, { below: Number.POSITIVE_INFINITY });
     return chain?.records.length === 0 ? chain.head : undefined;
   }
 
-  /** The State as it was saved, or where the run is when that is elsewhere. */
+  /** Returns the State as saved, or where the run is if that is elsewhere. */
   async #write<D extends object>(state: State<D>, writing: Writing): Promise<State<D> | Head> {
     const { after, origin, rule } = writing;
     const { runId } = state;
@@ -400,7 +405,7 @@ export class RecordStore implements CheckpointStore {
         const encoding = this.#codec.encode(state, place, from);
         return encoding instanceof Promise ? encoding.then(take) : take(encoding);
       });
-      // Its own record is where the run is: the answer to a first attempt was lost.
+      // The run is at its own record: the response to a first attempt was lost.
       if (elsewhere !== undefined && elsewhere.checkpointId !== checkpointId) return elsewhere;
     } catch (error) {
       throw this.#refusal(state, error, made === undefined ? undefined : checkpointId);
@@ -422,9 +427,9 @@ export class RecordStore implements CheckpointStore {
     return state.savedAs(saved);
   }
 
-  /** What a save is refused with: an error that says why itself, or that of the store, with its place around it. */
+  /** The error of a rejected save: one that explains itself, or that of the store, with its location added. */
   #refusal<D extends object>(state: State<D>, error: unknown, checkpointId?: string): unknown {
-    // What is corrupt is in the way of this save, and not a checkpoint that somebody asked for.
+    // The corrupt record is in the way of this save; nobody asked to load it.
     if (isWaymarkError(error) && !isWaymarkError(error, "CHECKPOINT_CORRUPT")) return error;
     const unsure =
       checkpointId !== undefined && (error instanceof BackendError ? error.unsure : true);

@@ -1,7 +1,7 @@
 import { type Keepable, type KeepRule, kept } from "../retention.js";
 import type { HeaderEntry } from "./backend.js";
 
-/** A record of a run, as far as retention is concerned. */
+/** The facts about a record that retention needs. */
 export interface IndexEntry extends Keepable {
   /** Its sequence. */
   readonly sequence: number;
@@ -9,12 +9,12 @@ export interface IndexEntry extends Keepable {
   readonly base: number;
 }
 
-/** How many runs to remember; the others are read again when they are saved to. */
+/** The number of runs to keep in memory; others are read again when they are saved to. */
 const REMEMBERED = 512;
 
 /**
- * What records the runs have that this store saves to, so that a save knows what it makes superfluous
- * without reading anything.
+ * The records of the runs that this store saves to, so that a save knows what it makes superfluous without reading
+ * anything.
  */
 export class RunIndex {
   /** Newest last; the least recently used run first. */
@@ -25,7 +25,7 @@ export class RunIndex {
     return this.#runs.has(runId);
   }
 
-  /** Notes all the records of a run. */
+  /** Sets all records of a run. */
   set(runId: string, entries: readonly IndexEntry[]): void {
     this.#runs.set(
       runId,
@@ -37,7 +37,7 @@ export class RunIndex {
     }
   }
 
-  /** Notes a record that was saved; nothing if those before it are not known. */
+  /** Adds a saved record; does nothing if those before it are unknown. */
   add(runId: string, entry: IndexEntry): void {
     const entries = this.#runs.get(runId);
     if (entries === undefined) return;
@@ -51,7 +51,7 @@ export class RunIndex {
     this.#runs.delete(runId);
   }
 
-  /** Takes out the records of a run that are neither kept nor needed by one that is; gives their sequences. */
+  /** Removes the records of a run that are neither kept nor needed by one that is; returns their sequences. */
   trim(runId: string, rule: KeepRule): number[] {
     const entries = this.#runs.get(runId) ?? [];
     const keeps = kept(entries.toReversed(), rule).reverse();
@@ -70,7 +70,7 @@ export class RunIndex {
   }
 }
 
-/** What retention has to know of a record; one whose header can't be read counts as a progress save. */
+/** The facts about a record that retention needs; one whose header can't be read counts as a progress save. */
 export function indexEntryOf({ sequence, header }: HeaderEntry): IndexEntry {
   if (header === undefined)
     return { sequence, step: 0, unfinished: true, phase: "", base: sequence };

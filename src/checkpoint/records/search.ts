@@ -21,24 +21,24 @@ import {
 } from "./codec.js";
 import { indexEntryOf } from "./run-index.js";
 
-/** How often to look again at a run whose newest checkpoint is not what it was a moment before. */
+/** How often to retry if the newest checkpoint of a run keeps changing. */
 const CHANGES = 100;
 
 export type Emit = StoreContext["emit"];
 
-/** Emits a warning, and prints it where nobody could listen. */
+/** Emits a warning, and prints it if there can be no listener. */
 export function warn(runId: string, data: EventMap["checkpoint.warning"], emit: Emit): void {
   if (emit === undefined) printWarning(runId, data);
   else emit("checkpoint.warning", data);
 }
 
-/** A State, and the records that it was made of. */
+/** A State, and the records that it was made from. */
 export interface Loaded<D extends object> {
   readonly state: State<D>;
   readonly chain: Chain;
 }
 
-/** The search for one State of a run. What is found corrupt on the way is set aside, and the next older is tried. */
+/** The search for one State of a run. Records found corrupt are set aside, and the next older one is tried. */
 export class Search {
   readonly #backend: RecordBackend;
   readonly #codec: RecordCodec;
@@ -64,10 +64,10 @@ export class Search {
   }
 
   /**
-   * The newest State that is whole, or the one asked for.
+   * Returns the newest intact State, or the requested one.
    *
    * @throws CheckpointNotFoundError if there is none.
-   * @throws CheckpointCorruptionError that lists them if all are corrupt.
+   * @throws CheckpointCorruptionError, listing them, if all are corrupt.
    */
   async find<D extends object>(): Promise<Loaded<D>> {
     let isKnown = false;
@@ -81,7 +81,7 @@ export class Search {
     throw await this.#nothingLeft(isKnown);
   }
 
-  /** The chains to try, the best first. One that turns out corrupt leads to the next. */
+  /** The chains to try, best first. The next one is tried if a chain is corrupt. */
   async *#candidates(): AsyncGenerator<Chain> {
     const runId = this.#runId;
     const faults = this.#faults;
@@ -100,7 +100,7 @@ export class Search {
         if (faults.length > known) {
           below = last?.sequence ?? below;
         } else {
-          // Somebody has saved, or removed, what would be the newest: an older one is not to take its place.
+          // Another process has saved or removed the newest one: an older one must not take its place.
           below = Number.POSITIVE_INFINITY;
           changes++;
         }
@@ -108,14 +108,14 @@ export class Search {
       throw new Error(`run ${show(runId)} changed ${CHANGES} times while it was read`);
     }
     for (const { sequence, header } of await keptEntries(this.#backend, runId)) {
-      // One whose header can't be read may be the one.
+      // The requested one may be one whose header can't be read.
       if (header !== undefined && !isAt(this.#at, header)) continue;
       const chain = await this.#backend.chain(runId, { sequence });
       if (chain !== undefined) yield chain;
     }
   }
 
-  /** The State of a chain; `undefined` if a record of it is corrupt, which is set aside. */
+  /** The State of a chain; `undefined` if one of its records is corrupt, which is set aside. */
   async #stateOf<D extends object>({ records }: Chain): Promise<State<D> | undefined> {
     const verified: VerifiedRecord[] = [];
     for (const stored of records) {
@@ -145,14 +145,14 @@ export class Search {
       return await this.#codec.decode<D>(verified, where);
     } catch (error) {
       if (!(error instanceof CheckpointCorruptionError)) throw error;
-      // Its hash is right, what it holds is not: somebody has changed it who could make a hash.
+      // The hash is right but the content is not: it was changed by someone who could compute a hash.
       const spoiled = await this.#firstSpoiled(verified, where);
       await this.#setAside(spoiled, error);
       return undefined;
     }
   }
 
-  /** The sequence of the first of these records that nothing can be made of. */
+  /** The sequence of the first of these records that can't be decoded. */
   async #firstSpoiled(records: readonly VerifiedRecord[], where: string): Promise<number> {
     for (let count = 1; count < records.length; count++) {
       try {
@@ -164,7 +164,7 @@ export class Search {
     return records.at(-1)?.stored.sequence ?? 0;
   }
 
-  /** Sets a corrupt record aside. If that can't be done, the next older is used all the same. */
+  /** Sets a corrupt record aside. If that fails, the next older one is used all the same. */
   async #setAside(sequence: number, fault: CheckpointCorruptionError): Promise<void> {
     const faults = this.#faults;
     if (this.#inspects) {
@@ -177,7 +177,7 @@ export class Search {
     const { expected, actual } = fault;
     try {
       const file = isNew ? await this.#backend.setAside(this.#runId, sequence, isBad) : "";
-      // Somebody was still writing it, or has removed it since: there is another newest one to find.
+      // It was still being written, or has been removed since: look for the newest one again.
       if (file === undefined) return;
       faults.push(fault);
       if (isNew) emit?.("checkpoint.quarantine", { file, expected, actual });
@@ -188,7 +188,7 @@ export class Search {
     }
   }
 
-  /** Whether the State of a record still can't be read, for whatever reason it could not be before. */
+  /** Whether the State of a record still can't be read, for whatever reason. */
   async #isBad(sequence: number): Promise<boolean> {
     const { records = [] } = (await this.#backend.chain(this.#runId, { sequence })) ?? {};
     if (records.length === 0) return false;
@@ -233,7 +233,7 @@ export class Search {
   }
 }
 
-/** The checkpoints of a run that are not set aside, and that its newest says are kept, newest first. */
+/** The checkpoints of a run that are not set aside and that its newest record keeps, newest first. */
 export async function keptEntries(backend: RecordBackend, runId: string): Promise<HeaderEntry[]> {
   const all = await backend.headers(runId);
   const entries = all.filter(({ setAside }) => !setAside);

@@ -10,17 +10,17 @@ import type { Emit } from "./search.js";
 
 const HOUR = 60 * 60 * 1000;
 
-/** After a record of so many bytes what is superfluous is removed at once. */
+/** After a record of at least this many bytes, superfluous records are removed at once. */
 const LARGE = 128 * 1024;
 
-/** Removes what is not kept any more, in the background: checkpoints that are too old, and runs. */
+/** Removes checkpoints and runs that are no longer kept, in the background. */
 export class Upkeep {
   readonly #backend: RecordBackend;
   readonly #retention: Retention | undefined;
   readonly #discardEvery: number;
   readonly #index = new RunIndex();
   readonly #tasks = new TaskSet();
-  /** The runs whose superfluous checkpoints could not be removed; tried again after one that could. */
+  /** The runs whose superfluous checkpoints could not be removed; retried after a removal that succeeds. */
   readonly #untrimmed = new Map<string, KeepRule>();
   #prunedAt = Number.NEGATIVE_INFINITY;
 
@@ -30,13 +30,13 @@ export class Upkeep {
     this.#discardEvery = discardEvery;
   }
 
-  /** Notes a record that was saved. */
+  /** Notes a saved record. */
   note(runId: string, entry: IndexEntry): void {
     if (entry.sequence === 1) this.#index.set(runId, []);
     this.#index.add(runId, entry);
   }
 
-  /** Removes what a save has made superfluous, and what is due beside. */
+  /** Removes the records that a save made superfluous, and old runs if that is due. */
   afterSave<D extends object>(saved: State<D>, rule: KeepRule, emit: Emit): void {
     const { runId, checkpointNode: node, bytes = 0, sequence, status } = saved;
     const ends = status === "completed" || status === "failed";
@@ -50,7 +50,7 @@ export class Upkeep {
     this.#background(() => this.prune(retention), node, emit);
   }
 
-  /** Removes old runs; one that is claimed, or was saved to meanwhile, stays. */
+  /** Removes old runs, except those that are claimed or were saved to meanwhile. */
   async prune(retention: Retention): Promise<string[]> {
     const { dryRun = false } = retention;
     const removed: string[] = [];
@@ -63,12 +63,12 @@ export class Upkeep {
     return removed;
   }
 
-  /** Forgets a run that is removed. */
+  /** Forgets a removed run. */
   forget(runId: string): void {
     this.#index.forget(runId);
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no work is pending. */
   settled(): Promise<void> {
     return this.#tasks.settled();
   }
@@ -92,7 +92,7 @@ export class Upkeep {
     await this.#trim(...late);
   }
 
-  /** Does something that nobody waits for; its failure is an event. */
+  /** Runs a task that nobody awaits; its failure is emitted as an event. */
   #background(task: () => Promise<unknown>, node: string, emit: Emit): void {
     this.#tasks.start(task, (error) =>
       emit?.("checkpoint.error", { action: "delete", node, error: messageOf(error) }),

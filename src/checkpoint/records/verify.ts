@@ -4,20 +4,20 @@ import type { HeaderEntry, RecordBackend, StoredRecord } from "./backend.js";
 import { type RecordCodec, stateFrom, type VerifiedRecord, verifyRecord } from "./codec.js";
 import { previousOf } from "./header.js";
 
-/** How many records to read at once. */
+/** The number of records to read at once. */
 const PAGE = 16;
 
-/** What the records of a run were found to be, one after the other. */
+/** The progress of a walk through the records of a run. */
 interface Walk {
-  /** The tree of the record before, if it could be made. */
+  /** The tree of the previous record, if it could be made. */
   tree: unknown;
-  /** That record. */
+  /** The previous record. */
   before: VerifiedRecord | undefined;
-  /** How many records the tree was made of. */
+  /** The number of records that the tree was made from. */
   links: number;
 }
 
-/** Reads all records of a run, oldest first, each once, and yields what is wrong with them. */
+/** Reads all records of a run once, oldest first, and yields what is wrong with them. */
 export async function* verifyRun(
   backend: RecordBackend,
   codec: RecordCodec,
@@ -44,7 +44,7 @@ export async function* verifyRun(
       }
       previous = entry;
       const stored = records.get(entry.sequence);
-      // A run that continues lets go of old checkpoints.
+      // A run that continues discards old checkpoints.
       if (stored === undefined) continue;
       const problem = await check(codec, runId, stored, walk);
       if (problem === undefined) whole++;
@@ -67,7 +67,7 @@ async function read(
   return new Map(records.map((record) => [record.sequence, record]));
 }
 
-/** Whether a record says that it comes right after one that is not the one before it here. */
+/** Whether a record names a predecessor other than the record before it here. */
 function isGap(before: HeaderEntry | undefined, { header, sequence }: HeaderEntry): boolean {
   if (header?.base === undefined || before?.header === undefined) return false;
   return before.sequence < sequence - 1 && previousOf(header) !== before.header.checkpointId;
