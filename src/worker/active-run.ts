@@ -12,11 +12,11 @@ export class ActiveRun {
   /** When it was claimed, in milliseconds since 1970. */
   readonly since = now();
   readonly #controller = new AbortController();
-  /** What the run is worked on under; `undefined` until it was claimed. */
+  /** The claim under which the run is worked on; `undefined` until it is claimed. */
   claim: Claim | undefined;
   #why: StopReason | undefined;
   #isLost = false;
-  /** The events that are on their way to those who listen elsewhere. */
+  /** Resolves when all events have been sent to remote listeners. */
   #sent: Promise<unknown> = Promise.resolve();
 
   constructor(runId: string, graph: string, jobId: string) {
@@ -30,12 +30,12 @@ export class ActiveRun {
     return this.#controller.signal;
   }
 
-  /** Why it was stopped first. */
+  /** The first reason for which it was stopped. */
   get why(): StopReason | undefined {
     return this.#why;
   }
 
-  /** Whether somebody else may have the run now, so that nothing more of it may be saved here. */
+  /** Whether another worker may hold the run now, so that nothing more may be saved here. */
   get isLost(): boolean {
     return this.#isLost;
   }
@@ -46,12 +46,12 @@ export class ActiveRun {
     this.#controller.abort(reason);
   }
 
-  /** Sends one thing after the other. */
+  /** Runs the actions one after the other. */
   send(action: () => Promise<unknown>, onError: (error: unknown) => void): void {
     this.#sent = this.#sent.then(action).catch(onError);
   }
 
-  /** Resolves when all that was sent is there. */
+  /** Resolves when everything has been sent. */
   async flush(): Promise<void> {
     await this.#sent;
   }

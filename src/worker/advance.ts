@@ -12,7 +12,7 @@ import { isSubmitted } from "./submitted.js";
 
 /** What {@link advance} needs to work on the runs of a graph. */
 export interface AdvanceDeps {
-  /** The graph, saving in `store`. */
+  /** The graph, saving to `store`. */
   readonly graph: AnyGraph;
   readonly store: CheckpointStore;
   readonly maxAttempts: number;
@@ -21,20 +21,20 @@ export interface AdvanceDeps {
 
 const never = new AbortController().signal;
 
-/** Brings the run of a job as far as it goes: to its end, to a pause, or to an error. Never rejects. */
+/** Advances the run of a job as far as possible: to its end, to a pause, or to an error. Never rejects. */
 export async function advance(job: RunJob, run: ActiveRun, deps: AdvanceDeps): Promise<Outcome> {
-  // The first try is not counted, since it costs a save.
+  // The first attempt is not counted, since counting costs a save.
   const history = async () => (await deps.store.history?.(run.runId)) ?? [];
   const attempt = new Attempt({ maxAttempts: deps.maxAttempts - 1, fallBack: false, history });
   try {
     return await continueRun(job, run, deps, attempt);
   } catch (error) {
-    // An answer that came too late is refused; without one it is the run's own end.
+    // A late answer is refused; a pause that times out without an answer ends the run.
     const isLate = isWaymarkError(error, "PAUSE_TIMEOUT") && job.data.input !== undefined;
     if (isAboutInput(error) || isLate) return askAgain(job, run, deps, error.message);
     const outcome = classifyFailure(error, run, deps.maxAttempts, deps.backoff);
     if (outcome.kind === "handed-over" && attempt.count > 0) {
-      // Should it fail, the try counts.
+      // If it fails, the attempt counts.
       await deps.graph.recover(run.runId, never, attempt.undo).catch(() => {});
     }
     return outcome;
@@ -53,7 +53,7 @@ async function continueRun(
   try {
     if (input !== undefined) {
       const saved = await store.load(runId);
-      // Else it was taken before, by a worker that died.
+      // Otherwise a worker that died has already taken it.
       if (saved.status === "paused" && questionOf(saved) === input.question) {
         return outcomeOf(await graph.resume(runId, { signal, input: fromText(input.value) }));
       }
@@ -71,7 +71,7 @@ async function continueRun(
     return outcomeOf(await graph.resume(runId, { signal }));
   } catch (error) {
     if (!isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) throw error;
-    // It was to continue from what somebody has removed since.
+    // The checkpoint to continue from has been removed.
     if (job.data.state === undefined) return { kind: "failed", error };
     const first = firstState(job, runId);
     if (first.sequence > 0) return { kind: "failed", error };
@@ -79,7 +79,7 @@ async function continueRun(
   }
 }
 
-/** Starts a run that was taken before and never begun. It has no checkpoint to count its tries in. */
+/** Starts a run that was taken before but never saved. It has no checkpoint to count its attempts in. */
 async function startAgain(
   { stalledCounter }: RunJob,
   { signal }: ActiveRun,
@@ -116,7 +116,7 @@ function firstState({ data, repeatJobKey }: RunJob, runId: string): State<object
   return repeatJobKey === undefined ? state : State.create(state.data, { runId });
 }
 
-/** Continues a run that failed or whose worker died, unless it was tried often enough. */
+/** Continues a run that failed or whose worker died, unless its attempts are used up. */
 async function tryAgain(
   { runId, signal }: ActiveRun,
   graph: AnyGraph,
@@ -138,7 +138,7 @@ async function tryAgain(
   return { kind: "failed", error: Object.assign(new Error(message), { name }) };
 }
 
-/** The run waits on for its input, or for the moment it waits for. */
+/** Leaves the run waiting for its input, or for its wake-up time. */
 async function askAgain(
   job: RunJob,
   run: ActiveRun,

@@ -3,13 +3,13 @@ import type { ActiveRun } from "./active-run.js";
 import type { Engine, RunQueue } from "./engine.js";
 import { queueName } from "./names.js";
 
-/** The queue in which requests to cancel lie. Nobody takes from it: all workers look at it. */
+/** The queue of cancellation requests. No worker takes jobs from it: all of them read it. */
 const QUEUE = "waymark.cancel";
-/** How old a request may be before it is dropped, in milliseconds. */
+/** The age at which a request is dropped, in milliseconds. */
 const OLD = 60_000;
-/** How old one may be before whoever still needs it asks again. */
+/** The age at which a sender that still needs its request renews it. */
 const AGAIN = OLD / 2;
-/** How often a worker looks for requests while it works on something, in milliseconds. */
+/** How often a worker that has runs reads the requests, in milliseconds. */
 const EVERY = 500;
 
 interface Request {
@@ -25,7 +25,10 @@ export class Cancellations {
     this.#queue = engine.queue(QUEUE);
   }
 
-  /** What asks whoever works on a run to stop it, for as long as it is called, and what takes that back. */
+  /**
+   * Asks whichever worker has the run to stop it. `ask` must be called until it has stopped; `takeBack` withdraws the
+   * request.
+   */
   request(queue: string, jobId: string): { ask(): Promise<void>; takeBack(): Promise<void> } {
     const id = encodeURIComponent(`${queue} ${jobId}`);
     let asked: number | undefined;
@@ -34,7 +37,7 @@ export class Cancellations {
       asked = undefined;
     };
     const ask = async (): Promise<void> => {
-      // The worker may have died, and the next one must not take it for an old one.
+      // The worker may have died, and the next one must not mistake this for an old request.
       if (asked !== undefined && now() - asked > AGAIN) await takeBack();
       if (asked !== undefined) return;
       const options = { jobId: id, removeOnComplete: true };
@@ -44,7 +47,7 @@ export class Cancellations {
     return { ask, takeBack };
   }
 
-  /** The requests there are; old ones, whose sender died, are dropped. */
+  /** The current requests; old ones, whose sender died, are dropped. */
   async #all(): Promise<Request[]> {
     const jobs = await this.#queue.getWaiting(0, 999);
     const found: Request[] = [];
@@ -56,7 +59,7 @@ export class Cancellations {
     return found;
   }
 
-  /** Stops the runs that are asked to, for as long as there are any; gives the way to stop looking. */
+  /** Stops runs on request, while there are any; returns a function that stops watching. */
   watch(active: ReadonlyMap<string, ActiveRun>, onError: (error: unknown) => void): () => void {
     let isLooking = false;
     const look = async (): Promise<void> => {

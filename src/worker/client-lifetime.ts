@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { ConfigError } from "../errors.js";
 
-/** Ends what waits for the queue once the client is closed: a closed queue never answers. */
+/** Rejects pending calls when the client closes: a closed queue never answers. */
 export class ClientLifetime {
   readonly #closed = new AbortController();
 

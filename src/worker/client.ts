@@ -48,11 +48,11 @@ export interface FailedRun {
   readonly starts: number;
 }
 
-/** The largest number that a queue counts to. */
+/** The largest number that a queue can count to. */
 const LARGEST = 2 ** 31 - 1;
 
 /**
- * Starts runs from anywhere, for workers to take. It needs none of the graphs. Close it when you are done.
+ * Submits runs for workers, from any process. It does not need the graphs themselves. Close it when you are done.
  *
  * @example
  * ```ts compile
@@ -95,15 +95,15 @@ export class Client {
     this.#connection = checkConnection(options.connection);
     this.#store = options.store;
     const report = options.onError ?? printError;
-    // A server that stops may still say so on connections that are on their way out.
+    // A stopping server may still report errors on connections that are being closed.
     this.#onError = (error) => this.#lifetime.isClosed || report(error);
     this.#load = load;
   }
 
   /**
-   * Saves a new run and puts it into the queue. A run that is in the store already keeps its data and continues. If this rejects,
-   * the run may be in the store: submit it again by the same `runId`. Given the graph itself instead of its name, the compiler checks the data and knows
-   * the result; nothing of it runs here.
+   * Saves a new run and puts it into the queue. A run that is already in the store keeps its data and continues. If
+   * this rejects, the run may be in the store: submit it again with the same `runId`. Pass the graph itself instead of
+   * its name to have the data and the result typed; the graph does not run here.
    *
    * @throws ConfigError if an option is invalid or a package is missing.
    * @throws SerializationError if a checkpoint can't hold the data.
@@ -129,7 +129,7 @@ export class Client {
     const added = await this.#lifetime.during(async () => {
       const { saved, isNew } = await saveFirst(this.#store, state);
       const job = await deps.queue.add(name, jobOf(saved), how);
-      // The queue has another run for what it is deduplicated by.
+      // The queue already has a run with the same deduplication id.
       if (isNew && job.id !== jobId) await this.#store.delete(state.runId);
       return String(job.id);
     });
@@ -137,7 +137,7 @@ export class Client {
   }
 
   /**
-   * The handle of a run that was submitted before, here or elsewhere.
+   * The handle of a run that was submitted earlier, by any client.
    *
    * @throws ConfigError if the client is closed or an argument is invalid.
    */
@@ -150,8 +150,8 @@ export class Client {
   }
 
   /**
-   * Starts a run of the data again and again. The queue keeps the schedule; no process has to stay alive for it.
-   * The id of each run is `repeat:<schedule>:<milliseconds>`.
+   * Starts runs of the data on a schedule. The queue keeps the schedule; no process has to stay alive for it. The id of
+   * each run is `repeat:<schedule>:<milliseconds>`.
    *
    * @throws ConfigError if an option is invalid.
    * @throws SerializationError if a checkpoint can't hold the data.
@@ -186,7 +186,7 @@ export class Client {
   }
 
   /**
-   * Ends a schedule; returns whether there was one. Runs that it has started continue.
+   * Ends a schedule; returns whether there was one. Runs that it already started continue.
    *
    * @throws ConfigError if the client is closed or an argument is invalid.
    */
@@ -198,7 +198,7 @@ export class Client {
   }
 
   /**
-   * The runs of a graph that failed for good, the last to fail first. {@link QueuedRun.resume} tries one again.
+   * The runs of a graph that failed for good, most recent failure first. {@link QueuedRun.resume} retries one.
    *
    * @throws ConfigError if the client is closed or an argument is invalid.
    */
@@ -217,11 +217,11 @@ export class Client {
   }
 
   /**
-   * Refills a queue that lost its data from the store: puts back each run that is unfinished, that nobody works on and
-   * that is not in its queue, with its delay, or to wait for what it is paused for. Runs that were cancelled, that
-   * failed, or that were forked or rolled back and not resumed since stay as they are. Calling it again does nothing.
+   * Refills a queue that lost its data from the store: puts back each unfinished run that nobody works on and that is
+   * not in its queue, with its delay or its pause. Runs that were cancelled, that failed, or that were forked or rolled
+   * back and not resumed since stay as they are. Calling it again does nothing.
    *
-   * @param graph - only runs of this graph. Name each graph if the store also has runs that no worker is to take.
+   * @param graph - only runs of this graph. Name each graph if the store also has runs that no worker should take.
    * @returns the ids of the runs that it put back.
    * @throws ConfigError if the client is closed, an argument is invalid, or the store has no `runs`.
    */
@@ -238,7 +238,7 @@ export class Client {
       (engine) => engine.close(),
       () => {},
     );
-    // One that still waits for its database closes what it gets.
+    // A client that is still waiting for its database closes the connection when it gets one.
     if (this.#isReady) await closed;
   }
 
@@ -268,7 +268,7 @@ export class Client {
         return engine;
       },
       (error: unknown) => {
-        // The next call tries again.
+        // The next call retries.
         this.#engine = undefined;
         throw error;
       },

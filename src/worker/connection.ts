@@ -1,23 +1,23 @@
 import { ConfigError, show } from "../errors.js";
 import { check, checkOptions, integer, text } from "../options.js";
 
-/** Where the queue is, with more to say about it than its address. */
+/** The queue's address, with more options. */
 export interface QueueConnectionOptions {
   /** `postgres://…` or `redis://…`. */
   readonly url: string;
-  /** On Postgres: the schema for the tables of the queue; `bullmq` by default. It is made when it is needed. */
+  /** On Postgres: the schema of the queue's tables, created if it does not exist; `bullmq` by default. */
   readonly schema?: string;
-  /** On Postgres: how many connections to open at most, beside the one that listens; at least 1, 4 by default. */
+  /** On Postgres: the largest number of connections, in addition to the one that listens; at least 1, 4 by default. */
   readonly connections?: number;
-  /** On Redis: what the keys begin with; `bull` by default. */
+  /** On Redis: the prefix of all keys; `bull` by default. */
   readonly prefix?: string;
-  /** More options for the `Pool` of pg, or for ioredis. */
+  /** Additional options for the `Pool` of pg, or for ioredis. */
   readonly driver?: object;
 }
 
 /**
- * Where the queue is: `postgres://…`, by the package `pg`, so that one database holds the work and the
- * checkpoints; or `redis://…`, by the package `ioredis`.
+ * The queue's address: `postgres://…`, through the package `pg`, so that one database holds the queue and the
+ * checkpoints; or `redis://…`, through the package `ioredis`.
  */
 export type QueueConnection = string | QueueConnectionOptions;
 
@@ -38,7 +38,7 @@ const isSchema = check(
   (value) => typeof value === "string" && /^[A-Za-z_][A-Za-z0-9_$]{0,62}$/.test(value),
 );
 
-/** @throws ConfigError if it is invalid. What comes after the scheme may be secret. */
+/** @throws ConfigError if it is invalid. The message shows only the scheme, as the rest may be secret. */
 export function checkConnection(connection: QueueConnection): CheckedConnection {
   const options = typeof connection === "string" ? { url: connection } : connection;
   checkOptions("connection", options, {

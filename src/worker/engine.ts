@@ -15,12 +15,12 @@ export type RunQueue = Queue<
   IQueueBackend,
   unknown
 >;
-/** What takes the jobs of a graph. */
+/** Takes the jobs of a graph. */
 export type QueueWorker = Worker<JobData, JobResult, string, IQueueBackend, object, unknown>;
 /** Listens to the jobs of a graph. */
 export type RunEvents = QueueEvents<JobResult, IQueueBackend, unknown>;
 
-/** What makes queues, on the connection they share. */
+/** Creates queues on a shared connection. */
 export interface Engine {
   readonly bullmq: BullMQ;
   queue(name: string): RunQueue;
@@ -30,17 +30,17 @@ export interface Engine {
     options: Omit<WorkerOptions<unknown>, "connection">,
   ): QueueWorker;
   events(name: string): RunEvents;
-  /** Closes what {@link Engine.events} gave. */
+  /** Closes what {@link Engine.events} returned. */
   closeEvents(events: RunEvents): Promise<void>;
-  /** Puts a job that was taken once already before those that wait. */
+  /** Moves a job that was taken before to the front of the queue. */
   putFirst(queue: RunQueue, jobId: string): Promise<void>;
-  /** Publishes an event of our own on a queue. */
+  /** Publishes a custom event on a queue. */
   publish(name: string, fields: Readonly<Record<string, string>>): Promise<unknown>;
-  /** Closes all but the workers, which are their owner's to close. */
+  /** Closes everything but the workers, which their owner closes. */
   close(): Promise<void>;
 }
 
-/** Opens the queue: its packages are loaded, and on Postgres its tables are made. */
+/** Opens the queue: loads its packages, and on Postgres creates its tables. */
 export async function openEngine(
   connection: CheckedConnection,
   onError: (error: unknown) => void,
@@ -103,7 +103,7 @@ function makeEngine(
       open.delete(events);
       await events.close().catch(onError);
     },
-    // On Redis these are the first already.
+    // On Redis such jobs are first already.
     putFirst: async () => {},
     publish: (name, fields) => {
       const publisher =

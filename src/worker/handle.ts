@@ -35,16 +35,18 @@ export interface HandleDeps {
   publish(fields: Readonly<Record<string, string>>): Promise<unknown>;
 }
 
-/** How long to wait, at first and at most, in milliseconds, for what the queue may have failed to report. */
+/**
+ * The first and the longest interval, in milliseconds, at which to check for what the queue may have failed to report.
+ */
 const FIRST_LOOK = 50;
 const LOOK = 2000;
-/** How often to look at a run that is between two places. */
+/** The interval at which to check a run that is changing hands, in milliseconds. */
 const SOON = 50;
-/** How often to look at a run that somebody has claimed. */
+/** How often to retry while another process holds the run. */
 const MOST_LOOKS = 20;
 
 /**
- * A run in the queue, or one that was. Made by {@link Client.submit} and {@link Client.run}.
+ * The handle of a run that is, or was, in the queue. Returned by {@link Client.submit} and {@link Client.run}.
  *
  * @example
  * ```ts compile
@@ -79,9 +81,9 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
   }
 
   /**
-   * What the run does now.
+   * The run's current status.
    *
-   * @throws ConfigError if the client is closed; so do all methods, also while they wait.
+   * @throws ConfigError if the client is closed; this applies to all methods, also while they wait.
    */
   async status(): Promise<RunState> {
     const { queue, lifetime } = this.#deps;
@@ -101,11 +103,10 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
   }
 
   /**
-   * Waits for the run's end, through pauses and restarts, and gives its final State.
+   * Waits for the run's end, through pauses and restarts, and returns its final State.
    *
-   * @throws ExecutionError if it failed for good (its `cause` has the name and message of the node's
-   *   error), or was cancelled, with the code `ABORTED`. The error of a graph or of its checkpoints is a
-   *   WaymarkError with its code.
+   * @throws ExecutionError if it failed for good (its `cause` has the name and message of the node's error), or was
+   *   cancelled, with the code `ABORTED`. An error of the graph or its checkpoints is a WaymarkError with its own code.
    * @throws ConfigError if an option is invalid.
    */
   async result(options: WaitOptions = {}): Promise<State<D>> {
@@ -139,10 +140,10 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
   }
 
   /**
-   * Stops the run: takes it out of the queue, or aborts the `signal` of its node within a second or so.
-   * The run stays in the store, also one that has not begun, and {@link QueuedRun.resume} continues from there.
+   * Stops the run: removes it from the queue, or aborts the `signal` of its node within about a second. The run stays
+   * in the store, even if it has not begun, and {@link QueuedRun.resume} continues it from there.
    *
-   * @returns whether it was stopped; `false` if it had ended.
+   * @returns whether it was stopped; `false` if it had already ended.
    * @throws ConfigError if the client is closed.
    */
   async cancel(): Promise<boolean> {
@@ -158,7 +159,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
         if (where === "unknown" || where === "completed") break;
         const removed = await queue.remove(this.#jobId).catch(() => undefined);
         if (removed === 1) {
-          // Not every queue says so itself.
+          // Not every queue reports it.
           await publish(cancelledEvent(this.#jobId));
           break;
         }
@@ -173,7 +174,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
     return this.#noteCancel();
   }
 
-  /** Saves that a run was cancelled, for a queue that is refilled; returns whether it had not ended. */
+  /** Saves that a run was cancelled, in case the queue has to be refilled; returns whether it had not ended. */
   async #noteCancel(): Promise<boolean> {
     const saved = await this.#load();
     if (saved === undefined || isCancelled(saved)) return true;
@@ -182,7 +183,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
     return true;
   }
 
-  /** Saves the run with another reason; a process that has claimed it may just be letting go of it. */
+  /** Saves the run with another reason; a process that holds it may be about to release it. */
   async #change(change: (state: State<D>) => State<D>): Promise<void> {
     for (let looks = 1; ; looks++) {
       try {
@@ -190,7 +191,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
         return;
       } catch (error) {
         if (!isWaymarkError(error, "CHECKPOINT_CONFLICT")) throw error;
-        // Who has it saves it as it pleases.
+        // The holder will save the run itself.
         if (looks === MOST_LOOKS) return;
         await sleep(SOON);
       }
@@ -198,11 +199,11 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
   }
 
   /**
-   * Continues the run: with the input it is paused for, or without one where it only waits. A run that failed
-   * gets one more try; one that was cancelled returns to the queue. Resolves when it is in the queue;
-   * input that the graph refuses shows in {@link QueuedRun.status}.
+   * Continues the run: with the input it is paused for, or without if it only waits. A run that failed gets one more
+   * attempt; one that was cancelled returns to the queue. Resolves when it is in the queue; {@link QueuedRun.status}
+   * reports input that the graph refused.
    *
-   * @throws ConfigError if there is no such run, or input is given and it is not paused.
+   * @throws ConfigError if there is no such run, or there is input and the run is not paused.
    * @throws SerializationError if a checkpoint can't hold the input.
    */
   async resume(input?: unknown): Promise<void> {
@@ -243,12 +244,12 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
   }
 
   /**
-   * Answers one pause by its name, where a run waits for several or for one that has a name. One that the
-   * run does not wait for yet is kept for it, unless a worker has the run right now.
+   * Answers one pause by its name, for a run that waits for several or for a named one. An answer to a pause that the
+   * run has not reached yet is kept for it, unless a worker holds the run right now.
    *
    * @throws ConfigError if the run has completed, or is not in the store yet.
-   * @throws CheckpointConflictError if a worker has the run and it does not wait for this.
-   * @throws SerializationError if the value can't be kept exactly.
+   * @throws CheckpointConflictError if a worker holds the run and it does not wait for this pause.
+   * @throws SerializationError if the value can't be stored exactly.
    */
   async signal(name: string, value: unknown): Promise<void> {
     return this.#deps.lifetime.during(() => this.#signal(name, value));
@@ -264,12 +265,13 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
       wasOpen ||= isOpen;
       try {
         const kept = await keepSignal(this.#deps.store, this.runId, signal);
-        // By what it was added to: the run may have begun to wait for it since it was looked at.
+        // Decided by the State it was added to: the run may have reached the pause since it was loaded.
         if (waits(kept)) await this.#wakeUp(questionOf(kept));
         return;
       } catch (error) {
         if (!wasOpen || !isWaymarkError(error, "CHECKPOINT_CONFLICT")) throw error;
-        // A worker is just putting the run down, has it for the answer to another pause, or another signal is being saved.
+        // A worker is about to release the run, holds it for the answer to another pause, or another signal is being
+        // saved.
         if (!isOpen && looks > MOST_LOOKS) throw error;
         await sleep(SOON);
       }
@@ -277,8 +279,8 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
   }
 
   /**
-   * What happens to the run, until its end: what the queue says of it, and the events of the graph that the
-   * worker's `events` option names. From the start on, the steps that are saved come first.
+   * The run's events until its end: those of the queue, and those of the graph that the worker's `events` option
+   * selects. With `from: "start"` the steps saved so far come first.
    *
    * @throws ConfigError if an option is invalid.
    */
@@ -301,7 +303,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
         const saved = await lifetime.during(() => this.#load(), signal);
         if (saved !== undefined) yield* this.#past(saved);
       }
-      // What the queue says last may come after the run has ended, so one more wait.
+      // The queue's last event may arrive after the run has ended, so wait once more.
       for (let looks = 0, isOver = false; ; looks++) {
         for (let event = waiting.shift(); event !== undefined; event = waiting.shift()) {
           yield event;
@@ -321,7 +323,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
     }
   }
 
-  /** What is known to have happened. */
+  /** The events of what was saved so far. */
   #past(saved: State<D>): AnyEvent[] {
     const end = lastEvent(saved, this.graph);
     return [...stepEvents(saved, this.graph, 0), ...(end === undefined ? [] : [end])];
@@ -343,7 +345,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
     }
   }
 
-  /** Gets a run that waits to a worker. The one that has it may just be putting it down. */
+  /** Hands a waiting run to a worker. The one that has it may be about to release it. */
   async #wakeUp(question: string): Promise<void> {
     for (;;) {
       if (await this.#promote()) return;
@@ -357,7 +359,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
 
   async #endSoon(): Promise<void> {
     const job = await this.#deps.queue.getJob(this.#jobId);
-    // If it is gone meanwhile, the next look says so.
+    // If it is gone by now, the next check notices.
     await job?.updateData({ ...job.data, cancelled: true }).catch(() => {});
     await this.#promote();
   }
@@ -376,14 +378,14 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
       return await this.#deps.store.load<D>(this.runId);
     } catch (error) {
       if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
-      // A worker may have been saving it in this very moment: what is corrupt stays so.
+      // A worker may be saving it at this moment; a checkpoint that is really corrupt is corrupt the second time too.
       if (isAgain || !isWaymarkError(error, "CHECKPOINT_CORRUPT")) throw error;
       return this.#load(true);
     }
   }
 }
 
-/** Waits, but not once `woken` aborts; rejects when `signal` does. */
+/** Waits until `woken` aborts or the time is over; rejects when `signal` aborts. */
 async function pause(
   ms: number,
   woken: AbortSignal,

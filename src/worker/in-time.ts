@@ -1,6 +1,6 @@
 import { after } from "../clock.js";
 
-/** Whether something is done within so many milliseconds; rejects when it fails within them. */
+/** Whether a promise resolves within this many milliseconds; rejects if it rejects within them. */
 export async function inTime(promise: Promise<unknown>, ms: number): Promise<boolean> {
   let cancel = (): void => {};
   const late = new Promise<false>((resolve) => {

@@ -1,5 +1,5 @@
 /**
- * The same graphs, started from anywhere and run by any number of worker processes, on BullMQ.
+ * Runs submitted from any process and executed by any number of worker processes, on BullMQ.
  *
  * @packageDocumentation
  */

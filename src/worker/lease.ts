@@ -2,22 +2,22 @@ import type { CheckpointStore } from "../checkpoint/store.js";
 import { CheckpointConflictError, show } from "../errors.js";
 import type { ActiveRun } from "./active-run.js";
 
-/** What a lease means for the store and for the queue, in milliseconds. */
+/** The times that follow from a lease, for the store and the queue, in milliseconds. */
 export interface LeaseTimes {
-  /** How long a claim holds that is not renewed. */
+  /** How long an unrenewed claim lasts. */
   readonly claim: number;
-  /** How long the queue's lock on a job holds that is not renewed. */
+  /** How long the queue's unrenewed lock on a job lasts. */
   readonly lock: number;
   /** How often the lock is renewed. */
   readonly renew: number;
-  /** How often the queue is searched for jobs whose lock has ended. */
+  /** How often the queue is searched for jobs whose lock has expired. */
   readonly check: number;
 }
 
 /**
- * When a worker dies, the claims on its runs end first and the locks on its jobs after that, so that
- * whoever gets a job can claim its run at once. Two checks after its lock has ended a job is free, which
- * leaves most of another lease until a worker has room for it.
+ * When a worker dies, the claims on its runs expire first and the locks on its jobs after that, so that the worker that
+ * gets a job can claim its run at once. A job is free two checks after its lock has expired, which leaves most of
+ * another lease for a worker with capacity to take it.
  */
 export function leaseTimes(lease: number): LeaseTimes {
   return {
@@ -29,8 +29,8 @@ export function leaseTimes(lease: number): LeaseTimes {
 }
 
 /**
- * A store as a graph in a worker sees it. The worker has claimed the run already; once it has lost that
- * claim, it saves nothing more, whatever a node still returns.
+ * The store as a graph in a worker sees it. The worker has claimed the run already; once it loses that claim, it saves
+ * nothing more, whatever a node still returns.
  */
 export function fenced(
   store: CheckpointStore,

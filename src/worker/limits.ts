@@ -3,16 +3,16 @@ import type { RunQueue } from "./engine.js";
 
 /** How much of a graph may run at once, over all workers. The queue enforces it. */
 export interface GraphLimits {
-  /** At most so many of its runs at once; at least 1. `Infinity` lifts the limit. */
+  /** The largest number of its runs at once; at least 1. `Infinity` removes the limit. */
   readonly concurrency?: number;
   /**
-   * At most `max` of its runs are taken within `duration` milliseconds. A run that continues later counts again.
-   * A `max` of `Infinity` lifts the limit.
+   * At most `max` of its runs are taken within `duration` milliseconds. A run that continues later counts again. A
+   * `max` of `Infinity` removes the limit.
    */
   readonly rate?: {
-    /** How many runs. */
+    /** The number of runs. */
     readonly max: number;
-    /** Within how many milliseconds. */
+    /** The length of the window, in milliseconds. */
     readonly duration: number;
   };
 }

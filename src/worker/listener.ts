@@ -1,6 +1,6 @@
 import type { Engine, RunEvents } from "./engine.js";
 
-/** What the queue reports about a job. */
+/** An event that the queue reports about a job. */
 export interface JobEvent {
   readonly type: string;
   readonly fields: Readonly<Record<string, unknown>>;
@@ -17,10 +17,10 @@ const types = [
   "waymark",
 ] as const;
 
-/** How long to keep listening for nobody, in milliseconds: somebody may be next. */
+/** How long to keep listening after the last listener has left, in milliseconds, in case another follows. */
 const IDLE = 1000;
 
-/** Reports what happens to the jobs of one queue to any number of listeners. The queue is read only while somebody does. */
+/** Reports the events of one queue's jobs to any number of listeners. Reads the queue only while there are any. */
 export class Listener {
   readonly #engine: Engine;
   readonly #name: string;
@@ -33,7 +33,7 @@ export class Listener {
     this.#name = name;
   }
 
-  /** Calls a handler for each event of a job; gives the way to stop that, once it listens. */
+  /** Calls a handler for each event of a job. Resolves, once it listens, to a function that stops it. */
   async listen(jobId: string, handler: (event: JobEvent) => void): Promise<() => void> {
     const handlers = this.#handlers.get(jobId) ?? new Set();
     handlers.add(handler);

@@ -5,45 +5,45 @@ import type { ActiveRun } from "./active-run.js";
 import type { QueueWorker, RunQueue } from "./engine.js";
 import { inTime } from "./in-time.js";
 
-/** What {@link Worker.health} says. */
+/** The result of {@link Worker.health}. */
 export interface WorkerHealth {
-  /** Whether it takes runs and the queue answers. */
+  /** Whether it takes runs and the queue responds. */
   readonly ok: boolean;
-  /** What it does: `starting`, `working`, `draining`, or `cut-off` when the queue does not answer. */
+  /** What the worker is doing: `starting`, `working`, `draining`, or `cut-off` if the queue does not respond. */
   readonly state: "starting" | "working" | "draining" | "cut-off";
-  /** How many runs it works on. */
+  /** The number of runs it works on. */
   readonly running: number;
-  /** The last error outside of runs, if there was one. */
+  /** The last error outside of runs, if any. */
   readonly lastError?: string;
 }
 
-/** The queue of a graph in numbers. */
+/** The number of runs in a graph's queue, by state. */
 export interface QueueMetrics {
   /** Runs that wait for a worker. */
   readonly waiting: number;
-  /** Runs that some worker works on. */
+  /** Runs that a worker works on. */
   readonly active: number;
-  /** Runs that wait for a moment, for input, or for their next try. */
+  /** Runs that wait for a time, for input, or for their next attempt. */
   readonly delayed: number;
   /** Runs that failed for good. */
   readonly failed: number;
 }
 
-/** What {@link Worker.metrics} gives. */
+/** The result of {@link Worker.metrics}. */
 export interface WorkerMetrics {
-  /** The queues of this worker's graphs, by their names. */
+  /** The queues of this worker's graphs, keyed by graph name. */
   readonly queues: Readonly<Record<string, QueueMetrics>>;
-  /** How many runs this worker works on. */
+  /** The number of runs this worker works on. */
   readonly running: number;
-  /** How many milliseconds ago the oldest of them was claimed; 0 when there is none. */
+  /** The time since the oldest of them was claimed, in milliseconds; 0 if there is none. */
   readonly leaseAgeMs: number;
-  /** How many runs of workers that died or hung this one has put back into the queue. */
+  /** The number of runs that this worker put back into the queue because their worker had died or hung. */
   readonly takeovers: number;
-  /** How many runs this worker brought to their end, cancelled ones too. */
+  /** The number of runs that ended in this worker, including cancelled ones. */
   readonly completed: number;
-  /** How many runs failed for good in this worker. */
+  /** The number of runs that failed for good in this worker. */
   readonly failed: number;
-  /** For how many milliseconds it has been up. */
+  /** The time since the worker started, in milliseconds. */
   readonly uptimeMs: number;
 }
 
@@ -53,7 +53,7 @@ interface GraphWorker {
   readonly worker: QueueWorker;
 }
 
-/** How long the queue may take to answer, in milliseconds. */
+/** How long the queue may take to respond, in milliseconds. */
 const PATIENCE = 2000;
 
 export async function health(of: {
@@ -109,7 +109,7 @@ export async function metrics(of: {
 }
 
 /**
- * The metrics of a worker in the text format that Prometheus reads.
+ * Formats the metrics of a worker as Prometheus text.
  *
  * @example
  * ```ts compile

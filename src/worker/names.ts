@@ -1,6 +1,6 @@
 import { ConfigError, show } from "../errors.js";
 
-/** The queue of a graph. Queue names have no colon, and on Postgres none has the character 0. */
+/** The queue's name for a graph. A queue name has no colon, and on Postgres no character 0. */
 export function queueName(graph: string): string {
   if (graph.includes("\0")) {
     throw new ConfigError("graph", `has the character 0 in its name, ${show(graph)}`);
@@ -13,11 +13,11 @@ export function queueName(graph: string): string {
 }
 
 const ESCAPED = "~";
-/** The id of a job that a schedule made. */
+/** The id of a scheduled job. */
 const SCHEDULED = /^repeat:[^:]+:\d+$/;
 const NUMBER = /^-?\d+$/;
 
-/** The id of a run's job: the run's id, but for those that the queue refuses. No two runs have the same. */
+/** The id of a run's job: the run's id, escaped where the queue would reject it. No two runs share one. */
 export function jobIdOf(runId: string): string {
   if (SCHEDULED.test(runId)) return runId;
   const isRefused = runId.includes(":") || NUMBER.test(runId) || runId.startsWith(ESCAPED);
@@ -25,7 +25,7 @@ export function jobIdOf(runId: string): string {
   return ESCAPED + runId.replaceAll("%", "%25").replaceAll(":", "%3A");
 }
 
-/** The run that a job is of. */
+/** The run of a job. */
 export function runIdOf(jobId: string): string {
   if (!jobId.startsWith(ESCAPED)) return jobId;
   return jobId.slice(ESCAPED.length).replaceAll("%3A", ":").replaceAll("%25", "%");

@@ -14,45 +14,51 @@ export type AnyGraph = StateGraph<any, any>;
 
 /** Options of {@link Worker}. */
 export interface WorkerOptions {
-  /** The graphs whose runs to take. Runs of other graphs are left to workers that have them. */
+  /** The graphs whose runs to take. Runs of other graphs are left to workers that have those graphs. */
   readonly graphs: readonly AnyGraph[];
   /**
-   * Where every step of the runs is saved. Workers on several machines need a `PostgresStore` or a
-   * `RedisStore`, which refuse the writes of a worker that has lost its lease.
+   * Where every step of the runs is saved. Workers on several machines need a `PostgresStore` or a `RedisStore`, which
+   * reject the writes of a worker that has lost its lease.
    */
   readonly store: CheckpointStore;
-  /** Where the queue is. */
+  /** The queue's address. */
   readonly connection: QueueConnection;
-  /** How many runs of each graph to work on at once; at least 1, 10 by default. */
+  /** The number of runs of each graph to work on at once; at least 1, 10 by default. */
   readonly concurrency?: number;
   /**
-   * Milliseconds: a worker that shows no sign of life for two thirds of the lease loses its runs, and a
-   * worker with capacity takes over within 2 × lease; from 200 to 2,147,483,647, 30,000 by default.
+   * Milliseconds: a worker that sends no heartbeat for two thirds of the lease loses its runs, and a worker with
+   * capacity takes over within 2 × lease; from 200 to 2,147,483,647, 30,000 by default.
    */
   readonly lease?: number;
-  /** How often to try a run that makes no progress, including one that kills or hangs its worker; at least 1, 3 by default. */
+  /**
+   * How often to try a run that makes no progress, including one that kills or hangs its worker; at least 1, 3 by
+   * default.
+   */
   readonly maxAttempts?: number;
-  /** Milliseconds before a run that failed is tried again; 1,000 by default. Doubles with each try, up to 30,000. */
+  /**
+   * The delay before a failed run is retried, in milliseconds; 1,000 by default. Doubles with each attempt, up to
+   * 30,000.
+   */
   readonly backoff?: number;
   /**
-   * How many milliseconds a run may sleep, or wait for its next attempt, inside the worker; 5,000 by
+   * The longest time that a run may sleep, or wait for its next attempt, inside the worker, in milliseconds; 5,000 by
    * default. For longer waits it returns to the queue.
    */
   readonly longestWait?: number;
-  /** Limits by the name of the graph, for all workers together; those of the worker that starts last apply. */
+  /** Limits by graph name, for all workers together; those of the worker that starts last apply. */
   readonly limits?: Readonly<Record<string, GraphLimits>>;
   /**
-   * Which events of a run to send to readers of {@link QueuedRun.events}; `true` for all, none by default.
-   * Each costs one more statement.
+   * The events of a run to forward to {@link QueuedRun.events}; `true` for all, none by default. Each costs one more
+   * statement.
    */
   readonly events?: true | readonly EventType[];
-  /** Process signals, such as `SIGTERM`, at which to {@link Worker.close} before they take effect. */
+  /** Process signals, such as `SIGTERM`, on which to call {@link Worker.close} before they take effect. */
   readonly drainOn?: readonly NodeJS.Signals[];
   /** Handles errors outside of runs, such as a lost connection; `console.error` by default. */
   readonly onError?: (error: unknown) => void;
 }
 
-/** Options that were checked, with their defaults. */
+/** Validated options, with their defaults. */
 export interface WorkerSettings {
   readonly store: CheckpointStore;
   readonly concurrency: number;
@@ -66,16 +72,16 @@ export interface WorkerSettings {
   readonly onError: (error: unknown) => void;
 }
 
-/** What a timer can be set to, in milliseconds: about 24 days. */
+/** The longest delay of a timer, in milliseconds: about 24 days. */
 const LONGEST_LEASE = 2 ** 31 - 1;
 
 const isSignal = (value: unknown): boolean =>
   Object.hasOwn(constants.signals, String(value)) && value !== "SIGKILL" && value !== "SIGSTOP";
 
-/** A store of checkpoints. */
+/** Throws if the value is not a checkpoint store. */
 export const isStore: Check = check("a CheckpointStore", isCheckpointStore);
 
-/** What to do with errors unless somebody says otherwise. */
+/** The default error handler. */
 export function printError(error: unknown): void {
   console.error("waymark/worker:", error instanceof Error ? error.message : error);
 }

@@ -12,17 +12,17 @@ import { progressOf } from "../state/derive.js";
 import { State } from "../state/state.js";
 import type { ActiveRun } from "./active-run.js";
 
-/** What is to become of a job, once its run has stopped here. */
+/** What to do with a job after its run has stopped here. */
 export type Outcome =
   | { readonly kind: "completed" | "cancelled" | "handed-over" | "elsewhere" | "newer" }
-  /** The claim was lost on the way, to another worker, or because this one hung or was cut off. */
+  /** The claim was lost, to another worker, or because this one hung or was cut off. */
   | { readonly kind: "lost" }
-  /** It waits for a moment, or for input; `refused` says why the input it got was no good. */
+  /** It waits for a time, or for input; `refused` is the reason why its input was refused. */
   | { readonly kind: "paused"; readonly until?: number; readonly refused?: string }
   /** Without `retryAfter`, in milliseconds, it has failed for good. */
   | { readonly kind: "failed"; readonly error: unknown; readonly retryAfter?: number };
 
-/** What a run has come to that went as far as it can. */
+/** The outcome of a run that stopped without an error. */
 export function outcomeOf<D extends object>(state: State<D>): Outcome {
   if (state.status !== "paused") return { kind: "completed" };
   const moments = state.pauses.flatMap(({ until, deadline }) => [until, deadline]);
@@ -30,22 +30,22 @@ export function outcomeOf<D extends object>(state: State<D>): Outcome {
   return times.length === 0 ? { kind: "paused" } : { kind: "paused", until: Math.min(...times) };
 }
 
-/** Whether trying again is of no use. */
+/** Whether a retry would be pointless. */
 function isPermanent(error: unknown): boolean {
   if (error instanceof FatalError) return true;
   return isWaymarkError(error) && errorTable[error.code]?.permanent === true;
 }
 
-/** What an error may ask for at most, in milliseconds. */
+/** The longest delay that an error may request, in milliseconds. */
 const MAX_WAIT = 24 * 60 * 60 * 1000;
 
-/** The first wait before another try, and the longest, in milliseconds. */
+/** The first and the longest delay before a retry, in milliseconds. */
 export interface Backoff {
   readonly first: number;
   readonly longest: number;
 }
 
-/** What a run has come to that ended with an error. */
+/** The outcome of a run that stopped with an error. */
 export function classifyFailure(
   error: unknown,
   run: Pick<ActiveRun, "why" | "isLost">,
@@ -67,14 +67,17 @@ export function classifyFailure(
   return { kind: "failed", error, retryAfter: Math.min(retryAfter, MAX_WAIT) };
 }
 
-/** How often the run was tried at this place. What is not the run's fault, such as a store out of reach, counts nothing. */
+/**
+ * How often the run was tried at this point. Failures that are not the run's fault, such as an unreachable store, don't
+ * count.
+ */
 function triesOf(error: unknown): number {
   if (!(error instanceof ExecutionError)) return 0;
   const { state } = error;
   return state instanceof State ? (progressOf(state).recovery?.attempts ?? 0) + 1 : 1;
 }
 
-/** Whether an error says that a paused run got no input, or the wrong one. */
+/** Whether an error means that a paused run got no input, or invalid input. */
 export function isAboutInput(error: unknown): error is ConfigError | SchemaError {
   if (isWaymarkError(error, "SCHEMA")) return isInput(error.subject);
   return isWaymarkError(error, "CONFIG") && isInput(error.option);

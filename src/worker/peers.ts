@@ -4,7 +4,7 @@ import { ConfigError } from "../errors.js";
 /** The module of BullMQ. */
 export type BullMQ = typeof import("bullmq");
 
-/** A backend of BullMQ, by the name of its queue and what its owner needs. */
+/** Creates a backend of BullMQ from the name of its queue and its owner's options. */
 export type BackendFactory = (
   name: string,
   options: { readonly connection: unknown },
@@ -20,13 +20,13 @@ const known: Readonly<Record<string, () => Promise<unknown>>> = {
   ioredis: () => import("ioredis"),
 };
 
-/** The packages that the queue needs, loaded when it is first used. */
+/** Loads the packages that the queue needs, on first use. */
 export async function loadPeers(
   driver: "pg" | "ioredis",
   load: Load = (name) => known[name]?.() ?? import(name),
 ): Promise<BullMQ> {
   const bullmq = (await peer("bullmq", load)) as BullMQ & { readonly default?: BullMQ };
-  // BullMQ loads its driver itself, but says less when it is not there.
+  // BullMQ loads its driver itself, but its error is less clear if the driver is missing.
   await peer(driver, load);
   return bullmq.default ?? bullmq;
 }

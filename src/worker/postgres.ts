@@ -5,14 +5,14 @@ import { ConfigError } from "../errors.js";
 import type { CheckedConnection } from "./connection.js";
 import type { BackendFactory, BullMQ } from "./peers.js";
 
-/** How many seconds a worker that nobody wakes waits before it looks for work. */
+/** The longest time that an idle worker waits before it looks for work, in seconds. */
 export const LONGEST_BLOCK = 5;
-/** How long a worker rests at the most before it listens again, in milliseconds. */
+/** The longest pause before a worker listens again, in milliseconds. */
 const LONGEST_REST = 1000;
-/** How long to wait for the database before the first use, in milliseconds. */
+/** How long to wait for the database to start, in milliseconds. */
 const STARTUP = 30_000;
 
-/** What makes queues on Postgres, all on one pool and one connection that listens. */
+/** Creates queues on Postgres, all on one pool and one listening connection. */
 export async function openPostgres(
   bullmq: BullMQ,
   connection: CheckedConnection,
@@ -21,7 +21,7 @@ export async function openPostgres(
   const shared = await connect(bullmq, connection, onError);
   const factory: BackendFactory = (name, options) => {
     const backend = new bullmq.PostgresQueueBackend(shared, name, options as never, true);
-    // It follows the shared connection, and leaves it open.
+    // It uses the shared connection, and must not close it.
     Reflect.set(backend, "ownsConnection", false);
     Object.defineProperty(backend, "maximumBlockTimeout", { value: LONGEST_BLOCK });
     backOffIdleWakeups(backend);
@@ -33,7 +33,7 @@ export async function openPostgres(
 
 type Shared = InstanceType<BullMQ["PostgresConnection"]>;
 
-/** Connects; tried again while the server starts. */
+/** Connects; retries while the server starts. */
 async function connect(
   bullmq: BullMQ,
   connection: CheckedConnection,
@@ -53,7 +53,7 @@ async function connect(
     });
     shared.setMaxListeners(0);
     shared.on("error", onError);
-    // One that is lost between two statements reports it itself; the next statement fails anyway.
+    // A connection lost between two statements emits an error; the next statement fails anyway.
     shared.pool.on("connect", (client) => void client.on("error", () => {}));
     try {
       await shared.waitUntilReady();
@@ -74,7 +74,7 @@ async function connect(
 
 type ListenClient = Awaited<ReturnType<Shared["getListenClient"]>>;
 
-/** Several queues share the connection that listens, and it does one thing at a time. */
+/** Several queues share the listening connection, which handles one query at a time. */
 function oneByOne(get: () => Promise<ListenClient>): () => Promise<ListenClient> {
   const known = new WeakSet<ListenClient>();
   return async () => {
@@ -82,7 +82,7 @@ function oneByOne(get: () => Promise<ListenClient>): () => Promise<ListenClient>
     if (known.has(client)) return client;
     known.add(client);
     (client as unknown as EventEmitter).setMaxListeners(0);
-    // When it is closed it forgets all listeners, and what the server says last must not end the process.
+    // Closing it removes all listeners, and a last error from the server must not end the process.
     const forget = client.removeAllListeners.bind(client);
     client.removeAllListeners = (...given) => forget(...given).on("error", () => {});
     const query = client.query.bind(client) as (text: string, params?: unknown[]) => Promise<never>;
@@ -96,7 +96,7 @@ function oneByOne(get: () => Promise<ListenClient>): () => Promise<ListenClient>
   };
 }
 
-/** Whether there is no server yet that would answer: it is down, it starts, or it is full. */
+/** Whether no server responds yet: it is down, starting, or out of connections. */
 function isUnreachable(error: unknown): boolean {
   const code = String(Reflect.get(Object(error), "code"));
   const codes = ["ECONNREFUSED", "ECONNRESET", "57P01", "57P03", "53300"];
@@ -107,9 +107,9 @@ function isUnreachable(error: unknown): boolean {
 }
 
 /**
- * Each job that comes wakes all workers that have room, and one gets it; a queue at its limit has work that
- * nobody may take. A worker that is woken in vain again and again rests longer each time before it listens
- * again, so that few of many idle ones are woken. One that gets a job listens at once.
+ * Each new job wakes all workers with capacity, and one gets it; a queue at its limit has work that nobody may take. A
+ * worker that is repeatedly woken for nothing waits longer each time before it listens again, so that only a few of
+ * many idle workers are woken. One that gets a job listens again at once.
  */
 export function backOffIdleWakeups(
   backend: Pick<IQueueBackend, "moveToActive" | "waitForJob">,
@@ -135,8 +135,8 @@ export function backOffIdleWakeups(
 }
 
 /**
- * A statement that renews several locks, and the one that marks all jobs under way, take the same rows in
- * different orders, and so many workers would end in deadlocks. Statements of one row can't.
+ * A statement that renews several locks and the one that marks all active jobs lock the same rows in different orders,
+ * so many workers would deadlock. Statements on a single row can't.
  */
 export function renewOneByOne(backend: Pick<IQueueBackend, "extendLock" | "extendLocks">): void {
   backend.extendLocks = async (jobIds, tokens, duration) => {

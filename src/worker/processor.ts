@@ -15,14 +15,14 @@ export interface ProcessorDeps {
   readonly engine: Engine;
   readonly store: CheckpointStore;
   readonly lease: number;
-  /** How long a claim holds that is not renewed, in milliseconds. */
+  /** How long an unrenewed claim lasts, in milliseconds. */
   readonly ttl: number;
-  /** The runs that the worker works on, by their ids. */
+  /** The runs that the worker works on, by id. */
   readonly active: Map<string, ActiveRun>;
   readonly onError: (error: unknown) => void;
 }
 
-/** An error that says when the queue is to try the job again. */
+/** An error with the delay after which the queue should retry the job. */
 export class RunFailure extends Error {
   /** In milliseconds. */
   readonly retryAfter: number;
@@ -34,13 +34,15 @@ export class RunFailure extends Error {
   }
 }
 
-/** How long a run waits for input at the most before a worker looks at it again, in milliseconds. */
+/** The longest time that a run waits for input before a worker checks it again, in milliseconds. */
 export const YEAR = 365 * 24 * 60 * 60 * 1000;
 
-/** How long a run that is too new for a worker waits at the most before one looks at it again, in milliseconds. */
+/** The longest time that a run too new for a worker waits before another one checks it, in milliseconds. */
 const LONGEST_BOUNCE = 5000;
 
-/** Works on the runs of one graph: claims each, brings it as far as it goes, and reports the outcome to the queue. */
+/**
+ * Works on the runs of one graph: claims each, advances it as far as possible, and reports the outcome to the queue.
+ */
 export class RunProcessor {
   readonly #deps: ProcessorDeps;
   readonly #advanceDeps: AdvanceDeps;
@@ -52,7 +54,7 @@ export class RunProcessor {
     this.#queue = queue;
   }
 
-  /** What BullMQ calls with a job. */
+  /** Called by BullMQ with a job. */
   async process(job: RunJob, token: string): Promise<JobResult> {
     const { graph } = this.#advanceDeps;
     if (job.data.cancelled === true) return { status: "cancelled" };
@@ -62,7 +64,7 @@ export class RunProcessor {
     const { active, store, ttl } = this.#deps;
     const jobId = String(job.id);
     const runId = runIdOf(jobId);
-    // A run whose lease was lost may still be coming to its end here.
+    // A run whose lease was lost may still be stopping here.
     if (active.has(runId)) return this.#settle(job, token, { kind: "elsewhere" });
     const run = new ActiveRun(runId, graph.name, jobId);
     active.set(runId, run);
@@ -87,7 +89,7 @@ export class RunProcessor {
     } finally {
       lost?.removeEventListener("abort", stop);
       await run.flush();
-      // A claim that can't be released ends by itself.
+      // A claim that can't be released expires by itself.
       await claim.release().catch(this.#deps.onError);
     }
   }
@@ -108,7 +110,8 @@ export class RunProcessor {
       case "elsewhere":
         return this.#delay(job, token, now() + Math.max(lease / 8, 25));
       case "lost":
-        // If nobody else has it, it counts as tried: a run that hangs its worker would be tried for ever.
+        // Counts as an attempt if nobody else has the run: otherwise a run that hangs its worker would be retried
+        // forever.
         throw new RunFailure(new Error("the claim on the run was lost"), Math.max(lease / 8, 25));
       case "newer": {
         const wait = Math.min(250 * job.attemptsStarted, lease, LONGEST_BOUNCE);
@@ -128,7 +131,7 @@ export class RunProcessor {
   }
 
   #delay(job: RunJob, token: string, until: number): Promise<never> {
-    // A queue on Redis keeps no moment after 2039 exactly.
+    // Redis can't store a time after 2039 exactly.
     const moment = Math.ceil(Math.min(until, now() + YEAR));
     return this.#move(
       () => job.moveToDelayed(moment, token),
@@ -136,13 +139,13 @@ export class RunProcessor {
     );
   }
 
-  /** Moves a job. When another worker has it already, or nobody can be reached, the queue sees to it. */
+  /** Moves a job. If another worker has it already, or the server is unreachable, the queue recovers it. */
   async #move(move: () => Promise<unknown>, done: Error): Promise<never> {
     await move().catch(this.#deps.onError);
     throw done;
   }
 
-  /** Says why the input was refused, and drops it unless there is another already. */
+  /** Records why the input was refused, and drops it unless newer input has arrived. */
   async #refuse(job: RunJob, refused: string): Promise<void> {
     const newest = await this.#queue.getJob(String(job.id));
     if (newest?.data.input?.value !== job.data.input?.value) return;
@@ -151,7 +154,7 @@ export class RunProcessor {
   }
 }
 
-/** For stores in which nobody can claim a run. */
+/** The claim in a store without claims. */
 const free: Claim = { release: async () => {} };
 
 function failureOf(error: unknown): NonNullable<JobData["failure"]> {

@@ -11,10 +11,10 @@ import { outcomeOf } from "./outcome.js";
 import { YEAR } from "./processor.js";
 import { isCancelled, isSubmitted, jobOf } from "./submitted.js";
 
-/** How many runs to ask the store for at once. */
+/** The number of runs to read from the store at once. */
 const PAGE = 500;
 
-/** Puts the unfinished runs of a store that are in no queue back into theirs; returns their ids. */
+/** Puts unfinished runs of a store that are in no queue back into theirs; returns their ids. */
 export async function reconcile(
   store: CheckpointStore,
   queueOf: (graph: string) => Promise<RunQueue>,
@@ -56,7 +56,7 @@ async function* unfinished(
   } while (cursor !== undefined);
 }
 
-/** It may have been removed meanwhile. */
+/** The run may have been removed meanwhile. */
 async function loadIfAny(
   store: CheckpointStore,
   runId: string,
@@ -74,7 +74,7 @@ function belongsInQueue(saved: State<object>): boolean {
   return !hasEnded && !isCancelled(saved) && !waitsForResume(saved);
 }
 
-/** When a worker is to take a run, in milliseconds since 1970. */
+/** When a worker should take a run, in milliseconds since 1970. */
 function dueAt(saved: State<object>): number {
   if (isSubmitted(saved)) return Date.parse(saved.startedAt);
   if (saved.status !== "paused") return 0;

@@ -3,7 +3,7 @@ import { type ErrorCode, ExecutionError, show, WaymarkError } from "../errors.js
 import type { State } from "../state/state.js";
 import type { JobData } from "./job.js";
 
-/** What is known of a run that is in no store. */
+/** The position of a run that is in no store. */
 const nowhere = { checkpointNode: "", step: 0, data: {} };
 
 /** The error of a run that was cancelled. */
@@ -22,7 +22,7 @@ export function cancelledError<D extends object>(
   return new ExecutionError("ABORTED", `run ${show(runId)} ${what}`, options);
 }
 
-/** The error of a run that failed for good, as it was in its worker. */
+/** The error of a run that failed for good, as its worker saw it. */
 export function failedError<D extends object>(
   runId: string,
   saved: State<D> | undefined,

@@ -3,10 +3,10 @@ import type { EventMap } from "../event-map.js";
 import type { AnyEvent, EventType } from "../events.js";
 import type { JobEvent } from "./listener.js";
 
-/** What the queue reports about a run. */
+/** The events that the queue reports about a run. */
 type QueueEventType = Extract<EventType, `run.${string}`>;
 
-/** What to publish of a run that was taken out of the queue. */
+/** The event to publish for a run that was removed from the queue. */
 export function cancelledEvent(jobId: string): {
   readonly jobId: string;
   readonly removed: string;
@@ -14,7 +14,7 @@ export function cancelledEvent(jobId: string): {
   return { jobId, removed: "yes" };
 }
 
-/** An event of the queue as a run's event; `source` is the name of its graph. */
+/** Converts an event of the queue to a run's event; `source` is the name of its graph. */
 export function toRunEvent(source: string, runId: string, { type, fields }: JobEvent): AnyEvent {
   const event = (name: QueueEventType, data: EventMap[QueueEventType] = {}): AnyEvent => {
     return { type: name, timestamp: isoNow(), source, runId, data };
@@ -27,7 +27,7 @@ export function toRunEvent(source: string, runId: string, { type, fields }: JobE
   return event(`run.${type}` as QueueEventType);
 }
 
-/** Whether a run does no more after this. */
+/** Whether this is the run's last event. */
 export function isLast({ type }: { readonly type: string }): boolean {
   return type === "run.completed" || type === "run.cancelled" || type === "run.failed";
 }

@@ -1,12 +1,12 @@
 import type { RunState } from "../run/handle.js";
 import type { State } from "../state/state.js";
 
-/** Whether a job in this state is worked on no more. */
+/** Whether a job in this state has ended. */
 export function hasEnded(where: string): boolean {
   return where === "failed" || where === "completed" || where === "unknown";
 }
 
-/** What a run does, by where its job is and what was saved of it. */
+/** The state of a run, from the state of its job and its newest checkpoint. */
 export function stateOf<D extends object>(
   where: string,
   saved: State<D> | undefined,

@@ -7,17 +7,17 @@ import type { State } from "../state/state.js";
 import { toKept } from "./job.js";
 import type { BullMQ } from "./peers.js";
 
-/** A graph, as far as a client must know it: its name, and by its type the data of its runs. */
+/** The part of a graph that a client needs: its name and, as a type, the data of its runs. */
 export interface SubmittedGraph<D extends object> {
   /** The graph's name. */
   readonly name: string;
   /** The schema version of its data. */
   readonly version: number;
-  /** Runs it; a client never does. */
+  /** Runs the graph; a client never calls it. */
   readonly execute: (state: State<D>) => Promise<State<D>>;
 }
 
-/** The name of a graph, and the version that a run of it needs. */
+/** The name of a graph, and the version that a run of it requires. */
 export function nameAndVersion(
   graph: string | Pick<SubmittedGraph<object>, "name" | "version">,
   version: number | undefined,
@@ -32,51 +32,51 @@ export function nameAndVersion(
 
 /** Options of {@link Client.submit}. */
 export interface SubmitOptions {
-  /** Names the run; a new one by default. A run that is in the queue already is not put there twice. */
+  /** The run's id; a new one by default. A run that is already in the queue is not added again. */
   readonly runId?: string;
-  /** Milliseconds to wait before it may start. */
+  /** How long to wait before it may start, in milliseconds. */
   readonly delay?: number;
-  /** From 1, the most urgent, to 2,097,151. Runs without one come before all that have one. */
+  /** From 1, the most urgent, to 2,097,151. Runs without a priority come first. */
   readonly priority?: number;
   /**
-   * While a run with the same id is in the queue, unfinished, or for `ttl` milliseconds, no other is put
-   * there: the handle is that of the first.
+   * As long as a run with the same deduplication id is unfinished in the queue, or for `ttl` milliseconds, no other is
+   * added: the handle is that of the first run.
    */
   readonly deduplicate?:
     | string
     | {
         /** Only one run with this id may be in the queue. */
         readonly id: string;
-        /** For how many milliseconds; until the run has finished by default. */
+        /** How long the id is blocked, in milliseconds; until the run has finished by default. */
         readonly ttl?: number;
       };
   /**
-   * The version of the graph that the data is of, by default that of the graph if it is given itself; workers with an
-   * older graph leave the run alone.
+   * The version of the graph that the data belongs to; that of the graph by default, if the graph itself is given.
+   * Workers with an older graph do not take the run.
    */
   readonly version?: number;
 }
 
 /** Options of {@link Client.schedule}. */
 export interface ScheduleOptions {
-  /** Names the schedule; one of the same name is replaced. Without colons. */
+  /** Names the schedule; replaces a schedule with the same name. Must not contain a colon. */
   readonly id: string;
-  /** When to start runs, as a pattern of cron: `0 3 * * *`. */
+  /** When to start runs, as a cron pattern: `0 3 * * *`. */
   readonly cron?: string;
-  /** Or every so many milliseconds. */
+  /** Starts a run every this many milliseconds, instead of `cron`. */
   readonly every?: number;
   /** The time zone of the pattern, such as `Europe/Berlin`. */
   readonly timeZone?: string;
-  /** The most runs to start; no limit by default. */
+  /** The largest number of runs to start; no limit by default. */
   readonly limit?: number;
   /** See {@link SubmitOptions.version}. */
   readonly version?: number;
 }
 
-/** The priority that comes last. */
+/** The lowest priority. */
 const LAST_PRIORITY = 2 ** 21 - 1;
 
-/** A name that every queue can keep. */
+/** A name that every queue can store. */
 const isName = (value: unknown): value is string =>
   typeof value === "string" && value !== "" && toKept(value) === value;
 
@@ -119,7 +119,7 @@ export function dedup(given: NonNullable<SubmitOptions["deduplicate"]>): {
   return { id: given.id, ...(given.ttl !== undefined && { ttl: given.ttl }) };
 }
 
-/** @throws ConfigError if a pattern, or its time zone, says nothing to the queue. */
+/** @throws ConfigError if the queue can't parse the pattern or its time zone. */
 export function checkRepeat(
   { pattern, tz }: { readonly pattern?: string; readonly tz?: string },
   { getNextMillis }: Pick<BullMQ, "getNextMillis">,

@@ -7,16 +7,16 @@ import type { RunStatus } from "../state/record.js";
 import { recordOf, State } from "../state/state.js";
 import type { JobData } from "./job.js";
 
-/** The last moment that a State can start at. */
+/** The latest time at which a State can start. */
 const LATEST = Date.UTC(9999, 11, 31);
 
-/** The fingerprint of a graph whose nodes the client does not have; no store knows a graph by it. */
+/** The fingerprint of a graph whose nodes the client does not have; no store has a graph with it. */
 const UNKNOWN = "unknown";
 
 /** The reason of a checkpoint of a run that was cancelled. */
 const CANCELLED = "cancel";
 
-/** What the newest checkpoint of a run gives as its reason that is to be worked on again. */
+/** The reason in the newest checkpoint of a run that is put back. */
 const reasons: Readonly<Record<RunStatus, string>> = {
   pending: "submit",
   in_progress: "abort",
@@ -25,7 +25,7 @@ const reasons: Readonly<Record<RunStatus, string>> = {
   completed: "complete",
 };
 
-/** The first State of a run that is submitted. It starts when its delay is over. */
+/** The first State of a submitted run. It starts when its delay is over. */
 export function submittedState<D extends object>(
   data: D,
   graph: { readonly name: string; readonly version: number | undefined },
@@ -49,7 +49,7 @@ export function isSubmitted<D extends object>(state: State<D>): boolean {
   return !hasBegun && !waitsForResume(state);
 }
 
-/** What the job of a run says that is in the store. */
+/** The job data of a run that is in the store. */
 export function jobOf<D extends object>(saved: State<D>): JobData {
   const version = saved.graph?.version ?? 0;
   return {
@@ -58,7 +58,7 @@ export function jobOf<D extends object>(saved: State<D>): JobData {
   };
 }
 
-/** Saves the first State of a run; gives what the store has if the run is there already. */
+/** Saves the first State of a run; returns the stored one if the run exists already. */
 export async function saveFirst<D extends object>(
   store: CheckpointStore,
   state: State<D>,
@@ -71,12 +71,12 @@ export async function saveFirst<D extends object>(
   }
 }
 
-/** Whether somebody cancelled a run, and nobody has put it back since. */
+/** Whether a run was cancelled, and has not been put back since. */
 export function isCancelled<D extends object>({ reason }: State<D>): boolean {
   return reason === CANCELLED;
 }
 
-/** A run that is not worked on until somebody puts it back. */
+/** A run that is not worked on until it is put back. */
 export function cancelled<D extends object>(state: State<D>): State<D> {
   return withProgress(state, { reason: CANCELLED });
 }

@@ -26,19 +26,22 @@ import type { Load } from "./peers.js";
 import { LONGEST_BLOCK } from "./postgres.js";
 import { type RunFailure, RunProcessor } from "./processor.js";
 
-/** The longest wait before a run that failed is tried again, in milliseconds. */
+/** The longest delay before a failed run is retried, in milliseconds. */
 const LONGEST_BACKOFF = 30_000;
-/** How long a run that was asked to stop may take before it is left behind, in milliseconds. */
+/** How long a run that was asked to stop may take before it is abandoned, in milliseconds. */
 const GRACE = 5000;
-/** BullMQ counts for the life of a job how often its worker died; the run counts itself, and starts over when it makes progress. */
+/**
+ * BullMQ counts how often a job's worker died, over the life of the job; the run has its own count, which restarts when
+ * it makes progress.
+ */
 const UNLIMITED = 2 ** 31 - 1;
 
-/** What BullMQ says of a lock that it could not renew. */
+/** BullMQ's message for a lock that it could not renew. */
 const RENEWAL = /^could not renew lock for job (.*)$/s;
 
 /** Options of {@link Worker.close}. */
 export interface CloseOptions {
-  /** Milliseconds that running nodes get to finish before their `signal` aborts; 30,000 by default. */
+  /** How long running nodes may take to finish before their `signal` aborts, in milliseconds; 30,000 by default. */
   readonly timeout?: number;
 }
 
@@ -51,10 +54,10 @@ interface GraphWorker {
 }
 
 /**
- * Takes runs from the queue and works on them, one of any number of workers on any number of machines. Each
- * run is claimed by one of them, saved after each node, and taken over by another if its worker dies or hangs.
+ * Takes runs from the queue and works on them. There can be any number of workers on any number of machines. Each run
+ * is claimed by one of them, saved after each node, and taken over by another if its worker dies or hangs.
  *
- * It starts at once. It needs the packages `bullmq` and `pg`, or `ioredis`.
+ * It starts immediately. It needs the packages `bullmq` and `pg`, or `ioredis`.
  *
  * @example
  * ```ts compile
@@ -116,7 +119,7 @@ export class Worker {
   }
 
   /**
-   * Resolves when the worker takes runs.
+   * Resolves when the worker is ready to take runs.
    *
    * @throws ConfigError if a package is missing, and the database's error if it can't be reached.
    */
@@ -125,8 +128,8 @@ export class Worker {
   }
 
   /**
-   * Stops taking runs, lets running nodes finish and be saved, and puts the runs back into the queue, where
-   * other workers take them at once. Resolves when everything is closed, except the store, which is the caller's.
+   * Stops taking runs, lets running nodes finish and be saved, and puts the runs back into the queue, where other
+   * workers take them at once. Resolves when everything is closed except the store, which belongs to the caller.
    *
    * @throws ConfigError if an option is invalid.
    */
@@ -136,7 +139,7 @@ export class Worker {
     return this.#closing;
   }
 
-  /** Whether the worker is healthy, for a health endpoint. Asks the queue. */
+  /** Returns the worker's health, for a health endpoint. Queries the queue. */
   health(): Promise<WorkerHealth> {
     return health({
       graphWorkers: this.#graphWorkers,
@@ -146,10 +149,10 @@ export class Worker {
     });
   }
 
-  /** Numbers about this worker, and, while it is not closed, about the queues of its graphs. Asks the queue. */
+  /** Returns metrics of this worker and, unless it is closed, of the queues of its graphs. Queries the queue. */
   metrics(): Promise<WorkerMetrics> {
     return metrics({
-      // A queue that is closed never answers.
+      // A closed queue never answers.
       graphWorkers: this.#isClosed ? [] : this.#graphWorkers,
       active: this.#active,
       takeovers: this.#takeovers,
@@ -228,7 +231,7 @@ export class Worker {
     return claim && borrowed(claim);
   }
 
-  /** Sends the events of runs to listeners elsewhere. */
+  /** Forwards the events of runs to remote listeners. */
   #forwarder(engine: Engine, name: string): (event: AnyEvent) => void {
     const { events } = this.#settings;
     return (event) => {
@@ -247,7 +250,7 @@ export class Worker {
     const reason = new Error("the worker closes");
     this.#draining.abort(reason);
     const isReady = this.#ready.catch(() => {});
-    // One that still waits for its database closes what it gets.
+    // A worker that is still waiting for its database closes the connection when it gets one.
     if (this.#engine !== undefined) await inTime(isReady, timeout);
     const closed = Promise.all(this.#graphWorkers.map(({ worker }) => worker.close()));
     if (!(await inTime(closed, timeout))) {
