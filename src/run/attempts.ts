@@ -9,39 +9,53 @@ import { innermost, isStop } from "./failure.js";
 import { PauseSignal } from "./pauses.js";
 import { within } from "./timeout.js";
 
-/** When and how often a node that failed is tried again. */
+/** When and how often a failed node is retried. */
 export interface RetryPolicy {
-  /** How many attempts in all; 3 by default, `Infinity` allowed. */
+  /** The total number of attempts; 3 by default, `Infinity` allowed. */
   readonly maxAttempts?: number;
-  /** Milliseconds before the second attempt; 1000 by default. Each wait is cut by up to half at random. */
+  /**
+   * The delay before the second attempt, in milliseconds; 1000 by default. Each delay is shortened by up to half at
+   * random.
+   */
   readonly initialInterval?: number;
-  /** What each wait is multiplied by for the next; 2 by default, at least 1. */
+  /** The factor by which each delay grows; 2 by default, at least 1. */
   readonly backoff?: number;
-  /** The longest wait in milliseconds; 60,000 by default. */
+  /** The longest delay, in milliseconds; 60,000 by default. */
   readonly maxInterval?: number;
-  /** Whether an error is worth another attempt; by default every one but a FatalError. */
+  /** Whether to retry after this error; by default after all but a FatalError. */
   readonly retryIf?: (error: unknown, attempt: number) => boolean;
 }
 
 /** Options of a node. */
 export interface NodeOptions<D extends object> {
-  /** Tries again when the node fails; once only by default. */
+  /** Retries the node when it fails; no retries by default. */
   readonly retry?: RetryPolicy;
-  /** Milliseconds an attempt may take; then `context.signal` aborts and the attempt has failed. No limit by default. */
+  /**
+   * The time limit of an attempt, in milliseconds: `context.signal` aborts and the attempt fails. No limit by default.
+   */
   readonly timeout?: number;
-  /** Is called after the last attempt failed. What it returns is the node's result; what it throws is the node's error. */
+  /**
+   * Called after the last attempt failed. Its return value is the node's result; an error it throws is the node's
+   * error.
+   */
   readonly errorHandler?: (
     error: unknown,
     state: State<D>,
     context: NodeContext<D>,
   ) => NodeResult<D> | Promise<NodeResult<D>>;
-  /** What the node is a part of, such as `research`: in checkpoints, listings and reports, and what `keepPerPhase` counts. */
+  /**
+   * The phase that the node belongs to, such as `research`: shown in checkpoints, listings and reports, and counted by
+   * `keepPerPhase`.
+   */
   readonly phase?: string;
-  /** Checks the input that answers a pause of this node: any Standard Schema, of zod or valibot for example; by name for several pauses. */
+  /**
+   * Validates the input that answers a pause of this node: any Standard Schema, such as one of zod or valibot; an
+   * object of schemas by name for several pauses.
+   */
   readonly input?: StandardSchema | Readonly<Record<string, StandardSchema>>;
 }
 
-/** Refuses what is no retry policy. */
+/** Throws if the value is not a retry policy. */
 export const checkRetry: Check = (name, value) =>
   checkOptions(name, value, {
     maxAttempts: integer(1, true),
@@ -51,13 +65,13 @@ export const checkRetry: Check = (name, value) =>
     retryIf: callable,
   });
 
-/** Refuses what is no time limit. */
+/** Throws if the value is not a time limit. */
 export const checkTimeout: Check = check(
   "a number of milliseconds > 0",
   (value) => typeof value === "number" && value > 0,
 );
 
-/** Refuses what can't be a node's options. */
+/** Throws if the value is not a node's options. */
 export function checkNodeOptions(node: string, options: unknown): void {
   checkOptions(`node ${show(node)}`, options, {
     retry: checkRetry,
@@ -73,7 +87,7 @@ export function checkNodeOptions(node: string, options: unknown): void {
   });
 }
 
-/** A node that is tried, timed and handled as its options say. */
+/** Wraps a node in the retries, the timeout and the error handler of its options. */
 export function withOptions<D extends object>(
   node: NodeFunction<D>,
   options: NodeOptions<D>,
@@ -126,7 +140,7 @@ async function attemptOnce<D extends object>(
   );
 }
 
-/** How long to wait before another attempt, in milliseconds; `undefined` if there is to be none. */
+/** The delay before the next attempt, in milliseconds; `undefined` if there is none. */
 export function retryDelay(
   error: unknown,
   attempt: number,
@@ -139,12 +153,12 @@ export function retryDelay(
   return isLast || !asks(retryIf, error, attempt) ? undefined : waitBefore(inner, attempt, retry);
 }
 
-/** Whether trying again is of no use. */
+/** Whether a retry would be pointless. */
 function isFinal(error: unknown): boolean {
   return error instanceof FatalError || isWaymarkError(error, "PAUSE_TIMEOUT");
 }
 
-/** What `retryIf` says. One that fails itself says no: the node's own error is what the caller must see. */
+/** The result of `retryIf`. If it fails itself, there is no retry: the caller must see the node's own error. */
 function asks(
   retryIf: NonNullable<RetryPolicy["retryIf"]>,
   error: unknown,
@@ -157,10 +171,10 @@ function asks(
   }
 }
 
-/** Exponential, with up to half of it taken off at random, so that many runs don't come back at once. */
+/** Exponential, shortened by up to half at random, so that many runs don't retry at once. */
 function waitBefore(error: unknown, attempt: number, policy: RetryPolicy): number {
   const { retryAfter = -1 } = error instanceof RetryableError ? error : {};
-  // What is no time to wait, such as a header that could not be read, leaves it to the policy.
+  // An invalid delay, such as an unparsable header, leaves the decision to the policy.
   if (retryAfter >= 0) return retryAfter;
   const { initialInterval = 1000, backoff = 2, maxInterval = 60_000 } = policy;
   const factor = Math.min(backoff ** (attempt - 1), Number.MAX_VALUE);

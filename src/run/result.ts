@@ -5,12 +5,12 @@ import { isPlainObject } from "../state/shape.js";
 import { type Patch, State } from "../state/state.js";
 import { Failure } from "./failure.js";
 
-/** Whether a value is to be awaited; anything else is used at once. */
+/** Whether a value must be awaited. */
 export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   return typeof (value as { then?: unknown } | undefined)?.then === "function";
 }
 
-/** What a node returned, as the run's State. */
+/** Converts a node's return value to the run's State. */
 export function accept<D extends object>(
   state: State<D>,
   node: string,

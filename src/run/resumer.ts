@@ -75,7 +75,7 @@ export class Resumer<D extends object> {
     return this.#continue(loaded, options, running);
   }
 
-  /** Continues a run if the store has it; `undefined` if it must start. */
+  /** Continues a run if the store has it; `undefined` if it has to be started. */
   async resumeIfAny(
     runId: string,
     options: RunOptions<D>,
@@ -94,7 +94,10 @@ export class Resumer<D extends object> {
     return loaded && this.#continue(loaded, options, running);
   }
 
-  /** Continues a run from what `prepare` makes of it, which is saved first; `undefined` if it was left alone. */
+  /**
+   * Continues a run from the State that `prepare` returns, which is saved first; `undefined` if the run was left as it
+   * is.
+   */
   async recover(
     runId: string,
     options: RunOptions<D>,
@@ -120,7 +123,7 @@ export class Resumer<D extends object> {
     await this.#save(next, await this.#saver(state, claimed));
   }
 
-  /** @param noted - the State that it was when its crash was noted, if that was done before. */
+  /** @param noted - the State before its crash was noted, if that was done already. */
   async #continue(
     loaded: State<D>,
     options: RunOptions<D>,
@@ -140,7 +143,7 @@ export class Resumer<D extends object> {
     if (isDone) return withProgress(loaded, { error: undefined, nextNode: undefined });
     await this.#graph.describe(await this.#graph.store(), runId);
     const { checkpointId, sequence, savedAt } = loaded;
-    // A run that is set back is not what the store has, also when it is stopped before its first save.
+    // A run that was set back differs from what the store has, even if it is stopped before its first save.
     const here = noted === undefined ? this.#resumed(stands) : stands;
     const from = !isNewest(options)
       ? rolledBack(here.savedAs({ checkpointId, sequence, savedAt }))
@@ -151,7 +154,7 @@ export class Resumer<D extends object> {
     const hasBegun =
       progressOf(stands).unfinished !== undefined || hasFailedAt(loaded, loaded.nextNode);
     const isPastBreakpoint = hasBegun || (noted ?? loaded).reason === BREAKPOINT;
-    // A failure stays in the history: the next save is of what became of the node this time.
+    // A failure stays in the history: the next save records the outcome of this attempt.
     const hasStarted = status === "in_progress" || waitsForResume(loaded);
     const isUnnoted = hasStarted && isNewest(options) && noted === undefined;
     const state = isPaused
@@ -168,7 +171,7 @@ export class Resumer<D extends object> {
     });
   }
 
-  /** A State whose resume is counted, with the metadata of this graph, which works on the run from here on. */
+  /** A State with its resume counted and this graph's metadata, since this graph works on the run from here on. */
   #resumed(state: State<D>): State<D> {
     const { identity, progress } = recordOf(state);
     return withRecord(state, {
@@ -181,13 +184,13 @@ export class Resumer<D extends object> {
     return this.#topology.entry?.name ?? "";
   }
 
-  /** Saves that a run is resumed: its process may die before the next save, and is then to be missed. */
+  /** Saves that a run is resumed, so that it is found if its process dies before the next save. */
   #noteResume(state: State<D>, saver: Saver<D>): Promise<State<D>> {
     const reason = state.reason === BREAKPOINT ? BREAKPOINT : "resume";
     return this.#save(withProgress(state, { status: "in_progress", reason }), saver, false);
   }
 
-  /** Takes a paused run's input, and saves it before anything is done with it. */
+  /** Takes a paused run's input, and saves it before it is used. */
   async #answer(state: State<D>, input: unknown, saver: Saver<D>): Promise<State<D>> {
     const node = progressOf(state).unfinished?.node ?? state.checkpointNode;
     const schemas = this.#inputs.get(node);
@@ -200,7 +203,7 @@ export class Resumer<D extends object> {
     const stopped = state.pauses.some(({ breakpoint }) => breakpoint === "before");
     const reason = stopped ? BREAKPOINT : input === undefined ? "resume" : "input";
     const goingOn = withProgress(next, { status: "in_progress", reason });
-    // What was put in may lead another way.
+    // The input may lead to another edge.
     const nextNode = this.#graph.nextNode(goingOn);
     return this.#save(withProgress(goingOn, { nextNode }), saver);
   }
@@ -210,7 +213,7 @@ export class Resumer<D extends object> {
     return new Saver<D>(store, this.#graph.settings, from, { latest, claim });
   }
 
-  /** @param must - whether a save that fails is an error, whatever the config says. */
+  /** @param must - whether a failed save is an error, whatever the config says. */
   async #save(state: State<D>, saver: Saver<D>, must = true): Promise<State<D>> {
     try {
       return await saver.save(state, must);
@@ -220,7 +223,7 @@ export class Resumer<D extends object> {
   }
 }
 
-/** The reason of a checkpoint at which a run went on from a breakpoint before a node. */
+/** The reason of a checkpoint at which a run continued from a breakpoint before a node. */
 const BREAKPOINT = "breakpoint";
 
 /** Whether a node has begun and failed. */
@@ -228,7 +231,7 @@ function hasFailedAt<D extends object>({ error }: State<D>, node: string | undef
   return error !== undefined && error.node === node;
 }
 
-/** Where a run stands that has ended, whatever became of its last node. */
+/** The position of a run that has ended, whatever became of its last node. */
 function atEnd<D extends object>(state: State<D>): RunPosition<D> {
   return { state, after: undefined, next: undefined };
 }

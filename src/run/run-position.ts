@@ -6,7 +6,7 @@ import { progressOf, withProgress } from "../state/derive.js";
 import { noPauses } from "../state/record.js";
 import type { State } from "../state/state.js";
 
-/** Stands in for a node that a graph no longer has: the node to continue at, or the node it has become. @inline */
+/** Replaces a node that a graph no longer has: the node to continue at, or the new name of the node. @inline */
 type MissingNode =
   | string
   | {
@@ -14,10 +14,10 @@ type MissingNode =
       readonly as: string;
     };
 
-/** What stands in for each removed node, by its old name. @inline */
+/** The replacement of each removed node, by its old name. @inline */
 export type MissingNodes = Readonly<Record<string, MissingNode>>;
 
-/** Refuses what is not a table of nodes that stand in for others. */
+/** Throws if the value is not a table of replacements for nodes. */
 export function checkMissingNodes(name: string, value: unknown): void {
   const keys = Object.keys(Object(value));
   checkOptions(name, value, Object.fromEntries(keys.map((key) => [key, isStandIn])));
@@ -32,20 +32,20 @@ function nameOf(value: unknown): unknown {
   return typeof value === "object" && value !== null && "as" in value ? value.as : value;
 }
 
-/** Where a run stands in the graph as it is now. */
+/** The position of a run in the graph as it is now. */
 export interface RunPosition<D extends object> {
-  /** The run's State, its unfinished node by the name it has now. */
+  /** The run's State, with the current name of its unfinished node. */
   readonly state: State<D>;
   /** The node it continues after; `undefined` before the first. */
   readonly after: GraphNode<D> | undefined;
-  /** The node it continues with, if that is known without asking the edges. */
+  /** The node it continues with, if that is known without evaluating edges. */
   readonly next: GraphNode<D> | undefined;
 }
 
 /**
- * Finds where a State stands in a graph that may have changed since it was saved.
+ * Finds the position of a State in a graph that may have changed since it was saved.
  *
- * @throws GraphError if it stands on a node that the graph no longer has.
+ * @throws GraphError if it is at a node that the graph no longer has.
  */
 export function positionOf<D extends object>(
   state: State<D>,
@@ -68,7 +68,7 @@ export function positionOf<D extends object>(
   return isSame ? { state, after: node, next: undefined } : { state, after: undefined, next: node };
 }
 
-/** Where the graph itself says that the run continues, whatever the node it was saved after. */
+/** The position that the graph itself determines, whatever node the run was saved after. */
 function located<D extends object>(
   state: State<D>,
   topology: Topology<D>,
@@ -90,7 +90,7 @@ function renamed<D extends object>(state: State<D>, node: string): State<D> {
   return withProgress(state, { unfinished: Object.freeze({ ...unfinished, node }) });
 }
 
-/** The State without what its unfinished node did and waited for. */
+/** The State without the progress and the pauses of its unfinished node. */
 function left<D extends object>(state: State<D>): State<D> {
   const status = state.status === "paused" ? "in_progress" : state.status;
   return withProgress(state, { unfinished: undefined, pauses: noPauses, status });

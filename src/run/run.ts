@@ -25,35 +25,35 @@ import type { Gate } from "./stream.js";
 import { Tally } from "./tally.js";
 import { Visit } from "./visit.js";
 
-/** What a run needs of its graph. */
+/** What a run needs from its graph. */
 export interface Plan<D extends object> {
   readonly settings: Settings;
   readonly nodes: readonly GraphNode<D>[];
   readonly entry: GraphNode<D>;
-  /** What the run is worked on under; asked before each node, attempt and `once`. */
+  /** The claim under which the run is worked on; checked before each node, attempt and `once`. */
   readonly claim?: RunClaim | undefined;
-  /** The node that the State says has completed; `undefined` starts at the entry point. */
+  /** The last completed node of the State; `undefined` starts at the entry point. */
   readonly after: GraphNode<D> | undefined;
-  /** The node that a resumed run was in the middle of. */
+  /** The node that a resumed run was inside. */
   readonly unfinished?: GraphNode<D> | undefined;
-  /** Whether the run has stopped before its first node already. */
+  /** Whether the run has already stopped at the breakpoint before its first node. */
   readonly skipBreakpoint?: boolean;
-  /** Is awaited before each node, for a reader of events who is slower than the run. */
+  /** Awaited before each node, for a reader of events that is slower than the run. */
   readonly gate?: Gate | undefined;
-  /** Hears what each node has changed. */
+  /** Receives what each node has changed. */
   readonly onValues?: ValuesListener<D> | undefined;
-  /** `undefined` when nothing is saved. */
+  /** `undefined` if nothing is saved. */
   readonly saver: Saver<D> | undefined;
 }
 
-/** Hears of each node that completed with what it was given and what became of it. */
+/** Called after each completed node with the States before and after it. */
 export type ValuesListener<D extends object> = (
   node: string,
   before: State<D>,
   after: State<D>,
 ) => void;
 
-/** One walk of a graph, from its entry point or from a checkpoint, to an exit point or an error. */
+/** One run of a graph, from its entry point or from a checkpoint, to an exit point or an error. */
 export class Run<D extends object> {
   readonly #plan: Plan<D>;
   readonly #settings: Settings;
@@ -66,7 +66,7 @@ export class Run<D extends object> {
   readonly #ending: Ending<D>;
   readonly #pausesBefore: ReadonlySet<string> | undefined;
   #draining = false;
-  /** What `signal.aborted` says, which asks more of an AbortSignal than a step can afford. */
+  /** A copy of `signal.aborted`, which is too slow to read at every step. */
   #aborted = false;
   #ended = false;
 
@@ -115,24 +115,24 @@ export class Run<D extends object> {
     }
   }
 
-  /** The State that the running node was given. */
+  /** The State that the running node received. */
   get state(): State<D> {
     return this.#visit.state;
   }
 
-  /** Why an answer was refused in the node that paused last. */
+  /** Why an answer was refused in the last node that paused. */
   get refusal(): SchemaError | undefined {
     return this.#visit.refusal;
   }
 
-  /** Stops the run as soon as it can, so that it can be resumed. */
+  /** Stops the run as soon as possible, so that it can be resumed. */
   cancel(reason: unknown): void {
     this.#abort(reason);
     this.#plan.gate?.open();
   }
 
   /**
-   * Keeps an answer for a pause to come. It is saved when the promise resolves.
+   * Keeps an answer for a later pause. It is saved when the promise resolves.
    *
    * @returns `false` if the run stopped before it could be kept.
    * @throws ConfigError if there are too many.
@@ -151,7 +151,7 @@ export class Run<D extends object> {
     return !this.#visit.hasSignal(signal) || this.#ending.lastSignals?.includes(signal) === true;
   }
 
-  /** Ends the run without another word to its store: another process has it. */
+  /** Ends the run without another write to its store: another process holds it. */
   lose(error: CheckpointConflictError): void {
     this.#abort(error);
     this.#plan.gate?.open();
@@ -181,7 +181,7 @@ export class Run<D extends object> {
     return saves ? saver.save(first) : first;
   }
 
-  /** The one loop: whatever happens at each step, happens here. */
+  /** The one loop: everything that happens at a step happens here. */
   async #walk(start: State<D>, resumed: boolean): Promise<State<D>> {
     const { bus, name: source, reducers } = this.#settings;
     const { saver, gate, claim, onValues } = this.#plan;
@@ -203,11 +203,11 @@ export class Run<D extends object> {
     let skipBreakpoint = this.#plan.skipBreakpoint;
     for (;;) {
       if (gate !== undefined) await gate.wait();
-      // After the process was stopped, its clock knows that the claim ran out before a timer does.
+      // If the process was suspended, its clock shows that the claim has expired before a timer does.
       const checking = claim?.check();
       if (checking !== undefined) await checking;
       this.#check(state, node);
-      // First, so that a run which failed at a node has passed the breakpoint before it.
+      // First, so that a run that failed at a node has passed the breakpoint before it.
       if (this.#pausesBefore?.has(node.name) && !skipBreakpoint) {
         return ending.pause(state, node.name, [breakpoint("before", node.name)]);
       }
@@ -231,7 +231,7 @@ export class Run<D extends object> {
         }
         result = accept(state, node.name, settled, reducers);
         if (checksNodes !== undefined) await validated("data", result.data, checksNodes);
-        // What can't be saved must not count as done; all else was settled when it came in.
+        // What can't be saved must not count as done; everything else was validated when it came in.
         if (saver !== undefined && isOpaque(result)) result.toJSON();
       } catch (error) {
         return this.#failed(error, state, node, started);
@@ -260,7 +260,7 @@ export class Run<D extends object> {
       if (paused) return ending.paused(state);
       if (way !== undefined) emitChoice(state, node, way, source, bus, time);
       if (ends) return ending.complete(state);
-      // No edge was taken before the save; what is wrong with them is found again, and thrown.
+      // No edge was taken before the save; the problem with the edges is found again, and thrown.
       const next: GraphNode<D> | End = way?.to ?? nextNode(state, node, source, bus, time);
       if (next === END) return ending.finish(state);
       node = next;
@@ -290,7 +290,7 @@ export class Run<D extends object> {
     }
   }
 
-  /** A node has not completed: the State of a run that pauses in it, or its error. */
+  /** Handles a node that did not complete: returns the State of a run that pauses in it, or throws its error. */
   async #failed(
     error: unknown,
     { step }: State<D>,
@@ -303,7 +303,7 @@ export class Run<D extends object> {
     const { ledgerBefore } = visit;
     const left = await visit.fail();
     if (visit.failure !== undefined) throw visit.failure;
-    // A node that asked for a pause and got no answer pauses the run, however it took that.
+    // A node that requested a pause and got no answer pauses the run, whether it threw or returned.
     const asked = pausesOf(error, visit.asked);
     const [pause] = asked;
     if (signal.reason instanceof CheckpointConflictError) throw signal.reason;
@@ -324,7 +324,7 @@ export class Run<D extends object> {
     throw failure;
   }
 
-  /** The node to run first; the end when a run that was paused at an exit point has got its input. */
+  /** The node to run first; the end if a run that was paused at an exit point has got its input. */
   #firstNode(state: State<D>): GraphNode<D> | End {
     const { entry, after, unfinished } = this.#plan;
     if (unfinished !== undefined) return unfinished;
@@ -334,7 +334,7 @@ export class Run<D extends object> {
       : nextNode(state, after, this.#settings.name, this.#settings.bus);
   }
 
-  /** The run ended early: the error to throw. */
+  /** Ends the run early; returns the error to throw. */
   async #end(error: unknown): Promise<unknown> {
     if (error instanceof Failure) {
       const abort = (conflict: unknown): void => this.#abort(conflict);
@@ -355,7 +355,7 @@ export class Run<D extends object> {
   }
 }
 
-/** What ends a run that was cancelled: one that another process has now, without a word to its store. */
+/** The error of a cancelled run. A run that another process holds now is not written to its store. */
 function stopped<D extends object>(state: State<D>, node: string, reason: unknown): unknown {
   return reason instanceof CheckpointConflictError ? reason : aborted(state, node, reason);
 }

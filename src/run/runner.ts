@@ -29,12 +29,12 @@ export class Runner<D extends object> {
   readonly #resumer: Resumer<D>;
   readonly #draining: AbortSignal | undefined;
   readonly #active: Map<Running<D>, Promise<State<D> | undefined>>;
-  /** One signal at a time is put into the store. */
+  /** Writes signals to the store one at a time. */
   readonly #signals = new Mutex();
 
   /**
-   * @param inputs - what checks the input of each node's pauses.
-   * @param draining - drains the runs too; that of the node they are in.
+   * @param inputs - the schemas for the input of each node's pauses.
+   * @param draining - also drains the runs; the signal of the node that contains them.
    */
   constructor(
     settings: Settings,
@@ -55,7 +55,7 @@ export class Runner<D extends object> {
     );
   }
 
-  /** The same, for one call by somebody: its checkpoint events say who. */
+  /** The same runner for one audited call: its checkpoint events name who made it. */
   for(audit: Audit | undefined): Runner<D> {
     if (audit === undefined) return this;
     const settings = { ...this.#settings, audit: Object.freeze({ ...audit }) };
@@ -88,9 +88,9 @@ export class Runner<D extends object> {
   }
 
   /**
-   * Continues a run from what `prepare` makes of it; `undefined` if it was left alone.
+   * Continues a run from the State that `prepare` returns; `undefined` if it was left as it is.
    *
-   * @param claim - the claim of whoever recovers it.
+   * @param claim - the claim of the recovering process.
    */
   recover(
     runId: string,
@@ -103,22 +103,22 @@ export class Runner<D extends object> {
     return this.#track(runId, go, claim);
   }
 
-  /** The newest run under way in this process with this id. */
+  /** The newest run in progress in this process with this id. */
   running(runId: string): Running<D> | undefined {
     return [...this.#active.keys()].findLast((running) => running.runId === runId);
   }
 
-  /** What a run under way comes to. */
+  /** The result of a run in progress. */
   async resultOf(running: Running<D>): Promise<State<D>> {
-    // A recovery that leaves the run alone gives nothing.
+    // A recovery that leaves the run as it is has no result.
     return (await this.#active.get(running)) ?? this.#resumer.newest(running.runId);
   }
 
   /**
-   * Keeps an answer for a pause of a run, asked or not. It is saved when the promise resolves.
+   * Keeps an answer for a pause of a run, whether it has been reached or not. It is saved when the promise resolves.
    *
-   * @throws ConfigError if the run has completed, or keeps too many already.
-   * @throws PauseTimeoutError if the time of the pause is up.
+   * @throws ConfigError if the run has completed, or has too many unused answers.
+   * @throws PauseTimeoutError if the pause has timed out.
    * @throws CheckpointConflictError if another process works on the run.
    */
   async signal(runId: string, signal: Signal): Promise<void> {
@@ -136,7 +136,7 @@ export class Runner<D extends object> {
   /**
    * Lets running nodes finish, and waits until all runs have stopped.
    *
-   * @throws ConfigError in a node of one of them, which would wait for itself.
+   * @throws ConfigError if called from a node of one of them, which would wait for itself.
    */
   drain(): Promise<void> {
     const active = [...this.#active.keys()];
@@ -144,7 +144,7 @@ export class Runner<D extends object> {
     const stopped = active.some(({ scope }) => scope.isInside)
       ? Promise.reject(drainsItself())
       : Promise.allSettled(this.#active.values()).then(() => {});
-    // A node may drain its graph, as long as it does not wait for that.
+    // A node may drain its graph, as long as it does not await that.
     stopped.catch(() => {});
     return stopped;
   }
@@ -170,9 +170,9 @@ export class Runner<D extends object> {
   }
 
   /**
-   * Claims the run for as long as it is worked on.
+   * Claims the run while the work lasts.
    *
-   * @throws CheckpointConflictError that names who has it, before anything is done.
+   * @throws CheckpointConflictError, naming the holder, before anything is done.
    */
   async #claimed<T>(
     runId: string,
@@ -185,12 +185,12 @@ export class Runner<D extends object> {
     try {
       return await go(running);
     } finally {
-      // A claim that stays behind ends with this process.
+      // A claim that can't be released ends with this process.
       await claim?.release().catch(() => {});
     }
   }
 
-  /** A store that can't be claimed in stops a run as one that can't be saved in does. */
+  /** A failed claim stops a run just as a failed save does. */
   async #claim(runId: string): Promise<Claim | undefined> {
     const { claim, onSaveError } = this.#settings;
     try {
@@ -214,7 +214,7 @@ export class Runner<D extends object> {
     return this.#go(first, false, options, running, { after: undefined, saver });
   }
 
-  /** A new run's State, its data as the schema gives it. */
+  /** A new run's State, with its data as the schema returns it. */
   async #checked(state: State<D>): Promise<State<D>> {
     const { schema } = this.#settings;
     if (schema === undefined) return state;
@@ -237,12 +237,12 @@ export class Runner<D extends object> {
     const run = new Run(plan, state);
     running.attach(run);
     const last = await running.scope.run(() => run.go(state, resumed, signal));
-    // Who gave an answer must hear that it is asked for again.
+    // The caller that gave a refused answer must learn why.
     if (input !== undefined && run.refusal !== undefined) throw run.refusal;
     return last;
   }
 
-  /** A misspelt node would never be stopped at, and a run that is not saved could not continue. */
+  /** A run would never stop at a misspelt node, and an unsaved run could not continue. */
   #checkBreakpoints(saves: boolean): void {
     const { breakpoints = {} } = this.#settings;
     const named = Object.entries(breakpoints as Readonly<Record<string, readonly string[]>>);
@@ -262,7 +262,7 @@ function drainsItself(): ConfigError {
   return new ConfigError("drain", problem);
 }
 
-/** A State with other data. */
+/** A State with its data replaced. */
 function replacedData<D extends object>(state: State<D>, data: unknown): State<D> {
   checkData(data);
   const kept: object = freezeCopy(data);

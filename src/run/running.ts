@@ -16,12 +16,12 @@ export interface RunOptions<D extends object> extends CheckpointAt {
   readonly gate?: Gate | undefined;
 }
 
-/** A run while it is under way, also before it has begun. */
+/** A run in progress, from before it has begun. */
 export class Running<D extends object> {
   readonly runId: string;
-  /** Resolves when the run has stopped, however it did. */
+  /** Resolves when the run has stopped, for whatever reason. */
   readonly stopped: Promise<void>;
-  /** What its nodes are called in. */
+  /** The scope in which its nodes are called. */
   readonly scope = new CallScope();
   readonly #begun = defer();
   readonly #stop: () => void;
@@ -29,7 +29,7 @@ export class Running<D extends object> {
   #cancelled: { readonly reason: unknown } | undefined;
   #drains = false;
   #lost: CheckpointConflictError | undefined;
-  /** What the run is worked on under; `undefined` where runs can't be claimed. */
+  /** The claim under which the run is worked on; `undefined` if runs can't be claimed. */
   claim: RunClaim | undefined;
 
   constructor(runId: string) {
@@ -39,7 +39,7 @@ export class Running<D extends object> {
     this.#stop = resolve;
   }
 
-  /** The State that the running node was given; `undefined` before the run has begun. */
+  /** The State that the running node received; `undefined` before the run has begun. */
   get state(): State<D> | undefined {
     return this.#run?.state;
   }
@@ -76,7 +76,7 @@ export class Running<D extends object> {
     this.#stop();
   }
 
-  /** Keeps an answer for a pause to come; `false` if the run stopped before it could be kept. */
+  /** Keeps an answer for a later pause; `false` if the run stopped before it could be kept. */
   async signal(signal: Signal): Promise<boolean> {
     await Promise.race([this.#begun.promise, this.stopped]);
     return this.#run?.signal(signal) ?? false;

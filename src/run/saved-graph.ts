@@ -14,7 +14,7 @@ import { Failure } from "./failure.js";
 import { nextNode } from "./next.js";
 import { positionOf, type RunPosition } from "./run-position.js";
 
-/** A graph as its checkpoints know it, and the store they are in. */
+/** A graph as its checkpoints identify it, and the store they are in. */
 export class SavedGraph<D extends object> {
   readonly settings: Settings;
   readonly #topology: Topology<D>;
@@ -24,20 +24,20 @@ export class SavedGraph<D extends object> {
     this.#topology = topology;
   }
 
-  /** The graph as its checkpoints name it. */
+  /** The identity of the graph in its checkpoints. */
   get identity(): GraphIdentity {
     const { name, version } = this.settings;
     return Object.freeze({ name, version, fingerprint: this.#topology.fingerprint });
   }
 
-  /** The graph as data, with how it saves. */
+  /** The graph as data, with its checkpoint settings. */
   get topology(): GraphTopology {
     const config = describeSettings(this.settings);
     const schema = this.settings.schema && jsonSchemaOf(this.settings.schema);
     return { ...this.identity, ...shapeOf(this.#topology), ...(schema && { schema }), config };
   }
 
-  /** Leaves what the graph looks like in the store; a store that can't keep it says so by an event. */
+  /** Saves the topology of the graph; emits an event if the store fails to keep it. */
   async describe(store: CheckpointStore, runId: string): Promise<void> {
     try {
       await store.saveTopology?.(this.topology);
@@ -47,7 +47,7 @@ export class SavedGraph<D extends object> {
     }
   }
 
-  /** The graph's store, its module loaded; `undefined` when nothing is saved. */
+  /** The graph's store, with its module loaded; `undefined` if nothing is saved. */
   async storeIfAny(): Promise<CheckpointStore | undefined> {
     const { store } = this.settings;
     return store instanceof DeferredStore ? store.ready() : store;
@@ -63,15 +63,15 @@ export class SavedGraph<D extends object> {
   }
 
   /**
-   * Where a State stands in the graph as it is now.
+   * The position of a State in the graph as it is now.
    *
-   * @throws GraphError if it stands on a node that the graph no longer has.
+   * @throws GraphError if it is at a node that the graph no longer has.
    */
   position(state: State<D>): RunPosition<D> {
     return positionOf(state, this.#topology, this.settings.onMissingNode);
   }
 
-  /** Where a resume of a State would continue; `undefined` at the end, or where no edge matches. */
+  /** Where a resume of a State would continue; `undefined` at the end, or if no edge matches. */
   nextNode(state: State<D>): string | undefined {
     const next = this.next(state);
     return next === END ? undefined : next;
@@ -97,7 +97,7 @@ export class SavedGraph<D extends object> {
   }
 }
 
-/** What a checkpoint's reader may want to know of how the graph saves. */
+/** The checkpoint settings of the graph, for readers of its checkpoints. */
 function describeSettings(settings: Settings): GraphTopology["config"] {
   const { interval, mode, adaptive, keep, keepPerPhase, preserve, maxIterations } = settings;
   return {

@@ -8,10 +8,10 @@ import type { State } from "../state/state.js";
 import { claimOf } from "./claim.js";
 import { isExpired } from "./pauses.js";
 
-/** How many answers a run keeps for pauses that it has not asked yet. */
+/** The number of answers that a run keeps for pauses it has not reached yet. */
 const MOST_SIGNALS = 100;
 
-/** @throws ConfigError if a run keeps as many answers as it can. */
+/** @throws ConfigError if a run has no room for another answer. */
 export function checkRoom(runId: string, signals: readonly Signal[]): void {
   if (signals.length < MOST_SIGNALS) return;
   const problem = `can't be kept: run ${show(runId)} has ${MOST_SIGNALS} that no pause has taken`;
@@ -19,7 +19,7 @@ export function checkRoom(runId: string, signals: readonly Signal[]): void {
 }
 
 /**
- * A signal as a checkpoint keeps it.
+ * Creates a signal as a checkpoint stores it.
  *
  * @throws SerializationError if a checkpoint can't hold the value.
  */
@@ -30,10 +30,10 @@ export function toSignal(name: string, value: unknown): Signal {
 }
 
 /**
- * A State of a run that nobody works on, with an answer kept for one of its pauses.
+ * A State of a run that nobody works on, with an answer for one of its pauses.
  *
- * @throws ConfigError if the run has completed, or keeps too many already.
- * @throws PauseTimeoutError if the time of the pause is up.
+ * @throws ConfigError if the run has completed, or has too many unused answers.
+ * @throws PauseTimeoutError if the pause has timed out.
  */
 export function withSignal<D extends object>(state: State<D>, signal: Signal): State<D> {
   const { pauses, signals } = progressOf(state);
@@ -50,7 +50,7 @@ export function withSignal<D extends object>(state: State<D>, signal: Signal): S
 }
 
 /**
- * Keeps an answer for a run that nobody works on, without its graph.
+ * Keeps an answer for a run that nobody works on, without needing its graph.
  *
  * @throws CheckpointConflictError if a process works on the run.
  * @throws CheckpointNotFoundError if it is not in the store.
@@ -64,7 +64,7 @@ export async function keepSignal(
 }
 
 /**
- * Saves a run that nobody works on with a change, without its graph.
+ * Changes and saves a run that nobody works on, without needing its graph.
  *
  * @throws CheckpointConflictError if a process works on the run.
  * @throws CheckpointNotFoundError if it is not in the store.

@@ -31,30 +31,30 @@ import { type ValuesEvent, valuesListener } from "./values.js";
 
 /** Options of {@link StateGraph.execute}. */
 export interface ExecuteOptions {
-  /** Who does this, and what for: in the events of checkpoints of this call, in place of the config's `audit`. */
+  /** Who makes this call, and why: replaces the config's `audit` in the checkpoint events of this call. */
   readonly audit?: Audit | undefined;
-  /** Cancels the run: between nodes at once, inside a node through `ctx.signal`. It can be resumed. */
+  /** Cancels the run: immediately between nodes, through `ctx.signal` inside one. It can be resumed. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /** Options of {@link StateGraph.resume}. */
 export interface ResumeOptions extends ExecuteOptions, CheckpointAt {
   /**
-   * The answer to what a paused run waits for. For several pauses, an object with a value for each name;
-   * those without one are asked for again.
+   * The answer to the pause of a run. For several pauses, an object with a value for each name; those without a value
+   * are asked for again.
    */
   readonly input?: unknown;
 }
 
 /** Options of {@link StateGraph.stream}. @inline */
 export interface StreamOptions extends ResumeOptions {
-  /** Yields a {@link ValuesEvent} after each node, among the events; false by default. */
+  /** Also yields a {@link ValuesEvent} after each node; `false` by default. */
   readonly values?: boolean | undefined;
 }
 
 /**
- * A graph of nodes that a State passes through. Node names are collected in its type, so that a misspelt
- * one in an edge is a compile error.
+ * A graph of nodes that a State passes through. Its type collects the node names, so that a misspelt one in an edge is
+ * a compile error.
  *
  * @example
  * ```ts
@@ -78,10 +78,10 @@ export class StateGraph<D extends object, N extends string = never> {
   #graph: SavedGraph<D>;
   #runner: Runner<D>;
   #handles: Handles<D>;
-  /** What checks the input of each node's pauses. */
+  /** The schemas for the input of each node's pauses. */
   #inputs = new Map<string, InputSchemas>();
 
-  /** @throws ConfigError that names the field, what it must be and what it got. */
+  /** @throws ConfigError if a field is invalid; the message names it. */
   constructor(config: GraphConfig<D> = {}) {
     this.#settings = resolveConfig(config);
     this.#graph = new SavedGraph(this.#settings, this.#topology);
@@ -112,9 +112,10 @@ export class StateGraph<D extends object, N extends string = never> {
    * @internal The same graph, saving each step in another store and keeping it: how it runs inside a
    * node or a worker.
    *
-   * @param longestWait - how many milliseconds a run may wait in this process; it pauses for longer waits.
-   * @param more - what else is different; without `claim`, whoever runs the graph has claimed the run. `nest`
-   *   makes those who hear its events of those who listen to the graph.
+   * @param longestWait - the longest time that a run may wait in this process, in milliseconds; it pauses for longer
+   *   waits.
+   * @param more - further differences; without `claim`, whoever runs the graph holds the run. `nest` derives the
+   *   listeners of its events from those of the graph.
    */
   static inside<D extends object, N extends string>(
     graph: StateGraph<D, N>,
@@ -145,7 +146,7 @@ export class StateGraph<D extends object, N extends string = never> {
     return inner;
   }
 
-  /** @internal Lets a graph of tasks say itself where a State continues, whatever node it was saved after. */
+  /** @internal Lets a graph of tasks determine where a State continues, whatever node it was saved after. */
   static locateBy<D extends object, N extends string>(
     graph: StateGraph<D, N>,
     tasks: ReadonlyMap<string, readonly string[]>,
@@ -160,17 +161,17 @@ export class StateGraph<D extends object, N extends string = never> {
     return this.#settings.name;
   }
 
-  /** The schema version of the data, as the config says. */
+  /** The schema version of the data, as configured. */
   get version(): number {
     return this.#settings.version;
   }
 
-  /** The graph as data: nodes, edges, phases, and how it saves. */
+  /** The graph as data: nodes, edges, phases, and checkpoint settings. */
   get topology(): GraphTopology {
     return this.#graph.topology;
   }
 
-  /** A hash of the nodes and edges. It is saved with each checkpoint, so that a resume sees a changed graph. */
+  /** A hash of the nodes and edges. It is saved with each checkpoint, so that a resume detects a changed graph. */
   get fingerprint(): string {
     return this.#topology.fingerprint;
   }
@@ -178,7 +179,7 @@ export class StateGraph<D extends object, N extends string = never> {
   /**
    * Adds a node.
    *
-   * @throws GraphError when the name is empty or taken, or the node is not a function.
+   * @throws GraphError if the name is empty or taken, or the node is not a function.
    * @throws ConfigError if an option is invalid.
    */
   addNode<K extends string, F extends NodeFunction<D>>(
@@ -199,7 +200,7 @@ export class StateGraph<D extends object, N extends string = never> {
    * Adds an edge from one node to another, or to {@link END}. The edges of a node are tried in the order they were
    * added; the first whose predicate returns `true`, or that has none, is taken.
    *
-   * @throws GraphError when there is no such node.
+   * @throws GraphError if there is no such node.
    */
   addEdge(from: N, to: N | End, predicate?: Predicate<D>, name?: string): this {
     this.#topology.addEdge(from, to, predicate, name);
@@ -207,9 +208,9 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Sets where a run starts.
+   * Sets the node where a run starts.
    *
-   * @throws GraphError when there is no such node, or there is an entry point already.
+   * @throws GraphError if there is no such node, or an entry point is already set.
    */
   setEntryPoint(node: N): this {
     this.#topology.setEntryPoint(node);
@@ -217,9 +218,9 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Sets where a run may end; there may be several. A run ends at an exit point even if it has edges.
+   * Adds a node where a run may end; there may be several. A run ends at an exit point even if it has edges.
    *
-   * @throws GraphError when there is no such node.
+   * @throws GraphError if there is no such node.
    */
   setExitPoint(node: N): this {
     this.#topology.setExitPoint(node);
@@ -227,9 +228,9 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Checks that the graph is complete; `execute` and `resume` do so too.
+   * Checks that the graph is complete, as `execute` and `resume` do.
    *
-   * @throws GraphError that lists every problem; its code is that of the first.
+   * @throws GraphError listing every problem; its code is that of the first.
    */
   validate(): this {
     this.#topology.validate();
@@ -251,9 +252,9 @@ export class StateGraph<D extends object, N extends string = never> {
   /**
    * Runs a State from the entry point to an exit point.
    *
-   * @throws ExecutionError when a node fails, no edge matches, the run is cancelled or too long.
-   * @throws CheckpointConflictError if the run is already in the store, or another writer takes it.
-   * @throws GraphError if the graph is incomplete, or it is given no State.
+   * @throws ExecutionError if a node fails, no edge matches, or the run is cancelled or exceeds `maxIterations`.
+   * @throws CheckpointConflictError if the run is already in the store, or another writer takes it over.
+   * @throws GraphError if the graph is incomplete, or the argument is not a State.
    * @throws ConfigError if an option is invalid.
    */
   async execute(state: State<D>, options: ExecuteOptions = {}): Promise<State<D>> {
@@ -264,13 +265,13 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Continues a run after its newest checkpoint, or after an older one; a checkpoint's id alone is
-   * enough. A run that has ended is returned as it is. A paused run takes its `input` first.
+   * Continues a run after its newest checkpoint, or after an older one; a checkpoint's id alone is enough. Returns a
+   * run that has ended as it is. A paused run takes its `input` first.
    *
-   * @throws CheckpointNotFoundError when the store has no such run or checkpoint.
-   * @throws MigrationError when the checkpoint's version can't be brought to this graph's.
+   * @throws CheckpointNotFoundError if the store has no such run or checkpoint.
+   * @throws MigrationError if the checkpoint's version can't be migrated to this graph's.
    * @throws CheckpointCorruptionError if no checkpoint of the run is intact.
-   * @throws GraphError if this graph no longer has the node that the run stands on.
+   * @throws GraphError if this graph no longer has the node that the run is at.
    * @throws ConfigError if an option or the input is invalid.
    * @throws ExecutionError, CheckpointConflictError as `execute` does.
    */
@@ -285,8 +286,8 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Continues a State's run if the store has it, and starts it if not. When all of its checkpoints
-   * are corrupt it starts over and emits a `checkpoint.warning`.
+   * Continues a State's run if the store has it, and starts it if not. If all of its checkpoints are corrupt it starts
+   * over and emits a `checkpoint.warning`.
    *
    * @throws GraphError, ConfigError, MigrationError, ExecutionError, CheckpointConflictError as `execute`
    *   and `resume` do.
@@ -299,10 +300,10 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Starts a State's run, or resumes the run of an id, in the background of this process. What the handle's
-   * `result` gives is what `execute` or `resume` would have returned.
+   * Starts a State's run, or resumes the run with an id, in the background of this process. The handle's `result`
+   * resolves to what `execute` or `resume` would return.
    *
-   * @throws GraphError if the graph is incomplete, or it is given no State.
+   * @throws GraphError if the graph is incomplete, or the argument is not a State.
    * @throws ConfigError if an option is invalid.
    *
    * @example
@@ -330,8 +331,8 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * The handle of a run: the same one for a run of this process; for any other one that follows what
-   * is saved of it in the store.
+   * Returns the handle of a run: the same one for a run of this process; for any other, one that follows the run
+   * through the store.
    *
    * @throws ConfigError if the run id is invalid.
    * @throws CheckpointNotFoundError, CheckpointCorruptionError, GraphError, MigrationError, SchemaError
@@ -342,15 +343,14 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Answers a pause of a run by its name. An answer that comes before its pause is asked is kept for it, up
-   * to 100 for a run; that of a pause which is open is kept until the run is resumed. It is saved when the
-   * promise resolves.
+   * Answers a pause of a run by its name. An answer that arrives before its pause is kept for it, up to 100 per run;
+   * the answer to an open pause is kept until the run is resumed. It is saved when the promise resolves.
    *
    * @throws CheckpointNotFoundError if the store has no such run.
    * @throws CheckpointConflictError if another process works on the run.
-   * @throws PauseTimeoutError if the time of the pause is up.
+   * @throws PauseTimeoutError if the pause has timed out.
    * @throws SerializationError if a checkpoint can't hold the value.
-   * @throws ConfigError if an argument is invalid, the run has completed, or it keeps too many answers.
+   * @throws ConfigError if an argument is invalid, the run has completed, or it has too many unused answers.
    */
   async signal(runId: string, name: string, value: unknown): Promise<void> {
     checkRunId(runId);
@@ -359,12 +359,11 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Starts a State's run, or continues the run of an id, and yields its events one by one. The
-   * run waits for a reader who is slow, and a reader who leaves cancels it; it can be resumed. What
-   * the stream returns at its end is the State that `execute` or `resume` would have returned. With
-   * `values: true` the keys that a node changed come after its `node.complete`.
+   * Starts a State's run, or continues the run with an id, and yields its events one by one. The run waits for a slow
+   * reader, and is cancelled when the reader leaves; it can be resumed. The stream's return value is the State that
+   * `execute` or `resume` would return. With `values: true` the keys that a node changed follow its `node.complete`.
    *
-   * @throws GraphError, ConfigError at once; while it is read, what `execute` or `resume` would.
+   * @throws GraphError, ConfigError immediately; while it is read, the errors of `execute` or `resume`.
    * @example
    * ```ts
    * import { State, StateGraph } from "waymark";
@@ -411,9 +410,8 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Stops the graph's runs in this process so that they can be resumed: the nodes that are running
-   * finish and are saved, no other starts. Each run ends with an ExecutionError of the code
-   * `ABORTED`. Resolves when all have stopped.
+   * Stops the graph's runs in this process so that they can be resumed: running nodes finish and are saved, and no
+   * others start. Each run ends with an ExecutionError with the code `ABORTED`. Resolves when all have stopped.
    *
    * @throws ConfigError if a node of one of these runs awaits it, which would wait for itself.
    */
@@ -421,7 +419,7 @@ export class StateGraph<D extends object, N extends string = never> {
     return this.#runner.drain();
   }
 
-  /** @internal Continues a run from what `prepare` makes of it; `undefined` when it was left alone. */
+  /** @internal Continues a run from the State that `prepare` returns; `undefined` if it was left as it is. */
   async recover(
     runId: string,
     signal: AbortSignal,
@@ -442,11 +440,11 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Makes a new run from a checkpoint, with changes merged in, and saves it. The original stays as
-   * it is. Runs nothing: `resume` the new run.
+   * Creates a new run from a checkpoint, with changes merged in, and saves it. The original stays as it is. The new run
+   * is not started: `resume` it.
    *
    * @param at - a step, a checkpointId, or an object with one of them.
-   * @throws CheckpointNotFoundError when there is no such checkpoint.
+   * @throws CheckpointNotFoundError if there is no such checkpoint.
    * @throws GraphError, MigrationError, SchemaError, CheckpointCorruptionError as `resume` does.
    * @throws ConfigError if an argument is invalid.
    */
@@ -459,11 +457,11 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Sets a run back to a checkpoint, by a new checkpoint with its data; the history stays. Runs
-   * nothing: `resume` the run.
+   * Sets a run back to a checkpoint, by a new checkpoint with its data; the history stays. The run is not started:
+   * `resume` it.
    *
    * @param at - a step, a checkpointId, or an object with one of them.
-   * @throws CheckpointNotFoundError when there is no such checkpoint.
+   * @throws CheckpointNotFoundError if there is no such checkpoint.
    * @throws GraphError, MigrationError, SchemaError, CheckpointCorruptionError as `resume` does.
    * @throws ConfigError if an argument is invalid.
    */
@@ -472,7 +470,7 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Removes a run and its history from the store; an absent run is fine. Emits `checkpoint.delete`.
+   * Removes a run and its history from the store. Does nothing if there is no such run. Emits `checkpoint.delete`.
    *
    * @throws CheckpointConflictError if a process works on the run.
    * @throws ConfigError if an argument is invalid.
@@ -498,10 +496,10 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Removes old runs from the store, those of other graphs too, as its `prune` does. Emits
-   * `checkpoint.delete` for each.
+   * Removes old runs from the store, including those of other graphs, as its `prune` does. Emits `checkpoint.delete`
+   * for each.
    *
-   * @returns the ids of those that were removed, or would be.
+   * @returns the ids of the runs that were removed, or would be.
    * @throws ConfigError if an argument is invalid, or the store can't prune.
    */
   async prune(
@@ -513,10 +511,10 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * The graph as a Mermaid flowchart; with a State also what is done and what comes next.
+   * The graph as a Mermaid flowchart; with a State, also what is done and what comes next.
    *
    * @throws ConfigError if an option is invalid.
-   * @throws GraphError when the State is at a node that this graph does not have.
+   * @throws GraphError if the State is at a node that this graph does not have.
    */
   toMermaid(options: { readonly state?: State<D> | undefined } = {}): string {
     checkOptions("options", options, {
@@ -528,8 +526,8 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Where a resume of this State would continue; `undefined` at an exit point, where the run ended, or
-   * where no edge matches.
+   * Where a resume of this State would continue; `undefined` at an exit point, if the run has ended, or if no edge
+   * matches.
    *
    * @throws GraphError if the State is at a node that this graph does not have.
    */

@@ -2,7 +2,7 @@ import type { EventMap } from "../event-map.js";
 import type { AnyEvent, EventType } from "../events.js";
 import type { State } from "../state/state.js";
 
-/** An event that was not heard when it happened. */
+/** An event that nobody listened to when it happened. */
 export function eventOf<T extends EventType>(
   type: T,
   source: string,
@@ -10,11 +10,11 @@ export function eventOf<T extends EventType>(
   data: EventMap[T],
   timestamp: string,
 ): AnyEvent {
-  // One member of the union, which TypeScript can't see for an open T.
+  // A member of the union, which TypeScript can't infer for an open T.
   return { type, timestamp, source, runId, data } as unknown as AnyEvent;
 }
 
-/** The steps of a run after this one, as the events that completed them. */
+/** The steps of a run after this one, as their `node.complete` events. */
 export function stepEvents<D extends object>(
   { steps, runId }: State<D>,
   source: string,
@@ -28,7 +28,7 @@ export function stepEvents<D extends object>(
     });
 }
 
-/** The event with which a run stopped that did; `undefined` for one that was merely left. */
+/** The event with which a run stopped; `undefined` for one that was interrupted. */
 export function lastEvent<D extends object>(state: State<D>, source: string): AnyEvent | undefined {
   const { runId, status, step, checkpointNode: node, savedAt, pauses, error } = state;
   switch (status) {

@@ -17,15 +17,15 @@ import type { Visit } from "./visit.js";
 interface Step<D extends object> {
   /** The State of the run after it. */
   readonly state: State<D>;
-  /** The edge to take. `undefined` at an exit point, and where none can be taken. */
+  /** The edge to take; `undefined` at an exit point, and if none can be taken. */
   readonly way: Edge<D> | undefined;
   readonly paused: boolean;
   readonly ends: boolean;
-  /** Whether the State is to be saved. */
+  /** Whether to save the State. */
   readonly due: boolean;
 }
 
-/** Makes the run's next State of each node that completes. Kept apart from the loop, which V8 compiles better for it. */
+/** Makes the run's next State from each completed node. Kept apart from the loop, which V8 then compiles better. */
 export class StepRecorder<D extends object> {
   readonly #settings: Settings;
   readonly #saver: Saver<D> | undefined;
@@ -45,7 +45,7 @@ export class StepRecorder<D extends object> {
   /**
    * @param before - the State that the node's result builds on.
    * @param asked - the pauses that it ended with.
-   * @param startedAt - when it began, as text and as milliseconds.
+   * @param startedAt - when it began, as text and in milliseconds.
    */
   record(
     node: GraphNode<D>,
@@ -100,7 +100,7 @@ export class StepRecorder<D extends object> {
       const data = withUsage({ node: name, step, durationMs }, visit.ledgerBefore, visit.ledger);
       bus.emit("node.complete", this.#settings.name, visit.runId, data, time);
     }
-    // The way is chosen before the save, so that the checkpoint says where a resume would continue.
+    // The edge is chosen before the save, so that the checkpoint records where a resume would continue.
     const way = exit ? undefined : chooseEdge(state, node);
     const ends = exit || (way?.to === END && !paused);
     if (way !== undefined && way.to !== END) progress.nextNode = way.to.name;
@@ -108,7 +108,7 @@ export class StepRecorder<D extends object> {
       progress.status = "completed";
       progress.reason = "complete";
     }
-    // An end is always saved: of two writers who get here, only one may clean up.
+    // The end is always saved: only one of two writers that get here may clean up.
     let due = saver !== undefined && (step % interval === 0 || ends || paused);
     if (triggers.length > 0 && !paused && !ends) {
       const reason = this.#triggered(state, before);
@@ -134,7 +134,7 @@ export class StepRecorder<D extends object> {
     return { state, way, paused, ends, due };
   }
 
-  /** The reason of the first trigger that asks for a State to be saved. */
+  /** The reason of the first trigger that is due for a State. */
   #triggered(state: State<D>, before: State<D>): string | undefined {
     const sinceSave = this.#saver?.age ?? 0;
     const { triggers } = this.#settings;
@@ -142,19 +142,19 @@ export class StepRecorder<D extends object> {
   }
 }
 
-/** A record that nobody else has seen yet. */
+/** A record that nobody else has access to yet. */
 type Changing<T> = { -readonly [K in keyof T]: T[K] };
 
 function after(node: string): readonly PauseRequest[] {
   return Object.freeze([breakpoint("after", node)]);
 }
 
-/** What a run that has come to this step still knows of its recoveries: nothing, once it is further than ever. */
+/** The recovery record of a run after this step; none once it is further than ever. */
 function recoveryAfter(step: number, recovery: Recovery | undefined): Recovery | undefined {
   return recovery === undefined || step > recovery.step ? undefined : recovery;
 }
 
-/** The record of a step, with what earlier processes did of it. */
+/** The record of a step, including the work of earlier processes. */
 function stepRecord<D extends object>(
   { name, phase }: GraphNode<D>,
   visit: Visit<D>,
@@ -188,7 +188,7 @@ function stepRecord<D extends object>(
   return record;
 }
 
-/** What an event says, with what was used in between. */
+/** The data of an event, with the usage in between. */
 export function withUsage<T extends object>(data: T, before: Ledger, after: Ledger): T {
   const usage = after.usageSince(before);
   return usage === undefined ? data : { ...data, usage };

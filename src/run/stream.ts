@@ -1,18 +1,18 @@
 import { defer, onAbort } from "../concurrency.js";
 import type { AnyEvent, EventBus } from "../events.js";
 
-/** How many events may wait for their reader before the run waits too. */
+/** The number of events that may wait for their reader before the run waits too. */
 const HIGH_WATER = 64;
 
-/** Where a run waits for a reader who is slower. */
+/** Makes a run wait for a slower reader. */
 export interface Gate {
-  /** What to wait for; `undefined` when the reader keeps up. */
+  /** The promise to await; `undefined` if the reader keeps up. */
   wait(): Promise<void> | undefined;
-  /** Lets the run through from now on, because it is to end. */
+  /** Lets the run continue from now on, because it is about to end. */
   open(): void;
 }
 
-/** Starts a run whose events are read; `add` puts something between them. */
+/** Starts a run whose events are read; `add` inserts something between them. */
 export type StartRun<T, E> = (
   signal: AbortSignal,
   gate: Gate,
@@ -20,8 +20,8 @@ export type StartRun<T, E> = (
 ) => Promise<T>;
 
 /**
- * The events of one run, as it is read. The run is started when the first is asked for. A reader who
- * leaves cancels it at once, also while the next event is still to come, and waits until it has stopped.
+ * The events of one run. The run starts when the first is requested. A reader that leaves cancels it at once, even
+ * while an event is pending, and waits until it has stopped.
  */
 export function streamEvents<T, E = never>(
   bus: EventBus,
@@ -32,7 +32,7 @@ export function streamEvents<T, E = never>(
   const controller = new AbortController();
   const events = read(bus, runId, signal, controller, start);
   const leave = events.return.bind(events);
-  // A generator looks at this only when its reader's last `next` is answered.
+  // A generator checks this only after its reader's last `next` has resolved.
   events.return = (value) => {
     controller.abort(readerLeft());
     return leave(value);
@@ -104,7 +104,7 @@ class Queue<E> implements Gate {
     return this.#events.shift();
   }
 
-  /** Lets the run continue, and waits for it. */
+  /** Lets the run continue, and waits for its next event. */
   more(): Promise<void> {
     this.#reader = defer();
     this.#room.resolve();

@@ -1,12 +1,12 @@
 import { NodeCounts, NUMBERS } from "../state/steps.js";
 
-/** Counts what the nodes of a run do, on top of what they did before it was resumed. */
+/** Counts the work of a run's nodes, on top of what was counted before it was resumed. */
 export class Tally {
   readonly #names: readonly string[];
   /** As in {@link NodeCounts}. */
   readonly #numbers: number[];
 
-  /** @param names - of the graph's nodes, in their order. */
+  /** @param names - of the graph's nodes, in order. */
   constructor(names: readonly string[], before: NodeCounts) {
     this.#names = before.namesWith(names);
     this.#numbers = before.numbersOf(this.#names);
@@ -23,7 +23,7 @@ export class Tally {
     this.#numbers[at] = (this.#numbers[at] ?? 0) + 1;
   }
 
-  /** Counts what a visit took. */
+  /** Adds the time and attempts of a visit. */
   addWork(index: number, attempts: number, durationMs: number): void {
     const numbers = this.#numbers;
     const at = NUMBERS * index;
@@ -31,7 +31,7 @@ export class Tally {
     numbers[at + 2] = (numbers[at + 2] ?? 0) + durationMs;
   }
 
-  /** All of it, as of now. */
+  /** All counts, as of now. */
   counts(): NodeCounts {
     return new NodeCounts(this.#names, this.#numbers.slice());
   }

@@ -1,8 +1,8 @@
 import { after } from "../clock.js";
 
 /**
- * Gives an action so many milliseconds; then its signal aborts and it has failed. One that ignores its
- * signal is left alone: its result, if it ever comes, is not looked at.
+ * Limits an action to this many milliseconds; then its signal aborts and it fails. An action that ignores its signal is
+ * abandoned: its result, if there ever is one, is ignored.
  */
 export async function within<T>(
   ms: number,

@@ -13,24 +13,24 @@ export interface TriggerState extends Checkpoint {
   readonly ledger: Ledger;
 }
 
-/** What a trigger can look at. @inline */
+/** The second argument of a trigger. @inline */
 export interface TriggerInput {
   /** The State before the node. */
   readonly before: TriggerState;
-  /** Milliseconds since this process saved the run last. */
+  /** Milliseconds since this process last saved the run. */
   readonly sinceSave: number;
 }
 
-/** Says that a State is worth a checkpoint, besides those of the interval. */
+/** Decides whether a State deserves a checkpoint in addition to those of the interval. */
 export interface Trigger {
-  /** Is recorded with the checkpoint. */
+  /** Recorded in the checkpoint. */
   readonly reason: string;
-  /** Whether to save this State, which a node has just come to. */
+  /** Whether to save this State, which a node has just returned. */
   due(state: TriggerState, input: TriggerInput): boolean;
 }
 
 /**
- * Saves when a predicate says so.
+ * Saves when a predicate returns `true`.
  *
  * @example
  * ```ts
@@ -59,9 +59,9 @@ export function when(
 }
 
 /**
- * Saves after these nodes: a phase, a specialist, an evaluation.
+ * Saves after these nodes, such as the end of a phase or an evaluation.
  *
- * @throws ConfigError when a name is empty.
+ * @throws ConfigError if a name is empty.
  *
  * @example
  * ```ts
@@ -85,8 +85,8 @@ export function afterNodes(...nodes: readonly string[]): Trigger {
 }
 
 /**
- * Saves when a node fails. A graph that saves at all does that; with an interval of 0 this is how
- * to save then, and not after each node.
+ * Saves when a node fails. A graph with an interval does so anyway; with an interval of 0 this saves on failure and not
+ * after each node.
  *
  * @example
  * ```ts
@@ -112,7 +112,7 @@ export function onError(): Trigger {
 /**
  * Saves while the ledger's confidence is below a threshold.
  *
- * @throws ConfigError when the threshold is not from 0 to 1.
+ * @throws ConfigError if the threshold is not between 0 and 1.
  *
  * @example
  * ```ts
@@ -139,9 +139,9 @@ export function whenConfidenceBelow(threshold: number): Trigger {
 }
 
 /**
- * Saves when the ledger's confidence comes to the other side of a threshold.
+ * Saves when the ledger's confidence crosses a threshold.
  *
- * @throws ConfigError when the threshold is not from 0 to 1.
+ * @throws ConfigError if the threshold is not between 0 and 1.
  *
  * @example
  * ```ts
@@ -179,9 +179,9 @@ export function whenConfidenceCrosses(threshold: number): Trigger {
 }
 
 /**
- * Saves after a node when the last save was so many milliseconds ago, or more.
+ * Saves after a node if the last save was at least this many milliseconds ago.
  *
- * @throws ConfigError when it is no number from 0 up.
+ * @throws ConfigError if it is not a number ≥ 0.
  *
  * @example
  * ```ts
@@ -208,9 +208,10 @@ export function everyMs(ms: number): Trigger {
 }
 
 /**
- * Saves after a node while the process uses more heap than so many megabytes. Where the heap can't be measured it never does.
+ * Saves after a node while the process uses more heap than this many megabytes. Does nothing where the heap can't be
+ * measured.
  *
- * @throws ConfigError when it is no number above 0.
+ * @throws ConfigError if it is not a number > 0.
  *
  * @example
  * ```ts
@@ -249,7 +250,7 @@ function checkThreshold(threshold: number): void {
   );
 }
 
-/** Whether a trigger asks for a save. One that fails has failed like an edge's predicate. */
+/** Whether a trigger is due. A trigger that throws fails the run like an edge's predicate. */
 export function isDue<D extends object>(
   trigger: Trigger,
   state: State<D>,
@@ -269,7 +270,7 @@ export function isDue<D extends object>(
   throw fail(`must return true or false; got ${show(result)}`);
 }
 
-/** Refuses what is not a list of triggers. */
+/** Throws if the value is not a list of triggers. */
 export function checkTriggers(name: string, value: unknown): void {
   if (!Array.isArray(value))
     throw new ConfigError(name, `must be an array of triggers; got ${show(value)}`);

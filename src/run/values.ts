@@ -1,19 +1,19 @@
 import type { Immutable } from "../state/immutable.js";
 import type { ValuesListener } from "./run.js";
 
-/** What a node has changed; see {@link StateGraph.stream}. */
+/** The changes of a node; see {@link StateGraph.stream}. */
 export interface ValuesEvent<D extends object> {
   /** Distinguishes it from the events of the run. */
   readonly type: "values";
   /** The node that completed. */
   readonly node: string;
-  /** How many nodes have completed. */
+  /** The number of nodes that have completed. */
   readonly step: number;
-  /** The keys whose values are new, with these values; `undefined` for a key that is gone. */
+  /** The keys whose values changed, with the new values; `undefined` for a removed key. */
   readonly changed: { readonly [K in keyof D]?: Immutable<D[K]> | undefined };
 }
 
-/** Makes an event of what each node has changed. */
+/** Emits an event with the changes of each node. */
 export function valuesListener<D extends object>(
   add: (event: ValuesEvent<D>) => void,
 ): ValuesListener<D> {
@@ -23,7 +23,7 @@ export function valuesListener<D extends object>(
   };
 }
 
-/** The top-level keys that differ. Data is structurally shared, so what is the same is the same object. */
+/** The top-level keys that differ. Data is structurally shared, so what did not change is the same object. */
 function changesOf(before: object, after: object): object {
   const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
   const isNew = (key: string): boolean =>
