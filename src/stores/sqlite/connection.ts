@@ -5,7 +5,7 @@ import type { SqliteClient, SqliteStatement, SqliteValue } from "./client.js";
 const BUSY_TIMEOUT = 5;
 
 /** How many pages the write-ahead log gets before they are copied into the database. */
-const CHECKPOINT_PAGES = 4000;
+const CHECKPOINT_PAGES = 1000;
 
 /** A database that is open, with the statements it has prepared. */
 export class Connection {
