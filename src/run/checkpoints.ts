@@ -80,7 +80,7 @@ export class Checkpoints<D extends object> {
 
   async fork(runId: string, at: CheckpointAt, changes: Patch<D>): Promise<State<D>> {
     const source = await this.#read(await this.#graph.store(), runId, at);
-    this.#graph.position(source);
+    this.#graph.position(withProgress(source, { reason: "fork" }));
     return this.#append(forked(source, changes, this.#graph.identity), "fork");
   }
 
@@ -112,8 +112,11 @@ export class Checkpoints<D extends object> {
     this.#graph.emit("checkpoint.delete", runId, { node: "", step: 0, ...audit });
   }
 
-  async #append(state: State<D>, reason: string): Promise<State<D>> {
-    const { after } = this.#graph.position(state);
+  async #append(given: State<D>, reason: string): Promise<State<D>> {
+    const named = withProgress(given, { reason });
+    const { state: stands, after, next: known } = this.#graph.position(named);
+    // Without the work of a removed node, unless the config says what stands in for that node.
+    const state = known === undefined ? stands : named;
     const next = this.#graph.next(state);
     // A run that ended stays ended, unless what a fork changed leads on.
     const isEnd = next === END && (after?.exit === true || state.status === "completed");
@@ -127,7 +130,6 @@ export class Checkpoints<D extends object> {
         withProgress(state, {
           status: pauses.length > 0 ? "paused" : status,
           error: undefined,
-          reason,
           recovery: undefined,
           nextNode: next === END ? undefined : next,
         }),

@@ -1,5 +1,6 @@
+import { waitsForResume } from "../checkpoint/fork.js";
 import { GraphError, show } from "../errors.js";
-import type { GraphNode } from "../graph/node.js";
+import { END, type GraphNode } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
 import { check, checkOptions } from "../options.js";
 import { progressOf, withProgress } from "../state/derive.js";
@@ -58,6 +59,11 @@ export function positionOf<D extends object>(
     const after = topology.find(checkpointNode);
     const known = topology.find(unfinished.node);
     if (known !== undefined) return { state, after, next: known };
+    const isGiven = Object.hasOwn(missing, unfinished.node);
+    // Whoever forks or rolls back to a completed step continues after it, not inside what came next.
+    if (!isGiven && waitsForResume(state) && (after !== undefined || checkpointNode === "")) {
+      return { state: left(state), after, next: undefined };
+    }
     const { node, isSame } = standIn(state, unfinished.node, true, topology, missing);
     return { state: isSame ? renamed(state, node.name) : left(state), after, next: node };
   }
@@ -111,19 +117,35 @@ function standIn<D extends object>(
 }
 
 function unknownNode<D extends object>(
-  { runId, step, nextNode }: State<D>,
+  state: State<D>,
   name: string,
   isInside: boolean,
   topology: Topology<D>,
 ): GraphError {
+  const { runId, step } = state;
   const names = topology.nodes.map((node) => show(node.name)).join(", ") || "none";
   const where = isInside ? "in the middle of" : "after";
   const at = isInside ? step : Math.max(0, step - 1);
-  const to = topology.find(nextNode ?? "")?.name ?? topology.nodes[0]?.name ?? "";
+  const to = likelyNext(state, topology)?.name ?? "";
   return new GraphError(
     "GRAPH_NODE_UNKNOWN",
     `run ${show(runId)} stands ${where} node ${show(name)} (step ${step}), which this graph no longer has; ` +
       `the nodes are: ${names}. Fork the run at an earlier step (waymark fork ${runId} --at ${at}), ` +
       `or set config.onMissingNode, such as { ${show(name)}: ${show(to)} }`,
+  );
+}
+
+/** A node that a run could well continue at: one that it was to run next, or has not run. */
+function likelyNext<D extends object>(
+  { nextNode = "", checkpointNode, visits }: State<D>,
+  topology: Topology<D>,
+): GraphNode<D> | undefined {
+  const after = topology.find(checkpointNode);
+  const successors = after === undefined ? [] : after.edges.map(({ to }) => to);
+  return (
+    topology.find(nextNode) ??
+    successors.find((to) => to !== END) ??
+    topology.nodes.find((node) => !Object.hasOwn(visits, node.name)) ??
+    topology.nodes.at(-1)
   );
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type GraphConfig, GraphError, type NodeFunction, StateGraph, subgraph } from "waymark";
+import { forkRun } from "../../src/checkpoint/fork.js";
 import {
   linear,
   mark,
@@ -137,6 +138,37 @@ describe("a run in the middle of a removed node", () => {
     expect(error.code).toBe("GRAPH_NODE_UNKNOWN");
     expect(error.message).toMatch(/^run "r" stands in the middle of node "sub" \(step 1\)/);
     expect(error.message).toContain("waymark fork r --at 1");
+    expect(error.message).toContain('such as { "sub": "b" }');
+  });
+
+  test("continues after the step that it is forked at, as the error proposes", async () => {
+    const store = await stopped();
+    const graph = linear(["a", "b"], saving(store));
+    const { runId } = await graph.fork("r", 1);
+    expect((await graph.resume(runId)).data.trail).toEqual(["a", "b"]);
+    const { runId: other } = await forkRun(store, "r", { step: 1 }, {});
+    expect((await graph.resume(other)).data.trail).toEqual(["a", "b"]);
+  });
+
+  test("continues after the step that it is rolled back to", async () => {
+    const graph = linear(["a", "b"], saving(await stopped()));
+    await graph.rollback("r", 1);
+    expect((await graph.resume("r")).data.trail).toEqual(["a", "b"]);
+  });
+
+  test("that is its first starts over in a fork at step 0", async () => {
+    const store = new RecordingStore();
+    const halfway: NodeFunction<Trail> = async (_state, context) => {
+      await context.pause("ok", { reason: "approval", ask: "?" });
+      throw new Error("stop");
+    };
+    await linear(["old", "b"], saving(store), { old: halfway }).execute(start("r"));
+    const graph = linear(["a", "b"], saving(store));
+    expect((await rejection(graph.resume("r"), GraphError)).message).toContain(
+      '(waymark fork r --at 0), or set config.onMissingNode, such as { "old": "a" }',
+    );
+    const { runId } = await graph.fork("r", 0);
+    expect((await graph.resume(runId)).data.trail).toEqual(["a", "b"]);
   });
 
   test("starts the node that onMissingNode names from the beginning", async () => {
