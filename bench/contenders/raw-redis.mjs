@@ -4,11 +4,11 @@ import { conversation, replaceOne } from "../messages.mjs";
 // What measures has no more to ask.
 process.on("disconnect", () => process.exit());
 
-/** The smallest script that is fence and write. */
+/** The smallest script that is fence and write: the record and the run's row in one hash, and one index to list by. */
 const script = `
 if (redis.call('HGET', KEYS[1], 'sequence') or '0') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'sequence', ARGV[2])
-redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
+redis.call('HSET', KEYS[1], 'sequence', ARGV[2], ARGV[2], ARGV[3])
+redis.call('ZADD', KEYS[2], ARGV[4], KEYS[1])
 return 1`;
 
 let client;
@@ -35,8 +35,9 @@ export async function run(steps, { kilobytes, runs = 1 }) {
         state = replaceOne(state);
         const { n, messages } = state;
         const body = JSON.stringify({ n, message: messages[n % messages.length] });
-        const keys = [`{run-${index}}`, `{run-${index}}:records`];
-        const done = await client.evalsha(sha1, 2, ...keys, before, String(n), body);
+        const keys = [`run-${index}`, "runs"];
+        const savedAt = String(Date.now());
+        const done = await client.evalsha(sha1, 2, ...keys, before, String(n), body, savedAt);
         if (done !== 1) throw new Error("the fence is closed");
       }
     }),

@@ -18,7 +18,7 @@ import { mapLimit } from "../../concurrency.js";
 import { CheckpointConflictError, show } from "../../errors.js";
 import { type RunStatus, statuses } from "../../state/record.js";
 import { holderOf, type LeaseKeeper, Leases } from "../leases.js";
-import { toColumn } from "../sql/text.js";
+import { fromColumn, toColumn } from "../sql/text.js";
 import type { Connection } from "./connection.js";
 import { scripts } from "./scripts.js";
 
@@ -67,8 +67,7 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
       lease === undefined ? "" : String(lease.ttl),
       String(sequence),
       id,
-      toColumn(graph),
-      status,
+      `${status}:${toColumn(graph)}`,
       String(scoreOf(savedAt)),
       `${base} ${bytes} ${id}\n${header}`,
       sha256 + content,
@@ -140,14 +139,11 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
     if (runId !== undefined) {
       return filterRuns(runsOf(await this.#read("run", runId)), filter);
     }
-    const wanted = [...new Set([status].flat())];
-    const indexes = wanted.map((one) =>
-      graph === undefined ? `status:${one}` : `graph:${toColumn(graph)}:${one}`,
-    );
+    const indexes = [graph === undefined ? "" : `=${toColumn(graph)}`, ...[status].flat()];
     const end = before === undefined ? "+inf" : `(${Date.parse(before)}`;
     const found = new Map<string, RunEntry>();
     let { cursor } = filter;
-    while (found.size < limit && wanted.length > 0) {
+    while (found.size < limit) {
       // With nothing to filter by but an index, what it gives is what was asked for.
       const isExact = Object.keys(metadata).length === 0;
       const most = Math.min(PAGE, isExact ? limit - found.size : PAGE);
@@ -326,13 +322,14 @@ function recordsOf(values: readonly string[]): StoredRecord[] {
 /** Runs out of a listing. One whose header can't be read is listed by what the index says. */
 function runsOf(reply: unknown): RunEntry[] {
   return (Array.isArray(reply) ? reply : []).map((one: unknown) => {
-    const [runId = "", score, at, status, graph = "", entry = ""] = texts(one);
+    const [runId = "", score, at, index = "", entry = ""] = texts(one);
     const sequence = Number(at);
     const header = parseHeader(partsOf(entry).header);
     if (header !== undefined) return { ...runEntryOf(header, sequence), runId };
     const unknown = { node: "", nextNode: undefined, phase: "", step: 0, metadata: {} };
     const savedAt = new Date(Number(score)).toISOString();
-    const place = { runId, sequence, graph, status: status as RunStatus };
+    const [status] = index.split(":", 1) as [RunStatus];
+    const place = { runId, sequence, graph: fromColumn(index.slice(status.length + 1)), status };
     return { ...unknown, ...place, startedAt: "", savedAt, timestamp: "" };
   });
 }

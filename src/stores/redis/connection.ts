@@ -3,6 +3,7 @@ import { Batcher } from "../../concurrency.js";
 import { ConfigError } from "../../errors.js";
 import { retrying } from "../retrying.js";
 import {
+  type Call,
   type Commands,
   commandOf,
   commandsOf,
@@ -28,6 +29,9 @@ export interface ConnectionSettings {
 /** How many hash tags there are in a cluster: enough for the runs to spread over its nodes. */
 const TAGS = 64;
 
+/** So many calls that save may be under way to a tag; what comes meanwhile goes together in the next. */
+const SAVES_UNDER_WAY = 8;
+
 /** What was found out about a server when it was first used. */
 interface Server {
   readonly tags: readonly string[];
@@ -45,7 +49,7 @@ export class Connection {
   #commands: Commands | undefined;
   #connecting: Promise<Commands> | undefined;
   #server: Server | undefined;
-  /** Saves that wait for the disk or a replica wait together. */
+  /** Saves of one tag that are asked for at once go together. */
   readonly #batchers = new Map<string, Batcher<readonly string[], unknown>>();
 
   constructor(settings: ConnectionSettings, load?: Load) {
@@ -79,12 +83,13 @@ export class Connection {
   /** Calls the script that saves; the result is there when it is as durable as the store promises. */
   async save(tag: string, args: readonly string[]): Promise<unknown> {
     this.checkWritable();
-    if (this.#server?.wait === undefined) return this.write(scripts.save, tag, ...args);
     let batcher = this.#batchers.get(tag);
     if (batcher === undefined) {
       batcher = new Batcher({
-        many: (all) => this.#saveDurably(tag, all),
+        many: (all) => this.#saveAll({ script: scripts.save, tag, args: all.flat() }),
         isItemFault: (error) => error instanceof BackendError && !error.unsure,
+        sizeOf: (one) => one.reduce((sum, { length }) => sum + length, 0),
+        maxRunning: SAVES_UNDER_WAY,
       });
       this.#batchers.set(tag, batcher);
     }
@@ -195,19 +200,21 @@ export class Connection {
   }
 
   /**
-   * Saves several, then waits for all of them. What waits does so for the writes of its own connection: the
-   * first and last command show that all went over the same one, and one write that is always made, also
-   * when a save turns out to be done already, makes it wait for all before it.
+   * Saves several by one call, then waits for it if the store promises more than the answer. What waits does
+   * so for the writes of its own connection: the first and last command show that all went over the same
+   * one, and one write that is always made, also when a save turns out to be done already, makes it wait for
+   * all before it.
    */
-  #saveDurably(tag: string, all: readonly (readonly string[])[]): Promise<unknown[]> {
-    const wait = this.#server?.wait ?? [];
-    const calls = all.map((args) => ({ script: scripts.save, tag, args }));
-    const touch = { script: scripts.touch, tag, args: [] };
+  #saveAll(save: Call): Promise<unknown[]> {
+    const { tag } = save;
     return this.#with(async (commands) => {
+      const wait = this.#server?.wait;
+      if (wait === undefined) return (await commands.call(save)) as unknown[];
+      const calls = [save, { script: scripts.touch, tag, args: [] }];
       const send = (isKnown: boolean): Promise<unknown[]> =>
         commands.together(tag, [
           ["CLIENT", "ID"],
-          ...[...calls, touch].map((call) => commandOf(call, isKnown)),
+          ...calls.map((call) => commandOf(call, isKnown)),
           wait,
           ["CLIENT", "ID"],
         ]);
@@ -215,14 +222,13 @@ export class Connection {
       if (replies.some(isUnknownScript)) replies = await send(false);
       const failure = replies.find((reply) => reply instanceof Error);
       if (failure !== undefined) throw failure;
-      const [before, ...rest] = replies;
-      const [waited, after] = rest.slice(-2);
+      const [before, saved, , waited, after] = replies;
       if (before !== after) throw new Error("the connection was lost while it saved");
       if (Number([waited].flat()[0]) < 1) {
         const what = wait[0] === "WAIT" ? "no replica has" : "the append-only file does not have";
         throw new NotDurable(`${what} what was saved, after ${wait.at(-1)} ms`);
       }
-      return rest.slice(0, all.length);
+      return saved as unknown[];
     });
   }
 

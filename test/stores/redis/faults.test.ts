@@ -265,9 +265,9 @@ withRedis("faults of a Redis server", () => {
     const claim = await store.claim(kept.runId, { ttl: 60_000 });
     expect(await admin.pttl(key(`run:${kept.runId}`))).toBe(-1);
     await claim?.release();
-    expect(await admin.pttl(key(`contents:${kept.runId}`))).toBeGreaterThan(0);
+    expect(await admin.pttl(key(`run:${kept.runId}`))).toBeGreaterThan(0);
     // The hour is over for one of them.
-    const own = ["run", "entries", "contents"].map((kind) => key(`${kind}:${runId}`));
+    const own = [key(`run:${runId}`)];
     const ids = (await store.history(runId)).map((entry) => entry.checkpointId);
     own.push(...ids.map((id) => key(`checkpoint:${JSON.stringify(id)}`)));
     for (const one of own) {
@@ -284,7 +284,7 @@ withRedis("faults of a Redis server", () => {
     const last = await graph.execute(State.create<Count>({ n: 0 }));
     const left = [kept.runId, last.runId].sort();
     expect((await admin.smembers(key("all"))).sort()).toEqual(left);
-    expect((await admin.zrange(key("status:completed"), 0, -1)).sort()).toEqual(left);
+    expect((await admin.zrange(key("runs:completed:graph"), 0, -1)).sort()).toEqual(left);
     for (const one of left) await store.delete(one);
     const keys = await admin.keys(key("*"));
     expect(keys.filter((one) => !/:(graphs|expiring)$/.test(one))).toEqual([]);
@@ -295,15 +295,16 @@ withRedis("faults of a Redis server", () => {
     const store = open();
     const state = await first(store);
     await state.set("n", 1).checkpoint(store);
-    await admin.hset(key("contents:run"), "2", "spoiled");
+    await admin.hset(key("run:run"), "c2", "spoiled");
     const findings = [];
     for await (const finding of store.verify()) findings.push(finding);
     expect(findings).toMatchObject([{ runId: "run", sequence: 2, problem: "corrupt" }]);
     const loaded = await store.load<Count>("run", {}, { emit: () => {} });
     expect(loaded.data.n).toBe(0);
-    expect((await admin.hkeys(key("entries:run"))).sort()).toEqual(["-2", "1"]);
+    const fields = await admin.hkeys(key("run:run"));
+    expect(fields.filter((field) => /\d/.test(field)).sort()).toEqual(["-2", "1", "c-2", "c1"]);
     expect((await loaded.set("n", 2).checkpoint(store)).sequence).toBe(3);
-    await admin.hset(key("entries:run"), "3", "spoiled");
+    await admin.hset(key("run:run"), "3", "spoiled");
     expect(await store.runs()).toMatchObject([{ runId: "run", status: "pending", node: "" }]);
     await store.close();
   });
