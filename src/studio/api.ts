@@ -676,7 +676,7 @@ export interface ActionResult {
  * Every answer that is not a success. 400: the request is malformed. 401: no token. 403: the Host or Origin is not allowed,
  * or the studio is read-only. 404: no such run, checkpoint or route. 405: no such method. 409: the run is elsewhere by now, a process works
  * on it, or its status does not allow it. 413: the body is too large. 422: the checkpoint is corrupt, or data is refused.
- * 501: the studio was not given what it takes. 500 and 503: the store failed.
+ * 501: the studio was not given what it takes, or the store keeps no history. 500 and 503: the store failed.
  *
  * @example
  * ```ts compile

@@ -12,6 +12,7 @@ import type { GraphIdentity } from "../state/record.js";
 import { parseAddress } from "../stores/address.js";
 import type { Client } from "../worker/client.js";
 import type { AnyGraph } from "../worker/options.js";
+import { noHistory } from "./http.js";
 
 /** The options of a studio, validated and with their defaults. */
 export interface StudioSettings {
@@ -50,8 +51,9 @@ export class Studio {
   async placeOf(runId: string, at: string | null | undefined): Promise<CheckpointAt> {
     if (at === null || at === undefined || at === "") return {};
     if (isStep(at)) return { step: Number(at) };
-    const history = (await this.settings.store.history?.(runId)) ?? [];
-    const checkpointId = namedBy(at, history);
+    const { store } = this.settings;
+    if (store.history === undefined) throw noHistory();
+    const checkpointId = namedBy(at, await store.history(runId));
     if (checkpointId !== undefined) return { checkpointId };
     throw new CheckpointNotFoundError(runId, { checkpointId: at });
   }

@@ -23,6 +23,12 @@ export function badRequest(message: string): HttpError {
   return new HttpError(400, "BAD_REQUEST", message);
 }
 
+/** The store can't say what its checkpoints were. */
+export function noHistory(): HttpError {
+  const help = "a store with history() lists its checkpoints";
+  return new HttpError(501, "NO_HISTORY", "the store keeps no history", help);
+}
+
 /** What every answer has: it is kept nowhere, framed nowhere, and is never anything else than it says. */
 export const securityHeaders: Readonly<Record<string, string>> = {
   "cache-control": "no-store",

@@ -17,7 +17,7 @@ import type {
   ValueView,
 } from "./api.js";
 import type { Studio } from "./context.js";
-import { badRequest } from "./http.js";
+import { badRequest, noHistory } from "./http.js";
 import { newest } from "./inbox.js";
 import { countOf } from "./runs.js";
 import { bounded, matchesIn, viewOf } from "./values.js";
@@ -58,7 +58,12 @@ async function version(): Promise<string> {
 /** The checkpoints of a run. */
 export async function historyOf(studio: Studio, runId: string): Promise<RunHistory> {
   const { store, redaction } = studio.settings;
-  const history = (await store.history?.(runId)) ?? [];
+  if (store.history === undefined) {
+    // A run that is not there is missing in any store.
+    await store.load(runId);
+    throw noHistory();
+  }
+  const history = await store.history(runId);
   const problems: RunHistory["problems"][number][] = [];
   if (!(await isWhole(studio, runId))) {
     for await (const { sequence, problem, expected, actual } of store.verify?.(runId) ?? []) {

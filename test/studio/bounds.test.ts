@@ -138,8 +138,12 @@ test("a store that only saves and loads shows its runs, and offers what it can d
   const view = await get<"GET /api/runs/:id">("/api/runs/monday");
   expect(view.topology?.nodes.map(({ name }) => name)).toEqual(["draft", "review", "publish"]);
   expect(view.actions.map(({ action }) => action)).toEqual(["answer", "delete"]);
-  expect((await call("GET", "/api/runs/monday/history")).status).toBe(404);
-  expect((await call("GET", "/api/runs/monday/state?at=draft")).status).toBe(404);
+  const noHistory = { code: "NO_HISTORY", message: "the store keeps no history" };
+  for (const path of ["history", "state?at=draft", "diff?from=draft"]) {
+    const answer = await call("GET", `/api/runs/monday/${path}`);
+    expect([answer.status, await answer.json()]).toMatchObject([501, { error: noHistory }]);
+  }
+  expect((await call("GET", "/api/runs/nobody/history")).status).toBe(404);
   expect(await get<"GET /api/runs/:id/log">("/api/runs/monday/log")).toEqual({ lines: [] });
 });
 

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { RunHistory } from "../../../api.js";
 import { amend } from "../../address.js";
 import type { Loaded } from "../../client/hooks.js";
+import type { RequestFailure } from "../../client/http.js";
 import { bytes, count } from "../../format.js";
 import { Failed, Loading } from "../../parts/states.js";
 import { StatusShape, statusWord } from "../../parts/status.js";
@@ -54,7 +55,7 @@ export function HistorySection({
             : `${count(checkpoints.length)} ${checkpoints.length === 1 ? "checkpoint" : "checkpoints"}`}
         </span>
       </header>
-      {failure !== undefined && data === undefined && <Failed failure={failure} onRetry={reload} />}
+      {failure !== undefined && data === undefined && <NoHistory {...{ failure, reload }} />}
       {data === undefined && failure === undefined && <Loading />}
       {data?.problems.map(({ sequence, problem, expected, actual }) => (
         <p key={`${sequence} ${problem}`} class="problem">
@@ -139,6 +140,22 @@ export function HistorySection({
         <Difference runId={runId} one={selection.checkpoint} other={other} />
       )}
     </section>
+  );
+}
+
+/** Why there is no list: a store without a history is no fault, and asking again changes nothing. */
+function NoHistory({
+  failure,
+  reload,
+}: {
+  readonly failure: RequestFailure;
+  readonly reload: () => void;
+}): JSX.Element {
+  if (failure.code !== "NO_HISTORY") return <Failed failure={failure} onRetry={reload} />;
+  return (
+    <p class="muted nothing">
+      This store keeps no history: there is only the newest State of each run.
+    </p>
   );
 }
 
