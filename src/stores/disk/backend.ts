@@ -72,16 +72,19 @@ export class FileBackend implements RecordBackend {
     const writer = this.#writer(runId);
     let ends = false;
     const elsewhere = await writer.inTurn(() =>
-      this.#writes.run(() =>
-        writer.append(after, () => {
+      this.#writes.run(async () => {
+        const head = await writer.append(after, () => {
           const encoding = encode();
           const note = (record: NewRecord): NewRecord => {
             ends = record.fields.status === "completed" || record.fields.status === "failed";
             return record;
           };
           return encoding instanceof Promise ? encoding.then(note) : note(encoding);
-        }),
-      ),
+        });
+        // A writer that waits for its turn can't be dropped, so its files must not be open while it does.
+        if (this.#writers.size > REMEMBERED_RUNS) await writer.forget();
+        return head;
+      }),
     );
     // Nothing more is to come, so its files need not stay open.
     if (ends) this.#letGo(writer);
