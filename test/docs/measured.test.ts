@@ -28,8 +28,7 @@ test("README and guide show what bench/results says, and nothing else", () => {
 });
 
 test.each([
-  ["kill", "test/crash/kill.test.ts"],
-  ["kill, SQLite", "test/stores/sqlite/processes.test.ts"],
+  ["kill, files and SQLite", "test/crash/kill.test.ts"],
   ["kill, Postgres", "test/stores/postgres/killed-server.test.ts"],
   ["kill, workers", "test/worker/kill.test.ts"],
 ])("the guide says of the test %s how much it does", (name, path) => {

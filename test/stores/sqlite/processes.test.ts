@@ -7,8 +7,6 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { State } from "waymark";
 import { SqliteStore } from "waymark/stores/sqlite";
 import { bundle, removeBundle } from "../../crash/bundle.js";
-import { below, seeded, seedOfRun } from "../../crash/random.js";
-import { runAndKill } from "../../crash/run-and-kill.js";
 import { newFolder } from "../folders.js";
 
 interface Count {
@@ -16,7 +14,6 @@ interface Count {
   readonly list: readonly string[];
 }
 
-const KILLS = process.env.MODE === "torture" ? 500 : 20;
 let built: Awaited<ReturnType<typeof bundle>>;
 
 beforeAll(async () => {
@@ -24,44 +21,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => removeBundle(built));
-
-test("every acknowledged save survives kill -9, and the file always opens", {
-  timeout: 120_000 + KILLS * 5000,
-}, async () => {
-  const seed = seedOfRun();
-  console.log(`${KILLS} kills with SEED=${seed}`);
-  const random = seeded(seed);
-  const path = join(newFolder(), "waymark.db");
-  const acknowledged = new Map<string, number>();
-  for (let kill = 0; kill < KILLS; kill++) {
-    const runs = kill % 3 === 0 ? 1 : 50;
-    const args = [built.script, path, "run", String(runs), "1000000"];
-    const moment =
-      kill % 5 === 4
-        ? { time: 100 + below(random, 300) }
-        : { lines: runs + 1 + below(random, 1000) };
-    const { said, killed } = await runAndKill(args, moment);
-    expect(killed).toBe(true);
-    for (const line of said) {
-      const [word, runId = "", number] = line.split(" ");
-      const known = acknowledged.get(runId) ?? 0;
-      if (word === "saved") acknowledged.set(runId, Number(number));
-      else expect([known, known + 1], `kill ${kill}: ${line}`).toContain(Number(number));
-    }
-    const store = new SqliteStore({ path });
-    for (const [runId, known] of acknowledged) {
-      const { n, list } = (await store.load<Count>(runId)).data;
-      expect([known, known + 1], `kill ${kill}: ${runId}`).toContain(n);
-      expect([list.length, list.at(-1)]).toEqual([Math.min(n, 51), `item ${n}`]);
-      acknowledged.set(runId, n);
-    }
-    if (kill % 10 === 9)
-      for await (const finding of store.verify()) expect(finding).toBeUndefined();
-    await store.close();
-    expect(readdirSync(join(path, ".."))).toEqual(["waymark.db"]);
-  }
-  expect(acknowledged.size).toBe(50);
-});
 
 const children: ChildProcess[] = [];
 
