@@ -1,6 +1,5 @@
-import { GraphError, show } from "../errors.js";
 import type { NodeFunction } from "../graph/node.js";
-import { callable, check, checkOptions, integer, oneOf, text } from "../options.js";
+import { check, checkOptions, integer, oneOf } from "../options.js";
 import { checkRetry, checkTimeout, type RetryPolicy } from "../run/attempts.js";
 import type { GraphConfig } from "../run/config.js";
 import { StateGraph } from "../run/state-graph.js";
@@ -13,23 +12,7 @@ import { layersOf } from "./layers.js";
 import { oncePerNode } from "./once-per-node.js";
 import { Pool, usualConcurrency } from "./pool.js";
 import { checkSaves, type Saves } from "./saves.js";
-import type { ItemContext } from "./scope.js";
-
-/** Makes the result of a task. The results of the tasks it depends on are in the data. */
-type TaskFunction<D extends object, R> = (
-  state: State<D>,
-  context: ItemContext<D>,
-) => R | Promise<R>;
-
-/** How a task of a {@link dag} runs. @inline */
-interface TaskOptions {
-  /** Tries the task again when it fails; the dag's `retry` by default. */
-  readonly retry?: RetryPolicy;
-  /** Milliseconds an attempt may take; the dag's `timeout` by default. */
-  readonly timeout?: number;
-  /** What the task is a part of; in its events, and the phase of a layer whose tasks have no other. */
-  readonly phase?: string;
-}
+import { type Task, type TaskFunction, type TaskOptions, toTask } from "./task.js";
 
 /** A task of a {@link dag}. */
 export interface DagTask<D extends object, R> extends TaskOptions {
@@ -37,12 +20,25 @@ export interface DagTask<D extends object, R> extends TaskOptions {
   readonly dependsOn?: readonly (keyof D & string)[];
   /** Makes the task's result: a function, or {@link map}. */
   readonly run: TaskFunction<D, R>;
+  /** Only of a task that is a node. */
+  readonly node?: undefined;
+}
+
+/** A task of a {@link dag} that is a node, such as a {@link subgraph}; its result is the value it gives to its own key. @inline */
+interface DagNodeTask<D extends object> extends TaskOptions {
+  /** The tasks whose results must be there first. */
+  readonly dependsOn?: readonly (keyof D & string)[];
+  /** The node. It may change only the key that is the task's name. */
+  readonly node: NodeFunction<D>;
+  /** Only of a task that is no node. */
+  readonly run?: undefined;
 }
 
 /** Tasks by the key of the data that their result becomes; a function is a task that depends on nothing. */
 export type DagTasks<D extends object> = {
   readonly [K in keyof D & string]?:
     | DagTask<D, D[K] | Immutable<D[K]>>
+    | DagNodeTask<D>
     | TaskFunction<D, D[K] | Immutable<D[K]>>;
 };
 
@@ -56,12 +52,25 @@ interface CheckedTask<D extends object, Tasks, Needs, R> extends TaskOptions {
   readonly dependsOn?: readonly (Needs & Tasks)[];
   /** Makes the task's result: a function, or {@link map}. */
   readonly run: TaskFunction<VisibleTo<D, Tasks, Needs>, R>;
+  /** Only of a task that is a node. */
+  readonly node?: undefined;
+}
+
+/** A node as a task: it sees its own key too, the only one that it may change. @inline */
+interface CheckedNodeTask<D extends object, Tasks, Needs, K> extends TaskOptions {
+  /** The tasks whose results must be there first. */
+  readonly dependsOn?: readonly (Needs & Tasks)[];
+  /** The node. It may change only the key that is the task's name. */
+  readonly node: NodeFunction<VisibleTo<D, Tasks, Needs> & Pick<D, K & keyof D>>;
+  /** Only of a task that is no node. */
+  readonly run?: undefined;
 }
 
 /** Tasks that see only what they depend on: `T` has, by task, the names it depends on. @inline */
 type CheckedTasks<D extends object, T> = {
   readonly [K in keyof T]:
     | CheckedTask<D, keyof T, T[K], ResultOf<D, K>>
+    | CheckedNodeTask<D, keyof T, T[K], K>
     | TaskFunction<VisibleTo<D, keyof T, T[K]>, ResultOf<D, K>>;
 } & { readonly [K in Exclude<keyof T, keyof D>]: never };
 
@@ -98,11 +107,6 @@ const isObject = check(
   (value) => typeof value === "object" && value !== null && !Array.isArray(value),
 );
 
-const names = check(
-  "an array of names of tasks",
-  (value) => Array.isArray(value) && value.every((name) => typeof name === "string"),
-);
-
 /** The node of a dag that starts each task as soon as it can. */
 const EAGER = "tasks";
 
@@ -112,6 +116,8 @@ const EAGER = "tasks";
  *
  * A task whose result is saved is done, whatever becomes of the dag: on a resume, tasks that were added run,
  * tasks that were removed don't, and the others wait for what they depend on now.
+ *
+ * A task may be a node: `{ node: subgraph(…) }`. Its result is the value that the node gives to the task's key.
  *
  * Called with a type alone, `dag<D>()`, it checks that a task reads nothing but what it depends on.
  *
@@ -165,7 +171,9 @@ function build<D extends object>(
   isObject("options", options);
   const { concurrency, timeout, retry, saves, schedule = "layers", ...config } = options;
   checkOptions("options", { concurrency, timeout, retry, saves, schedule }, optionChecks);
-  const byName = new Map(Object.entries(tasks).map(([name, task]) => [name, toTask(name, task)]));
+  const byName = new Map(
+    Object.entries(tasks).map(([name, task]) => [name, toTask(name, task, config)]),
+  );
   const dependencies = new Map([...byName].map(([name, { dependsOn }]) => [name, dependsOn]));
   const layers = layersOf(dependencies);
   const isEager = schedule === "eager" && layers.length > 0;
@@ -204,28 +212,6 @@ const optionChecks = {
   saves: checkSaves,
   schedule: oneOf("layers", "eager"),
 };
-
-/** A task, all of it there and checked. */
-interface Task<D extends object> extends TaskOptions {
-  readonly dependsOn: readonly string[];
-  readonly run: TaskFunction<D, unknown>;
-}
-
-function toTask<D extends object>(name: string, given: unknown): Task<D> {
-  const task = (typeof given === "function" ? { run: given } : given) as Task<D> | undefined;
-  if (typeof task?.run !== "function") {
-    const problem = `task ${show(name)} must be a function, or have one as run; got ${show(task?.run)}`;
-    throw new GraphError("GRAPH_NODE_FUNCTION", problem);
-  }
-  checkOptions(`tasks.${name}`, task, {
-    dependsOn: names,
-    run: callable,
-    retry: checkRetry,
-    timeout: checkTimeout,
-    phase: text,
-  });
-  return { ...task, dependsOn: [...new Set(task.dependsOn)] };
-}
 
 /** The phase of a layer: that of its tasks, and where they differ all of them. */
 function phaseOf(phases: readonly (string | undefined)[]): string | undefined {

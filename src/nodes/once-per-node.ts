@@ -9,6 +9,7 @@ interface Use {
   hasFailed: boolean;
 }
 
+const factoryNodes = new WeakSet<object>();
 const uses = new WeakMap<object, Map<string, Use>>();
 
 /** What a node factory makes: a node that can do more with its context than others. */
@@ -22,7 +23,7 @@ export type FactoryNode<D extends object> = (
  * keys, and the second would take the results of the first for its own.
  */
 export function oncePerNode<D extends object>(kind: string, node: FactoryNode<D>): NodeFunction<D> {
-  return async (state, context) => {
+  const made: NodeFunction<D> = async (state, context) => {
     const use = begin(kind, node, context);
     try {
       return await node(state, factoryContext(context));
@@ -31,6 +32,13 @@ export function oncePerNode<D extends object>(kind: string, node: FactoryNode<D>
       throw error;
     }
   };
+  factoryNodes.add(made);
+  return made;
+}
+
+/** Whether a function is a node that a factory made. */
+export function isFactoryNode(value: object): boolean {
+  return factoryNodes.has(value);
 }
 
 function begin<D extends object>(kind: string, node: unknown, context: NodeContext<D>): Use {

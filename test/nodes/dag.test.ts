@@ -154,7 +154,7 @@ describe("a dag that can't be", () => {
     expect(refused({})).toMatchObject({ code: "GRAPH_NO_NODES" });
     expect(refused({ a: {} })).toMatchObject({
       code: "GRAPH_NODE_FUNCTION",
-      message: 'task "a" must be a function, or have one as run; got undefined',
+      message: 'task "a" must be a function, or have one as run or node; got undefined',
     });
     expect(refused({ a: undefined })).toMatchObject({ code: "GRAPH_NODE_FUNCTION" });
   });

@@ -162,6 +162,33 @@ describe("a dag", () => {
     });
   });
 
+  test("takes nodes, which see their own key and what they depend on", () => {
+    const checked = dag<Doc>();
+    checked({
+      text: { node: (state) => state.set("text", state.data.words.join(" ")) },
+      sizes: {
+        dependsOn: ["text"],
+        node: ({ data }) => {
+          expectTypeOf(data.text).toEqualTypeOf<string>();
+          return { sizes: [...data.sizes, data.text.length] };
+        },
+      },
+    });
+    checked({
+      text: () => "a",
+      // @ts-expect-error it does not depend on text
+      sizes: { node: ({ data }) => ({ sizes: [data.text.length] }) },
+    });
+    checked({
+      // @ts-expect-error text is a string
+      text: { node: () => ({ text: 1 }) },
+    });
+    checked({
+      // @ts-expect-error a task is a function or a node
+      text: { run: () => "a", node: () => ({ text: "a" }) },
+    });
+  });
+
   test("maps the items of a task it depends on", () => {
     dag<Doc>()({
       words: () => ["a"],

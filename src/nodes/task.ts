@@ -1,0 +1,106 @@
+import { ConfigError, GraphError, show } from "../errors.js";
+import type { NodeFunction } from "../graph/node.js";
+import { callable, check, checkOptions, text } from "../options.js";
+import { checkRetry, checkTimeout, type RetryPolicy } from "../run/attempts.js";
+import type { GraphConfig } from "../run/config.js";
+import { isPlainObject } from "../state/shape.js";
+import { State } from "../state/state.js";
+import { isFactoryNode } from "./once-per-node.js";
+import type { ItemContext } from "./scope.js";
+
+/** Makes the result of a task. The results of the tasks it depends on are in the data. */
+export type TaskFunction<D extends object, R> = (
+  state: State<D>,
+  context: ItemContext<D>,
+) => R | Promise<R>;
+
+/** How a task of a {@link dag} runs. @inline */
+export interface TaskOptions {
+  /** Tries the task again when it fails; the dag's `retry` by default. */
+  readonly retry?: RetryPolicy;
+  /** Milliseconds an attempt may take; the dag's `timeout` by default. */
+  readonly timeout?: number;
+  /** What the task is a part of; in its events, and the phase of a layer whose tasks have no other. */
+  readonly phase?: string;
+}
+
+/** A task, all of it there and checked. */
+export interface Task<D extends object> extends TaskOptions {
+  readonly dependsOn: readonly string[];
+  readonly run: TaskFunction<D, unknown>;
+}
+
+interface GivenTask<D extends object> extends Task<D> {
+  readonly node: NodeFunction<D>;
+}
+
+/** What was given as a task, checked; a node among them as a function that makes a result. */
+export function toTask<D extends object>(
+  name: string,
+  given: unknown,
+  { reducers }: GraphConfig<D>,
+): Task<D> {
+  const task = (typeof given === "function" ? { run: given } : (given ?? {})) as Partial<
+    GivenTask<D>
+  >;
+  const { run, node, dependsOn = [], ...options } = task;
+  if (typeof (node ?? run) !== "function") {
+    const problem = `task ${show(name)} must be a function, or have one as run or node; got ${show(node ?? run)}`;
+    throw new GraphError("GRAPH_NODE_FUNCTION", problem);
+  }
+  checkOptions(`tasks.${name}`, task, {
+    dependsOn: names,
+    run: callable,
+    node: callable,
+    retry: checkRetry,
+    timeout: checkTimeout,
+    phase: text,
+  });
+  if (run !== undefined && (node !== undefined || isFactoryNode(run))) {
+    const problem = node === undefined ? "is a node: declare it as { node }" : "is not for a node";
+    throw new ConfigError(`tasks.${name}.run`, problem);
+  }
+  const isReduced = Object.hasOwn(reducers ?? {}, name);
+  const work =
+    node === undefined ? (run as TaskFunction<D, unknown>) : taskOf(name, node, isReduced);
+  return { ...options, run: work, dependsOn: [...new Set(dependsOn)] };
+}
+
+const names = check(
+  "an array of names of tasks",
+  (value) => Array.isArray(value) && value.every((name) => typeof name === "string"),
+);
+
+/**
+ * A node as the task of a dag: the task's result is the value that the node gives to the task's key.
+ *
+ * @param isReduced - whether the key has a reducer, which takes an update and not the whole value.
+ */
+function taskOf<D extends object>(
+  key: string,
+  node: NodeFunction<D>,
+  isReduced: boolean,
+): TaskFunction<D, unknown> {
+  const refuse = (problem: string): never => {
+    throw new ConfigError(`tasks.${key}.node`, problem);
+  };
+  return async (state, context) => {
+    const returned: unknown = await node(state, context);
+    if (returned instanceof State && isReduced) {
+      refuse(
+        `must return an object such as { ${show(key)}: … }, as its key has a reducer; got a State`,
+      );
+    }
+    const change: unknown = returned instanceof State ? returned.data : returned;
+    if (typeof change !== "object" || change === null || !isPlainObject(change)) {
+      return refuse(`must return a State or a plain object to merge; got ${show(returned)}`);
+    }
+    const before: object = state.data;
+    for (const other of Object.keys(change)) {
+      if (other !== key && Reflect.get(change, other) !== Reflect.get(before, other)) {
+        refuse(`must change no key but ${show(key)}; it changed ${show(other)}`);
+      }
+    }
+    return Object.hasOwn(change, key) ? Reflect.get(change, key) : Reflect.get(before, key);
+  };
+}
