@@ -255,6 +255,13 @@ export interface CheckpointStore {
    */
   runs?(filter?: RunFilter): Promise<RunSummary[]>;
   /**
+   * The ids of the runs that {@link CheckpointStore.runs} leaves out because nothing of them can be read; see
+   * {@link CheckpointStore.verify}.
+   *
+   * @throws CheckpointCorruptionError if something else is in the place where the store keeps its records.
+   */
+  unreadable?(): Promise<string[]>;
+  /**
    * Removes old runs; returns the ids of those it removed, or would remove.
    *
    * @throws CheckpointCorruptionError if something else is in the place where the store keeps its records.

@@ -152,6 +152,11 @@ export class MirrorStore implements CheckpointStore {
     return this.#primary.runs?.(filter) ?? [];
   }
 
+  /** The ids of the runs that `runs` leaves out because nothing of them can be read. */
+  async unreadable(): Promise<string[]> {
+    return this.#primary.unreadable?.() ?? [];
+  }
+
   /** Removes old runs from the primary, and the same from the copies. */
   async prune(retention: Retention): Promise<string[]> {
     const removed = (await this.#primary.prune?.(retention)) ?? [];

@@ -49,7 +49,8 @@ export class Actions {
     await this.#checkFree(runId);
     // An absent run is fine for a store, and a mistake of whoever asks.
     const [run] = await listRuns(store, { runId, limit: 1 });
-    if (run === undefined) throw new CheckpointNotFoundError(runId);
+    const isThere = run !== undefined || (await store.list()).includes(runId);
+    if (!isThere) throw new CheckpointNotFoundError(runId);
     await store.delete(runId);
     await removeRunFiles(this.#studio.settings.log, runId);
   }

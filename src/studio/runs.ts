@@ -1,5 +1,6 @@
 import { listRuns } from "../checkpoint/retention.js";
 import { type RunFilter, type RunSummary, summarize } from "../checkpoint/store.js";
+import { monotonic } from "../clock.js";
 import { isWaymarkError, messageOf } from "../errors.js";
 import { longestPath } from "../graph/description.js";
 import type { Metadata, RunStatus } from "../state/record.js";
@@ -14,6 +15,11 @@ const SCANNED = 2000;
 /** So many runs are remembered, so that a list that is fetched again loads only what is new. */
 const REMEMBERED = 5000;
 
+/** How long the runs that can't be read are remembered, in milliseconds. */
+const UNREADABLE_AGE = 5000;
+
+type Fits = (run: RunSummary) => boolean;
+
 type Facts = Pick<RunRow, "costUsd" | "maxSteps" | "waitsFor" | "problem"> & {
   readonly run: RunSummary;
 };
@@ -22,6 +28,9 @@ type Facts = Pick<RunRow, "costUsd" | "maxSteps" | "waitsFor" | "problem"> & {
 export class Runs {
   readonly #studio: Studio;
   readonly #known = new Map<string, { readonly stamp: string; readonly facts: Facts }>();
+
+  #damaged: Promise<string[]> = Promise.resolve([]);
+  #lookedAt = Number.NEGATIVE_INFINITY;
 
   constructor(studio: Studio) {
     this.#studio = studio;
@@ -35,7 +44,6 @@ export class Runs {
     const filter = filterOf(query);
     const found: RunSummary[] = [];
     const start = cursorOf(query.get("cursor"));
-    const listed = new Set<string>();
     let cursor = start;
     let scanned = 0;
     let isMore = true;
@@ -49,23 +57,20 @@ export class Runs {
           break;
         }
         scanned++;
-        listed.add(run.runId);
         cursor = { savedAt: run.savedAt, runId: run.runId };
         if (fits?.(this.#studio.settings.redaction.summary(run)) ?? true) found.push(run);
       }
     }
-    const runs: RunRow[] = [];
+    // First of all, since nobody knows when they were saved, and somebody should look at them.
+    const runs = start === undefined ? await this.#unlisted(filter, fits) : [];
     // One after the other: all States together may not fit into memory.
     for (const run of found) runs.push(await this.row(run));
-    // Of what can't be read nobody knows whether it fits a filter.
-    if (!isMore && Object.keys(filter).length === 0) {
-      const unlisted = await this.#unlisted(start === undefined ? listed : undefined);
-      for (const runId of unlisted.filter((id) => fits?.(unreadable(id)) ?? true)) {
-        const row = await this.#unlistedRow(runId);
-        if (row !== undefined) runs.push(row);
-      }
-    }
     return { runs, ...(isMore && cursor !== undefined && { next: textOf(cursor) }) };
+  }
+
+  /** Makes the next list look again for what can't be read. */
+  lookAgain(): void {
+    this.#lookedAt = Number.NEGATIVE_INFINITY;
   }
 
   /** One run; `undefined` if the store has none of this id. */
@@ -74,18 +79,29 @@ export class Runs {
     return run === undefined ? this.#unlistedRow(runId) : this.row(run);
   }
 
-  /**
-   * The runs that are there, and in no list: a store of files knows of a run what its headers say.
-   *
-   * @param listed - those that are in the list, if that is known already.
-   */
-  async #unlisted(listed?: ReadonlySet<string>): Promise<string[]> {
-    const { store } = this.#studio.settings;
-    const runIds = await store.list();
-    if (runIds.length > SCANNED) return [];
-    const known =
-      listed ?? new Set((await listRuns(store, { limit: SCANNED })).map(({ runId }) => runId));
-    return runIds.filter((runId) => !known.has(runId)).slice(0, MOST);
+  /** The runs that are there, and in no list, since nothing of them can be read. */
+  async #unlisted(filter: RunFilter, fits: Fits | undefined): Promise<RunRow[]> {
+    const { status, graph, metadata } = filter;
+    // They are shown as failed; nobody knows what else is true of them.
+    const isFailed = status === undefined || status.includes("failed");
+    if (!isFailed || graph !== undefined || metadata !== undefined) return [];
+    const rows: RunRow[] = [];
+    for (const runId of await this.#unreadable()) {
+      const row = fits?.(unreadable(runId)) === false ? undefined : await this.#unlistedRow(runId);
+      if (row !== undefined) rows.push(row);
+      if (rows.length === MOST) break;
+    }
+    return rows;
+  }
+
+  /** Looked for now and then only: a store of files reads all headers for it. */
+  #unreadable(): Promise<string[]> {
+    if (monotonic() >= this.#lookedAt + UNREADABLE_AGE) {
+      this.#lookedAt = monotonic();
+      this.#damaged = this.#studio.settings.store.unreadable?.() ?? Promise.resolve([]);
+      this.#damaged.catch(() => this.lookAgain());
+    }
+    return this.#damaged;
   }
 
   /** A run that is in no list; `undefined` unless it is there and corrupt. */
@@ -212,7 +228,7 @@ function pairOf(text: string): [string, Metadata[string]] {
   }
 }
 
-function searchOf(text: string): ((run: RunSummary) => boolean) | undefined {
+function searchOf(text: string): Fits | undefined {
   const wanted = text.trim().toLowerCase();
   if (wanted === "") return undefined;
   return ({ runId, graph, node, nextNode, phase, error, metadata }) => {

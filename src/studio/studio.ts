@@ -162,6 +162,7 @@ class Api {
   async #delete(runId: string, audit: Audit): Promise<Response> {
     this.#checkWritable();
     await this.#actions.delete(runId, audit);
+    this.#runs.lookAgain();
     this.#streams.deleted(runId);
     return new Response(null, { status: 204, headers: securityHeaders });
   }

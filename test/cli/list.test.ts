@@ -1,3 +1,4 @@
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { articleRun, json, phasedRun, project, spoil, waymark } from "./harness.js";
@@ -74,4 +75,24 @@ test("a corrupt checkpoint that was passed over is reported", async () => {
     expect(code).toBe(0);
     expect(err).toContain("a corrupt checkpoint was passed over; the run is at sequence");
   }
+});
+
+test("a run of which nothing can be read is listed as such, with what says why", async () => {
+  const folder = project();
+  await articleRun(folder);
+  await articleRun(folder, "tuesday");
+  const run = join(folder, ".waymark/monday");
+  for (const name of readdirSync(run))
+    if (name.endsWith(".json")) writeFileSync(join(run, name), "");
+  const { code, out, err } = await waymark(folder, "list");
+  expect(code).toBe(0);
+  expect(out).toMatch(/^tuesday +article +completed .*\nmonday +unreadable +0 +\?$/m);
+  expect(err).toContain("1 run can't be read: waymark validate");
+  expect(await json(folder, "list")).toMatchObject([
+    { runId: "tuesday", status: "completed" },
+    { runId: "monday", status: "unreadable", costUsd: null },
+  ]);
+  const filtered = await waymark(folder, "list", "--graph", "article");
+  expect(filtered.out).not.toContain("monday");
+  expect(filtered.err).toContain("1 run can't be read");
 });

@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { State, StateGraph } from "waymark";
@@ -87,6 +88,26 @@ test.each([
   for await (const { problem } of store.verify("bad")) found.push(problem);
   expect(found).toEqual(["corrupt", "empty"]);
   await store.close();
+});
+
+test("runs of which nothing can be read come first, among failed ones too, and can be deleted", async () => {
+  const root = newFolder();
+  const store = new FileStore({ root });
+  for (const runId of ["bad", "good", "worse"]) await State.create({}, { runId }).checkpoint(store);
+  for (const runId of ["bad", "worse"])
+    writeFileSync(join(root, runId, "checkpoint_0001.json"), "");
+  expect((await store.unreadable()).sort()).toEqual(["bad", "worse"]);
+  const { call, get } = opened({ store });
+  const ids = async (query: string) =>
+    (await get<"GET /api/runs">(`/api/runs?${query}`)).runs.map(({ runId }) => runId);
+  expect(await ids("")).toEqual(["bad", "worse", "good"]);
+  expect(await ids("limit=1")).toEqual(["bad", "worse", "good"]);
+  expect(await ids("status=failed")).toEqual(["bad", "worse"]);
+  expect(await ids("status=pending")).toEqual(["good"]);
+  expect(await ids("graph=article")).toEqual([]);
+  expect((await call("DELETE", "/api/runs/bad")).status).toBe(204);
+  expect((await call("DELETE", "/api/runs/bad")).status).toBe(404);
+  expect(await ids("")).toEqual(["worse", "good"]);
 });
 
 test("the event log is read page by page, and shows a run whose checkpoints are gone", async () => {

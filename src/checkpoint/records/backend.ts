@@ -134,6 +134,9 @@ export interface RecordBackend {
   /** The runs that match a filter, most recently saved first. The filter is valid. */
   runs(filter: RunFilter): Promise<RunEntry[]>;
 
+  /** The ids of the runs that `runs` leaves out because no header of them can be read; none if absent. */
+  unreadable?(): Promise<string[]>;
+
   /** The ids of all runs. */
   list(): Promise<string[]>;
 

@@ -225,6 +225,11 @@ export class RecordStore implements CheckpointStore {
     return found.map(({ sequence: _sequence, ...run }) => run);
   }
 
+  /** The ids of the runs that `runs` leaves out because nothing of them can be read. */
+  async unreadable(): Promise<string[]> {
+    return this.#backend.unreadable?.() ?? [];
+  }
+
   /** Removes old runs, except those that are claimed or were saved to meanwhile. */
   async prune(retention: Retention): Promise<string[]> {
     checkRetention(retention);

@@ -13,12 +13,14 @@ import { usage } from "../exit.js";
 import { LongestRuns } from "../longest-runs.js";
 import { lookOf, statusText } from "../output/style.js";
 import type { Column } from "../output/table.js";
-import { ago, dollars, duration, stepsText } from "../output/units.js";
+import { ago, count, dollars, duration, stepsText } from "../output/units.js";
 import { isLive } from "../store/live.js";
 import type { Values } from "../values.js";
 
 /** A run, and what its newest State and its store say of it. */
-interface Row extends RunSummary {
+interface Row extends Omit<RunSummary, "status"> {
+  /** What the run is doing, or `unreadable`: the store knows no more of it than its id. */
+  readonly status: RunSummary["status"] | "unreadable";
   /** From its start to its last save, in milliseconds. */
   readonly elapsedMs: number;
   /** `null` if its checkpoint can't be read. */
@@ -84,14 +86,22 @@ export const command: Command = {
     // One after the other: all States together may not fit into memory.
     const longest = new LongestRuns(context, store);
     for (const run of found.slice(0, limit)) rows.push(await rowOf(context, store, run, longest));
+    const damaged = (await store.unreadable?.()) ?? [];
+    const isFiltered = Object.keys(filter).length > 0;
+    if (!isFiltered) rows.push(...damaged.slice(0, limit).map(unreadable));
     const shown = columnsOf(values.text("columns"), rows);
     const { print } = context;
-    const none = Object.keys(filter).length === 0 ? "no runs" : "no such runs";
+    const none = isFiltered ? "no such runs" : "no runs";
     print.result(rows, () => (rows.length === 0 ? `${none} in ${name}` : print.table(shown, rows)));
     if (rows.length === 0 && !(await context.isStoreGiven())) {
       print.note("--store, WAYMARK_STORE or waymark.config.ts names another store");
     }
     if (found.length > limit) print.note(`there are more: --limit ${limit * 2} shows them`);
+    if (damaged.length > 0) {
+      print.note(
+        `${count(damaged.length, "run")} can't be read: ${context.command("validate")} says why`,
+      );
+    }
     return undefined;
   },
 };
@@ -123,6 +133,14 @@ function columnsOf(given: string | undefined, rows: readonly Row[]): readonly Co
       Object.hasOwn(metadata, name) ? String(metadata[name]) : "";
     return { head: name, cell, least: 8 };
   });
+}
+
+/** A run of which no more than its id is known. */
+function unreadable(runId: string): Row {
+  const place = { graph: "", node: "", nextNode: undefined, phase: "", step: 0, metadata: {} };
+  const times = { startedAt: "", savedAt: "", timestamp: "", elapsedMs: 0 };
+  const unknown = { costUsd: null, live: null, maxSteps: null };
+  return { runId, status: "unreadable", ...place, ...times, ...unknown };
 }
 
 /** A run as it loads: a store may not have noticed yet that its newest checkpoint is corrupt. */

@@ -28,6 +28,7 @@ const looks: Readonly<Record<string, Look>> = {
   paused: "yellow",
   in_progress: "cyan",
   pending: "dim",
+  unreadable: "red",
 };
 
 /** The look of a run's status. */

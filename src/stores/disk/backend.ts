@@ -33,7 +33,7 @@ import {
 import { quarantine } from "./quarantine.js";
 import { leftovers, removeRun, sweep } from "./removal.js";
 import { RunWriter } from "./run-writer.js";
-import { findRuns, SCANNED_AT_ONCE, summarizeRuns } from "./runs.js";
+import { findRuns, SCANNED_AT_ONCE, summarizeRuns, unreadableRuns } from "./runs.js";
 
 /** For how many runs to remember, with two open files each, what was saved last; the others are looked up again. */
 const REMEMBERED_RUNS = 64;
@@ -162,6 +162,10 @@ export class FileBackend implements RecordBackend {
     const last = page.at(-1);
     if (last !== undefined) this.#scans.set(last, runs);
     return page;
+  }
+
+  unreadable(): Promise<string[]> {
+    return unreadableRuns(this.#fs, this.place);
   }
 
   async list(): Promise<string[]> {

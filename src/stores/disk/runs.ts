@@ -42,6 +42,15 @@ export async function summarizeRuns(
   return runs.filter((run) => run !== undefined);
 }
 
+/** The ids of the runs under a root of which no header can be read. */
+export async function unreadableRuns(fs: FileSystem, root: string): Promise<string[]> {
+  const runs = await mapLimit(await findRuns(fs, root), SCANNED_AT_ONCE, async (run) => {
+    const header = await newestHeader(fs, run.folder, run.runId, run.checkpoints);
+    return header === undefined ? run.runId : undefined;
+  });
+  return runs.filter((runId) => runId !== undefined);
+}
+
 async function findRun(fs: FileSystem, root: string, name: string): Promise<FoundRun | undefined> {
   const folder = join(root, name);
   const found = await ignoring(fs.lstat(folder));
