@@ -240,6 +240,8 @@ type ProgressData = AtNode & {
   readonly summary: string;
   /** Where it is from. */
   readonly sources: readonly string[];
+  /** The task of a dag, or the item of a list, that made it; as in the events of the item. */
+  readonly item?: string;
 };
 
 /** How far a list of items is. @inline */

@@ -93,7 +93,10 @@ export function chain<D extends object, I>(
         context.signal.throwIfAborted();
         context.draining.throwIfAborted();
         await context.checkClaim();
-        const scope = new ItemScope(context, { index: completed });
+        const scope = new ItemScope(context, {
+          index: completed,
+          label: labelOf(item, completed),
+        });
         state = await take(step, state, item, scope, total);
         completed++;
         scope.forgetAll();

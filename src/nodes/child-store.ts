@@ -1,4 +1,5 @@
 import { type CheckpointStore, notFound } from "../checkpoint/store.js";
+import type { GraphTopology } from "../graph/description.js";
 import type { FactoryContext } from "../run/factory-context.js";
 import { progressOf } from "../state/derive.js";
 import type { StateJSON } from "../state/json.js";
@@ -51,6 +52,15 @@ export class ChildStore<D extends object> implements CheckpointStore {
     const latest = this.latest<C>();
     if (latest === undefined) throw notFound(runId);
     return latest;
+  }
+
+  /** Kept in the store of the outer run: a resume has to know what the inner graph was. */
+  async saveTopology(topology: GraphTopology): Promise<void> {
+    await this.#context.store?.saveTopology?.(topology);
+  }
+
+  async topology(fingerprint: string): Promise<GraphTopology | undefined> {
+    return this.#context.store?.topology?.(fingerprint);
   }
 
   /** The inner nodes that have ended since the last save. */

@@ -201,7 +201,7 @@ export class Pool<D extends object, I, R> {
     for (let attempt = 1; ; attempt++) {
       const open = (signals: { signal: AbortSignal; draining: AbortSignal }): ItemScope<D> =>
         new ItemScope(this.#context, {
-          ...{ index, id, stop: signals, saves },
+          ...{ index, id, stop: signals, saves, label: data.item },
           ...(retry !== undefined && { attempt }),
         });
       let scope = open(stop);

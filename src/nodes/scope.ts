@@ -1,4 +1,4 @@
-import type { Claim } from "../checkpoint/store.js";
+import type { CheckpointStore, Claim } from "../checkpoint/store.js";
 import { ConfigError, type SchemaError, show } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventBus, EventType } from "../events.js";
@@ -113,6 +113,10 @@ export class Scope<D extends object> implements FactoryContext<D> {
     return this.#outer.reduces;
   }
 
+  get store(): CheckpointStore | undefined {
+    return this.#outer.store;
+  }
+
   get claim(): Claim | undefined {
     return this.#outer.claim;
   }
@@ -205,8 +209,8 @@ export class Scope<D extends object> implements FactoryContext<D> {
     return this.#outer.sleep(this.#prefix + name, ms);
   }
 
-  progress(part: ProgressPart): void {
-    this.#outer.progress(part);
+  progress(part: ProgressPart, item?: string): void {
+    this.#outer.progress(part, item);
   }
 
   emit<T extends EventType>(type: T, data: EventMap[T]): void {
@@ -243,6 +247,8 @@ export interface ItemPlace {
   readonly stop?: Stop;
   /** When what the item does is saved. */
   readonly saves?: Saves;
+  /** What events call the item. */
+  readonly label: string;
 }
 
 /** One item of a list. */
@@ -250,6 +256,7 @@ export class ItemScope<D extends object> extends Scope<D> implements ItemContext
   readonly index: number;
   readonly saves: Saves;
   readonly #id: string;
+  readonly #label: string;
   readonly #attempt: number | undefined;
   readonly #stop: Stop;
   #isOver = false;
@@ -260,6 +267,7 @@ export class ItemScope<D extends object> extends Scope<D> implements ItemContext
     this.index = index;
     this.saves = saves;
     this.#id = id;
+    this.#label = place.label;
     this.#attempt = attempt;
     this.#stop = stop;
   }
@@ -274,6 +282,11 @@ export class ItemScope<D extends object> extends Scope<D> implements ItemContext
 
   override get attempt(): number {
     return this.#attempt ?? super.attempt;
+  }
+
+  /** Of items inside an item, the outer one is named. */
+  override progress(part: ProgressPart): void {
+    super.progress(part, this.#label);
   }
 
   override get itemPath(): string {

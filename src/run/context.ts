@@ -1,4 +1,4 @@
-import type { Claim } from "../checkpoint/store.js";
+import type { CheckpointStore, Claim } from "../checkpoint/store.js";
 import { now, sleep } from "../clock.js";
 import type { SchemaError } from "../errors.js";
 import type { EventMap } from "../event-map.js";
@@ -192,16 +192,21 @@ export class RunContext<D extends object> implements FactoryContext<D> {
     return this.#visit.ledgerWriter(this.step);
   }
 
-  progress(part: ProgressPart): void {
+  progress(part: ProgressPart, item?: string): void {
     checkOptions("progress", part, { title: text, summary: text, sources: listOfText });
     const { title, summary, sources = [] } = part;
     text("progress.title", title);
     text("progress.summary", summary);
-    this.emit("progress", { node: this.node, step: this.step, title, summary, sources });
+    const at = { node: this.node, step: this.step, ...(item !== undefined && { item }) };
+    this.emit("progress", { ...at, title, summary, sources });
   }
 
   emit<T extends EventType>(type: T, data: EventMap[T]): void {
     this.#visit.emit(type, data);
+  }
+
+  get store(): CheckpointStore | undefined {
+    return this.#visit.settings.store;
   }
 
   get claim(): Claim | undefined {

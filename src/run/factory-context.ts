@@ -1,8 +1,8 @@
-import type { Claim } from "../checkpoint/store.js";
+import type { CheckpointStore, Claim } from "../checkpoint/store.js";
 import { ConfigError, type SchemaError, show } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventBus } from "../events.js";
-import type { NodeContext } from "../graph/node.js";
+import type { NodeContext, ProgressPart } from "../graph/node.js";
 import type { PauseRequest } from "../state/record.js";
 import type { Patch, State } from "../state/state.js";
 import type { ItemOutcome, ItemRecord } from "../state/steps.js";
@@ -15,6 +15,8 @@ export interface FactoryContext<D extends object> extends NodeContext<D> {
   readonly tasks: readonly string[];
   /** The claim that the run is worked on under, for runs inside the node. */
   readonly claim: Claim | undefined;
+  /** The store of the run; `undefined` if it saves nothing. */
+  readonly store: CheckpointStore | undefined;
   /** Whether the graph has reducers. */
   readonly reduces: boolean;
   /**
@@ -23,6 +25,8 @@ export interface FactoryContext<D extends object> extends NodeContext<D> {
    * @throws CheckpointConflictError if another process may have the run.
    */
   checkClaim(): Promise<void>;
+  /** As in every context; the event names the item that made the part. */
+  progress(part: ProgressPart, item?: string): void;
   /** Notes tasks that the node has completed; they count once the node has. */
   completeTasks(tasks: Iterable<string>): void;
   /** Emits that an item has ended, and notes it in the record of the step. */

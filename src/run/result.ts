@@ -1,4 +1,4 @@
-import { show } from "../errors.js";
+import { isWaymarkError, show } from "../errors.js";
 import type { NodeResult } from "../graph/node.js";
 import { type Reducer, reduced } from "../state/reducers.js";
 import { isPlainObject } from "../state/shape.js";
@@ -24,8 +24,23 @@ export function accept<D extends object>(
   }
   if (typeof returned === "object" && returned !== null && isPlainObject(returned)) {
     if (reducers === undefined) return state.merge(returned);
-    return state.merge(reduced(state.data, returned, reducers) as Patch<D>);
+    return state.merge(throughReducers(state, node, returned, reducers));
   }
   const problem = `must return a State or a plain object to merge; got ${show(returned)}`;
   throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`);
+}
+
+function throughReducers<D extends object>(
+  state: State<D>,
+  node: string,
+  returned: object,
+  reducers: Readonly<Record<string, Reducer<unknown>>>,
+): Patch<D> {
+  try {
+    return reduced(state.data, returned, reducers) as Patch<D>;
+  } catch (error) {
+    if (!isWaymarkError(error, "CONFIG")) throw error;
+    const problem = `returned what its reducer refuses: ${error.message}`;
+    throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`, error);
+  }
 }

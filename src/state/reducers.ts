@@ -1,3 +1,4 @@
+import { ConfigError, isWaymarkError } from "../errors.js";
 import { check, checkOptions } from "../options.js";
 import { setKey } from "./shape.js";
 
@@ -17,8 +18,13 @@ interface ReducerMethod<T> {
   reduce(current: T, update: T): unknown;
 }
 
+const isList = check("given arrays", Array.isArray);
+const isNumber = check("given numbers", (value) => typeof value === "number");
+
 /**
  * A reducer that adds the items of a list to those that are there.
+ *
+ * @throws ConfigError if it is not given arrays.
  *
  * @example
  * ```ts
@@ -33,11 +39,15 @@ interface ReducerMethod<T> {
  * ```
  */
 export function append<T>(current: readonly T[] | undefined, update: readonly T[]): T[] {
+  isList("append", current ?? []);
+  isList("append", update);
   return [...(current ?? []), ...update];
 }
 
 /**
  * A reducer that adds the items of a list that are not there yet.
+ *
+ * @throws ConfigError if it is not given arrays.
  *
  * @example
  * ```ts
@@ -47,11 +57,15 @@ export function append<T>(current: readonly T[] | undefined, update: readonly T[
  * ```
  */
 export function union<T>(current: readonly T[] | undefined, update: readonly T[]): T[] {
+  isList("union", current ?? []);
+  isList("union", update);
   return [...new Set([...(current ?? []), ...update])];
 }
 
 /**
  * A reducer that keeps the larger of two numbers.
+ *
+ * @throws ConfigError if it is not given numbers.
  *
  * @example
  * ```ts
@@ -61,11 +75,15 @@ export function union<T>(current: readonly T[] | undefined, update: readonly T[]
  * ```
  */
 export function max(current: number | undefined, update: number): number {
-  return current === undefined ? update : Math.max(current, update);
+  isNumber("max", current ?? 0);
+  isNumber("max", update);
+  return Math.max(current ?? update, update);
 }
 
 /**
  * A reducer that adds two numbers.
+ *
+ * @throws ConfigError if it is not given numbers.
  *
  * @example
  * ```ts
@@ -75,6 +93,8 @@ export function max(current: number | undefined, update: number): number {
  * ```
  */
 export function sum(current: number | undefined, update: number): number {
+  isNumber("sum", current ?? 0);
+  isNumber("sum", update);
   return (current ?? 0) + update;
 }
 
@@ -86,7 +106,11 @@ export function checkReducers(name: string, value: unknown): void {
   checkOptions(name, value, Object.fromEntries(keys.map((key) => [key, isFunction])));
 }
 
-/** What a node returned, each key that has a reducer put through it. */
+/**
+ * What a node returned, each key that has a reducer put through it.
+ *
+ * @throws ConfigError that names the key, if its reducer does not take what was returned, or is async.
+ */
 export function reduced(
   data: object,
   returned: object,
@@ -97,7 +121,26 @@ export function reduced(
     const reduce = Object.hasOwn(reducers, key) ? reducers[key] : undefined;
     if (reduce === undefined) continue;
     const current: unknown = Object.hasOwn(data, key) ? Reflect.get(data, key) : undefined;
-    setKey(result, key, reduce(current, Reflect.get(returned, key)));
+    setKey(result, key, applied(key, reduce, current, Reflect.get(returned, key)));
   }
   return result;
+}
+
+function applied(
+  key: string,
+  reduce: Reducer<unknown>,
+  current: unknown,
+  update: unknown,
+): unknown {
+  let value: unknown;
+  try {
+    value = reduce(current, update);
+  } catch (error) {
+    if (!isWaymarkError(error, "CONFIG")) throw error;
+    throw new ConfigError(`config.reducers.${key}`, `can't take it: ${error.message}`);
+  }
+  if (!(value instanceof Promise)) return value;
+  // Nobody waits for it.
+  value.catch(() => {});
+  throw new ConfigError(`config.reducers.${key}`, "must return a value; got a promise");
 }

@@ -6,6 +6,7 @@ import {
   dag,
   ExecutionError,
   MemoryStore,
+  map,
   type NodeFunction,
   ParallelError,
   parallel,
@@ -152,4 +153,25 @@ describe("a task that is a node", () => {
   ])("must be declared as one: %j", (tasks, message) => {
     expect(() => dag<Sums>(tasks as never)).toThrow(configError("tasks.a.run", message));
   });
+});
+
+test("progress events name the task, or the item, that made the part", async () => {
+  const part = { title: "Part", summary: "done" };
+  const graph = dag<Sums>({
+    a: (_state, context) => {
+      context.progress(part);
+      return 1;
+    },
+    list: {
+      dependsOn: ["a"],
+      run: map(["x"], (_state, _item, context) => {
+        context.progress(part);
+        return 1;
+      }),
+    },
+  });
+  const items: unknown[] = [];
+  graph.on("progress", ({ data }) => items.push(data.item));
+  await graph.execute(start());
+  expect(items).toEqual(["a", "list"]);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { append, END, max, State, StateGraph, sum, union } from "waymark";
+import { append, END, MemoryStore, max, State, StateGraph, sum, union } from "waymark";
 
 interface Notes {
   readonly messages: readonly string[];
@@ -47,6 +47,53 @@ describe("reducers", () => {
       .addEdge("see", END)
       .setEntryPoint("see");
     expect((await sparse.execute(State.create({}))).data).toEqual({ seen: ["a"] });
+  });
+
+  test.each<[what: string, returned: object, message: string]>([
+    [
+      "append of a text",
+      { messages: "abc" },
+      'config.reducers.messages can\'t take it: append must be given arrays; got "abc"',
+    ],
+    [
+      "union of a number",
+      { sources: 5 },
+      "config.reducers.sources can't take it: union must be given arrays; got 5",
+    ],
+    [
+      "max of undefined",
+      { best: undefined },
+      "config.reducers.best can't take it: max must be given numbers; got undefined",
+    ],
+    [
+      "sum of a text",
+      { spent: "5" },
+      'config.reducers.spent can\'t take it: sum must be given numbers; got "5"',
+    ],
+    [
+      "an async reducer",
+      { title: "b" },
+      "config.reducers.title must return a value; got a promise",
+    ],
+  ])("refuse %s before it is saved", async (_what, returned, message) => {
+    const store = new MemoryStore();
+    const refusing = new StateGraph<Notes>({
+      reducers: {
+        ...{ messages: append, sources: union, best: max, spent: sum },
+        title: async () => Promise.reject(new Error("late")),
+      },
+      checkpoint: { store, interval: 1 },
+    })
+      .addNode("work", () => returned)
+      .addEdge("work", END)
+      .setEntryPoint("work");
+    const first = { messages: ["a"], sources: ["x"], best: 5, spent: 1, title: "old" };
+    const state = State.create<Notes>(first, { runId: "r" });
+    await expect(refusing.execute(state)).rejects.toMatchObject({
+      code: "NODE_RESULT",
+      message: `node "work" returned what its reducer refuses: ${message}`,
+    });
+    expect((await store.load("r")).data).toEqual(first);
   });
 
   test("leave a State that a node returns as it is", async () => {

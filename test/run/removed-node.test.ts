@@ -216,3 +216,30 @@ test("a completed run is returned as it is, also if its last node was removed", 
   const final = await linear(["a", "x"], saving(store)).resume("r");
   expect(final).toMatchObject({ status: "completed", checkpointNode: "b" });
 });
+
+test("graph.mismatch names what has changed in a subgraph", async () => {
+  const store = new RecordingStore();
+  const failing: NodeFunction<Trail> = () => {
+    throw new Error("stop");
+  };
+  const around = (inner: StateGraph<Trail, string>) =>
+    new StateGraph<Trail>(saving(store))
+      .addNode(
+        "sub",
+        subgraph(inner, {
+          in: ({ data }) => ({ trail: data.trail }),
+          out: (_state, { data }) => ({ trail: data.trail }),
+        }),
+      )
+      .setEntryPoint("sub")
+      .setExitPoint("sub");
+  await around(linear(["x", "y"], {}, { y: failing }))
+    .execute(start("r"))
+    .catch(() => {});
+  const graph = around(linear(["x", "new", "y"]));
+  const changes: unknown[] = [];
+  graph.on("graph.mismatch", ({ path, data }) => changes.push([path, data]));
+  expect((await graph.resume("r")).data.trail).toEqual(["x", "new", "y"]);
+  const named = { added: ["new"], removed: [] };
+  expect(changes).toContainEqual([["sub"], expect.objectContaining(named)]);
+});
