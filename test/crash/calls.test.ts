@@ -73,16 +73,18 @@ test("the removal of old runs holds up no run", async () => {
 
 test("a file store does not keep the files of all runs open that were saved at once", async () => {
   let open = 0;
+  let most = 0;
   const gate: Gate = (call) => {
-    if (/^(open|create)/.test(call)) open++;
+    if (/^(open|create)/.test(call)) most = Math.max(most, ++open);
     if (call === "close") open--;
   };
   const store = openFileStore(new CrashDisk().mount(gate));
   const runs = Array.from({ length: 300 }, (_, id) => run(`run-${id}`));
   const saved = await Promise.all(runs.map((state) => store.save(state)));
   await new Promise((resolve) => setImmediate(resolve));
-  // Two files of each of 64 runs.
-  expect(open).toBe(128);
+  // Two files of each of 64 runs; while they save at once, also those of the writes under way.
+  expect(open).toBeLessThanOrEqual(128);
+  expect(most).toBeLessThan(256);
   for (const state of saved) await store.save(state.set("text", "x"));
   await new Promise((resolve) => setImmediate(resolve));
   expect(open).toBe(128);
