@@ -74,7 +74,8 @@ export class ChildStore<D extends object> implements CheckpointStore {
       ended.push({ name: node, ...lastAttemptOf(taken), outcome: "completed" });
     }
     const failed = progressOf(state).begun?.failedAttempts.at(-1);
-    if (state.error !== undefined && failed !== undefined) {
+    // A failed run that is resumed keeps its error, and was noted when it failed.
+    if (state.error !== undefined && state.reason === "failure" && failed !== undefined) {
       ended.push({ ...failed, name: state.error.node, outcome: "failed" });
     }
     return ended;

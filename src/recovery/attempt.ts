@@ -1,6 +1,7 @@
 import { waitsForResume } from "../checkpoint/fork.js";
 import type { HistoryEntry } from "../checkpoint/store.js";
 import { isWaymarkError } from "../errors.js";
+import { hasCrashed } from "../run/crash.js";
 import type { Prepare } from "../run/resumer.js";
 import { progressOf, withProgress } from "../state/derive.js";
 import type { Recovery } from "../state/record.js";
@@ -85,7 +86,7 @@ export class Attempt {
     if (recovery === undefined || recovery.attempts !== this.#count) return undefined;
     const less = Object.freeze({ ...recovery, attempts: this.#count - 1 });
     return {
-      state: withProgress(newest, { recovery: less, reason: "recovery" }),
+      state: withProgress(newest, { recovery: less, reason: stopOf(newest) }),
       continues: false,
     };
   };
@@ -140,6 +141,12 @@ function givenUp<D extends object>(
     message: `the run was recovered ${recovery?.attempts ?? 0} times and got no further`,
     node: unfinished?.node ?? checkpointNode,
   });
-  const changes = { status: "failed", error, reason: "recovery" } as const;
-  return { state: withProgress(newest, changes), continues: false };
+  const reason = hasCrashed(newest) ? "recovery" : "failure";
+  return { state: withProgress(newest, { status: "failed", error, reason }), continues: false };
+}
+
+/** The reason of a run that was stopped: no crash is to be read out of it. */
+function stopOf<D extends object>(newest: State<D>): string {
+  if (!hasCrashed(newest)) return newest.reason;
+  return newest.status === "failed" ? "failure" : "abort";
 }

@@ -25,6 +25,7 @@ import { compareTopologies, shapeOf, type TopologyDifference } from "../graph/de
 import { END } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
 import { progressOf, withProgress, withRecord } from "../state/derive.js";
+import { isProgressSave } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
 import { validated } from "../state/schema.js";
 import { type Patch, recordOf, State } from "../state/state.js";
@@ -71,7 +72,7 @@ export class Checkpoints<D extends object> {
     if (store.history !== undefined) return store.history(runId);
     try {
       const state = await this.#fetch(store, runId, {});
-      return [entryOf(state, "", progressOf(state).unfinished !== undefined)];
+      return [entryOf(state, "", isProgressSave(progressOf(state)))];
     } catch (error) {
       if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return [];
       throw error;

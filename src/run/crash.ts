@@ -8,6 +8,8 @@ const deliberate: ReadonlySet<string> = new Set(["abort", "cancel", "fork", "rol
 
 /** Whether the process that saved a State last died in the middle of the run. */
 export function hasCrashed<D extends object>({ status, reason }: State<D>): boolean {
+  // A failed run keeps its failure until it gets further, so only the reason says that it was resumed.
+  if (status === "failed") return reason === "resume" || reason === "recovery";
   return status === "in_progress" && !deliberate.has(reason);
 }
 

@@ -154,8 +154,7 @@ export class Resumer<D extends object> {
     const hasBegun =
       progressOf(stands).unfinished !== undefined || hasFailedAt(loaded, loaded.nextNode);
     const isPastBreakpoint = hasBegun || (noted ?? loaded).reason === BREAKPOINT;
-    // A failure stays in the history: the next save records the outcome of this attempt.
-    const hasStarted = status === "in_progress" || waitsForResume(loaded);
+    const hasStarted = status !== "pending" || waitsForResume(loaded);
     const isUnnoted = hasStarted && isNewest(options) && noted === undefined;
     const state = isPaused
       ? await this.#answer(from, input, saver)
@@ -184,10 +183,14 @@ export class Resumer<D extends object> {
     return this.#topology.entry?.name ?? "";
   }
 
-  /** Saves that a run is resumed, so that it is found if its process dies before the next save. */
+  /**
+   * Saves that a run is resumed, so that it is found if its process dies before the next save. A failed run keeps its
+   * status and error until it gets further.
+   */
   #noteResume(state: State<D>, saver: Saver<D>): Promise<State<D>> {
     const reason = state.reason === BREAKPOINT ? BREAKPOINT : "resume";
-    return this.#save(withProgress(state, { status: "in_progress", reason }), saver, false);
+    const status = state.status === "failed" ? "failed" : "in_progress";
+    return this.#save(withProgress(state, { status, reason }), saver, false);
   }
 
   /** Takes a paused run's input, and saves it before it is used. */

@@ -141,6 +141,11 @@ export interface Progress {
   readonly crashes: number;
 }
 
+/** Whether a State is saved inside a node that has not completed: a progress save. One that a failed run is resumed by is such. */
+export function isProgressSave({ unfinished, status, reason }: Progress): boolean {
+  return unfinished !== undefined || (status === "failed" && reason === "resume");
+}
+
 /** How often each node completed, by node name. */
 export type Visits = Readonly<Record<string, number>>;
 

@@ -31,7 +31,7 @@ import type { GraphTopology } from "../graph/description.js";
 import { checkOptions } from "../options.js";
 import { newId } from "../random.js";
 import { isOpaque } from "../state/derive.js";
-import type { Saved } from "../state/record.js";
+import { isProgressSave, type Saved } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
 import { recordOf, State, stateOf } from "../state/state.js";
 
@@ -60,7 +60,7 @@ class KeptState implements Keepable {
   }
 
   get unfinished(): boolean {
-    return recordOf(this.state).progress.unfinished !== undefined;
+    return isProgressSave(recordOf(this.state).progress);
   }
 }
 

@@ -15,12 +15,13 @@ beforeAll(async () => {
 });
 afterAll(() => removeBundle(built));
 
-/** What each process is to do: three are killed, one fails, one waits, and one of another commit completes. */
+/** What each process is to do: three are killed, one fails, one is killed after that, one waits, one of another commit completes. */
 const lives = [
   ["in 1", "c1"],
   ["done 2", "c1"],
   ["saved 3", "c1"],
   ["fail", "c1"],
+  ["in 4", "c1"],
   ["", "c1"],
   ["answer", "c2"],
 ] as const;
@@ -56,17 +57,17 @@ test.each(["file", "sqlite", "pglite"])(
 
     const nodes = ["plan", "search", "search", "search", "write"];
     const state = await store.load<{ done: string[] }>("r");
-    expect(state).toMatchObject({ status: "completed", phase: "make", resumes: 5, crashes: 3 });
+    expect(state).toMatchObject({ status: "completed", phase: "make", resumes: 6, crashes: 4 });
     expect(state.data.done).toEqual(nodes);
     expect(state.metadata).toEqual({ commit: "c2" });
     const isIn = (time: string, life: number): boolean =>
       Date.parse(time) >= (processes[life]?.began ?? 0) &&
       Date.parse(time) <= (processes[life]?.ended ?? 0);
-    expect([isIn(state.startedAt, 0), isIn(state.savedAt, 5)]).toEqual([true, true]);
+    expect([isIn(state.startedAt, 0), isIn(state.savedAt, 6)]).toEqual([true, true]);
 
     // Each step has begun before its last visit and ended after it, and worked as long as its visits that hold.
     expect(state.steps.map(({ node }) => node)).toEqual(nodes);
-    expect(state.steps.map(({ restarts = 0 }) => restarts)).toEqual([0, 1, 1, 0, 1]);
+    expect(state.steps.map(({ restarts = 0 }) => restarts)).toEqual([0, 1, 1, 0, 2]);
     expect(state.steps.map(({ attempts }) => attempts)).toEqual([1, 1, 1, 1, 2]);
     for (const [at, { startedAt, completedAt, durationMs }] of state.steps.entries()) {
       const visits = truth.filter(({ step }) => step === at);
@@ -96,8 +97,8 @@ test.each(["file", "sqlite", "pglite"])(
     // The report says the same with a log and without, but for what was lost.
     const known = {
       status: "completed",
-      resumes: 5,
-      crashes: 3,
+      resumes: 6,
+      crashes: 4,
       completedSteps: 5,
       totals: { durationMs: worked, usage: state.ledger.usage },
       metadata: { commit: "c2" },
@@ -112,7 +113,7 @@ test.each(["file", "sqlite", "pglite"])(
     const logged = await report("r", { store, log: { root } });
     expect(logged).toMatchObject({
       ...known,
-      repeated: { visits: 2, usage: { inputTokens: 203 } },
+      repeated: { visits: 3, usage: { inputTokens: 307 } },
     });
     expect(logged.steps).toEqual(alone.steps);
 

@@ -204,7 +204,7 @@ describe("a report", () => {
     Object.assign(fault, { at: 3, times: 2 });
     await start().catch(() => {});
     await graph.resume("r");
-    const failed = (await store.history("r")).find(({ status }) => status === "failed");
+    const failed = (await store.history("r")).find(({ reason }) => reason === "failure");
     const { checkpointId = "" } = failed ?? {};
     for (const options of [{ store }, { store, log }]) {
       const then = await report("r", { ...options, checkpointId });

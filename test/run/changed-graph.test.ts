@@ -133,7 +133,7 @@ describe("rule 9: a checkpoint of an older version", () => {
     const final = await migrated(store, 2, { 0: toCount, 1: toTags }).resume("r");
     expect(final.data).toEqual({ steps: 3, tags: new Set(["old"]) });
     expect(final.graph?.version).toBe(2);
-    expect(store.saved.map(({ graph }) => graph?.version)).toEqual([0, 0, 0, 2, 2]);
+    expect(store.saved.map(({ graph }) => graph?.version)).toEqual([0, 0, 0, 2, 2, 2]);
     expect(store.saved[1]?.data).toEqual({ trail: ["a"] });
   });
 

@@ -91,13 +91,14 @@ describe("the order of events", () => {
     await graph.resume("r");
     expect(told(events)).toEqual([
       ["checkpoint.load", { node: "a", step: 1 }],
+      ["checkpoint.save", { node: "a", step: 1, sequence: 4, reason: "resume" }],
       ["graph.start", { entryPoint: "a", step: 1, resumed: true }],
       ["edge.evaluate", { ...aToB, result: true }],
       ["edge.transition", aToB],
       ["checkpoint.resume", { node: "a", step: 1, resumeNode: "b" }],
       ["node.start", { node: "b", step: 1 }],
       ["node.complete", { node: "b", step: 2 }],
-      ["checkpoint.save", { node: "b", step: 2, sequence: 4, reason: "complete" }],
+      ["checkpoint.save", { node: "b", step: 2, sequence: 5, reason: "complete" }],
       ["graph.complete", { exitPoint: "b", step: 2 }],
     ]);
   });

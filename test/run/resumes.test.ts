@@ -1,7 +1,16 @@
-import { expect, test } from "vitest";
-import { State, StateGraph } from "waymark";
-import { linear, RecordingStore, start } from "../graphs.js";
+import { describe, expect, test } from "vitest";
+import {
+  CheckpointSaveError,
+  ExecutionError,
+  MemoryStore,
+  type NodeFunction,
+  State,
+  StateGraph,
+} from "waymark";
+import { report } from "../../src/report/index.js";
+import { linear, RecordingStore, rejection, start, type Trail } from "../graphs.js";
 import { MortalStore } from "../nodes/nodes.js";
+import { restarted, world } from "../recovery/crashes.js";
 
 test("a resume is counted and saved before the first node, whatever stopped the run", async () => {
   const store = new RecordingStore();
@@ -50,6 +59,63 @@ test("a resume in the middle of a node is noted as such, and a failure stays in 
   fails = false;
   expect(await graphOn(9).resume("r")).toMatchObject({ resumes: 2, crashes: 1 });
   expect(store.saved.map(({ reason }) => reason)).toEqual([
-    ...["start", "once", "resume", "once", "failure", "complete"],
+    ...["start", "once", "resume", "once", "failure", "resume", "complete"],
   ]);
+});
+
+describe("a failed run that is resumed", () => {
+  /** a → b, whose `b` fails, then takes its process with it, then works. */
+  async function killedAfterFailure(store: MemoryStore) {
+    const graphOn = (left: number, b?: NodeFunction<Trail>) =>
+      linear(
+        ["a", "b"],
+        { checkpoint: { store: new MortalStore(store, left), interval: 1, preserve: true } },
+        b && { b },
+      );
+    const fails = () => {
+      throw new RangeError("no paper");
+    };
+    await rejection(graphOn(9, fails).execute(start("r")), ExecutionError);
+    await rejection(graphOn(1).resume("r"), CheckpointSaveError);
+    return graphOn(9);
+  }
+
+  test("counts a crash inside its node, and keeps its failure until it gets further", async () => {
+    const store = new MemoryStore();
+    const graph = await killedAfterFailure(store);
+    const left = await store.load("r");
+    expect(left).toMatchObject({ status: "failed", reason: "resume", resumes: 1, crashes: 0 });
+    expect(left.error).toMatchObject({ name: "RangeError", message: "no paper", node: "b" });
+    const final = await graph.resume("r");
+    expect(final).toMatchObject({ status: "completed", resumes: 2, crashes: 1, error: undefined });
+    expect(final.steps.map(({ node, attempts, restarts }) => [node, attempts, restarts])).toEqual([
+      ["a", 1, undefined],
+      ["b", 2, 1],
+    ]);
+    expect((await report("r", { store })).repeated.visits).toBe(1);
+    const history = (await store.history("r")).map(({ step, status, reason }) => [
+      ...[step, status, reason],
+    ]);
+    expect(history).toEqual([
+      [2, "completed", "complete"],
+      [1, "failed", "failure"],
+      [0, "in_progress", "start"],
+    ]);
+  });
+
+  test("counts no crash if it was cancelled", async () => {
+    const store = new MemoryStore();
+    const graph = await killedAfterFailure(store);
+    await rejection(graph.resume("r", { signal: AbortSignal.abort() }), ExecutionError);
+    expect(await graph.resume("r")).toMatchObject({ resumes: 3, crashes: 1 });
+  });
+});
+
+test("a recovery that somebody stops, or that gives up, counts no crash by itself", async () => {
+  const { begin, recover, graphIn, store } = world("crash", "throw", "throw", "work");
+  await begin();
+  await recover({ maxAttempts: 1 });
+  expect(await store.load("r")).toMatchObject({ status: "failed", reason: "failure", crashes: 1 });
+  await rejection(graphIn(restarted(store)).resume("r"), ExecutionError);
+  expect(await graphIn(restarted(store)).resume("r")).toMatchObject({ resumes: 3, crashes: 1 });
 });

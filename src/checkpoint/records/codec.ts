@@ -17,7 +17,7 @@ import {
   isPlainData,
   type StateJSON,
 } from "../../state/json.js";
-import { type Metadata, noMetadata, type RunError } from "../../state/record.js";
+import { isProgressSave, type Metadata, noMetadata, type RunError } from "../../state/record.js";
 import { recordOf, type State, stateOf } from "../../state/state.js";
 import { apply, type Change, recordDifference } from "../difference.js";
 import { bare } from "../store.js";
@@ -351,7 +351,7 @@ function newHeader<D extends object>(
   if (base !== undefined) header.base = base;
   if (phase !== "") header.phase = phase;
   if (nextNode !== undefined) header.nextNode = nextNode;
-  if (progress.unfinished !== undefined) header.unfinished = true;
+  if (isProgressSave(progress)) header.unfinished = true;
   if (metadata !== noMetadata) header.metadata = metadata;
   if (error !== undefined) header.error = bare(error);
   if (Number.isFinite(keep)) header.keep = keep;

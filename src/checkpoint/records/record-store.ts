@@ -10,7 +10,7 @@ import {
 import { type GraphTopology, parseTopology } from "../../graph/description.js";
 import { type Check, checkOptions, integer, text } from "../../options.js";
 import { newId } from "../../random.js";
-import { noMetadata, type Saved } from "../../state/record.js";
+import { isProgressSave, noMetadata, type Saved } from "../../state/record.js";
 import { checkRunId } from "../../state/run-id.js";
 import { recordOf, type State } from "../../state/state.js";
 import {
@@ -420,14 +420,10 @@ export class RecordStore implements CheckpointStore {
     const saved: Saved = { checkpointId, sequence, savedAt, bytes };
     this.#origins.set(saved, { head: checkpointId, base: made?.base });
     if (keep !== Number.POSITIVE_INFINITY) {
-      const { step, phase, unfinished } = recordOf(state).progress;
-      this.#upkeep.note(runId, {
-        sequence,
-        base,
-        step,
-        phase,
-        unfinished: unfinished !== undefined,
-      });
+      const { progress } = recordOf(state);
+      const { step, phase } = progress;
+      const unfinished = isProgressSave(progress);
+      this.#upkeep.note(runId, { sequence, base, step, phase, unfinished });
     }
     return state.savedAs(saved);
   }
