@@ -1,6 +1,8 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
+import express from "express";
+import { Hono } from "hono";
 import { afterEach, expect, test } from "vitest";
 import { MemoryStore } from "waymark";
 import { nodeListener, studio } from "waymark/studio";
@@ -140,4 +142,42 @@ test("a client that does not read is cut off, and costs no memory", async () => 
   await ended;
   expect(given).toBeLessThan(64 * 1_048_576);
   socket.destroy();
+});
+
+/** What a mounted studio answers: its page, a read, an action. */
+async function answersOf(fetched: (path: string, init?: RequestInit) => Promise<Response>) {
+  const headers = { authorization, "content-type": "application/json" };
+  const page = await fetched("/studio/");
+  const runs = await fetched("/studio/api/runs", { headers });
+  const body = JSON.stringify({ at: "1" });
+  const fork = await fetched("/studio/api/runs/monday/fork", { method: "POST", headers, body });
+  const refused = await fetched("/studio/api/runs");
+  expect(await runs.json()).toMatchObject({ runs: [{ runId: "monday", status: "paused" }] });
+  expect(page.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+  return [runs.status, fork.status, refused.status];
+}
+
+test("a handler is mounted in Hono and in Express, beside routes of their own", async () => {
+  const store = new MemoryStore();
+  await pausedRun(store, "monday");
+  const handler = studio({ store, token, basePath: "/studio" });
+  const hono = new Hono();
+  hono.all("/studio/*", (context) => handler(context.req.raw));
+  hono.get("/own", (context) => context.text("own"));
+  const inHono = async (path: string, init?: RequestInit) =>
+    hono.request(`http://localhost${path}`, init);
+  expect(await answersOf(inHono)).toEqual([200, 200, 401]);
+  expect(await (await inHono("/own")).text()).toBe("own");
+
+  const another = new MemoryStore();
+  await pausedRun(another, "monday");
+  const app = express();
+  app.get("/own", (_request, response) => {
+    response.send("own");
+  });
+  app.use(nodeListener(studio({ store: another, token, basePath: "/studio" })));
+  const { url } = await listening(createServer(app));
+  const inExpress = (path: string, init?: RequestInit) => fetch(`${url}${path}`, init);
+  expect(await answersOf(inExpress)).toEqual([200, 200, 401]);
+  expect(await (await inExpress("/own")).text()).toBe("own");
 });
