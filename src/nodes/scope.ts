@@ -4,7 +4,7 @@ import type { EventMap } from "../event-map.js";
 import type { EventBus, EventType } from "../events.js";
 import type { LedgerWriter, NodeContext, ProgressPart } from "../graph/node.js";
 import type { PauseOptions, SchemaPauseOptions } from "../graph/pause.js";
-import type { FactoryContext } from "../run/factory-context.js";
+import { bindMethods, type FactoryContext } from "../run/factory-context.js";
 import type { Stop } from "../run/failure.js";
 import type { PauseRequest } from "../state/record.js";
 import type { Patch, State } from "../state/state.js";
@@ -51,6 +51,10 @@ export class Scope<D extends object> implements FactoryContext<D> {
   /** What the keys that were used here are called outside. */
   #keys: string[] | undefined;
   #dataKeys: string[] | undefined;
+
+  static {
+    bindMethods(Scope.prototype);
+  }
 
   /** @param touch - is called before anything is saved. */
   constructor(outer: FactoryContext<D>, prefix: string, touch: () => void = () => {}) {
@@ -260,6 +264,10 @@ export class ItemScope<D extends object> extends Scope<D> implements ItemContext
   readonly #attempt: number | undefined;
   readonly #stop: Stop;
   #isOver = false;
+
+  static {
+    bindMethods(ItemScope.prototype);
+  }
 
   constructor(outer: FactoryContext<D>, place: ItemPlace) {
     const { index, id = String(index), attempt, stop = outer, saves = "item" } = place;

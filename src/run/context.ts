@@ -16,7 +16,7 @@ import type { PauseRequest } from "../state/record.js";
 import { reduced } from "../state/reducers.js";
 import { type Patch, State } from "../state/state.js";
 import type { ItemOutcome, ItemRecord } from "../state/steps.js";
-import type { FactoryContext } from "./factory-context.js";
+import { bindMethods, type FactoryContext } from "./factory-context.js";
 import { deadlineKey, RETRY, sleepKey, waitUntil, workKey } from "./pauses.js";
 import type { Visit } from "./visit.js";
 
@@ -32,6 +32,10 @@ export class RunContext<D extends object> implements FactoryContext<D> {
   readonly step: number;
   readonly attempt: number;
   readonly #visit: Visit<D>;
+
+  static {
+    bindMethods(RunContext.prototype);
+  }
 
   constructor(visit: Visit<D>, signal: AbortSignal, node: string, step: number, attempt: number) {
     this.#visit = visit;

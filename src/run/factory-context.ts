@@ -60,3 +60,29 @@ export function factoryContext<D extends object>(context: NodeContext<D>): Facto
   if ("completeTasks" in context) return context as FactoryContext<D>;
   throw new ConfigError("context", `must be the context the node was given; got ${show(context)}`);
 }
+
+const METHODS = [
+  "once",
+  "recall",
+  "remember",
+  "forget",
+  "checkpoint",
+  "pause",
+  "sleep",
+  "progress",
+  "emit",
+] as const satisfies readonly (keyof NodeContext<object>)[];
+
+/** Binds the methods of a node's context when they are read, so that `const { once } = context` works. */
+export function bindMethods(prototype: object): void {
+  for (const name of METHODS) {
+    const method: unknown = Object.getOwnPropertyDescriptor(prototype, name)?.value;
+    if (typeof method !== "function") continue;
+    Object.defineProperty(prototype, name, {
+      configurable: true,
+      get(this: unknown) {
+        return method.bind(this);
+      },
+    });
+  }
+}
