@@ -232,7 +232,7 @@ function dialectOf(schema: string): SqlDialect {
     table: (name) => `${quoted(schema)}.${name}`,
     placeholder: (place) => `$${place}`,
     text: (column) => column,
-    indexesMetadata: true,
+    metadataColumn: toJsonb,
     metadata: (metadata, parameter) =>
       Object.keys(metadata).length === 0
         ? []

@@ -32,12 +32,14 @@ export function prepared<K extends string>(
   return Object.fromEntries(entries) as Record<K, Statement>;
 }
 
-function statementsOf({ table, text, placeholder }: SqlDialect) {
+function statementsOf({ table, text, placeholder, metadataColumn }: SqlDialect) {
   const [runs, checkpoints, graphs] = [table("runs"), table("checkpoints"), table("graphs")];
   const [first, second, third] = [placeholder(1), placeholder(2), placeholder(3)];
   const texts = (...columns: string[]): string =>
     columns.map((one) => `${text(one)} AS ${one.replace(/^.\./, "")}`).join(", ");
   const inRun = `FROM ${runs} r JOIN ${checkpoints} c ON c.run = r.id WHERE r.run_id = ${first}`;
+  const listed = ["graph", "status", "saved_at", ...(metadataColumn ? ["metadata"] : [])];
+  const next = listed.length + 1;
   return prepared({
     /** The newest record between two sequences, after all that it builds on; and where the run is. */
     chain: `
@@ -57,7 +59,13 @@ function statementsOf({ table, text, placeholder }: SqlDialect) {
         AND c.sequence BETWEEN ${second} AND ${third} AND c.aside = 0 ORDER BY c.sequence`,
     list: `SELECT ${text(idColumn("run_id"))} AS run_id FROM ${runs} WHERE sequence > 0`,
     find: `SELECT ${texts("header")} FROM ${checkpoints} WHERE checkpoint_id = ${first} AND aside = 0 LIMIT 1`,
-    identify: `SELECT id FROM ${runs} WHERE run_id = ${first}`,
+    identify: `SELECT id, sequence FROM ${runs} WHERE run_id = ${first}`,
+    /** Lists a run by an older record, unless it was saved to meanwhile. The run stays at its sequence. */
+    relist: `
+      UPDATE ${runs} AS r SET ${listed.map((column, at) => `${column} = ${placeholder(at + 1)}`).join(", ")},
+        header = coalesce((SELECT c.header FROM ${checkpoints} c
+          WHERE c.run = r.id AND c.sequence = ${placeholder(next)}), r.header)
+      WHERE r.id = ${placeholder(next + 1)} AND r.sequence = ${placeholder(next + 2)} RETURNING id`,
     setAside: `
       UPDATE ${checkpoints} SET aside = 1 WHERE run = ${first} AND sequence = ${second} RETURNING sequence`,
     saveGraph: `
@@ -124,11 +132,27 @@ export abstract class SqlBackend {
     isBad: () => Promise<boolean>,
   ): Promise<string | undefined> {
     // Asked for first: of a run that starts over meanwhile nothing is touched.
-    const id = await this.rowOf(runId);
-    if (id === undefined || !(await isBad())) return undefined;
+    const [run] = await this.read(this.#statements.identify, [runId]);
+    if (run === undefined || !(await isBad())) return undefined;
+    const id = Number(run.id);
+    // First, so that a process that dies in between leaves a record that is found damaged again.
+    await this.#relist(runId, id, Number(run.sequence), sequence);
     const rows = await this.write(this.#statements.setAside, [id, sequence]);
     if (rows.length === 0) return undefined;
     return `${this.place}, checkpoint ${sequence} of run ${show(runId)}`;
+  }
+
+  /** Lists a run, which is at the sequence `head`, by its newest record but for the damaged one. */
+  async #relist(runId: string, id: number, head: number, damaged: number): Promise<void> {
+    const entries = (await this.headers(runId)).filter(({ setAside }) => !setAside);
+    const [newest, before] = entries;
+    if (newest?.sequence !== damaged || before?.header === undefined) return;
+    const { graph, status, savedAt, metadata } = before.header;
+    const { metadataColumn: column } = this.#dialect;
+    const listed = [toColumn(graph), status, toColumn(savedAt)];
+    const searched = column ? [metadata === undefined ? null : column(metadata)] : [];
+    const params = [...listed, ...searched, before.sequence, id, head];
+    await this.write(this.#statements.relist, params);
   }
 
   async runs(filter: RunFilter): Promise<RunEntry[]> {

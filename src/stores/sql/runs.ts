@@ -17,8 +17,8 @@ export interface SqlDialect {
   readonly placeholder: (place: number) => string;
   /** The conditions that a run has this metadata. */
   metadata(metadata: Metadata, parameter: (value: string | number) => string): readonly string[];
-  /** Whether an index finds runs by their metadata. */
-  readonly indexesMetadata: boolean;
+  /** Metadata as it stands in the column by which an index finds runs; absent if there is none. */
+  readonly metadataColumn?: (metadata: Metadata) => string;
 }
 
 const TEXTS = ["run_id", "graph", "status", "saved_at", "header"];
@@ -40,7 +40,7 @@ export function runsQuery(
   const parameter = (value: string | number): string => dialect.placeholder(params.push(value));
   const most = (): string => (limit === undefined ? "" : `LIMIT ${parameter(limit)}`);
   const end = before && new Date(before).toISOString();
-  const isByMetadata = dialect.indexesMetadata && Object.keys(metadata).length > 0;
+  const isByMetadata = dialect.metadataColumn !== undefined && Object.keys(metadata).length > 0;
   const part = (some: readonly RunStatus[]): string => {
     const conditions = [`status IN (${some.map(parameter).join(", ")})`];
     if (runId !== undefined) conditions.push(`run_id = ${parameter(runId)}`);

@@ -31,7 +31,6 @@ const dialect: SqlDialect = {
   // As bytes: over a text that is no UTF-8, as a damaged file may have, libsql ends the process.
   text: (column) => `CAST(${column} AS BLOB)`,
   placeholder: () => "?",
-  indexesMetadata: false,
   metadata: (metadata, parameter) =>
     Object.entries(metadata).map(([key, value]) => {
       // As JSON wrote it, and will again: so the number 1, the text "1" and true differ.

@@ -5,6 +5,7 @@ import {
   CheckpointCorruptionError,
   CheckpointNotFoundError,
   CheckpointSaveError,
+  State,
   StateGraph,
 } from "waymark";
 import { rejection } from "../../graphs.js";
@@ -135,6 +136,20 @@ test.each(["whole", "after the last whole one"])(
     expect((await tables.open().load<Notes>("run")).data.n).toBe(9);
   },
 );
+
+test("a run whose newest record was set aside is listed by the one before", async () => {
+  const store = tables.open({ snapshotEvery: 1 });
+  const paused = { ...start().toJSON(), status: "paused", metadata: { tenant: "one" } } as const;
+  const saved = await store.save(State.fromJSON<Notes>(paused));
+  const last = { ...saved.toJSON(), status: "completed", metadata: { tenant: "two" } } as const;
+  await store.save(State.fromJSON<Notes>(last));
+  await tables.ask(`UPDATE $schema.checkpoints SET content = 'nothing' WHERE sequence = 2`);
+  expect((await store.load("run")).status).toBe("paused");
+  expect(await store.runs({ status: "completed" })).toEqual([]);
+  expect(await store.runs({ metadata: { tenant: "two" } })).toEqual([]);
+  const found = await store.runs({ status: "paused", metadata: { tenant: "one" } });
+  expect(found).toMatchObject([{ runId: "run", status: "paused", metadata: { tenant: "one" } }]);
+});
 
 test("a run of which nothing is whole is an error that says so, each time", async () => {
   const store = tables.open({ snapshotEvery: 1 });

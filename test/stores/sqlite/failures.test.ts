@@ -229,4 +229,23 @@ describe("damage", () => {
     expect((await copy.load<Count>("run")).data.n).toBe(5);
     await copy.close();
   });
+
+  test("a run whose newest records were set aside is listed by the one before them", async () => {
+    const path = join(newFolder(), "waymark.db");
+    const store = new SqliteStore({ path, snapshotEvery: 1, keep: Number.POSITIVE_INFINITY });
+    let state = await saveTimes(store, 1);
+    for (const status of ["paused", "failed", "completed"] as const) {
+      state = await store.save(State.fromJSON<Count>({ ...state.toJSON(), status }));
+    }
+    const other = openDatabase(path);
+    other.exec("UPDATE checkpoints SET content = content || ' ' WHERE sequence > 2");
+    other.close();
+    const loaded = await store.load<Count>("run");
+    expect([loaded.status, loaded.sequence]).toEqual(["paused", 4]);
+    expect(await store.runs({ status: ["completed", "failed"] })).toEqual([]);
+    const [listed] = await store.runs({ status: "paused" });
+    expect(listed).toMatchObject({ runId: "run", status: "paused" });
+    expect((await store.save(loaded.set("n", 5))).sequence).toBe(5);
+    await store.close();
+  });
 });
