@@ -79,11 +79,12 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
       clearTimeout(timer);
       removeEventListener("online", wake);
       document.removeEventListener("visibilitychange", wake);
+      signal.removeEventListener("abort", wake);
       resolve();
     };
     const timer = setTimeout(wake, ms);
     addEventListener("online", wake);
     document.addEventListener("visibilitychange", wake);
-    signal.addEventListener("abort", wake, { once: true });
+    signal.addEventListener("abort", wake);
   });
 }

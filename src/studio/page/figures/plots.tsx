@@ -26,7 +26,7 @@ export function BarPlot({
       <figcaption>{title}</figcaption>
       <div class="plot-area">
         <div class="grid" aria-hidden="true">
-          {[1, 0.5, 0].map((share) => (
+          {(format(top / 2) === "0.5" ? [1, 0] : [1, 0.5, 0]).map((share) => (
             <span key={share} style={{ bottom: `${share * 100}%` }}>
               {format(top * share)}
             </span>

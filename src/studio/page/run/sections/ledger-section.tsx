@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import type { RunView } from "../../../api.js";
 import { count, money, percent } from "../../format.js";
 import { Time } from "../../runs/columns.js";
@@ -6,6 +7,8 @@ import { preview } from "../../values/tagged.js";
 
 type Ledger = RunView["ledger"];
 type Usage = Ledger["usage"];
+
+const PART = 50;
 
 /** What a run used, decided and made. */
 export function LedgerSection({
@@ -17,7 +20,9 @@ export function LedgerSection({
   readonly now: number;
   readonly onSelect: (node: string) => void;
 }): JSX.Element {
+  const [most, setMost] = useState(PART);
   const { ledger } = view;
+  const older = ledger.decisions.length - most;
   const nodes = Object.entries(ledger.nodes);
   const agents = Object.entries(ledger.agents);
   const outputs = Object.entries(ledger.outputs);
@@ -42,27 +47,35 @@ export function LedgerSection({
         <>
           <h3>Decisions</h3>
           <ol class="decisions" reversed>
-            {[...ledger.decisions].reverse().map((decision) => (
-              <li key={`${decision.timestamp} ${decision.description}`}>
-                <p>
-                  <strong>{decision.description}</strong>
-                  {decision.confidence !== undefined && (
-                    <span class="confidence" title={`confidence ${decision.confidence}`}>
-                      {percent(decision.confidence)}
-                    </span>
-                  )}
-                </p>
-                {decision.rationale !== undefined && <p>{decision.rationale}</p>}
-                <p class="muted">
-                  {[decision.type, decision.agent, decision.node].filter(Boolean).join(" · ")}{" "}
-                  <Time time={decision.timestamp} now={now} />
-                  {decision.alternatives !== undefined && decision.alternatives.length > 0 && (
-                    <> · instead of {decision.alternatives.join(", ")}</>
-                  )}
-                </p>
-              </li>
-            ))}
+            {ledger.decisions
+              .slice(-most)
+              .reverse()
+              .map((decision) => (
+                <li key={`${decision.timestamp} ${decision.description}`}>
+                  <p>
+                    <strong>{decision.description}</strong>
+                    {decision.confidence !== undefined && (
+                      <span class="confidence" title={`confidence ${decision.confidence}`}>
+                        {percent(decision.confidence)}
+                      </span>
+                    )}
+                  </p>
+                  {decision.rationale !== undefined && <p>{decision.rationale}</p>}
+                  <p class="muted">
+                    {[decision.type, decision.agent, decision.node].filter(Boolean).join(" · ")}{" "}
+                    <Time time={decision.timestamp} now={now} />
+                    {decision.alternatives !== undefined && decision.alternatives.length > 0 && (
+                      <> · instead of {decision.alternatives.join(", ")}</>
+                    )}
+                  </p>
+                </li>
+              ))}
           </ol>
+          {older > 0 && (
+            <button type="button" class="plain more" onClick={() => setMost(most + PART * 5)}>
+              {count(older)} older
+            </button>
+          )}
         </>
       )}
       {agents.length > 0 && <Agents agents={agents} />}

@@ -49,7 +49,7 @@ function ticksOf(
   for (const time of times) {
     const place = at(time);
     const isApart = place - (ticks.at(-1)?.at ?? -1) > 0.1;
-    if (time <= whole.to && isApart && place < 0.95)
+    if (time <= whole.to && isApart && place < 0.9)
       ticks.push({ at: place, ms: time - whole.from });
   }
   return ticks;
