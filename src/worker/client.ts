@@ -10,7 +10,7 @@ import { type Engine, openEngine, type RunQueue } from "./engine.js";
 import { type HandleDeps, QueuedRun } from "./handle.js";
 import { jobOptions } from "./job.js";
 import { Listener } from "./listener.js";
-import { jobIdOf, queueName, runIdOf } from "./names.js";
+import { queueName, runIdOf } from "./names.js";
 import { isStore, printError } from "./options.js";
 import type { Load } from "./peers.js";
 import { reconcile } from "./reconcile.js";
@@ -24,7 +24,7 @@ import {
   scheduleOptions,
   submitOptions,
 } from "./submission.js";
-import { jobOf, saveFirst, submittedState } from "./submitted.js";
+import { submitRun, submittedState } from "./submitted.js";
 
 /** Options of {@link Client}. */
 export interface ClientOptions {
@@ -118,21 +118,15 @@ export class Client {
     const { delay, priority } = options;
     const state = submittedState(data, { name, version }, options);
     const deps = await this.#depsOf(name);
-    const jobId = jobIdOf(state.runId);
     const how = {
       ...jobOptions,
-      jobId,
       ...(delay !== undefined && { delay: Math.ceil(delay) }),
       ...(priority !== undefined && { priority }),
       ...(options.deduplicate !== undefined && { deduplication: dedup(options.deduplicate) }),
     };
-    const added = await this.#lifetime.during(async () => {
-      const { saved, isNew } = await saveFirst(this.#store, state);
-      const job = await deps.queue.add(name, jobOf(saved), how);
-      // The queue already has a run with the same deduplication id.
-      if (isNew && job.id !== jobId) await this.#store.delete(state.runId);
-      return String(job.id);
-    });
+    const added = await this.#lifetime.during(() =>
+      submitRun(this.#store, deps.queue, name, state, how),
+    );
     return new QueuedRun<D>(name, runIdOf(added), deps);
   }
 

@@ -10,7 +10,7 @@ import {
   type RunState,
   type WaitOptions,
 } from "../run/handle.js";
-import { changeRun, keepSignal, toSignal } from "../run/signals.js";
+import { changeRun } from "../run/signals.js";
 import { lastEvent, stepEvents } from "../run/step-events.js";
 import type { State } from "../state/state.js";
 import type { Cancellations } from "./cancellations.js";
@@ -22,7 +22,8 @@ import { jobIdOf } from "./names.js";
 import { cancelledError, failedError } from "./run-error.js";
 import { cancelledEvent, isLast, toRunEvent } from "./run-events.js";
 import { hasEnded, stateOf } from "./run-state.js";
-import { cancelled, isCancelled, jobOf, putBack } from "./submitted.js";
+import { cancelled, isCancelled, jobOf, loadIfAny, putBack } from "./submitted.js";
+import { MOST_LOOKS, promote, SOON, signalRun, type WhereRun, wakeUp } from "./wake.js";
 
 /** What a handle needs from its client, for one graph. */
 export interface HandleDeps {
@@ -40,10 +41,6 @@ export interface HandleDeps {
  */
 const FIRST_LOOK = 50;
 const LOOK = 2000;
-/** The interval at which to check a run that is changing hands, in milliseconds. */
-const SOON = 50;
-/** How often to retry while another process holds the run. */
-const MOST_LOOKS = 20;
 
 /**
  * The handle of a run that is, or was, in the queue. Returned by {@link Client.submit} and {@link Client.run}.
@@ -240,7 +237,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
       return;
     }
     if (input !== undefined) await job.updateData({ ...data, ...answer });
-    await this.#wakeUp(question);
+    await wakeUp(this.#where, question);
   }
 
   /**
@@ -252,30 +249,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
    * @throws SerializationError if the value can't be stored exactly.
    */
   async signal(name: string, value: unknown): Promise<void> {
-    return this.#deps.lifetime.during(() => this.#signal(name, value));
-  }
-
-  async #signal(name: string, value: unknown): Promise<void> {
-    const signal = toSignal(name, value);
-    const waits = (state: State<object> | undefined): boolean =>
-      state?.pauses.some((pause) => pause.name === name) === true;
-    let wasOpen = false;
-    for (let looks = 1; ; looks++) {
-      const isOpen = waits(await this.#load());
-      wasOpen ||= isOpen;
-      try {
-        const kept = await keepSignal(this.#deps.store, this.runId, signal);
-        // Decided by the State it was added to: the run may have reached the pause since it was loaded.
-        if (waits(kept)) await this.#wakeUp(questionOf(kept));
-        return;
-      } catch (error) {
-        if (!wasOpen || !isWaymarkError(error, "CHECKPOINT_CONFLICT")) throw error;
-        // A worker is about to release the run, holds it for the answer to another pause, or another signal is being
-        // saved.
-        if (!isOpen && looks > MOST_LOOKS) throw error;
-        await sleep(SOON);
-      }
-    }
+    return this.#deps.lifetime.during(() => signalRun(this.#where, name, value));
   }
 
   /**
@@ -345,43 +319,20 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
     }
   }
 
-  /** Hands a waiting run to a worker. The one that has it may be about to release it. */
-  async #wakeUp(question: string): Promise<void> {
-    for (;;) {
-      if (await this.#promote()) return;
-      const where = await this.#deps.queue.getJobState(this.#jobId);
-      if (where !== "active" && where !== "delayed") return;
-      const saved = await this.#load();
-      if (saved?.status !== "paused" || questionOf(saved) !== question) return;
-      await sleep(SOON);
-    }
-  }
-
   async #endSoon(): Promise<void> {
     const job = await this.#deps.queue.getJob(this.#jobId);
     // If it is gone by now, the next check notices.
     await job?.updateData({ ...job.data, cancelled: true }).catch(() => {});
-    await this.#promote();
+    await promote(this.#deps.queue, this.#jobId);
   }
 
-  async #promote(): Promise<boolean> {
-    const job = await this.#deps.queue.getJob(this.#jobId);
-    if (job === undefined) return false;
-    return job.promote().then(
-      () => true,
-      () => false,
-    );
+  get #where(): WhereRun {
+    const { store, queue } = this.#deps;
+    return { runId: this.runId, store, queue };
   }
 
-  async #load(isAgain = false): Promise<State<D> | undefined> {
-    try {
-      return await this.#deps.store.load<D>(this.runId);
-    } catch (error) {
-      if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
-      // A worker may be saving it at this moment; a checkpoint that is really corrupt is corrupt the second time too.
-      if (isAgain || !isWaymarkError(error, "CHECKPOINT_CORRUPT")) throw error;
-      return this.#load(true);
-    }
+  #load(): Promise<State<D> | undefined> {
+    return loadIfAny<D>(this.#deps.store, this.runId);
   }
 }
 

@@ -27,8 +27,28 @@ export interface JobResult {
   readonly status: "completed" | "cancelled";
 }
 
-/** The job of a run, for its whole life. */
-export type RunJob = Job<JobData, JobResult, string>;
+/** The job of a run, for its whole life, as far as a worker needs it. */
+export type RunJob = Pick<
+  Job<JobData, JobResult, string>,
+  | "id"
+  | "data"
+  | "attemptsStarted"
+  | "attemptsMade"
+  | "stalledCounter"
+  | "repeatJobKey"
+  | "updateData"
+  | "moveToDelayed"
+  | "moveToWait"
+>;
+
+/** A queue, as far as runs are put there, found and woken up. */
+export interface JobQueue {
+  add(name: string, data: JobData, options: JobsOptions): Promise<{ readonly id?: string }>;
+  getJob(
+    jobId: string,
+  ): Promise<Pick<Job<JobData, JobResult, string>, "data" | "promote"> | undefined>;
+  getJobState(jobId: string): Promise<string>;
+}
 
 /** The worker decides when to retry: it counts only attempts that made no progress. */
 const UNLIMITED = 1_000_000_000;

@@ -1,25 +1,37 @@
-import type { CheckpointStore, Claim } from "../checkpoint/store.js";
+import type { Claim } from "../checkpoint/store.js";
 import { now } from "../clock.js";
 import { isWaymarkError, messageOf } from "../errors.js";
 import { random } from "../random.js";
+import { borrowed } from "../run/claim.js";
 import { nameOf } from "../run/failure.js";
+import { StateGraph } from "../run/state-graph.js";
 import { ActiveRun } from "./active-run.js";
 import { type AdvanceDeps, advance } from "./advance.js";
-import type { Engine, RunQueue } from "./engine.js";
-import { type JobData, type JobResult, type RunJob, toKept } from "./job.js";
+import { type JobData, type JobQueue, type JobResult, type RunJob, toKept } from "./job.js";
+import { fenced, leaseTimes } from "./lease.js";
 import { runIdOf } from "./names.js";
+import type { AnyGraph, WorkerSettings } from "./options.js";
 import type { Outcome } from "./outcome.js";
+import type { BullMQ } from "./peers.js";
 
-/** What the processors of a worker share. */
-export interface ProcessorDeps {
-  readonly engine: Engine;
-  readonly store: CheckpointStore;
-  readonly lease: number;
-  /** How long an unrenewed claim lasts, in milliseconds. */
-  readonly ttl: number;
+/** What a processor needs of its queue. */
+export interface ProcessorQueue extends Pick<JobQueue, "getJob"> {
+  /** Thrown after the processor has moved a job itself, or to make it fail for good. */
+  readonly errors: Pick<BullMQ, "DelayedError" | "UnrecoverableError" | "WaitingError">;
+  /** Moves a job that was taken before to the head of the queue. */
+  putFirst(jobId: string): Promise<void>;
+}
+
+/** What a processor needs of its worker. */
+export interface ProcessorDeps
+  extends Pick<
+    WorkerSettings,
+    "store" | "lease" | "maxAttempts" | "backoff" | "longestWait" | "onError"
+  > {
   /** The runs that the worker works on, by id. */
   readonly active: Map<string, ActiveRun>;
-  readonly onError: (error: unknown) => void;
+  /** Aborts when the worker closes. */
+  readonly draining: AbortSignal;
 }
 
 /** An error with the delay after which the queue should retry the job. */
@@ -37,6 +49,9 @@ export class RunFailure extends Error {
 /** The longest time that a run waits for input before a worker checks it again, in milliseconds. */
 export const YEAR = 365 * 24 * 60 * 60 * 1000;
 
+/** The longest delay before a failed run is retried, in milliseconds. */
+const LONGEST_BACKOFF = 30_000;
+
 /** The longest time that a run too new for a worker waits before another one checks it, in milliseconds. */
 const LONGEST_BOUNCE = 5000;
 
@@ -46,11 +61,21 @@ const LONGEST_BOUNCE = 5000;
 export class RunProcessor {
   readonly #deps: ProcessorDeps;
   readonly #advanceDeps: AdvanceDeps;
-  readonly #queue: RunQueue;
+  readonly #queue: ProcessorQueue;
 
-  constructor(deps: ProcessorDeps, advanceDeps: AdvanceDeps, queue: RunQueue) {
+  constructor(graph: AnyGraph, deps: ProcessorDeps, queue: ProcessorQueue) {
+    const { store, active, draining, longestWait, maxAttempts, backoff } = deps;
+    const claim = async (_store: unknown, runId: string): Promise<Claim | undefined> => {
+      const held = active.get(runId)?.claim;
+      return held && borrowed(held);
+    };
     this.#deps = deps;
-    this.#advanceDeps = advanceDeps;
+    this.#advanceDeps = {
+      graph: StateGraph.inside(graph, fenced(store, active), draining, longestWait, { claim }),
+      store,
+      maxAttempts,
+      backoff: { first: backoff, longest: LONGEST_BACKOFF },
+    };
     this.#queue = queue;
   }
 
@@ -61,7 +86,8 @@ export class RunProcessor {
     if ((job.data.version ?? 0) > graph.version) {
       return this.#settle(job, token, { kind: "newer" });
     }
-    const { active, store, ttl } = this.#deps;
+    const { active, store, lease } = this.#deps;
+    const ttl = leaseTimes(lease).claim;
     const jobId = String(job.id);
     const runId = runIdOf(jobId);
     // A run whose lease was lost may still be stopping here.
@@ -96,8 +122,8 @@ export class RunProcessor {
 
   /** Reports the outcome of a job to the queue. */
   async #settle(job: RunJob, token: string, outcome: Outcome): Promise<JobResult> {
-    const { engine, lease } = this.#deps;
-    const { bullmq } = engine;
+    const { lease } = this.#deps;
+    const { errors } = this.#queue;
     switch (outcome.kind) {
       case "completed":
       case "cancelled":
@@ -105,8 +131,8 @@ export class RunProcessor {
       case "handed-over":
         return this.#move(async () => {
           await job.moveToWait(token);
-          await engine.putFirst(this.#queue, String(job.id));
-        }, new bullmq.WaitingError());
+          await this.#queue.putFirst(String(job.id));
+        }, new errors.WaitingError());
       case "elsewhere":
         return this.#delay(job, token, now() + Math.max(lease / 8, 25));
       case "lost":
@@ -125,7 +151,7 @@ export class RunProcessor {
         const { error, retryAfter } = outcome;
         if (retryAfter !== undefined) throw new RunFailure(error, retryAfter);
         await job.updateData({ ...job.data, failure: failureOf(error) });
-        throw new bullmq.UnrecoverableError(toKept(messageOf(error)));
+        throw new errors.UnrecoverableError(toKept(messageOf(error)));
       }
     }
   }
@@ -135,7 +161,7 @@ export class RunProcessor {
     const moment = Math.ceil(Math.min(until, now() + YEAR));
     return this.#move(
       () => job.moveToDelayed(moment, token),
-      new this.#deps.engine.bullmq.DelayedError(),
+      new this.#queue.errors.DelayedError(),
     );
   }
 

@@ -1,15 +1,14 @@
 import { waitsForResume } from "../checkpoint/fork.js";
 import type { CheckpointStore, RunSummary } from "../checkpoint/store.js";
 import { now } from "../clock.js";
-import { ConfigError, isWaymarkError } from "../errors.js";
+import { ConfigError } from "../errors.js";
 import { progressOf } from "../state/derive.js";
 import type { State } from "../state/state.js";
-import type { RunQueue } from "./engine.js";
-import { jobOptions } from "./job.js";
+import { type JobQueue, jobOptions } from "./job.js";
 import { jobIdOf } from "./names.js";
 import { outcomeOf } from "./outcome.js";
 import { YEAR } from "./processor.js";
-import { isCancelled, isSubmitted, jobOf } from "./submitted.js";
+import { isCancelled, isSubmitted, jobOf, loadIfAny } from "./submitted.js";
 
 /** The number of runs to read from the store at once. */
 const PAGE = 500;
@@ -17,7 +16,7 @@ const PAGE = 500;
 /** Puts unfinished runs of a store that are in no queue back into theirs; returns their ids. */
 export async function reconcile(
   store: CheckpointStore,
-  queueOf: (graph: string) => Promise<RunQueue>,
+  queueOf: (graph: string) => Promise<JobQueue>,
   only: string | undefined,
 ): Promise<string[]> {
   const found: string[] = [];
@@ -27,7 +26,7 @@ export async function reconcile(
     const jobId = jobIdOf(runId);
     if ((await queue.getJob(jobId)) !== undefined) continue;
     if ((await store.holder?.(runId)) !== undefined) continue;
-    const saved = await loadIfAny(store, runId);
+    const saved = await loadIfAny<object>(store, runId);
     if (saved === undefined || !belongsInQueue(saved)) continue;
     const delay = Math.max(0, Math.ceil(dueAt(saved) - now()));
     await queue.add(graph, jobOf(saved), { ...jobOptions, jobId, ...(delay > 0 && { delay }) });
@@ -54,19 +53,6 @@ async function* unfinished(
     yield* page;
     cursor = page.length < PAGE ? undefined : page.at(-1);
   } while (cursor !== undefined);
-}
-
-/** The run may have been removed meanwhile. */
-async function loadIfAny(
-  store: CheckpointStore,
-  runId: string,
-): Promise<State<object> | undefined> {
-  try {
-    return await store.load<object>(runId);
-  } catch (error) {
-    if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
-    throw error;
-  }
 }
 
 function belongsInQueue(saved: State<object>): boolean {

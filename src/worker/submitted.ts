@@ -5,7 +5,8 @@ import { isWaymarkError } from "../errors.js";
 import { withProgress, withRecord } from "../state/derive.js";
 import type { RunStatus } from "../state/record.js";
 import { recordOf, State } from "../state/state.js";
-import type { JobData } from "./job.js";
+import type { JobData, JobQueue } from "./job.js";
+import { jobIdOf } from "./names.js";
 
 /** The latest time at which a State can start. */
 const LATEST = Date.UTC(9999, 11, 31);
@@ -59,7 +60,7 @@ export function jobOf<D extends object>(saved: State<D>): JobData {
 }
 
 /** Saves the first State of a run; returns the stored one if the run exists already. */
-export async function saveFirst<D extends object>(
+async function saveFirst<D extends object>(
   store: CheckpointStore,
   state: State<D>,
 ): Promise<{ readonly saved: State<D>; readonly isNew: boolean }> {
@@ -68,6 +69,38 @@ export async function saveFirst<D extends object>(
   } catch (error) {
     if (!isWaymarkError(error, "CHECKPOINT_CONFLICT")) throw error;
     return { saved: await store.load<D>(state.runId), isNew: false };
+  }
+}
+
+/** Saves a new run and adds it to the queue; returns the id of its job. */
+export async function submitRun<D extends object>(
+  store: CheckpointStore,
+  queue: Pick<JobQueue, "add">,
+  graph: string,
+  state: State<D>,
+  options: Parameters<JobQueue["add"]>[2],
+): Promise<string> {
+  const jobId = jobIdOf(state.runId);
+  const { saved, isNew } = await saveFirst(store, state);
+  const job = await queue.add(graph, jobOf(saved), { ...options, jobId });
+  // The queue already has a run with the same deduplication id.
+  if (isNew && job.id !== jobId) await store.delete(state.runId);
+  return String(job.id);
+}
+
+/** The newest State of a run, if it is in the store. */
+export async function loadIfAny<D extends object>(
+  store: CheckpointStore,
+  runId: string,
+  isAgain = false,
+): Promise<State<D> | undefined> {
+  try {
+    return await store.load<D>(runId);
+  } catch (error) {
+    if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
+    // A worker may be saving it at this moment; a checkpoint that is really corrupt is corrupt the second time too.
+    if (isAgain || !isWaymarkError(error, "CHECKPOINT_CORRUPT")) throw error;
+    return loadIfAny<D>(store, runId, true);
   }
 }
 

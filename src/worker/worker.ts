@@ -1,18 +1,15 @@
 import { setMaxListeners } from "node:events";
 import { hostname } from "node:os";
-import type { Claim } from "../checkpoint/store.js";
 import { now } from "../clock.js";
 import { messageOf } from "../errors.js";
 import type { AnyEvent } from "../events.js";
 import { checkOptions, duration } from "../options.js";
-import { borrowed } from "../run/claim.js";
-import { StateGraph } from "../run/state-graph.js";
 import type { ActiveRun } from "./active-run.js";
 import { Cancellations } from "./cancellations.js";
 import { type CheckedConnection, checkConnection } from "./connection.js";
 import { type Engine, openEngine, type QueueWorker, type RunQueue } from "./engine.js";
 import { inTime } from "./in-time.js";
-import { fenced, leaseTimes } from "./lease.js";
+import { leaseTimes } from "./lease.js";
 import { applyLimits } from "./limits.js";
 import { health, metrics, type WorkerHealth, type WorkerMetrics } from "./metrics.js";
 import { queueName, runIdOf } from "./names.js";
@@ -26,8 +23,6 @@ import type { Load } from "./peers.js";
 import { LONGEST_BLOCK } from "./postgres.js";
 import { type RunFailure, RunProcessor } from "./processor.js";
 
-/** The longest delay before a failed run is retried, in milliseconds. */
-const LONGEST_BACKOFF = 30_000;
 /** How long a run that was asked to stop may take before it is abandoned, in milliseconds. */
 const GRACE = 5000;
 /**
@@ -179,25 +174,20 @@ export class Worker {
   }
 
   #graphWorker(engine: Engine, graph: AnyGraph): GraphWorker {
-    const { store, lease, concurrency, maxAttempts, backoff, longestWait } = this.#settings;
+    const { lease, concurrency, backoff } = this.#settings;
     const name = queueName(graph.name);
     const queue = engine.queue(name);
-    const advanceDeps = {
-      graph: StateGraph.inside(
-        graph,
-        fenced(store, this.#active),
-        this.#draining.signal,
-        longestWait,
-        { claim: async (_store, runId) => this.#claimOf(runId) },
-      ),
-      store,
-      maxAttempts,
-      backoff: { first: backoff, longest: LONGEST_BACKOFF },
-    };
     const onError = (error: unknown): void => this.#failed(error);
     const times = leaseTimes(lease);
-    const deps = { engine, store, lease, ttl: times.claim, active: this.#active, onError };
-    const processor = new RunProcessor(deps, advanceDeps, queue);
+    const processor = new RunProcessor(
+      graph,
+      { ...this.#settings, active: this.#active, draining: this.#draining.signal, onError },
+      {
+        errors: engine.bullmq,
+        getJob: (jobId) => queue.getJob(jobId),
+        putFirst: (jobId) => engine.putFirst(queue, jobId),
+      },
+    );
     const worker = engine.worker(name, (job, token = "") => processor.process(job, token), {
       name: `${hostname()}:${process.pid}`,
       autorun: false,
@@ -224,11 +214,6 @@ export class Worker {
     const listen = this.#forwarder(engine, name);
     if (this.#settings.events === true || this.#settings.events.size > 0) graph.on("*", listen);
     return { graph, queue, worker, listen };
-  }
-
-  #claimOf(runId: string): Claim | undefined {
-    const claim = this.#active.get(runId)?.claim;
-    return claim && borrowed(claim);
   }
 
   /** Forwards the events of runs to remote listeners. */

@@ -1,0 +1,68 @@
+import type { CheckpointStore } from "../checkpoint/store.js";
+import { sleep } from "../clock.js";
+import { isWaymarkError } from "../errors.js";
+import { keepSignal, toSignal } from "../run/signals.js";
+import type { State } from "../state/state.js";
+import { type JobQueue, questionOf } from "./job.js";
+import { jobIdOf } from "./names.js";
+import { loadIfAny } from "./submitted.js";
+
+/** The interval at which to check a run that is changing hands, in milliseconds. */
+export const SOON = 50;
+/** How often to retry while another process holds the run. */
+export const MOST_LOOKS = 20;
+
+/** A run, and where to find it. */
+export interface WhereRun {
+  readonly runId: string;
+  readonly store: CheckpointStore;
+  readonly queue: Pick<JobQueue, "getJob" | "getJobState">;
+}
+
+/** Hands a waiting run to a worker. The one that has it may be about to release it. */
+export async function wakeUp({ runId, store, queue }: WhereRun, question: string): Promise<void> {
+  const jobId = jobIdOf(runId);
+  for (;;) {
+    if (await promote(queue, jobId)) return;
+    const where = await queue.getJobState(jobId);
+    if (where !== "active" && where !== "delayed") return;
+    const saved = await loadIfAny(store, runId);
+    if (saved?.status !== "paused" || questionOf(saved) !== question) return;
+    await sleep(SOON);
+  }
+}
+
+/** Lets a job that waits for a moment be taken now; returns whether it did wait. */
+export async function promote(queue: Pick<JobQueue, "getJob">, jobId: string): Promise<boolean> {
+  const job = await queue.getJob(jobId);
+  if (job === undefined) return false;
+  return job.promote().then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Answers one pause of a run by its name, and wakes the run up if it waits for that. */
+export async function signalRun(run: WhereRun, name: string, value: unknown): Promise<void> {
+  const { runId, store } = run;
+  const signal = toSignal(name, value);
+  const waits = (state: State<object> | undefined): boolean =>
+    state?.pauses.some((pause) => pause.name === name) === true;
+  let wasOpen = false;
+  for (let looks = 1; ; looks++) {
+    const isOpen = waits(await loadIfAny(store, runId));
+    wasOpen ||= isOpen;
+    try {
+      const kept = await keepSignal(store, runId, signal);
+      // Decided by the State it was added to: the run may have reached the pause since it was loaded.
+      if (waits(kept)) await wakeUp(run, questionOf(kept));
+      return;
+    } catch (error) {
+      if (!wasOpen || !isWaymarkError(error, "CHECKPOINT_CONFLICT")) throw error;
+      // A worker is about to release the run, holds it for the answer to another pause, or another signal is being
+      // saved.
+      if (!isOpen && looks > MOST_LOOKS) throw error;
+      await sleep(SOON);
+    }
+  }
+}
