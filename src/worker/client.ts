@@ -212,11 +212,12 @@ export class Client {
 
   /**
    * Refills a queue that lost its data from the store: puts back each unfinished run that nobody works on and that is
-   * not in its queue, with its delay or its pause. Runs that were cancelled, that failed, or that were forked or rolled
-   * back and not resumed since stay as they are. Calling it again does nothing.
+   * not in its queue, with its delay or its pause, and wakes up each run that waits in its queue although it is due.
+   * Runs that were cancelled, that failed, or that were forked or rolled back and not resumed since stay as they are.
+   * Calling it again does nothing.
    *
    * @param graph - only runs of this graph. Name each graph if the store also has runs that no worker should take.
-   * @returns the ids of the runs that it put back.
+   * @returns the ids of the runs that it put back or woke up.
    * @throws ConfigError if the client is closed, an argument is invalid, or the store has no `runs`.
    */
   async reconcile<D extends object>(graph?: string | SubmittedGraph<D>): Promise<string[]> {

@@ -38,8 +38,7 @@ export type RunJob = Pick<
   | "repeatJobKey"
   | "updateData"
   | "moveToDelayed"
-  | "moveToWait"
->;
+> & { moveToWait(token: string): Promise<unknown> };
 
 /** A queue, as far as runs are put there, found and woken up. */
 export interface JobQueue {

@@ -9,11 +9,15 @@ import { jobIdOf } from "./names.js";
 import { outcomeOf } from "./outcome.js";
 import { YEAR } from "./processor.js";
 import { isCancelled, isSubmitted, jobOf, loadIfAny } from "./submitted.js";
+import { promote } from "./wake.js";
 
 /** The number of runs to read from the store at once. */
 const PAGE = 500;
 
-/** Puts unfinished runs of a store that are in no queue back into theirs; returns their ids. */
+/**
+ * Puts unfinished runs of a store that are in no queue back into theirs, and wakes up those that are due; returns their
+ * ids.
+ */
 export async function reconcile(
   store: CheckpointStore,
   queueOf: (graph: string) => Promise<JobQueue>,
@@ -24,11 +28,16 @@ export async function reconcile(
     if (graph === "") continue;
     const queue = await queueOf(graph);
     const jobId = jobIdOf(runId);
-    if ((await queue.getJob(jobId)) !== undefined) continue;
+    const isQueued = (await queue.getJob(jobId)) !== undefined;
     if ((await store.holder?.(runId)) !== undefined) continue;
     const saved = await loadIfAny<object>(store, runId);
     if (saved === undefined || !belongsInQueue(saved)) continue;
     const delay = Math.max(0, Math.ceil(dueAt(saved) - now()));
+    if (isQueued) {
+      // The queue may have lost only that it was to be taken: one that got its answer, for example.
+      if (delay === 0 && (await promote(queue, jobId))) found.push(runId);
+      continue;
+    }
     await queue.add(graph, jobOf(saved), { ...jobOptions, jobId, ...(delay > 0 && { delay }) });
     found.push(runId);
   }

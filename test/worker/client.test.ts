@@ -12,6 +12,7 @@ import {
 } from "waymark";
 import { Client, type QueuedRun } from "waymark/worker";
 import { forkRun } from "../../src/checkpoint/fork.js";
+import { keepSignal, toSignal } from "../../src/run/signals.js";
 import { nameAndVersion } from "../../src/worker/submission.js";
 import { rejection } from "../graphs.js";
 import { type Count, gate, single, usePlace } from "./place.js";
@@ -324,12 +325,14 @@ describe("reconcile", () => {
     const ids = [paused, asleep, waiting, later].map(({ runId }) => runId).sort();
     expect((await client.reconcile("refilled")).sort()).toEqual(ids);
     expect(await client.reconcile("refilled")).toEqual([]);
+    // The queue has lost that it was woken up for its answer.
+    await keepSignal(store, paused.runId, toSignal("n", true));
+    expect(await client.reconcile("refilled")).toEqual([paused.runId]);
     await place.work({ graphs: [graph] });
     expect((await waiting.result()).data.n).toBe(14);
     expect((await later.status()).state).toBe("delayed");
     expect((await asleep.status()).state).toBe("delayed");
     expect((await stopped.status()).state).toBe("cancelled");
-    await paused.signal("n", true);
     expect((await paused.result()).data.n).toBe(11);
     await later.cancel();
     await asleep.cancel();

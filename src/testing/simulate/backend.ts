@@ -11,8 +11,15 @@ import type {
 } from "../../checkpoint/records/backend.js";
 import { RecordStore } from "../../checkpoint/records/record-store.js";
 import { filterRuns } from "../../checkpoint/retention.js";
-import type { Claim, ClaimHolder, RunFilter } from "../../checkpoint/store.js";
+import type {
+  CheckpointAt,
+  Claim,
+  ClaimHolder,
+  RunFilter,
+  StoreContext,
+} from "../../checkpoint/store.js";
 import { moment } from "../../clock.js";
+import type { State } from "../../state/state.js";
 import { holderOf, type LeaseKeeper, Leases } from "../../stores/leases.js";
 import type { Database } from "./database.js";
 import type { CallOptions, Network } from "./network.js";
@@ -162,9 +169,20 @@ export class SimulatedBackend implements RecordBackend, LeaseKeeper {
   }
 }
 
+/** What a store warns of is part of the simulation, and nothing to print. */
+const unheard: StoreContext = { emit: () => {} };
+
 /** The store of one process. */
 export class SimulatedStore extends RecordStore {
   constructor(backend: SimulatedBackend, snapshotEvery: number) {
     super(backend, { snapshotEvery });
+  }
+
+  override load<D extends object>(
+    runId: string,
+    at?: CheckpointAt,
+    context: StoreContext = unheard,
+  ): Promise<State<D>> {
+    return super.load<D>(runId, at, context);
   }
 }

@@ -10,10 +10,11 @@ import { SeededRandom } from "./seeded-random.js";
  * - `lose-answer`: the next call of a worker is served, and its answer is lost;
  * - `double-call`: the next call of a worker arrives twice;
  * - `skew`: the wall clock of a worker is set forward or back by `by` ms;
- * - `power-cut`: the database loses the last `by` writes that it has not synced, and is away for `for` ms;
+ * - `power-cut`: database and queue lose the last `by` writes that they have not synced, and are away for `for` ms;
  * - `torn-write`: the same, and the newest write that is left is torn;
  * - `full-disk`: the database refuses writes for `for` ms;
- * - `corrupt`: the newest checkpoint of a run is damaged on the disk.
+ * - `corrupt`: the newest checkpoint of a run is damaged on the disk;
+ * - `lost-queue`: the queue loses all its jobs.
  */
 export type FaultKind =
   | "kill"
@@ -26,7 +27,8 @@ export type FaultKind =
   | "power-cut"
   | "torn-write"
   | "full-disk"
-  | "corrupt";
+  | "corrupt"
+  | "lost-queue";
 
 /** All kinds of faults. */
 export const faultKinds: readonly FaultKind[] = [
@@ -41,6 +43,7 @@ export const faultKinds: readonly FaultKind[] = [
   "torn-write",
   "full-disk",
   "corrupt",
+  "lost-queue",
 ];
 
 /** One thing that goes wrong. */
@@ -67,6 +70,8 @@ export interface SimulationScript {
   readonly runs: number;
   /** How many milliseconds a message takes at the most. */
   readonly latency: number;
+  /** Whether the runs are submitted to a queue that the workers take them from. */
+  readonly queue: boolean;
   /** What goes wrong, in order. */
   readonly faults: readonly Fault[];
 }
@@ -81,7 +86,7 @@ const MOST_KINDS = 4;
 /** The script of a seed. */
 export function scriptOf(
   seed: number,
-  limits: Pick<SimulationScript, "workers" | "runs">,
+  limits: Pick<SimulationScript, "workers" | "runs"> & { readonly queue?: boolean | undefined },
   kinds: readonly FaultKind[],
 ): SimulationScript {
   const random = new SeededRandom(seed, 7);
@@ -96,7 +101,8 @@ export function scriptOf(
     at += random.between(0, random.pick(5, APART, APART));
     faults.push(faultOf(random, at, random.pick(first, ...others), workers));
   }
-  return { seed, workers, runs, latency, faults };
+  const queue = limits.queue ?? random.chance(0.5);
+  return { seed, workers, runs, latency, queue, faults };
 }
 
 function someOf<T>(random: SeededRandom, all: readonly T[], count: number): T[] {
@@ -135,5 +141,7 @@ function faultOf(random: SeededRandom, at: number, kind: FaultKind, workers: num
       return { at, kind, for: random.between(1, 2000) };
     case "corrupt":
       return { at, kind, by: random.between(0, 4) };
+    case "lost-queue":
+      return { at, kind };
   }
 }

@@ -24,6 +24,7 @@ export async function shrink(
       if (!(await accept({ ...smallest, faults }))) from += size;
     }
   }
+  if (smallest.queue) await accept({ ...smallest, queue: false });
   while (smallest.runs > 1 && (await accept({ ...smallest, runs: smallest.runs - 1 })));
   while (smallest.workers > 1 && (await accept(withoutLastWorker(smallest))));
   for (const index of smallest.faults.keys()) {

@@ -23,6 +23,11 @@ export interface SimulateOptions<D extends object> extends SimulationSetup<D> {
   readonly workers?: number;
   /** The most runs; at least 1, 2 by default. */
   readonly runs?: number;
+  /**
+   * Whether the runs are submitted to a queue that workers take them from; if not, each process starts and recovers
+   * runs by itself. By default half of the seeds do the one, half the other.
+   */
+  readonly queue?: boolean;
   /** What may go wrong; everything by default. */
   readonly faults?: readonly FaultKind[];
   /** Instead of drawing faults, kills the one worker of one run at every point of it, once each; false by default. */
@@ -112,7 +117,7 @@ function checkSimulateOptions<D extends object>(options: SimulateOptions<D>): vo
   checkOptions("options", options, {
     ...{ graph: isGraph, data: callable, answer: callable, check: callable, script: isScript },
     ...{ seeds: count, seed: integer(0), workers: count, runs: count, maxFailures: count },
-    ...{ faults: isFaults, everywhere: flag },
+    ...{ faults: isFaults, everywhere: flag, queue: flag },
   });
   isGraph("options.graph", options.graph);
   callable("options.data", options.data);
@@ -159,11 +164,18 @@ class Simulator<D extends object> {
 
   async *#all(): AsyncGenerator<SimulationScript> {
     const { script, everywhere = false, seeds = 100, seed: first = 1 } = this.#options;
-    const { workers = 3, runs = 2, faults = faultKinds } = this.#options;
+    const { workers = 3, runs = 2, faults = faultKinds, queue } = this.#options;
     if (script !== undefined) {
       yield script;
     } else if (everywhere) {
-      const calm = { seed: first, workers: 1, runs: 1, latency: 4, faults: [] };
+      const calm = {
+        seed: first,
+        workers: 1,
+        runs: 1,
+        latency: 4,
+        queue: queue ?? false,
+        faults: [],
+      };
       yield calm;
       const { steps } = await this.#play(calm, false);
       for (let at = 1; at < steps; at++) {
@@ -171,7 +183,7 @@ class Simulator<D extends object> {
       }
     } else {
       for (let seed = first; seed < first + seeds; seed++) {
-        yield scriptOf(seed, { workers, runs }, faults);
+        yield scriptOf(seed, { workers, runs, queue }, faults);
       }
     }
   }

@@ -4,6 +4,8 @@ import { Checker, type Violation } from "./checker.js";
 import { Database, type DatabaseBugs } from "./database.js";
 import { Effects, type Execution } from "./effects.js";
 import { Network } from "./network.js";
+import { type QueueBugs, QueueServer } from "./queue.js";
+import { liveByQueue, submitAndAnswer } from "./queue-worker.js";
 import type { Fault, SimulationScript } from "./script.js";
 import {
   liveAlone,
@@ -12,20 +14,16 @@ import {
   type Surroundings,
   storeOf,
   tolerate,
-  unheard,
+  type WorkerBugs,
 } from "./worker.js";
 import { Process, World } from "./world.js";
 
 /** Faults of waymark itself that a test plants, to see that they are found. */
-export interface PlantedBugs extends DatabaseBugs {
+export interface PlantedBugs extends DatabaseBugs, QueueBugs, WorkerBugs {
   /** A save is acknowledged before the disk has it. */
   readonly earlyAcknowledgement?: boolean;
   /** A process asks its wall clock whether its lease has run out. */
   readonly leaseByWallClock?: boolean;
-  /** Nobody asks whether the lease has run out before a node begins. */
-  readonly noCheck?: boolean;
-  /** An answer to a pause is acknowledged and not kept. */
-  readonly droppedAnswer?: boolean;
 }
 
 /** What one simulation came to. */
@@ -56,8 +54,11 @@ export async function play<D extends object>(
   const checker = new Checker(world);
   const database = new Database(world, checker, bugs);
   const network = new Network(world, database, script.latency, bugs.earlyAcknowledgement);
+  const queueServer = new QueueServer(world, bugs);
+  const queueNetwork = new Network(world, queueServer, script.latency);
   const effects = new Effects(world);
-  const around = { setup, world, network, database, checker, effects, bugs };
+  const servers = { network, database, queueNetwork, queueServer };
+  const around = { setup, world, ...servers, checker, effects, bugs };
   try {
     const strikeNext = start(script, around);
     const { answer } = setup;
@@ -96,18 +97,28 @@ function start<D extends object>(
   around: Surroundings<D>,
 ): () => number | undefined {
   const { world, checker } = around;
-  const lives = new Map<number, Process>();
+  const lives = new Map<number, readonly Process[]>();
   const begin = (worker: number): void => {
-    const process = new Process(worker, (lives.get(worker)?.life ?? 0) + 1, script.seed);
-    lives.set(worker, process);
+    const life = (lives.get(worker)?.[0]?.life ?? 0) + 1;
+    const process = new Process(worker, life, script.seed);
+    const client = new Process(worker, life, script.seed, "c");
+    lives.set(worker, script.queue ? [process, client] : [process]);
     // Every run has one worker that starts it, and some have a second that tries to.
     const runs = Array.from({ length: script.runs }, (_, run) => run).filter(
       (run) => (run + script.seed) % script.workers === worker || (run + worker) % 3 === 0,
     );
-    world.after(0, process, () => {
-      world.note(process, "starts");
-      void tolerate(liveAlone(process, runs, around), around);
-    });
+    const live = (one: Process, life: () => Promise<void>): void => {
+      world.after(0, one, () => {
+        world.note(one, "starts");
+        void tolerate(life(), around);
+      });
+    };
+    if (script.queue) {
+      live(process, () => liveByQueue(process, around));
+      live(client, () => submitAndAnswer(client, runs, around));
+    } else {
+      live(process, () => liveAlone(process, runs, around));
+    }
   };
   for (let run = 0; run < script.runs; run++) checker.add(runIdOf(run));
   for (let worker = 0; worker < script.workers; worker++) begin(worker);
@@ -118,60 +129,41 @@ function start<D extends object>(
     for (let fault = faults[next]; fault !== undefined; fault = faults[++next]) {
       if (fault.at > world.steps) return undefined;
       const { worker = 0, for: span = 0 } = fault;
-      const process = lives.get(worker);
       world.note(undefined, `FAULT ${JSON.stringify(fault)}`);
       quietAt = Math.max(quietAt, world.time + span);
       // A worker that is dead, and not back yet, can't suffer more.
-      const isMeant = fault.worker === undefined || process?.isAlive;
-      const end =
-        process && isMeant ? strike(fault, process, around, () => begin(worker)) : undefined;
-      if (end !== undefined) world.after(span, undefined, end);
+      const processes = (lives.get(worker) ?? []).filter(({ isAlive }) => isAlive);
+      const ends = [strike(fault, around)];
+      for (const process of processes) ends.push(hit(fault, process, world));
+      if (fault.kind === "kill" && processes.length > 0) ends.push(() => begin(worker));
+      for (const end of ends) if (end !== undefined) world.after(span, undefined, end);
     }
     return quietAt;
   };
 }
 
-/** Lets a fault happen; gives what ends it, if it ends. */
+/** Lets a fault of the servers or their network happen; gives what ends it, if it ends. */
 function strike<D extends object>(
   { kind, worker, by = 0 }: Fault,
-  process: Process,
-  { world, network, database, checker }: Surroundings<D>,
-  restart: () => void,
+  { network, database, queueNetwork, queueServer, checker }: Surroundings<D>,
 ): (() => void) | undefined {
   switch (kind) {
-    case "kill":
-      world.kill(process);
-      return restart;
-    case "stop":
-      world.stop(process);
-      return () => world.wake(process);
-    case "cut":
-      process.isCut = true;
+    case "delay":
+      if (worker !== undefined) return undefined;
+      network.delay += by;
+      queueNetwork.delay += by;
       return () => {
-        process.isCut = false;
+        network.delay -= by;
+        queueNetwork.delay -= by;
       };
-    case "delay": {
-      const slow = worker === undefined ? network : process;
-      slow.delay += by;
-      return () => {
-        slow.delay -= by;
-      };
-    }
-    case "lose-answer":
-      process.answersToLose++;
-      return undefined;
-    case "double-call":
-      process.callsToDouble++;
-      return undefined;
-    case "skew":
-      process.skew += by;
-      return undefined;
     case "power-cut":
     case "torn-write":
       database.cutPower(by, kind === "torn-write");
+      queueServer.cutPower(by);
       checker.checkKept(database);
       return () => {
         database.isUp = true;
+        queueServer.isUp = true;
       };
     case "full-disk":
       database.isFull = true;
@@ -183,6 +175,49 @@ function strike<D extends object>(
       if (runId !== undefined) checker.damaged(runId);
       return undefined;
     }
+    case "lost-queue":
+      queueServer.clear();
+      return undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** Lets a fault happen to a process; gives what ends it, if it ends. */
+function hit(
+  { kind, worker, by = 0 }: Fault,
+  process: Process,
+  world: World,
+): (() => void) | undefined {
+  switch (kind) {
+    case "kill":
+      world.kill(process);
+      return undefined;
+    case "stop":
+      world.stop(process);
+      return () => world.wake(process);
+    case "cut":
+      process.isCut = true;
+      return () => {
+        process.isCut = false;
+      };
+    case "delay":
+      if (worker === undefined) return undefined;
+      process.delay += by;
+      return () => {
+        process.delay -= by;
+      };
+    case "lose-answer":
+      process.answersToLose++;
+      return undefined;
+    case "double-call":
+      process.callsToDouble++;
+      return undefined;
+    case "skew":
+      process.skew += by;
+      return undefined;
+    default:
+      return undefined;
   }
 }
 
@@ -199,7 +234,7 @@ async function lookAtRuns<D extends object>(
   world.after(0, observer, async () => {
     const store = storeOf(observer, around);
     for (let run = 0; run < script.runs; run++) {
-      const state = await tolerate(store.load<D>(runIdOf(run), {}, unheard), around);
+      const state = await tolerate(store.load<D>(runIdOf(run)), around);
       if (state === undefined) checker.fail("kept", `${runIdOf(run)} can't be loaded in the end`);
       else finals.push(state);
     }

@@ -1,4 +1,4 @@
-import type { CheckpointStore, StoreContext } from "../../checkpoint/store.js";
+import type { CheckpointStore } from "../../checkpoint/store.js";
 import { isWaymarkError, messageOf } from "../../errors.js";
 import type { EventHandler } from "../../events.js";
 import { recoverRuns } from "../../recovery/recover-runs.js";
@@ -12,6 +12,7 @@ import type { Checker } from "./checker.js";
 import type { Database } from "./database.js";
 import type { Effects, SimulationTools } from "./effects.js";
 import type { Network } from "./network.js";
+import type { QueueServer } from "./queue.js";
 import type { Process, World } from "./world.js";
 
 /** What is simulated. */
@@ -24,26 +25,37 @@ export interface SimulationSetup<D extends object> {
   readonly answer?: (pause: PauseRequest, runId: string) => unknown;
 }
 
+/** Faults of a worker that a test plants. */
+export interface WorkerBugs {
+  /** Nobody asks whether the lease has run out before a node begins. */
+  readonly noCheck?: boolean;
+  /** An answer to a pause is acknowledged and not kept. */
+  readonly droppedAnswer?: boolean;
+  /** A worker trusts the queue's lock on a job, and does not claim the run. */
+  readonly noClaim?: boolean;
+}
+
 /** What surrounds a worker. */
 export interface Surroundings<D extends object> {
   readonly setup: SimulationSetup<D>;
   readonly world: World;
   readonly network: Network;
   readonly database: Database;
+  readonly queueNetwork: Network;
+  readonly queueServer: QueueServer;
   readonly checker: Checker;
   readonly effects: Effects;
-  /** Faults that a test plants: nobody asks whether a lease has run out; an answer is saved without itself. */
-  readonly bugs: { readonly noCheck?: boolean; readonly droppedAnswer?: boolean };
+  readonly bugs: WorkerBugs;
 }
 
 /** How long a worker rests before it looks for work again, in milliseconds. */
-const REST = 10_000;
+export const REST = 10_000;
 
 /** At the latest, every so many checkpoints are written whole: few, so that both kinds are met often. */
 const SNAPSHOT_EVERY = 4;
 
 /** So often that no run is given up: what ends a run is what is looked for. */
-const ATTEMPTS = 1_000_000;
+export const ATTEMPTS = 1_000_000;
 const DAY = 24 * 60 * 60 * 1000;
 
 /** The store of a process. */
@@ -58,7 +70,7 @@ export function storeOf<D extends object>(
 }
 
 /** The graph of a process, watched, as it is before a store is put under it. */
-function graphOf<D extends object>(
+export function graphOf<D extends object>(
   process: Process,
   { setup, checker, database, effects }: Surroundings<D>,
 ): StateGraph<D, string> {
@@ -87,7 +99,8 @@ export async function liveAlone<D extends object>(
   const store = storeOf(process, around);
   const draining = new AbortController().signal;
   const base = graphOf(process, around);
-  const graph = StateGraph.inside(base, store, draining, DAY, { claim: claimOf });
+  const claiming = { claim: claimOf };
+  const graph = StateGraph.inside(base, store, draining, DAY, claiming);
   const recovery = {
     store,
     graphs: [graph],
@@ -104,55 +117,65 @@ export async function liveAlone<D extends object>(
     }
     isNew = false;
     await tolerate(recoverRuns(recovery), around);
-    await answerPauses(base, store, process, around);
+    await answerPauses(store, process, around, (runId, answering) => ({
+      keep: (name, value) =>
+        StateGraph.inside(base, answering, draining, DAY, claiming).signal(runId, name, value),
+      // A resume without an answer would be one.
+      end: () => graph.resume(runId),
+    }));
     await world.wait(REST * (0.5 + process.random.next()));
   }
 }
 
-/** Answers what runs wait for, each pause once, and continues them. */
-async function answerPauses<D extends object>(
-  base: StateGraph<D, string>,
+/** How answers get to a run: `keep` saves one, `end` comes after the last. */
+export interface Answering {
+  keep(pause: string, value: unknown): Promise<unknown>;
+  end?(): Promise<unknown>;
+}
+
+/** Answers what runs wait for, each pause once. */
+export async function answerPauses<D extends object>(
   store: CheckpointStore,
   process: Process,
   around: Surroundings<D>,
+  answeringOf: (runId: string, store: CheckpointStore) => Answering,
 ): Promise<void> {
   const { setup, checker, bugs, world } = around;
   const { answer } = setup;
   if (answer === undefined) return;
-  const answering = bugs.droppedAnswer ? withoutAnswers(store) : store;
-  const never = new AbortController().signal;
-  const inside = (to: CheckpointStore): StateGraph<D, string> =>
-    StateGraph.inside(base, to, never, DAY, { claim: claimOf });
+  const kept = bugs.droppedAnswer ? withoutAnswers(store) : store;
   for (const { runId } of (await tolerate(store.runs?.({ status: "paused" }), around)) ?? []) {
-    const { pauses = [] } = (await tolerate(store.load<D>(runId, {}, unheard), around)) ?? {};
+    const { pauses = [] } = (await tolerate(store.load<D>(runId), around)) ?? {};
+    const answering = answeringOf(runId, kept);
     let isReady = true;
     for (const pause of pauses) {
       if (checker.isAnswered(runId, pause.name)) continue;
-      const value = answer(pause, runId);
-      const kept = inside(answering).signal(runId, pause.name, value);
-      const isKept = await tolerate(
-        kept.then(() => true),
-        around,
-      );
+      const keeping = answering.keep(pause.name, answer(pause, runId)).then(() => true);
+      const isKept = await tolerate(keeping, around);
       isReady &&= isKept === true;
       if (!isKept) continue;
       world.note(process, `answered ${pause.name} of ${runId}`);
       checker.answered(runId, pause.name);
     }
-    // A resume without an answer would be one.
-    if (isReady) await tolerate(inside(store).resume(runId), around);
+    if (isReady) await tolerate(answering.end?.(), around);
   }
 }
 
 /** The planted fault: what an answer is saved with is all but the answer. */
 function withoutAnswers(store: CheckpointStore): CheckpointStore {
+  return withMethods(store, {
+    save: (state, options) => store.save(withProgress(state, { signals: [] }), options),
+  });
+}
+
+/** A store with other methods in the place of its own. */
+export function withMethods(
+  store: CheckpointStore,
+  methods: { readonly [K in keyof CheckpointStore]?: CheckpointStore[K] | undefined },
+): CheckpointStore {
   return new Proxy(store, {
     get: (target, key) => {
-      if (key === "save") {
-        const save: CheckpointStore["save"] = (state, options) =>
-          target.save(withProgress(state, { signals: [] }), options);
-        return save;
-      }
+      if (Object.hasOwn(methods, key)) return Reflect.get(methods, key);
       const member: unknown = Reflect.get(target, key, target);
       return typeof member === "function" ? member.bind(target) : member;
     },
@@ -174,9 +197,6 @@ export async function tolerate<T, D extends object>(
     return undefined;
   }
 }
-
-/** What a store warns of is part of the simulation, and nothing to print. */
-export const unheard: StoreContext = { emit: () => {} };
 
 export function runIdOf(run: number): string {
   return `run-${run}`;

@@ -20,7 +20,7 @@ interface ScheduledAction {
 
 /** One life of a worker: what it awaits comes from the simulation, so a dead one never continues. */
 export class Process {
-  /** `w2.1`: the second life of worker 2. */
+  /** `w2.1`: the first life of worker 2; `c2.1`: the client beside it. */
   readonly name: string;
   readonly worker: number;
   readonly life: number;
@@ -44,11 +44,12 @@ export class Process {
   readonly held: ScheduledAction[] = [];
   #ids = 0;
 
-  constructor(worker: number, life: number, seed: number) {
+  /** @param kind - workers and the clients beside them have different names and different random numbers. */
+  constructor(worker: number, life: number, seed: number, kind: "w" | "c" = "w") {
     this.worker = worker;
     this.life = life;
-    this.name = `w${worker}.${life}`;
-    this.random = new SeededRandom(seed, worker, life);
+    this.name = `${kind}${worker}.${life}`;
+    this.random = new SeededRandom(seed, worker, life, ...(kind === "c" ? [1] : []));
   }
 
   newId(): string {

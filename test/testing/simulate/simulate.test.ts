@@ -26,26 +26,34 @@ test(`the rules of a run hold whatever goes wrong, in ${SEEDS} worlds`, async ()
 }, 3_600_000);
 
 describe("a fault that is planted is found:", () => {
-  const planted: readonly [
-    what: string,
-    PlantedBugs,
+  type Row = readonly [
+    string,
+    keyof PlantedBugs,
+    boolean,
     faults: readonly FaultKind[],
     rules: string,
-  ][] = [
-    ["no fence", { noFence: true }, ["delay"], "one-writer"],
-    ["no epoch", { noEpoch: true }, ["stop", "delay"], "one-writer begun-again"],
+  ];
+  const planted: readonly Row[] = [
+    ["no fence", "noFence", false, ["delay"], "one-writer"],
+    ["no epoch", "noEpoch", false, ["stop", "delay"], "one-writer begun-again"],
     [
       "a save acknowledged too early",
-      { earlyAcknowledgement: true },
+      "earlyAcknowledgement",
+      false,
       ["power-cut"],
       "kept begun-again",
     ],
-    ["a lease by the wall clock", { leaseByWallClock: true }, ["stop", "skew"], "begun-again"],
-    ["no check before a node", { noCheck: true }, ["stop"], "begun-again"],
-    ["a dropped answer", { droppedAnswer: true }, [], "answer"],
+    ["a lease by the wall clock", "leaseByWallClock", false, ["stop", "skew"], "begun-again"],
+    ["no check before a node", "noCheck", false, ["stop"], "begun-again"],
+    ["no check before a node of a worker", "noCheck", true, ["stop"], "begun-again"],
+    ["a dropped answer", "droppedAnswer", false, [], "answer"],
+    ["a dropped answer of a client", "droppedAnswer", true, [], "answer"],
+    ["a job that nobody gets again", "noRedelivery", true, ["kill"], "end"],
+    ["a worker that trusts the queue's lock", "noClaim", true, ["stop"], "one-writer begun-again"],
   ];
-  test.each(planted)("%s", async (_what, bugs, faults, rules) => {
-    const { failures } = await simulateWith({ ...workload, faults, seeds: 5000 }, bugs);
+  test.each(planted)("%s", async (_what, plant, queue, faults, rules) => {
+    const bugs = { [plant]: true };
+    const { failures } = await simulateWith({ ...workload, queue, faults, seeds: 5000 }, bugs);
     const [failure] = failures;
     expect(rules.split(" ")).toContain(failure?.rule);
     // What comes out plays again to the same end.
@@ -58,7 +66,7 @@ describe("a fault that is planted is found:", () => {
 
 test("a script that fails is shrunk to what it takes", async () => {
   const script = {
-    ...{ seed: 1, workers: 3, runs: 4, latency: 4 },
+    ...{ seed: 1, workers: 3, runs: 4, latency: 4, queue: true },
     faults: faultKinds.map((kind, at) => ({ at, kind, worker: at % 2, for: 64 })),
   };
   const needed = ["stop", "skew"];
@@ -66,11 +74,11 @@ test("a script that fails is shrunk to what it takes", async () => {
     needed.every((kind) => runs > 1 && faults.some((fault) => fault.kind === kind)),
   );
   expect(smallest.faults.map(({ kind }) => kind)).toEqual(needed);
-  expect([smallest.runs, smallest.workers]).toEqual([2, 2]);
+  expect([smallest.runs, smallest.workers, smallest.queue]).toEqual([2, 2, false]);
 });
 
 test("a seed gives the same trace again, and another one another", async () => {
-  const script = { seed: 5, workers: 3, runs: 2, latency: 4 } as const;
+  const script = { seed: 5, workers: 3, runs: 2, latency: 4, queue: true } as const;
   const faults = [
     { at: 20, kind: "kill", worker: 0, for: 50 },
     { at: 40, kind: "stop", worker: 1, for: 40_000 },
