@@ -99,6 +99,9 @@ interface Origin {
   readonly base: Base | undefined;
 }
 
+/** A State whose save may have succeeded: what it builds on, and when its run began. */
+type UnsureSave = Pick<State<object>, "sequence" | "startedAt">;
+
 /** What a save needs besides the State. */
 interface Writing {
   readonly after: After;
@@ -122,8 +125,8 @@ export class RecordStore implements CheckpointStore {
   readonly #origins = new WeakMap<Saved, Origin>();
   /** The fingerprints of the graphs that the store already has. */
   readonly #graphs = new Set<string>();
-  /** The checkpoints of a run that may have been saved although their save failed, and what each builds on. */
-  readonly #unsure = new Map<string, Map<string, number>>();
+  /** The checkpoints of a run that may have been saved although their save failed, by id, and which State each has. */
+  readonly #unsure = new Map<string, Map<string, UnsureSave>>();
   /** Makes the checkpoint ids of this store unique. */
   #id: string | undefined;
   #saves = 0;
@@ -372,12 +375,14 @@ export class RecordStore implements CheckpointStore {
    * another writer's work.
    */
   async #buildable<D extends object>(
-    { runId, sequence }: State<D>,
+    { runId, sequence, startedAt }: State<D>,
     head: Head,
   ): Promise<After | undefined> {
     if (head.claimedBy !== undefined) return undefined;
-    // The outcome that was unknown then is known now: that save is in the store, and this one goes after it.
-    if (this.#unsure.get(runId)?.get(head.checkpointId) === sequence) return head;
+    const unsure = this.#unsure.get(runId)?.get(head.checkpointId);
+    // The outcome that was unknown then is known now: that save is in the store, and this one goes after it. Not the
+    // first State of another run with this id: somebody may work on what is there.
+    if (unsure?.sequence === sequence && unsure.startedAt === startedAt) return head;
     if (sequence > 0 || head.sequence === 0) return undefined;
     // A run that has only records that were set aside may start over.
     const chain = await this.#backend.chain(runId, { below: Number.POSITIVE_INFINITY });
@@ -434,10 +439,10 @@ export class RecordStore implements CheckpointStore {
     if (isWaymarkError(error) && !isWaymarkError(error, "CHECKPOINT_CORRUPT")) return error;
     const unsure =
       checkpointId !== undefined && (error instanceof BackendError ? error.unsure : true);
-    const { runId, sequence } = state;
+    const { runId, sequence, startedAt } = state;
     if (unsure) {
-      const ids = this.#unsure.get(runId) ?? new Map<string, number>();
-      this.#unsure.set(runId, ids.set(checkpointId, sequence));
+      const ids = this.#unsure.get(runId) ?? new Map<string, UnsureSave>();
+      this.#unsure.set(runId, ids.set(checkpointId, { sequence, startedAt }));
     }
     return this.#unsaved(state, messageOf(error), unsure, error);
   }

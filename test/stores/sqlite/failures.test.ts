@@ -2,7 +2,14 @@ import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "libsql";
 import { describe, expect, test } from "vitest";
-import { CheckpointSaveError, type Finding, isWaymarkError, State, StateGraph } from "waymark";
+import {
+  CheckpointConflictError,
+  CheckpointSaveError,
+  type Finding,
+  isWaymarkError,
+  State,
+  StateGraph,
+} from "waymark";
 import { type SqliteClient, SqliteStore } from "waymark/stores/sqlite";
 import { below, seeded, seedOfRun } from "../../crash/random.js";
 import { type Count, newFolder, openDatabase, saveTimes } from "../folders.js";
@@ -10,8 +17,8 @@ import { type Count, newFolder, openDatabase, saveTimes } from "../folders.js";
 /** A client whose statements fail while `fails` says so. */
 function failing(
   fails: (sql: string, params: readonly unknown[]) => Error | undefined,
+  database = new Database(":memory:"),
 ): SqliteClient {
-  const database = new Database(":memory:");
   return {
     exec: (sql) => database.exec(sql),
     prepare: (sql) => {
@@ -89,6 +96,29 @@ describe("what a database reports", () => {
     fails = false;
     expect((await store.save(state.set("n", 3))).sequence).toBe(2);
     expect((await store.load<Count>("run")).data.n).toBe(3);
+  });
+
+  test("a first save whose fate is unknown is not built on by another run with its id", async () => {
+    let fails = true;
+    const database = new Database(":memory:");
+    const store = new SqliteStore({
+      client: failing((sql) => {
+        if (!fails || sql !== "COMMIT") return undefined;
+        database.exec("COMMIT");
+        return sqliteError("SQLITE_IOERR_FSYNC", "disk I/O error");
+      }, database),
+    });
+    const begunAt = (startedAt: string) =>
+      State.fromJSON<Count>({
+        ...State.create<Count>({ n: 1 }, { runId: "run" }).toJSON(),
+        startedAt,
+      });
+    const first = begunAt("2026-01-01T00:00:00.000Z");
+    await expect(store.save(first)).rejects.toThrow("may not have been saved");
+    fails = false;
+    const other = begunAt("2026-01-01T00:00:00.001Z");
+    await expect(store.save(other)).rejects.toThrow(CheckpointConflictError);
+    expect((await store.save(first.set("n", 2))).sequence).toBe(2);
   });
 
   test("a lock is waited for, without blocking, and for no longer than it must be", async () => {

@@ -64,6 +64,14 @@ describe("a fault that is planted is found:", () => {
   });
 });
 
+test("a run that is submitted again is not written to while a worker has it", async () => {
+  const lost = (at: number) => ({ at, kind: "lose-answer", worker: 0 }) as const;
+  const script = { seed: 4227, workers: 1, runs: 2, latency: 3000, queue: true } as const;
+  const faults = [lost(0), lost(5), lost(48)];
+  const { failures, runs } = await simulate({ ...workload, script: { ...script, faults } });
+  expect([failures, runs.completed]).toEqual([[], 2]);
+});
+
 test("a script that fails is shrunk to what it takes", async () => {
   const script = {
     ...{ seed: 1, workers: 3, runs: 4, latency: 4, queue: true },
