@@ -39,7 +39,7 @@ export async function inspect({ store }: OpenStore, runId?: string): Promise<Ins
   for await (const finding of found) findings.push(withLevel(finding));
   let checkpoints = 0;
   for (const id of runIds) {
-    checkpoints += (await store.history?.(id))?.length ?? 1;
+    checkpoints += await countOf(store, id);
     const origin = await originOf(store, id);
     if (origin === undefined || all.includes(origin)) continue;
     const expected = `run ${origin}, which it was forked from`;
@@ -84,6 +84,15 @@ export function findingText({ expected, actual }: Finding): string {
 
 function withLevel(finding: Omit<Finding, "level">): Finding {
   return { level: notes.has(finding.problem) ? "note" : "problem", ...finding };
+}
+
+async function countOf(store: CheckpointStore, runId: string): Promise<number> {
+  try {
+    return (await store.history?.(runId))?.length ?? 1;
+  } catch {
+    // The findings say what is wrong with it.
+    return 0;
+  }
 }
 
 async function originOf(store: CheckpointStore, runId: string): Promise<string | undefined> {

@@ -4,6 +4,9 @@ import { describe, expect, test } from "vitest";
 import { ownerName } from "../../src/stores/process.js";
 import { articleRun, contentOf, damage, json, project, spoil, waymark } from "./harness.js";
 
+/** The bytes of a page of SQLite. */
+const PAGE = 4096;
+
 const kinds = (findings: Found["findings"]): string[] =>
   findings.map(({ level, problem }) => `${level} ${problem}`);
 
@@ -146,6 +149,52 @@ describe("checkpoints in SQLite", () => {
     expect(after.findings.every(({ level }) => level === "note")).toBe(true);
     expect(after.ok).toBe(true);
     expect(await json(folder, "resume", "monday")).toMatchObject({ status: "completed", step: 3 });
+  });
+
+  test("a run in a damaged page is found, repair leaves it, and the others load", async () => {
+    const folder = project(store);
+    const file = join(folder, ".waymark/runs.db");
+    const data = JSON.stringify({ topic: "cairns".repeat(2000), parts: [], token: "" });
+    await waymark(folder, "run", "article", "--id", "large", "--data", data);
+    await articleRun(folder);
+    const bytes = readFileSync(file);
+    // Only the large one continues on pages of its own: each begins with the number of the next.
+    const at = Math.floor(bytes.indexOf("cairns".repeat(600)) / PAGE) * PAGE;
+    bytes.fill(0xee, at, at + 4);
+    writeFileSync(file, bytes);
+    const found = (await json(folder, "validate")) as Found;
+    expect(found.ok).toBe(false);
+    expect(found.findings).toContainEqual(expect.objectContaining({ problem: "database" }));
+    expect(new Set(found.findings.map(({ runId }) => runId))).toEqual(new Set(["", "large"]));
+    expect(readFileSync(file).equals(bytes)).toBe(true);
+    const { code, out } = await waymark(folder, "repair", "--yes");
+    expect(code).toBe(1);
+    expect(out).toContain("large: has no checkpoint left; 0 checkpoints set aside");
+    expect(await json(folder, "show", "monday")).toMatchObject({ status: "completed" });
+    expect((await waymark(folder, "validate", "monday")).code).toBe(0);
+  });
+
+  test.each([
+    ["a file of another kind", "notes\n".repeat(2000)],
+    ["a SQLite database of another application", ""],
+  ])("%s is named, and left as it is", async (kind, text) => {
+    const folder = project("sqlite:notes.db");
+    const file = join(folder, "notes.db");
+    writeFileSync(file, text);
+    if (text === "") {
+      const { default: Database } = await import("libsql");
+      const other = new Database(file);
+      other.exec("CREATE TABLE notes (text)");
+      other.close();
+    }
+    const before = contentOf(folder);
+    for (const args of [["validate"], ["repair", "--yes"], ["list"], ["show", "monday"]]) {
+      const { code, err } = await waymark(folder, ...args);
+      expect(code, args[0]).not.toBe(0);
+      expect(err).toContain(`${file} is not a whole database of waymark: ${kind}`);
+    }
+    expect((await waymark(folder, "run", "article", "--data", "{}")).err).toContain(kind);
+    expect(contentOf(folder)).toEqual(before);
   });
 });
 

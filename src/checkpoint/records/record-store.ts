@@ -256,7 +256,16 @@ export class RecordStore implements CheckpointStore {
       for await (const finding of this.#backend.verify?.() ?? []) yield finding;
     }
     const runIds = runId === undefined ? await this.#backend.list() : [checkRunId(runId)];
-    for (const one of runIds) yield* verifyRun(this.#backend, this.#codec, one);
+    for (const one of runIds) {
+      try {
+        yield* verifyRun(this.#backend, this.#codec, one);
+      } catch (error) {
+        // What is damaged around the records of a run leaves the others readable.
+        if (runId !== undefined || !isWaymarkError(error, "CHECKPOINT_CORRUPT")) throw error;
+        const { expected, actual } = error;
+        yield { runId: one, sequence: 0, problem: "unreadable", expected, actual };
+      }
+    }
   }
 
   /** Saves the topology of a graph, once per fingerprint. */
