@@ -492,8 +492,8 @@ export interface RunLog {
 /**
  * A Server-Sent Event. Each has an id; after a lost connection the header `Last-Event-ID`
  * continues behind it, with no gap and no duplicate. Without `run` there is a `run` event for each run that is new or was
- * saved, and a `delete` for one that was deleted here. With `run=` there is a `checkpoint` event for each checkpoint of that
- * run, and a `delete` when it is gone.
+ * saved, and a `delete` for one that was deleted: through this studio, or elsewhere while it was one of the 200 saved last.
+ * With `run=` there is a `checkpoint` event for each checkpoint of that run, and a `delete` when it is gone.
  */
 export type StudioEvent =
   | {

@@ -4,9 +4,10 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type CheckpointStore, END, MemoryStore, State, StateGraph } from "waymark";
+import { type CheckpointStore, END, State, StateGraph } from "waymark";
 import { eventLog } from "waymark/observers/event-log";
 import { FileStore } from "waymark/stores/file";
+import { SqliteStore } from "waymark/stores/sqlite";
 import { nodeListener, type StudioOptions, studio } from "waymark/studio";
 import { damage, graphsOf, makeRuns } from "../../examples/studio/runs.js";
 
@@ -169,13 +170,24 @@ export async function serveSamples() {
   };
 }
 
-/** Ten thousand runs, and a studio that only looks. */
-export async function serveMany(): Promise<Served> {
-  const store = new MemoryStore();
-  for (let index = 0; index < 10_000; index++) {
+/** Ten thousand runs in a database, and a studio that only looks. */
+export async function serveMany() {
+  const folder = mkdtempSync(join(tmpdir(), "waymark-many-"));
+  const store = new SqliteStore({ path: join(folder, "waymark.db") });
+  const saves = Array.from({ length: 10_000 }, (_, index) => {
     const runId = `run-${String(index).padStart(5, "0")}`;
     const metadata = { customer: `c${index % 50}` };
-    await store.save(State.create({ n: index }, { runId, metadata }));
-  }
-  return serveStudio({ store, name: "memory", readOnly: true });
+    return store.save(State.create({ n: index }, { runId, metadata }));
+  });
+  await Promise.all(saves);
+  const served = await serveStudio({ store, name: "sqlite:waymark.db", readOnly: true });
+  return {
+    ...served,
+    store,
+    async close() {
+      await served.close();
+      await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
 }

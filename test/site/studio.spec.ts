@@ -14,7 +14,7 @@ const PATIENCE_MS = 20_000;
 
 let browser: Browser;
 let samples: Awaited<ReturnType<typeof serveSamples>>;
-let many: Served;
+let many: Awaited<ReturnType<typeof serveMany>>;
 
 beforeAll(async () => {
   [browser, samples, many] = await Promise.all([launch(), serveSamples(), serveMany()]);
@@ -127,6 +127,25 @@ describe("the runs", () => {
       samples.release();
       await handle.result();
       await row.getByText("completed").waitFor();
+    });
+  });
+
+  test("that are deleted elsewhere disappear, old ones too", async () => {
+    await samples.startRun("short-lived").cancel();
+    await visit({}, async (page) => {
+      await run(page, "short-lived").waitFor();
+      await samples.store.delete("short-lived");
+      await run(page, "short-lived").waitFor({ state: "detached" });
+      await run(page, "article-cairns").waitFor();
+    });
+    await visit({ server: many, at: "/runs?metadata=customer%3Dc7" }, async (page) => {
+      await page.clock.install();
+      const oldest = page.getByRole("table", { name: "Runs" }).getByRole("link").last();
+      const runId = (await oldest.textContent()) ?? "";
+      await many.store.delete(runId);
+      await page.clock.runFor(20_000);
+      await run(page, runId).waitFor({ state: "detached" });
+      await oldest.waitFor();
     });
   });
 

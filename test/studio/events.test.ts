@@ -93,6 +93,34 @@ test("a run that is deleted here is reported", async () => {
   await stream.close();
 });
 
+test("a run that is deleted elsewhere is reported, once", async () => {
+  const store = new MemoryStore();
+  await saved(store, "monday");
+  await saved(store, "tuesday");
+  const made = studioOf(store);
+  const stream = await Connection.to(made);
+  await store.delete("monday");
+  expect(await stream.next()).toMatchObject({ event: "delete", data: { runId: "monday" } });
+  await made.call("DELETE", "/api/runs/tuesday");
+  expect(await stream.next()).toMatchObject({ event: "delete", data: { runId: "tuesday" } });
+  await saved(store, "wednesday");
+  expect(await stream.next()).toMatchObject({ event: "run", data: { runId: "wednesday" } });
+  await store.delete("wednesday");
+  expect(await stream.next()).toMatchObject({ event: "delete", data: { runId: "wednesday" } });
+  await stream.close();
+});
+
+test("a run that newer ones push off the list is not taken for deleted", async () => {
+  const store = new MemoryStore();
+  await saved(store, "monday");
+  const stream = await Connection.to(studioOf(store));
+  for (let at = 0; at < 250; at++) await saved(store, `run-${at}`);
+  for (let at = 0; at < 250; at++) expect((await stream.next()).event).toBe("run");
+  await saved(store, "last");
+  expect(await stream.next()).toMatchObject({ event: "run", data: { runId: "last" } });
+  await stream.close();
+});
+
 test("a thousand reconnects lose no run and repeat none", async () => {
   const store = new MemoryStore();
   const made = studioOf(store);

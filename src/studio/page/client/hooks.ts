@@ -65,6 +65,20 @@ export function useLive(
   return status;
 }
 
+const QUIET_RELOAD_MS = 15_000;
+
+/** Loads again now and then, since no event says that a worker died, or that an old run was deleted elsewhere. */
+export function useQuietReload(reload: () => void): void {
+  const newest = useRef(reload);
+  newest.current = reload;
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (document.visibilityState === "visible") newest.current();
+    }, QUIET_RELOAD_MS);
+    return () => clearInterval(timer);
+  }, []);
+}
+
 /** The time, anew every so often, so that ages stay true. */
 export function useNow(everyMs = 10_000): number {
   const [now, setNow] = useState(() => Date.now());

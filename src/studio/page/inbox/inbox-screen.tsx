@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Inbox, InboxPause } from "../../api.js";
 import { href, linkTo } from "../address.js";
-import { useGet, useNow } from "../client/hooks.js";
+import { useGet, useNow, useQuietReload } from "../client/hooks.js";
 import { AnswerForm } from "../forms/answer-form.js";
 import { Copy } from "../parts/command.js";
 import { Blank, Failed, Loading } from "../parts/states.js";
@@ -23,6 +23,7 @@ export function InboxScreen({
   const now = useNow();
   const [graph, setGraph] = useState("");
   useEvents(reload);
+  useQuietReload(reload);
   const all = data?.pauses ?? [];
   const graphs = [...new Set(all.map((one) => one.graph))].sort();
   const shown =

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import type { RunHistory, RunView } from "../../api.js";
 import { href } from "../address.js";
-import { type Loaded, useGet, useNow } from "../client/hooks.js";
+import { type Loaded, useGet, useNow, useQuietReload } from "../client/hooks.js";
 import { runPath } from "../client/http.js";
 import { Blank, Failed, Loading } from "../parts/states.js";
 import { useEvents, useStudio } from "../studio.js";
@@ -36,17 +36,22 @@ export function RunScreen({
   }, [run.reload, history.reload]);
   useEvents((event) => {
     if (event.event === "reset") reload();
-    if (event.event === "run" && event.data.runId === runId) reload();
+    if (event.event === "run" && event.data.runId === runId) {
+      setDeleted(false);
+      reload();
+    }
     if (event.event === "delete" && event.data.runId === runId) setDeleted(true);
   });
-  if (deleted) {
+  useQuietReload(run.reload);
+  const isMissing = run.failure?.kind === "missing";
+  if (deleted || (isMissing && run.data !== undefined)) {
     return (
       <Blank icon="trash" title="This run was deleted">
         <a href="#/runs">All runs</a>
       </Blank>
     );
   }
-  if (run.data === undefined && run.failure?.kind === "missing") {
+  if (isMissing) {
     return (
       <Blank icon="search" title="There is no such run">
         <p class="muted">It may have been deleted, or be in another store.</p>

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { RunRow, RunsPage } from "../../api.js";
+import { useQuietReload } from "../client/hooks.js";
 import { get, type RequestFailure } from "../client/http.js";
 import { useEvents } from "../studio.js";
 
@@ -59,6 +60,7 @@ export function useRuns(query: string, live: boolean): RunsList {
     due.current ??= setTimeout(again, RELOAD_PAUSE_MS);
   }, []);
   useEvents(() => (live ? reload() : setChanges((before) => before + 1)));
+  useQuietReload(() => live && reload());
   return { ...found, changes, reload };
 }
 
