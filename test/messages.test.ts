@@ -20,6 +20,7 @@ import {
 import { FileStore } from "waymark/stores/file";
 import { SqliteStore } from "waymark/stores/sqlite";
 import { useFakeClock } from "waymark/testing";
+import { Client } from "waymark/worker";
 import { z } from "zod";
 import { errorTable } from "../src/errors/table.js";
 
@@ -318,6 +319,14 @@ const mistakes: readonly (readonly [string, () => unknown])[] = [
       );
       await failing.execute(first()).catch(() => {});
       await failing.resume("monday", { input: "yes" });
+    },
+  ],
+  [
+    "a queue whose server is down",
+    async () => {
+      const connection = { url: "postgres://127.0.0.1:1/queue", retryFor: 0 };
+      const client = new Client({ connection, store: store(), onError: () => {} });
+      await client.failed("monday").finally(() => client.close());
     },
   ],
   ["a pause that is never saved", () => run((state) => pause(state, { reason: "an approval" }))],

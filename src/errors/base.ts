@@ -45,6 +45,7 @@ export type ErrorCode =
   | "MIGRATION"
   | "SCHEMA"
   | "PAUSE_TIMEOUT"
+  | "QUEUE"
   | "CONFIG";
 
 /** Marks the errors of every copy of this package. */

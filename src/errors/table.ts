@@ -92,5 +92,6 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorFacts>> = {
   MIGRATION: of(MigrationError, { permanent: true }),
   SCHEMA: of(SchemaError, { permanent: true }),
   PAUSE_TIMEOUT: of(PauseTimeoutError, { permanent: true }),
+  QUEUE: of(WaymarkError),
   CONFIG: of(ConfigError, { exit: 2, permanent: true }),
 };

@@ -53,6 +53,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   CONFIG: 400,
   MIGRATION: 422,
   PAUSE_TIMEOUT: 409,
+  QUEUE: 503,
   SCHEMA: 422,
   SERIALIZATION: 422,
 };

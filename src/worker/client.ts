@@ -107,6 +107,8 @@ export class Client {
    *
    * @throws ConfigError if an option is invalid or a package is missing.
    * @throws SerializationError if a checkpoint can't hold the data.
+   * @throws WaymarkError with the code `QUEUE` if the queue can't be reached or does not respond; this applies to all
+   *   methods that query it. See {@link QueueConnectionOptions.statementTimeout}.
    */
   async submit<D extends object>(
     graph: string | SubmittedGraph<D>,

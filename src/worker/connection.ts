@@ -1,5 +1,6 @@
 import { ConfigError, show } from "../errors.js";
 import { check, checkOptions, integer, text } from "../options.js";
+import type { QueueBounds } from "./bounds.js";
 
 /** The queue's address, with more options. */
 export interface QueueConnectionOptions {
@@ -11,6 +12,13 @@ export interface QueueConnectionOptions {
   readonly connections?: number;
   /** On Redis: the prefix of all keys; `bull` by default. */
   readonly prefix?: string;
+  /**
+   * How long to wait for a response, in milliseconds; at least 1, 30,000 by default. A call that takes longer fails,
+   * with the code `QUEUE` for a client, and its connection is replaced. `Infinity` waits without a limit.
+   */
+  readonly statementTimeout?: number;
+  /** How long to keep trying to reach a server that is down or starting, in milliseconds; 30,000 by default. */
+  readonly retryFor?: number;
   /** Additional options for the `Pool` of pg, or for ioredis. */
   readonly driver?: object;
 }
@@ -22,7 +30,7 @@ export interface QueueConnectionOptions {
 export type QueueConnection = string | QueueConnectionOptions;
 
 /** A validated connection, with its defaults filled in. */
-export interface CheckedConnection {
+export interface CheckedConnection extends QueueBounds {
   readonly kind: "postgres" | "redis";
   readonly url: string;
   readonly schema: string;
@@ -46,11 +54,16 @@ export function checkConnection(connection: QueueConnection): CheckedConnection 
     schema: isSchema,
     connections: integer(1),
     prefix: text,
+    statementTimeout: integer(1, true),
+    retryFor: integer(0),
     driver: check("an object", (value) => typeof value === "object" && value !== null),
   });
   const { url, schema = "bullmq", connections = 4, prefix = "bull", driver = {} } = options;
+  const { statementTimeout = 30_000, retryFor = 30_000 } = options;
   const kind = (["postgres", "redis"] as const).find((one) => SCHEMES[one].test(url ?? ""));
-  if (kind !== undefined) return { kind, url, schema, connections, prefix, driver };
+  if (kind !== undefined) {
+    return { kind, url, schema, connections, prefix, driver, statementTimeout, retryFor };
+  }
   const scheme = typeof url === "string" ? /^[a-z+]+:/i.exec(url)?.[0] : undefined;
   const got = scheme === undefined ? "none of them" : show(`${scheme}…`);
   throw new ConfigError("connection", `must be "postgres://…" or "redis://…"; got ${got}`);

@@ -1,8 +1,11 @@
 import type { IQueueBackend, Processor, Queue, QueueEvents, Worker, WorkerOptions } from "bullmq";
+import type { QueueBounds } from "./bounds.js";
 import type { CheckedConnection } from "./connection.js";
+import { GRACE, inTime } from "./in-time.js";
 import type { JobData, JobResult } from "./job.js";
 import { type BackendFactory, type BullMQ, type Load, loadPeers } from "./peers.js";
 import { openPostgres } from "./postgres.js";
+import { redisFactory } from "./redis.js";
 
 /** The queue of a graph. */
 export type RunQueue = Queue<
@@ -23,6 +26,7 @@ export type RunEvents = QueueEvents<JobResult, IQueueBackend, unknown>;
 /** Creates queues on a shared connection. */
 export interface Engine {
   readonly bullmq: BullMQ;
+  readonly bounds: QueueBounds;
   queue(name: string): RunQueue;
   worker(
     name: string,
@@ -50,11 +54,12 @@ export async function openEngine(
     const bullmq = await loadPeers("ioredis", load);
     const { createRedisBackend } = bullmq as unknown as { createRedisBackend: BackendFactory };
     const options = { ...connection.driver, url: connection.url, maxRetriesPerRequest: null };
-    return makeEngine(bullmq, createRedisBackend, options, connection.prefix, onError);
+    const factory = redisFactory(createRedisBackend, connection);
+    return makeEngine(bullmq, factory, options, connection, onError);
   }
   const bullmq = await loadPeers("pg", load);
   const postgres = await openPostgres(bullmq, connection, onError);
-  const engine = makeEngine(bullmq, postgres.factory, "shared", connection.prefix, onError);
+  const engine = makeEngine(bullmq, postgres.factory, "shared", connection, onError);
   return {
     ...engine,
     putFirst: async (queue, jobId) => {
@@ -70,26 +75,28 @@ export async function openEngine(
 
 function makeEngine(
   bullmq: BullMQ,
-  factory: BackendFactory,
+  factory: (isTyped: boolean) => BackendFactory,
   connection: unknown,
-  prefix: string,
+  { prefix, statementTimeout, retryFor }: CheckedConnection,
   onError: (error: unknown) => void,
 ): Engine {
-  const classes = bullmq.withBackend<IQueueBackend, unknown>(factory);
+  const classes = bullmq.withBackend<IQueueBackend, unknown>(factory(false));
+  const { Queue, QueueEventsProducer } = bullmq.withBackend<IQueueBackend, unknown>(factory(true));
   const options = { connection, prefix };
-  const open = new Set<{ close(): Promise<void> }>();
+  const open = new Set<Closeable>();
   const heard = <T>(one: T): T => {
     (one as unknown as { on(event: "error", listener: typeof onError): void }).on("error", onError);
     return one;
   };
-  const opened = <T extends { close(): Promise<void> }>(one: T): T => {
+  const opened = <T extends Closeable>(one: T): T => {
     open.add(heard(one));
     return one;
   };
-  const publishers = new Map<string, InstanceType<typeof classes.QueueEventsProducer>>();
+  const publishers = new Map<string, InstanceType<typeof QueueEventsProducer>>();
   return {
     bullmq,
-    queue: (name) => opened(new classes.Queue<JobData, JobResult, string>(name, options)),
+    bounds: { statementTimeout, retryFor },
+    queue: (name) => opened(new Queue<JobData, JobResult, string>(name, options)),
     worker: (name, processor, more) =>
       heard(
         new classes.Worker<JobData, JobResult, string, object>(name, processor, {
@@ -101,18 +108,32 @@ function makeEngine(
       opened(new classes.QueueEvents<JobResult>(name, { ...options, blockingTimeout: 1000 })),
     closeEvents: async (events) => {
       open.delete(events);
-      await events.close().catch(onError);
+      await closed(events, onError);
     },
     // On Redis such jobs are first already.
     putFirst: async () => {},
     publish: (name, fields) => {
-      const publisher =
-        publishers.get(name) ?? opened(new classes.QueueEventsProducer(name, options));
+      const publisher = publishers.get(name) ?? opened(new QueueEventsProducer(name, options));
       publishers.set(name, publisher);
       return publisher.publishEvent({ eventName: "waymark", ...fields });
     },
     close: async () => {
-      await Promise.all([...open].map((one) => one.close().catch(onError)));
+      await Promise.all([...open].map((one) => closed(one, onError)));
     },
   };
+}
+
+/** An object of BullMQ that has a connection. */
+interface Closeable {
+  close(): Promise<void>;
+  disconnect(): Promise<void>;
+}
+
+/** Closes an object of BullMQ; drops its connection if the server does not respond. */
+export async function closed(one: Closeable, onError: (error: unknown) => void): Promise<void> {
+  try {
+    if (!(await inTime(one.close(), GRACE))) await inTime(one.disconnect(), GRACE);
+  } catch (error) {
+    onError(error);
+  }
 }

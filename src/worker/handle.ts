@@ -81,6 +81,8 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
    * The run's current status.
    *
    * @throws ConfigError if the client is closed; this applies to all methods, also while they wait.
+   * @throws WaymarkError with the code `QUEUE` if the queue can't be reached or does not respond within
+   *   `connection.statementTimeout`; this applies to all methods.
    */
   async status(): Promise<RunState> {
     const { queue, lifetime } = this.#deps;

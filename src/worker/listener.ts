@@ -1,3 +1,4 @@
+import { answered } from "./bounds.js";
 import type { Engine, RunEvents } from "./engine.js";
 
 /** An event that the queue reports about a job. */
@@ -38,13 +39,19 @@ export class Listener {
     const handlers = this.#handlers.get(jobId) ?? new Set();
     handlers.add(handler);
     this.#handlers.set(jobId, handlers);
-    this.#events ??= this.#open();
-    await this.#events.waitUntilReady();
-    return () => {
+    const stop = (): void => {
       handlers.delete(handler);
       if (handlers.size === 0) this.#handlers.delete(jobId);
       if (this.#handlers.size === 0) this.#idle ??= setTimeout(() => this.#close(), IDLE).unref();
     };
+    this.#events ??= this.#open();
+    try {
+      await answered(this.#events.waitUntilReady(), this.#engine.bounds.statementTimeout);
+    } catch (error) {
+      stop();
+      throw error;
+    }
+    return stop;
   }
 
   #close(): void {

@@ -1,5 +1,6 @@
+import type { CheckpointStore } from "../checkpoint/store.js";
 import { now } from "../clock.js";
-import { messageOf } from "../errors.js";
+import { isWaymarkError, messageOf } from "../errors.js";
 import { Exposition } from "../observers/metrics/exposition.js";
 import type { ActiveRun } from "./active-run.js";
 import type { QueueWorker, RunQueue } from "./engine.js";
@@ -7,10 +8,17 @@ import { inTime } from "./in-time.js";
 
 /** The result of {@link Worker.health}. */
 export interface WorkerHealth {
-  /** Whether it takes runs and the queue responds. */
+  /** Whether it takes runs, and its queues and its store respond. */
   readonly ok: boolean;
-  /** What the worker is doing: `starting`, `working`, `draining`, or `cut-off` if the queue does not respond. */
+  /** What the worker is doing: `starting`, `working`, `draining`, or `cut-off` if a queue or the store does not respond. */
   readonly state: "starting" | "working" | "draining" | "cut-off";
+  /** What does not respond, if the state is `cut-off`. */
+  readonly silent?: {
+    /** The names of the graphs whose queues do not respond. */
+    readonly queues: readonly string[];
+    /** Whether the store does not respond. */
+    readonly store: boolean;
+  };
   /** The number of runs it works on. */
   readonly running: number;
   /** The last error outside of runs, if any. */
@@ -53,35 +61,48 @@ interface GraphWorker {
   readonly worker: QueueWorker;
 }
 
-/** How long the queue may take to respond, in milliseconds. */
+/** How long a queue or the store may take to respond, in milliseconds. */
 const PATIENCE = 2000;
 
+/** An id that no run has, to see whether the store responds. */
+const NO_RUN = "waymark: health check";
+
 export async function health(of: {
+  readonly store: Pick<CheckpointStore, "load">;
   readonly graphWorkers: readonly GraphWorker[];
   readonly isClosing: boolean;
   readonly running: number;
   readonly lastError: unknown;
 }): Promise<WorkerHealth> {
-  const { graphWorkers, isClosing, running, lastError } = of;
+  const { graphWorkers, store, isClosing, running, lastError } = of;
   const isWorking =
     graphWorkers.length > 0 && graphWorkers.every(({ worker }) => worker.isRunning());
-  const state = isClosing
-    ? "draining"
-    : !isWorking
-      ? "starting"
-      : (await answers(graphWorkers))
-        ? "working"
-        : "cut-off";
+  const silent = isClosing || !isWorking ? undefined : await findSilent(graphWorkers, store);
+  const isCutOff = silent !== undefined && (silent.store || silent.queues.length > 0);
+  const state = isClosing ? "draining" : !isWorking ? "starting" : isCutOff ? "cut-off" : "working";
   return {
     ok: state === "working",
     state,
     running,
+    ...(isCutOff && { silent }),
     ...(lastError !== undefined && { lastError: messageOf(lastError) }),
   };
 }
 
-async function answers([first]: readonly GraphWorker[]): Promise<boolean> {
-  return inTime(first?.queue.isPaused() ?? Promise.resolve(), PATIENCE).catch(() => false);
+async function findSilent(
+  graphWorkers: readonly GraphWorker[],
+  store: Pick<CheckpointStore, "load">,
+): Promise<NonNullable<WorkerHealth["silent"]>> {
+  const responds = (call: Promise<unknown>) => inTime(call, PATIENCE).catch(() => false);
+  const expectNotFound = (error: unknown): void => {
+    if (!isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) throw error;
+  };
+  const [hasStore, ...hasQueue] = await Promise.all([
+    responds(store.load(NO_RUN).catch(expectNotFound)),
+    ...graphWorkers.map(({ queue }) => responds(queue.isPaused())),
+  ]);
+  const queues = graphWorkers.flatMap(({ graph }, i) => (hasQueue[i] ? [] : [graph.name]));
+  return { queues, store: !hasStore };
 }
 
 export async function metrics(of: {

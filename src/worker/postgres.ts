@@ -1,34 +1,41 @@
 import type { EventEmitter } from "node:events";
+import type { Duplex } from "node:stream";
 import type { IQueueBackend } from "bullmq";
 import { sleep } from "../clock.js";
-import { ConfigError } from "../errors.js";
+import { ConfigError, messageOf } from "../errors.js";
+import { failures, isTimeout } from "../stores/postgres/failure.js";
+import { bound, LONGEST_BLOCK, queueError } from "./bounds.js";
 import type { CheckedConnection } from "./connection.js";
+import { GRACE, inTime } from "./in-time.js";
 import type { BackendFactory, BullMQ } from "./peers.js";
 
-/** The longest time that an idle worker waits before it looks for work, in seconds. */
-export const LONGEST_BLOCK = 5;
 /** The longest pause before a worker listens again, in milliseconds. */
 const LONGEST_REST = 1000;
-/** How long to wait for the database to start, in milliseconds. */
-const STARTUP = 30_000;
+/** How long to wait for a connection, in milliseconds. */
+const CONNECT = 10_000;
 
 /** Creates queues on Postgres, all on one pool and one listening connection. */
 export async function openPostgres(
   bullmq: BullMQ,
   connection: CheckedConnection,
   onError: (error: unknown) => void,
-): Promise<{ readonly factory: BackendFactory; close(): Promise<void> }> {
+): Promise<{ factory(isTyped: boolean): BackendFactory; close(): Promise<void> }> {
   const shared = await connect(bullmq, connection, onError);
-  const factory: BackendFactory = (name, options) => {
-    const backend = new bullmq.PostgresQueueBackend(shared, name, options as never, true);
-    // It uses the shared connection, and must not close it.
-    Reflect.set(backend, "ownsConnection", false);
-    Object.defineProperty(backend, "maximumBlockTimeout", { value: LONGEST_BLOCK });
-    backOffIdleWakeups(backend);
-    renewOneByOne(backend);
-    return backend;
-  };
-  return { factory, close: () => shared.close() };
+  const { statementTimeout, retryFor } = connection;
+  const factory =
+    (isTyped: boolean): BackendFactory =>
+    (name, options) => {
+      const backend = new bullmq.PostgresQueueBackend(shared, name, options as never, true);
+      // It uses the shared connection, and must not close it.
+      Reflect.set(backend, "ownsConnection", false);
+      Object.defineProperty(backend, "maximumBlockTimeout", { value: LONGEST_BLOCK });
+      // pg itself drops a connection whose statement timed out.
+      bound(backend, { statementTimeout, retryFor, isLost, isTyped, drop: () => {} });
+      backOffIdleWakeups(backend);
+      renewOneByOne(backend);
+      return backend;
+    };
+  return { factory, close: () => closeShared(shared) };
 }
 
 type Shared = InstanceType<BullMQ["PostgresConnection"]>;
@@ -39,10 +46,12 @@ async function connect(
   connection: CheckedConnection,
   onError: (error: unknown) => void,
 ): Promise<Shared> {
-  const end = Date.now() + STARTUP;
+  const { statementTimeout, retryFor } = connection;
+  const end = Date.now() + retryFor;
   for (;;) {
     const shared = new bullmq.PostgresConnection({
-      connectionTimeoutMillis: 10_000,
+      connectionTimeoutMillis: Math.min(CONNECT, statementTimeout),
+      ...(Number.isFinite(statementTimeout) && { query_timeout: statementTimeout }),
       keepAlive: true,
       allowExitOnIdle: true,
       ...connection.driver,
@@ -60,13 +69,16 @@ async function connect(
       shared.getListenClient = oneByOne(shared.getListenClient.bind(shared));
       return shared;
     } catch (error) {
-      await shared.close().catch(() => {});
+      await closeShared(shared);
       if (Reflect.get(Object(error), "code") === "ERR_INVALID_URL") {
         const expected =
           'must be "postgres://user:password@host:port/database"; got something else';
         throw new ConfigError("connection", expected);
       }
-      if (Date.now() > end || !isUnreachable(error)) throw error;
+      if (!isLost(error)) throw error;
+      if (Date.now() > end) {
+        throw queueError(`the queue can't be reached: ${messageOf(error)}`, error);
+      }
       await sleep(250);
     }
   }
@@ -89,21 +101,33 @@ function oneByOne(get: () => Promise<ListenClient>): () => Promise<ListenClient>
     let last: Promise<unknown> = Promise.resolve();
     client.query = (text: string, params?: readonly unknown[]) => {
       const next = last.then(() => query(text, params && [...params]));
-      last = next.catch(() => {});
+      last = next.catch((error: unknown) => {
+        // A silent connection delivers no notifications; once it ends, BullMQ opens another.
+        if (isTimeout(error)) cut(client);
+      });
       return next;
     };
     return client;
   };
 }
 
-/** Whether no server responds yet: it is down, starting, or out of connections. */
-function isUnreachable(error: unknown): boolean {
-  const code = String(Reflect.get(Object(error), "code"));
-  const codes = ["ECONNREFUSED", "ECONNRESET", "57P01", "57P03", "53300"];
-  return (
-    codes.includes(code) ||
-    /^(Connection terminated|timeout)/.test(String(Reflect.get(Object(error), "message")))
-  );
+/** Whether the connection failed, not the statement: the server is down, starting, out of connections, or gone. */
+function isLost(error: unknown): boolean {
+  const kind = failures.kindOf(error);
+  return kind === "unreached" || kind === "broken" || /^timeout/.test(messageOf(error));
+}
+
+/** Closes the connections; drops the listening one if the server does not respond. */
+async function closeShared(shared: Shared): Promise<void> {
+  const listening: unknown = Reflect.get(shared, "listenClient");
+  const isDone = await inTime(shared.close(), GRACE).catch(() => false);
+  if (!isDone && listening !== undefined) cut(listening as ListenClient);
+}
+
+/** Ends a connection that does not respond; pg reports that as an error. */
+function cut(client: object): void {
+  const { stream } = Object(Reflect.get(client, "connection")) as { stream?: Duplex };
+  stream?.destroy();
 }
 
 /**

@@ -7,6 +7,7 @@ import { nameOf } from "../run/failure.js";
 import { StateGraph } from "../run/state-graph.js";
 import { ActiveRun } from "./active-run.js";
 import { type AdvanceDeps, advance } from "./advance.js";
+import { GRACE, inTime } from "./in-time.js";
 import { type JobData, type JobQueue, type JobResult, type RunJob, toKept } from "./job.js";
 import { fenced, leaseTimes } from "./lease.js";
 import { runIdOf } from "./names.js";
@@ -114,7 +115,8 @@ export class RunProcessor {
       return await advance(job, run, this.#advanceDeps);
     } finally {
       lost?.removeEventListener("abort", stop);
-      await run.flush();
+      // Publishing events must not hold up the run.
+      await inTime(run.flush(), GRACE);
       // A claim that can't be released expires by itself.
       await claim.release().catch(this.#deps.onError);
     }

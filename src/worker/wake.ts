@@ -1,8 +1,9 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
-import { sleep } from "../clock.js";
-import { isWaymarkError } from "../errors.js";
+import { now, sleep } from "../clock.js";
+import { isWaymarkError, show } from "../errors.js";
 import { keepSignal, toSignal } from "../run/signals.js";
 import type { State } from "../state/state.js";
+import { queueError } from "./bounds.js";
 import { type JobQueue, questionOf } from "./job.js";
 import { jobIdOf } from "./names.js";
 import { loadIfAny } from "./submitted.js";
@@ -11,6 +12,8 @@ import { loadIfAny } from "./submitted.js";
 export const SOON = 50;
 /** How often to retry while another process holds the run. */
 export const MOST_LOOKS = 20;
+/** How long a worker may take to release a paused run, in milliseconds. */
+const LONGEST_RELEASE = 60_000;
 
 /** A run, and where to find it. */
 export interface WhereRun {
@@ -22,12 +25,16 @@ export interface WhereRun {
 /** Hands a waiting run to a worker. The one that has it may be about to release it. */
 export async function wakeUp({ runId, store, queue }: WhereRun, question: string): Promise<void> {
   const jobId = jobIdOf(runId);
-  for (;;) {
+  for (const end = now() + LONGEST_RELEASE; ; ) {
     if (await promote(queue, jobId)) return;
     const where = await queue.getJobState(jobId);
     if (where !== "active" && where !== "delayed") return;
     const saved = await loadIfAny(store, runId);
     if (saved?.status !== "paused" || questionOf(saved) !== question) return;
+    if (now() > end) {
+      const what = `run ${show(runId)} has its answer, but its worker does not release it`;
+      throw queueError(`${what}: call resume() once another worker has taken it over`);
+    }
     await sleep(SOON);
   }
 }

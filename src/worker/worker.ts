@@ -5,10 +5,11 @@ import { messageOf } from "../errors.js";
 import type { AnyEvent } from "../events.js";
 import { checkOptions, duration } from "../options.js";
 import type { ActiveRun } from "./active-run.js";
+import { answered, LONGEST_BLOCK } from "./bounds.js";
 import { Cancellations } from "./cancellations.js";
 import { type CheckedConnection, checkConnection } from "./connection.js";
-import { type Engine, openEngine, type QueueWorker, type RunQueue } from "./engine.js";
-import { inTime } from "./in-time.js";
+import { closed, type Engine, openEngine, type QueueWorker, type RunQueue } from "./engine.js";
+import { GRACE, inTime } from "./in-time.js";
 import { leaseTimes } from "./lease.js";
 import { applyLimits } from "./limits.js";
 import { health, metrics, type WorkerHealth, type WorkerMetrics } from "./metrics.js";
@@ -20,11 +21,8 @@ import {
   type WorkerSettings,
 } from "./options.js";
 import type { Load } from "./peers.js";
-import { LONGEST_BLOCK } from "./postgres.js";
 import { type RunFailure, RunProcessor } from "./processor.js";
 
-/** How long a run that was asked to stop may take before it is abandoned, in milliseconds. */
-const GRACE = 5000;
 /**
  * BullMQ counts how often a job's worker died, over the life of the job; the run has its own count, which restarts when
  * it makes progress.
@@ -116,7 +114,9 @@ export class Worker {
   /**
    * Resolves when the worker is ready to take runs.
    *
-   * @throws ConfigError if a package is missing, and the database's error if it can't be reached.
+   * @throws ConfigError if a package is missing.
+   * @throws WaymarkError with the code `QUEUE` if the queue can't be reached for `connection.retryFor`, or does not
+   *   respond within `connection.statementTimeout`. The worker is then closed.
    */
   ready(): Promise<void> {
     return this.#ready;
@@ -134,9 +134,13 @@ export class Worker {
     return this.#closing;
   }
 
-  /** Returns the worker's health, for a health endpoint. Queries the queue. */
+  /**
+   * Returns the worker's health, for a health endpoint. Queries the queue of each graph and the store, and waits two
+   * seconds at most.
+   */
   health(): Promise<WorkerHealth> {
     return health({
+      store: this.#settings.store,
       graphWorkers: this.#graphWorkers,
       isClosing: this.#closing !== undefined,
       running: this.#active.size,
@@ -166,11 +170,26 @@ export class Worker {
     if (this.#closing !== undefined) return engine.close();
     this.#engine = engine;
     for (const graph of graphs) this.#graphWorkers.push(this.#graphWorker(engine, graph));
-    const { limits } = this.#settings;
-    for (const { graph, queue } of this.#graphWorkers) await applyLimits(queue, limits[graph.name]);
+    try {
+      const { limits } = this.#settings;
+      for (const { graph, queue } of this.#graphWorkers)
+        await applyLimits(queue, limits[graph.name]);
+      const ready = Promise.all(this.#graphWorkers.map(({ worker }) => worker.waitUntilReady()));
+      await answered(ready, engine.bounds.statementTimeout);
+    } catch (error) {
+      // A worker that could not start must not take runs later.
+      await this.#disconnect(engine);
+      throw error;
+    }
+    if (this.#closing !== undefined) return;
     this.#stopWatching = new Cancellations(engine).watch(this.#active, onError);
     for (const { worker } of this.#graphWorkers) worker.run().catch(onError);
-    await Promise.all(this.#graphWorkers.map(({ worker }) => worker.waitUntilReady()));
+  }
+
+  async #disconnect(engine: Engine): Promise<void> {
+    const onError = (error: unknown): void => this.#failed(error);
+    await Promise.all(this.#graphWorkers.map(({ worker }) => closed(worker, onError)));
+    await engine.close();
   }
 
   #graphWorker(engine: Engine, graph: AnyGraph): GraphWorker {
@@ -237,10 +256,10 @@ export class Worker {
     const isReady = this.#ready.catch(() => {});
     // A worker that is still waiting for its database closes the connection when it gets one.
     if (this.#engine !== undefined) await inTime(isReady, timeout);
-    const closed = Promise.all(this.#graphWorkers.map(({ worker }) => worker.close()));
-    if (!(await inTime(closed, timeout))) {
+    const drained = Promise.all(this.#graphWorkers.map(({ worker }) => worker.close()));
+    if (!(await inTime(drained, timeout))) {
       for (const run of this.#active.values()) run.stop("close", reason);
-      await inTime(closed, Math.min(GRACE, this.#settings.lease));
+      await inTime(drained, Math.min(GRACE, this.#settings.lease));
     }
     for (const { graph, listen } of this.#graphWorkers) graph.off("*", listen);
     this.#stopWatching();

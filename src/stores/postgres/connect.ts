@@ -76,7 +76,7 @@ async function connectServer(url: string, sending: Sending, load: Load): Promise
   };
   const pool = new pg.Pool({
     connectionString: url,
-    connectionTimeoutMillis: CONNECT,
+    connectionTimeoutMillis: Math.min(CONNECT, sending.statementTimeout),
     keepAlive: true,
     allowExitOnIdle: true,
   });

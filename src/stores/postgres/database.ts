@@ -1,8 +1,9 @@
 import { ConfigError } from "../../errors.js";
+import { answeredWithin } from "../deadline.js";
 import type { Statement } from "../sql/backend.js";
 import type { SqlRow } from "../sql/runs.js";
 import type { EmbeddedPostgres, PostgresPool, PostgresQueryable } from "./client.js";
-import { isTimeout } from "./failure.js";
+import { isTimeout, noAnswer } from "./failure.js";
 
 /** Where statements can be run. */
 export interface Session {
@@ -36,23 +37,27 @@ type ConfiguredQuery = (config: {
 export class PoolDatabase implements Database {
   readonly #pool: PostgresPool;
   readonly #sending: Sending | undefined;
+  readonly #timeout: number;
   readonly #close: () => Promise<void>;
 
   constructor(pool: PostgresPool, sending: Sending, close: () => Promise<void> = async () => {}) {
     this.#pool = pool;
     // Only pg and what is made of it count their connections, and only they take more than a text.
     this.#sending = typeof Reflect.get(pool, "totalCount") === "number" ? sending : undefined;
+    this.#timeout = sending.statementTimeout;
     this.#close = close;
     listenTo(pool);
   }
 
   query(text: Statement | string, params: readonly unknown[] = []): Promise<SqlRow[]> {
-    // The pool closes a connection whose statement failed, so also one that gave no answer in time.
-    return ask(this.#pool, this.#sending, text, params);
+    // The pool closes a connection whose statement failed, so also one that gave no answer in time. It may have to
+    // connect first, which the user's own pool may do without a limit.
+    const asked = ask(this.#pool, this.#sending, text, params);
+    return answeredWithin(2 * this.#timeout, asked, { error: noAnswer });
   }
 
   async transaction<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    const connection = await this.#pool.connect();
+    const connection = await this.#connect();
     if (typeof connection?.release !== "function") {
       throw new ConfigError(
         "PostgresStore.client",
@@ -75,6 +80,14 @@ export class PoolDatabase implements Database {
     } finally {
       connection.release(failure);
     }
+  }
+
+  async #connect(): ReturnType<PostgresPool["connect"]> {
+    const connecting = this.#pool.connect();
+    const error = (): Error => new Error("timeout exceeded when trying to connect");
+    // A connection that comes too late goes back to the pool.
+    const drop = (): void => void connecting.then((late) => late.release()).catch(() => {});
+    return answeredWithin(this.#timeout, connecting, { error, drop });
   }
 
   close(): Promise<void> {

@@ -48,9 +48,16 @@ export function isRefused(error: unknown): boolean {
   return kindOf(error instanceof BackendError ? error.cause : error) === "refused";
 }
 
+const NO_ANSWER = "Query read timeout";
+
+/** The error that pg throws if a statement has no answer within `query_timeout`. */
+export function noAnswer(): Error {
+  return new Error(NO_ANSWER);
+}
+
 /** Whether no answer came within `statementTimeout`. */
 export function isTimeout(error: unknown): error is Error {
-  return error instanceof Error && error.message === "Query read timeout";
+  return error instanceof Error && error.message === NO_ANSWER;
 }
 
 const POOLER =
@@ -70,7 +77,7 @@ const advice: Readonly<Record<string, string>> = {
 /** An error in words, with what to do about it. */
 function explain(error: unknown): string {
   const message = messageOf(error);
-  if (/^timeout exceeded when trying to connect/.test(message)) {
+  if (UNREACHED_MESSAGE.test(message)) {
     return `${message}: all connections of the pool are in use, or the server does not answer; raise max or connectionTimeoutMillis of the pool`;
   }
   if (isTimeout(error)) {

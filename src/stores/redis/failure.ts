@@ -1,4 +1,5 @@
 import { messageOf, systemCode } from "../../errors.js";
+import { answeredWithin } from "../deadline.js";
 import type { FailureKind, Failures } from "../retrying.js";
 
 /** The server did nothing, and may do it soon: it starts, is being replaced, or works on something long. */
@@ -38,33 +39,18 @@ export class NotDurable extends Error {
   }
 }
 
-/** A timer that is set for longer goes off at once. */
-const LONGEST_TIMER = 2 ** 31 - 1;
-
 /**
  * What a promise gives, or a `NoAnswer` if that takes longer than `statementTimeout`.
  *
  * @param drop - is called then, and lets go of the connection.
  */
-export async function answered<T>(
+export function answered<T>(
   statementTimeout: number,
   promise: Promise<T>,
   drop: () => void,
 ): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const ms = Math.min(statementTimeout, LONGEST_TIMER);
-  const late = new Promise<never>((_, reject) => {
-    // It also keeps the process alive for the answer, which a connection of ours does not.
-    timer = setTimeout(() => {
-      reject(new NoAnswer(ms));
-      drop();
-    }, ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const error = (): Error => new NoAnswer(statementTimeout);
+  return answeredWithin(statementTimeout, promise, { error, drop });
 }
 
 /** The word that an error reply begins with, inside a script too; `""` if it is none. */

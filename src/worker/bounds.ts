@@ -1,0 +1,104 @@
+import { EventEmitter } from "node:events";
+import type { IQueueBackend } from "bullmq";
+import { inBackground, now, sleep } from "../clock.js";
+import { messageOf, WaymarkError } from "../errors.js";
+import { answeredWithin } from "../stores/deadline.js";
+
+/** How long to wait for the queue, in milliseconds. */
+export interface QueueBounds {
+  /** For a response. */
+  readonly statementTimeout: number;
+  /** For a server that can't be reached. */
+  readonly retryFor: number;
+}
+
+/** The bounds of a backend, and how to handle its connection. */
+export interface BackendBounds extends QueueBounds {
+  /** Whether an error means that the connection failed, not the statement. */
+  isLost(error: unknown): boolean;
+  /** Drops a connection that does not respond. */
+  drop(backend: IQueueBackend): void;
+  /** Whether a lost connection is a `QUEUE` error. Not for BullMQ's workers, which recognise only the driver's own errors. */
+  readonly isTyped: boolean;
+}
+
+/** The longest time that an idle worker waits before it looks for work, in seconds. */
+export const LONGEST_BLOCK = 5;
+
+const FIRST_WAIT = 50;
+const LONGEST_WAIT = 500;
+
+/** Methods that wait for no response, or that their caller bounds. */
+const UNBOUNDED = new Set(["constructor", "close", "disconnect", "forQueue", "waitUntilReady"]);
+/** Methods that wait for something to happen, up to {@link LONGEST_BLOCK}. */
+const BLOCKING = new Set(["waitForJob", "readEvents"]);
+/** Methods that only read, and so can be retried. */
+const READS = /^(get|has|is)[A-Z]/;
+
+/** Creates the error of a queue that does not respond, or that can't be reached. */
+export function queueError(message: string, cause?: unknown): WaymarkError {
+  return new WaymarkError("QUEUE", message, cause === undefined ? undefined : { cause });
+}
+
+/** Waits for a promise; throws a `QUEUE` error if that takes longer than this many milliseconds. */
+export function answered<T>(promise: Promise<T>, ms: number, drop?: () => void): Promise<T> {
+  const error = (): Error =>
+    queueError(`the queue did not respond within connection.statementTimeout (${ms} ms)`);
+  const late = { error, ...(drop !== undefined && { drop }) };
+  return answeredWithin(ms, promise, late, inBackground);
+}
+
+/** Bounds every call of a backend, also those that BullMQ makes. */
+export function bound(backend: IQueueBackend, bounds: BackendBounds): void {
+  for (const name of methodsOf(backend)) {
+    const method = Reflect.get(backend, name) as (...args: unknown[]) => unknown;
+    const more = BLOCKING.has(name) ? LONGEST_BLOCK * 1000 : 0;
+    const ms = bounds.statementTimeout + more;
+    Reflect.set(backend, name, (...args: unknown[]): unknown => {
+      const call = (): unknown => method.apply(backend, args);
+      const first = call();
+      if (!(first instanceof Promise)) return first;
+      const again = READS.test(name) ? (): Promise<unknown> => Promise.resolve(call()) : undefined;
+      const bounded = answered(asked(first, again, bounds), ms, () => bounds.drop(backend));
+      // The name only labels the connection; failing to set it must not stop the listening to events.
+      return name === "setName" ? bounded.catch(() => {}) : bounded;
+    });
+  }
+}
+
+/** Waits for a call; repeats it, if it can be repeated, while the connection is lost. */
+async function asked(
+  first: Promise<unknown>,
+  again: (() => Promise<unknown>) | undefined,
+  { statementTimeout, retryFor, isLost, isTyped }: BackendBounds,
+): Promise<unknown> {
+  // Nobody waits for it after `statementTimeout`, and it would use a connection that others could have.
+  const end = now() + Math.min(retryFor, statementTimeout);
+  let asking = first;
+  for (let wait = FIRST_WAIT; ; wait = Math.min(wait * 2, LONGEST_WAIT)) {
+    try {
+      return await asking;
+    } catch (error) {
+      if (!isLost(error)) throw error;
+      if (again === undefined || now() + wait > end) {
+        throw isTyped
+          ? queueError(`the queue can't be reached: ${messageOf(error)}`, error)
+          : error;
+      }
+      await sleep(wait);
+      asking = again();
+    }
+  }
+}
+
+function methodsOf(backend: object): Set<string> {
+  const names = new Set<string>();
+  let owner: object | null = Object.getPrototypeOf(backend);
+  while (owner !== null && owner !== EventEmitter.prototype && owner !== Object.prototype) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
+      if (typeof value === "function" && !UNBOUNDED.has(name)) names.add(name);
+    }
+    owner = Object.getPrototypeOf(owner);
+  }
+  return names;
+}
