@@ -1,4 +1,6 @@
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { END, type Metadata, State, StateGraph } from "waymark";
 import { articleRun, json, phasedRun, project, touch, waymark } from "./harness.js";
 
 interface Entry {
@@ -27,6 +29,12 @@ describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("in %s", (store) => 
     expect(await json(folder, "fork", id)).toMatchObject({ step: 1 });
     const newer = history.find(({ step }) => step === 2)?.checkpointId ?? "";
     expect((await waymark(folder, "diff", id, newer)).out).toContain('+ data.parts.1  "review"');
+    // A checkpoint by its id alone is compared with the newest of its run, as one by its step is.
+    const toNewest = (await waymark(folder, "diff", "monday", "1")).out;
+    expect(toNewest).toContain('+ data.parts.2  "publish"');
+    expect((await waymark(folder, "diff", id)).out).toBe(toNewest);
+    expect((await waymark(folder, "diff", "monday", id)).out).toBe(toNewest);
+    expect((await waymark(folder, "diff", newer, "draft")).out).toContain("- data.parts.1");
     const drawn = await waymark(folder, "graph", "--run", id, "--draw");
     expect(drawn.out).toContain("▶ review");
     const replayed = await waymark(folder, "replay", id, "--json");
@@ -84,4 +92,35 @@ test("an unknown run is likely one that completed and was not preserved", async 
   expect(err).toMatch(
     /there is no run or checkpoint "sunday" in file:.* \(waymark list shows the runs; those that complete are removed unless checkpoint\.preserve is true\)/,
   );
+});
+
+test("history shows which commit made which checkpoint, if it was not always the same", async () => {
+  const folder = project();
+  const store = `file:${join(folder, ".waymark")}`;
+  const graphOf = (metadata: Metadata, isBroken = false) =>
+    new StateGraph<{ n: number }>({ metadata, checkpoint: { store, interval: 1, preserve: true } })
+      .addNode("one", () => {
+        if (isBroken) throw new Error("no");
+        return { n: 1 };
+      })
+      .addEdge("one", END)
+      .setEntryPoint("one");
+  const first = { commit: "0123456789abcdef", dirty: true };
+  const failed = graphOf(first, true).execute(State.create({ n: 0 }, { runId: "monday" }));
+  await expect(failed).rejects.toThrow("no");
+  expect((await waymark(folder, "history", "monday")).out).not.toContain("commit");
+  await graphOf({ commit: "fedcba9876543210", dirty: false }).resume("monday");
+  const [head, newest, before] = (await waymark(folder, "history", "monday")).out.split("\n");
+  expect(head).toMatch(/ commit +checkpoint$/);
+  expect(newest).toMatch(/ completed .* fedcba9876 /);
+  expect(before).toMatch(/ failed .* 0123456789 dirty /);
+});
+
+test("log refuses an id that fits several runs", async () => {
+  const folder = project();
+  await articleRun(folder, "monday-1");
+  await articleRun(folder, "monday-2");
+  const { code, err } = await waymark(folder, "log", "monday");
+  expect(code).toBe(2);
+  expect(err).toContain('"monday" fits several runs: monday-1, monday-2');
 });

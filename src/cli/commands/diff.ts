@@ -1,3 +1,4 @@
+import { isNewest } from "../../checkpoint/store.js";
 import type { PathChange } from "../../report/changes.js";
 import type { StateJSON } from "../../state/json.js";
 import { at, CHECKPOINT, type Command, run } from "../command.js";
@@ -14,8 +15,8 @@ export const command: Command = {
   name: "diff",
   summary: "Compare two checkpoints of a run, or two runs, by path",
   details:
-    "With one checkpoint of the run, or --at, it compares that one with the newest. Without --all it " +
-    "compares what nodes make: data, ledger, status, error, step and node.",
+    "With one checkpoint, also by its id alone, it compares that one with the newest of its run. " +
+    "Without --all it compares what nodes make: data, ledger, status, error, step and node.",
   arguments: [
     run,
     { name: "from", text: `${CHECKPOINT}; or, without <to>, another run`, optional: true },
@@ -30,9 +31,6 @@ export const command: Command = {
     const opened = await context.store();
     const named = await findRun(opened, values.argument(0));
     const [, from = values.text("at"), to] = values.arguments;
-    if (from === undefined) {
-      throw usage("diff needs a checkpoint or another run", "as in 2 3, or --at 2");
-    }
     const [one, other] = await placesOf(opened, named, from, to);
     const [before, after] = await Promise.all([
       stateOf(context, opened, one),
@@ -53,7 +51,7 @@ export const command: Command = {
 async function placesOf(
   opened: OpenStore,
   named: NamedRun,
-  from: string,
+  from: string | undefined,
   to: string | undefined,
 ): Promise<readonly [NamedRun, NamedRun]> {
   const { store } = opened;
@@ -61,10 +59,18 @@ async function placesOf(
   const here = async (given: string): Promise<NamedRun> => {
     return { runId, at: await findAt(store, named, given) };
   };
+  const newest = { runId, at: {} };
+  const isRunOnly = isNewest(named.at);
+  if (from === undefined) {
+    if (!isRunOnly) return [named, newest];
+    throw usage("diff needs a checkpoint or another run", "as in 2 3, or --at 2");
+  }
   if (to !== undefined) return [await here(from), await here(to)];
   const isOther = !/^\d+$/.test(from) || (await store.list()).includes(from);
   const other = isOther ? await findRun(opened, from).catch(() => undefined) : undefined;
-  return other === undefined ? [await here(from), { runId, at: {} }] : [named, other];
+  if (other !== undefined && other.runId !== runId) return [named, other];
+  const place = other ?? (await here(from));
+  return isRunOnly ? [place, newest] : [named, place];
 }
 
 async function stateOf(

@@ -29,10 +29,16 @@ const columns: readonly Column<HistoryEntry>[] = [
   },
 ];
 
+/** Of environment(): shown when it changed, so that a resume by another commit can be seen. */
+const commit: Column<HistoryEntry> = { head: "commit", cell: commitOf, least: 8 };
+
 /** `waymark history`. */
 export const command: Command = {
   name: "history",
   summary: "List the checkpoints of a run, newest first",
+  details:
+    "Where checkpoints were made by different commits (environment() of waymark/environment as the " +
+    "graph's metadata), it shows which by which.",
   arguments: [run],
   options: [{ flags: "--limit <count>", text: "at most this many; all by default" }],
   examples: ["waymark history 019a2f --limit 3"],
@@ -43,12 +49,19 @@ export const command: Command = {
     if (store.history === undefined) throw problem(`${name} keeps no history`);
     const entries = (await store.history(runId)).slice(0, values.count("limit", 1));
     const { print } = context;
-    print.result(entries, () =>
-      print.table(
-        columns.filter(({ head }) => head !== "phase" || entries.some(({ phase }) => phase !== "")),
-        entries,
-      ),
-    );
+    print.result(entries, () => print.table(columnsOf(entries), entries));
     return undefined;
   },
 };
+
+function columnsOf(entries: readonly HistoryEntry[]): readonly Column<HistoryEntry>[] {
+  const hasPhases = entries.some(({ phase }) => phase !== "");
+  const isOneCommit = new Set(entries.map(commitOf)).size < 2;
+  const shown = columns.filter(({ head }) => head !== "phase" || hasPhases);
+  return isOneCommit ? shown : [...shown.slice(0, -1), commit, ...shown.slice(-1)];
+}
+
+function commitOf({ metadata }: HistoryEntry): string {
+  const { commit: hash, dirty } = metadata;
+  return hash === undefined ? "" : `${String(hash).slice(0, 10)}${dirty === true ? " dirty" : ""}`;
+}

@@ -1,5 +1,5 @@
 import { type Command, log, run } from "../command.js";
-import { exit, missing } from "../exit.js";
+import { CommandError, exit, missing } from "../exit.js";
 import { logText } from "../output/log-line.js";
 import { findRun } from "../store/find.js";
 
@@ -34,7 +34,11 @@ export const command: Command = {
     ]);
     const given = values.argument(0);
     // A run whose checkpoints are gone may have its log still.
-    const { runId } = await findRun(opened, given).catch(() => ({ runId: given }));
+    const { runId } = await findRun(opened, given).catch((error: unknown) => {
+      if (error instanceof CommandError && error.exitCode === exit.notFound)
+        return { runId: given };
+      throw error;
+    });
     const tail = new EventTail(place, runId);
     const wanted = values.texts("event");
     const { print, io } = context;
@@ -53,7 +57,7 @@ export const command: Command = {
         }
         if (isFirst && lines.length === 0 && !isFollowed) {
           throw missing(
-            `there is no log of run "${given}" in ${place.root ?? place.path}`,
+            `there is no log of run "${runId}" in ${place.root ?? place.path}`,
             "--log PLACE",
           );
         }
