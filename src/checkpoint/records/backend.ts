@@ -25,6 +25,12 @@ export interface NewRecord extends StoredRecord {
   readonly bytes: number;
 }
 
+/** Returns the record to append. */
+export type Encode = () => NewRecord | Promise<NewRecord>;
+
+/** Which record of a run: the one with this sequence, or the newest below it that is not set aside. */
+export type RecordAt = { readonly sequence: number } | { readonly below: number };
+
 /** The newest checkpoint of a run. */
 export interface Head {
   /** The highest sequence ever used, including records that were set aside; 0 if there is none. */
@@ -77,6 +83,14 @@ export interface Removal {
   readonly sequence?: number;
 }
 
+/** How to remove runs. */
+export interface RemoveOptions {
+  /** Skips runs that anyone has claimed. */
+  readonly unclaimed: boolean;
+  /** Removes nothing. */
+  readonly dryRun: boolean;
+}
+
 /**
  * What a store implements itself; `RecordStore` does the rest. A backend stores records without looking into them:
  * hashes, codecs, fallback, retention and ids are not its concern.
@@ -95,20 +109,12 @@ export interface RecordBackend {
    * @param encode - returns the record; call it once, and late if something can be prepared meanwhile.
    * @returns `undefined` if it was written; otherwise where the run is.
    */
-  append(
-    runId: string,
-    after: After,
-    encode: () => NewRecord | Promise<NewRecord>,
-  ): Promise<Head | undefined>;
+  append(runId: string, after: After, encode: Encode): Promise<Head | undefined>;
 
   /**
-   * The records of one State: the one with this sequence, or the newest below it that is not set aside. `undefined` if
-   * there is nothing of this run, not even a record that was set aside.
+   * The records of one State. `undefined` if there is nothing of this run, not even a record that was set aside.
    */
-  chain(
-    runId: string,
-    at: { readonly sequence: number } | { readonly below: number },
-  ): Promise<Chain | undefined>;
+  chain(runId: string, at: RecordAt): Promise<Chain | undefined>;
 
   /** All records of a run, newest first, including those that were set aside. */
   headers(runId: string): Promise<readonly HeaderEntry[]>;
@@ -146,13 +152,9 @@ export interface RecordBackend {
   /**
    * Removes runs with all their records, durably when the promise resolves; ignores runs that do not exist.
    *
-   * @param options - `unclaimed`: skips runs that anyone has claimed; `dryRun`: removes nothing.
    * @returns the ids of those that it removed, or would remove.
    */
-  remove(
-    runs: readonly Removal[],
-    options: { readonly unclaimed: boolean; readonly dryRun: boolean },
-  ): Promise<string[]>;
+  remove(runs: readonly Removal[], options: RemoveOptions): Promise<string[]>;
 
   /** Claims a run; `undefined` if a live process holds it. See `CheckpointStore.claim`. */
   claim(runId: string, ttl: number | undefined): Promise<Claim | undefined>;

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { BackendError, type NewRecord } from "../../checkpoint/records/backend.js";
+import { BackendError, type Encode, type NewRecord } from "../../checkpoint/records/backend.js";
 import { toDocument } from "../../checkpoint/records/document.js";
 import { messageOf, systemCode } from "../../errors.js";
 import { type FileSystem, ignoring, together } from "./file-system.js";
@@ -59,8 +59,6 @@ export interface Base {
   readonly folder: number | undefined;
 }
 
-type Encoding = NewRecord | Promise<NewRecord>;
-
 /** Appends files to one run's folder. */
 export class Appender {
   readonly #fs: FileSystem;
@@ -81,7 +79,7 @@ export class Appender {
    *   another to look for; `"lost"` if somebody else was seen to be at it.
    * @throws BackendError if the file system fails; what `encode` throws is thrown as it is.
    */
-  async append(base: Base, encode: () => Encoding): Promise<Base | "stale" | "lost"> {
+  async append(base: Base, encode: Encode): Promise<Base | "stale" | "lost"> {
     const fs = this.#fs;
     const temporary = join(this.#path, temporaryName(base.sequence + 1, fs.owner));
     const creating = ignoring(fs.create(temporary));

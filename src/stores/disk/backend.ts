@@ -2,11 +2,14 @@ import { join } from "node:path";
 import type {
   After,
   Chain,
+  Encode,
   Head,
   HeaderEntry,
   NewRecord,
+  RecordAt,
   RecordBackend,
   Removal,
+  RemoveOptions,
   RunEntry,
   StoredRecord,
 } from "../../checkpoint/records/backend.js";
@@ -64,11 +67,7 @@ export class FileBackend implements RecordBackend {
     this.#claims = new Claims(fs, this.#root);
   }
 
-  async append(
-    runId: string,
-    after: After,
-    encode: () => NewRecord | Promise<NewRecord>,
-  ): Promise<Head | undefined> {
+  async append(runId: string, after: After, encode: Encode): Promise<Head | undefined> {
     const writer = this.#writer(runId);
     let ends = false;
     const elsewhere = await writer.inTurn(() =>
@@ -92,10 +91,7 @@ export class FileBackend implements RecordBackend {
     return elsewhere;
   }
 
-  async chain(
-    runId: string,
-    at: { readonly sequence: number } | { readonly below: number },
-  ): Promise<Chain | undefined> {
+  async chain(runId: string, at: RecordAt): Promise<Chain | undefined> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const listing = await this.#list(runId);
       if (listing === undefined) return undefined;
@@ -187,10 +183,7 @@ export class FileBackend implements RecordBackend {
     return found;
   }
 
-  async remove(
-    runs: readonly Removal[],
-    { unclaimed, dryRun }: { readonly unclaimed: boolean; readonly dryRun: boolean },
-  ): Promise<string[]> {
+  async remove(runs: readonly Removal[], { unclaimed, dryRun }: RemoveOptions): Promise<string[]> {
     const removed = await mapLimit(runs, SCANNED_AT_ONCE, async (run) => {
       const { runId } = run;
       if (dryRun) return !unclaimed || (await this.#claims.holder(runId)) === undefined;

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { After, Head, NewRecord } from "../../checkpoint/records/backend.js";
+import type { After, Encode, Head } from "../../checkpoint/records/backend.js";
 import { headerOf } from "../../checkpoint/records/document.js";
 import { Mutex } from "../../concurrency.js";
 import { systemCode } from "../../errors.js";
@@ -64,13 +64,10 @@ export class RunWriter {
   }
 
   /** See `RecordBackend.append`. Only in turn. */
-  async append(
-    after: After,
-    encode: () => NewRecord | Promise<NewRecord>,
-  ): Promise<Head | undefined> {
+  async append(after: After, encode: Encode): Promise<Head | undefined> {
     if (this.#known !== undefined && !fits(this.#known, after)) await this.forget();
-    let encoding: NewRecord | Promise<NewRecord> | undefined;
-    const encodeOnce = (): NewRecord | Promise<NewRecord> => {
+    let encoding: ReturnType<Encode> | undefined;
+    const encodeOnce: Encode = () => {
       encoding ??= encode();
       return encoding;
     };
@@ -112,10 +109,7 @@ export class RunWriter {
     }
   }
 
-  async #append(
-    known: Known,
-    encode: () => NewRecord | Promise<NewRecord>,
-  ): Promise<Known | "stale" | "lost"> {
+  async #append(known: Known, encode: Encode): Promise<Known | "stale" | "lost"> {
     const { fs, root } = this.#settings;
     if (known.newest === undefined) {
       // What is refused leaves no folder behind.

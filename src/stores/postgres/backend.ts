@@ -1,9 +1,11 @@
 import type {
   After,
+  Encode,
   Head,
   NewRecord,
   RecordBackend,
   Removal,
+  RemoveOptions,
 } from "../../checkpoint/records/backend.js";
 import type { Claim, ClaimHolder } from "../../checkpoint/store.js";
 import { moment } from "../../clock.js";
@@ -70,11 +72,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
     });
   }
 
-  async append(
-    runId: string,
-    after: After,
-    encode: () => NewRecord | Promise<NewRecord>,
-  ): Promise<Head | undefined> {
+  async append(runId: string, after: After, encode: Encode): Promise<Head | undefined> {
     const encoding = encode();
     const record = encoding instanceof Promise ? await encoding : encoding;
     const lease = this.#leases.held(runId);
@@ -109,10 +107,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
   }
 
   /** @throws CheckpointConflictError if this store had claimed one of them, and another has since. */
-  async remove(
-    runs: readonly Removal[],
-    options: { readonly unclaimed: boolean; readonly dryRun: boolean },
-  ): Promise<string[]> {
+  async remove(runs: readonly Removal[], options: RemoveOptions): Promise<string[]> {
     const { look, lock, removeCheckpoints, removeRuns, emptyRuns, sweep } = this.#statements;
     const { unclaimed, dryRun } = options;
     const sequences = new Map(runs.map(({ runId, sequence }) => [runId, sequence]));
