@@ -68,6 +68,9 @@ async function project(name, packages = []) {
   return cwd;
 }
 
+/** The hash of the simulations of the first Node. */
+let simulations;
+
 async function tryRuntime({ name, package: bringsIt, command, args: first = [] }) {
   // SQLite is in Node from 22.13 on, in Bun and in Deno.
   const extra = bringsIt ?? "libsql@0.5.29";
@@ -94,6 +97,13 @@ async function tryRuntime({ name, package: bringsIt, command, args: first = [] }
     );
     expect(String(JSON.parse(stdout)[0].status), "completed");
   });
+  if (name.startsWith("Node")) {
+    await attempt(name, "the same simulations", async () => {
+      const { stdout } = await start("simulate.mjs");
+      simulations ??= stdout.trim();
+      expect(stdout, simulations);
+    });
+  }
   if (name !== "Deno 2.9") {
     await attempt(name, "require()", async () => {
       expect((await start("require.cjs", "required")).stdout, "completed 2");

@@ -139,7 +139,10 @@ export class SimulatedBackend implements RecordBackend, LeaseKeeper {
   }
 
   acquire(runId: string, owner: string, ttl: number): Promise<number | undefined> {
-    const acquire = () => this.#database.acquire(runId, owner, ttl, this.#process);
+    const { name: host, life: pid } = this.#process;
+    // The real ones differ from one process to the next, and are in messages.
+    const simulated = JSON.stringify({ ...(JSON.parse(owner) as object), host, pid });
+    const acquire = () => this.#database.acquire(runId, simulated, ttl, this.#process);
     return this.#call(`claim ${runId}`, acquire, { isDurable: true });
   }
 

@@ -94,6 +94,13 @@ test("a seed gives the same trace again, and another one another", async () => {
   expect(await traceOf(6)).not.toBe(first);
 });
 
+test("a trace has nothing of the process that simulates", async () => {
+  const script = { seed: 1, workers: 2, runs: 1, latency: 4, queue: false, faults: [] };
+  const { trace } = await simulate({ ...workload, script });
+  const held = trace.filter((line) => line.includes("is being worked on by process"));
+  expect(held[0]).toMatch(/process 1 on w\d\.1 since 2030-01-01T00:00:00/);
+});
+
 interface Order {
   paid: number;
 }
