@@ -1,4 +1,4 @@
-import { CheckpointNotFoundError, wordsOf } from "../errors/checkpoint.js";
+import { CheckpointNotFoundError } from "../errors/checkpoint.js";
 import type { RunHolder } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
@@ -344,11 +344,6 @@ export function isAt(at: CheckpointAt, entry: { step: number; checkpointId: stri
 /** The error for a checkpoint that does not exist. */
 export function notFound(runId: string, at: CheckpointAt = {}): CheckpointNotFoundError {
   return new CheckpointNotFoundError(runId, at);
-}
-
-/** The message for a run whose requested checkpoint is corrupt; others may be intact. */
-export function noneWhole(runId: string, at: CheckpointAt): string {
-  return `run ${JSON.stringify(runId)} has no checkpoint ${wordsOf(at) || "left"} that is whole`;
 }
 
 /** The fields of a State other than its data; see {@link State} for each. @inline */

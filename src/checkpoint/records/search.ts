@@ -1,17 +1,11 @@
+import { wordsOf } from "../../errors/checkpoint.js";
 import { CheckpointCorruptionError, messageOf, show } from "../../errors.js";
 import type { EventMap } from "../../event-map.js";
 import type { State } from "../../state/state.js";
 import { printWarning } from "../../warnings.js";
 import { kept } from "../retention.js";
-import {
-  type CheckpointAt,
-  isAt,
-  isNewest,
-  noneWhole,
-  notFound,
-  type StoreContext,
-} from "../store.js";
-import type { Chain, HeaderEntry, RecordBackend } from "./backend.js";
+import { type CheckpointAt, isAt, isNewest, notFound, type StoreContext } from "../store.js";
+import type { Chain, HeaderEntry, RecordBackend, StoredRecord } from "./backend.js";
 import {
   areLinked,
   corrupt,
@@ -37,6 +31,11 @@ export interface Loaded<D extends object> {
   readonly state: State<D>;
   readonly chain: Chain;
 }
+
+/** The State of a chain, `undefined` for an empty one; or its corrupt record. */
+type Read<D extends object> =
+  | { readonly state: State<D> | undefined }
+  | { readonly sequence: number; readonly fault: CheckpointCorruptionError };
 
 /** The search for one State of a run. Records found corrupt are set aside, and the next older one is tried. */
 export class Search {
@@ -117,38 +116,39 @@ export class Search {
 
   /** The State of a chain; `undefined` if one of its records is corrupt, which is set aside. */
   async #stateOf<D extends object>({ records }: Chain): Promise<State<D> | undefined> {
+    const read = await this.#read<D>(records);
+    if (!("fault" in read)) return read.state;
+    await this.#setAside(read.sequence, read.fault);
+    return undefined;
+  }
+
+  /** The State of a chain, or which of its records is corrupt. */
+  async #read<D extends object>(records: readonly StoredRecord[]): Promise<Read<D>> {
     const verified: VerifiedRecord[] = [];
-    for (const stored of records) {
-      const fault = faultOf(() =>
-        verified.push(verifyRecord(stored, this.#runId, this.#where(stored))),
-      );
-      if (fault !== undefined) {
-        await this.#setAside(stored.sequence, fault);
-        return undefined;
+    let at = records.at(-1);
+    if (at === undefined) return { state: undefined };
+    const { sequence } = at;
+    const where = this.#where(sequence);
+    try {
+      for (const stored of records) {
+        at = stored;
+        verified.push(verifyRecord(stored, this.#runId, this.#where(stored.sequence)));
       }
-    }
-    const last = verified.at(-1);
-    if (last === undefined) return undefined;
-    const { sequence } = last.stored;
-    const where = this.#where(last.stored);
-    if (!areLinked(verified)) {
-      const base = last.header.base ?? sequence;
-      const gap = corrupt(
-        where,
-        `the records from sequence ${base} on, which it builds on`,
-        "a gap",
-      );
-      await this.#setAside(sequence, gap);
-      return undefined;
+      if (!areLinked(verified)) {
+        const base = verified.at(-1)?.header.base ?? sequence;
+        throw corrupt(where, `the records from sequence ${base} on, which it builds on`, "a gap");
+      }
+    } catch (error) {
+      if (error instanceof CheckpointCorruptionError)
+        return { sequence: at.sequence, fault: error };
+      throw error;
     }
     try {
-      return await this.#codec.decode<D>(verified, where);
+      return { state: await this.#codec.decode<D>(verified, where) };
     } catch (error) {
       if (!(error instanceof CheckpointCorruptionError)) throw error;
       // The hash is right but the content is not: it was changed by someone who could compute a hash.
-      const spoiled = await this.#firstSpoiled(verified, where);
-      await this.#setAside(spoiled, error);
-      return undefined;
+      return { sequence: await this.#firstSpoiled(verified, where), fault: error };
     }
   }
 
@@ -188,18 +188,13 @@ export class Search {
     }
   }
 
-  /** Whether the State of a record still can't be read, for whatever reason. */
+  /** Whether the State of a record is still corrupt. */
   async #isBad(sequence: number): Promise<boolean> {
     const { records = [] } = (await this.#backend.chain(this.#runId, { sequence })) ?? {};
-    if (records.length === 0) return false;
-    try {
-      const verified = records.map((stored) => verifyRecord(stored, this.#runId, ""));
-      if (!areLinked(verified)) return true;
-      await this.#codec.decode(verified, "");
-      return false;
-    } catch (error) {
-      return error instanceof CheckpointCorruptionError;
-    }
+    return this.#read(records).then(
+      (read) => "fault" in read,
+      () => false,
+    );
   }
 
   #warnOfFallback<D extends object>({ checkpointNode: node, sequence }: State<D>): void {
@@ -216,7 +211,8 @@ export class Search {
       const { expected, actual } = first;
       const reasons = faults.map(({ message }) => message).join("; ");
       const options = { expected, actual, cause: first };
-      return new CheckpointCorruptionError(`${noneWhole(runId, at)}: ${reasons}`, options);
+      const what = `run ${JSON.stringify(runId)} has no checkpoint ${wordsOf(at) || "left"} that is whole`;
+      return new CheckpointCorruptionError(`${what}: ${reasons}`, options);
     }
     if (!isNewest(at) || !isKnown) return notFound(runId, at);
     // A run that is being removed has neither checkpoints nor anything that was set aside.
@@ -228,7 +224,7 @@ export class Search {
     );
   }
 
-  #where({ sequence }: { readonly sequence: number }): string {
+  #where(sequence: number): string {
     return `checkpoint ${sequence} of run ${show(this.#runId)} in ${this.#backend.place}`;
   }
 }
@@ -244,14 +240,4 @@ export async function keptEntries(backend: RecordBackend, runId: string): Promis
   const stays = new Set(kept(keepable, { keep, keepPerPhase }).map(({ entry }) => entry));
   for (const entry of unreadable) stays.add(entry);
   return entries.filter((entry) => stays.has(entry));
-}
-
-function faultOf(verify: () => unknown): CheckpointCorruptionError | undefined {
-  try {
-    verify();
-    return undefined;
-  } catch (error) {
-    if (error instanceof CheckpointCorruptionError) return error;
-    throw error;
-  }
 }
