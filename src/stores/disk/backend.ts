@@ -36,7 +36,7 @@ import {
 import { quarantine } from "./quarantine.js";
 import { leftovers, removeRun, sweep } from "./removal.js";
 import { RunWriter } from "./run-writer.js";
-import { findRuns, SCANNED_AT_ONCE, summarizeRuns, unreadableRuns } from "./runs.js";
+import { findRuns, SCANNED_AT_ONCE, summarizeRuns } from "./runs.js";
 
 /** For how many runs to remember, with two open files each, what was saved last; the others are looked up again. */
 const REMEMBERED_RUNS = 64;
@@ -153,15 +153,17 @@ export class FileBackend implements RecordBackend {
 
   async runs(filter: RunFilter): Promise<RunEntry[]> {
     const known = filter.cursor && this.#scans.get(filter.cursor);
-    const runs = known ?? (await summarizeRuns(this.#fs, this.place, filter.runId));
+    const scanned = known ? [] : await summarizeRuns(this.#fs, this.place, filter.runId);
+    const runs = known ?? scanned.flatMap(({ entry }) => entry ?? []);
     const page = filterRuns(runs, filter);
     const last = page.at(-1);
     if (last !== undefined) this.#scans.set(last, runs);
     return page;
   }
 
-  unreadable(): Promise<string[]> {
-    return unreadableRuns(this.#fs, this.place);
+  async unreadable(): Promise<string[]> {
+    const runs = await summarizeRuns(this.#fs, this.place);
+    return runs.flatMap(({ runId, entry }) => (entry === undefined ? (runId ?? []) : []));
   }
 
   async list(): Promise<string[]> {

@@ -29,26 +29,16 @@ export async function findRuns(fs: FileSystem, root: string, runId?: string): Pr
   return found.filter((run) => run !== undefined);
 }
 
-/** All runs under a root, or one, each as its newest header that can be read says. */
+/** All runs under a root, or one, each as its newest header that can be read says; `undefined` if none can. */
 export async function summarizeRuns(
   fs: FileSystem,
   root: string,
   runId?: string,
-): Promise<RunEntry[]> {
-  const runs = await mapLimit(await findRuns(fs, root, runId), SCANNED_AT_ONCE, async (run) => {
+): Promise<(FoundRun & { readonly entry: RunEntry | undefined })[]> {
+  return mapLimit(await findRuns(fs, root, runId), SCANNED_AT_ONCE, async (run) => {
     const header = await newestHeader(fs, run.folder, run.runId, run.checkpoints);
-    return header && runEntryOf(header, run.checkpoints.at(-1) ?? 0);
+    return { ...run, entry: header && runEntryOf(header, run.checkpoints.at(-1) ?? 0) };
   });
-  return runs.filter((run) => run !== undefined);
-}
-
-/** The ids of the runs under a root of which no header can be read. */
-export async function unreadableRuns(fs: FileSystem, root: string): Promise<string[]> {
-  const runs = await mapLimit(await findRuns(fs, root), SCANNED_AT_ONCE, async (run) => {
-    const header = await newestHeader(fs, run.folder, run.runId, run.checkpoints);
-    return header === undefined ? run.runId : undefined;
-  });
-  return runs.filter((runId) => runId !== undefined);
 }
 
 async function findRun(fs: FileSystem, root: string, name: string): Promise<FoundRun | undefined> {
