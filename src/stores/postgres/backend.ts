@@ -2,7 +2,6 @@ import type {
   After,
   Encode,
   Head,
-  NewRecord,
   RecordBackend,
   Removal,
   RemoveOptions,
@@ -11,11 +10,10 @@ import type { Claim, ClaimHolder } from "../../checkpoint/store.js";
 import { moment } from "../../clock.js";
 import { Batcher } from "../../concurrency.js";
 import { CheckpointConflictError, show } from "../../errors.js";
-import type { Metadata } from "../../state/record.js";
 import { holderOf, Leases } from "../leases.js";
 import { headOf, SqlBackend, type SqlValue, type Statement } from "../sql/backend.js";
 import type { SqlDialect, SqlRow } from "../sql/runs.js";
-import { runIdIn, toColumn } from "../sql/text.js";
+import { runIdIn } from "../sql/text.js";
 import { PostgresLeases } from "./claims.js";
 import type { Connection } from "./connection.js";
 import { isRefused } from "./failure.js";
@@ -26,7 +24,9 @@ import {
   parametersOfAll,
   type SaveRow,
   type Statements,
+  saveRow,
   statementsFor,
+  toJsonb,
 } from "./statements.js";
 
 /** How many records one statement removes. */
@@ -77,7 +77,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
     const record = encoding instanceof Promise ? await encoding : encoding;
     const lease = this.#leases.held(runId);
     const at = moment();
-    const row = rowOf(runId, after, record, lease);
+    const row = saveRow(runId, after, record, lease);
     // There is no row yet that could be locked, but for a run that was claimed.
     const isFirst = row.expected === 0 && row.epoch === null;
     const id = await (isFirst ? this.#save(row, this.#statements.start) : this.#saves.run(row));
@@ -190,34 +190,6 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
   }
 }
 
-function rowOf(
-  runId: string,
-  after: After,
-  record: NewRecord,
-  lease: { readonly epoch: number; readonly ttl: number } | undefined,
-): SaveRow {
-  const { sequence, header, content, sha256, fields, base, bytes } = record;
-  const { checkpointId, graph, status, savedAt, metadata } = fields;
-  return {
-    run_id: runId,
-    expected: after.sequence,
-    previous: after.checkpointId === undefined ? null : toColumn(after.checkpointId),
-    epoch: lease?.epoch ?? null,
-    ttl: lease?.ttl ?? null,
-    sequence,
-    base,
-    bytes,
-    checkpoint_id: toColumn(checkpointId),
-    graph: toColumn(graph),
-    status,
-    saved_at: toColumn(savedAt),
-    metadata: metadata === undefined ? null : toJsonb(metadata),
-    sha256,
-    header,
-    content,
-  };
-}
-
 function runIds(rows: readonly SqlRow[]): string[] {
   return rows.map(runIdIn);
 }
@@ -233,13 +205,4 @@ function dialectOf(schema: string): SqlDialect {
         ? []
         : [`metadata @> ${parameter(toJsonb(metadata))}::jsonb`],
   };
-}
-
-/** Metadata as a column that can be searched; it is never read. */
-function toJsonb(metadata: Metadata): string {
-  const entries = Object.entries(metadata).map(([key, value]) => [
-    toColumn(key),
-    typeof value === "string" ? toColumn(value) : value,
-  ]);
-  return JSON.stringify(Object.fromEntries(entries));
 }

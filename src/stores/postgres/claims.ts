@@ -1,5 +1,6 @@
 import { Batcher } from "../../concurrency.js";
 import type { LeaseKeeper } from "../leases.js";
+import type { Statement } from "../sql/backend.js";
 import { runIdIn } from "../sql/text.js";
 import type { Connection } from "./connection.js";
 import { isRefused } from "./failure.js";
@@ -25,31 +26,23 @@ export class PostgresLeases implements LeaseKeeper {
     const { claim, renew, release } = statements;
     this.#connection = connection;
     this.#statements = statements;
-    const list = (all: readonly LeaseRequest[], ...fields: (keyof LeaseRequest)[]): string[] =>
-      fields.map((field) => arrayOf(all.map((one) => one[field])));
-    this.#acquiring = new Batcher({
-      isItemFault: isRefused,
-      async many(all) {
-        const rows = await connection.write(claim, list(all, "runId", "owner", "ttl"));
-        const epochs = new Map(rows.map((row) => [runIdIn(row), Number(row.epoch)]));
-        return all.map(({ runId }) => epochs.get(runId));
-      },
-    });
-    this.#renewing = new Batcher({
-      isItemFault: isRefused,
-      async many(all) {
-        const rows = await connection.write(renew, list(all, "runId", "epoch", "ttl"));
-        const renewed = new Set(rows.map(runIdIn));
-        return all.map(({ runId }) => renewed.has(runId));
-      },
-    });
-    this.#releasing = new Batcher({
-      isItemFault: isRefused,
-      async many(all) {
-        await connection.write(release, list(all, "runId", "epoch"));
-        return all.map(() => undefined);
-      },
-    });
+    const batched = <T>(
+      statement: Statement,
+      fields: readonly (keyof LeaseRequest)[],
+      result: (epoch: number | undefined) => T,
+    ): Batcher<LeaseRequest, T> =>
+      new Batcher({
+        isItemFault: isRefused,
+        many: async (all) => {
+          const lists = fields.map((field) => arrayOf(all.map((one) => one[field])));
+          const rows = await connection.write(statement, lists);
+          const epochs = new Map(rows.map((row) => [runIdIn(row), Number(row.epoch)]));
+          return all.map(({ runId }) => result(epochs.get(runId)));
+        },
+      });
+    this.#acquiring = batched(claim, ["runId", "owner", "ttl"], (epoch) => epoch);
+    this.#renewing = batched(renew, ["runId", "epoch", "ttl"], (epoch) => epoch !== undefined);
+    this.#releasing = batched(release, ["runId", "epoch"], () => undefined);
   }
 
   acquire(runId: string, owner: string, ttl: number): Promise<number | undefined> {

@@ -5,7 +5,7 @@ import { Claims } from "../disk/claims.js";
 import { Root } from "../disk/folders.js";
 import { NodeFileSystem } from "../disk/node-file-system.js";
 import type { EmbeddedPostgres, PostgresClient, PostgresPool } from "./client.js";
-import { type Database, EmbeddedDatabase, PoolDatabase, type Sending } from "./database.js";
+import { type Database, embeddedDatabase, PoolDatabase, type Sending } from "./database.js";
 
 const OPTION = "PostgresStore.client";
 const SERVER = /^postgres(ql)?:\/\//;
@@ -63,7 +63,7 @@ export async function connect(
       : openFolder(client.replace(EMBEDDED, ""), readOnly, load);
   }
   // PGlite is asked for first: a pool has no transactions of its own.
-  return "transaction" in client ? new EmbeddedDatabase(client) : new PoolDatabase(client, sending);
+  return "transaction" in client ? embeddedDatabase(client) : new PoolDatabase(client, sending);
 }
 
 interface OwnedPool extends PostgresPool {
@@ -98,7 +98,7 @@ async function openFolder(
   };
   if (folder === "") {
     const memory = await PGlite.create();
-    return new EmbeddedDatabase(memory, () => memory.close());
+    return embeddedDatabase(memory, () => memory.close());
   }
   const named = resolve(folder);
   // PGlite makes its files for everybody to read, so nobody else may get into its folder.
@@ -119,7 +119,7 @@ async function openFolder(
   }
   try {
     const client = await PGlite.create(path);
-    return new EmbeddedDatabase(client, async () => {
+    return embeddedDatabase(client, async () => {
       await client.close();
       await claim.release();
     });

@@ -111,28 +111,16 @@ function listenTo(source: object): void {
 }
 
 /** A PGlite. */
-export class EmbeddedDatabase implements Database {
-  readonly #client: EmbeddedPostgres;
-  readonly #close: () => Promise<void>;
-
-  constructor(client: EmbeddedPostgres, close: () => Promise<void> = async () => {}) {
-    this.#client = client;
-    this.#close = close;
-  }
-
-  query(text: Statement | string, params: readonly unknown[] = []): Promise<SqlRow[]> {
-    return ask(this.#client, undefined, text, params);
-  }
-
-  transaction<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    return this.#client.transaction((transaction) =>
-      work({ query: (text, params = []) => ask(transaction, undefined, text, params) }),
-    );
-  }
-
-  close(): Promise<void> {
-    return this.#close();
-  }
+export function embeddedDatabase(
+  client: EmbeddedPostgres,
+  close: () => Promise<void> = async () => {},
+): Database {
+  const session = (of: PostgresQueryable): Session => ({
+    query: (text, params = []) => ask(of, undefined, text, params),
+  });
+  const transaction: Database["transaction"] = (work) =>
+    client.transaction((begun) => work(session(begun)));
+  return { ...session(client), transaction, close };
 }
 
 async function ask(

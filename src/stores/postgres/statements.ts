@@ -1,28 +1,44 @@
+import type { After, NewRecord } from "../../checkpoint/records/backend.js";
+import type { Metadata } from "../../state/record.js";
+import type { Lease } from "../leases.js";
 import { prepared } from "../sql/backend.js";
-import { idColumn } from "../sql/text.js";
+import { idColumn, toColumn } from "../sql/text.js";
 import { quoted } from "./schema.js";
 
 /** A checkpoint to write, and where its run must be. */
-export interface SaveRow {
-  readonly run_id: string;
-  /** The sequence that the run must be at. */
-  readonly expected: number;
-  /** The id of its newest checkpoint, which it must have; `null` for any. */
-  readonly previous: string | null;
-  /** The epoch that the run must be at, and how long its lease then lasts; `null` for any. */
-  readonly epoch: number | null;
-  readonly ttl: number | null;
-  readonly sequence: number;
-  readonly base: number;
-  readonly bytes: number;
-  readonly checkpoint_id: string;
-  readonly graph: string;
-  readonly status: string;
-  readonly saved_at: string;
-  readonly metadata: string | null;
-  readonly sha256: string;
-  readonly header: string;
-  readonly content: string;
+export type SaveRow = ReturnType<typeof saveRow>;
+
+/** @param lease - the epoch that the run must be at, and how long its lease then lasts; any if absent. */
+export function saveRow(runId: string, after: After, record: NewRecord, lease: Lease | undefined) {
+  const { sequence, header, content, sha256, fields, base, bytes } = record;
+  const { checkpointId, graph, status, savedAt, metadata } = fields;
+  return {
+    run_id: runId,
+    expected: after.sequence,
+    previous: after.checkpointId === undefined ? null : toColumn(after.checkpointId),
+    epoch: lease?.epoch ?? null,
+    ttl: lease?.ttl ?? null,
+    sequence,
+    base,
+    bytes,
+    checkpoint_id: toColumn(checkpointId),
+    graph: toColumn(graph),
+    status,
+    saved_at: toColumn(savedAt),
+    metadata: metadata === undefined ? null : toJsonb(metadata),
+    sha256,
+    header,
+    content,
+  };
+}
+
+/** Metadata as a column that can be searched; it is never read. */
+export function toJsonb(metadata: Metadata): string {
+  const entries = Object.entries(metadata).map(([key, value]) => [
+    toColumn(key),
+    typeof value === "string" ? toColumn(value) : value,
+  ]);
+  return JSON.stringify(Object.fromEntries(entries));
 }
 
 type Column = keyof SaveRow;
