@@ -3,13 +3,7 @@ import { check, checkOptions, flag, integer, oneOf, text } from "../options.js";
 import { checkMetadata } from "../state/metadata.js";
 import { statuses } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
-import {
-  type CheckpointStore,
-  type Retention,
-  type RunFilter,
-  type RunSummary,
-  summarize,
-} from "./store.js";
+import type { Retention, RunFilter, RunSummary } from "./store.js";
 
 /** The number of completed steps of a run that a store keeps by default. */
 export const DEFAULT_KEEP = 5;
@@ -114,17 +108,6 @@ export function filterRuns<T extends RunSummary>(runs: readonly T[], filter: Run
     .filter((run) => cursor === undefined || mostRecentFirst(run, cursor) > 0)
     .sort(mostRecentFirst)
     .slice(0, filter.limit);
-}
-
-/** The runs of a store that match a filter, also for a store that can't list them itself. */
-export async function listRuns(
-  store: CheckpointStore,
-  filter: RunFilter = {},
-): Promise<RunSummary[]> {
-  if (store.runs !== undefined) return store.runs(filter);
-  checkFilter(filter);
-  const states = (await store.list()).map((runId) => store.load<object>(runId));
-  return filterRuns((await Promise.all(states)).map(summarize), filter);
 }
 
 /** Throws if the retention rule is invalid. */

@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
+import { faultOf, verifyOf } from "../checkpoint/any-store.js";
 import type { CheckpointStore, Finding as StoreFinding } from "../checkpoint/store.js";
 import type { CodecOptions } from "../codecs/pipeline.js";
-import { isWaymarkError, messageOf } from "../errors.js";
+import { messageOf } from "../errors.js";
 import { missing } from "./exit.js";
 import type { OpenStore } from "./store/open.js";
 
@@ -35,8 +36,7 @@ export async function inspect({ store }: OpenStore, runId?: string): Promise<Ins
   const all = await store.list();
   const runIds = runId === undefined ? all : [runId];
   const findings: Finding[] = [];
-  const found = store.verify?.(runId) ?? verifyByLoading(store, runIds);
-  for await (const finding of found) findings.push(withLevel(finding));
+  for await (const finding of verifyOf(store, runId)) findings.push(withLevel(finding));
   let checkpoints = 0;
   for (const id of runIds) {
     checkpoints += await countOf(store, id);
@@ -102,30 +102,4 @@ async function originOf(store: CheckpointStore, runId: string): Promise<string |
     // The findings say what is wrong with it.
     return undefined;
   }
-}
-
-/** What a store without `verify` fails to load. */
-async function* verifyByLoading(
-  store: CheckpointStore,
-  runIds: readonly string[],
-): AsyncGenerator<StoreFinding> {
-  for (const runId of runIds) {
-    const history = (await store.history?.(runId)) ?? [{ sequence: 0, checkpointId: undefined }];
-    for (const { sequence, checkpointId } of history.toReversed()) {
-      try {
-        await store.load(runId, checkpointId === undefined ? {} : { checkpointId });
-      } catch (error) {
-        yield { runId, sequence, ...faultOf(error) };
-      }
-    }
-  }
-}
-
-/** What an error says of a checkpoint that does not load. */
-function faultOf(error: unknown): Pick<StoreFinding, "problem" | "expected" | "actual"> {
-  if (isWaymarkError(error, "CHECKPOINT_CORRUPT")) {
-    const { expected, actual } = error;
-    return { problem: "corrupt", expected, actual };
-  }
-  return { problem: "unreadable", expected: "a checkpoint", actual: messageOf(error) };
 }

@@ -3,6 +3,7 @@
  *
  * @packageDocumentation
  */
+import { exportOf, historyOf, listRuns, verifyOf } from "../checkpoint/any-store.js";
 import {
   type CheckpointAt,
   type CheckpointStore,
@@ -24,7 +25,7 @@ import { CheckpointCorruptionError, ConfigError, messageOf, show } from "../erro
 import type { GraphTopology } from "../graph/description.js";
 import { callable, checkOptions, oneOf } from "../options.js";
 import type { State } from "../state/state.js";
-import { AT_ONCE, exportOf, historyOf, type MirrorLag, Replica } from "./mirror/replica.js";
+import { AT_ONCE, type MirrorLag, Replica } from "./mirror/replica.js";
 
 export type { MirrorLag };
 
@@ -137,9 +138,13 @@ export class MirrorStore implements CheckpointStore {
     return this.#primary.list();
   }
 
-  /** The run that a checkpoint belongs to. */
+  /**
+   * The run that a checkpoint belongs to.
+   *
+   * @throws ConfigError if the primary has no `find`.
+   */
   async find(checkpointId: string): Promise<string | undefined> {
-    return this.#primary.find?.(checkpointId);
+    return this.#method("find")(checkpointId);
   }
 
   /** The checkpoints of a run, newest first. */
@@ -149,7 +154,7 @@ export class MirrorStore implements CheckpointStore {
 
   /** The runs that fit a filter, the most recently saved first. */
   async runs(filter?: RunFilter): Promise<RunSummary[]> {
-    return this.#primary.runs?.(filter) ?? [];
+    return listRuns(this.#primary, filter);
   }
 
   /** The ids of the runs that `runs` leaves out because nothing of them can be read. */
@@ -157,9 +162,13 @@ export class MirrorStore implements CheckpointStore {
     return this.#primary.unreadable?.() ?? [];
   }
 
-  /** Removes old runs from the primary, and the same from the copies. */
+  /**
+   * Removes old runs from the primary, and the same from the copies.
+   *
+   * @throws ConfigError if the primary has no `prune`.
+   */
   async prune(retention: Retention): Promise<string[]> {
-    const removed = (await this.#primary.prune?.(retention)) ?? [];
+    const removed = await this.#method("prune")(retention);
     if (retention.dryRun === true) return removed;
     for (const runId of removed) {
       await this.#each((replica) => replica.deleted(runId));
@@ -180,16 +189,20 @@ export class MirrorStore implements CheckpointStore {
   }
 
   /** Reads every checkpoint of the primary and yields what is wrong. */
-  async *verify(runId?: string): AsyncGenerator<Finding> {
-    yield* this.#primary.verify?.(runId) ?? [];
+  verify(runId?: string): AsyncGenerator<Finding> {
+    return verifyOf(this.#primary, runId);
   }
 
   /** The checkpoints of a run, oldest first. */
-  async *export(runId: string): AsyncGenerator<ExportedCheckpoint> {
-    yield* exportOf(this.#primary, runId);
+  export(runId: string): AsyncGenerator<ExportedCheckpoint> {
+    return exportOf(this.#primary, runId);
   }
 
-  /** Takes over a run that the primary does not have, and copies it. */
+  /**
+   * Takes over a run that the primary does not have, and copies it.
+   *
+   * @throws ConfigError if the primary has no `import`.
+   */
   async import(
     checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
   ): Promise<void> {
@@ -200,7 +213,7 @@ export class MirrorStore implements CheckpointStore {
         yield checkpoint;
       }
     }
-    await this.#primary.import?.(seen());
+    await this.#method("import")(seen());
     const imported = runId;
     if (imported !== undefined) await this.#each((replica) => replica.compare(imported));
   }
@@ -253,7 +266,7 @@ export class MirrorStore implements CheckpointStore {
     }
     await chosen.settle();
     const { store } = chosen;
-    for await (const { runId, sequence, problem, expected, actual } of store.verify?.() ?? []) {
+    for await (const { runId, sequence, problem, expected, actual } of verifyOf(store)) {
       if (problem === "leftover" || problem === "quarantined") continue;
       const what = `replica ${replica} can't be promoted: checkpoint ${sequence} of run ${show(runId)} is ${problem}`;
       throw new CheckpointCorruptionError(what, { expected, actual });
@@ -273,6 +286,13 @@ export class MirrorStore implements CheckpointStore {
     for (const replica of this.#replicas) replica.stop();
     const stores = [this.#primary, ...this.#replicas.map(({ store }) => store)];
     await Promise.all(stores.map((store) => store.close?.()));
+  }
+
+  /** An optional method of the primary. Without it a mirror that answered would answer wrongly. */
+  #method<K extends "find" | "prune" | "import">(name: K): Required<CheckpointStore>[K] {
+    const method = this.#primary[name];
+    if (method !== undefined) return method.bind(this.#primary) as Required<CheckpointStore>[K];
+    throw new ConfigError("primary", `has no ${name}()`);
   }
 
   /** Where the runs of the primary are; `undefined` if it can't be reached. */

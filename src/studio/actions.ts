@@ -1,6 +1,6 @@
 import type { Audit } from "../audit.js";
+import { listRuns } from "../checkpoint/any-store.js";
 import { forkRun, rollBackRun } from "../checkpoint/fork.js";
-import { listRuns } from "../checkpoint/retention.js";
 import type { CheckpointAt, CheckpointStore } from "../checkpoint/store.js";
 import { CheckpointNotFoundError, show } from "../errors.js";
 import { removeRunFiles } from "../observers/remove-run-files.js";

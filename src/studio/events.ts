@@ -1,4 +1,4 @@
-import { listRuns } from "../checkpoint/retention.js";
+import { listRuns } from "../checkpoint/any-store.js";
 import type { HistoryEntry } from "../checkpoint/store.js";
 import { monotonic, sleep } from "../clock.js";
 import type { Studio } from "./context.js";

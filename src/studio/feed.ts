@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { listRuns } from "../checkpoint/retention.js";
+import { listRuns } from "../checkpoint/any-store.js";
 import type { RunFilter, RunSummary } from "../checkpoint/store.js";
 import { monotonic } from "../clock.js";
 import { mapLimit } from "../concurrency.js";

@@ -1,4 +1,4 @@
-import { listRuns } from "../checkpoint/retention.js";
+import { listRuns } from "../checkpoint/any-store.js";
 import type { RunFilter, RunSummary } from "../checkpoint/store.js";
 import type { Inbox, InboxPause } from "./api.js";
 import type { Studio } from "./context.js";

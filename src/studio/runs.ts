@@ -1,4 +1,4 @@
-import { listRuns } from "../checkpoint/retention.js";
+import { listRuns } from "../checkpoint/any-store.js";
 import { type RunFilter, type RunSummary, summarize } from "../checkpoint/store.js";
 import { monotonic } from "../clock.js";
 import { isWaymarkError, messageOf } from "../errors.js";

@@ -19,7 +19,7 @@ const moving = [...saving, "history", "import"] as const;
 const checkpointIds = async (store: CheckpointStore, runId: string): Promise<string[]> =>
   ((await store.history?.(runId)) ?? []).map(({ checkpointId }) => checkpointId);
 
-test("a primary with the four methods only is copied, and has nothing to say to the other questions", async () => {
+test("a primary with the four methods only is copied, and answers as far as it can", async () => {
   const primary = only(new MemoryStore(), ...saving);
   const copy = sqlite();
   const store = mirror(primary, [copy], { mode: "sync" });
@@ -28,20 +28,59 @@ test("a primary with the four methods only is copied, and has nothing to say to 
   expect((await copy.load<Count>("run")).checkpointId).toBe(checkpointId);
   expect((await store.load<Count>("run")).data.n).toBe(1);
   expect(await store.list()).toEqual(["run"]);
-  expect(await store.find(checkpointId)).toBeUndefined();
-  expect(await store.history("run")).toEqual([]);
-  expect(await store.runs()).toEqual([]);
-  expect(await store.prune({ maxRuns: 0 })).toEqual([]);
+  expect(await store.history("run")).toMatchObject([{ checkpointId, sequence: 2 }]);
+  expect(await store.history("none")).toEqual([]);
+  expect(await store.runs({ status: "pending" })).toMatchObject([{ runId: "run" }]);
   expect(await store.holder("run")).toBeUndefined();
   expect(await store.topology("f")).toBeUndefined();
   expect(await collect(store.verify())).toEqual([]);
-  expect(await collect(store.export("run"))).toEqual([]);
+  expect(await collect(store.export("run"))).toMatchObject([{ state: { checkpointId } }]);
   const claims = [await store.claim("run"), await store.claim("run")];
   for (const claim of claims) await claim?.release();
   expect(claims).not.toContain(undefined);
   expect(await store.promote()).toMatchObject({
     runs: [{ runId: "run", sequence: 2, missing: 0 }],
   });
+  await store.close();
+});
+
+test("what a primary can't do is an error, not an empty answer", async () => {
+  const source = sqlite();
+  await State.create<Count>({ n: 3 }, { runId: "moved" }).checkpoint(source);
+  const store = mirror(only(new MemoryStore(), ...saving), [sqlite()], { mode: "sync" });
+  for (const [name, call] of [
+    ["find", () => store.find("id")],
+    ["prune", () => store.prune({ maxRuns: 0 })],
+    ["import", () => store.import(source.export("moved"))],
+  ] as const) {
+    await expect(call()).rejects.toThrow(`primary has no ${name}()`);
+  }
+  await source.close();
+  await store.close();
+});
+
+test("a copy of a primary with the four methods only catches up with its newest checkpoint", async () => {
+  const primary = only(new MemoryStore(), ...saving);
+  const [copy, own] = [sqlite(), only(sqlite(), ...saving, "import")];
+  const first = await State.create<Count>({ n: 0 }, { runId: "run" }).checkpoint(primary);
+  const away = mirror(primary, [copy, own]);
+  expect((await away.promote()).runs).toEqual([{ runId: "run", sequence: 0, missing: 1 }]);
+  await away.catchUp();
+  const { checkpointId } = await first.set("n", 1).checkpoint(primary);
+  expect(await away.catchUp()).toMatchObject([{ saves: 0 }, { saves: 0 }]);
+  expect((await copy.load<Count>("run")).checkpointId).toBe(checkpointId);
+  expect((await own.load<Count>("run")).checkpointId).toBe(checkpointId);
+  await away.close();
+});
+
+test("a copy that can't verify itself is promoted only if it loads", async () => {
+  const copy = only(sqlite(), ...moving);
+  const store = mirror(sqlite(), [copy], { mode: "sync" });
+  await State.create<Count>({ n: 0 }, { runId: "run" }).checkpoint(store);
+  Reflect.set(copy, "load", () => Promise.reject(new Error("the disk is gone")));
+  await expect(store.promote()).rejects.toThrow(
+    'replica 0 can\'t be promoted: checkpoint 1 of run "run" is unreadable',
+  );
   await store.close();
 });
 

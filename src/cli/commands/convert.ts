@@ -1,3 +1,4 @@
+import { exportOf } from "../../checkpoint/any-store.js";
 import type { Command } from "../command.js";
 import { exit, usage } from "../exit.js";
 import { plain } from "../output/text.js";
@@ -40,8 +41,10 @@ export const command: Command = {
     if (source.store === target.store || source.name === target.name) {
       throw usage("both stores are the same");
     }
-    const [{ damageOf, exportRun, importRun, removePart, Counter }, { Interrupts }] =
-      await Promise.all([import("../transfer/copy.js"), import("../execution/interrupts.js")]);
+    const [{ damageOf, importRun, removePart, Counter }, { Interrupts }] = await Promise.all([
+      import("../transfer/copy.js"),
+      import("../execution/interrupts.js"),
+    ]);
     const given = values.arguments;
     const runIds =
       given.length === 0
@@ -63,7 +66,7 @@ export const command: Command = {
       const counter = new Counter();
       try {
         await removePart(target.store, source.store, runId);
-        await importRun(target, counter.through(exportRun(source.store, runId)));
+        await importRun(target, counter.through(exportOf(source.store, runId)));
         converted.push({ runId, checkpoints: counter.count, problem: "" });
       } catch (error) {
         if (!(error instanceof Error) || error.name === "CommandError") throw error;

@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { exportOf } from "../../checkpoint/any-store.js";
 import { type Command, run } from "../command.js";
 import { problem, usage } from "../exit.js";
 import { count } from "../output/units.js";
@@ -25,7 +26,7 @@ export const command: Command = {
   run: async (context, values) => {
     const opened = await context.store();
     const { runId } = await findRun(opened, values.argument(0));
-    const [{ damageOf, exportRun }, { toArchive }] = await Promise.all([
+    const [{ damageOf }, { toArchive }] = await Promise.all([
       import("../transfer/copy.js"),
       import("../transfer/archive.js"),
     ]);
@@ -46,7 +47,7 @@ export const command: Command = {
     }
     const { text, count: checkpoints } = await toArchive(
       runId,
-      exportRun(opened.store, runId),
+      exportOf(opened.store, runId),
       isRedacted ? (state) => redaction.state(state) : (state) => state.toJSON(),
     );
     if (out === undefined) {

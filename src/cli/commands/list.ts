@@ -1,4 +1,4 @@
-import { listRuns } from "../../checkpoint/retention.js";
+import { listRuns } from "../../checkpoint/any-store.js";
 import {
   type CheckpointStore,
   type RunFilter,

@@ -1,4 +1,4 @@
-import { listRuns } from "../../checkpoint/retention.js";
+import { listRuns } from "../../checkpoint/any-store.js";
 import { statuses } from "../../state/record.js";
 import type { Command } from "../command.js";
 import { lookOf } from "../output/style.js";

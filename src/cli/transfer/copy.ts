@@ -15,22 +15,6 @@ export async function damageOf(opened: OpenStore, runId: string): Promise<string
   return found && findingText(found);
 }
 
-/** The checkpoints of a run, oldest first. */
-export async function* exportRun(
-  store: CheckpointStore,
-  runId: string,
-): AsyncGenerator<ExportedCheckpoint> {
-  if (store.export !== undefined) {
-    yield* store.export(runId);
-  } else if (store.history !== undefined) {
-    for (const { checkpointId, parentId } of (await store.history(runId)).reverse()) {
-      yield { state: await store.load<object>(runId, { checkpointId }), parentId };
-    }
-  } else {
-    yield { state: await store.load<object>(runId), parentId: "" };
-  }
-}
-
 /**
  * Keeps checkpoints, each with its own id.
  *

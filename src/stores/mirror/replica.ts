@@ -1,11 +1,7 @@
+import { exportOf, historyOf } from "../../checkpoint/any-store.js";
 import { DeferredStore } from "../../checkpoint/deferred.js";
 import { RecordStore } from "../../checkpoint/records/record-store.js";
-import type {
-  CheckpointStore,
-  ExportedCheckpoint,
-  HistoryEntry,
-  SaveOptions,
-} from "../../checkpoint/store.js";
+import type { CheckpointStore, ExportedCheckpoint, SaveOptions } from "../../checkpoint/store.js";
 import { inBackground, now } from "../../clock.js";
 import { Mutex, mapLimit } from "../../concurrency.js";
 import { CheckpointConflictError, isWaymarkError, messageOf, show } from "../../errors.js";
@@ -256,22 +252,4 @@ function diverged(runId: string, copied: number, newest: number): CheckpointConf
   const error = new CheckpointConflictError(runId, copied, newest);
   error.message = `run ${show(runId)} was continued in a replica: its checkpoint ${copied} is not the primary's; delete it there, or use that store`;
   return error;
-}
-
-/** The checkpoints of a run, newest first; none of a store that has no history. */
-export async function historyOf(store: CheckpointStore, runId: string): Promise<HistoryEntry[]> {
-  return (await store.history?.(runId)) ?? [];
-}
-
-/** All that a store keeps of a run; of one that can't export, its newest State. */
-export async function* exportOf(
-  store: CheckpointStore,
-  runId: string,
-): AsyncGenerator<ExportedCheckpoint> {
-  if (store.export !== undefined) yield* store.export(runId);
-  else {
-    for (const { checkpointId, parentId } of (await historyOf(store, runId)).reverse()) {
-      yield { state: await store.load<object>(runId, { checkpointId }), parentId };
-    }
-  }
 }

@@ -1,0 +1,87 @@
+import { isWaymarkError, messageOf } from "../errors.js";
+import { isProgressSave } from "../state/record.js";
+import { recordOf, type State } from "../state/state.js";
+import { checkFilter, filterRuns } from "./retention.js";
+import {
+  type CheckpointStore,
+  type ExportedCheckpoint,
+  entryOf,
+  type Finding,
+  type HistoryEntry,
+  type RunFilter,
+  type RunSummary,
+  summarize,
+} from "./store.js";
+
+/*
+ * What any store can be asked, also one that has the four methods only.
+ */
+
+/** The runs of a store that match a filter, most recently saved first. */
+export async function listRuns(
+  store: CheckpointStore,
+  filter: RunFilter = {},
+): Promise<RunSummary[]> {
+  if (store.runs !== undefined) return store.runs(filter);
+  checkFilter(filter);
+  const states = (await store.list()).map((runId) => store.load<object>(runId));
+  return filterRuns((await Promise.all(states)).map(summarize), filter);
+}
+
+/** The checkpoints of a run, newest first; of a store that has no history, the newest one. */
+export async function historyOf(store: CheckpointStore, runId: string): Promise<HistoryEntry[]> {
+  if (store.history !== undefined) return store.history(runId);
+  const newest = await newestOf(store, runId);
+  if (newest === undefined) return [];
+  return [entryOf(newest, "", isProgressSave(recordOf(newest).progress))];
+}
+
+/** The checkpoints of a run, oldest first, as `export` gives them. */
+export async function* exportOf(
+  store: CheckpointStore,
+  runId: string,
+): AsyncGenerator<ExportedCheckpoint> {
+  if (store.export !== undefined) {
+    yield* store.export(runId);
+    return;
+  }
+  for (const { checkpointId, parentId } of (await historyOf(store, runId)).reverse()) {
+    yield { state: await store.load<object>(runId, { checkpointId }), parentId };
+  }
+}
+
+/** What is wrong with the checkpoints of a run, or of all runs; of a store without `verify`, what it fails to load. */
+export async function* verifyOf(store: CheckpointStore, runId?: string): AsyncGenerator<Finding> {
+  if (store.verify !== undefined) {
+    yield* store.verify(runId);
+    return;
+  }
+  for (const one of runId === undefined ? await store.list() : [runId]) {
+    const history = (await store.history?.(one)) ?? [{ sequence: 0, checkpointId: undefined }];
+    for (const { sequence, checkpointId } of history.toReversed()) {
+      try {
+        await store.load(one, { checkpointId });
+      } catch (error) {
+        yield { runId: one, sequence, ...faultOf(error) };
+      }
+    }
+  }
+}
+
+/** What an error says of a checkpoint that does not load. */
+export function faultOf(error: unknown): Pick<Finding, "problem" | "expected" | "actual"> {
+  if (isWaymarkError(error, "CHECKPOINT_CORRUPT")) {
+    const { expected, actual } = error;
+    return { problem: "corrupt", expected, actual };
+  }
+  return { problem: "unreadable", expected: "a checkpoint", actual: messageOf(error) };
+}
+
+async function newestOf(store: CheckpointStore, runId: string): Promise<State<object> | undefined> {
+  try {
+    return await store.load<object>(runId);
+  } catch (error) {
+    if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
+    throw error;
+  }
+}
