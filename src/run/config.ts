@@ -28,7 +28,7 @@ import { checkTriggers, type Trigger } from "./triggers.js";
 
 /** When a graph saves its State, and where. @inline */
 interface CheckpointConfig {
-  /** A store, its address (`file:DIR`, `sqlite:FILE`, `pglite:DIR`, `postgres://…`, `redis://…`) or the name of a registered one; `"memory"` by default. */
+  /** A store, its address (`file:DIR`, `sqlite:FILE`, `pglite:DIR`, `postgres://…`, `redis://…`, `mirror:STORE,COPY`) or the name of a registered one; `"memory"` by default. */
   readonly store?: string | CheckpointStore;
   /**
    * Save after every so many nodes; 0, the default, saves nothing. `"adaptive"` saves when the work not yet

@@ -11,6 +11,8 @@ export interface StoreAddress {
   readonly scheme: StoreScheme;
   /** A folder, a file or a URL; `""` for memory. */
   readonly location: string;
+  /** Where its copies are, if it is the primary of a mirror. */
+  readonly replicas?: readonly StoreAddress[];
 }
 
 /** How to open a store, beside where it is: the options of its class. */
@@ -66,13 +68,28 @@ const defaultPlaces: Readonly<Record<StoreScheme, string>> = {
 
 /** The forms that an address can have, for messages and help. */
 export const addressForms =
-  "memory, file:DIR, sqlite:FILE, pglite:DIR, postgres://USER@HOST/DATABASE or redis://HOST";
+  "memory, file:DIR, sqlite:FILE, pglite:DIR, postgres://USER@HOST/DATABASE, redis://HOST or mirror:STORE,COPY";
+
+const MIRROR = "mirror:";
+/** The comma before the next store of a mirror; any other is part of a path or a URL. */
+const NEXT_STORE = /,(?=(?:file|sqlite|pglite|postgres|postgresql|redis|rediss)(?:[:,]|$))/;
 
 /**
- * An address out of its text: `file:DIR`, `sqlite:FILE`, `pglite:DIR`, `postgres://…`, `redis://…`, or a bare
- * `file`, `sqlite`, `pglite` or `memory` for the default place. `undefined` if it is none of these.
+ * An address out of its text: `file:DIR`, `sqlite:FILE`, `pglite:DIR`, `postgres://…`, `redis://…`, a bare
+ * `file`, `sqlite`, `pglite` or `memory` for the default place, or `mirror:` and two or more of these, the
+ * primary first. `undefined` if it is none of these.
  */
 export function parseAddress(text: string): StoreAddress | undefined {
+  if (!text.startsWith(MIRROR)) return parseOne(text);
+  const stores = text.slice(MIRROR.length).split(NEXT_STORE).map(parseOne);
+  const [primary, ...replicas] = stores.filter((one) => one !== undefined);
+  const isWhole = replicas.length > 0 && replicas.length === stores.length - 1;
+  // A copy is for when this process is gone, and memory is gone with it.
+  if (primary === undefined || !isWhole || primary.scheme === "memory") return undefined;
+  return { ...primary, replicas };
+}
+
+function parseOne(text: string): StoreAddress | undefined {
   for (const scheme of ["postgres", "redis"] as const) {
     if (urls[scheme]?.test(text)) return { scheme, location: text };
   }
@@ -85,29 +102,34 @@ export function parseAddress(text: string): StoreAddress | undefined {
 }
 
 /** An address as it may be shown: without a password. */
-export function showAddress(address: StoreAddress): string {
+export function showAddress({ replicas = [], ...address }: StoreAddress): string {
+  if (replicas.length > 0) return MIRROR + [address, ...replicas].map(showAddress).join(",");
   const { scheme, location } = address;
   if (isServer(address)) return hidePassword(location);
   return location === "" ? scheme : `${scheme}:${location}`;
 }
 
-/** A text without the password that may be in it. */
+/** A text without the passwords that may be in it. */
 export function hidePassword(text: string): string {
   return text
-    .replace(/(:\/\/[^/:@]*):[^/]*@/, "$1:***@")
-    .replace(/([?&](?:ssl)?password=)[^&]*/g, "$1***");
+    .replace(/(:\/\/[^/:@]*):[^/]*@/g, "$1:***@")
+    .replace(/([?&](?:ssl)?password=)[^&,]*/g, "$1***");
 }
 
 /**
- * Opens the store at an address.
+ * Opens the store at an address. Of a mirror that only reads it is the primary: its copies answer nothing.
  *
  * @throws ConfigError if it needs a package that is not installed, or an option is invalid.
  */
-export function openStore(
-  { scheme, location }: StoreAddress,
+export async function openStore(
+  { scheme, location, replicas = [] }: StoreAddress,
   options: StoreOptions = {},
 ): Promise<CheckpointStore> {
-  return schemes[scheme](location, options);
+  const primary = await schemes[scheme](location, options);
+  if (replicas.length === 0 || options.readOnly === true) return primary;
+  const copies = await Promise.all(replicas.map((replica) => openStore(replica, options)));
+  const { mirror } = await import("#stores/mirror");
+  return mirror(primary, copies);
 }
 
 /** The error for a text that names no store. */

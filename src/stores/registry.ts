@@ -48,7 +48,8 @@ export function registerCheckpointStore(
 /**
  * The store of this name or address, the same one each time. Addresses are `memory`, `file:DIR`,
  * `sqlite:FILE`, `pglite:DIR`, `postgres://…` and `redis://…`; `file`, `sqlite` and `pglite` alone mean their
- * default place under `.waymark`. What was registered comes first.
+ * default place under `.waymark`. `mirror:STORE,COPY` copies what is saved in the first to the others.
+ * What was registered comes first.
  *
  * @throws ConfigError if it is neither an address nor registered.
  *

@@ -2,11 +2,13 @@ import { constants, readFileSync } from "node:fs";
 import { access, lstat, statfs } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { listRuns } from "../../checkpoint/any-store.js";
+import { showAddress } from "../../stores/address.js";
 import type { Context } from "../context.js";
 import { explain } from "../exit.js";
 import { bytes, count } from "../output/units.js";
 import { manifest } from "../package.js";
-import type { OpenStore } from "../store/open.js";
+import { type OpenStore, openStore } from "../store/open.js";
 
 /** What was found out about one thing. */
 export interface Check {
@@ -84,6 +86,7 @@ export async function storeChecks(context: Context): Promise<readonly Check[]> {
       ...(await databaseChecks(opened)),
       ...(await redisChecks(opened)),
       ...(await folderChecks(opened)),
+      ...(await replicaChecks(opened)),
     ];
   } catch (error) {
     return [{ name: "store", state: "problem", text: failure(error) }];
@@ -183,6 +186,30 @@ async function disk(place: string): Promise<readonly Check[]> {
   const free = bavail * bsize;
   const isLow = free < LEAST_DISK;
   return [{ name: "disk", state: isLow ? "problem" : "ok", text: `${bytes(free)} free` }];
+}
+
+/** Whether the copies of a mirror have the newest checkpoint of each run. */
+async function replicaChecks({ store, address }: OpenStore): Promise<readonly Check[]> {
+  const runs = address?.replicas === undefined ? [] : await listRuns(store);
+  const checks = address?.replicas?.map(async (replica): Promise<Check> => {
+    const name = "copy";
+    try {
+      const copy = await openStore(replica, "read", undefined);
+      const copied = await listRuns(copy.store).finally(() => copy.store.close?.());
+      const times = new Map(copied.map(({ runId, savedAt }) => [runId, savedAt]));
+      const behind = runs.filter(({ runId, savedAt }) => times.get(runId) !== savedAt).length;
+      if (behind === 0) return { name, state: "ok", text: `${copy.name} is up to date` };
+      const advice = "catchUp() of the mirror copies what is missing";
+      return {
+        name,
+        state: "warning",
+        text: `${copy.name} lacks the newest checkpoint of ${count(behind, "run")}: ${advice}`,
+      };
+    } catch (error) {
+      return { name, state: "problem", text: `${showAddress(replica)}: ${failure(error)}` };
+    }
+  });
+  return Promise.all(checks ?? []);
 }
 
 /** How many runs a process works on now. */

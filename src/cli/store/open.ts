@@ -24,13 +24,20 @@ export type Mode = "read" | "write";
 /** How long a command that only reads waits for a server that does not answer, in milliseconds. */
 const READ_RETRY = 1000;
 
-/** The address in a text, its path resolved against a folder; `undefined` if it is none. */
+/** The address in a text, its paths resolved against a folder; `undefined` if it is none. */
 export function addressIn(folder: string, text: string): StoreAddress | undefined {
   const address = parseAddress(text);
-  if (address === undefined || address.scheme === "memory" || isServer(address)) {
-    return address;
-  }
-  return { ...address, location: resolve(folder, address.location) };
+  return address && resolved(folder, address);
+}
+
+function resolved(folder: string, address: StoreAddress): StoreAddress {
+  const { scheme, location, replicas } = address;
+  const isPath = scheme !== "memory" && !isServer(address);
+  return {
+    scheme,
+    location: isPath ? resolve(folder, location) : location,
+    ...(replicas && { replicas: replicas.map((replica) => resolved(folder, replica)) }),
+  };
 }
 
 /** Opens a store. */
