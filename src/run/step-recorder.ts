@@ -90,10 +90,10 @@ export class StepRecorder<D extends object> {
       begun: undefined,
       tasks: visit.tasks,
       rollback: known.rollback,
-      ledger: visit.ledger,
       recovery: recoveryAfter(step, known.recovery),
       resumes: known.resumes,
       crashes: known.crashes,
+      ledger: visit.ledger,
     };
     const state = advance(before, result, progress);
     if (bus.listens("node.complete")) {

@@ -1,5 +1,5 @@
 import { OPAQUE } from "./json-traits.js";
-import type { Progress, StateRecord } from "./record.js";
+import { newProgress, type Progress, type StateRecord } from "./record.js";
 import { recordOf, type State, sinkOf, stateOf } from "./state.js";
 
 /** The run's next State: all of `from`, but the data of `to` and the new progress. */
@@ -21,12 +21,15 @@ export function withRecord<D extends object>(
   return stateOf({ ...recordOf(state), ...changes }, sinkOf(state));
 }
 
-/** The same State, with some of its progress changed. */
+/**
+ * The same State, with some of its progress changed. Its fields are in the order of every other progress, and not in
+ * that of a spread: the loop's code is the faster, the fewer shapes it has met.
+ */
 export function withProgress<D extends object>(
   state: State<D>,
   changes: Partial<Progress>,
 ): State<D> {
-  return advance(state, state, { ...recordOf(state).progress, ...changes });
+  return advance(state, state, Object.assign(newProgress(), progressOf(state), changes));
 }
 
 /** Whether a save must walk the data, because it may hold what can't be frozen or saved. */

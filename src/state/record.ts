@@ -133,12 +133,12 @@ export interface Progress {
   readonly tasks: readonly string[];
   /** The sequence at which the run was last set back; 0 if it never was. Part of each idempotency key. */
   readonly rollback: number;
-  readonly ledger: Ledger;
   readonly recovery: Recovery | undefined;
   /** How often the run was resumed. */
   readonly resumes: number;
   /** How often the run was resumed after its process had died. */
   readonly crashes: number;
+  readonly ledger: Ledger;
 }
 
 /** Whether a State is saved inside a node that has not completed: a progress save. One that a failed run is resumed by is such. */
@@ -260,9 +260,9 @@ export function newProgress(): Progress {
     begun: undefined,
     tasks: noTasks,
     rollback: 0,
-    ledger: Ledger.empty,
     recovery: undefined,
     resumes: 0,
     crashes: 0,
+    ledger: Ledger.empty,
   };
 }

@@ -268,9 +268,11 @@ export class State<D extends object> {
   set<K extends keyof D & string>(key: K, value: D[K] | Immutable<D[K]>): State<D> {
     if (typeof key !== "string") throw new ConfigError("key", `must be a string; got ${show(key)}`);
     const { data, traits } = this.#record;
-    // Not `Reflect.get`, which is felt at every step.
+    // Not `Reflect.get`, and no computed key in the literal: both are felt at every step.
     const kept: unknown = freezeCopy(value, (data as Record<string, unknown>)[key]);
-    const next = this.#with(Object.freeze({ ...data, [key]: kept }), traits | traitsOf(kept));
+    const changed: object = { ...data };
+    setKey(changed, key, kept);
+    const next = this.#with(Object.freeze(changed), traits | traitsOf(kept));
     if (this.#sink?.listens("state.set"))
       this.#sink.emit("state.set", "state", this.runId, { key });
     return next;
