@@ -165,6 +165,16 @@ test.each(unsavable)(
   },
 );
 
+test("a symbol as key of what a node returns fails the node before it counts as done", async () => {
+  const store = new RecordingStore();
+  const graph = around(() => ({ [Symbol("id")]: 1 }), store);
+  const error = await rejection(graph.execute(State.create<Loose>({ kept: 1 })), ExecutionError);
+  expect(error.message).toBe(
+    'node "make" failed: data has the key Symbol(id): keys must be strings',
+  );
+  expect(store.log).toEqual(["start:@0", "failure:@0"]);
+});
+
 test("while nothing is saved, data may hold anything", async () => {
   const final = await around(() => ({ value: new Money() })).execute(State.create<Loose>({}));
   expect(final.data.value).toBeInstanceOf(Money);
