@@ -2,10 +2,13 @@ import type { NodeFunction } from "../graph/node.js";
 import { check, checkOptions, integer, oneOf } from "../options.js";
 import { checkRetry, checkTimeout, type RetryPolicy } from "../run/attempts.js";
 import type { GraphConfig } from "../run/config.js";
+import type { FactoryContext } from "../run/factory-context.js";
+import { ASKED, askersOf, PauseSignal } from "../run/pauses.js";
 import { StateGraph } from "../run/state-graph.js";
 import { progressOf } from "../state/derive.js";
 import { freezeCopy } from "../state/freeze-copy.js";
 import type { Immutable } from "../state/immutable.js";
+import type { PauseRequest } from "../state/record.js";
 import { setKey } from "../state/shape.js";
 import { type Patch, recordOf, type State, sinkOf, stateOf } from "../state/state.js";
 import { layersOf } from "./layers.js";
@@ -241,11 +244,16 @@ function layerNode<D extends object>(layer: readonly string[], work: Work<D>): N
     const pool = new Pool<D, string, unknown>(context, list, {
       worker: async (task, scope) => {
         const seen = pickAncestors(task, tasks, results);
-        const result = await tasks.get(task)?.run(withResults(state, seen), scope);
-        // What others see must not change under them.
-        const kept: unknown = freezeCopy(result);
-        setKey(results, task, kept);
-        return kept;
+        try {
+          const result = await tasks.get(task)?.run(withResults(state, seen, context), scope);
+          // What others see must not change under them.
+          const kept: unknown = freezeCopy(result);
+          setKey(results, task, kept);
+          return kept;
+        } catch (error) {
+          if (error instanceof PauseSignal) noteAsker(context, task, error.requests);
+          throw error;
+        }
       },
       concurrency,
       failFast: true,
@@ -264,6 +272,18 @@ function layerNode<D extends object>(layer: readonly string[], work: Work<D>): N
   });
 }
 
+/** Remembers which task asks for a pause: one that is removed waits for nothing any more. */
+function noteAsker<D extends object>(
+  context: FactoryContext<D>,
+  task: string,
+  requests: readonly PauseRequest[],
+): void {
+  const asked = askersOf(context.recall(ASKED));
+  // The others among the requests are what tasks before it have asked for.
+  for (const { name } of requests) if (!asked.has(name)) asked.set(name, task);
+  context.keep(ASKED, asked);
+}
+
 /** The results of the tasks that a task depends on, directly or not. */
 function pickAncestors<D extends object>(
   task: string,
@@ -279,12 +299,16 @@ function pickAncestors<D extends object>(
   return picked;
 }
 
-/** A State with the results of tasks merged in, of which no listener hears: the node merges them when it is done. */
+/**
+ * A State with the results of tasks merged in, as the node does when it is done. No listener hears of it: it would
+ * twice.
+ */
 function withResults<D extends object>(
   state: State<D>,
   results: Readonly<Record<string, unknown>>,
+  context: FactoryContext<D>,
 ): State<D> {
   if (Object.keys(results).length === 0) return state;
   const silent = stateOf<D>(recordOf(state));
-  return stateOf(recordOf(silent.merge(results as Patch<D>)), sinkOf(state));
+  return stateOf(recordOf(context.change(silent, results as Patch<D>)), sinkOf(state));
 }

@@ -74,7 +74,8 @@ export function subgraph<D extends object, C extends object, N extends string>(
     const { bus, node, runId: outerRunId } = context;
     const nest = (own: EventBus): EventBus => new NestedBus(own, bus, node, outerRunId);
     const claim = async () => context.claim;
-    const inner = StateGraph.inside(graph, store, draining, undefined, { nest, claim });
+    const more = { nest, claim, isInner: true };
+    const inner = StateGraph.inside(graph, store, draining, undefined, more);
     let last = store.latest<C>();
     if (last === undefined) {
       // In a loop, and for each item of a list, another run.

@@ -164,6 +164,8 @@ export interface Settings {
   readonly claim: ClaimRun;
   /** How many milliseconds a run may wait in this process; it pauses for longer waits. */
   readonly longestWait: number;
+  /** Whether its runs are inside a node of another run, and not in a store of their own. */
+  readonly isInner: boolean;
 }
 
 const names: Check = check(
@@ -242,6 +244,7 @@ export function resolveConfig<D extends object>(config: GraphConfig<D>): Setting
     bus: resolveObservers(observer, config.observer !== undefined),
     claim: claimOf,
     longestWait: Number.POSITIVE_INFINITY,
+    isInner: false,
   };
 }
 

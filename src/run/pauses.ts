@@ -30,6 +30,14 @@ export function pausesOf(error: unknown, asked: readonly PauseRequest[]): readon
   return [...asked, ...error.requests.filter(({ name }) => !names.has(name))];
 }
 
+/** The key under which a dag remembers which of its tasks has asked for each pause. */
+export const ASKED = "asked";
+
+/** The task that has asked for each pause, as a dag remembers it. */
+export function askersOf(remembered: unknown): Map<string, string> {
+  return new Map(remembered as ReadonlyMap<string, string> | undefined);
+}
+
 /** The pause at a breakpoint of the config. */
 export function breakpoint(where: "before" | "after", node: string): PauseRequest {
   return Object.freeze({

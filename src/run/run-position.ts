@@ -4,8 +4,9 @@ import { END, type GraphNode } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
 import { check, checkOptions } from "../options.js";
 import { progressOf, withProgress } from "../state/derive.js";
-import { noPauses } from "../state/record.js";
+import { noPauses, type PauseRequest } from "../state/record.js";
 import type { State } from "../state/state.js";
+import { ASKED, askersOf } from "./pauses.js";
 
 /** Replaces a node that a graph no longer has: the node to continue at, or the new name of the node. @inline */
 type MissingNode =
@@ -17,6 +18,13 @@ type MissingNode =
 
 /** The replacement of each removed node, by its old name. @inline */
 export type MissingNodes = Readonly<Record<string, MissingNode>>;
+
+/** What a position depends on besides the State and the graph's nodes. */
+interface PositionSettings {
+  readonly name: string;
+  readonly onMissingNode: MissingNodes;
+  readonly isInner: boolean;
+}
 
 /** Throws if the value is not a table of replacements for nodes. */
 export function checkMissingNodes(name: string, value: unknown): void {
@@ -51,7 +59,7 @@ export interface RunPosition<D extends object> {
 export function positionOf<D extends object>(
   state: State<D>,
   topology: Topology<D>,
-  missing: MissingNodes,
+  settings: PositionSettings,
 ): RunPosition<D> {
   if (topology.locate !== undefined) return located(state, topology, topology.locate);
   const { unfinished, checkpointNode } = progressOf(state);
@@ -59,18 +67,18 @@ export function positionOf<D extends object>(
     const after = topology.find(checkpointNode);
     const known = topology.find(unfinished.node);
     if (known !== undefined) return { state, after, next: known };
-    const isGiven = Object.hasOwn(missing, unfinished.node);
+    const isGiven = Object.hasOwn(settings.onMissingNode, unfinished.node);
     // Whoever forks or rolls back to a completed step continues after it, not inside what came next.
     if (!isGiven && waitsForResume(state) && (after !== undefined || checkpointNode === "")) {
       return { state: left(state), after, next: undefined };
     }
-    const { node, isSame } = standIn(state, unfinished.node, true, topology, missing);
+    const { node, isSame } = standIn(state, unfinished.node, true, topology, settings);
     return { state: isSame ? renamed(state, node.name) : left(state), after, next: node };
   }
   if (checkpointNode === "") return { state, after: undefined, next: undefined };
   const after = topology.find(checkpointNode);
   if (after !== undefined) return { state, after, next: undefined };
-  const { node, isSame } = standIn(state, checkpointNode, false, topology, missing);
+  const { node, isSame } = standIn(state, checkpointNode, false, topology, settings);
   return isSame ? { state, after: node, next: undefined } : { state, after: undefined, next: node };
 }
 
@@ -83,10 +91,29 @@ function located<D extends object>(
   const name = locate(state);
   const after = topology.find(state.checkpointNode);
   if (name !== undefined) {
-    return { state: renamed(state, name), after, next: topology.node(name, "locate") };
+    const asked = withPauses(state, pausesLeft(state, topology));
+    return { state: renamed(asked, name), after, next: topology.node(name, "locate") };
   }
   const end = after?.exit ? after : topology.nodes.find(({ exit }) => exit);
-  return { state: withProgress(state, { unfinished: undefined }), after: end, next: undefined };
+  return { state: left(state), after: end, next: undefined };
+}
+
+/** The pauses of a State without those that removed tasks have asked for. */
+function pausesLeft<D extends object>(
+  state: State<D>,
+  { tasks }: Topology<D>,
+): readonly PauseRequest[] {
+  const { pauses, unfinished } = progressOf(state);
+  const asked = unfinished && askersOf(unfinished.results.byKey().get(ASKED));
+  const isThere = (task: string | undefined) => task === undefined || tasks?.has(task);
+  return pauses.filter(({ name }) => isThere(asked?.get(name)));
+}
+
+/** The State with some of its pauses; without any it is not paused. */
+function withPauses<D extends object>(state: State<D>, pauses: readonly PauseRequest[]): State<D> {
+  if (pauses.length === state.pauses.length) return state;
+  const status = pauses.length === 0 ? "in_progress" : state.status;
+  return withProgress(state, { pauses: Object.freeze(pauses), status });
 }
 
 /** The State with its unfinished node under another name. */
@@ -98,8 +125,7 @@ function renamed<D extends object>(state: State<D>, node: string): State<D> {
 
 /** The State without the progress and the pauses of its unfinished node. */
 function left<D extends object>(state: State<D>): State<D> {
-  const status = state.status === "paused" ? "in_progress" : state.status;
-  return withProgress(state, { unfinished: undefined, pauses: noPauses, status });
+  return withProgress(withPauses(state, noPauses), { unfinished: undefined });
 }
 
 function standIn<D extends object>(
@@ -107,10 +133,11 @@ function standIn<D extends object>(
   name: string,
   isInside: boolean,
   topology: Topology<D>,
-  missing: MissingNodes,
+  settings: PositionSettings,
 ): { readonly node: GraphNode<D>; readonly isSame: boolean } {
+  const { onMissingNode: missing } = settings;
   const found = Object.hasOwn(missing, name) ? missing[name] : undefined;
-  if (found === undefined) throw unknownNode(state, name, isInside, topology);
+  if (found === undefined) throw unknownNode(state, name, isInside, topology, settings);
   const isSame = typeof found === "object";
   const node = topology.node(isSame ? found.as : found, `config.onMissingNode[${show(name)}]`);
   return { node, isSame };
@@ -121,17 +148,21 @@ function unknownNode<D extends object>(
   name: string,
   isInside: boolean,
   topology: Topology<D>,
+  { name: graph, isInner }: PositionSettings,
 ): GraphError {
   const { runId, step } = state;
   const names = topology.nodes.map((node) => show(node.name)).join(", ") || "none";
   const where = isInside ? "in the middle of" : "after";
   const at = isInside ? step : Math.max(0, step - 1);
   const to = likelyNext(state, topology)?.name ?? "";
+  const fork = isInner
+    ? "Fork the run that contains it at an earlier step"
+    : `Fork the run at an earlier step (waymark fork ${runId} --at ${at})`;
+  const option = `config.onMissingNode${isInner ? ` of graph ${show(graph)}` : ""}`;
   return new GraphError(
     "GRAPH_NODE_UNKNOWN",
     `run ${show(runId)} stands ${where} node ${show(name)} (step ${step}), which this graph no longer has; ` +
-      `the nodes are: ${names}. Fork the run at an earlier step (waymark fork ${runId} --at ${at}), ` +
-      `or set config.onMissingNode, such as { ${show(name)}: ${show(to)} }`,
+      `the nodes are: ${names}. ${fork}, or set ${option}, such as { ${show(name)}: ${show(to)} }`,
   );
 }
 

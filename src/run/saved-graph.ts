@@ -68,7 +68,7 @@ export class SavedGraph<D extends object> {
    * @throws GraphError if it is at a node that the graph no longer has.
    */
   position(state: State<D>): RunPosition<D> {
-    return positionOf(state, this.#topology, this.settings.onMissingNode);
+    return positionOf(state, this.#topology, this.settings);
   }
 
   /** Where a resume of a State would continue; `undefined` at the end, or if no edge matches. */

@@ -122,7 +122,9 @@ export class StateGraph<D extends object, N extends string = never> {
     store: CheckpointStore,
     draining: AbortSignal,
     longestWait = Number.POSITIVE_INFINITY,
-    more: Partial<Pick<Settings, "claim" | "audit">> & { nest?(own: EventBus): EventBus } = {},
+    more: Partial<Pick<Settings, "claim" | "audit" | "isInner">> & {
+      nest?(own: EventBus): EventBus;
+    } = {},
   ): StateGraph<D, N> {
     const inner = new StateGraph<D, N>();
     const { interval, bus } = graph.#settings;

@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { type DagTasks, dag, ExecutionError, MemoryStore, State } from "waymark";
+import {
+  ConfigError,
+  type DagTasks,
+  dag,
+  ExecutionError,
+  type ItemContext,
+  MemoryStore,
+  State,
+} from "waymark";
 import type { DagOptions } from "../../src/nodes/dag.js";
 import { listen, rejection } from "../graphs.js";
 import { Counts } from "./nodes.js";
@@ -175,6 +183,47 @@ test("a changed dag emits which tasks were added, removed and rewired", async ()
     added: ["new"],
     removed: ["b"],
     rewired: ["c"],
+  });
+});
+
+describe("a dag that is paused in a task that was removed", () => {
+  const tasks = (...names: string[]): DagTasks<Data> =>
+    Object.fromEntries(
+      names.map((name) => [
+        name,
+        async (_state: State<Data>, context: ItemContext<Data>) =>
+          name.startsWith("ask")
+            ? String(await context.pause(name, { reason: "approval", ask: `${name}?` }))
+            : name,
+      ]),
+    );
+
+  test.each(["layers", "eager"] as const)("does not wait for it (%s)", async (schedule) => {
+    const options = { checkpoint: { store: new MemoryStore(), interval: 1 }, schedule };
+    const paused = await dag(tasks("a", "ask"), options).execute(
+      State.create<Data>({}, { runId: "r" }),
+    );
+    expect(paused.pauses).toMatchObject([{ name: "ask" }]);
+    const final = await dag(tasks("a", "b"), options).resume("r");
+    expect(final.data).toEqual({ a: "a", b: "b" });
+  });
+
+  test("completes if nothing is left to do, and takes no input", async () => {
+    const options = { checkpoint: { store: new MemoryStore(), interval: 1 } };
+    await dag(tasks("a", "ask"), options).execute(State.create<Data>({}, { runId: "r" }));
+    const changed = dag(tasks("a"), options);
+    const error = await rejection(changed.resume("r", { input: { a: "?" } }), ConfigError);
+    expect(error.message).toContain("is not paused");
+    expect((await changed.resume("r")).data).toEqual({ a: "a" });
+  });
+
+  test("still waits for the tasks that are there", async () => {
+    const options = { checkpoint: { store: new MemoryStore(), interval: 1 } };
+    await dag(tasks("ask 1", "ask 2"), options).execute(State.create<Data>({}, { runId: "r" }));
+    const changed = dag(tasks("ask 2"), options);
+    const error = await rejection(changed.resume("r"), ConfigError);
+    expect(error.message).toContain('"ask 2?"');
+    expect((await changed.resume("r", { input: "yes" })).data).toEqual({ "ask 2": "yes" });
   });
 });
 

@@ -42,6 +42,21 @@ describe("a graph's reducers", () => {
     expect(final.data.messages).toEqual(["hello", "a"]);
   });
 
+  test.each(["layers", "eager"] as const)(
+    "have taken it before a task that depends on it runs (%s)",
+    async (schedule) => {
+      const tasks = dag<Talk>(
+        {
+          messages: () => ["a"],
+          total: { dependsOn: ["messages"], run: ({ data }) => data.messages.length },
+        },
+        { reducers, schedule },
+      );
+      const final = await tasks.execute(start());
+      expect(final.data).toEqual({ messages: ["hello", "a"], total: 3 });
+    },
+  );
+
   test("where there are none, items change nothing by themselves", async () => {
     const node = parallel<Talk, number, object>([1], () => ({ total: 5 }));
     expect((await only(node).execute(start())).data.total).toBe(1);

@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { type GraphConfig, GraphError, type NodeFunction, StateGraph, subgraph } from "waymark";
+import {
+  ExecutionError,
+  type GraphConfig,
+  GraphError,
+  type NodeFunction,
+  StateGraph,
+  subgraph,
+} from "waymark";
 import { forkRun } from "../../src/checkpoint/fork.js";
 import {
   linear,
@@ -217,12 +224,8 @@ test("a completed run is returned as it is, also if its last node was removed", 
   expect(final).toMatchObject({ status: "completed", checkpointNode: "b" });
 });
 
-test("graph.mismatch names what has changed in a subgraph", async () => {
-  const store = new RecordingStore();
-  const failing: NodeFunction<Trail> = () => {
-    throw new Error("stop");
-  };
-  const around = (inner: StateGraph<Trail, string>) =>
+describe("a run in a subgraph that was changed", () => {
+  const around = (inner: StateGraph<Trail, string>, store: RecordingStore) =>
     new StateGraph<Trail>(saving(store))
       .addNode(
         "sub",
@@ -233,13 +236,32 @@ test("graph.mismatch names what has changed in a subgraph", async () => {
       )
       .setEntryPoint("sub")
       .setExitPoint("sub");
-  await around(linear(["x", "y"], {}, { y: failing }))
-    .execute(start("r"))
-    .catch(() => {});
-  const graph = around(linear(["x", "new", "y"]));
-  const changes: unknown[] = [];
-  graph.on("graph.mismatch", ({ path, data }) => changes.push([path, data]));
-  expect((await graph.resume("r")).data.trail).toEqual(["x", "new", "y"]);
-  const named = { added: ["new"], removed: [] };
-  expect(changes).toContainEqual([["sub"], expect.objectContaining(named)]);
+
+  async function stopped(): Promise<RecordingStore> {
+    const store = new RecordingStore();
+    const failing: NodeFunction<Trail> = () => {
+      throw new Error("stop");
+    };
+    await around(linear(["x", "y"], {}, { y: failing }), store)
+      .execute(start("r"))
+      .catch(() => {});
+    return store;
+  }
+
+  test("continues, and graph.mismatch names the changes", async () => {
+    const graph = around(linear(["x", "new", "y"]), await stopped());
+    const changes: unknown[] = [];
+    graph.on("graph.mismatch", ({ path, data }) => changes.push([path, data]));
+    expect((await graph.resume("r")).data.trail).toEqual(["x", "new", "y"]);
+    const named = { added: ["new"], removed: [] };
+    expect(changes).toContainEqual([["sub"], expect.objectContaining(named)]);
+  });
+
+  test("is refused on a removed node, and names what can be forked or set", async () => {
+    const graph = around(linear(["y"], { name: "inner" }), await stopped());
+    const error = await rejection(graph.resume("r"), ExecutionError);
+    expect(error.message).toContain(
+      'Fork the run that contains it at an earlier step, or set config.onMissingNode of graph "inner", such as { "x": "y" }',
+    );
+  });
 });
