@@ -18,6 +18,34 @@ import {
   type StoreContext,
 } from "./store.js";
 
+/** The methods without which nothing true can be answered in their place. */
+type Optional = "history" | "runs" | "prune" | "find" | "verify" | "export" | "import";
+
+/**
+ * An optional method of a store.
+ *
+ * @param title - names the store in the error.
+ * @throws ConfigError if the store does not have it.
+ */
+export function methodOf<K extends Optional>(
+  store: CheckpointStore,
+  name: K,
+  title: string,
+): Required<CheckpointStore>[K] {
+  const method = store[name];
+  if (method !== undefined) return method.bind(store) as Required<CheckpointStore>[K];
+  throw new ConfigError(title, `has no ${name}`);
+}
+
+/** Throws if a factory made no store. */
+export function checkMade(name: string, store: unknown): CheckpointStore {
+  if (isCheckpointStore(store)) return store;
+  throw new ConfigError(
+    `store ${show(name)}`,
+    `must come from a factory that makes a CheckpointStore; got ${show(store)}`,
+  );
+}
+
 /** Stands in for a store whose module is loaded on first use. */
 export class DeferredStore implements CheckpointStore {
   readonly #name: string;
@@ -42,21 +70,13 @@ export class DeferredStore implements CheckpointStore {
   }
 
   #load(create: () => CheckpointStore | Promise<CheckpointStore>): Promise<CheckpointStore> {
-    const store = this.#make(create).catch((error: unknown) => {
+    const make = async (): Promise<CheckpointStore> => checkMade(this.#name, await create());
+    const store = make().catch((error: unknown) => {
       this.#store = undefined;
       throw error;
     });
     this.#store = store;
     return store;
-  }
-
-  async #make(create: () => CheckpointStore | Promise<CheckpointStore>): Promise<CheckpointStore> {
-    const store = await create();
-    if (isCheckpointStore(store)) return store;
-    throw new ConfigError(
-      `store ${show(this.#name)}`,
-      `must come from a factory that makes a CheckpointStore; got ${show(store)}`,
-    );
   }
 
   async save<D extends object>(state: State<D>, options?: SaveOptions): Promise<State<D>> {
@@ -80,18 +100,15 @@ export class DeferredStore implements CheckpointStore {
   }
 
   async history(runId: string): Promise<HistoryEntry[]> {
-    const store = await this.ready();
-    return store.history?.(runId) ?? this.#lacks("history");
+    return (await this.#method("history"))(runId);
   }
 
   async runs(filter?: RunFilter): Promise<RunSummary[]> {
-    const store = await this.ready();
-    return store.runs?.(filter) ?? this.#lacks("runs");
+    return (await this.#method("runs"))(filter);
   }
 
   async prune(retention: Retention): Promise<string[]> {
-    const store = await this.ready();
-    return store.prune?.(retention) ?? this.#lacks("prune");
+    return (await this.#method("prune"))(retention);
   }
 
   async claim(runId: string, options?: ClaimOptions): Promise<Claim | undefined> {
@@ -101,8 +118,7 @@ export class DeferredStore implements CheckpointStore {
   }
 
   async find(checkpointId: string): Promise<string | undefined> {
-    const store = await this.ready();
-    return store.find === undefined ? this.#lacks("find") : store.find(checkpointId);
+    return (await this.#method("find"))(checkpointId);
   }
 
   async holder(runId: string): Promise<ClaimHolder | undefined> {
@@ -110,8 +126,7 @@ export class DeferredStore implements CheckpointStore {
   }
 
   async *verify(runId?: string): AsyncGenerator<Finding> {
-    const store = await this.ready();
-    yield* store.verify?.(runId) ?? this.#lacks("verify");
+    yield* (await this.#method("verify"))(runId);
   }
 
   async saveTopology(topology: GraphTopology): Promise<void> {
@@ -123,22 +138,21 @@ export class DeferredStore implements CheckpointStore {
   }
 
   async *export(runId: string): AsyncGenerator<ExportedCheckpoint> {
-    const store = await this.ready();
-    yield* store.export?.(runId) ?? this.#lacks("export");
+    yield* (await this.#method("export"))(runId);
   }
 
   async import(
     checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
   ): Promise<void> {
-    const store = await this.ready();
-    await (store.import?.(checkpoints) ?? this.#lacks("import"));
+    await (await this.#method("import"))(checkpoints);
   }
 
   async close(): Promise<void> {
     if (this.#store !== undefined) await (await this.#store).close?.();
   }
 
-  #lacks(method: string): never {
-    throw new ConfigError(`store ${show(this.#name)}`, `has no ${method}`);
+  /** An optional method of the store. */
+  async #method<K extends Optional>(name: K): Promise<Required<CheckpointStore>[K]> {
+    return methodOf(await this.ready(), name, `store ${show(this.#name)}`);
   }
 }

@@ -45,26 +45,18 @@ const schemes: Readonly<Record<StoreScheme, Open>> = {
   },
 };
 
-/** The kinds whose address is a URL, which may hold a password. */
-const urls: Partial<Record<StoreScheme, RegExp>> = {
-  postgres: /^postgres(ql)?:\/\//,
-  redis: /^rediss?:\/\//,
-};
-
-/** Whether a store is on a server, so that its location is a URL and no path. */
-export function isServer({ scheme }: StoreAddress): boolean {
-  return scheme in urls;
-}
-
-/** Where a store is whose address names no place. */
-const defaultPlaces: Readonly<Record<StoreScheme, string>> = {
+/** The kinds that are not on a server, and where each is if its address names no place. */
+const places: Partial<Record<StoreScheme, string>> = {
   memory: "",
   file: ".waymark",
   sqlite: ".waymark/waymark.db",
   pglite: ".waymark/pg",
-  postgres: "",
-  redis: "",
 };
+
+/** Whether a store is on a server, so that its location is a URL, which may hold a password, and no path. */
+export function isServer({ scheme }: StoreAddress): boolean {
+  return !Object.hasOwn(places, scheme);
+}
 
 /** The forms that an address can have, for messages and help. */
 export const addressForms =
@@ -90,15 +82,15 @@ export function parseAddress(text: string): StoreAddress | undefined {
 }
 
 function parseOne(text: string): StoreAddress | undefined {
-  for (const scheme of ["postgres", "redis"] as const) {
-    if (urls[scheme]?.test(text)) return { scheme, location: text };
-  }
+  if (/^postgres(ql)?:\/\//.test(text)) return { scheme: "postgres", location: text };
+  if (/^rediss?:\/\//.test(text)) return { scheme: "redis", location: text };
   const [, scheme = "", colon, location = ""] = /^([a-z]+)(:)?(.*)$/s.exec(text) ?? [];
-  if (!Object.hasOwn(schemes, scheme) || Object.hasOwn(urls, scheme)) return undefined;
-  if ((colon === undefined) !== (location === "")) return undefined;
-  if (scheme === "memory" && colon !== undefined) return undefined;
+  if (!Object.hasOwn(places, scheme)) return undefined;
   const kind = scheme as StoreScheme;
-  return { scheme: kind, location: location || defaultPlaces[kind] };
+  // A colon needs a place after it; memory has none.
+  if (colon === undefined)
+    return location === "" ? { scheme: kind, location: places[kind] ?? "" } : undefined;
+  return location === "" || kind === "memory" ? undefined : { scheme: kind, location };
 }
 
 /** An address as it may be shown: without a password. */

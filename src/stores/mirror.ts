@@ -4,6 +4,7 @@
  * @packageDocumentation
  */
 import { exportOf, historyOf, listRuns, verifyOf } from "../checkpoint/any-store.js";
+import { methodOf } from "../checkpoint/deferred.js";
 import {
   type CheckpointAt,
   type CheckpointStore,
@@ -144,7 +145,7 @@ export class MirrorStore implements CheckpointStore {
    * @throws ConfigError if the primary has no `find`.
    */
   async find(checkpointId: string): Promise<string | undefined> {
-    return this.#method("find")(checkpointId);
+    return methodOf(this.#primary, "find", "primary")(checkpointId);
   }
 
   /** The checkpoints of a run, newest first. */
@@ -168,7 +169,7 @@ export class MirrorStore implements CheckpointStore {
    * @throws ConfigError if the primary has no `prune`.
    */
   async prune(retention: Retention): Promise<string[]> {
-    const removed = await this.#method("prune")(retention);
+    const removed = await methodOf(this.#primary, "prune", "primary")(retention);
     if (retention.dryRun === true) return removed;
     for (const runId of removed) {
       await this.#each((replica) => replica.deleted(runId));
@@ -213,7 +214,7 @@ export class MirrorStore implements CheckpointStore {
         yield checkpoint;
       }
     }
-    await this.#method("import")(seen());
+    await methodOf(this.#primary, "import", "primary")(seen());
     const imported = runId;
     if (imported !== undefined) await this.#each((replica) => replica.compare(imported));
   }
@@ -286,13 +287,6 @@ export class MirrorStore implements CheckpointStore {
     for (const replica of this.#replicas) replica.stop();
     const stores = [this.#primary, ...this.#replicas.map(({ store }) => store)];
     await Promise.all(stores.map((store) => store.close?.()));
-  }
-
-  /** An optional method of the primary. Without it a mirror that answered would answer wrongly. */
-  #method<K extends "find" | "prune" | "import">(name: K): Required<CheckpointStore>[K] {
-    const method = this.#primary[name];
-    if (method !== undefined) return method.bind(this.#primary) as Required<CheckpointStore>[K];
-    throw new ConfigError("primary", `has no ${name}()`);
   }
 
   /** Where the runs of the primary are; `undefined` if it can't be reached. */

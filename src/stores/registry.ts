@@ -1,4 +1,4 @@
-import { DeferredStore } from "../checkpoint/deferred.js";
+import { checkMade, DeferredStore } from "../checkpoint/deferred.js";
 import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
 import { text } from "../options.js";
@@ -78,10 +78,5 @@ function atAddress(name: string): CheckpointStore {
 
 function fromFactory(name: string, make: CheckpointStoreFactory): CheckpointStore {
   const made = make();
-  const store = made instanceof Promise ? new DeferredStore(name, make, made) : made;
-  if (isCheckpointStore(store)) return store;
-  throw new ConfigError(
-    `store ${show(name)}`,
-    `must come from a factory that makes a CheckpointStore; got ${show(store)}`,
-  );
+  return made instanceof Promise ? new DeferredStore(name, make, made) : checkMade(name, made);
 }

@@ -53,7 +53,7 @@ test("what a primary can't do is an error, not an empty answer", async () => {
     ["prune", () => store.prune({ maxRuns: 0 })],
     ["import", () => store.import(source.export("moved"))],
   ] as const) {
-    await expect(call()).rejects.toThrow(`primary has no ${name}()`);
+    await expect(call()).rejects.toThrow(`primary has no ${name}`);
   }
   await source.close();
   await store.close();
