@@ -13,14 +13,36 @@ import { Ledger } from "../state/ledger.js";
 
 /** Options of {@link openTelemetry}. */
 export interface OpenTelemetryOptions {
-  /** Who makes the spans; the global provider's tracer `waymark` by default. */
-  readonly tracer?: Tracer;
+  /** Who makes the spans, a `Tracer` of `@opentelemetry/api`; the global provider's tracer `waymark` by default. */
+  readonly tracer?: SpanStarter;
   /**
    * Which trace a run belongs to. `"run"`, the default: one of its own, whose id comes from the run's
    * id, so that all processes that work on a run share it; it counts as sampled. `"active"`: the trace
    * that is active when the run starts.
    */
   readonly parent?: "run" | "active";
+}
+
+/*
+ * The declarations name no type of `@opentelemetry/api`, so that they compile where it is not installed.
+ */
+
+/** What a `Tracer` of `@opentelemetry/api` is known by. @inline */
+interface SpanStarter {
+  /** Starts a span. */
+  startSpan(name: string, options?: object, context?: unknown): unknown;
+}
+
+/** The `SpanContext` of `@opentelemetry/api`. @inline */
+interface RunSpanContext {
+  /** Names the trace, in hexadecimal. */
+  readonly traceId: string;
+  /** Names the span, in hexadecimal. */
+  readonly spanId: string;
+  /** 1: it is sampled. */
+  readonly traceFlags: number;
+  /** Whether the span is of another process. */
+  readonly isRemote: boolean;
 }
 
 /** An observer that makes spans. */
@@ -55,13 +77,13 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): OpenTelemetry
   checkOptions("openTelemetry", options, {
     tracer: check(
       "a tracer with startSpan",
-      (value) => typeof (value as Tracer | null)?.startSpan === "function",
+      (value) => typeof (value as SpanStarter | null)?.startSpan === "function",
     ),
     parent: oneOf("run", "active"),
   });
   const api = loadApi();
   const { tracer = api.trace.getTracer("waymark"), parent = "run" } = options;
-  return new Tracing(api, tracer, parent);
+  return new Tracing(api, tracer as Tracer, parent);
 }
 
 /**
@@ -76,7 +98,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): OpenTelemetry
  * console.log(traceId.length, spanId.length, runSpanContext("monday").traceId === traceId); // 32 16 true
  * ```
  */
-export function runSpanContext(runId: string): SpanContext {
+export function runSpanContext(runId: string): RunSpanContext {
   const hash = createHash("sha256").update(`waymark ${runId}`).digest("hex");
   return { traceId: hash.slice(0, 32), spanId: hash.slice(32, 48), traceFlags: 1, isRemote: true };
 }

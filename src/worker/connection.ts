@@ -29,7 +29,7 @@ export interface QueueConnectionOptions {
  */
 export type QueueConnection = string | QueueConnectionOptions;
 
-/** A validated connection, with its defaults filled in. */
+/** @internal A validated connection, with its defaults filled in. */
 export interface CheckedConnection extends QueueBounds {
   readonly kind: "postgres" | "redis";
   readonly url: string;
@@ -46,7 +46,10 @@ const isSchema = check(
   (value) => typeof value === "string" && /^[A-Za-z_][A-Za-z0-9_$]{0,62}$/.test(value),
 );
 
-/** @throws ConfigError if it is invalid. The message shows only the scheme, as the rest may be secret. */
+/**
+ * @internal
+ * @throws ConfigError if it is invalid. The message shows only the scheme, as the rest may be secret.
+ */
 export function checkConnection(connection: QueueConnection): CheckedConnection {
   const options = typeof connection === "string" ? { url: connection } : connection;
   checkOptions("connection", options, {

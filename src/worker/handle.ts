@@ -25,7 +25,7 @@ import { hasEnded, stateOf } from "./run-state.js";
 import { cancelled, isCancelled, jobOf, loadIfAny, putBack } from "./submitted.js";
 import { MOST_LOOKS, promote, SOON, signalRun, type WhereRun, wakeUp } from "./wake.js";
 
-/** What a handle needs from its client, for one graph. */
+/** @internal What a handle needs from its client, for one graph. */
 export interface HandleDeps {
   readonly store: CheckpointStore;
   readonly queue: RunQueue;

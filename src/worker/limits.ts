@@ -30,7 +30,7 @@ export function checkLimits(name: string, limits: unknown): void {
   });
 }
 
-/** Applies limits to the queue; omitted limits keep their value. */
+/** @internal Applies limits to the queue; omitted limits keep their value. */
 export async function applyLimits(queue: RunQueue, limits: GraphLimits = {}): Promise<void> {
   const { concurrency, rate } = limits;
   if (concurrency === Number.POSITIVE_INFINITY) await queue.removeGlobalConcurrency();

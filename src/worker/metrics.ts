@@ -55,6 +55,7 @@ export interface WorkerMetrics {
   readonly uptimeMs: number;
 }
 
+/** @internal */
 interface GraphWorker {
   readonly graph: { readonly name: string };
   readonly queue: RunQueue;
@@ -67,6 +68,7 @@ const PATIENCE = 2000;
 /** An id that no run has, to see whether the store responds. */
 const NO_RUN = "waymark: health check";
 
+/** @internal */
 export async function health(of: {
   readonly store: Pick<CheckpointStore, "load">;
   readonly graphWorkers: readonly GraphWorker[];
@@ -105,6 +107,7 @@ async function findSilent(
   return { queues, store: !hasStore };
 }
 
+/** @internal */
 export async function metrics(of: {
   readonly graphWorkers: readonly GraphWorker[];
   readonly active: ReadonlyMap<string, ActiveRun>;

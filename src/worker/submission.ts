@@ -119,7 +119,10 @@ export function dedup(given: NonNullable<SubmitOptions["deduplicate"]>): {
   return { id: given.id, ...(given.ttl !== undefined && { ttl: given.ttl }) };
 }
 
-/** @throws ConfigError if the queue can't parse the pattern or its time zone. */
+/**
+ * @internal
+ * @throws ConfigError if the queue can't parse the pattern or its time zone.
+ */
 export function checkRepeat(
   { pattern, tz }: { readonly pattern?: string; readonly tz?: string },
   { getNextMillis }: Pick<BullMQ, "getNextMillis">,

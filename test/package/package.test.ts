@@ -69,15 +69,33 @@ describe("the packed package", () => {
     expect(bytes).toBeLessThan(3_000_000);
   });
 
+  const entries = Object.keys(manifest.exports)
+    .filter((name) => name !== "./package.json")
+    .map((name) => `waymark${name.slice(1)}`);
+
   test("exports every entry point", () => {
-    const entries = Object.keys(manifest.exports)
-      .filter((name) => name !== "./package.json")
-      .map((name) => `waymark${name.slice(1)}`);
     const script = `for (const name of ${JSON.stringify(entries)}) console.log(name, Object.keys(await import(name)).length > 0);`;
     writeFileSync(join(app, "entries.mjs"), script);
     expect(run(process.execPath, ["entries.mjs"], app).trim().split("\n")).toEqual(
       entries.map((name) => `${name} true`),
     );
+  });
+
+  test("has declarations that compile without the optional packages", () => {
+    const lines = entries.map((name, index) => `export * as e${index} from "${name}";`);
+    writeFileSync(join(app, "entries.mts"), lines.join("\n"));
+    const strictest = ["--strict", "--skipLibCheck", "false", "--exactOptionalPropertyTypes"];
+    const types = [
+      "--target",
+      "es2023",
+      "--types",
+      "node",
+      "--typeRoots",
+      join(root, "node_modules/@types"),
+    ];
+    const args = ["tsc", "--noEmit", "--module", "nodenext", ...strictest, ...types, "entries.mts"];
+    const { stdout } = spawnSync("npx", ["--no-install", ...args], { cwd: app, encoding: "utf8" });
+    expect(stdout).toBe("");
   });
 
   test("calls its classes and functions by the names they are exported by", () => {

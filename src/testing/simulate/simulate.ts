@@ -93,7 +93,7 @@ export function simulate<D extends object>(options: SimulateOptions<D>): Promise
 
 let isBusy = false;
 
-/** The same, with faults of waymark itself planted. */
+/** @internal The same, with faults of waymark itself planted. */
 export async function simulateWith<D extends object>(
   options: SimulateOptions<D>,
   bugs: PlantedBugs,

@@ -42,6 +42,7 @@ export interface Surroundings<D extends object> {
   readonly network: Network;
   readonly database: Database;
   readonly queueNetwork: Network;
+  /** @internal Its types are those of the package `bullmq`. */
   readonly queueServer: QueueServer;
   readonly checker: Checker;
   readonly effects: Effects;
