@@ -160,11 +160,15 @@ function collectItems(
     collectAt(start, before[start], after[start], place, changes);
     return;
   }
-  const isMixed = start < oldEnd && start < newEnd;
+  const dropped = droppedFrom(before, start, oldEnd, after, newEnd);
+  for (let count = 0; count < dropped; count++) {
+    changes.push({ op: "remove", path: [...place, start] });
+  }
+  const isMixed = dropped === 0 && start < oldEnd && start < newEnd;
   const had = isMixed ? namesIn(before, start, oldEnd) : undefined;
   const has = isMixed ? namesIn(after, start, newEnd) : undefined;
-  let old = start;
-  let at = start;
+  let old = dropped === 0 ? start : oldEnd;
+  let at = dropped === 0 ? start : oldEnd - dropped;
   while (old < oldEnd && at < newEnd) {
     const [was, is] = [before[old], after[at]];
     const isGone = !isSame(was, is) && !has?.has(nameOf(was));
@@ -187,6 +191,28 @@ function collectItems(
   } else {
     for (let count = 0; count < cut; count++) changes.push({ op: "remove", path: [...place, at] });
   }
+}
+
+/**
+ * The number of items dropped at the start if all old items after those are kept, as in a list of the newest so many;
+ * otherwise 0. Found without the names of all items, which would be most of the work for such a list.
+ */
+function droppedFrom(
+  before: readonly unknown[],
+  start: number,
+  oldEnd: number,
+  after: readonly unknown[],
+  newEnd: number,
+): number {
+  if (start === newEnd) return 0;
+  let first = start + 1;
+  while (first < oldEnd && !isSame(before[first], after[start])) first++;
+  const kept = oldEnd - first;
+  if (kept <= 0 || kept > newEnd - start) return 0;
+  for (let count = 1; count < kept; count++) {
+    if (!isSame(before[first + count], after[start + count])) return 0;
+  }
+  return first - start;
 }
 
 /** Whether two items are the same. The entries of a Map are new each time; their keys and values are not. */
