@@ -3,8 +3,8 @@ import { checkRunId } from "./run-id.js";
 import { isPlainObject } from "./shape.js";
 
 /*
- * Reads the fields of an untrusted object one by one: each function gives the value that it was
- * given, or refuses it by its path.
+ * Reads the fields of an untrusted object one by one: each function gives the value of a field, or refuses it by its
+ * path, which is the object's and its name.
  */
 
 /** The fields of an object, by their names. */
@@ -20,51 +20,60 @@ export function fieldsOf(value: unknown, path: string): Fields {
   return isClean ? value : Object.assign(Object.create(null) as object, value);
 }
 
-/** The fields of an object as `read` reads them, frozen; nothing where there is none. */
+/** A field that is an object as `read` reads it, frozen; nothing where it is absent. */
 export function readOptional<T>(
-  value: unknown,
+  fields: Fields,
+  name: string,
   path: string,
   read: (fields: Fields, path: string) => T,
 ): T | undefined {
-  return value === undefined ? undefined : Object.freeze(read(fieldsOf(value, path), path));
+  const value = fields[name];
+  if (value === undefined) return undefined;
+  const at = `${path}.${name}`;
+  return Object.freeze(read(fieldsOf(value, at), at));
 }
 
 const none: readonly never[] = Object.freeze([]);
 
-/** The same for each item of a list; an empty one where there is none. */
+/** The same for each item of a list; an empty one where it is absent. */
 export function readList<T>(
-  value: unknown,
+  fields: Fields,
+  name: string,
   path: string,
   read: (fields: Fields, path: string) => T,
 ): readonly T[] {
+  const value = fields[name];
   if (value === undefined) return none;
-  if (!Array.isArray(value)) return refuse(value, path, "an array");
+  if (!Array.isArray(value)) return refuse(value, `${path}.${name}`, "an array");
   const items = value.map((item, index) => {
-    const at = `${path}[${index}]`;
+    const at = `${path}.${name}[${index}]`;
     return Object.freeze(read(fieldsOf(item, at), at));
   });
   return Object.freeze(items);
 }
 
-export function readText(value: unknown, path: string): string {
-  return typeof value === "string" ? value : refuse(value, path, "a string");
+export function readText(fields: Fields, name: string, path: string): string {
+  const value = fields[name];
+  return typeof value === "string" ? value : refuse(value, `${path}.${name}`, "a string");
 }
 
 export function readOneOf<T extends string>(
-  value: unknown,
+  fields: Fields,
+  name: string,
   path: string,
   choices: readonly T[],
 ): T {
-  const found = choices.find((choice) => choice === value);
-  return found ?? refuse(value, path, `one of ${choices.join(", ")}`);
+  const found = choices.find((choice) => choice === fields[name]);
+  return found ?? refuse(fields[name], `${path}.${name}`, `one of ${choices.join(", ")}`);
 }
 
-export function readRunId(value: unknown, path: string): string {
+export function readRunId(fields: Fields, name: string, path: string): string {
   try {
-    return checkRunId(value);
+    return checkRunId(fields[name]);
   } catch (cause) {
     if (!(cause instanceof ConfigError)) throw cause;
-    throw new SerializationError(path, `can't be one: ${cause.message}`, { cause });
+    const problem = `can't be one: ${cause.message}`;
+    throw new SerializationError(`${path}.${name}`, problem, { cause });
   }
 }
 
@@ -72,16 +81,23 @@ export function readRunId(value: unknown, path: string): string {
 const usualTime =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 
-export function readTime(value: unknown, path: string): string {
+export function readTime(fields: Fields, name: string, path: string): string {
+  const value = fields[name];
   return typeof value === "string" && (usualTime.test(value) || !Number.isNaN(Date.parse(value)))
     ? value
-    : refuse(value, path, "an ISO 8601 time");
+    : refuse(value, `${path}.${name}`, "an ISO 8601 time");
 }
 
-export function readInteger(value: unknown, path: string, min: number): number {
+export function readInteger(fields: Fields, name: string, path: string, min: number): number {
+  const value = fields[name];
   return typeof value === "number" && Number.isSafeInteger(value) && value >= min
     ? value
-    : refuse(value, path, `an integer ≥ ${min}`);
+    : refuse(value, `${path}.${name}`, `an integer ≥ ${min}`);
+}
+
+/** A number that is left out while it is 0. */
+export function readCount(fields: Fields, name: string, path: string): number {
+  return fields[name] === undefined ? 0 : readInteger(fields, name, path, 0);
 }
 
 export function refuse(value: unknown, path: string, wanted: string): never {

@@ -4,6 +4,7 @@ import { encode } from "./encode.js";
 import {
   type Fields,
   fieldsOf,
+  readCount,
   readInteger,
   readList,
   readOneOf,
@@ -251,7 +252,7 @@ function encodeSignal({ name, value }: Signal): unknown {
  */
 export function decodeState(json: unknown): StateRecord {
   const fields = fieldsOf(json, "state");
-  const format = readInteger(fields.waymark, "state.waymark", 1);
+  const format = readInteger(fields, "waymark", "state", 1);
   if (format > FORMAT) {
     throw new SerializationError(
       "state.waymark",
@@ -266,40 +267,39 @@ export function decodeState(json: unknown): StateRecord {
     data: value,
     traits,
     identity: {
-      runId: readRunId(fields.runId, "state.runId"),
-      parent: readOptional(fields.parent, "state.parent", decodeParent),
-      graph: readOptional(fields.graph, "state.graph", decodeGraph),
-      startedAt: readTime(fields.startedAt, "state.startedAt"),
+      runId: readRunId(fields, "runId", "state"),
+      parent: readOptional(fields, "parent", "state", decodeParent),
+      graph: readOptional(fields, "graph", "state", decodeGraph),
+      startedAt: readTime(fields, "startedAt", "state"),
       metadata: decodeMetadata(fields.metadata),
       inherited: decodeTexts(fields.inherited, "state.inherited"),
     },
     progress: {
-      checkpointNode: readText(fields.checkpointNode, "state.checkpointNode"),
-      phase: readText(fields.phase, "state.phase"),
-      nextNode:
-        fields.nextNode === undefined ? undefined : readText(fields.nextNode, "state.nextNode"),
-      timestamp: readTime(fields.timestamp, "state.timestamp"),
-      step: readInteger(fields.step, "state.step", 0),
-      status: readOneOf(fields.status, "state.status", statuses),
-      error: readOptional(fields.error, "state.error", decodeError),
-      reason: readText(fields.reason, "state.reason"),
+      checkpointNode: readText(fields, "checkpointNode", "state"),
+      phase: readText(fields, "phase", "state"),
+      nextNode: fields.nextNode === undefined ? undefined : readText(fields, "nextNode", "state"),
+      timestamp: readTime(fields, "timestamp", "state"),
+      step: readInteger(fields, "step", "state", 0),
+      status: readOneOf(fields, "status", "state", statuses),
+      error: readOptional(fields, "error", "state", decodeError),
+      reason: readText(fields, "reason", "state"),
       counts: decodeCounts(fields),
-      steps: NewestLog.of(readList(fields.steps, "state.steps", decodeStep), DEFAULT_MAX_STEPS),
-      pauses: readList(fields.pauses, "state.pauses", decodePause),
-      signals: readList(fields.signals, "state.signals", decodeSignal),
-      unfinished: readOptional(fields.unfinished, "state.unfinished", decodeUnfinished),
-      begun: readOptional(fields.begun, "state.begun", decodeBegun),
+      steps: NewestLog.of(readList(fields, "steps", "state", decodeStep), DEFAULT_MAX_STEPS),
+      pauses: readList(fields, "pauses", "state", decodePause),
+      signals: readList(fields, "signals", "state", decodeSignal),
+      unfinished: readOptional(fields, "unfinished", "state", decodeUnfinished),
+      begun: readOptional(fields, "begun", "state", decodeBegun),
       tasks: decodeTexts(fields.tasks, "state.tasks"),
-      rollback: readCount(fields.rollback, "state.rollback"),
-      recovery: readOptional(fields.recovery, "state.recovery", decodeRecovery),
-      resumes: readCount(fields.resumes, "state.resumes"),
-      crashes: readCount(fields.crashes, "state.crashes"),
+      rollback: readCount(fields, "rollback", "state"),
+      recovery: readOptional(fields, "recovery", "state", decodeRecovery),
+      resumes: readCount(fields, "resumes", "state"),
+      crashes: readCount(fields, "crashes", "state"),
       ledger: fields.ledger === undefined ? Ledger.empty : Ledger.fromTree(fields.ledger),
     },
     saved: {
-      checkpointId: readText(fields.checkpointId, "state.checkpointId"),
-      sequence: readInteger(fields.sequence, "state.sequence", 0),
-      savedAt: fields.savedAt === "" ? "" : readTime(fields.savedAt, "state.savedAt"),
+      checkpointId: readText(fields, "checkpointId", "state"),
+      sequence: readInteger(fields, "sequence", "state", 0),
+      savedAt: fields.savedAt === "" ? "" : readTime(fields, "savedAt", "state"),
       bytes: undefined,
     },
   };
@@ -307,25 +307,25 @@ export function decodeState(json: unknown): StateRecord {
 
 function decodeParent(fields: Fields, path: string): ParentLink {
   return {
-    runId: readRunId(fields.runId, `${path}.runId`),
-    checkpointId: readText(fields.checkpointId, `${path}.checkpointId`),
+    runId: readRunId(fields, "runId", path),
+    checkpointId: readText(fields, "checkpointId", path),
   };
 }
 
 function decodeGraph(fields: Fields, path: string): GraphIdentity {
   return {
-    name: readText(fields.name, `${path}.name`),
-    version: readInteger(fields.version, `${path}.version`, 0),
-    fingerprint: readText(fields.fingerprint, `${path}.fingerprint`),
+    name: readText(fields, "name", path),
+    version: readInteger(fields, "version", path, 0),
+    fingerprint: readText(fields, "fingerprint", path),
   };
 }
 
 function decodeError(fields: Fields, path: string): RunError {
   return {
-    name: readText(fields.name, `${path}.name`),
-    message: readText(fields.message, `${path}.message`),
-    node: readText(fields.node, `${path}.node`),
-    ...(fields.stack !== undefined && { stack: readText(fields.stack, `${path}.stack`) }),
+    name: readText(fields, "name", path),
+    message: readText(fields, "message", path),
+    node: readText(fields, "node", path),
+    ...(fields.stack !== undefined && { stack: readText(fields, "stack", path) }),
   };
 }
 
@@ -344,11 +344,10 @@ function decodeCounts(fields: Fields): NodeCounts {
   const names = Object.keys(visits);
   const read = (field: "attempts" | "durationMs", name: string): number => {
     const path = `state.work.${name}`;
-    const one = Object.hasOwn(work, name) ? fieldsOf(work[name], path)[field] : 0;
-    return readInteger(one, `${path}.${field}`, 0);
+    return Object.hasOwn(work, name) ? readInteger(fieldsOf(work[name], path), field, path, 0) : 0;
   };
   const numbers = names.flatMap((name) => [
-    readInteger(visits[name], `state.visits.${name}`, 0),
+    readInteger(visits, name, "state.visits", 0),
     read("attempts", name),
     read("durationMs", name),
   ]);
@@ -356,21 +355,20 @@ function decodeCounts(fields: Fields): NodeCounts {
 }
 
 function decodePause(fields: Fields, path: string): PauseRequest {
-  const { name, reason, ask, into, breakpoint, until, schema, deadline, onTimeout, refused } =
-    fields;
+  const { ask, into, breakpoint, until, schema, deadline, onTimeout, refused } = fields;
   return {
-    name: readText(name, `${path}.name`),
-    reason: readText(reason, `${path}.reason`),
+    name: readText(fields, "name", path),
+    reason: readText(fields, "reason", path),
     ...(ask !== undefined && { ask: decode(ask, "ask").value }),
-    ...(into !== undefined && { into: readText(into, `${path}.into`) }),
+    ...(into !== undefined && { into: readText(fields, "into", path) }),
     ...(breakpoint !== undefined && {
-      breakpoint: readOneOf(breakpoint, `${path}.breakpoint`, breakpoints),
+      breakpoint: readOneOf(fields, "breakpoint", path, breakpoints),
     }),
-    ...(until !== undefined && { until: readText(until, `${path}.until`) }),
+    ...(until !== undefined && { until: readText(fields, "until", path) }),
     ...(schema !== undefined && { schema: readObject(schema, `${path}.schema`) }),
-    ...(deadline !== undefined && { deadline: readTime(deadline, `${path}.deadline`) }),
+    ...(deadline !== undefined && { deadline: readTime(fields, "deadline", path) }),
     ...(onTimeout !== undefined && { onTimeout: readObject(onTimeout, `${path}.onTimeout`) }),
-    ...(refused !== undefined && { refused: readText(refused, `${path}.refused`) }),
+    ...(refused !== undefined && { refused: readText(fields, "refused", path) }),
   };
 }
 
@@ -381,7 +379,7 @@ function readObject(value: unknown, path: string): object {
 
 function decodeSignal(fields: Fields, path: string): Signal {
   return {
-    name: readText(fields.name, `${path}.name`),
+    name: readText(fields, "name", path),
     value: decode(fields.value, "value").value,
   };
 }
@@ -390,31 +388,27 @@ function decodeUnfinished(fields: Fields, path: string): Unfinished {
   const { value, traits } = decode(fields.results, "results");
   const results = Results.of(Object.entries(fieldsOf(value, `${path}.results`)));
   return {
-    node: readText(fields.node, `${path}.node`),
+    node: readText(fields, "node", path),
     results,
-    count:
-      fields.count === undefined ? results.length : readInteger(fields.count, `${path}.count`, 0),
+    count: fields.count === undefined ? results.length : readInteger(fields, "count", path, 0),
     opaque: (traits & OPAQUE) !== 0,
   };
-}
-
-/** A number that is left out while it is 0. */
-function readCount(value: unknown, path: string): number {
-  return value === undefined ? 0 : readInteger(value, path, 0);
 }
 
 function decodeTexts(value: unknown, path: string): readonly string[] {
   if (value === undefined) return noTexts;
   if (!Array.isArray(value)) return refuse(value, path, "an array of strings");
-  return Object.freeze(value.map((text: unknown, at) => readText(text, `${path}[${at}]`)));
+  const wrong = value.findIndex((text) => typeof text !== "string");
+  if (wrong >= 0) return refuse(value[wrong], `${path}[${wrong}]`, "a string");
+  return Object.freeze(value as string[]);
 }
 
 const noTexts: readonly string[] = Object.freeze([]);
 
 function decodeRecovery(fields: Fields, path: string): Recovery {
   return {
-    attempts: readInteger(fields.attempts, `${path}.attempts`, 0),
-    step: readInteger(fields.step, `${path}.step`, 0),
-    results: readInteger(fields.results, `${path}.results`, 0),
+    attempts: readInteger(fields, "attempts", path, 0),
+    step: readInteger(fields, "step", path, 0),
+    results: readInteger(fields, "results", path, 0),
   };
 }

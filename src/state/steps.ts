@@ -1,6 +1,7 @@
 import {
   type Fields,
   fieldsOf,
+  readCount,
   readInteger,
   readList,
   readOneOf,
@@ -234,32 +235,30 @@ export const noCounts = new NodeCounts([], []);
 
 /** Reads a step out of JSON, field by field. */
 export function decodeStep(fields: Fields, path: string): StepRecord {
-  const { node, step, phase = "", startedAt, completedAt, durationMs, attempts } = fields;
   const { restarts, usage, items, failedAttempts, lastAttemptAt } = fields;
-  return {
-    node: readText(node, `${path}.node`),
-    step: readInteger(step, `${path}.step`, 0),
-    phase: readText(phase, `${path}.phase`),
-    startedAt: readTime(startedAt, `${path}.startedAt`),
-    completedAt: readTime(completedAt, `${path}.completedAt`),
-    durationMs: readInteger(durationMs, `${path}.durationMs`, 0),
-    attempts: readInteger(attempts, `${path}.attempts`, 0),
-    ...(failedAttempts !== undefined && {
-      failedAttempts: readList(failedAttempts, `${path}.failedAttempts`, decodeAttempt),
-    }),
-    ...(lastAttemptAt !== undefined && {
-      lastAttemptAt: readTime(lastAttemptAt, `${path}.lastAttemptAt`),
-    }),
-    ...(restarts !== undefined && { restarts: readInteger(restarts, `${path}.restarts`, 0) }),
-    ...(usage !== undefined && { usage: decodeUsage(usage, `${path}.usage`) }),
-    ...(items !== undefined && { items: decodeItems(items, `${path}.items`) }),
+  const step: { -readonly [K in keyof StepRecord]: StepRecord[K] } = {
+    node: readText(fields, "node", path),
+    step: readInteger(fields, "step", path, 0),
+    phase: fields.phase === undefined ? "" : readText(fields, "phase", path),
+    startedAt: readTime(fields, "startedAt", path),
+    completedAt: readTime(fields, "completedAt", path),
+    durationMs: readInteger(fields, "durationMs", path, 0),
+    attempts: readInteger(fields, "attempts", path, 0),
   };
+  if (failedAttempts !== undefined) {
+    step.failedAttempts = readList(fields, "failedAttempts", path, decodeAttempt);
+  }
+  if (lastAttemptAt !== undefined) step.lastAttemptAt = readTime(fields, "lastAttemptAt", path);
+  if (restarts !== undefined) step.restarts = readInteger(fields, "restarts", path, 0);
+  if (usage !== undefined) step.usage = decodeUsage(usage, `${path}.usage`);
+  if (items !== undefined) step.items = decodeItems(items, `${path}.items`);
+  return step;
 }
 
-function decodeAttempt({ startedAt, durationMs }: Fields, path: string): AttemptRecord {
+function decodeAttempt(fields: Fields, path: string): AttemptRecord {
   return {
-    startedAt: readTime(startedAt, `${path}.startedAt`),
-    durationMs: readInteger(durationMs, `${path}.durationMs`, 0),
+    startedAt: readTime(fields, "startedAt", path),
+    durationMs: readInteger(fields, "durationMs", path, 0),
   };
 }
 
@@ -327,11 +326,12 @@ function decodeItems(value: unknown, path: string): readonly ItemRecord[] {
 function decodeItem(value: unknown, path: string): ItemRecord {
   if (!Array.isArray(value)) return refuse(value, path, "an array");
   const [name, startedAt, durationMs, outcome = "completed"] = value as readonly unknown[];
+  const fields = { name, startedAt, durationMs, outcome };
   return {
-    name: readText(name, `${path}[0]`),
-    startedAt: readTime(startedAt, `${path}[1]`),
-    durationMs: readInteger(durationMs, `${path}[2]`, 0),
-    outcome: readOneOf(outcome, `${path}[3]`, outcomes),
+    name: readText(fields, "name", path),
+    startedAt: readTime(fields, "startedAt", path),
+    durationMs: readInteger(fields, "durationMs", path, 0),
+    outcome: readOneOf(fields, "outcome", path, outcomes),
   };
 }
 
@@ -370,15 +370,14 @@ export function encodeBegun(begun: Begun): BegunJSON {
 
 /** Reads a node that has begun out of JSON, field by field. */
 export function decodeBegun(fields: Fields, path: string): Begun {
-  const { node, startedAt, durationMs, attempts = 0, restarts = 0, usage, items } = fields;
-  const { failedAttempts = [] } = fields;
+  const { usage, items } = fields;
   return {
-    node: readText(node, `${path}.node`),
-    startedAt: readTime(startedAt, `${path}.startedAt`),
-    durationMs: readInteger(durationMs, `${path}.durationMs`, 0),
-    attempts: readInteger(attempts, `${path}.attempts`, 0),
-    failedAttempts: readList(failedAttempts, `${path}.failedAttempts`, decodeAttempt),
-    restarts: readInteger(restarts, `${path}.restarts`, 0),
+    node: readText(fields, "node", path),
+    startedAt: readTime(fields, "startedAt", path),
+    durationMs: readInteger(fields, "durationMs", path, 0),
+    attempts: readCount(fields, "attempts", path),
+    failedAttempts: readList(fields, "failedAttempts", path, decodeAttempt),
+    restarts: readCount(fields, "restarts", path),
     usage: usage === undefined ? undefined : decodeUsage(usage, `${path}.usage`),
     items: NewestLog.of(decodeItems(items, `${path}.items`), MAX_ITEMS),
   };
