@@ -38,7 +38,8 @@ export interface PostgresStoreOptions extends RecordStoreOptions {
   /**
    * Write a State whole at least every so many checkpoints of a run; 256 by default, 1 for all of
    * them. Sooner when what changed since the last whole one comes to more than that one, and to
-   * more than 16 KB: so about twice its size is read at most to load a State.
+   * more than 16 KB, so about twice its size is read at most to load a State; and when the run ends,
+   * unless little has changed since.
    */
   readonly snapshotEvery?: number;
   /**

@@ -27,6 +27,9 @@ import { FORMAT, parseHeader, previousOf, type RecordHeader } from "./header.js"
 /** A load reads up to this many bytes of patches however small the State is. */
 const ALWAYS_READ = 16 * 1024;
 
+/** Reading one more record takes about as long as reading this many more bytes. */
+const RECORD_BYTES = 1024;
+
 /** The position of a State in the history of its run. */
 export interface RecordPlace {
   /** Its sequence. */
@@ -98,7 +101,8 @@ export class RecordCodec {
    * - there is no base, or the run's newest record is another one;
    * - there are already `snapshotEvery` patches since the last snapshot;
    * - this patch is larger than the last snapshot was;
-   * - this patch and those since the last snapshot are together larger than it was, and than 16 KB.
+   * - this patch and those since the last snapshot are together larger than it was, and than 16 KB;
+   * - the run has ended, from where on it is only read, and those patches take longer to read than the snapshot.
    *
    * So loading a State reads at most about twice its size, and snapshots at most double what is written.
    *
@@ -119,7 +123,8 @@ export class RecordCodec {
     if (
       base !== undefined &&
       base.checkpointId === place.previous &&
-      base.patches < this.#snapshotEvery - 1
+      base.patches < this.#snapshotEvery - 1 &&
+      !(isEnded(state) && base.patchBytes + base.patches * RECORD_BYTES > base.snapshotBytes)
     ) {
       const changes = stringify(recordDifference(base.tree, tree));
       const { snapshot, snapshotBytes, patchBytes, patches } = base;
@@ -167,30 +172,37 @@ export class RecordCodec {
     where: string,
   ): Promise<State<D>> {
     let tree: unknown;
-    for (const [index, record] of records.entries())
-      tree = await this.grow(tree, record, index, where);
+    for (const [index, record] of records.entries()) {
+      const grown = this.grow(tree, record, index, where);
+      tree = grown instanceof Promise ? await grown : grown;
+    }
     const last = records.at(-1);
     if (last === undefined) throw corrupt(where, "a snapshot", "nothing");
     return stateFrom(tree, last.header, where);
   }
 
-  /** The tree of the record at this position of its chain, made from the tree before it, which it mutates. */
-  async grow(
+  /**
+   * The tree of the record at this position of its chain, made from the tree before it, which it mutates. Synchronous
+   * without a codec.
+   */
+  grow(
     tree: unknown,
     record: VerifiedRecord,
     index: number,
     where: string,
-  ): Promise<unknown> {
+  ): unknown | Promise<unknown> {
     const opened = this.#open(record, where);
-    const text = typeof opened === "string" ? opened : await opened;
-    try {
-      const content: unknown = JSON.parse(text);
-      return index === 0 ? content : apply(tree, content as Change[]);
-    } catch (error) {
-      if (isWaymarkError(error))
-        throw corrupt(where, "a patch to the record before", error.message);
-      throw corrupt(where, "JSON", String(error));
-    }
+    const grown = (text: string): unknown => {
+      try {
+        const content: unknown = JSON.parse(text);
+        return index === 0 ? content : apply(tree, content as Change[]);
+      } catch (error) {
+        if (isWaymarkError(error))
+          throw corrupt(where, "a patch to the record before", error.message);
+        throw corrupt(where, "JSON", String(error));
+      }
+    };
+    return typeof opened === "string" ? grown(opened) : opened.then(grown);
   }
 
   #redact<T extends Partial<StateJSON>>(json: T): T {
@@ -320,6 +332,10 @@ export function corrupt(
 interface Shown {
   readonly error: RunError | undefined;
   readonly metadata: Metadata;
+}
+
+function isEnded<D extends object>({ status }: State<D>): boolean {
+  return status === "completed" || status === "failed";
 }
 
 function newHeader<D extends object>(
