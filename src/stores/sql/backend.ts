@@ -32,7 +32,8 @@ export function prepared<K extends string>(
   return Object.fromEntries(entries) as Record<K, Statement>;
 }
 
-function statementsOf({ table, text, placeholder, metadataColumn }: SqlDialect) {
+/** The statements of {@link SqlBackend}. */
+export function statementsOf({ table, text, placeholder, metadataColumn }: SqlDialect) {
   const [runs, checkpoints, graphs] = [table("runs"), table("checkpoints"), table("graphs")];
   const [first, second, third] = [placeholder(1), placeholder(2), placeholder(3)];
   const texts = (...columns: string[]): string =>
@@ -81,9 +82,9 @@ export abstract class SqlBackend {
   readonly #dialect: SqlDialect;
   readonly #statements: ReturnType<typeof statementsOf>;
 
-  constructor(dialect: SqlDialect) {
+  constructor(dialect: SqlDialect, statements = statementsOf(dialect)) {
     this.#dialect = dialect;
-    this.#statements = statementsOf(dialect);
+    this.#statements = statements;
   }
 
   /** The rows of a statement that only reads; none while there are no tables. */

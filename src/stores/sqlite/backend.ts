@@ -9,7 +9,7 @@ import type { Claim, ClaimHolder, Finding } from "../../checkpoint/store.js";
 import { TaskSet } from "../../concurrency.js";
 import { CheckpointConflictError, messageOf, show } from "../../errors.js";
 import { holderOf, isOwnerLiving, type LeaseKeeper, Leases } from "../leases.js";
-import { headOf, SqlBackend, type SqlValue, type Statement } from "../sql/backend.js";
+import { headOf, SqlBackend, type SqlValue, type Statement, statementsOf } from "../sql/backend.js";
 import type { SqlDialect, SqlRow } from "../sql/runs.js";
 import { textOf, toColumn } from "../sql/text.js";
 import type { Connection } from "./connection.js";
@@ -43,6 +43,8 @@ const dialect: SqlDialect = {
     }),
 };
 
+const shared = statementsOf(dialect);
+
 /** Keeps records in the tables of a SQLite database. */
 export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKeeper {
   readonly #database: Database;
@@ -55,7 +57,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
 
   /** @param settings - `flushes`: whether a save waits until the disk has it. */
   constructor(settings: DatabaseSettings & { readonly flushes: boolean }) {
-    super(dialect);
+    super(dialect, shared);
     this.#database = new Database(settings);
     this.#transactions = new Transactions(this.#database, settings.flushes);
   }

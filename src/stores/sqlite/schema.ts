@@ -64,6 +64,9 @@ const SIGNATURE = `
  * @throws CheckpointCorruptionError if it is somebody else's database.
  */
 export function hasTables(connection: Connection): boolean {
+  // Both were set together with the tables, and asking for them takes a tenth of the time.
+  const isOurs = connection.pragma("application_id") === APPLICATION_ID;
+  if (isOurs && connection.pragma("user_version") === migrations.length) return true;
   const found = connection.get(SIGNATURE) ?? {};
   const [application, version, tables] = [found.application, found.version, found.tables].map(
     Number,
