@@ -66,7 +66,7 @@ export const sharedOptions: readonly Option[] = [
 /** The argument that names a run. */
 export const run: Argument = {
   name: "run",
-  text: "the run's id, shortened at either end, or a checkpoint's id",
+  text: "the run's id, its beginning or end, or a checkpoint's id",
   completes: "run",
 };
 

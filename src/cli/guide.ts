@@ -1,7 +1,7 @@
 import { type Command, type Option, sharedOptions } from "./command.js";
 import { exitCodes } from "./exit.js";
 
-/** The page of the guide about the command, out of what `--help` is made of. */
+/** The guide's page about the command, from the same texts as `--help`. */
 export function commandLinePage(commands: readonly Command[]): string {
   const list = commands.map(
     ({ name, summary }) => `| [\`${name}\`](#${name}) | ${cell(summary)} |`,
@@ -24,15 +24,15 @@ export function commandLinePage(commands: readonly Command[]): string {
 
 const intro = `# The waymark command
 
-<!-- Written by npm run cli:guide, out of what --help is made of. -->
+<!-- Written by npm run cli:guide from the same texts as --help. -->
 
-\`npx waymark\` shows, checks, compares, repairs and continues runs from a terminal, on any store. A run is
-named by its id, by either end of its id while that is unique, as \`list\` cuts it off, or by the id of one
-of its checkpoints; an id that begins with a dash comes last, after \`--\`. A checkpoint is named by its step,
-its id, or the node or phase that had completed. Commands that only read write nothing, so they can be used
-beside a process that works on a run; only a PGlite folder can't be opened twice. Results go to stdout, all
-else to stderr; \`--json\` prints results as JSON. What can't be undone asks first; without a terminal to ask
-in, it needs \`--yes\`.
+\`npx waymark\` shows, checks, compares, repairs and continues runs from a terminal, on any store. Name a run
+by its id, by the beginning or end of its id as \`list\` shows it, as long as that is unique, or by the id of
+one of its checkpoints; put an id that begins with a dash last, after \`--\`. Name a checkpoint by its step, its
+id, or the node or phase that had completed. Commands that only read write nothing, so you can use them while a
+process is working on a run; only a PGlite folder can't be opened twice. Results go to stdout, everything
+else to stderr; \`--json\` prints results as JSON. Commands that can't be undone ask first; without a terminal
+they need \`--yes\`.
 
 \`\`\`sh
 npx waymark list
@@ -42,18 +42,18 @@ npx waymark resume 019a2f
 
 const config = `## Config
 
-\`waymark.config.ts\`, \`.mts\`, \`.js\`, \`.mjs\` or \`.json\` in the folder where the command is called. Only
+The config is \`waymark.config.ts\`, \`.mts\`, \`.js\`, \`.mjs\` or \`.json\` in the current folder. Only
 commands that run nodes need it, to find the graphs. Compiled TypeScript is cached in
-\`node_modules/.cache/waymark\`. Relative paths start at the config's folder.
+\`node_modules/.cache/waymark\`. Relative paths are resolved from the config's folder.
 
 | field | what it is |
 | --- | --- |
 | \`store\` | the store to use: an address such as \`file:.waymark\` or \`sqlite:runs.db\`, \`{ store, codec }\`, a store, or a name in \`stores\` |
 | \`stores\` | stores by name, for \`--store NAME\` |
-| \`graphs\` | graphs by name: \`./module.ts#export\`, a StateGraph, or a function that makes one |
-| \`codec\` | how checkpoints are compressed and encrypted in stores that an address names |
-| \`redact\` | what of a State is never printed, as \`redact\` of \`waymark/codecs\` takes it: \`data.apiKey\`, \`*.token\`, \`error.message\`, or an expression such as \`/sk-\\w+/\` |
-| \`observer\` | receives \`checkpoint.load\`, \`checkpoint.save\` and \`checkpoint.delete\` of the command, with \`actor\` and \`purpose\`: an audit log |
+| \`graphs\` | graphs by name: \`./module.ts#export\`, a StateGraph, or a function that returns one |
+| \`codec\` | how to compress and encrypt checkpoints in stores given by address |
+| \`redact\` | parts of a State that are never printed, as for \`redact\` from \`waymark/codecs\`: \`data.apiKey\`, \`*.token\`, \`error.message\`, or an expression such as \`/sk-\\w+/\` |
+| \`observer\` | receives the command's \`checkpoint.load\`, \`checkpoint.save\` and \`checkpoint.delete\` events, with \`actor\` and \`purpose\`: an audit log |
 | \`log\` | where \`eventLog\` writes: a folder, or a file that ends in \`.jsonl\`; the store's folder by default |
 
 \`\`\`js
@@ -65,8 +65,8 @@ export default {
 };
 \`\`\`
 
-A store that an address names is opened read-only by commands that only read. One that the config makes
-itself sets corrupt checkpoints aside when they are loaded, as it does in a program.`;
+Commands that only read open a store given by address in read-only mode. A store object in the config
+sets corrupt checkpoints aside when it loads them, as it does in a program.`;
 
 function section({
   name,

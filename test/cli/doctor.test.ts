@@ -13,13 +13,13 @@ describe("doctor", () => {
       /ok +config +.*waymark\.config\.ts, graphs: article, asking, flaky, phased, slow/,
     );
     expect(out).toMatch(/ok +store +file:.*, 0 runs/);
-    expect(out).toMatch(/ok +permissions .*is not there yet; it can be made/);
+    expect(out).toMatch(/ok +permissions .*does not exist yet; it can be created/);
     await articleRun(folder);
     await waymark(folder, "rollback", "monday", "--at", "1", "--yes");
     const run = await slowRun(folder, "tuesday");
     const there = await waymark(folder, "doctor");
     await run.finish();
-    expect(there.out).toMatch(/for its owner only \(700\)/);
+    expect(there.out).toMatch(/only its owner can read .* \(700\)/);
     expect(there.out).toMatch(/runs +1 run at work, 1 stopped before the end/);
     expect((await waymark(folder, "list")).out).toMatch(/monday +article +in_progress, stopped/);
     expect(await json(folder, "doctor")).toMatchObject({ ok: true });
@@ -32,7 +32,7 @@ describe("doctor", () => {
     chmodSync(join(folder, ".waymark"), 0o755);
     const open = await waymark(folder, "doctor");
     expect(open.code).toBe(0);
-    expect(open.out).toMatch(/warning +permissions .*is 755: others may look into it/);
+    expect(open.out).toMatch(/warning +permissions .*is 755: others can read it/);
     writeFileSync(join(folder, "broken.ts"), "export default { nope: 1 };");
     const broken = await waymark(folder, "doctor", "--config", "broken.ts");
     expect(broken.code).toBe(1);
@@ -50,7 +50,7 @@ describe("doctor", () => {
   test("looks at stores of every kind", async () => {
     const folder = newFolder();
     const sqlite = await waymark(folder, "doctor", "--store", "sqlite:runs/runs.db");
-    expect(sqlite.out).toMatch(/ok +permissions .*runs is not there yet; it can be made/);
+    expect(sqlite.out).toMatch(/ok +permissions .*runs does not exist yet; it can be created/);
     writeFileSync(
       join(folder, "waymark.config.mjs"),
       `const fail = async () => { throw new Error("nothing is kept"); };

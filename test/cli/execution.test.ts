@@ -51,7 +51,7 @@ describe.each(stores)("runs in $store", ({ store }) => {
     const unanswered = await waymark(folder, "resume", "monday");
     expect(unanswered.code).toBe(2);
     expect(unanswered.err).toBe(
-      "waymark: run monday waits for an answer (see: waymark show monday; answer: waymark resume monday --input JSON)\n",
+      "waymark: run monday is waiting for an answer (see: waymark show monday; answer: waymark resume monday --input JSON)\n",
     );
     const again = await waymark(folder, "run", "asking", "--id", "monday");
     expect(again).toMatchObject({ code: 2, err: `run monday\n${unanswered.err}` });
@@ -259,7 +259,7 @@ test("a run that a living process works on is left alone", async () => {
   const path = join(folder, ".waymark/monday/checkpoint_0001.json");
   writeFileSync(path, readFileSync(path, "utf8").replace("cairns", "carins"));
   expect((await waymark(folder, "repair", "--yes")).out).toContain(
-    "left alone, a process works on it",
+    "left alone, a process is working on it",
   );
   expect((await run.finish()).code).toBe(0);
 });

@@ -84,7 +84,7 @@ test.each([
   expect({ code, err }).toMatchObject({ code: 0 });
   expect(out).toMatch(/node\.start +draft/);
   expect(err).toBe(
-    `no process works on run monday now; continue it: waymark resume monday\nrun monday ${end}\n`,
+    `no process is working on run monday; continue it: waymark resume monday\nrun monday ${end}\n`,
   );
   expect((await lines.ended).out.trim().split("\n").length).toBeGreaterThan(1);
 });

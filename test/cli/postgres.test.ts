@@ -133,7 +133,7 @@ describe("a PGlite", () => {
     );
     expect((await waymark(folder, "state", "monday", ...none)).code).toBe(3);
     expect((await waymark(folder, "doctor", ...none)).out).toMatch(
-      /ok +permissions .*none is not there yet; it can be made/,
+      /ok +permissions .*none does not exist yet; it can be created/,
     );
     expect(existsSync(join(folder, "none"))).toBe(false);
     writeFileSync(join(folder, "file"), "");

@@ -62,7 +62,9 @@ withRedis("the command on Redis", () => {
     expect(code).toBe(0);
     expect(out).toContain(`${shown(2)}, 2 runs\n`);
     expect(out).toMatch(/server +Redis [\d.]+, .*B in memory\n/);
-    expect(out).toMatch(/ok +rights +it takes saves\nok +durability +it has an append-only file\n/);
+    expect(out).toMatch(
+      /ok +rights +it accepts saves\nok +durability +it has an append-only file\n/,
+    );
 
     const pruned = await safely(folder, "prune", "--max-runs", "1", "--dry-run");
     expect(pruned.out).toBe("monday\n1 run would be removed\n");

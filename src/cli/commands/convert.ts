@@ -18,7 +18,7 @@ export const command: Command = {
   name: "convert",
   summary: "Copy runs from one store to another, each checkpoint with its id",
   details:
-    "The runs also stay in the store they come from. A run that the other store already has is not " +
+    "The runs stay in the original store, too. A run that the other store already has is not " +
     "overwritten, and one with a damaged checkpoint is not copied; both make the exit code 1. Ctrl-C " +
     "stops after the run that is being copied. A partial copy, left by a killed command, is replaced.",
   arguments: [

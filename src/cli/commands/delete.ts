@@ -9,7 +9,7 @@ import { findRun } from "../store/find.js";
 export const command: Command = {
   name: "delete",
   summary: "Remove runs with all their checkpoints, logs and progress files",
-  details: "Checkpoints in quarantine stay. A run that a process works on is not removed.",
+  details: "Checkpoints in quarantine stay. A run that a process is working on is not removed.",
   arguments: [{ ...run, many: true }],
   options: [yes],
   examples: ["waymark delete 019a2f", "waymark delete monday tuesday --yes"],

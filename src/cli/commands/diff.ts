@@ -15,8 +15,8 @@ export const command: Command = {
   name: "diff",
   summary: "Compare two checkpoints of a run, or two runs, by path",
   details:
-    "With one checkpoint, also by its id alone, it compares that one with the newest of its run. " +
-    "Without --all it compares what nodes make: data, ledger, status, error, step and node.",
+    "Given one checkpoint, or just its id, it compares that one with the newest of its run. " +
+    "Without --all it compares what nodes produce: data, ledger, status, error, step and node.",
   arguments: [
     run,
     { name: "from", text: `${CHECKPOINT}; or, without <to>, another run`, optional: true },

@@ -12,7 +12,7 @@ export const command: Command = {
   name: "explain",
   summary: "Print what an error code means and what to do about it",
   details:
-    "It reads the guide that the package ships, so it needs no network. Without a code it lists all.",
+    "It reads the guide that ships with the package, so it needs no network. Without a code it lists all.",
   arguments: [
     { name: "code", text: "the code, or the help that an error carries", optional: true },
   ],

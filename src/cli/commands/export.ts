@@ -11,7 +11,7 @@ export const command: Command = {
   name: "export",
   summary: "Write a run with all its checkpoints to a file, for waymark import",
   details:
-    "The file holds the run's data in clear, even if the store encrypts it. With --redact the file can " +
+    "The file holds the run's data in plaintext, even if the store encrypts it. With --redact the file can " +
     "be shared: what the config redacts is not in it, so the run may not be resumable from it. A run " +
     "with a damaged checkpoint is not exported.",
   arguments: [run],

@@ -37,8 +37,8 @@ export const command: Command = {
   name: "history",
   summary: "List the checkpoints of a run, newest first",
   details:
-    "Where checkpoints were made by different commits (environment() of waymark/environment as the " +
-    "graph's metadata), it shows which by which.",
+    "If checkpoints were made by different commits (with environment() of waymark/environment as the " +
+    "graph's metadata), it shows the commit of each.",
   arguments: [run],
   options: [{ flags: "--limit <count>", text: "at most this many; all by default" }],
   examples: ["waymark history 019a2f --limit 3"],

@@ -17,7 +17,7 @@ export const command: Command = {
     log,
     {
       flags: "--event <name>",
-      text: "only events whose name starts so: node.",
+      text: "only events whose name starts with this: node.",
       many: true,
     },
     { flags: "--follow", text: "keep printing events until the run ends" },

@@ -12,7 +12,8 @@ const SHOWN = 10;
 export const command: Command = {
   name: "prune",
   summary: "Remove old runs that are finished, with their logs and progress files",
-  details: "The age of a run is the time since its last save. A run that a process works on stays.",
+  details:
+    "The age of a run is the time since its last save. A run that a process is working on stays.",
   options: [
     { flags: "--max-age <age>", text: "remove runs that are older: 30d, 12h, 90m, 2w" },
     { flags: "--max-runs <count>", text: "keep this many finished runs, the most recent" },

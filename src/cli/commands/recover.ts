@@ -30,7 +30,7 @@ export const command: Command = {
   name: "recover",
   summary: "Continue all runs whose process died",
   details:
-    "Completed runs are not touched, paused ones keep waiting, and runs that a living process works " +
+    "Completed runs are not touched, paused ones keep waiting, and runs that a live process is working " +
     "on are left alone. It uses the graphs of the config. The exit code is 1 if a run fails.",
   options: [
     {

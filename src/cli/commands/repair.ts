@@ -24,8 +24,8 @@ export const command: Command = {
   name: "repair",
   summary: "Set corrupt checkpoints aside, so that runs continue from the newest intact one",
   details:
-    "Corrupt checkpoints go to the run's quarantine; none is deleted. Files that a dead process left " +
-    "are removed. A run that a living process works on is left alone.",
+    "Corrupt checkpoints go to the run's quarantine; none is deleted. Files left behind by a dead process " +
+    "are removed. A run that a live process is working on is left alone.",
   arguments: [{ ...run, text: `${run.text}; all runs by default`, optional: true }],
   options: [yes],
   examples: ["waymark repair 019a2f", "waymark repair --yes"],
@@ -63,7 +63,7 @@ export const command: Command = {
 async function repair(store: CheckpointStore, runId: string): Promise<Repair> {
   const claim = await store.claim?.(runId);
   if (store.claim !== undefined && claim === undefined) {
-    return { runId, quarantined: [], step: null, skipped: "a process works on it" };
+    return { runId, quarantined: [], step: null, skipped: "a process is working on it" };
   }
   const quarantined: string[] = [];
   const emit = <T extends EventType>(type: T, data: EventMap[T]): void => {

@@ -7,13 +7,13 @@ export const command: Command = {
   name: "resume",
   summary: "Continue a run in this terminal",
   details:
-    "The graph is the one that the run's checkpoints name, taken from the config. A paused run takes " +
+    "The graph is the one named in the run's checkpoints, taken from the config. A paused run takes " +
     "its --input first. Ctrl-C stops the run so that it can be resumed again.",
   arguments: [run],
   options: [
     {
       flags: "--input <value>",
-      text: "the answer that the run waits for: JSON, text, @file, or -",
+      text: "the answer that the run is waiting for: JSON, text, @file, or -",
     },
     { ...at, text: `continue after ${CHECKPOINT}; the newest by default` },
     graphOption,

@@ -7,7 +7,7 @@ export const command: Command = {
   summary: "Start a run of a graph, or continue it",
   details:
     "The run is saved in the store that --store, WAYMARK_STORE or the config names, and its " +
-    "checkpoints stay when it completes. If none of them names one, the graph saves as its own " +
+    "checkpoints are kept when it completes. If none of them names one, the graph saves as its own " +
     "config says. Ctrl-C stops the run so that it can be resumed.",
   arguments: [
     {

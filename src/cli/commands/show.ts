@@ -11,7 +11,7 @@ export const command: Command = {
   summary: "Show what a run did, how long it took, what it cost and what comes next",
   details:
     "elapsed is the time from the start to the last save; worked is the time that nodes ran. An event " +
-    "log (eventLog of waymark/observers/event-log) adds repeated work and unsaved steps. Of an earlier " +
+    "log (eventLog of waymark/observers/event-log) adds repeated work and unsaved steps. For an earlier " +
     "checkpoint it shows what the run had done by then.",
   arguments: [run],
   options: [

@@ -17,14 +17,14 @@ export const command: Command = {
   name: "studio",
   summary: "Open a web page that shows the runs of a store",
   details:
-    "It serves the page until Ctrl-C, and prints its link, which has the token that every request needs. " +
+    "It serves the page until Ctrl-C and prints its link, which contains the token that every request needs. " +
     "Runs of the config's graphs can be continued there. WAYMARK_STUDIO_TOKEN is the same as --token.",
   options: [
     { flags: "--port <port>", text: `where to listen; ${PORT} by default, or any that is free` },
     { flags: "--host <address>", text: `${HOST} by default; any other needs --token` },
     {
       flags: "--allow-host <name>",
-      text: "another name by which the page is opened, behind a proxy for example",
+      text: "another host name under which the page is opened, for example behind a proxy",
       many: true,
     },
     {
@@ -42,7 +42,7 @@ export const command: Command = {
     if (!loopback.has(host) && token === undefined) {
       throw usage(
         `--host ${host} needs --token`,
-        "everybody who reaches that address could read the runs",
+        "anybody who can reach that address could read the runs",
       );
     }
     const readOnly = values.flag("readOnly");

@@ -13,8 +13,8 @@ export const command: Command = {
   name: "validate",
   summary: "Check that checkpoints are intact and that none is missing",
   details:
-    "It checks hashes, fields, the chain of checkpoints, forks whose origin is gone, and what a dead " +
-    "process left. It changes nothing. The exit code is 1 if there is a problem.",
+    "It checks hashes, fields, the chain of checkpoints, forks whose origin is gone, and leftovers of a dead " +
+    "process. It changes nothing. The exit code is 1 if there is a problem.",
   arguments: [{ ...runArgument, text: `${runArgument.text}; all runs by default`, optional: true }],
   options: [
     { flags: "--all", text: "all runs, as without a run" },

@@ -12,7 +12,7 @@ const POLL = 500;
 /** `waymark watch`. */
 export const command: Command = {
   name: "watch",
-  summary: "Follow a run that another process works on, until it ends or pauses",
+  summary: "Follow a run that another process is working on, until it ends or pauses",
   details:
     "It polls the store, and the run's log if there is one; the run is not disturbed. The exit code is " +
     "1 if the run fails. With --json it prints a line of JSON for each event or checkpoint.",
@@ -53,7 +53,7 @@ export const command: Command = {
         }
         if (isLeft) {
           const resume = context.command("resume", runId);
-          print.note(`no process works on run ${runId} now; continue it: ${resume}`);
+          print.note(`no process is working on run ${runId}; continue it: ${resume}`);
         }
         await pause(every, interrupts.signal);
       }

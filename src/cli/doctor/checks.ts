@@ -133,7 +133,7 @@ async function redisChecks({ store, address }: OpenStore): Promise<readonly Chec
     {
       name: "rights",
       state: isReplica ? "problem" : "ok",
-      text: isReplica ? "the server is a replica, which takes no saves" : "it takes saves",
+      text: isReplica ? "the server is a replica, which accepts no saves" : "it accepts saves",
     },
     {
       name: "durability",
@@ -171,14 +171,14 @@ async function permissions(root: string, place: string): Promise<readonly Check[
     return [{ name, state: "problem", text: `${place} can't be written by this user` }];
   }
   if (place !== root) {
-    return [{ name, state: "ok", text: `${root} is not there yet; it can be made` }];
+    return [{ name, state: "ok", text: `${root} does not exist yet; it can be created` }];
   }
   const { mode } = await lstat(root);
   const isOpen = process.platform !== "win32" && (mode & 0o077) !== 0;
   const shown = (mode & 0o777).toString(8);
   return isOpen
-    ? [{ name, state: "warning", text: `${root} is ${shown}: others may look into it; chmod 700` }]
-    : [{ name, state: "ok", text: `${root} is for its owner only (${shown})` }];
+    ? [{ name, state: "warning", text: `${root} is ${shown}: others can read it; chmod 700` }]
+    : [{ name, state: "ok", text: `only its owner can read ${root} (${shown})` }];
 }
 
 async function disk(place: string): Promise<readonly Check[]> {

@@ -67,7 +67,7 @@ export async function execute(
     if (isAsked && !isAnswered) {
       const see = context.command("show", runId);
       const answer = context.command("resume", runId, "--input", "JSON");
-      throw usage(`run ${runId} waits for an answer`, `see: ${see}; answer: ${answer}`);
+      throw usage(`run ${runId} is waiting for an answer`, `see: ${see}; answer: ${answer}`);
     }
     throw failed(error, runId, redaction, isSaved ? `try again: ${resume}` : "");
   } finally {

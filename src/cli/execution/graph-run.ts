@@ -74,7 +74,7 @@ export async function checkFree(context: Context, opened: OpenStore, runId: stri
   if (holder === undefined) return;
   const { host, pid } = holder;
   throw problem(
-    `process ${pid}${host && ` on ${host}`} works on run ${runId}`,
+    `process ${pid}${host && ` on ${host}`}  is working on run ${runId}`,
     `${context.command("watch", runId)} follows it; stop it first`,
   );
 }
