@@ -21,6 +21,9 @@ export async function claimOf(
   const claim = await store.claim(runId);
   if (claim !== undefined) return claim;
   const holder = await store.holder?.(runId).catch(() => undefined);
+  // Nobody has it any more: whoever had it has released it meanwhile.
+  const again = holder === undefined ? await store.claim(runId) : undefined;
+  if (again !== undefined) return again;
   throw new CheckpointConflictError(runId, 0, 0, { holder });
 }
 

@@ -191,6 +191,17 @@ describe("a claim", () => {
   });
 });
 
+test("a claim that was refused is tried again if its holder has released it meanwhile", async () => {
+  const store = new RecordingStore();
+  const other = await store.claim("r");
+  store.holder = async () => {
+    await other?.release();
+    return undefined;
+  };
+  const config = { checkpoint: { store, interval: 1 } };
+  expect((await linear(abc, config).execute(start("r"))).data.trail).toEqual(abc);
+});
+
 describe("a process that has lost its claim", () => {
   test("has its signal aborted, begins no further node and writes nothing more", async () => {
     const store = new LosingStore();
