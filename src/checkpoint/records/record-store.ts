@@ -481,7 +481,7 @@ export class RecordStore implements CheckpointStore {
     const { place } = this.#backend;
     const what = unsure
       ? `the checkpoint of run ${show(runId)} may not have been saved in ${place}`
-      : `nothing of run ${show(runId)} was saved in ${place}`;
+      : `the checkpoint of run ${show(runId)} was not saved in ${place}`;
     const reason = cause instanceof BackendError ? cause.cause : cause;
     const options = { nodeName, state, path: [], cause: reason };
     return new CheckpointSaveError(`${what}: ${problem}`, options);

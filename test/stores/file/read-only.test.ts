@@ -36,7 +36,7 @@ test("nothing can be saved, claimed, deleted or pruned", async () => {
   const error = await store.save(await store.load("run")).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(CheckpointSaveError);
   expect(String(error)).toMatch(
-    /nothing of run "run" was saved in .*: EROFS: the store is read-only/,
+    /the checkpoint of run "run" was not saved in .*: EROFS: the store is read-only/,
   );
   await expect(store.claim("run")).rejects.toThrow("read-only");
   await expect(store.delete("run")).rejects.toThrow("read-only");

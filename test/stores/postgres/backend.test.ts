@@ -99,7 +99,9 @@ test("a State larger than maxBytes is refused, and one larger than warnBytes is 
     store.save(start("run", { n: 0, text: "x".repeat(5000) })),
     CheckpointSaveError,
   );
-  expect(error.message).toMatch(/^nothing of run "run" was saved .* more than maxBytes \(5000\)/);
+  expect(error.message).toMatch(
+    /^the checkpoint of run "run" was not saved .* more than maxBytes \(5000\)/,
+  );
   await store.save(start("run", { n: 0, text: "x".repeat(2000) }), context);
   expect(events.map(({ type, data }) => [type, (data as { kind: string }).kind])).toEqual([
     ["checkpoint.warning", "size"],

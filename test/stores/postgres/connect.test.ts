@@ -66,7 +66,7 @@ test.each([
   expect(error.message).toBe(`PostgresStore.client needs the package ${name}: npm install ${name}`);
   const broken = new PostgresStore({ client }, () => Promise.reject(new RangeError("broken")));
   const other = await rejection(broken.save(start()), CheckpointSaveError);
-  expect(other.message).toMatch(/^nothing of run "run" was saved in .*: broken$/);
+  expect(other.message).toMatch(/^the checkpoint of run "run" was not saved in .*: broken$/);
   expect(other.cause).toBeInstanceOf(RangeError);
 });
 

@@ -61,7 +61,7 @@ test("a server that stays away is an error in time, and the run continues when i
   flaky.before = () => failure("ECONNREFUSED", "connect ECONNREFUSED");
   const error = await rejection(store.save(first.set("n", 1)), CheckpointSaveError);
   expect(error.message).toBe(
-    `nothing of run "run" was saved in Postgres schema "${tables.schema}": connect ECONNREFUSED`,
+    `the checkpoint of run "run" was not saved in Postgres schema "${tables.schema}": connect ECONNREFUSED`,
   );
   expect((error.cause as { code?: string }).code).toBe("ECONNREFUSED");
   flaky.before = () => undefined;
@@ -113,7 +113,7 @@ test.each([
   ["57014", /statement_timeout/],
   ["55P03", /lock_timeout/],
   ["42501", /CREATE on the database/],
-  ["XX000", /^nothing of run "run" was saved in Postgres schema ".*": went wrong$/],
+  ["XX000", /^the checkpoint of run "run" was not saved in Postgres schema ".*": went wrong$/],
 ])("%s is told with what to do about it, at once, and nothing is saved", async (code, advice) => {
   const store = open({ retryFor: 60_000 });
   const first = await store.save(start());
@@ -289,7 +289,9 @@ test("a pool that has no connection left says so", async () => {
   // Not before: a busy server may take longer to answer the first.
   pool.options.connectionTimeoutMillis = 100;
   const error = await rejection(store.save(first), CheckpointSaveError);
-  expect(error.message).toMatch(/^nothing of run .* all connections of the pool are in use/);
+  expect(error.message).toMatch(
+    /^the checkpoint of run .* was not saved .* all connections of the pool are in use/,
+  );
   pool.options.connectionTimeoutMillis = 0;
   taken.release();
   expect((await store.save(first)).sequence).toBe(2);

@@ -77,7 +77,7 @@ test("what a full disk has no room for is not saved, and can be saved once there
   const large = first.set("text", noise(100_000));
   const error = await rejection(store.save(large), CheckpointSaveError);
   expect(error.message).toMatch(
-    /^nothing of run "run" was saved in Postgres schema "waymark": .*No space left/,
+    /^the checkpoint of run "run" was not saved in Postgres schema "waymark": .*No space left/,
   );
   expect(error.message).toMatch(/the disk of the server is full: make room, then resume the run/);
   expect((error.cause as { code?: string }).code).toBe("53100");

@@ -90,7 +90,7 @@ withRedis("faults of a Redis server", () => {
     const state = State.create<Count>({ n: 0 });
     try {
       const error = await rejection(graph.execute(state), CheckpointSaveError);
-      expect(error.message).toContain("nothing of run");
+      expect(error.message).toContain("was not saved");
       expect(error.message).toContain("OOM");
       expect(error.message).toContain("raise maxmemory");
     } finally {
@@ -106,7 +106,7 @@ withRedis("faults of a Redis server", () => {
     let state = await first(store);
     await admin.call("REPLICAOF", "127.0.0.1", "1");
     const error = await rejection(state.set("n", 1).checkpoint(store), CheckpointSaveError);
-    expect(error.message).toContain("nothing of run");
+    expect(error.message).toContain("was not saved");
     expect(error.message).toContain("connect to the primary");
     const patient = new RedisStore({ url: server.url, prefix, retryFor: 60_000 });
     state = await patient.load<Count>("run");
@@ -152,7 +152,7 @@ withRedis("faults of a Redis server", () => {
     await gone.kill();
     const error = await rejection(state.set("n", 1).checkpoint(store), CheckpointSaveError);
     expect(error.cause).toMatchObject({ code: "ECONNREFUSED" });
-    expect(error.message).toContain("nothing of run");
+    expect(error.message).toContain("was not saved");
     await gone.restart();
     // It kept nothing on its disk: all is lost, and a later State does not pass for the first.
     await rejection(state.set("n", 1).checkpoint(store), CheckpointConflictError);

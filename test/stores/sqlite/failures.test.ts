@@ -54,7 +54,7 @@ describe("what a database reports", () => {
     })().catch((one: unknown) => one);
     expect(error).toBeInstanceOf(CheckpointSaveError);
     expect(String(error)).toContain("make room, then resume the run");
-    expect(String(error)).toContain("nothing of run");
+    expect(String(error)).toContain("was not saved");
     const loaded = await store.load<Count>("run");
     expect(loaded.data.n).toBe(state.data.n);
     client.exec("PRAGMA max_page_count = 1000000");
