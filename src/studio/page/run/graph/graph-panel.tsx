@@ -3,8 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { RunView } from "../../../api.js";
 import { Icon } from "../../parts/icon.js";
 import { StatusShape, statusWord } from "../../parts/status.js";
-import type { Box } from "./layout.js";
-import { type Layout, layoutOf } from "./layout.js";
+import { type Box, digits, type Layout, layoutOf } from "./layout.js";
 import {
   type Drawing,
   type DrawnEdge,
@@ -49,7 +48,7 @@ function DrawnGraph({
   const panel = useRef<HTMLDivElement>(null);
   const room = useRoom(panel);
   const structure = JSON.stringify([
-    drawing.nodes.map(({ id, visits }) => [id, visits > 1]),
+    drawing.nodes.map(({ id, visits }) => [id, visits > 1 && digits(visits)]),
     drawing.edges.map(({ from, to }) => [from, to]),
   ]);
   // What a run does changes colours, not places.
@@ -238,23 +237,27 @@ function Edges({
           </marker>
         ))}
       </defs>
+      {edges.map((edge, index) => (
+        <path
+          key={`${edge.from} ${edge.to} ${edge.label}`}
+          class={`edge ${kindOf(edge)}`}
+          d={layout.lines[index]?.path}
+          marker-end={`url(#arrow-${kindOf(edge)})`}
+        />
+      ))}
+      {/* Above all lines, so that none crosses out a name. */}
       {edges.map((edge, index) => {
-        const line = layout.lines[index];
-        if (line === undefined) return null;
-        const kind = kindOf(edge);
+        const at = layout.lines[index]?.label;
+        if (at === undefined) return null;
         return (
-          <g key={`${edge.from} ${edge.to} ${edge.label}`} class={`edge ${kind}`}>
-            <path
-              class={edge.conditional ? "conditional" : ""}
-              d={line.path}
-              marker-end={`url(#arrow-${kind})`}
-            />
-            {line.label !== undefined && (
-              <text x={line.label.x} y={line.label.y}>
-                {edge.label.length > 32 ? `${edge.label.slice(0, 32)}…` : edge.label}
-              </text>
-            )}
-          </g>
+          <text
+            key={`${edge.from} ${edge.to} ${edge.label}`}
+            class={kindOf(edge)}
+            x={at.x}
+            y={at.y}
+          >
+            {edge.label.length > 32 ? `${edge.label.slice(0, 32)}…` : edge.label}
+          </text>
         );
       })}
     </svg>

@@ -61,7 +61,8 @@ function place(drawing: Drawing, direction: "LR" | "TB"): Layout {
   }
   for (const { id, label, kind, visits, group } of drawing.nodes) {
     const isPoint = kind === "start" || kind === "end";
-    const width = isPoint ? 12 : Math.min(220, 44 + widthOf(label) + (visits > 1 ? 28 : 0));
+    const often = visits > 1 ? 8 + widthOf(`×${"0".repeat(digits(visits))}`) : 0;
+    const width = isPoint ? 12 : Math.min(220, 44 + widthOf(label)) + often;
     graph.setNode(id, { width, height: isPoint ? 12 : NODE_HEIGHT });
     if (group !== undefined) graph.setParent(id, group);
   }
@@ -129,6 +130,11 @@ function smooth(points: readonly Point[]): string {
 
 function round(value: number): number {
   return Math.round(value * 10) / 10;
+}
+
+/** How much room a count takes; a node grows only when it needs more. */
+export function digits(count: number): number {
+  return String(count).length;
 }
 
 let context: CanvasRenderingContext2D | null | undefined;

@@ -23,7 +23,6 @@ export interface DrawnEdge {
   readonly taken: number;
   /** Whether it is the one that is taken next. */
   readonly next: boolean;
-  readonly conditional: boolean;
 }
 
 /** Nodes that belong together: the tasks of a layer, the nodes of a graph inside a node. */
@@ -103,7 +102,7 @@ function draw(shape: Shape, view: RunView): Drawing {
   if (entry !== "") drawn.unshift(point("start"));
   if (edges.some(({ to }) => isEnd(to, nodes))) drawn.push(point("end"));
   const ended = view.run.status === "completed" ? view.run.node : undefined;
-  const lines: DrawnEdge[] = edges.map(({ from, to, name = "", conditional }) => {
+  const lines: DrawnEdge[] = edges.map(({ from, to, name = "" }) => {
     const end = isEnd(to, nodes);
     return {
       from: idOf(from),
@@ -111,7 +110,6 @@ function draw(shape: Shape, view: RunView): Drawing {
       label: name,
       taken: end ? Number(ended === from) : (taken.get(pair(from, to)) ?? 0),
       next: next === pair(from, to),
-      conditional,
     };
   });
   if (entry !== "") {
@@ -122,7 +120,6 @@ function draw(shape: Shape, view: RunView): Drawing {
       label: "",
       taken: Number(begun),
       next: !begun && view.next.node === entry,
-      conditional: false,
     });
   }
   return { nodes: drawn, edges: lines, groups: [] };
@@ -160,11 +157,11 @@ function openUp(
     }),
     edges: graph.edges
       .filter(({ to }) => names.has(to))
-      .map(({ from, to, name = "", conditional }) => {
+      .map(({ from, to, name = "" }) => {
         const taken = Math.min(
           ...[from, to].map((one) => known.get(pathKey([...path, one]))?.visits ?? 0),
         );
-        return { from: idIn(from), to: idIn(to), label: name, taken, next: false, conditional };
+        return { from: idIn(from), to: idIn(to), label: name, taken, next: false };
       }),
     groups: [],
   };
@@ -227,7 +224,6 @@ function drawTasks({ nodes, tasks = [] }: Shape, view: RunView): Drawing {
         label: "",
         taken: Number(done.has(from) && done.has(name)),
         next: done.has(from) && ["next", "in_progress"].includes(markOf(name)),
-        conditional: false,
       })),
     ),
     groups: isEager

@@ -40,9 +40,9 @@ export function useViewport(
     const element = panel.current;
     if (element === null) return;
     const arrange = (): void => {
-      const all = whole(newest.current.layout, element);
-      const { focus: box } = newest.current;
-      setView(all.scale < READABLE && box !== undefined ? around(box, element) : all);
+      const { layout: plane, focus: box } = newest.current;
+      const all = whole(plane, element);
+      setView(all.scale < READABLE && box !== undefined ? around(box, plane, element) : all);
     };
     const observer = new ResizeObserver(arrange);
     observer.observe(element);
@@ -103,8 +103,16 @@ function whole(layout: Layout, element: HTMLElement): View {
   return centred({ x: layout.width / 2, y: layout.height / 2 }, Math.max(scale, SMALLEST), element);
 }
 
-function around(box: Box, element: HTMLElement): View {
-  return centred({ x: box.x + box.width / 2, y: box.y + box.height / 2 }, 0.9, element);
+/** A part of the plane with a box in its middle; no room is wasted on what lies beyond the plane. */
+function around(box: Box, layout: Layout, element: HTMLElement): View {
+  const scale = 0.9;
+  const at = (middle: number, plane: number, panel: number): number => {
+    const half = panel / scale / 2;
+    return plane < 2 * half ? plane / 2 : Math.min(Math.max(middle, half), plane - half);
+  };
+  const x = at(box.x + box.width / 2, layout.width, element.clientWidth);
+  const y = at(box.y + box.height / 2, layout.height, element.clientHeight);
+  return centred({ x, y }, scale, element);
 }
 
 function centred(point: { x: number; y: number }, scale: number, element: HTMLElement): View {

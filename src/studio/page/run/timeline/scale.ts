@@ -7,7 +7,7 @@ export interface Scale {
 }
 
 /** A gap takes at most this part of what all work takes. */
-const GAP_SHARE = 0.2;
+const GAP_SHARE = 0.3;
 
 export function scaleOf(whole: Span, gaps: readonly Gap[]): Scale {
   const merged = joined(gaps);

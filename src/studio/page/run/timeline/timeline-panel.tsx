@@ -93,11 +93,11 @@ function GapBand({ gap, scale }: { readonly gap: Gap; readonly scale: Scale }): 
       style={{ left: `${left * 100}%`, width: `${width * 100}%` }}
       title={`${wordOf(gap.kind)} for ${duration(gap.to - gap.from)}`}
     >
-      {width > 0.1 && (
-        <span>
-          {gap.kind === "pause" ? "paused" : "down"} {duration(gap.to - gap.from)}
-        </span>
-      )}
+      <span>
+        {gap.kind === "pause" ? "paused" : "down"}
+        <br />
+        {duration(gap.to - gap.from)}
+      </span>
     </span>
   );
 }
