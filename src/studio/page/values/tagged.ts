@@ -1,4 +1,5 @@
 import type { LargeValue, TaggedValue } from "../../api.js";
+import { bytes, count } from "../format.js";
 
 /** A key or an index. */
 export type Key = string | number;
@@ -45,7 +46,7 @@ type Fields = Readonly<Record<string, TaggedValue>>;
 export function shownOf(value: TaggedValue | undefined): Shown {
   if (value === undefined) return plain("undefined", "undefined");
   if (value === null) return plain("null", "null");
-  if (value === "[REDACTED]") return plain("redacted", "redacted");
+  if (value === "[redacted]") return plain("redacted", "redacted");
   if (typeof value === "string") return plain("string", value);
   if (typeof value === "number" || typeof value === "boolean") {
     return plain(typeof value as "number" | "boolean", String(value));
@@ -55,7 +56,10 @@ export function shownOf(value: TaggedValue | undefined): Shown {
   const keys = Object.keys(fields);
   const tag = keys.length === 1 ? (keys[0] ?? "") : "";
   const inside = fields[tag];
-  return (tag.startsWith("$") ? tags[tag]?.(inside) : undefined) ?? object(fields, []);
+  const isWhole = tag === "$large" || !isFields(inside) || inside.$large === undefined;
+  return (
+    (isWhole && Object.hasOwn(tags, tag) ? tags[tag]?.(inside) : undefined) ?? object(fields, [])
+  );
 }
 
 /** What each tag stands for; `undefined` if it does not hold what it should. */
@@ -71,8 +75,8 @@ const tags: Readonly<Record<string, (inside: TaggedValue | undefined) => Shown |
   },
   $bytes: (inside) => {
     const [type = "", base64 = ""] = listOf(inside);
-    const size = Math.floor((String(base64).replace(/=+$/, "").length * 3) / 4);
-    return plain("bytes", `${String(type)} ${size} B ${hexOf(String(base64))}`);
+    const size = byteCount(String(base64).replace(/=+$/, "").length);
+    return plain("bytes", `${String(type)} ${bytes(size)} ${hexOf(String(base64))}`);
   },
   $map: (inside) =>
     Array.isArray(inside)
@@ -167,23 +171,56 @@ function isFields(value: TaggedValue | undefined): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** How many bytes so many characters of base64 stand for. */
+function byteCount(characters: number): number {
+  return Math.floor((characters * 3) / 4);
+}
+
 /** The first bytes, in hexadecimal. */
 function hexOf(base64: string): string {
+  const hex = allHexOf(base64.slice(0, 24));
+  return base64.length > 24 ? `${hex} …` : hex;
+}
+
+function allHexOf(base64: string): string {
   try {
-    const bytes = [...atob(base64.slice(0, 24))].slice(0, 16);
-    const hex = bytes.map((byte) => byte.charCodeAt(0).toString(16).padStart(2, "0")).join(" ");
-    return base64.length > 24 ? `${hex} …` : hex;
+    const hex = (byte: string): string => byte.charCodeAt(0).toString(16).padStart(2, "0");
+    return [...atob(base64)].map(hex).join(" ");
   } catch {
     return "";
   }
 }
 
+/** A piece of a long text, or of many bytes in hexadecimal; `undefined` if the value is neither. */
+export function textOf(piece: TaggedValue): string | undefined {
+  if (typeof piece === "string") return piece;
+  const base64 = isFields(piece) ? listOf(piece.$bytes)[1] : undefined;
+  return typeof base64 === "string" ? `${allHexOf(base64)} ` : undefined;
+}
+
+/** What a value is that is fetched on demand: `array of 20,000, 230 KB`. */
+export function shapeOf({ kind, length, size }: LargeValue): string {
+  if (kind === "bytes") return `bytes, ${bytes(byteCount(length))}`;
+  return `${kind} of ${count(length)}, ${bytes(size)}`;
+}
+
+/** Characters that change the order or the look of what is around them, or are not seen at all. */
+const unseen = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+/** A text in quotes, with what can't be seen as escapes. */
+export function quoted(text: string): string {
+  return JSON.stringify(text).replace(
+    unseen,
+    (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
 /** A value in one line of at most so many characters. */
 export function preview(value: TaggedValue | undefined, most = 80): string {
   const { kind, text, entries, large } = shownOf(value);
-  if (kind === "string") return cut(JSON.stringify(text), most);
+  if (kind === "string") return cut(quoted(text), most);
   if (kind === "redacted") return "[redacted]";
-  if (large !== undefined) return `${large.kind} of ${large.length}`;
+  if (large !== undefined) return shapeOf(large);
   if (entries.length === 0) return cut(text, most);
   if (kind === "error" || kind === "type") return cut(text, most);
   const isList = kind === "array" || kind === "set";

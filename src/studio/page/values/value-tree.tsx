@@ -2,9 +2,19 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { TaggedValue, ValueView } from "../../api.js";
 import type { RequestFailure } from "../client/http.js";
-import { bytes, count } from "../format.js";
+import { count } from "../format.js";
 import { Icon } from "../parts/icon.js";
-import { type Entry, type Key, preview, type Shown, shownOf } from "./tagged.js";
+import { LongText } from "../parts/long-text.js";
+import {
+  type Entry,
+  type Key,
+  preview,
+  quoted,
+  type Shown,
+  shapeOf,
+  shownOf,
+  textOf,
+} from "./tagged.js";
 
 /** Fetches what was too large for the answer. */
 export type FetchValue = (path: readonly Key[], from: number) => Promise<ValueView>;
@@ -120,7 +130,6 @@ function Label({ text }: { readonly text: string }): JSX.Element {
 /** A value that holds no other. */
 function Leaf({ shown }: { readonly shown: Shown }): JSX.Element {
   const { kind, text } = shown;
-  const [all, setAll] = useState(false);
   if (kind === "redacted") return <span class="value redacted">redacted</span>;
   if (kind === "date") {
     return (
@@ -129,22 +138,10 @@ function Leaf({ shown }: { readonly shown: Shown }): JSX.Element {
       </time>
     );
   }
-  if (kind === "bytes") {
-    const [type = "", size = "", , ...hex] = text.split(" ");
-    return (
-      <span class="value bytes">
-        {type} <span class="muted">{bytes(Number(size))}</span> {hex.join(" ")}
-      </span>
-    );
-  }
-  const quoted = kind === "string" ? JSON.stringify(text) : text;
-  if (quoted.length <= LONG_TEXT) return <span class={`value ${kind}`}>{quoted}</span>;
+  const line = kind === "string" ? quoted(text) : text;
   return (
     <span class={`value ${kind}`}>
-      {all ? text : `${quoted.slice(0, LONG_TEXT)}…`}{" "}
-      <button type="button" class="plain more" onClick={() => setAll(!all)}>
-        {all ? "less" : `all ${count(text.length)} characters`}
-      </button>
+      <LongText text={line} most={LONG_TEXT} whole={text} />
     </span>
   );
 }
@@ -168,14 +165,13 @@ function Large({
     );
   };
   const { large } = shown;
-  const shape = large && `${large.kind} of ${count(large.length)}, ${bytes(large.size)}`;
-  const isText = typeof last?.value === "string";
+  const texts = pieces.flatMap(({ value }) => textOf(value) ?? []);
   return (
-    <li>
+    <li class="leaf">
       <Label text={label} />
-      <span class="value large">{shape}</span>{" "}
-      {isText && <pre class="piece">{pieces.map(({ value }) => String(value)).join("")}</pre>}
-      {!isText && last !== undefined && (
+      <span class="value large">{large && shapeOf(large)}</span>{" "}
+      {texts.length > 0 && <pre class="piece">{texts.join("")}</pre>}
+      {texts.length === 0 && last !== undefined && (
         <ul>
           {pieces.map((piece) => (
             <Entries
@@ -201,11 +197,11 @@ function Large({
 /** Entries of a piece, with the indexes that they have in the whole. */
 function moved(entries: readonly Entry[], from: number): readonly Entry[] {
   if (from === 0) return entries;
-  const shift = (key: Key): Key => (typeof key === "number" ? key + from : key);
   return entries.map((entry) => {
     const at = entry.keys.findIndex((key) => typeof key === "number");
-    const keys = entry.keys.map((key, index) => (index === at ? shift(key) : key));
-    const label = /^\d+$/.test(entry.label) ? String(Number(entry.label) + from) : entry.label;
-    return { ...entry, keys, label };
+    const keys = entry.keys.map((key, index) => (index === at ? Number(key) + from : key));
+    // The entry of a Map is named by its key, that of an array by its index.
+    const isIndex = at === keys.length - 1;
+    return { ...entry, keys, label: isIndex ? String(keys[at]) : entry.label };
   });
 }
