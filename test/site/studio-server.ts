@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type CheckpointStore, END, State, StateGraph } from "waymark";
+import { type CheckpointStore, END, type GraphConfig, State, StateGraph } from "waymark";
 import { eventLog } from "waymark/observers/event-log";
 import { FileStore } from "waymark/stores/file";
 import { SqliteStore } from "waymark/stores/sqlite";
@@ -24,7 +24,7 @@ export interface Served {
 }
 
 /** Serves a studio. */
-async function serveStudio(options: StudioOptions): Promise<Served> {
+export async function serveStudio(options: StudioOptions): Promise<Served> {
   const handler = studio({ token, pollMs: 50, ...options });
   let server: Server;
   let port = 0;
@@ -50,10 +50,14 @@ async function serveStudio(options: StudioOptions): Promise<Served> {
 /** Text that would do harm if it were taken for markup or script. */
 export const hostile = `<img src=x onerror="window.harmed=1"><script>window.harmed=1</script>"'\`\${alert(1)}`;
 
+/** A word that has no room in any line. */
+export const longWord = "x".repeat(10_000);
+
 /** Data with something large in it. */
 interface Letter {
   readonly title: string;
   readonly pages: readonly string[];
+  readonly scan: Uint8Array;
 }
 
 /** A graph of many nodes, a third of which a run gets to before it fails. */
@@ -74,6 +78,30 @@ function longGraph(store: CheckpointStore) {
     if (index % 7 === 0 && index + 3 < 100) graph.addEdge(name(index), name(index + 3));
   }
   return graph.setEntryPoint(name(0)).setExitPoint(name(99));
+}
+
+/** A graph with a text in every field that has room for one. */
+function filledWith(text: string, config: GraphConfig<Record<string, string>>) {
+  return new StateGraph<Record<string, string>, string>({ ...config, name: text })
+    .addNode(
+      text,
+      (_state, { ledger }) => {
+        ledger.usage({ inputTokens: 1, costUsd: 1, counters: { [text]: 1 } });
+        ledger.decision({ description: text, rationale: text, agent: text, alternatives: [text] });
+        ledger.agent(text, { status: text, blockers: [text], lastDecision: text });
+        ledger.output(text, text);
+        return { [text]: text, link: "javascript:window.harmed=1" };
+      },
+      { phase: text },
+    )
+    .addNode("ask", async (_state, context) => {
+      await context.pause(text, { reason: text, ask: { [text]: text } });
+      throw new Error(text);
+    })
+    .addEdge(text, "ask", () => true, text)
+    .addEdge(text, END)
+    .setEntryPoint(text)
+    .setExitPoint("ask");
 }
 
 /** Runs of every kind in a folder, and a studio on them. */
@@ -97,43 +125,23 @@ export async function serveSamples() {
   })
     .addNode("write", () => ({
       pages: Array.from({ length: 5000 }, (_, page) => `page ${page} of the letter`),
+      scan: new Uint8Array(6000).fill(0xab),
     }))
     .setEntryPoint("write")
     .setExitPoint("write");
-  await letter.execute(State.create({ title: "long", pages: [] }, { runId: "letter" }));
-  const bad = new StateGraph<Record<string, string>, string>({
-    name: hostile,
-    observer,
-    checkpoint: { store, interval: 1, preserve: true },
-  })
-    .addNode(
-      hostile,
-      (_state, { ledger }) => {
-        ledger.usage({ inputTokens: 1, costUsd: 1, counters: { [hostile]: 1 } });
-        ledger.decision({
-          description: hostile,
-          rationale: hostile,
-          agent: hostile,
-          alternatives: [hostile],
-        });
-        ledger.agent(hostile, { status: hostile, blockers: [hostile], lastDecision: hostile });
-        ledger.output(hostile, hostile);
-        return { [hostile]: hostile, link: "javascript:window.harmed=1" };
-      },
-      { phase: hostile },
-    )
-    .addNode("ask", async (_state, context) => {
-      await context.pause(hostile, { reason: hostile, ask: { [hostile]: hostile } });
-      throw new Error(hostile);
-    })
-    .addEdge(hostile, "ask", () => true, hostile)
-    .addEdge(hostile, END)
-    .setEntryPoint(hostile)
-    .setExitPoint("ask");
+  await letter.execute(
+    State.create({ title: "long", pages: [], scan: new Uint8Array() }, { runId: "letter" }),
+  );
+  const setting = { observer, checkpoint: { store, interval: 1, preserve: true } as const };
+  const bad = filledWith(hostile, setting);
+  const wordy = filledWith(longWord, setting);
   const metadata = { [hostile]: hostile, customer: hostile };
   await bad.execute(State.create({}, { runId: "hostile-paused", metadata }));
   await bad.execute(State.create({}, { runId: "hostile-failed", metadata }));
   await bad.resume("hostile-failed", { input: hostile }).catch(() => "it is meant to fail");
+  await wordy.execute(State.create({}, { runId: "wordy-paused" }));
+  await wordy.execute(State.create({}, { runId: "wordy-failed" }));
+  await wordy.resume("wordy-failed", { input: longWord }).catch(() => "it is meant to fail");
   const long = longGraph(store);
   await long.execute(State.create({ n: 0 }, { runId: "long" })).catch(() => "it is meant to fail");
 
@@ -155,7 +163,7 @@ export async function serveSamples() {
     .addEdge("first", "wait")
     .setEntryPoint("first")
     .setExitPoint("wait");
-  const graphs = [...Object.values(samples), letter, bad, long, patient];
+  const graphs = [...Object.values(samples), letter, bad, wordy, long, patient];
   const served = await serveStudio({ store, name: "file:.waymark", graphs, log: { root } });
   return {
     ...served,

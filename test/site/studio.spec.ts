@@ -3,7 +3,14 @@ import { createRequire } from "node:module";
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { complaintsOf, launch } from "./browser.js";
-import { hostile, type Served, serveMany, serveSamples, token } from "./studio-server.js";
+import {
+  hostile,
+  type Served,
+  serveMany,
+  serveSamples,
+  serveStudio,
+  token,
+} from "./studio-server.js";
 
 const wide = { width: 1300, height: 900 };
 const tablet = { width: 768, height: 1024 };
@@ -235,7 +242,7 @@ describe("a run", () => {
         await button(page, new RegExp(`^draft, step 3 · ${attempt} of 3`)).waitFor();
       }
       await button(page, "publish: not reached").waitFor();
-      await page.locator(".edge", { hasText: "too short" }).waitFor({ state: "attached" });
+      await page.locator(".edges text", { hasText: "too short" }).waitFor({ state: "attached" });
       await page.locator("summary", { hasText: "Stack" }).click();
       await page.locator("pre", { hasText: "RangeError: rate limit" }).waitFor();
       const usage = page.getByRole("table", { name: "Usage by node" });
@@ -286,8 +293,31 @@ describe("a run", () => {
     await visit({ at: "/runs/letter" }, async (page) => {
       const tree = page.getByRole("list", { name: "Data" });
       await tree.getByText("array of 5,000").waitFor();
-      await tree.getByRole("button", { name: "Show" }).click();
+      await tree.getByRole("button", { name: "Show" }).first().click();
       await tree.getByText('"page 7 of the letter"').waitFor();
+      await tree.getByText("bytes, 5.9 KB").waitFor();
+      await tree.getByRole("button", { name: "Show" }).click();
+      await tree.getByText("ab ab ab ab").waitFor();
+    });
+  });
+
+  test("shows that a value was redacted", async () => {
+    const redacting = await serveStudio({ store: samples.store, redact: ["data.topic"] });
+    try {
+      await visit({ server: redacting, at: "/runs/article-cairns" }, async (page) => {
+        const topic = page.getByRole("list", { name: "Data" }).locator("li", { hasText: "topic" });
+        await expect.poll(() => topic.textContent()).toBe("topic: redacted");
+      });
+    } finally {
+      await redacting.close();
+    }
+  });
+
+  test("is named in the title of its tab", async () => {
+    await visit({ at: "/runs/article-cairns" }, async (page) => {
+      await expect.poll(() => page.title()).toBe("article-cairns · Runs · waymark");
+      await page.getByRole("link", { name: "Figures" }).click();
+      await expect.poll(() => page.title()).toBe("Figures · waymark");
     });
   });
 
@@ -496,6 +526,8 @@ describe("the look", () => {
     "/runs/article-avalanches",
     "/runs/refund-A-1077",
     "/runs/import-tuesday",
+    "/runs/wordy-paused",
+    "/runs/wordy-failed",
     "/compare?run=article-cairns&run=article-avalanches",
     "/inbox",
     "/figures",

@@ -33,7 +33,7 @@ function Open({ session }: { readonly session: StudioSession }): JSX.Element {
   const [said, setSaid] = useState("");
   const handlers = useRef(new Set<(event: StudioEvent) => void>());
   const offers = useRef(new Set<() => readonly Choice[]>());
-  const status = useLive("events", (event) => {
+  const status = useLive((event) => {
     for (const handler of handlers.current) handler(event);
   });
   const subscribe = useCallback((handler: (event: StudioEvent) => void) => {

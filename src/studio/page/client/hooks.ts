@@ -50,19 +50,25 @@ export function useGet<T>(path: string | undefined): Loaded<T> {
   return { data, failure, loading: path !== undefined && !data && !failure, reload };
 }
 
-/** Follows a stream while it is shown. */
-export function useLive(
-  path: string | undefined,
-  onEvent: (event: StudioEvent) => void,
-): LiveStatus {
+/** Follows the changes of all runs while it is shown. */
+export function useLive(onEvent: (event: StudioEvent) => void): LiveStatus {
   const [status, setStatus] = useState<LiveStatus>("connecting");
   const handler = useRef(onEvent);
   handler.current = onEvent;
-  useEffect(() => {
-    if (path === undefined) return;
-    return follow(path, { onEvent: (event) => handler.current(event), onStatus: setStatus });
-  }, [path]);
+  useEffect(() => follow({ onEvent: (event) => handler.current(event), onStatus: setStatus }), []);
   return status;
+}
+
+const SETTLED_MS = 200;
+
+/** A text once it has stayed the same for a moment. */
+export function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), SETTLED_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
 }
 
 const QUIET_RELOAD_MS = 15_000;

@@ -11,21 +11,21 @@ const LONGEST_WAIT_MS = 10_000;
 /** Handlers of a stream. */
 export interface LiveHandlers {
   onEvent(event: StudioEvent): void;
-  onStatus(status: LiveStatus, failure?: RequestFailure): void;
+  onStatus(status: LiveStatus): void;
 }
 
 /**
  * Follows `GET /api/events` until it is closed. A lost connection is taken up again behind the last event that arrived.
  * `EventSource` can't carry the token in a header, so the stream is read by fetch.
  */
-export function follow(path: string, { onEvent, onStatus }: LiveHandlers): () => void {
+export function follow({ onEvent, onStatus }: LiveHandlers): () => void {
   const ending = new AbortController();
   const { signal } = ending;
   let lastId = "";
   let wait = FIRST_WAIT_MS;
 
   const connect = async (): Promise<void> => {
-    const response = await fetch(apiUrl(path), {
+    const response = await fetch(apiUrl("events"), {
       signal,
       cache: "no-store",
       credentials: "omit",
@@ -57,7 +57,7 @@ export function follow(path: string, { onEvent, onStatus }: LiveHandlers): () =>
         (error: unknown) => error,
       );
       if (signal.aborted) return;
-      if (isRefusal(failure)) return onStatus("refused", failure);
+      if (isRefusal(failure)) return onStatus("refused");
       onStatus("lost");
       await sleep(wait, signal);
       wait = Math.min(wait * 2, LONGEST_WAIT_MS);
@@ -67,7 +67,7 @@ export function follow(path: string, { onEvent, onStatus }: LiveHandlers): () =>
   return () => ending.abort();
 }
 
-function isRefusal(failure: unknown): failure is RequestFailure {
+function isRefusal(failure: unknown): boolean {
   const kind = (failure as Partial<RequestFailure>).kind;
   return kind === "unauthorized" || kind === "forbidden" || kind === "missing";
 }

@@ -1,8 +1,10 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import type { Figures, GraphFigures } from "../../api.js";
 import { amend, href } from "../address.js";
 import { useGet } from "../client/hooks.js";
 import { count, duration, money, percent, short } from "../format.js";
+import { Fact } from "../parts/fact.js";
+import { GraphSelect } from "../parts/graph-select.js";
 import { Blank, Failed, Loading } from "../parts/states.js";
 import { useStudio } from "../studio.js";
 import { costBar, failureBar, filledDays, runsBar } from "./days.js";
@@ -14,24 +16,15 @@ export function FiguresScreen({ query }: { readonly query: URLSearchParams }): J
   const graph = query.get("graph") ?? "";
   const path = graph === "" ? "figures" : `figures?graph=${encodeURIComponent(graph)}`;
   const { data, failure, reload } = useGet<Figures>(path);
-  const names = new Set([...session.graphs.map(({ name }) => name), graph]);
-  names.delete("");
   return (
     <div class="figures">
       <header class="screen-head">
         <h1>Figures</h1>
-        <select
-          aria-label="Graph"
+        <GraphSelect
+          names={session.graphs.map(({ name }) => name)}
           value={graph}
-          onChange={(event) => amend({ graph: event.currentTarget.value })}
-        >
-          <option value="">all graphs</option>
-          {[...names].sort().map((name) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
+          onChange={(name) => amend({ graph: name })}
+        />
         <button type="button" class="plain" onClick={reload}>
           Refresh
         </button>
@@ -64,7 +57,9 @@ function GraphPlots({ figures }: { readonly figures: GraphFigures }): JSX.Elemen
   return (
     <section class="section figure-set" aria-labelledby={id}>
       <header class="section-head">
-        <h2 id={id}>{graph || "no graph"}</h2>
+        <h2 id={id} class="cut" title={graph}>
+          {graph || "no graph"}
+        </h2>
         <span class="muted">
           {sampled < runs ? `times and costs of the newest ${count(sampled)} runs` : ""}
         </span>
@@ -124,21 +119,6 @@ function GraphPlots({ figures }: { readonly figures: GraphFigures }): JSX.Elemen
         )}
       </div>
     </section>
-  );
-}
-
-function Fact({
-  name,
-  children,
-}: {
-  readonly name: string;
-  readonly children: ComponentChildren;
-}): JSX.Element {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }
 

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import type { ActionResult, RunPause } from "../../api.js";
 import { post, type RequestFailure, runPath } from "../client/http.js";
 import { Command } from "../parts/command.js";
+import { LongText } from "../parts/long-text.js";
 import { shellWord } from "../parts/shell-word.js";
 import { Problem } from "../parts/states.js";
 import { useStudio } from "../studio.js";
@@ -113,7 +114,9 @@ function Question({ pause }: { readonly pause: RunPause }): JSX.Element {
   const isText = asked?.kind === "string";
   return (
     <div class="question">
-      <p class="reason">{isText ? asked.text : reason || "This run waits."}</p>
+      <p class="reason">
+        <LongText text={isText ? asked.text : reason || "This run waits."} />
+      </p>
       {isText && reason !== "" && reason !== asked.text && <p class="muted">{reason}</p>}
       {asked !== undefined && !isText && (
         <ValueTree

@@ -225,6 +225,7 @@ function NumberField({ schema, name, required, value, onChange }: FieldProps): J
 }
 
 const keyboards: Readonly<Record<string, "email" | "url">> = { email: "email", uri: "url" };
+const samples: Readonly<Record<string, string>> = { "date-time": "2026-01-31T12:00:00Z" };
 
 function TextField({ schema, name, required, value, onChange }: FieldProps): JSX.Element {
   return (
@@ -242,7 +243,15 @@ function TextField({ schema, name, required, value, onChange }: FieldProps): JSX
         };
         if (kindOf(schema) === "long") return <textarea rows={4} {...common} />;
         if (schema.format === "date") return <input type="date" {...common} />;
-        return <input type="text" inputMode={keyboards[schema.format ?? ""]} {...common} />;
+        const { format = "" } = schema;
+        return (
+          <input
+            type="text"
+            inputMode={keyboards[format]}
+            placeholder={samples[format]}
+            {...common}
+          />
+        );
       }}
     </Labelled>
   );

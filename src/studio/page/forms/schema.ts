@@ -44,7 +44,7 @@ export function kindOf(schema: Schema): FieldKind {
   if (type === "string") return (schema.maxLength ?? 0) > 120 ? "long" : "text";
   if (type === "object" && schema.properties !== undefined) return "object";
   if (type === "array" && schema.items !== undefined) {
-    return ["text", "number", "choice"].includes(kindOf(schema.items)) ? "list" : "json";
+    return ["text", "number", "choice", "object"].includes(kindOf(schema.items)) ? "list" : "json";
   }
   return "json";
 }

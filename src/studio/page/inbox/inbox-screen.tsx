@@ -5,6 +5,7 @@ import { href, linkTo } from "../address.js";
 import { useGet, useNow, useQuietReload } from "../client/hooks.js";
 import { AnswerForm } from "../forms/answer-form.js";
 import { Copy } from "../parts/command.js";
+import { GraphSelect } from "../parts/graph-select.js";
 import { Blank, Failed, Loading } from "../parts/states.js";
 import { Deadline } from "../run/sections/waiting-section.js";
 import { Time } from "../runs/columns.js";
@@ -25,7 +26,7 @@ export function InboxScreen({
   useEvents(reload);
   useQuietReload(reload);
   const all = data?.pauses ?? [];
-  const graphs = [...new Set(all.map((one) => one.graph))].sort();
+  const graphs = [...new Set(all.map((one) => one.graph))];
   const shown =
     runId === ""
       ? all.filter((one) => graph === "" || one.graph === graph)
@@ -41,16 +42,7 @@ export function InboxScreen({
         )}
         {runId !== "" && <a href="#/inbox">All open questions</a>}
         {graphs.length > 1 && runId === "" && (
-          <select
-            aria-label="Graph"
-            value={graph}
-            onChange={(event) => setGraph(event.currentTarget.value)}
-          >
-            <option value="">all graphs</option>
-            {graphs.map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
+          <GraphSelect names={graphs} value={graph} onChange={setGraph} />
         )}
       </header>
       {failure !== undefined && data === undefined && <Failed failure={failure} onRetry={reload} />}
@@ -92,14 +84,14 @@ function Question({
   return (
     <li class="card">
       <header class="card-head muted">
-        <span class="strong">{graph}</span>
-        <span>{name === "" ? node : name}</span>
+        <span class="strong cut">{graph}</span>
+        <span class="cut">{name === "" ? node : name}</span>
         <span>
           asked <Time time={since} now={now} />
         </span>
         {deadline !== undefined && <Deadline deadline={deadline} now={now} />}
         {Object.entries(metadata).map(([key, value]) => (
-          <span key={key}>
+          <span key={key} class="cut">
             {key} {String(value)}
           </span>
         ))}

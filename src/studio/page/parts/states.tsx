@@ -2,6 +2,7 @@ import type { ComponentChildren, JSX } from "preact";
 import type { RequestFailure } from "../client/http.js";
 import { Command } from "./command.js";
 import { Icon, type IconName } from "./icon.js";
+import { LongText } from "./long-text.js";
 
 /** A place where there is nothing to show: what that means, and what to do. */
 export function Blank({
@@ -56,7 +57,9 @@ export function Failed({
     <div class="blank" role="alert">
       <Icon name={kind === "offline" ? "lost" : "warning"} />
       <h2>{titles[kind]}</h2>
-      <p class="long">{message}</p>
+      <p>
+        <LongText text={message} />
+      </p>
       {expected !== undefined && (
         <dl class="pairs">
           <dt>Expected</dt>

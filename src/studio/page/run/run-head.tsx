@@ -3,9 +3,10 @@ import type { RunHistory, RunView } from "../../api.js";
 import { href } from "../address.js";
 import { count, duration, money } from "../format.js";
 import { Copy } from "../parts/command.js";
+import { Fact } from "../parts/fact.js";
 import { Icon } from "../parts/icon.js";
 import { Status } from "../parts/status.js";
-import { Time } from "../runs/columns.js";
+import { elapsedOf, Time } from "../runs/columns.js";
 import { markOf, RunLink } from "../runs/runs-table.js";
 import { RunActions } from "./actions/run-actions.js";
 import type { Selection } from "./selection.js";
@@ -25,11 +26,12 @@ export function RunHead({
   readonly onChange: () => void;
 }): JSX.Element {
   const { run, parent, ledger } = view;
+  const sinceStart = now - Date.parse(run.startedAt);
   const tokens = ledger.usage.inputTokens + ledger.usage.outputTokens;
   return (
     <header class="run-head">
       <div class="run-title">
-        <p class="crumbs muted">
+        <p class="crumbs clamp muted">
           <a href="#/runs">Runs</a> <span aria-hidden="true">/</span>{" "}
           <a href={href(["runs"], { graph: run.graph })}>{run.graph || "no graph"}</a>
           {parent !== null && (
@@ -50,34 +52,18 @@ export function RunHead({
       </div>
       <RunActions view={view} history={history} selection={selection} onDone={onChange} />
       <dl class="facts">
-        <div>
-          <dt>Steps</dt>
-          <dd>{run.maxSteps === null ? count(run.step) : `${run.step} of ${run.maxSteps}`}</dd>
-        </div>
-        <div>
-          <dt>Started</dt>
-          <dd>
-            <Time time={run.startedAt} now={now} />
-          </dd>
-        </div>
-        <div>
-          <dt>Saved</dt>
-          <dd>
-            <Time time={run.savedAt} now={now} />
-          </dd>
-        </div>
-        <div>
-          <dt>Elapsed</dt>
-          <dd>{duration(run.live === true ? now - Date.parse(run.startedAt) : run.elapsedMs)}</dd>
-        </div>
-        <div>
-          <dt>Cost</dt>
-          <dd>{money(ledger.usage.costUsd)}</dd>
-        </div>
-        <div>
-          <dt>Tokens</dt>
-          <dd>{tokens === 0 ? "–" : count(tokens)}</dd>
-        </div>
+        <Fact name="Steps">
+          {run.maxSteps === null ? count(run.step) : `${run.step} of ${run.maxSteps}`}
+        </Fact>
+        <Fact name="Started">
+          <Time time={run.startedAt} now={now} />
+        </Fact>
+        <Fact name="Saved">
+          <Time time={run.savedAt} now={now} />
+        </Fact>
+        <Fact name="Elapsed">{duration(run.live === true ? sinceStart : elapsedOf(run))}</Fact>
+        <Fact name="Cost">{money(ledger.usage.costUsd)}</Fact>
+        <Fact name="Tokens">{tokens === 0 ? "–" : count(tokens)}</Fact>
       </dl>
       {selection.chosen && (
         <a class="follow" href={`#/runs/${encodeURIComponent(run.runId)}`}>

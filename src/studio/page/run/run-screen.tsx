@@ -89,6 +89,7 @@ function LoadedRun({
   const select = (node: string): void => selectNode(node, selection, view, history.data);
   const compareWith = Number(query.get("with") ?? Number.NaN);
   const isReadable = view.problem === undefined;
+  const hasState = isReadable || selection.checkpoint !== undefined;
   return (
     <div class="run">
       <RunHead
@@ -122,7 +123,7 @@ function LoadedRun({
           />
         </div>
       )}
-      <div class="pair">
+      <div class={hasState ? "pair" : ""}>
         <HistorySection
           runId={runId}
           loaded={history}
@@ -130,7 +131,7 @@ function LoadedRun({
           compareWith={Number.isNaN(compareWith) ? undefined : compareWith}
           now={now}
         />
-        <StateSection runId={runId} selection={selection} />
+        {hasState && <StateSection runId={runId} selection={selection} />}
       </div>
       {isReadable && <LedgerSection view={view} now={now} onSelect={select} />}
       <EventsSection lines={log.lines} hasLog={log.hasLog} onSelect={select} />

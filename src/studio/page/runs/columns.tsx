@@ -30,7 +30,7 @@ const own: readonly Column[] = [
     key: "elapsed",
     title: "Elapsed",
     kind: "number",
-    cell: ({ elapsedMs }) => duration(elapsedMs),
+    cell: (run) => duration(elapsedOf(run)),
   },
   {
     key: "cost",
@@ -49,13 +49,22 @@ export function Time({ time, now }: { readonly time: string; readonly now: numbe
   );
 }
 
+/** From its start to its last save; `undefined` for a run of which no times are known. */
+export function elapsedOf({ startedAt, elapsedMs }: RunRow): number | undefined {
+  return startedAt === "" ? undefined : elapsedMs;
+}
+
 function steps({ step, maxSteps }: RunRow): string {
   return maxSteps === null ? count(step) : `${count(step)}/${count(maxSteps)}`;
 }
 
-/** The columns for these runs: those of every store, and one for each key of their metadata. */
+/** The columns for these runs: those of every store, and one for each key of their metadata, the most common first. */
 export function columnsOf(runs: readonly RunRow[]): readonly Column[] {
-  const keys = [...new Set(runs.flatMap(({ metadata }) => Object.keys(metadata)))].sort();
+  const counts = new Map<string, number>();
+  for (const key of runs.flatMap(({ metadata }) => Object.keys(metadata))) {
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  const keys = [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)).map(([key]) => key);
   return [
     ...own,
     ...keys.map<Column>((key) => ({

@@ -95,23 +95,42 @@ function Side({ views }: { readonly views: readonly RunView[] }): JSX.Element {
           {rows.map(([name, cell]) => (
             <SideRow key={name} name={name} cells={views.map(cell)} />
           ))}
-          {keys.map((key) => (
-            <SideRow
-              key={`metadata ${key}`}
-              name={key}
-              cells={views.map(({ run }) => String(run.metadata[key] ?? "–"))}
-            />
-          ))}
-          {nodes.map((node) => (
-            <SideRow
-              key={`node ${node}`}
-              name={node}
-              cells={views.map((view) => nodeCell(node, view))}
-            />
-          ))}
         </tbody>
+        <SideGroup
+          title="Metadata"
+          names={keys}
+          views={views}
+          cell={(key, { run }) => String(run.metadata[key] ?? "–")}
+        />
+        <SideGroup title="Nodes" names={nodes} views={views} cell={nodeCell} />
       </table>
     </div>
+  );
+}
+
+function SideGroup({
+  title,
+  names,
+  views,
+  cell,
+}: {
+  readonly title: string;
+  readonly names: readonly string[];
+  readonly views: readonly RunView[];
+  readonly cell: (name: string, view: RunView) => string;
+}): JSX.Element | null {
+  if (names.length === 0) return null;
+  return (
+    <tbody>
+      <tr>
+        <th scope="rowgroup" colSpan={views.length + 1}>
+          {title}
+        </th>
+      </tr>
+      {names.map((name) => (
+        <SideRow key={name} name={name} cells={views.map((view) => cell(name, view))} />
+      ))}
+    </tbody>
   );
 }
 

@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useId, useState } from "preact/hooks";
 import type { RunRow } from "../../api.js";
 import { amend } from "../address.js";
+import { GraphSelect } from "../parts/graph-select.js";
 import { Icon } from "../parts/icon.js";
 import { StatusShape, statusWord } from "../parts/status.js";
 import { useStudio } from "../studio.js";
@@ -18,9 +19,6 @@ export function Filters({
 }): JSX.Element {
   const { session } = useStudio();
   const chosen = query.getAll("status");
-  const graph = query.get("graph") ?? "";
-  const names = new Set([...session.graphs.map(({ name }) => name), graph]);
-  names.delete("");
   const change = (fields: Parameters<typeof amend>[0]): void => amend({ ...fields, cursor: "" });
   return (
     <search class="filters">
@@ -42,18 +40,11 @@ export function Filters({
           );
         })}
       </fieldset>
-      <select
-        aria-label="Graph"
-        value={graph}
-        onChange={(event) => change({ graph: event.currentTarget.value })}
-      >
-        <option value="">all graphs</option>
-        {[...names].sort().map((name) => (
-          <option key={name} value={name}>
-            {name}
-          </option>
-        ))}
-      </select>
+      <GraphSelect
+        names={session.graphs.map(({ name }) => name)}
+        value={query.get("graph") ?? ""}
+        onChange={(graph) => change({ graph })}
+      />
       <MetadataFilter
         pairs={query.getAll("metadata")}
         runs={runs}

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { RunsPage } from "../../api.js";
 import { go, href, runHref } from "../address.js";
-import { useGet } from "../client/hooks.js";
+import { useGet, useSettled } from "../client/hooks.js";
 import { statusWord } from "../parts/status.js";
 import type { Choice } from "../studio.js";
 
@@ -30,7 +30,7 @@ export function Palette({
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   const offered = useMemo(choices, [choices]);
-  const query = useDelayed(text.trim());
+  const query = useSettled(text.trim());
   const { data } = useGet<RunsPage>(
     `runs?limit=8${query === "" ? "" : `&q=${encodeURIComponent(query)}`}`,
   );
@@ -117,14 +117,4 @@ export function Palette({
       </div>
     </dialog>
   );
-}
-
-/** A text once it has stayed the same for a moment. */
-function useDelayed(text: string): string {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), 150);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return settled;
 }

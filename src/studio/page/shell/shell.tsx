@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Inbox } from "../../api.js";
 import { go, type Screen, useAddress } from "../address.js";
 import { useGet } from "../client/hooks.js";
@@ -40,7 +40,11 @@ export function Shell({
     keys: () => setOpen("keys"),
     go: (to) => go(`#/${to}`),
   });
-  const { screen } = useAddress();
+  const { screen, id } = useAddress();
+  useEffect(() => {
+    const place = places.find(({ screens }) => screens.includes(screen))?.name ?? "";
+    document.title = [id, place, "waymark"].filter(Boolean).join(" · ");
+  }, [screen, id]);
   return (
     <>
       <button type="button" class="skip" onClick={skipToContent}>

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { ActionResult, RunHistory, RunView, StudioAction, TaggedValue } from "../../../api.js";
+import type { ActionResult, RunHistory, RunView, StudioAction } from "../../../api.js";
 import { go, runHref } from "../../address.js";
 import { post, remove, runPath } from "../../client/http.js";
 import type { Draft } from "../../forms/schema.js";
@@ -94,7 +94,7 @@ export function ActionDialog({
   const hasCheckpoint = withCheckpoint.includes(action);
   const usual = action === "rollback" && !selection.chosen ? checkpoints[1] : selection.checkpoint;
   const [at, setAt] = useState(usual?.checkpointId ?? view.checkpointId ?? "");
-  const [data, setData] = useState<{ readonly [key: string]: TaggedValue }>();
+  const [data, setData] = useState<Draft>();
   const { title, confirm, text, done } = wordings[action];
   const { runId } = view.run;
   const act = async (): Promise<void> => {
@@ -144,24 +144,15 @@ export function ActionDialog({
           name="data"
           required={false}
           value={data}
-          onChange={(next) => setData(isObject(next) ? next : undefined)}
+          onChange={setData}
         />
       )}
     </Confirm>
   );
 }
 
-function isObject(value: Draft): value is { readonly [key: string]: TaggedValue } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** The command with the choices made here, where it has placeholders for them. */
-function commandFor(
-  action: StudioAction,
-  command: string,
-  at: string,
-  data: { readonly [key: string]: TaggedValue } | undefined,
-): string {
+function commandFor(action: StudioAction, command: string, at: string, data: Draft): string {
   const place = at === "" ? "" : ` --at ${shellWord(at)}`;
   const changes = data === undefined ? "" : ` --data ${shellWord(JSON.stringify(data))}`;
   const pairs = Object.entries(data ?? {}).map(([key, value]) => `${key}=${JSON.stringify(value)}`);

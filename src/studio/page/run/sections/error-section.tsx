@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import type { RunView } from "../../../api.js";
 import { Command, Copy } from "../../parts/command.js";
 import { Icon } from "../../parts/icon.js";
+import { LongText } from "../../parts/long-text.js";
 
 /** What made a run end early, or why its checkpoint can't be read. */
 export function ErrorSection({
@@ -19,7 +20,7 @@ export function ErrorSection({
     <section class="section error" aria-labelledby="error">
       <header class="section-head">
         <h2 id="error">Error</h2>
-        <button type="button" class="plain" onClick={() => onSelect(error.node)}>
+        <button type="button" class="plain cut" onClick={() => onSelect(error.node)}>
           in {error.node}
         </button>
         <div class="section-tools">
@@ -30,7 +31,7 @@ export function ErrorSection({
         </div>
       </header>
       <p class="error-message">
-        <strong>{error.name}</strong> {error.message}
+        <strong>{error.name}</strong> <LongText text={error.message} />
       </p>
       {stack !== "" && (
         <details>
@@ -59,7 +60,7 @@ function CorruptSection({
           <strong>
             {isCorrupt ? "This run's newest checkpoint is corrupt." : "This run can't be read."}
           </strong>{" "}
-          {problem.message}
+          <LongText text={problem.message} />
         </p>
         {problem.expected !== undefined && (
           <dl class="pairs">

@@ -57,14 +57,18 @@ export function HistorySection({
       </header>
       {failure !== undefined && data === undefined && <NoHistory {...{ failure, reload }} />}
       {data === undefined && failure === undefined && <Loading />}
-      {data?.problems.map(({ sequence, problem, expected, actual }) => (
-        <p key={`${sequence} ${problem}`} class="problem">
-          <strong>
-            Checkpoint {sequence} is {problem}.
-          </strong>{" "}
-          Expected {expected}; found {actual}.
-        </p>
-      ))}
+      {data !== undefined && data.problems.length > 0 && (
+        <ul class="problems" aria-label="Problems">
+          {data.problems.map(({ sequence, problem, expected, actual }) => (
+            <li key={`${sequence} ${problem}`}>
+              <strong>
+                {sequence === 0 ? "The run" : `Checkpoint ${sequence}`} is {problem}.
+              </strong>{" "}
+              Expected {expected}; found {actual}.
+            </li>
+          ))}
+        </ul>
+      )}
       {checkpoints.length > 0 && (
         <div class="table-wrap checkpoints">
           <table aria-label="Checkpoints">

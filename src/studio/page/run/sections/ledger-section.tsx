@@ -8,7 +8,7 @@ import { preview } from "../../values/tagged.js";
 type Ledger = RunView["ledger"];
 type Usage = Ledger["usage"];
 
-const PART = 50;
+const PART = 10;
 
 /** What a run used, decided and made. */
 export function LedgerSection({
@@ -72,7 +72,7 @@ export function LedgerSection({
               ))}
           </ol>
           {older > 0 && (
-            <button type="button" class="plain more" onClick={() => setMost(most + PART * 5)}>
+            <button type="button" class="plain more" onClick={() => setMost(most + PART * 10)}>
               {count(older)} older
             </button>
           )}

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useState } from "preact/hooks";
 import type { StateMatches, StateView, TaggedValue, ValueView } from "../../../api.js";
-import { useGet } from "../../client/hooks.js";
+import { useGet, useSettled } from "../../client/hooks.js";
 import { get, runPath } from "../../client/http.js";
 import { Copy } from "../../parts/command.js";
 import { Failed, Loading } from "../../parts/states.js";
@@ -121,13 +121,4 @@ function Matches({
 /** Tags are how values are written down, not where they are. */
 function isPlain(key: Key): boolean {
   return typeof key === "number" || !key.startsWith("$");
-}
-
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), 200);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return settled;
 }

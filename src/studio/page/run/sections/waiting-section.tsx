@@ -31,7 +31,7 @@ export function WaitingSection({
         return (
           <article key={`${name} ${node}`} class="pause">
             <p class="pause-facts muted">
-              <span>{name === "" ? node : `${node}, ${name}`}</span>
+              <span class="cut">{name === "" ? node : `${node}, ${name}`}</span>
               <span>
                 since <Time time={since} now={now} />
               </span>
