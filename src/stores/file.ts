@@ -12,8 +12,7 @@ import {
 import { checkOptions, flag, oneOf, text } from "../options.js";
 import { FileBackend } from "./disk/backend.js";
 import type { FileSystem } from "./disk/file-system.js";
-import { NodeFileSystem } from "./disk/node-file-system.js";
-import { ReadOnlyFileSystem } from "./disk/read-only.js";
+import { NodeFileSystem, ReadOnlyFileSystem } from "./disk/node-file-system.js";
 
 /** Options of `FileStore`. */
 export interface FileStoreOptions extends RecordStoreOptions {

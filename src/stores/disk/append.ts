@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import { BackendError, type Encode, type NewRecord } from "../../checkpoint/records/backend.js";
 import { toDocument } from "../../checkpoint/records/document.js";
-import { messageOf, systemCode } from "../../errors.js";
-import { type FileSystem, ignoring, together } from "./file-system.js";
-import { list, syncNames } from "./folders.js";
+import { messageOf } from "../../errors.js";
+import { ignoring, reserve, succeeds, together } from "./file-system.js";
+import { syncNames } from "./folders.js";
 import { checkpointName, goneName, QUARANTINE, temporaryName } from "./layout.js";
+import type { RunFolder } from "./run-folder.js";
 
 /*
  * Two processes on one run: exactly one wins, and there is no lock, so none can be left behind by
@@ -61,14 +62,10 @@ export interface Base {
 
 /** Appends files to one run's folder. */
 export class Appender {
-  readonly #fs: FileSystem;
-  readonly #path: string;
-  readonly #durable: boolean;
+  readonly #folder: RunFolder;
 
-  constructor(fs: FileSystem, path: string, durable: boolean) {
-    this.#fs = fs;
-    this.#path = path;
-    this.#durable = durable;
+  constructor(folder: RunFolder) {
+    this.#folder = folder;
   }
 
   /**
@@ -80,8 +77,8 @@ export class Appender {
    * @throws BackendError if the file system fails; what `encode` throws is thrown as it is.
    */
   async append(base: Base, encode: Encode): Promise<Base | "stale" | "lost"> {
-    const fs = this.#fs;
-    const temporary = join(this.#path, temporaryName(base.sequence + 1, fs.owner));
+    const { fs } = this.#folder;
+    const temporary = this.#folder.at(temporaryName(base.sequence + 1, fs.owner));
     const creating = ignoring(fs.create(temporary));
     const [created, encoded] = await Promise.allSettled([creating, attempt(encode)]);
     if (encoded.status === "rejected") {
@@ -100,7 +97,7 @@ export class Appender {
     temporary: string,
     file: number,
   ): Promise<Base | "stale" | "lost"> {
-    const fs = this.#fs;
+    const { fs, path, durable } = this.#folder;
     const { sequence } = record;
     const { checkpointId } = record.fields;
     let folder = base.folder;
@@ -109,16 +106,16 @@ export class Appender {
     try {
       await fs.write(file, toDocument(record));
       const openFolder = async (): Promise<void> => {
-        folder ??= await ignoring(fs.openFolder(this.#path));
+        folder ??= await ignoring(fs.openFolder(path));
       };
       const [, , { id }, holds] = await together([
-        this.#durable ? fs.sync(file) : undefined,
-        this.#durable ? openFolder() : undefined,
+        durable ? fs.sync(file) : undefined,
+        durable ? openFolder() : undefined,
         fs.stat(file),
         this.#isThere(base.newest),
       ]);
       // Somebody who deletes the run has taken its folder away.
-      const isGone = this.#durable && folder === undefined;
+      const isGone = durable && folder === undefined;
       if (!holds || isGone) return "stale";
       mayBeNamed = true;
       if (!(await this.#claim(temporary, sequence))) return "stale";
@@ -140,39 +137,37 @@ export class Appender {
   /** Whether the file that is built on has its name still. */
   async #isThere(newest: Newest | undefined): Promise<boolean> {
     if (newest === undefined) return true;
-    const path = join(this.#path, checkpointName(newest.sequence));
-    return (await this.#fs.idOf(path)) === newest.id;
+    return (await this.#folder.fs.idOf(this.#folder.at(newest.sequence))) === newest.id;
   }
 
   /** Gives the file its name. */
   async #claim(temporary: string, sequence: number): Promise<boolean> {
-    const fs = this.#fs;
-    const path = join(this.#path, checkpointName(sequence));
+    const { fs } = this.#folder;
+    const path = this.#folder.at(sequence);
     const how = await reserve(fs, temporary, path);
-    if (how !== "reserved") return how === "linked";
-    const renaming = fs.rename(temporary, path).then(() => true);
-    return ignoring(renaming, ["ENOENT"], false);
+    return how === "reserved" ? succeeds(fs.rename(temporary, path)) : how === "linked";
   }
 
   /** Whether no other file of this sequence was there before. */
   async #isNext(newest: Newest | undefined, sequence: number): Promise<boolean> {
     if (newest === undefined) {
-      const listing = await list(this.#fs, this.#path);
+      const listing = await this.#folder.list();
       const { checkpoints = [], quarantined = [], highest } = listing ?? {};
       const alone = checkpoints.length === 1 && highest === sequence;
       return alone && !quarantined.includes(checkpointName(sequence));
     }
     for (const name of [join(QUARANTINE, checkpointName(sequence)), goneName(sequence)]) {
-      if ((await this.#fs.idOf(join(this.#path, name))) !== undefined) return false;
+      if ((await this.#folder.fs.idOf(this.#folder.at(name))) !== undefined) return false;
     }
     return this.#isThere(newest);
   }
 
   /** Leaves nothing behind but, at the worst, a file that the next sweep takes. */
   async #giveUp(temporary: string, file: number, folder: number | undefined): Promise<void> {
-    await this.#fs.close(file).catch(() => {});
-    if (folder !== undefined) await this.#fs.close(folder).catch(() => {});
-    await this.#fs.unlink(temporary).catch(() => {});
+    const { fs } = this.#folder;
+    await fs.close(file).catch(() => {});
+    if (folder !== undefined) await fs.close(folder).catch(() => {});
+    await fs.unlink(temporary).catch(() => {});
   }
 }
 
@@ -188,38 +183,4 @@ export function failure(cause: unknown, unsure: boolean): BackendError {
 /** What a function gives, also if it throws at once. */
 async function attempt<T>(action: () => T | Promise<T>): Promise<T> {
   return action();
-}
-
-/** How exFAT, some network shares, Android and old Windows say that a file can't have two names. */
-const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EISDIR"];
-
-/**
- * Takes a name for a file, so that of all who try exactly one succeeds:
- *
- * - `linked`: the file has both names now;
- * - `reserved`: this file system has no links; an empty file keeps the name until the file is renamed;
- * - `taken`: somebody else has the name;
- * - `gone`: the file, or the folder, is not there any more.
- */
-export async function reserve(
-  fs: FileSystem,
-  from: string,
-  to: string,
-): Promise<"linked" | "reserved" | "taken" | "gone"> {
-  try {
-    await fs.link(from, to);
-    return "linked";
-  } catch (error) {
-    const code = systemCode(error);
-    if (code === "EEXIST") return "taken";
-    if (code === "ENOENT") return "gone";
-    if (!NO_LINKS.includes(code)) throw error;
-  }
-  try {
-    await fs.close(await fs.create(to));
-    return "reserved";
-  } catch (error) {
-    if (systemCode(error) === "EEXIST") return "taken";
-    throw error;
-  }
 }

@@ -1,42 +1,30 @@
 import { join } from "node:path";
-import type {
-  After,
-  Chain,
-  Encode,
-  Head,
-  HeaderEntry,
-  NewRecord,
-  RecordAt,
-  RecordBackend,
-  Removal,
-  RemoveOptions,
-  RunEntry,
-  StoredRecord,
+import {
+  type After,
+  type Chain,
+  type Encode,
+  type Head,
+  type HeaderEntry,
+  type NewRecord,
+  type RecordAt,
+  type RecordBackend,
+  type Removal,
+  type RemoveOptions,
+  type RunEntry,
+  runEntryOf,
+  type StoredRecord,
 } from "../../checkpoint/records/backend.js";
-import { fromDocument } from "../../checkpoint/records/document.js";
 import { parseHeader } from "../../checkpoint/records/header.js";
 import { filterRuns } from "../../checkpoint/retention.js";
 import type { Claim, ClaimHolder, Finding, RunFilter } from "../../checkpoint/store.js";
 import { now } from "../../clock.js";
 import { mapLimit, Semaphore, TaskSet } from "../../concurrency.js";
-import { CheckpointCorruptionError, SerializationError } from "../../errors.js";
 import { Claims, claimsUnder } from "./claims.js";
 import { type FileSystem, ignoring } from "./file-system.js";
-import { headersOf, isOf, readFile } from "./files.js";
-import { type Listing, list, Root } from "./folders.js";
-import {
-  checkpointName,
-  folderName,
-  GRAPHS,
-  graphName,
-  ownerOf,
-  quarantinedSequence,
-  runOf,
-} from "./layout.js";
-import { quarantine } from "./quarantine.js";
-import { leftovers, removeRun, sweep } from "./removal.js";
+import { namesInRoot, Root, readFile } from "./folders.js";
+import { folderName, GRAPHS, graphName, ownerOf, quarantinedSequence, runOf } from "./layout.js";
+import { faulty, type Listing, RunFolder, sequencesIn } from "./run-folder.js";
 import { RunWriter } from "./run-writer.js";
-import { findRuns, SCANNED_AT_ONCE, summarizeRuns } from "./runs.js";
 
 /** For how many runs to remember, with two open files each, what was saved last; the others are looked up again. */
 const REMEMBERED_RUNS = 64;
@@ -44,6 +32,14 @@ const REMEMBERED_RUNS = 64;
 const AT_ONCE = 64;
 /** How often to look again at a folder in which files come and go. */
 const ATTEMPTS = 100;
+/** How many folders to look into at once. */
+const SCANNED_AT_ONCE = 16;
+
+/** A run's folder that has checkpoints: the sequences that have a file, oldest first. */
+interface FoundRun {
+  readonly folder: RunFolder;
+  readonly checkpoints: readonly number[];
+}
 
 /** Keeps each record as a file of its own, in a folder for each run. */
 export class FileBackend implements RecordBackend {
@@ -92,28 +88,28 @@ export class FileBackend implements RecordBackend {
   }
 
   async chain(runId: string, at: RecordAt): Promise<Chain | undefined> {
+    const folder = this.#folder(runId);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const listing = await this.#list(runId);
-      if (listing === undefined) return undefined;
-      const { checkpoints, highest } = listing;
-      if (highest === 0) return undefined;
+      const listing = await this.#list(folder);
+      if (listing === undefined || listing.highest === 0) return undefined;
+      const { checkpoints } = listing;
       const sequence =
         "sequence" in at
           ? checkpoints.find((one) => one === at.sequence)
           : checkpoints.findLast((one) => one < at.below);
-      const record = sequence === undefined ? undefined : await this.#read(runId, sequence);
+      const record = sequence === undefined ? undefined : await this.#read(folder, sequence);
       // It was removed since: another may be the newest now.
       if (sequence !== undefined && record === undefined) continue;
-      const head = await this.#head(runId, listing, record);
+      const head = await headIn(folder, listing, record);
       return { head, records: record === undefined ? [] : [record] };
     }
-    throw new Error(`${this.#folder(runId)} changed ${ATTEMPTS} times while it was read`);
+    throw new Error(`${folder.path} changed ${ATTEMPTS} times while it was read`);
   }
 
   async headers(runId: string): Promise<readonly HeaderEntry[]> {
     const folder = this.#folder(runId);
-    const { checkpoints = [], quarantined = [] } = (await this.#list(runId)) ?? {};
-    const found = await headersOf(this.#fs, folder, runId, checkpoints);
+    const { checkpoints = [], quarantined = [] } = (await this.#list(folder)) ?? {};
+    const found = await folder.headers(checkpoints);
     const entries = found.flatMap((headed, index): HeaderEntry[] => {
       const sequence = checkpoints[index];
       if (headed === undefined || sequence === undefined) return [];
@@ -127,10 +123,11 @@ export class FileBackend implements RecordBackend {
   }
 
   async records(runId: string, from: number, to: number): Promise<readonly StoredRecord[]> {
-    const { checkpoints = [] } = (await list(this.#fs, this.#folder(runId))) ?? {};
+    const folder = this.#folder(runId);
+    const { checkpoints = [] } = (await folder.list()) ?? {};
     const records: StoredRecord[] = [];
     for (const sequence of checkpoints.filter((one) => one >= from && one <= to)) {
-      const record = await this.#read(runId, sequence).catch((fault: unknown) => {
+      const record = await this.#read(folder, sequence).catch((fault: unknown) => {
         if (fault instanceof Error) return faulty(sequence, fault);
         throw fault;
       });
@@ -144,7 +141,7 @@ export class FileBackend implements RecordBackend {
     sequence: number,
     isBad: () => Promise<boolean>,
   ): Promise<string | undefined> {
-    return quarantine(this.#fs, this.#folder(runId), sequence, this.#durable, isBad);
+    return this.#folder(runId).quarantine(sequence, isBad);
   }
 
   async discard(runId: string, sequences: readonly number[]): Promise<void> {
@@ -153,8 +150,7 @@ export class FileBackend implements RecordBackend {
 
   async runs(filter: RunFilter): Promise<RunEntry[]> {
     const known = filter.cursor && this.#scans.get(filter.cursor);
-    const scanned = known ? [] : await summarizeRuns(this.#fs, this.place, filter.runId);
-    const runs = known ?? scanned.flatMap(({ entry }) => entry ?? []);
+    const runs = known ?? (await this.#summarize(filter.runId)).flatMap(({ entry }) => entry ?? []);
     const page = filterRuns(runs, filter);
     const last = page.at(-1);
     if (last !== undefined) this.#scans.set(last, runs);
@@ -162,26 +158,22 @@ export class FileBackend implements RecordBackend {
   }
 
   async unreadable(): Promise<string[]> {
-    const runs = await summarizeRuns(this.#fs, this.place);
+    const runs = await this.#summarize();
     return runs.flatMap(({ runId, entry }) => (entry === undefined ? (runId ?? []) : []));
   }
 
   async list(): Promise<string[]> {
-    return (await findRuns(this.#fs, this.place)).flatMap(({ runId }) => runId ?? []);
+    return (await this.#findRuns()).flatMap(({ folder }) => folder.runId ?? []);
   }
 
   async find(checkpointId: string): Promise<string | undefined> {
     let found: string | undefined;
-    await mapLimit(
-      await findRuns(this.#fs, this.place),
-      SCANNED_AT_ONCE,
-      async ({ folder, runId, checkpoints }) => {
-        if (found !== undefined) return;
-        const headers = await headersOf(this.#fs, folder, runId, checkpoints);
-        const own = headers.find((one) => one?.header?.checkpointId === checkpointId);
-        found ??= own?.header?.runId;
-      },
-    );
+    await mapLimit(await this.#findRuns(), SCANNED_AT_ONCE, async ({ folder, checkpoints }) => {
+      if (found !== undefined) return;
+      const headers = await folder.headers(checkpoints);
+      const own = headers.find((one) => one?.header?.checkpointId === checkpointId);
+      found ??= own?.header?.runId;
+    });
     return found;
   }
 
@@ -213,11 +205,11 @@ export class FileBackend implements RecordBackend {
       const runId = typeof known === "object" ? known.runId : "";
       if (lives === false) yield { runId, ...leftover, actual: `the claim ${name}` };
     }
-    for (const { runId = "", folder } of await findRuns(this.#fs, this.place)) {
-      const names = await ignoring(this.#fs.readdir(folder), ["ENOENT"], []);
+    for (const { folder } of await this.#findRuns()) {
+      const names = await ignoring(this.#fs.readdir(folder.path), ["ENOENT"], []);
       const temporaries = names.filter((name) => ownerOf(name) !== undefined);
-      for (const name of leftovers(this.#fs, temporaries)) {
-        yield { runId, ...leftover, actual: join(folder, name) };
+      for (const name of folder.leftovers(temporaries)) {
+        yield { runId: folder.runId ?? "", ...leftover, actual: folder.at(name) };
       }
     }
   }
@@ -230,50 +222,56 @@ export class FileBackend implements RecordBackend {
     for (const [runId, writer] of writers) if (writer.idle) this.#writers.delete(runId);
   }
 
-  #folder(runId: string): string {
-    return join(this.place, folderName(runId));
+  #folder(runId: string): RunFolder {
+    return new RunFolder(this.#fs, join(this.place, folderName(runId)), runId, this.#durable);
+  }
+
+  /** The runs that have a checkpoint: all of them, or one. */
+  async #findRuns(runId?: string): Promise<FoundRun[]> {
+    const names = (await namesInRoot(this.#fs, this.place)) ?? [];
+    const only = runId === undefined ? undefined : folderName(runId);
+    const isOne = (name: string): boolean => name === (only ?? name) && runOf(name) !== undefined;
+    const folders = names.filter(isOne).sort();
+    const found = await mapLimit(folders, SCANNED_AT_ONCE, (name) => this.#findRun(name));
+    return found.filter((run) => run !== undefined);
+  }
+
+  async #findRun(name: string): Promise<FoundRun | undefined> {
+    const path = join(this.place, name);
+    const found = await ignoring(this.#fs.lstat(path));
+    // A file, or a link that leads elsewhere, is nobody's run.
+    if (found?.kind !== "folder") return undefined;
+    // Only the names: what else is wrong with one run must not hide the others.
+    const checkpoints = sequencesIn(await ignoring(this.#fs.readdir(path), ["ENOENT"], []));
+    if (checkpoints.length === 0) return undefined;
+    const run = runOf(name);
+    if (typeof run === "object") return { folder: this.#folder(run.runId), checkpoints };
+    const cut = new RunFolder(this.#fs, path, undefined, this.#durable);
+    const header = await cut.newestHeader(checkpoints);
+    return { folder: header === undefined ? cut : this.#folder(header.runId), checkpoints };
+  }
+
+  /** All runs, or one, each as its newest header that can be read says; `undefined` if none can. */
+  async #summarize(
+    only?: string,
+  ): Promise<{ readonly runId: string | undefined; readonly entry: RunEntry | undefined }[]> {
+    return mapLimit(await this.#findRuns(only), SCANNED_AT_ONCE, async (run) => {
+      const { folder, checkpoints } = run;
+      const header = await folder.newestHeader(checkpoints);
+      const entry = header && runEntryOf(header, checkpoints.at(-1) ?? 0);
+      return { runId: folder.runId, entry };
+    });
   }
 
   /** What is in a run's folder; what the dead have left there is swept. */
-  async #list(runId: string): Promise<Listing | undefined> {
-    const folder = this.#folder(runId);
-    const listing = await list(this.#fs, folder);
+  async #list(folder: RunFolder): Promise<Listing | undefined> {
+    const listing = await folder.list();
     if (listing !== undefined) this.#sweep(folder, listing);
     return listing;
   }
 
-  /**
-   * The record in a file; `undefined` if it is gone.
-   *
-   * @throws CheckpointCorruptionError if something that is no file is in its place.
-   */
-  async #read(runId: string, sequence: number): Promise<StoredRecord | undefined> {
-    const path = join(this.#folder(runId), checkpointName(sequence));
-    const bytes = await this.#reads.run(() => readFile(this.#fs, path));
-    if (bytes === undefined) return undefined;
-    try {
-      return fromDocument(bytes, path, sequence);
-    } catch (fault) {
-      const isKnown =
-        fault instanceof CheckpointCorruptionError || fault instanceof SerializationError;
-      if (isKnown) return faulty(sequence, fault);
-      throw fault;
-    }
-  }
-
-  /** The newest checkpoint of a run; `record` was read already. */
-  async #head(
-    runId: string,
-    { checkpoints, highest: sequence }: Listing,
-    record: StoredRecord | undefined,
-  ): Promise<Head> {
-    if (checkpoints.at(-1) !== sequence) return { sequence, checkpointId: "" };
-    if (record?.sequence === sequence) {
-      const header = parseHeader(record.header);
-      return { sequence, checkpointId: isOf(header, runId, sequence) ? header.checkpointId : "" };
-    }
-    const [headed] = await headersOf(this.#fs, this.#folder(runId), runId, [sequence]);
-    return { sequence, checkpointId: headed?.header?.checkpointId ?? "" };
+  #read(folder: RunFolder, sequence: number): Promise<StoredRecord | undefined> {
+    return this.#reads.run(() => folder.read(sequence));
   }
 
   /** The one writer of a run. */
@@ -287,12 +285,7 @@ export class FileBackend implements RecordBackend {
 
   #newWriter(runId: string): RunWriter {
     const folder = this.#folder(runId);
-    return new RunWriter(folder, runId, {
-      fs: this.#fs,
-      durable: this.#durable,
-      root: this.#root,
-      onListing: (listing) => this.#sweep(folder, listing),
-    });
+    return new RunWriter(folder, this.#root, (listing) => this.#sweep(folder, listing));
   }
 
   /** Drops the writers that were not used for longest. Those that are busy may be too many for a while. */
@@ -311,16 +304,16 @@ export class FileBackend implements RecordBackend {
     this.#tasks.start(() => writer.inTurn(() => writer.forget()), ignore);
   }
 
-  #sweep(folder: string, { temporaries }: Listing): void {
+  #sweep(folder: RunFolder, { temporaries }: Listing): void {
     if (temporaries.every((name) => ownerOf(name) === this.#fs.owner)) return;
-    this.#tasks.start(() => sweep(this.#fs, folder, temporaries, now()), ignore);
+    this.#tasks.start(() => folder.sweep(temporaries, now()), ignore);
   }
 
   #remove({ runId, sequence }: Removal): Promise<boolean> {
     const writer = this.#writer(runId);
     return writer.inTurn(async () => {
       await writer.forget();
-      return removeRun(this.#fs, this.#folder(runId), runId, this.#durable, sequence);
+      return this.#folder(runId).remove(sequence);
     });
   }
 
@@ -346,8 +339,19 @@ export class FileBackend implements RecordBackend {
   }
 }
 
-function faulty(sequence: number, fault: Error): StoredRecord {
-  return { sequence, header: "", content: "", sha256: "", fault };
+/** The newest checkpoint of a run; `record` was read already. */
+async function headIn(
+  folder: RunFolder,
+  { checkpoints, highest: sequence }: Listing,
+  record: StoredRecord | undefined,
+): Promise<Head> {
+  if (checkpoints.at(-1) !== sequence) return { sequence, checkpointId: "" };
+  if (record?.sequence === sequence) {
+    const header = parseHeader(record.header);
+    return { sequence, checkpointId: folder.owns(header, sequence) ? header.checkpointId : "" };
+  }
+  const [headed] = await folder.headers([sequence]);
+  return { sequence, checkpointId: headed?.header?.checkpointId ?? "" };
 }
 
 /** What nobody waits for and fails is tried again by the next to come. */

@@ -77,6 +77,18 @@ export async function ignoring<T, U = undefined>(
   }
 }
 
+/** Whether an action succeeds; false if it fails with one of these codes. */
+export function succeeds(
+  action: Promise<unknown>,
+  codes: readonly string[] = ["ENOENT"],
+): Promise<boolean> {
+  return ignoring(
+    action.then(() => true),
+    codes,
+    false,
+  );
+}
+
 /** Like `Promise.all`, but nothing is left running when it fails: a file must not be closed under a call. */
 export async function together<T extends readonly unknown[]>(
   actions: readonly [...{ [K in keyof T]: Promise<T[K]> | T[K] }],
@@ -87,4 +99,38 @@ export async function together<T extends readonly unknown[]>(
     return outcome.value;
   });
   return values as unknown as T;
+}
+
+/** How exFAT, some network shares, Android and old Windows say that a file can't have two names. */
+const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EISDIR"];
+
+/**
+ * Takes a name for a file, so that of all who try exactly one succeeds:
+ *
+ * - `linked`: the file has both names now;
+ * - `reserved`: this file system has no links; an empty file keeps the name until the file is renamed;
+ * - `taken`: somebody else has the name;
+ * - `gone`: the file, or the folder, is not there any more.
+ */
+export async function reserve(
+  fs: FileSystem,
+  from: string,
+  to: string,
+): Promise<"linked" | "reserved" | "taken" | "gone"> {
+  try {
+    await fs.link(from, to);
+    return "linked";
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === "EEXIST") return "taken";
+    if (code === "ENOENT") return "gone";
+    if (!NO_LINKS.includes(code)) throw error;
+  }
+  try {
+    await fs.close(await fs.create(to));
+    return "reserved";
+  } catch (error) {
+    if (systemCode(error) === "EEXIST") return "taken";
+    throw error;
+  }
 }

@@ -1,49 +1,9 @@
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { CheckpointCorruptionError, systemCode } from "../../errors.js";
 import { type FileKind, type FileSystem, ignoring, together } from "./file-system.js";
-import { goneSequence, ownerOf, QUARANTINE, quarantinedSequence, sequenceOf } from "./layout.js";
 
-/** What is in a run's folder. */
-export interface Listing {
-  /** The sequences that have a file, oldest first. */
-  readonly checkpoints: readonly number[];
-  /** The highest sequence that was ever used, as far as can be seen; 0 for none. */
-  readonly highest: number;
-  /** The names of the files in quarantine. */
-  readonly quarantined: readonly string[];
-  /** The names of the files that are being written, or were left behind. */
-  readonly temporaries: readonly string[];
-  /** The sequences that are said to have been used by a file of their own. */
-  readonly gone: readonly number[];
-}
-
-/**
- * What is in a run's folder; `undefined` if it is not there.
- *
- * @throws CheckpointCorruptionError if there is something else in its place.
- */
-export async function list(fs: FileSystem, folder: string): Promise<Listing | undefined> {
-  const names = await namesIn(fs, folder);
-  if (names === undefined) return undefined;
-  const quarantined = names.includes(QUARANTINE)
-    ? ((await namesIn(fs, join(folder, QUARANTINE))) ?? [])
-    : [];
-  const checkpoints = sequencesIn(names);
-  const aside = quarantined.map((name) => quarantinedSequence(name) ?? 0);
-  const gone = names.flatMap((name) => goneSequence(name) ?? []);
-  return {
-    checkpoints,
-    highest: Math.max(checkpoints.at(-1) ?? 0, ...aside, ...gone),
-    quarantined,
-    temporaries: names.filter((name) => ownerOf(name) !== undefined),
-    gone,
-  };
-}
-
-/** The sequences that have a file among these names, oldest first. */
-export function sequencesIn(names: readonly string[]): number[] {
-  return names.flatMap((name) => sequenceOf(name) ?? []).sort((a, b) => a - b);
-}
+/** No document is larger: V8 has no string that would hold it. */
+const MAX_SIZE = 2 ** 30;
 
 /** The names in a folder; `undefined` when it is not there. A link to a folder is not followed. */
 export async function namesIn(fs: FileSystem, folder: string): Promise<string[] | undefined> {
@@ -77,6 +37,38 @@ export function refused(
     `${path} must be ${expected}; found ${actual}, which was left as it is: move it away`,
     { expected, actual },
   );
+}
+
+/**
+ * The bytes of a checkpoint's file; `undefined` if it is gone.
+ *
+ * @throws CheckpointCorruptionError if it is not a file, but a link or a folder.
+ * @throws the file system's own error, which names the file, if it can't be read.
+ */
+export async function readFile(fs: FileSystem, path: string): Promise<Uint8Array | undefined> {
+  let file: number | undefined;
+  try {
+    file = await fs.open(path);
+    const { kind, size } = await fs.stat(file);
+    if (kind !== "file") throw refused(path, "a file", kind);
+    if (size > MAX_SIZE) throw new RangeError(`it has ${size} bytes, too many for a checkpoint`);
+    return await fs.read(file, size);
+  } catch (error) {
+    const code = file === undefined ? systemCode(error) : "";
+    if (code === "ENOENT") return undefined;
+    throw code === "ELOOP" ? refused(path, "a file", "other") : named(error, path);
+  } finally {
+    if (file !== undefined) await fs.close(file);
+  }
+}
+
+/** The same error, with the file's name in its message where it has none. */
+function named(error: unknown, path: string): unknown {
+  if (!(error instanceof Error) || error.message.includes(path)) return error;
+  const { message } = error;
+  return Object.assign(new Error(`${path} can't be read: ${message}`, { cause: error }), {
+    code: systemCode(error),
+  });
 }
 
 /** Makes the names in a folder outlive a power cut. */

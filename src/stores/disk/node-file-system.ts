@@ -3,7 +3,13 @@ import { type BigIntStats, constants } from "node:fs";
 import { promisify } from "node:util";
 import { systemCode } from "../../errors.js";
 import { isLiving, ownerName } from "../process.js";
-import type { FileHead, FileInfo, FileKind, FileSystem } from "./file-system.js";
+import {
+  type FileHead,
+  type FileInfo,
+  type FileKind,
+  type FileSystem,
+  ignoring,
+} from "./file-system.js";
 
 // Callbacks and plain descriptors: `fs/promises` makes a save about a tenth slower.
 const open = promisify(fs.open);
@@ -107,6 +113,35 @@ export class NodeFileSystem implements FileSystem {
     }
     return found;
   }
+}
+
+/**
+ * A file system that nothing can be written to, so that to look at runs changes nothing: no corrupt
+ * file is moved, and nothing that a dead process left is swept. To the store it is a disk that is
+ * write-protected.
+ */
+export class ReadOnlyFileSystem extends NodeFileSystem {
+  override async create(path: string): Promise<never> {
+    throw readOnly("EROFS", path);
+  }
+
+  override async mkdir(path: string): Promise<never> {
+    const there = await ignoring(super.lstat(path));
+    throw readOnly(there === undefined ? "EROFS" : "EEXIST", path);
+  }
+
+  override readonly rmdir = refuse;
+  override readonly link = refuse;
+  override readonly rename = refuse;
+  override readonly unlink = refuse;
+}
+
+async function refuse(path: unknown): Promise<never> {
+  throw readOnly("EROFS", String(path));
+}
+
+function readOnly(code: string, path: string): Error {
+  return Object.assign(new Error(`${code}: the store is read-only, '${path}'`), { code });
 }
 
 function headOf(path: string, length: number): FileHead | undefined {

@@ -4,25 +4,15 @@ import { headerOf } from "../../checkpoint/records/document.js";
 import { Mutex } from "../../concurrency.js";
 import { systemCode } from "../../errors.js";
 import { Appender, type Base, failure, type Newest } from "./append.js";
-import { type FileSystem, ignoring } from "./file-system.js";
-import { isOf } from "./files.js";
-import { type Listing, list, type Root } from "./folders.js";
+import { ignoring } from "./file-system.js";
+import type { Root } from "./folders.js";
 import { checkpointName, goneName, QUARANTINE } from "./layout.js";
-import { discard } from "./removal.js";
+import type { Listing, RunFolder } from "./run-folder.js";
 
 /** How often to look again when what was built on was not there any more, and yet nobody else had saved. */
 const ATTEMPTS = 100;
 /** Enough for the header of a document. */
 const HEAD = 64 * 1024;
-
-/** What a writer needs of its backend. */
-export interface WriterSettings {
-  readonly fs: FileSystem;
-  readonly durable: boolean;
-  readonly root: Root;
-  /** Gets what is in the folder whenever it was looked at. */
-  readonly onListing: (listing: Listing) => void;
-}
 
 /** What a writer knows of its run's folder. */
 interface Known extends Base {
@@ -32,9 +22,9 @@ interface Known extends Base {
 
 /** Writes and discards one run's files, one after the other. */
 export class RunWriter {
-  readonly #settings: WriterSettings;
-  readonly #folder: string;
-  readonly #runId: string;
+  readonly #folder: RunFolder;
+  readonly #root: Root;
+  readonly #onListing: (listing: Listing) => void;
   readonly #appender: Appender;
   readonly #mutex = new Mutex();
   #known: Known | undefined;
@@ -46,11 +36,12 @@ export class RunWriter {
   /** The highest sequence that a file says to be gone; 0 if there is no such file. */
   #gone = 0;
 
-  constructor(folder: string, runId: string, settings: WriterSettings) {
+  /** @param onListing - gets what is in the folder whenever it was looked at. */
+  constructor(folder: RunFolder, root: Root, onListing: (listing: Listing) => void) {
     this.#folder = folder;
-    this.#runId = runId;
-    this.#settings = settings;
-    this.#appender = new Appender(settings.fs, folder, settings.durable);
+    this.#root = root;
+    this.#onListing = onListing;
+    this.#appender = new Appender(folder);
   }
 
   /** Whether nothing is under way. */
@@ -86,7 +77,7 @@ export class RunWriter {
       const { fields } = await encodeOnce();
       return head.checkpointId === fields.checkpointId ? { ...head, checkpointId: "" } : head;
     }
-    throw new Error(`${this.#folder} changed ${ATTEMPTS} times while it was written to`);
+    throw new Error(`${this.#folder.path} changed ${ATTEMPTS} times while it was written to`);
   }
 
   /**
@@ -103,21 +94,20 @@ export class RunWriter {
   async forget(): Promise<void> {
     const known = this.#known;
     this.#known = undefined;
-    const { fs } = this.#settings;
+    const { fs } = this.#folder;
     for (const file of [known?.newest?.file, known?.folder]) {
       if (file !== undefined) await fs.close(file).catch(() => {});
     }
   }
 
   async #append(known: Known, encode: Encode): Promise<Known | "stale" | "lost"> {
-    const { fs, root } = this.#settings;
     if (known.newest === undefined) {
       // What is refused leaves no folder behind.
       await encode();
       try {
-        await root.makeFolder(this.#folder);
+        await this.#root.makeFolder(this.#folder.path);
         // Refuses a link that was put in its place.
-        await list(fs, this.#folder);
+        await this.#folder.list();
       } catch (error) {
         throw failure(error, false);
       }
@@ -126,17 +116,16 @@ export class RunWriter {
     if (typeof next === "string") return next;
     this.#known = { ...next, found: known.found };
     this.#last = next.sequence;
-    if (known.newest?.file !== undefined) fs.close(known.newest.file).catch(() => {});
+    if (known.newest?.file !== undefined) this.#folder.fs.close(known.newest.file).catch(() => {});
     return this.#known;
   }
 
   /** What is in the folder, if it is not known. */
   async #look(): Promise<Known> {
     if (this.#known !== undefined) return this.#known;
-    const { fs, onListing } = this.#settings;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const listing = await list(fs, this.#folder);
-      if (listing !== undefined) onListing(listing);
+      const listing = await this.#folder.list();
+      if (listing !== undefined) this.#onListing(listing);
       const { highest: sequence = 0, checkpoints = [], gone = [] } = listing ?? {};
       this.#gone = Math.max(0, ...gone);
       const found = checkpoints.at(-1);
@@ -145,19 +134,19 @@ export class RunWriter {
       this.#known = { sequence, newest, folder: undefined, found: sequence };
       return this.#known;
     }
-    throw new Error(`${this.#folder} changed ${ATTEMPTS} times while it was read`);
+    throw new Error(`${this.#folder.path} changed ${ATTEMPTS} times while it was read`);
   }
 
   /** Opens the newest file, to know it again; `undefined` if it is gone. */
   async #open(sequence: number): Promise<Newest | undefined> {
-    const { fs } = this.#settings;
-    const path = join(this.#folder, checkpointName(sequence));
+    const { fs } = this.#folder;
+    const path = this.#folder.at(sequence);
     let file: number | undefined;
     try {
       file = await fs.open(path);
       const { id } = await fs.stat(file);
       const header = headerOf(await fs.read(file, HEAD));
-      const isOwn = isOf(header, this.#runId, sequence);
+      const isOwn = this.#folder.owns(header, sequence);
       return { sequence, id, checkpointId: isOwn ? header.checkpointId : "", file };
     } catch (error) {
       if (file !== undefined) await fs.close(file).catch(() => {});
@@ -187,25 +176,25 @@ export class RunWriter {
   }
 
   async #newestFile(): Promise<number> {
-    return (await list(this.#settings.fs, this.#folder))?.checkpoints.at(-1) ?? 0;
+    return (await this.#folder.list())?.checkpoints.at(-1) ?? 0;
   }
 
   async #remove(sequence: number): Promise<void> {
-    const { fs, durable } = this.#settings;
     await this.#noteGone(sequence);
     const { found = sequence } = this.#known ?? {};
-    if (sequence <= found) await discard(fs, this.#folder, this.#runId, sequence, durable);
-    else await ignoring(fs.unlink(join(this.#folder, checkpointName(sequence))));
+    if (sequence <= found) await this.#folder.discard(sequence);
+    else await this.#folder.unlink(sequence);
   }
 
   /** Says that a sequence was used, where somebody could still want to use it: see append.ts. */
   async #noteGone(sequence: number): Promise<void> {
-    const { fs } = this.#settings;
+    const folder = this.#folder;
+    const { fs } = folder;
     const before = checkpointName(sequence - 1);
     for (const name of [before, join(QUARANTINE, before)]) {
-      if ((await fs.idOf(join(this.#folder, name))) === undefined) continue;
+      if ((await fs.idOf(folder.at(name))) === undefined) continue;
       this.#gone = Math.max(this.#gone, sequence);
-      const creating = fs.create(join(this.#folder, goneName(sequence)));
+      const creating = fs.create(folder.at(goneName(sequence)));
       const file = await ignoring(creating, ["EEXIST", "ENOENT"]);
       if (file !== undefined) await fs.close(file);
       return;
@@ -214,11 +203,10 @@ export class RunWriter {
 
   /** Removes what says so of sequences that nobody can want any more. */
   async #removeGone(): Promise<void> {
-    const { fs } = this.#settings;
-    const { checkpoints = [], gone = [] } = (await list(fs, this.#folder)) ?? {};
+    const { checkpoints = [], gone = [] } = (await this.#folder.list()) ?? {};
     const [oldest = 0] = checkpoints;
     for (const sequence of gone.filter((one) => one <= oldest)) {
-      await ignoring(fs.unlink(join(this.#folder, goneName(sequence))));
+      await this.#folder.unlink(goneName(sequence));
     }
     this.#gone = Math.max(0, ...gone.filter((one) => one > oldest));
   }

@@ -1,0 +1,291 @@
+import { dirname, join } from "node:path";
+import type { StoredRecord } from "../../checkpoint/records/backend.js";
+import { FRAME_BYTES, fromDocument, headerOf } from "../../checkpoint/records/document.js";
+import type { RecordHeader } from "../../checkpoint/records/header.js";
+import { CheckpointCorruptionError, SerializationError } from "../../errors.js";
+import { type FileSystem, ignoring, reserve, succeeds } from "./file-system.js";
+import { namesIn, readFile, refused, syncFolder } from "./folders.js";
+import {
+  checkpointName,
+  goneName,
+  goneSequence,
+  ownerOf,
+  QUARANTINE,
+  quarantinedSequence,
+  quarantineName,
+  sequenceOf,
+} from "./layout.js";
+
+/** Enough for a header whose names are not extraordinarily long; then for any. */
+const HEAD_SIZES = [4 * 1024, 256 * 1024];
+
+/** How long a temporary file is left alone if its writer can't be asked, in milliseconds. */
+const ABANDONED = 60 * 60 * 1000;
+
+/** What is in a run's folder. */
+export interface Listing {
+  /** The sequences that have a file, oldest first. */
+  readonly checkpoints: readonly number[];
+  /** The highest sequence that was ever used, as far as can be seen; 0 for none. */
+  readonly highest: number;
+  /** The names of the files in quarantine. */
+  readonly quarantined: readonly string[];
+  /** The names of the files that are being written, or were left behind. */
+  readonly temporaries: readonly string[];
+  /** The sequences that are said to have been used by a file of their own. */
+  readonly gone: readonly number[];
+}
+
+/** A record's header and size. */
+interface Headed {
+  /** `undefined` if it can't be read, or is of another run or sequence. */
+  readonly header: RecordHeader | undefined;
+  /** The size of header and content in bytes. */
+  readonly bytes: number;
+}
+
+/** The folder of one run: what is in it, and how files leave it. New ones come by an `Appender`. */
+export class RunFolder {
+  readonly fs: FileSystem;
+  readonly path: string;
+  /** The run; `undefined` if only its checkpoints know. */
+  readonly runId: string | undefined;
+  /** Whether what is done has to outlive a power cut. */
+  readonly durable: boolean;
+
+  constructor(fs: FileSystem, path: string, runId: string | undefined, durable: boolean) {
+    this.fs = fs;
+    this.path = path;
+    this.runId = runId;
+    this.durable = durable;
+  }
+
+  /** The path of a name in the folder, or of a checkpoint's file. */
+  at(name: string | number): string {
+    return join(this.path, typeof name === "string" ? name : checkpointName(name));
+  }
+
+  /**
+   * What is in the folder; `undefined` if it is not there.
+   *
+   * @throws CheckpointCorruptionError if there is something else in its place.
+   */
+  async list(): Promise<Listing | undefined> {
+    const names = await namesIn(this.fs, this.path);
+    if (names === undefined) return undefined;
+    const quarantined = names.includes(QUARANTINE)
+      ? ((await namesIn(this.fs, this.at(QUARANTINE))) ?? [])
+      : [];
+    const checkpoints = sequencesIn(names);
+    const aside = quarantined.map((name) => quarantinedSequence(name) ?? 0);
+    const gone = names.flatMap((name) => goneSequence(name) ?? []);
+    return {
+      checkpoints,
+      highest: Math.max(checkpoints.at(-1) ?? 0, ...aside, ...gone),
+      quarantined,
+      temporaries: names.filter((name) => ownerOf(name) !== undefined),
+      gone,
+    };
+  }
+
+  /** Whether a header is of this checkpoint; of any run if that is not known. */
+  owns(header: RecordHeader | undefined, sequence: number): header is RecordHeader {
+    const { runId } = this;
+    return header?.sequence === sequence && (runId === undefined || header.runId === runId);
+  }
+
+  /** The headers of these checkpoints; `undefined` for what is gone or is no file. */
+  async headers(sequences: readonly number[]): Promise<(Headed | undefined)[]> {
+    const found = new Map<number, Headed>();
+    let missing = sequences;
+    for (const size of HEAD_SIZES) {
+      const heads = await this.fs.heads(
+        missing.map((sequence) => this.at(sequence)),
+        size,
+      );
+      const long: number[] = [];
+      for (const [index, sequence] of missing.entries()) {
+        const head = heads[index];
+        if (head === undefined) continue;
+        const header = headerOf(head.bytes);
+        const bytes = Math.max(0, head.size - FRAME_BYTES);
+        found.set(sequence, { header: this.owns(header, sequence) ? header : undefined, bytes });
+        if (header === undefined && head.size > size) long.push(sequence);
+      }
+      missing = long;
+      if (missing.length === 0) break;
+    }
+    return sequences.map((sequence) => found.get(sequence));
+  }
+
+  /** The newest of these headers that can be read. */
+  async newestHeader(checkpoints: readonly number[]): Promise<RecordHeader | undefined> {
+    for (const sequence of checkpoints.toReversed()) {
+      const [found] = await this.headers([sequence]);
+      if (found?.header !== undefined) return found.header;
+    }
+    return undefined;
+  }
+
+  /**
+   * The record in a file; `undefined` if it is gone.
+   *
+   * @throws CheckpointCorruptionError if something that is no file is in its place.
+   */
+  async read(sequence: number): Promise<StoredRecord | undefined> {
+    const path = this.at(sequence);
+    const bytes = await readFile(this.fs, path);
+    if (bytes === undefined) return undefined;
+    try {
+      return fromDocument(bytes, path, sequence);
+    } catch (fault) {
+      const isKnown =
+        fault instanceof CheckpointCorruptionError || fault instanceof SerializationError;
+      if (isKnown) return faulty(sequence, fault);
+      throw fault;
+    }
+  }
+
+  /**
+   * Moves a file that is not what was written out of the way, where a person can look at it. It has its
+   * new name for good before it loses the old one, so that no crash can lose it, and a writer that
+   * takes the old name afterwards sees that it was taken before.
+   *
+   * @param isBad - asked once more where there are no links, as what was seen may have been a name
+   *   that a living writer had only reserved.
+   * @returns where it is now; `undefined` if it is not there, or not bad, any more.
+   */
+  async quarantine(sequence: number, isBad: () => Promise<boolean>): Promise<string | undefined> {
+    const { fs } = this;
+    const path = this.at(sequence);
+    const aside = this.at(QUARANTINE);
+    if (!(await succeeds(ignoring(fs.mkdir(aside), ["EEXIST"])))) return undefined;
+    await namesIn(fs, aside); // refuses a link in its place
+    for (let attempt = 0; ; attempt++) {
+      const target = join(aside, quarantineName(sequence, attempt));
+      let how = await reserve(fs, path, target);
+      if (how === "taken") how = await leftBehind(fs, path, target);
+      if (how === "taken") continue;
+      if (how === "gone") return undefined;
+      if (how === "reserved") {
+        const moved = (await isBad()) && (await succeeds(fs.rename(path, target)));
+        if (!moved) {
+          await fs.unlink(target);
+          return undefined;
+        }
+      }
+      if (this.durable) {
+        await syncFolder(fs, aside);
+        await syncFolder(fs, this.path);
+      }
+      if (how === "linked") await ignoring(fs.unlink(path));
+      return target;
+    }
+  }
+
+  /** Removes a checkpoint's file if it is one of this run's; anything else is moved to quarantine. */
+  async discard(sequence: number): Promise<void> {
+    const { fs } = this;
+    const path = this.at(sequence);
+    const found = await ignoring(fs.lstat(path));
+    if (found === undefined) return;
+    if (found.kind === "folder") throw refused(path, "a file", found.kind);
+    const isForeign = async (): Promise<boolean> => {
+      const [headed] = await this.headers([sequence]);
+      return headed?.header === undefined && (await fs.idOf(path)) === found.id;
+    };
+    if (await isForeign()) await this.quarantine(sequence, isForeign);
+    else await this.unlink(sequence);
+  }
+
+  /** Removes a file, if it is there. */
+  async unlink(name: string | number): Promise<void> {
+    await ignoring(this.fs.unlink(this.at(name)));
+  }
+
+  /**
+   * Removes the run: first what is being written, then its checkpoints, oldest first, the newest by itself.
+   * So a crash leaves the run as it was, or with less history, or gone, never set back. What others have
+   * put into the folder, and the quarantine, stay.
+   *
+   * @param expected - the sequence that the run must be at, or it is left alone; any if absent.
+   * @returns whether it was removed.
+   */
+  async remove(expected?: number): Promise<boolean> {
+    // Somebody else may remove it too, and be at the end of it.
+    const sync = async (): Promise<void> => {
+      if (this.durable) await ignoring(syncFolder(this.fs, this.path));
+    };
+    for (let removed = false; ; removed = true) {
+      const { checkpoints = [], temporaries = [], gone = [] } = (await this.list()) ?? {};
+      const newest = checkpoints.at(-1);
+      if (expected !== undefined && newest !== undefined && newest !== expected) return removed;
+      for (const name of temporaries) await this.unlink(name);
+      if (newest === undefined && temporaries.length === 0) {
+        for (const sequence of gone) await this.unlink(goneName(sequence));
+        break;
+      }
+      const older = checkpoints.slice(0, -1);
+      for (const sequence of older) await this.discard(sequence);
+      if (older.length > 0) await sync();
+      if (newest !== undefined) await this.discard(newest);
+      await sync();
+    }
+    await this.#removeIfEmpty();
+    return true;
+  }
+
+  async #removeIfEmpty(): Promise<void> {
+    const stays = ["ENOENT", "ENOTEMPTY", "EEXIST", "ENOTDIR"];
+    await ignoring(this.fs.rmdir(this.at(QUARANTINE)), stays);
+    const gone = await succeeds(this.fs.rmdir(this.path), stays);
+    if (gone && this.durable) await syncFolder(this.fs, dirname(this.path));
+  }
+
+  /** Of these temporary files those whose writer is another process, and dead as far as can be seen. */
+  leftovers(temporaries: readonly string[]): string[] {
+    const { fs } = this;
+    return temporaries.filter((name) => {
+      const owner = ownerOf(name) ?? fs.owner;
+      return owner !== fs.owner && !fs.isAlive(owner);
+    });
+  }
+
+  /**
+   * Removes temporary files whose writer is dead, or that are an hour old. Should one be mistaken, its
+   * writer finds its file gone and writes it again.
+   */
+  async sweep(temporaries: readonly string[], time: number): Promise<void> {
+    const { fs } = this;
+    const dead = new Set(this.leftovers(temporaries));
+    for (const name of temporaries) {
+      if (!dead.has(name)) {
+        if (ownerOf(name) === fs.owner) continue;
+        const found = await ignoring(fs.lstat(this.at(name)));
+        if (found === undefined || time - found.modified < ABANDONED) continue;
+      }
+      await this.unlink(name);
+    }
+  }
+}
+
+/** The sequences that have a file among these names, oldest first. */
+export function sequencesIn(names: readonly string[]): number[] {
+  return names.flatMap((name) => sequenceOf(name) ?? []).sort((a, b) => a - b);
+}
+
+/** A record that can't be read. */
+export function faulty(sequence: number, fault: Error): StoredRecord {
+  return { sequence, header: "", content: "", sha256: "", fault };
+}
+
+/** A name that is taken may be of this very move, begun by somebody who was stopped in the middle. */
+async function leftBehind(
+  fs: FileSystem,
+  path: string,
+  target: string,
+): Promise<"linked" | "taken" | "gone"> {
+  const found = await ignoring(fs.lstat(path));
+  const there = await ignoring(fs.lstat(target));
+  return found === undefined ? "gone" : found.id === there?.id ? "linked" : "taken";
+}
