@@ -82,7 +82,10 @@ export class Checkpoints<D extends object> {
   async fork(runId: string, at: CheckpointAt, changes: Patch<D>): Promise<State<D>> {
     const source = await this.#read(await this.#graph.store(), runId, at);
     this.#graph.position(withProgress(source, { reason: "fork" }));
-    return this.#append(forked(source, changes, this.#graph.identity), "fork");
+    const next = forked(source, changes, this.#graph.identity);
+    const { schema } = this.#graph.settings;
+    if (schema !== undefined) await validated("data", next.data, schema);
+    return this.#append(next, "fork");
   }
 
   async rollback(runId: string, at: CheckpointAt): Promise<State<D>> {

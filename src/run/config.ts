@@ -82,8 +82,8 @@ export interface GraphConfig<D extends object = object> {
   /** How data of an older version becomes data of the next, by the version each starts from. */
   readonly migrations?: Migrations;
   /**
-   * Gives the data its type and checks it before a run starts, after it was loaded and migrated and, with
-   * `validate: "nodes"`, after each node: any Standard Schema, of zod, valibot or arktype for example. It must
+   * Gives the data its type and checks it before a run starts, after it was loaded and migrated, after a fork or an
+   * answer changed it and, with `validate: "nodes"`, after each node: any Standard Schema, of zod, valibot or arktype for example. It must
    * accept what it gives.
    */
   readonly schema?: StandardSchema<unknown, D>;

@@ -5,6 +5,7 @@ import type { Topology } from "../graph/topology.js";
 import { progressOf, withProgress, withRecord } from "../state/derive.js";
 import { mergedMetadata } from "../state/metadata.js";
 import type { Signal } from "../state/record.js";
+import { validated } from "../state/schema.js";
 import { recordOf, type State } from "../state/state.js";
 import { Checkpoints } from "./checkpoints.js";
 import { hasCrashed, withCrash } from "./crash.js";
@@ -203,6 +204,10 @@ export class Resumer<D extends object> {
       throw refused.error;
     }
     const next = await answered(state, input, schemas);
+    const { schema } = this.#graph.settings;
+    // Saved as it is, it would make every later resume fail.
+    if (schema !== undefined && next.data !== state.data)
+      await validated("data", next.data, schema);
     const stopped = state.pauses.some(({ breakpoint }) => breakpoint === "before");
     const reason = stopped ? BREAKPOINT : input === undefined ? "resume" : "input";
     const goingOn = withProgress(next, { status: "in_progress", reason });

@@ -1,7 +1,7 @@
 import { type } from "arktype";
 import * as v from "valibot";
 import { describe, expect, test } from "vitest";
-import { END, MemoryStore, SchemaError, State, StateGraph } from "waymark";
+import { END, MemoryStore, pause, SchemaError, State, StateGraph } from "waymark";
 import { z } from "zod";
 
 const shape = z.object({ topic: z.string(), score: z.number().min(0).default(0) });
@@ -75,6 +75,34 @@ describe("a graph with a schema", () => {
       code: "SCHEMA",
       issues: [{ path: "words" }],
     });
+  });
+
+  test("refuses a fork whose changes do not fit, before it is saved", async () => {
+    const store = new MemoryStore();
+    const graph = graphWith(store);
+    const { runId } = await graph.execute(State.create({ topic: "cairns", score: 1 }));
+    await expect(graph.fork(runId, 1, { score: -1 })).rejects.toMatchObject({
+      code: "SCHEMA",
+      issues: [{ path: "score" }],
+    });
+    expect(await store.list()).toEqual([runId]);
+  });
+
+  test("refuses an answer that does not fit the data, and takes another", async () => {
+    const graph = new StateGraph({
+      schema: shape,
+      checkpoint: { store: new MemoryStore(), interval: 1 },
+    })
+      .addNode("ask", (state) => pause(state, { reason: "a score", ask: "?", into: "score" }))
+      .addEdge("ask", END)
+      .setEntryPoint("ask");
+    const { runId, sequence } = await graph.execute(State.create({ topic: "cairns", score: 0 }));
+    await expect(graph.resume(runId, { input: "high" })).rejects.toMatchObject({
+      code: "SCHEMA",
+      issues: [{ path: "score" }],
+    });
+    expect((await graph.history(runId))[0]).toMatchObject({ sequence, status: "paused" });
+    expect((await graph.resume(runId, { input: 3 })).data.score).toBe(3);
   });
 
   test("takes schemas of valibot and arktype", async () => {
