@@ -1,12 +1,6 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { sleep } from "../clock.js";
-import {
-  CheckpointConflictError,
-  CheckpointNotFoundError,
-  ExecutionError,
-  isWaymarkError,
-  show,
-} from "../errors.js";
+import { CheckpointConflictError, ExecutionError, isWaymarkError, show } from "../errors.js";
 import type { AnyEvent } from "../events.js";
 import type { State } from "../state/state.js";
 import {
@@ -24,12 +18,14 @@ const OFTEN = 50;
 const RARELY = 1000;
 
 /** What it takes to follow a run of another process. */
-export interface FollowedRunOptions {
+export interface FollowedRunOptions<D extends object> {
   readonly runId: string;
   /** The name of the graph. */
   readonly graph: string;
   readonly entryPoint: string;
   readonly store: () => Promise<CheckpointStore>;
+  /** The newest State of the run as a resume takes it: migrated and validated. */
+  readonly load: () => Promise<State<D>>;
   /** See {@link StateGraph.signal}. */
   readonly signal: (name: string, value: unknown) => Promise<void>;
 }
@@ -44,9 +40,9 @@ interface Snapshot<D extends object> {
 /** The handle of a run that this process does not work on. All it knows comes from the store. */
 export class FollowedRun<D extends object> implements RunHandle<D> {
   readonly runId: string;
-  readonly #options: FollowedRunOptions;
+  readonly #options: FollowedRunOptions<D>;
 
-  constructor(options: FollowedRunOptions) {
+  constructor(options: FollowedRunOptions<D>) {
     this.runId = options.runId;
     this.#options = options;
   }
@@ -59,7 +55,7 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
 
   async #untilSaved(): Promise<void> {
     for await (const { state } of this.#changes(undefined)) if (state !== undefined) return;
-    throw this.#notFound();
+    await this.#options.load();
   }
 
   async status(): Promise<RunState> {
@@ -82,9 +78,12 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
     checkWaitOptions(options);
     let last: State<D> | undefined;
     for await (const { state } of this.#changes(options.signal)) last = state;
-    if (last === undefined) throw this.#notFound();
-    const { status, error } = last;
-    if (status === "completed" || status === "paused") return last;
+    if (last === undefined || last.status === "completed" || last.status === "paused") {
+      const state = await this.#options.load();
+      const hasEnded = state.status === "completed" || state.status === "paused";
+      return hasEnded ? state : this.result(options);
+    }
+    const { error } = last;
     const place = { nodeName: error?.node ?? last.checkpointNode, state: last, path: [] };
     if (error !== undefined) {
       const cause = Object.assign(new Error(error.message), { name: error.name });
@@ -171,10 +170,6 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
       if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
       throw error;
     }
-  }
-
-  #notFound(): CheckpointNotFoundError {
-    return new CheckpointNotFoundError(this.runId);
   }
 }
 

@@ -19,6 +19,8 @@ export interface HandlesOptions<D extends object> {
   readonly saves: boolean;
   readonly graph: SavedGraph<D>;
   readonly runner: Runner<D>;
+  /** The newest State of a run, migrated and validated. */
+  readonly load: (runId: string) => Promise<State<D>>;
   readonly signal: (runId: string, name: string, value: unknown) => Promise<void>;
 }
 
@@ -70,6 +72,7 @@ export class Handles<D extends object> {
       graph: name,
       entryPoint,
       store: () => graph.store(),
+      load: () => this.#options.load(runId),
       signal: (pause, value) => this.#options.signal(runId, pause, value),
     });
   }

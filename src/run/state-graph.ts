@@ -96,6 +96,7 @@ export class StateGraph<D extends object, N extends string = never> {
       saves: store !== undefined,
       graph: this.#graph,
       runner: this.#runner,
+      load: (runId) => this.#checkpoints.load(runId, {}),
       signal: (runId, name, value) => this.signal(runId, name, value),
     });
   }
@@ -281,7 +282,10 @@ export class StateGraph<D extends object, N extends string = never> {
     run: string | { readonly checkpointId: string },
     options: ResumeOptions = {},
   ): Promise<State<D>> {
-    if (typeof run === "object") checkOptions("run", run, { checkpointId: text });
+    if (typeof run === "object") {
+      runReference("run", run);
+      checkOptions("run", run, { checkpointId: text });
+    }
     checkOptions("options", options, resumeOptions);
     this.#topology.validate();
     return this.#runner.for(options.audit).resume(run, options);
@@ -393,6 +397,7 @@ export class StateGraph<D extends object, N extends string = never> {
     options: StreamOptions = {},
   ): AsyncGenerator<AnyEvent | ValuesEvent<D>, State<D>, undefined> {
     const isNew = run instanceof State;
+    if (typeof run === "object") checkState(run);
     const checks = isNew ? executeOptions : resumeOptions;
     checkOptions("options", options, { ...checks, values: flag });
     this.#topology.validate();
@@ -447,7 +452,8 @@ export class StateGraph<D extends object, N extends string = never> {
    *
    * @param at - a step, a checkpointId, or an object with one of them.
    * @throws CheckpointNotFoundError if there is no such checkpoint.
-   * @throws GraphError, MigrationError, SchemaError, CheckpointCorruptionError as `resume` does.
+   * @throws SchemaError if the changes do not fit the graph's schema.
+   * @throws GraphError, MigrationError, CheckpointCorruptionError as `resume` does.
    * @throws ConfigError if an argument is invalid.
    */
   async fork(
@@ -519,9 +525,7 @@ export class StateGraph<D extends object, N extends string = never> {
    * @throws GraphError if the State is at a node that this graph does not have.
    */
   toMermaid(options: { readonly state?: State<D> | undefined } = {}): string {
-    checkOptions("options", options, {
-      state: check("a State", (value) => value instanceof State),
-    });
+    checkOptions("options", options, { state: givenState });
     const { state } = options;
     const progress = state && { visits: state.visits, next: this.nextNode(state) };
     return toMermaid(this.topology, progress);
@@ -532,9 +536,10 @@ export class StateGraph<D extends object, N extends string = never> {
    * matches.
    *
    * @throws GraphError if the State is at a node that this graph does not have.
+   * @throws ConfigError if the argument is not a State.
    */
   nextNode(state: State<D>): string | undefined {
-    checkState(state);
+    givenState("state", state);
     return state.status === "completed" ? undefined : this.#graph.nextNode(state);
   }
 }
@@ -545,6 +550,8 @@ function checkState(state: unknown): void {
   throw new GraphError("GRAPH_STATE", problem);
 }
 
+const givenState = check("a State", (value) => value instanceof State);
+const runReference = check("a run id or { checkpointId }", (value) => value !== null);
 const pauseName = check("a string", (value) => typeof value === "string");
 
 const auditOptions: Readonly<Record<string, Check>> = {

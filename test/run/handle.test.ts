@@ -7,6 +7,7 @@ import {
   ConfigError,
   ExecutionError,
   MemoryStore,
+  MigrationError,
   type NodeFunction,
   pause,
   type RunHandle,
@@ -313,6 +314,23 @@ describe("attach", () => {
     const error = await rejection(failed.result(), ExecutionError);
     expect(String(error.cause)).toBe("RangeError: too far");
     expect(await typesOf(failed.events({ from: "start" }))).toEqual(["graph.start", "graph.fail"]);
+  });
+
+  test("says that a run which is gone may have completed", async () => {
+    const graph = linear(["a"], { checkpoint: { store: new MemoryStore(), interval: 1 } });
+    const error = await rejection(graph.attach("nobody").result(), CheckpointNotFoundError);
+    expect(error.message).toContain("removed unless checkpoint.preserve is true");
+  });
+
+  test("gives the State of an older version migrated, as a resume does", async () => {
+    const store = new MemoryStore();
+    await elsewhere(store).execute(start("old"));
+    const migrations = { 0: () => ({ trail: ["migrated"] }) };
+    const config = { name: "abc", version: 1, checkpoint: { store, interval: 1 } };
+    const follower = linear(["a", "b", "c"], { ...config, migrations }).attach("old");
+    expect((await follower.result()).data.trail).toEqual(["migrated"]);
+    const refused = linear(["a", "b", "c"], config).attach("old").result();
+    expect((await rejection(refused, MigrationError)).code).toBe("MIGRATION");
   });
 
   test("follows a run that paused, up to its question", async () => {
