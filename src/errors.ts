@@ -214,14 +214,15 @@ export class SchemaError extends WaymarkError {
  * ```
  */
 export class PauseTimeoutError extends WaymarkError {
-  /** The name of the pause. */
+  /** The name of the pause; `""` for one that a node returned. */
   readonly pause: string;
   /** When its time was up, ISO 8601. */
   readonly deadline: string;
 
   /** @param pause - its name; `deadline` is when its time was up. */
   constructor(pause: string, deadline: string) {
-    super("PAUSE_TIMEOUT", `pause ${show(pause)} was not answered by ${deadline}`);
+    const which = pause === "" ? "the pause" : `pause ${show(pause)}`;
+    super("PAUSE_TIMEOUT", `${which} was not answered by ${deadline}`);
     this.pause = pause;
     this.deadline = deadline;
   }

@@ -47,6 +47,12 @@ export const duration: Check = check(
   (value) => typeof value === "number" && value >= 0,
 );
 
+/** An object with fields. */
+export const object: Check = check(
+  "an object",
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+);
+
 /** A function. */
 export const callable: Check = check("a function", (value) => typeof value === "function");
 

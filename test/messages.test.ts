@@ -7,6 +7,7 @@ import {
   dag,
   END,
   isWaymarkError,
+  Ledger,
   MemoryStore,
   type NodeFunction,
   PauseTimeoutError,
@@ -91,6 +92,27 @@ const mistakes: readonly (readonly [string, () => unknown])[] = [
       ),
   ],
   ["data in place of a State", () => one(node).execute(wrong({ n: 0 }))],
+  ["data in place of a State for a stream", () => one(node).stream(wrong({ n: 0 }))],
+  ["data in place of a State for nextNode", () => one(node).nextNode(wrong({ n: 0 }))],
+  ["nothing to resume", () => one(node).resume(wrong(null))],
+  ["a task that is a number", () => dag<Data>(wrong({ n: 1 }))],
+  [
+    "a text as decision",
+    () =>
+      run((state, { ledger }) => {
+        ledger.decision(wrong("publish"));
+        return state;
+      }),
+  ],
+  [
+    "a text as agent",
+    () =>
+      run((state, { ledger }) => {
+        ledger.agent("writer", wrong("busy"));
+        return state;
+      }),
+  ],
+  ["a ledger merged with none", () => Ledger.empty.merge(Ledger.empty, wrong(undefined))],
   [
     "another graph, with onMismatch: error",
     async () => {

@@ -1,5 +1,5 @@
 import type { NodeFunction } from "../graph/node.js";
-import { check, checkOptions, integer, oneOf } from "../options.js";
+import { checkOptions, integer, object, oneOf } from "../options.js";
 import { checkRetry, checkTimeout, type RetryPolicy } from "../run/attempts.js";
 import type { GraphConfig } from "../run/config.js";
 import type { FactoryContext } from "../run/factory-context.js";
@@ -105,11 +105,6 @@ export interface DagOptions<D extends object = object> extends GraphConfig<D> {
   readonly schedule?: "layers" | "eager";
 }
 
-const isObject = check(
-  "an object",
-  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-);
-
 /** The node of a dag that starts each task as soon as it can. */
 const EAGER = "tasks";
 
@@ -170,8 +165,8 @@ function build<D extends object>(
   tasks: DagTasks<D>,
   options: DagOptions<D> = {},
 ): StateGraph<D, string> {
-  isObject("tasks", tasks);
-  isObject("options", options);
+  object("tasks", tasks);
+  object("options", options);
   const { concurrency, timeout, retry, saves, schedule = "layers", ...config } = options;
   checkOptions("options", { concurrency, timeout, retry, saves, schedule }, optionChecks);
   const byName = new Map(

@@ -45,7 +45,8 @@ export function toTask<D extends object>(
   >;
   const { run, node, dependsOn = [], ...options } = task;
   if (typeof (node ?? run) !== "function") {
-    const problem = `task ${show(name)} must be a function, or have one as run or node; got ${show(node ?? run)}`;
+    const got: unknown = typeof given === "object" ? (node ?? run) : given;
+    const problem = `task ${show(name)} must be a function, or have one as run or node; got ${show(got)}`;
     throw new GraphError("GRAPH_NODE_FUNCTION", problem);
   }
   checkOptions(`tasks.${name}`, task, {

@@ -3,6 +3,7 @@ import { ConfigError, type SchemaError } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import type { LedgerWriter } from "../graph/node.js";
+import { object } from "../options.js";
 import { progressOf, withProgress } from "../state/derive.js";
 import { Ledger, type Usage } from "../state/ledger.js";
 import { noPauses, type PauseRequest, type Signal } from "../state/record.js";
@@ -375,12 +376,15 @@ export class Visit<D extends object> {
         if (this.#settings.bus.listens("usage")) this.emit("usage", { ...usage, ...origin });
       },
       decision: (decision) => {
+        object("decision", decision);
         write(this.#ledger.addDecision({ ...decision, ...origin, timestamp: isoNow() }));
         if (this.#settings.bus.listens("decision"))
           this.emit("decision", { ...defined(decision), ...origin });
       },
-      agent: (id, agent) =>
-        write(this.#ledger.setAgent(id, { ...agent, ...origin, timestamp: isoNow() })),
+      agent: (id, agent) => {
+        object("agent", agent);
+        write(this.#ledger.setAgent(id, { ...agent, ...origin, timestamp: isoNow() }));
+      },
       output: (name, ref) =>
         write(this.#ledger.setOutput(name, { ref, ...origin, timestamp: isoNow() })),
       merge: (base, other) =>

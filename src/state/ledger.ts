@@ -1,5 +1,5 @@
 import { SerializationError } from "../errors.js";
-import { text } from "../options.js";
+import { check, text } from "../options.js";
 import {
   blank,
   bounded,
@@ -188,8 +188,12 @@ export class Ledger {
    * come together. Usage is the same in whatever order they do. Decisions follow in the order of the
    * merges; of an agent or an output that two branches set, the one merged last stays, and an agent keeps the
    * confidences of both.
+   *
+   * @throws ConfigError if it is not given ledgers.
    */
   merge(base: Ledger, other: Ledger): Ledger {
+    isLedger("base", base);
+    isLedger("other", other);
     if (other === base) return this;
     if (this === base) return other;
     let merged: Ledger = this;
@@ -288,3 +292,5 @@ export class Ledger {
     return new Ledger(bounded({ ...this.#contents, ...changes }));
   }
 }
+
+const isLedger = check("a Ledger", (value) => value instanceof Ledger);

@@ -157,6 +157,9 @@ describe("a dag that can't be", () => {
       message: 'task "a" must be a function, or have one as run or node; got undefined',
     });
     expect(refused({ a: undefined })).toMatchObject({ code: "GRAPH_NODE_FUNCTION" });
+    expect(refused({ a: 5 })).toMatchObject({
+      message: 'task "a" must be a function, or have one as run or node; got 5',
+    });
   });
 
   test.each([null, undefined, 5, ["a"]])("because its tasks are %j", (tasks) => {

@@ -184,7 +184,8 @@ describe("return pause with a timeout", () => {
     await graph.execute(first());
     await clock.advance(1000);
     const { sequence } = await store.load("r");
-    await rejection(graph.resume("r"), PauseTimeoutError);
+    const error = await rejection(graph.resume("r"), PauseTimeoutError);
+    expect(error.message).toMatch(/^the pause was not answered by /);
     await rejection(graph.resume("r", { input: "yes" }), PauseTimeoutError);
     expect(await store.load("r")).toMatchObject({ status: "paused", sequence });
   });
