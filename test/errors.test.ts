@@ -84,7 +84,7 @@ const errors: readonly (readonly [string, ErrorCode, WaymarkError, string, objec
     "MigrationError",
     "MIGRATION",
     new MigrationError(1, 3, "no link", { cause }),
-    "schema version 1 of a graph at version 3: no link",
+    "the checkpoint has schema version 1, the graph 3: no link",
     { from: 1, to: 3, cause },
   ],
   [

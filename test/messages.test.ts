@@ -398,7 +398,7 @@ test("messages say what happened, what was expected and what to do", async () =>
     const steady = text
       .replaceAll(root, "ROOT")
       .replaceAll(`process ${process.pid}`, "process PID")
-      .replace(/on \S+( \(|,| since)/g, "on HOST$1")
+      .replace(/\bon \S+( \(|,| since)/g, "on HOST$1")
       .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME");
     said.push(`${title}\n    ${steady}`);
   }

@@ -50,7 +50,7 @@ function checkKeys(name: string, value: unknown): void {
     throw new ConfigError(name, "must be an object of keys by their ids");
   }
   for (const [id, source] of Object.entries(value)) {
-    if (id === "") throw new ConfigError(name, "must have ids that are not empty");
+    if (id === "") throw new ConfigError(name, "must have non-empty ids");
     if (typeof source !== "function") toKey(`${name}.${id}`, source);
   }
 }

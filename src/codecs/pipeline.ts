@@ -202,13 +202,13 @@ export class Pipeline {
     if (keyCheck(key) !== check) {
       throw new ConfigError(
         `codec.encrypt.keys.${id}`,
-        `is another key than the one ${where} was encrypted with`,
+        `is not the key that ${where} was encrypted with`,
       );
     }
     const opened = decrypt(key, Buffer.from(nonce, "base64"), associated, bytes);
     if (opened !== undefined) return opened;
     throw new CheckpointCorruptionError(
-      `${where} was tampered with, or moved from another run or place: its authentication tag does not fit`,
+      `${where} was tampered with, or moved from another run or place: its authentication tag does not match`,
       { expected: `a tag made with the key ${show(id)}`, actual: "another tag" },
     );
   }

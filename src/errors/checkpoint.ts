@@ -130,7 +130,7 @@ export class CheckpointConflictError extends WaymarkError {
     const since = holder === undefined || holder.since === "" ? "" : ` since ${holder.since}`;
     const message =
       "holder" in why
-        ? `${run} is being worked on by ${by}${since}: wait for it, or end it`
+        ? `${run} is being worked on by ${by}${since}: wait for it, or stop it`
         : "cause" in why
           ? `${run} may be worked on by another process now, so this one stopped`
           : expected === 0
@@ -196,7 +196,11 @@ export class MigrationError extends WaymarkError {
 
   /** @param from - the version found; `to` the version wanted. */
   constructor(from: number, to: number, problem: string, options?: { cause?: unknown }) {
-    super("MIGRATION", `schema version ${from} of a graph at version ${to}: ${problem}`, options);
+    super(
+      "MIGRATION",
+      `the checkpoint has schema version ${from}, the graph ${to}: ${problem}`,
+      options,
+    );
     this.from = from;
     this.to = to;
   }

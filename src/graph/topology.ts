@@ -37,7 +37,7 @@ export class Topology<D extends object> {
       );
     }
     if (this.#nodes.has(name)) {
-      throw new GraphError("GRAPH_NODE_DUPLICATE", `there is a node ${show(name)} already`);
+      throw new GraphError("GRAPH_NODE_DUPLICATE", `the graph already has a node ${show(name)}`);
     }
     if (typeof run !== "function") {
       throw new GraphError(
@@ -55,13 +55,13 @@ export class Topology<D extends object> {
     if (predicate !== undefined && typeof predicate !== "function") {
       throw new GraphError(
         "GRAPH_PREDICATE",
-        `the edge from ${show(from)} to ${showTarget(to)} must have a function as predicate; got ${show(predicate)}`,
+        `the predicate of the edge from ${show(from)} to ${showTarget(to)} must be a function; got ${show(predicate)}`,
       );
     }
     if (name !== undefined && typeof name !== "string") {
       throw new GraphError(
         "GRAPH_PREDICATE",
-        `the edge from ${show(from)} to ${showTarget(to)} must have a string as name; got ${show(name)}`,
+        `the name of the edge from ${show(from)} to ${showTarget(to)} must be a string; got ${show(name)}`,
       );
     }
     this.#changed();
@@ -77,7 +77,7 @@ export class Topology<D extends object> {
     if (this.#entry !== undefined) {
       throw new GraphError(
         "GRAPH_ENTRY_DUPLICATE",
-        `the entry point is ${show(this.#entry.name)} already; a graph has one`,
+        `the entry point is already ${show(this.#entry.name)}; a graph has only one`,
       );
     }
     this.#changed();

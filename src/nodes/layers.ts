@@ -39,7 +39,7 @@ export function layersOf(tasks: Dependencies): string[][] {
     layer = next;
   }
   if (needs.size > 0)
-    throw new GraphError("GRAPH_CYCLE", `tasks wait for each other: ${loop(needs)}`);
+    throw new GraphError("GRAPH_CYCLE", `tasks depend on each other in a cycle: ${loop(needs)}`);
   return layers;
 }
 

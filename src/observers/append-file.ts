@@ -159,7 +159,7 @@ export class AppendFile {
     const bytes = Buffer.from(this.#notice() + piece);
     if (isFull?.(path, this.#size, bytes.length, this.#inode)) this.#shut();
     const target = this.#open();
-    if (target === undefined) throw new Error(`${path} is no file any more`);
+    if (target === undefined) throw new Error(`${path} is no longer a file`);
     for (let at = 0; at < bytes.length; ) at += writeSync(target, bytes, at);
     this.#noticed = dropped;
     this.#size += bytes.length;

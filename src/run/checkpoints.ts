@@ -200,7 +200,7 @@ export class Checkpoints<D extends object> {
     const changes = before && compareTopologies(before, shapeOf(this.#topology));
     this.#graph.emit("graph.mismatch", runId, { expected, actual, ...changes });
     if (this.#graph.settings.onMismatch === "warn") return;
-    const problem = `run ${show(runId)} was made by graph ${actual}, this one is ${expected}`;
+    const problem = `run ${show(runId)} was made by another graph: ${actual}; this one is ${expected}`;
     throw new GraphError(
       "GRAPH_MISMATCH",
       `${problem}${inWords(changes)}: use that graph, or set config.onMismatch to "warn"`,

@@ -113,10 +113,10 @@ export class RedisStore extends RecordStore {
     const { snapshotEvery = 256, retryFor = 10_000, statementTimeout = 30_000 } = options;
     const client = options.client ?? options.url;
     if (client === undefined) {
-      throw new ConfigError("RedisStore.client", "must be there, or a url; got neither");
+      throw new ConfigError("RedisStore.client", "must be set, or url; got neither");
     }
     if (options.client !== undefined && options.url !== undefined) {
-      throw new ConfigError("RedisStore.url", "must be absent where there is a client");
+      throw new ConfigError("RedisStore.url", "must not be set together with client");
     }
     const settings = { client, prefix, durability, retryFor, statementTimeout, readOnly };
     const connection = new Connection(settings, load);

@@ -101,7 +101,7 @@ export class SqliteStore extends RecordStore {
     });
     const { client, durability = "fsync", readOnly = false, snapshotEvery = 256 } = options;
     if (client !== undefined && options.path !== undefined) {
-      throw new ConfigError("SqliteStore.path", "must be absent where there is a client");
+      throw new ConfigError("SqliteStore.path", "must not be set together with client");
     }
     const path = client === undefined ? resolve(options.path ?? ".waymark/waymark.db") : undefined;
     const flushes = durability === "fsync";

@@ -78,7 +78,7 @@ export class Actions {
 
   async #answer(runId: string, body: Body, audit: Audit): ReturnType<Action> {
     checkFields(body, { name: "text", input: "any" });
-    if (!("input" in body)) throw badRequest("input must be there");
+    if (!("input" in body)) throw badRequest("input is required");
     const value = decoded(body.input, "input");
     const state = await this.#idle(runId, audit);
     const open = state.pauses.filter(isAnswerable);

@@ -165,8 +165,7 @@ export class Runs {
   }
 }
 
-const help =
-  "repair sets corrupt checkpoints aside, so that the run continues from one that is whole";
+const help = "repair sets corrupt checkpoints aside, so that the run continues from an intact one";
 
 /** A run of which no more than its id is known. */
 function unreadable(runId: string): RunSummary {

@@ -88,7 +88,7 @@ async function startAgain(
   maxAttempts: number,
 ): Promise<Outcome> {
   if (stalledCounter < maxAttempts) return outcomeOf(await graph.execute(state, { signal }));
-  const message = `the run was begun ${stalledCounter} times, and its workers died before they saved it`;
+  const message = `the run was started ${stalledCounter} times, and its workers died before saving it`;
   return { kind: "failed", error: new Error(message) };
 }
 

@@ -49,7 +49,10 @@ async function* unfinished(
   graph: string | undefined,
 ): AsyncGenerator<RunSummary, void, undefined> {
   if (store.runs === undefined) {
-    throw new ConfigError("options.store", "must have runs() for the queue to be refilled from it");
+    throw new ConfigError(
+      "options.store",
+      "must have runs() so that the queue can be refilled from it",
+    );
   }
   let cursor: RunSummary | undefined;
   do {

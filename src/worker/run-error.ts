@@ -17,7 +17,7 @@ export function cancelledError<D extends object>(
     saved === undefined
       ? "is neither in the queue nor in the store: it was never submitted, or removed"
       : saved.status === "pending"
-        ? "was cancelled before it began"
+        ? "was cancelled before it started"
         : "was cancelled";
   return new ExecutionError("ABORTED", `run ${show(runId)} ${what}`, options);
 }

@@ -83,7 +83,7 @@ describe("migrate", () => {
       4,
       3,
       migrations,
-      /version 4 of a graph at version 3: the checkpoint is newer/,
+      /schema version 4, the graph 3: the checkpoint is newer/,
       { from: 4 },
     ],
     [

@@ -73,7 +73,7 @@ test("a corrupt checkpoint that was passed over is reported", async () => {
   for (const args of [["list"], ["show", "monday"]]) {
     const { code, err } = await waymark(folder, ...args);
     expect(code).toBe(0);
-    expect(err).toContain("a corrupt checkpoint was passed over; the run is at sequence");
+    expect(err).toContain("a corrupt checkpoint was skipped; the run is at sequence");
   }
 });
 

@@ -266,7 +266,7 @@ test("a corrupt checkpoint is told from a missing one", async () => {
   spoil(join(folder, ".waymark/monday/checkpoint_0003.json"));
   const { code, err } = await waymark(folder, "state", "monday", "--at", "2");
   expect(code).toBe(1);
-  expect(err).toContain('run "monday" has no checkpoint at step 2 that is whole: ');
+  expect(err).toContain('run "monday" has no intact checkpoint at step 2: ');
   expect((await waymark(folder, "state", "monday", "--at", "1")).code).toBe(0);
 });
 

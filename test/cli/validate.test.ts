@@ -191,7 +191,7 @@ describe("checkpoints in SQLite", () => {
     for (const args of [["validate"], ["repair", "--yes"], ["list"], ["show", "monday"]]) {
       const { code, err } = await waymark(folder, ...args);
       expect(code, args[0]).not.toBe(0);
-      expect(err).toContain(`${file} is not a whole database of waymark: ${kind}`);
+      expect(err).toContain(`${file} is not an intact waymark database: ${kind}`);
     }
     expect((await waymark(folder, "run", "article", "--data", "{}")).err).toContain(kind);
     expect(contentOf(folder)).toEqual(before);

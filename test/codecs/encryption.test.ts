@@ -173,10 +173,7 @@ describe("what can go wrong has an error of its own", () => {
 
   test("another key of the same id", async () => {
     await expect(decode(ring("k1", { k1: key(2) }), await written)).rejects.toThrow(
-      configError(
-        "codec.encrypt.keys.k1",
-        "is another key than the one file.json was encrypted with",
-      ),
+      configError("codec.encrypt.keys.k1", "is not the key that file.json was encrypted with"),
     );
   });
 
@@ -262,7 +259,7 @@ describe("a key", () => {
     [{ current: "k1", keys: key(1) }, "codec.encrypt.keys", "must be an object of keys"],
     [{ current: "k2", keys: { k1: key(1) } }, "codec.encrypt.current", /one of .*keys: "k1"$/],
     [{ current: "toString", keys: {} }, "codec.encrypt.current", /one of .*keys: none$/],
-    [{ current: "k1", keys: { "": key(1) } }, "codec.encrypt.keys", "not empty"],
+    [{ current: "k1", keys: { "": key(1) } }, "codec.encrypt.keys", "non-empty"],
     [{ current: "k1", keys: { k1: key(1) }, key: "x" }, "codec.encrypt.key", "is not an option"],
   ])("ring %j is refused", (encrypt, option, message) => {
     expect(() => new DocumentCodec({ encrypt } as CodecOptions)).toThrow(

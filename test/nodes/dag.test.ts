@@ -139,7 +139,7 @@ describe("a dag that can't be", () => {
     );
     expect(refused(wrong)).toMatchObject({
       code: "GRAPH_CYCLE",
-      message: `tasks wait for each other: ${loop}`,
+      message: `tasks depend on each other in a cycle: ${loop}`,
     });
   });
 

@@ -203,7 +203,7 @@ describe("cancel", () => {
     expect((await run.status()).state).toBe("cancelled");
     const result = await rejection(run.result(), ExecutionError);
     expect(result.code).toBe("ABORTED");
-    expect(result.message).toContain("cancelled before it began");
+    expect(result.message).toContain("cancelled before it started");
     expect(await run.cancel()).toBe(true);
     await run.resume();
     expect((await run.status()).state).toBe("waiting");

@@ -514,7 +514,7 @@ function conflict(runId: string, after: After, head: Head): CheckpointConflictEr
   const error = new CheckpointConflictError(runId, after.sequence, head.sequence);
   if (head.claimedBy !== undefined) {
     const { host, pid } = head.claimedBy;
-    error.message = `run ${show(runId)} was claimed by process ${pid} on ${host} since: this process can't write to it any more`;
+    error.message = `run ${show(runId)} has since been claimed by process ${pid} on ${host}: this process can no longer write to it`;
   } else if (after.sequence === head.sequence && after.sequence > 0) {
     error.message = `run ${show(runId)} was deleted and started again: this State builds on another checkpoint ${after.sequence}`;
   }

@@ -199,7 +199,7 @@ export class Search {
 
   #warnOfFallback<D extends object>({ checkpointNode: node, sequence }: State<D>): void {
     if (this.#faults.length === 0) return;
-    const message = `a corrupt checkpoint was passed over; the run is at sequence ${sequence}`;
+    const message = `a corrupt checkpoint was skipped; the run is at sequence ${sequence}`;
     warn(this.#runId, { kind: "fallback", node, message }, this.#emit);
   }
 
@@ -211,7 +211,7 @@ export class Search {
       const { expected, actual } = first;
       const reasons = faults.map(({ message }) => message).join("; ");
       const options = { expected, actual, cause: first };
-      const what = `run ${JSON.stringify(runId)} has no checkpoint ${wordsOf(at) || "left"} that is whole`;
+      const what = `run ${JSON.stringify(runId)} has no intact checkpoint ${wordsOf(at) || "left"}`;
       return new CheckpointCorruptionError(`${what}: ${reasons}`, options);
     }
     if (!isNewest(at) || !isKnown) return notFound(runId, at);
@@ -220,7 +220,7 @@ export class Search {
     if (!entries.some(({ setAside }) => setAside)) return notFound(runId, at);
     return new CheckpointCorruptionError(
       `run ${show(runId)} has only corrupt checkpoints, which were set aside in ${place}`,
-      { expected: "a checkpoint that is whole", actual: "none that was not set aside" },
+      { expected: "an intact checkpoint", actual: "only ones that were set aside" },
     );
   }
 

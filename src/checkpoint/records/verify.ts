@@ -35,7 +35,7 @@ export async function* verifyRun(
     const records = await read(backend, runId, page);
     for (const entry of page) {
       if (entry.setAside) {
-        yield finding(entry, "quarantined", "a checkpoint that is whole", "one that was set aside");
+        yield finding(entry, "quarantined", "an intact checkpoint", "one that was set aside");
         continue;
       }
       if (isGap(previous, entry)) {
@@ -52,7 +52,7 @@ export async function* verifyRun(
     }
   }
   if (whole === 0 && entries.length > 0) {
-    const expected = "a checkpoint that is whole";
+    const expected = "an intact checkpoint";
     yield { runId, sequence: 0, problem: "empty", expected, actual: "none" };
   }
 }

@@ -34,7 +34,7 @@ export function refused(
 ): CheckpointCorruptionError {
   const actual = kind === "other" ? "a symbolic link or a device" : `a ${kind}`;
   return new CheckpointCorruptionError(
-    `${path} must be ${expected}; found ${actual}, which was left as it is: move it away`,
+    `${path} must be ${expected}; found ${actual}, which was left untouched: move it away`,
     { expected, actual },
   );
 }

@@ -185,7 +185,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
     const sequence = Number(run.sequence);
     const error = new CheckpointConflictError(runId, sequence, sequence);
     const { host, pid } = holderOf(String(run.owner));
-    error.message = `run ${show(runId)} was claimed by process ${pid} on ${host} since: this process can't remove it any more`;
+    error.message = `run ${show(runId)} has since been claimed by process ${pid} on ${host}: this process can no longer remove it`;
     throw error;
   }
 }

@@ -337,6 +337,6 @@ function runsOf(reply: unknown): RunEntry[] {
 function lost(runId: string, sequence: number, owner: string): CheckpointConflictError {
   const error = new CheckpointConflictError(runId, sequence, sequence);
   const { host, pid } = holderOf(owner);
-  error.message = `run ${show(runId)} was claimed by process ${pid} on ${host} since: this process can't remove it any more`;
+  error.message = `run ${show(runId)} has since been claimed by process ${pid} on ${host}: this process can no longer remove it`;
   return error;
 }

@@ -191,7 +191,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
       if ((sequence ?? at) !== at || (unclaimed && isClaimed)) return [];
       if (this.#isLost(runId, run)) {
         const error = new CheckpointConflictError(runId, at, at);
-        error.message = `run ${show(runId)} was claimed by another process since: this one can't remove it`;
+        error.message = `run ${show(runId)} has since been claimed by another process: this one can no longer remove it`;
         throw error;
       }
       return [{ runId, id, isClaimed }];

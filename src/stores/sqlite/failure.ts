@@ -59,8 +59,8 @@ export function isDamage(error: unknown, isReading: boolean): boolean {
 
 /** The error for a file that is not the database that was written. */
 export function damaged(place: string, actual: string, cause?: unknown): CheckpointCorruptionError {
-  const expected = "a whole database of waymark";
-  const message = `${place} is not ${expected}: ${actual}; it was left as it is`;
+  const expected = "an intact waymark database";
+  const message = `${place} is not ${expected}: ${actual}; it was left untouched`;
   return new CheckpointCorruptionError(message, { expected, actual, cause });
 }
 

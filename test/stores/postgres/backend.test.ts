@@ -158,7 +158,7 @@ test("a run of which nothing is whole is an error that says so, each time", asyn
   await saveSteps(store, 2, { n: 0 });
   await tables.ask(`UPDATE $schema.checkpoints SET content = 'nothing'`);
   const first = await rejection(store.load("run"), CheckpointCorruptionError);
-  expect(first.message).toMatch(/no checkpoint left that is whole: .*checkpoint 2 .*checkpoint 1 /);
+  expect(first.message).toMatch(/no intact checkpoint left: .*checkpoint 2 .*checkpoint 1 /);
   const second = await rejection(store.load("run"), CheckpointCorruptionError);
   expect(second.message).toMatch(
     /only corrupt checkpoints, which were set aside in Postgres schema/,
@@ -171,7 +171,7 @@ test("a checkpoint that is asked for and corrupt is not said to be all there was
   const { checkpointId } = await saveSteps(store, 2, { n: 0 });
   await tables.ask(`UPDATE $schema.checkpoints SET content = 'nothing' WHERE sequence = 2`);
   const error = await rejection(store.load("run", { checkpointId }), CheckpointCorruptionError);
-  expect(error.message).toContain(`has no checkpoint with the id "${checkpointId}" that is whole`);
+  expect(error.message).toContain(`has no intact checkpoint with the id "${checkpointId}"`);
 });
 
 test("a row that is corrupt and can't be marked is passed over all the same", async () => {

@@ -63,7 +63,7 @@ test("once another has claimed the run, the one before can write nothing", async
   expect(second?.epoch).toBeGreaterThan(first?.epoch ?? 0);
   const error = await rejection(zombie.save(state.set("n", 1)), CheckpointConflictError);
   expect(error.message).toMatch(
-    /^run "run" was claimed by process \d+ on .* can't write to it any more$/,
+    /^run "run" has since been claimed by process \d+ on .* can no longer write to it$/,
   );
   const loaded = await other.load<{ n: number }>("run");
   expect([loaded.sequence, loaded.data.n]).toEqual([1, 0]);
@@ -97,7 +97,7 @@ test("once another has claimed the run, the one before can't delete it either", 
   const second = await other.claim("run");
   const error = await rejection(zombie.delete("run"), CheckpointConflictError);
   expect(error.message).toMatch(
-    /^run "run" was claimed by process \d+ on .* can't remove it any more$/,
+    /^run "run" has since been claimed by process \d+ on .* can no longer remove it$/,
   );
   await second?.release();
   await rejection(zombie.delete("run"), CheckpointConflictError);

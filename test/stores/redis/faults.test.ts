@@ -419,11 +419,13 @@ withRedis("faults of a Redis server", () => {
 
   test("a client or an address that is none is refused, and no password is shown", () => {
     const make = (options: object) => () => new RedisStore(options as RedisStoreOptions);
-    expect(make({})).toThrow("RedisStore.client must be there, or a url");
+    expect(make({})).toThrow("RedisStore.client must be set, or url");
     expect(make({ client: {} })).toThrow("RedisStore.client must be a client or a cluster");
     expect(make({ url: "http://me:secret@host" })).toThrow('got "http:…"');
     expect(make({ url: 7 })).toThrow("RedisStore.url must be");
-    expect(make({ url: server.url, client: admin })).toThrow("must be absent");
+    expect(make({ url: server.url, client: admin })).toThrow(
+      "must not be set together with client",
+    );
     expect(make({ url: server.url, prefix: "{a}" })).toThrow("RedisStore.prefix");
   });
 

@@ -39,7 +39,7 @@ test("who lost a claim can neither save nor delete, also if the run is gone and 
   database.exec("UPDATE runs SET lease_until = 1");
   database.close();
   const claim = await two.claim("run");
-  await expect(one.save(state.set("n", 2))).rejects.toThrow("was claimed by process");
+  await expect(one.save(state.set("n", 2))).rejects.toThrow("has since been claimed by process");
   await expect(one.delete("run")).rejects.toMatchObject({ code: "CHECKPOINT_CONFLICT" });
   await two.delete("run");
   await claim?.release();
