@@ -28,6 +28,9 @@ test("loads, saves, prunes and deletes carry who made them", async () => {
   expect(await eventsOf(folder, "state", "monday")).toEqual([
     `checkpoint.load monday ${me}: waymark state`,
   ]);
+  expect(await eventsOf(folder, "show", "monday")).toEqual([
+    `checkpoint.load monday ${me}: waymark show`,
+  ]);
   const back = ["rollback", "monday", "--at", "1", "--yes", "--actor", "ada"];
   expect((await eventsOf(folder, ...back)).at(-1)).toBe(
     "checkpoint.save monday ada: waymark rollback",

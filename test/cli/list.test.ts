@@ -1,6 +1,8 @@
+import { randomBytes } from "node:crypto";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { resetWarnings } from "../../src/warnings.js";
 import { articleRun, json, phasedRun, project, spoil, waymark } from "./harness.js";
 
 describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("list of runs in %s", (store) => {
@@ -30,6 +32,26 @@ describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("list of runs in %s"
       },
       { runId: "monday" },
     ]);
+  });
+
+  test("has the warnings of large checkpoints, as run and show have", async () => {
+    const folder = project(store);
+    const file = join(folder, "large.json");
+    writeFileSync(file, JSON.stringify({ topic: randomBytes(300_000).toString("hex"), parts: [] }));
+    const warning = /the checkpoint has \d+ bytes, more than warnBytes \(512000\)/;
+    const { err } = await waymark(folder, "run", "asking", "--id", "large", "--data", `@${file}`);
+    expect(err.match(new RegExp(warning, "g"))).toHaveLength(1);
+    await articleRun(folder, "small");
+    const listed = await waymark(folder, "list");
+    expect(listed.err).toMatch(new RegExp(`^run large: ${warning.source}\n$`));
+    expect(await json(folder, "list")).toMatchObject([
+      { runId: "small", warnings: [] },
+      { runId: "large", warnings: [expect.stringMatching(warning)] },
+    ]);
+    expect((await waymark(folder, "show", "large")).err).toMatch(warning);
+    expect(await json(folder, "show", "large")).toMatchObject({
+      warnings: [expect.stringMatching(warning)],
+    });
   });
 
   test("is filtered by metadata", async () => {
@@ -66,15 +88,19 @@ test("columns and conditions that mean nothing are refused", async () => {
   expect((await waymark(folder, "list", "--where", "a=[1]")).code).toBe(2);
 });
 
-test("a corrupt checkpoint that was passed over is reported", async () => {
+test("a corrupt checkpoint that was skipped is reported once", async () => {
+  const unasked = vi.spyOn(process.stderr, "write");
+  resetWarnings();
   const folder = project();
   await articleRun(folder);
   spoil(join(folder, ".waymark/monday/checkpoint_0004.json"));
   for (const args of [["list"], ["show", "monday"]]) {
     const { code, err } = await waymark(folder, ...args);
     expect(code).toBe(0);
-    expect(err).toContain("a corrupt checkpoint was skipped; the run is at sequence");
+    expect(err.match(/a corrupt checkpoint was skipped; the run is at sequence/g)).toHaveLength(1);
   }
+  expect(unasked).not.toHaveBeenCalled();
+  unasked.mockRestore();
 });
 
 test("a run of which nothing can be read is listed as such, with what says why", async () => {

@@ -60,7 +60,8 @@ test("a resume says where the run continues", async () => {
   const folder = project();
   await phasedRun(folder);
   touch(folder, "gate");
-  const { code, err } = await waymark(folder, "resume", "monday");
+  const { code, err, out } = await waymark(folder, "resume", "monday");
+  expect(out).toMatch(/^run +monday\nstatus +completed\nsteps +4\/4\n/);
   expect({ code, err }).toEqual({
     code: 0,
     err: "run           monday\ngraph         phased\nlast node     review\ncontinues at  publish\n",

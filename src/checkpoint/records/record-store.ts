@@ -13,6 +13,7 @@ import { newId } from "../../random.js";
 import { isProgressSave, noMetadata, type Saved } from "../../state/record.js";
 import { checkRunId } from "../../state/run-id.js";
 import { recordOf, type State } from "../../state/state.js";
+import { DEFAULT_WARN_BYTES, sizeWarning } from "../../warnings.js";
 import {
   checkAt,
   checkpointId as checkCheckpointId,
@@ -137,7 +138,7 @@ export class RecordStore implements CheckpointStore {
     this.#codec = new RecordCodec(settings.codec, settings.snapshotEvery);
     this.#keep = settings.keep ?? DEFAULT_KEEP;
     this.#maxBytes = settings.maxBytes ?? 100 * KB * KB;
-    this.#warnBytes = settings.warnBytes ?? 500 * KB;
+    this.#warnBytes = settings.warnBytes ?? DEFAULT_WARN_BYTES;
     this.#upkeep = new Upkeep(backend, settings.retention, settings.discardEvery ?? 32);
   }
 
@@ -463,11 +464,9 @@ export class RecordStore implements CheckpointStore {
   }
 
   #afterSave<D extends object>(saved: State<D>, rule: KeepRule, emit: Emit): void {
-    const { runId, checkpointNode: node, bytes = 0 } = saved;
-    if (bytes > this.#warnBytes) {
-      const message = `the checkpoint has ${bytes} bytes, more than warnBytes (${this.#warnBytes})`;
-      warn(runId, { kind: "size", node, message }, emit);
-    }
+    const { runId, checkpointNode: node } = saved;
+    const message = sizeWarning(saved, this.#warnBytes);
+    if (message !== undefined) warn(runId, { kind: "size", node, message }, emit);
     this.#upkeep.afterSave(saved, rule, emit);
   }
 

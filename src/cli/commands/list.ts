@@ -14,6 +14,7 @@ import { LongestRuns } from "../longest-runs.js";
 import { lookOf, statusText } from "../output/style.js";
 import type { Column } from "../output/table.js";
 import { ago, count, dollars, duration, stepsText } from "../output/units.js";
+import { seeState } from "../store/find.js";
 import { isLive } from "../store/live.js";
 import type { Values } from "../values.js";
 
@@ -29,9 +30,13 @@ interface Row extends Omit<RunSummary, "status"> {
   readonly live: boolean | null;
   /** How many steps it has at most; `null` if its graph has cycles, or nobody knows it. */
   readonly maxSteps: number | null;
+  /** What there is to know of its newest checkpoint. */
+  readonly warnings: readonly string[];
 }
 
 const LIMIT = 50;
+/** Of so many runs the warnings are printed. */
+const WARNED = 5;
 
 /** The columns by name, in the order in which the help lists them. */
 const columns: Readonly<Record<string, Column<Row>>> = {
@@ -85,7 +90,7 @@ export const command: Command = {
     const rows: Row[] = [];
     // One after the other: all States together may not fit into memory.
     const longest = new LongestRuns(context, store);
-    for (const run of found.slice(0, limit)) rows.push(await rowOf(context, store, run, longest));
+    for (const run of found.slice(0, limit)) rows.push(await rowOf(store, run, longest));
     const damaged = (await store.unreadable?.()) ?? [];
     const isFiltered = Object.keys(filter).length > 0;
     if (!isFiltered) rows.push(...damaged.slice(0, limit).map(unreadable));
@@ -97,6 +102,13 @@ export const command: Command = {
       print.note("--store, WAYMARK_STORE or waymark.config.ts names another store");
     }
     if (found.length > limit) print.note(`there are more: --limit ${limit * 2} shows them`);
+    const warned = rows.filter(({ warnings }) => warnings.length > 0);
+    for (const { runId, warnings } of warned.slice(0, WARNED)) {
+      print.note(`run ${runId}: ${warnings.join("; ")}`);
+    }
+    if (warned.length > WARNED) {
+      print.note(`${count(warned.length - WARNED, "more run")} with warnings: --json shows them`);
+    }
     if (damaged.length > 0) {
       print.note(
         `${count(damaged.length, "run")} can't be read: ${context.command("validate")} says why`,
@@ -135,17 +147,17 @@ function columnsOf(given: string | undefined, rows: readonly Row[]): readonly Co
   });
 }
 
+const unknown = { costUsd: null, live: null, maxSteps: null, warnings: [] };
+
 /** A run of which no more than its id is known. */
 function unreadable(runId: string): Row {
   const place = { graph: "", node: "", nextNode: undefined, phase: "", step: 0, metadata: {} };
   const times = { startedAt: "", savedAt: "", timestamp: "", elapsedMs: 0 };
-  const unknown = { costUsd: null, live: null, maxSteps: null };
   return { runId, status: "unreadable", ...place, ...times, ...unknown };
 }
 
 /** A run as it loads: a store may not have noticed yet that its newest checkpoint is corrupt. */
 async function rowOf(
-  { print }: Context,
   store: CheckpointStore,
   listed: RunSummary,
   longest: LongestRuns,
@@ -155,19 +167,15 @@ async function rowOf(
   try {
     // Before the run itself: one that ends in between is over, and was not left.
     const holds = listed.status === "in_progress" && (await isLive(store, listed.runId));
-    const emit = (type: string, data: object): void => {
-      if (type !== "checkpoint.warning") return;
-      print.note(`run ${listed.runId}: ${String(Reflect.get(data, "message"))}`);
-    };
-    const state = await store.load(listed.runId, {}, { emit });
+    const { state, warnings } = await seeState(store, listed.runId);
     const run = summarize(state);
     const live = run.status === "in_progress" && holds;
     const { costUsd } = state.ledger.usage;
     const maxSteps = (await longest.of(state.graph)) ?? null;
-    return { ...run, elapsedMs: elapsed(run), costUsd, live, maxSteps };
+    return { ...run, elapsedMs: elapsed(run), costUsd, live, maxSteps, warnings };
   } catch {
     // It is gone meanwhile, or corrupt: `validate` says which.
-    return { ...listed, elapsedMs: elapsed(listed), costUsd: null, live: null, maxSteps: null };
+    return { ...listed, elapsedMs: elapsed(listed), ...unknown };
   }
 }
 

@@ -1,8 +1,9 @@
-import { isNewest } from "../../checkpoint/store.js";
+import { withMethods } from "../../checkpoint/audited.js";
+import { type CheckpointStore, isNewest } from "../../checkpoint/store.js";
 import type { LogPlace } from "../../observers/run-files.js";
 import { at, type Command, log as logOption, run } from "../command.js";
 import { LongestRuns } from "../longest-runs.js";
-import { findAt, findRun, type NamedRun, stateAt } from "../store/find.js";
+import { findAt, findRun, type NamedRun, type SeenState, seeState } from "../store/find.js";
 import type { OpenStore } from "../store/open.js";
 
 /** `waymark show`. */
@@ -33,29 +34,35 @@ export const command: Command = {
     const { runId } = named;
     const place = await findAt(opened.store, named, values.text("at"));
     const redaction = await context.redaction();
-    const store = redaction.store(opened.store);
+    let seen: Partial<SeenState> = {};
+    const load: CheckpointStore["load"] = async (id, given) => {
+      const loaded = await seeState(opened.store, id, given);
+      seen = loaded;
+      return loaded.state as never;
+    };
+    const store = redaction.store(withMethods(opened.store, { load }));
     // Before the run itself: one that ends in between is over, and was not left.
     const live = await isLive(store, runId);
     const found = redaction.report(
       await report(runId, { store, ...(log !== undefined && { log }), ...place }),
     );
     const { print } = context;
-    const state = await stateAt(opened, runId, place, (type, data) => {
-      if (type === "checkpoint.warning" && "message" in data) print.note(data.message);
-    });
+    const { state, warnings = [] } = seen;
     const newest = await nextAction(context, state, live, found);
     const replay = context.command("replay", state?.checkpointId ?? runId);
     const next = isNewest(place) ? newest : { ...newest, live: null, command: replay };
     const shown = { ...found, nextStep: next.node };
     const most = await new LongestRuns(context, opened.store).of(state?.graph);
     if (print.json) {
-      print.line({ ...shown, maxSteps: most ?? null, live: next.live, waitsFor: next.waitsFor });
+      const { live: isLiveNow, waitsFor } = next;
+      print.line({ ...shown, maxSteps: most ?? null, live: isLiveNow, waitsFor, warnings });
     } else if (values.flag("markdown")) {
       print.text(toMarkdown(shown));
     } else {
       const { reportText } = await import("../output/report-text.js");
       print.text(reportText(shown, next, most, print, values.flag("verbose")));
     }
+    for (const warning of warnings) print.note(warning);
     return undefined;
   },
 };

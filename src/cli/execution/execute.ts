@@ -1,6 +1,7 @@
 import { errorTable } from "../../errors/table.js";
 import { ExecutionError, isWaymarkError } from "../../errors.js";
 import type { AnyEvent } from "../../events.js";
+import { longestPath } from "../../graph/description.js";
 import { progressBar } from "../../observers/progress-bar.js";
 import type { Redaction } from "../../report/redaction.js";
 import type { State } from "../../state/state.js";
@@ -9,7 +10,7 @@ import type { Context } from "../context.js";
 import { CommandError, exit, problem, usage } from "../exit.js";
 import { waitsFor } from "../output/pauses.js";
 import { lookOf } from "../output/style.js";
-import { usageText } from "../output/units.js";
+import { stepsText, usageText } from "../output/units.js";
 import { Interrupts } from "./interrupts.js";
 
 /** Works on a run until it ends; the signal cancels it. */
@@ -30,6 +31,7 @@ export async function execute(
   const { io, print } = context;
   const bar = progressBar({ stream: io.stderr });
   let isSaved = false;
+  const warned = new Set<string>();
   const onEvent = (event: AnyEvent): void => {
     bar.onEvent(event);
     if (event.type === "checkpoint.save" || event.type === "checkpoint.load") isSaved = true;
@@ -45,6 +47,10 @@ export async function execute(
     if (event.type === "checkpoint.quarantine") {
       print.note(`a corrupt checkpoint was set aside: ${event.data.file}`);
     }
+    if (event.type === "checkpoint.warning" && !warned.has(event.data.kind)) {
+      warned.add(event.data.kind);
+      print.note(event.data.message);
+    }
     if (event.type === "graph.mismatch") {
       print.note("the graph has changed since this run was saved");
     }
@@ -56,7 +62,7 @@ export async function execute(
   const resume = context.command("resume", runId);
   const redaction = await context.redaction();
   try {
-    ended(context, redaction, await work(interrupts.signal));
+    ended(context, redaction, await work(interrupts.signal), longestPath(graph.topology));
     return exit.ok;
   } catch (error) {
     if (interrupts.happened && isWaymarkError(error, "ABORTED")) {
@@ -86,8 +92,17 @@ function failed(error: unknown, runId: string, redaction: Redaction, hint: strin
   return problem(`run ${runId}: ${message.replace(cause.message, shown)}`, hint, known);
 }
 
-/** Says how a run has ended, or what it waits for. */
-function ended(context: Context, redaction: Redaction, state: State<object>): void {
+/**
+ * Says how a run has ended, or what it waits for.
+ *
+ * @param most - how many steps it has at most, where that is known.
+ */
+function ended(
+  context: Context,
+  redaction: Redaction,
+  state: State<object>,
+  most: number | undefined,
+): void {
   const { print } = context;
   const json = redaction.state(state);
   const { runId, status, step, ledger } = state;
@@ -96,7 +111,7 @@ function ended(context: Context, redaction: Redaction, state: State<object>): vo
     print.facts([
       ["run", runId],
       ["status", status, lookOf(status)],
-      ["steps", String(step)],
+      ["steps", stepsText(step, most)],
       ["last", state.checkpointNode],
       ["usage", usageText(ledger.usage)],
       ...waits.map((text) => ["waits for", text, "yellow"] as const),

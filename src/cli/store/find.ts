@@ -1,8 +1,8 @@
 import { isStep, namedBy } from "../../checkpoint/named.js";
 import type { CheckpointAt, CheckpointStore, StoreContext } from "../../checkpoint/store.js";
-import { isWaymarkError } from "../../errors.js";
 import { typed } from "../../report/shell.js";
 import type { State } from "../../state/state.js";
+import { sizeWarning } from "../../warnings.js";
 import { missing, usage } from "../exit.js";
 import type { OpenStore } from "./open.js";
 
@@ -74,17 +74,24 @@ function only(given: string, ids: readonly string[], what: string): string | und
   throw usage(`"${given}" fits several ${what}: ${shown}${rest}`);
 }
 
-/** A run's State at a checkpoint; `undefined` if the store has none. */
-export async function stateAt(
-  { store }: OpenStore,
+/** A State that was loaded to be looked at. */
+export interface SeenState {
+  readonly state: State<object>;
+  /** What there is to know of its checkpoint: that it took the place of a corrupt one, that it is large. */
+  readonly warnings: readonly string[];
+}
+
+/** Loads a State and what its store warns of. */
+export async function seeState(
+  store: CheckpointStore,
   runId: string,
-  at: CheckpointAt,
-  emit?: StoreContext["emit"],
-): Promise<State<object> | undefined> {
-  try {
-    return await store.load<object>(runId, at, { emit });
-  } catch (error) {
-    if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
-    throw error;
-  }
+  at: CheckpointAt = {},
+): Promise<SeenState> {
+  const warnings: string[] = [];
+  const emit: StoreContext["emit"] = (type, data) => {
+    if (type === "checkpoint.warning" && "message" in data) warnings.push(data.message);
+  };
+  const state = await store.load<object>(runId, at, { emit });
+  const size = sizeWarning(state);
+  return { state, warnings: size === undefined ? warnings : [...warnings, size] };
 }
