@@ -101,6 +101,10 @@ describe("lines", () => {
       ["search-001", "plan-000", "search", 1],
       ["write-002", "search-001", "write", 2],
     ]);
+    // An Error is no JSON: what it says is in the line's error.
+    const failed = lines.find((line) => line.event === "graph.fail");
+    expect(failed).toMatchObject({ error: 'node "search" failed: offline' });
+    expect(failed).not.toHaveProperty("cause");
     const first = lines.find((line) => line.event === "state.set");
     expect(first).toMatchObject({ step_id: "plan-000", node: "plan", key: "n" });
     expect(Object.keys(lines[0] ?? {}).slice(0, 6)).toEqual([

@@ -20,6 +20,8 @@ export class Lines {
     const fields: Record<string, unknown> = { ...head, ...data, ...nested };
     // An event of somebody else's may have fields of these names.
     for (const name of reserved) fields[name] = head[name];
+    // `error` has its message; JSON would make an empty object of it.
+    if (fields.cause instanceof Error) fields.cause = undefined;
     return this.#write(fields, head);
   }
 
