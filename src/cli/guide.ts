@@ -52,7 +52,7 @@ commands that run nodes need it, to find the graphs. Compiled TypeScript is cach
 | \`stores\` | stores by name, for \`--store NAME\` |
 | \`graphs\` | graphs by name: \`./module.ts#export\`, a StateGraph, or a function that returns one |
 | \`codec\` | how to compress and encrypt checkpoints in stores given by address |
-| \`redact\` | parts of a State that are never printed, as for \`redact\` from \`waymark/codecs\`: \`data.apiKey\`, \`*.token\`, \`error.message\`, or an expression such as \`/sk-\\w+/\` |
+| \`redact\` | parts of a State that are never printed, as for \`redact\` from \`waymark/codecs\`: \`data.apiKey\`, \`*.token\`, \`error.message\`, or an expression such as \`/sk-\\w+/\`, in JSON \`"/sk-\\\\w+/"\` |
 | \`observer\` | receives the command's \`checkpoint.load\`, \`checkpoint.save\` and \`checkpoint.delete\` events, with \`actor\` and \`purpose\`: an audit log |
 | \`log\` | where \`eventLog\` writes: a folder, or a file that ends in \`.jsonl\`; the store's folder by default |
 

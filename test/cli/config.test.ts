@@ -38,6 +38,7 @@ describe("the config", () => {
       ["json", '{ "stores": [] }', 2, /stores must be an object; got an array/],
       ["json", '{ "graphs": 1 }', 2, /graphs must be an object; got 1/],
       ["json", '{ "redact": 1 }', 2, /redact/],
+      ["json", '{ "redact": ["/(/"] }', 2, /redact\[0\] must be an expression; got "\/\(\/"/],
     ];
     for (const [ending, text, code, message] of wrong) {
       const folder = newFolder();

@@ -36,8 +36,12 @@ const looks = ["monday", "failed", "waits"].flatMap((run) => [
 ]);
 
 describe("what the config redacts is not printed", () => {
-  test("of any text that an expression finds", async () => {
-    const folder = project("file:.waymark", "redact: [/s3c[a-z]+/]");
+  test.each([
+    "/s3c[a-z]+/",
+    // As a JSON config has it.
+    '"/S3C...+/i"',
+  ])("of any text that the expression %s finds", async (expression) => {
+    const folder = project("file:.waymark", `redact: [${expression}]`);
     await waymark(folder, "run", "flaky", "--id", "failed", "--data", start);
     await expectNone(folder, "s3cret", [
       ["show", "failed"],

@@ -1,7 +1,7 @@
 import { type CheckpointStore, isCheckpointStore } from "../../checkpoint/store.js";
 import { checkRedaction, type Redaction } from "../../codecs/patterns.js";
 import type { CodecOptions } from "../../codecs/pipeline.js";
-import { ConfigError, show } from "../../errors.js";
+import { ConfigError, messageOf, show } from "../../errors.js";
 import { isObserver, type Observer } from "../../events.js";
 import { check, checkOptions, text } from "../../options.js";
 
@@ -38,11 +38,12 @@ export interface LoadedConfig extends Config {
 }
 
 /**
- * Refuses what is no config.
+ * A config out of what a file has.
  *
  * @throws ConfigError that names the field, what it must be and what it got.
  */
-export function checkConfig(file: string, value: unknown): asserts value is Config {
+export function configOf(file: string, value: unknown): Config {
+  let redact: Redaction | undefined;
   checkOptions(file, value, {
     store: checkStore,
     stores: (name, stores) => {
@@ -52,10 +53,32 @@ export function checkConfig(file: string, value: unknown): asserts value is Conf
       entries(name, graphs);
     },
     codec: () => {},
-    redact: checkRedaction,
+    redact: (name, given) => {
+      redact = redactionOf(name, given);
+    },
     observer: check("a function or an object with onEvent", isObserver),
     log: text,
   });
+  return { ...(value as Config), ...(redact !== undefined && { redact }) };
+}
+
+/** What to redact. A text may be an expression, since JSON has no other form for one: `"/sk-\\w+/i"`. */
+function redactionOf(name: string, value: unknown): Redaction {
+  const given: unknown = Array.isArray(value)
+    ? value.map((one, at) => expression(`${name}[${at}]`, one))
+    : value;
+  checkRedaction(name, given);
+  return given as Redaction;
+}
+
+function expression(name: string, value: unknown): unknown {
+  const [, source, flags] = (typeof value === "string" && /^\/(.+)\/([a-z]*)$/.exec(value)) || [];
+  if (source === undefined) return value;
+  try {
+    return new RegExp(source, flags);
+  } catch (error) {
+    throw new ConfigError(name, `must be an expression; got ${show(value)}: ${messageOf(error)}`);
+  }
 }
 
 function checkStore(name: string, value: unknown): void {

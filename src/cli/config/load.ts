@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, extname, join, resolve } from "node:path";
 import { missing, problem } from "../exit.js";
-import { checkConfig, type LoadedConfig } from "./config.js";
+import { configOf, type LoadedConfig } from "./config.js";
 
 const names = ["ts", "mts", "js", "mjs", "json"].map((ending) => `waymark.config.${ending}`);
 
@@ -28,8 +28,7 @@ export async function loadConfig(
   const file = given === false ? undefined : find(cwd, given);
   if (file === undefined) return { file: "", folder: cwd };
   const value: unknown = extname(file) === ".json" ? await json(file) : await module(file);
-  checkConfig(file, value);
-  return { ...value, file, folder: dirname(file) };
+  return { ...configOf(file, value), file, folder: dirname(file) };
 }
 
 function find(cwd: string, given: string | undefined): string | undefined {
