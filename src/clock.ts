@@ -45,9 +45,9 @@ export function isoNow(): string {
   return lastIso;
 }
 
-/** The time that `isoNow` gave last, in milliseconds: asking the clock again costs as much as an event. */
-export function lastNow(): number {
-  return lastMs;
+/** Milliseconds between two ISO 8601 timestamps, never below 0: the clock may have been set back meanwhile. */
+export function msBetween(from: string, to: string): number {
+  return from === to ? 0 : Math.max(Date.parse(to) - Date.parse(from), 0);
 }
 
 /** Milliseconds since a moment of `now()`, never below 0: the clock may have been set back meanwhile. */

@@ -2,7 +2,7 @@ import { isWaymarkError, show } from "../errors.js";
 import type { NodeResult } from "../graph/node.js";
 import { type Reducer, reduced } from "../state/reducers.js";
 import { isPlainObject } from "../state/shape.js";
-import { type Patch, State } from "../state/state.js";
+import { type Patch, recordOf, State } from "../state/state.js";
 import { Failure } from "./failure.js";
 
 /** Whether a value must be awaited. */
@@ -18,7 +18,7 @@ export function accept<D extends object>(
   reducers?: Readonly<Record<string, Reducer<unknown>>>,
 ): State<D> {
   if (returned instanceof State) {
-    if (returned.runId === state.runId) return returned;
+    if (isOfRun(returned, state)) return returned;
     const problem = `returned the State of run ${show(returned.runId)}: build on the State it is given`;
     throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`);
   }
@@ -28,6 +28,11 @@ export function accept<D extends object>(
   }
   const problem = `must return a State or a plain object to merge; got ${show(returned)}`;
   throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`);
+}
+
+/** Whether two States are of one run. Most share what identifies it, and that is quicker to compare than two strings. */
+function isOfRun<D extends object>(one: State<D>, other: State<D>): boolean {
+  return recordOf(one).identity === recordOf(other).identity || one.runId === other.runId;
 }
 
 function throughReducers<D extends object>(

@@ -1,4 +1,4 @@
-import { isoNow, lastNow, msSince } from "../clock.js";
+import { isoNow, msBetween } from "../clock.js";
 import { onAbort } from "../concurrency.js";
 import { CheckpointConflictError, type SchemaError } from "../errors.js";
 import type { EventMap } from "../event-map.js";
@@ -8,7 +8,7 @@ import { Pause } from "../graph/pause.js";
 import { isOpaque, progressOf, withProgress } from "../state/derive.js";
 import { noPauses, type Signal } from "../state/record.js";
 import { validated } from "../state/schema.js";
-import { recordOf, type State, sinkOf, stateOf } from "../state/state.js";
+import { recordOf, State, sinkOf, stateOf } from "../state/state.js";
 import type { RunClaim } from "./claim.js";
 import type { Settings } from "./config.js";
 import { RunContext } from "./context.js";
@@ -192,7 +192,6 @@ export class Run<D extends object> {
     const background = saver?.inBackground === true;
     let state = start;
     let time = isoNow();
-    let started = lastNow();
     const first = this.#firstNode(state);
     if (first === END) return ending.finish(state);
     let node: GraphNode<D> = first;
@@ -214,17 +213,17 @@ export class Run<D extends object> {
       skipBreakpoint = false;
       this.#enter(state, node, time);
 
-      const given = state;
       let result: State<D>;
       let pauses = noPauses;
-      visit.begin(node.name, state, time, started);
+      visit.begin(node.name, state, time);
       try {
         const context = new RunContext(visit, signal, node.name, state.step, 1);
         const returned = node.run(state, context);
         let settled = isPromise(returned) ? await returned : returned;
         const base = visit.end(state);
         state = isPromise(base) ? await base : base;
-        if (settled instanceof Pause) {
+        // Most nodes give a State, which is quicker to see than that it is no Pause.
+        if (!(settled instanceof State) && settled instanceof Pause) {
           if (saver === undefined) throw cannotPause(settled.request);
           pauses = Object.freeze([settled.request]);
           settled = settled.state;
@@ -234,15 +233,15 @@ export class Run<D extends object> {
         // What can't be saved must not count as done; everything else was validated when it came in.
         if (saver !== undefined && isOpaque(result)) result.toJSON();
       } catch (error) {
-        return this.#failed(error, state, node, started);
+        return this.#failed(error, state, node, time);
       }
 
-      const step = this.#recorder.record(node, state, result, pauses, time, started);
+      const step = this.#recorder.record(node, state, result, pauses, time);
       const { way, ends, paused } = step;
       state = step.state;
       time = state.timestamp;
       if (ends || paused) ending.seal();
-      onValues?.(node.name, given, state);
+      onValues?.(node.name, visit.state, state);
       if (step.due && saver !== undefined) {
         if (background && !ends && !paused) {
           saver.defer(state);
@@ -256,7 +255,6 @@ export class Run<D extends object> {
           time = isoNow();
         }
       }
-      started = lastNow();
       if (paused) return ending.paused(state);
       if (way !== undefined) emitChoice(state, node, way, source, bus, time);
       if (ends) return ending.complete(state);
@@ -295,7 +293,7 @@ export class Run<D extends object> {
     error: unknown,
     { step }: State<D>,
     { name }: GraphNode<D>,
-    started: number,
+    startedAt: string,
   ): Promise<State<D>> {
     const visit = this.#visit;
     const { signal } = this.#controller;
@@ -316,7 +314,7 @@ export class Run<D extends object> {
     const data = {
       node: name,
       step,
-      durationMs: msSince(started),
+      durationMs: msBetween(startedAt, isoNow()),
       error: failure.message,
       cause,
     };

@@ -1,4 +1,4 @@
-import { isoNow, lastNow } from "../clock.js";
+import { isoNow, msBetween } from "../clock.js";
 import { type Edge, END, type GraphNode } from "../graph/node.js";
 import { advance, progressOf } from "../state/derive.js";
 import type { Ledger } from "../state/ledger.js";
@@ -45,7 +45,7 @@ export class StepRecorder<D extends object> {
   /**
    * @param before - the State that the node's result builds on.
    * @param asked - the pauses that it ended with.
-   * @param startedAt - when it began, as text and in milliseconds.
+   * @param startedAt - when it began.
    */
   record(
     node: GraphNode<D>,
@@ -53,7 +53,6 @@ export class StepRecorder<D extends object> {
     result: State<D>,
     asked: readonly PauseRequest[],
     startedAt: string,
-    started: number,
   ): Step<D> {
     const { name, exit, index } = node;
     const visit = this.#visit;
@@ -62,8 +61,8 @@ export class StepRecorder<D extends object> {
     const known = progressOf(before);
     const step = known.step + 1;
     const time = isoNow();
-    // The clock may have been set back meanwhile.
-    const durationMs = Math.max(lastNow() - started, 0);
+    const isTimed = saver !== undefined || bus.listens("node.complete");
+    const durationMs = isTimed ? msBetween(startedAt, time) : 0;
     const pauses = asked.length === 0 && this.#pausesAfter?.has(name) ? after(name) : asked;
     const paused = pauses.length > 0;
     let { steps } = known;

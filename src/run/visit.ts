@@ -1,4 +1,4 @@
-import { isoNow, msSince, now } from "../clock.js";
+import { isoNow, msBetween, now } from "../clock.js";
 import { ConfigError, type SchemaError } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
@@ -56,10 +56,9 @@ export class Visit<D extends object> {
   /** What earlier processes did of this visit. */
   #before: Begun | undefined;
   #startedAt = "";
-  #started = 0;
   #items = noItems;
   #failedAttempts = noFailedAttempts;
-  #attemptStarted = 0;
+  #attemptStartedAt = "";
   /** The attempt that is noted as failed. */
   #noted = 0;
   #ledgerBefore: Ledger;
@@ -203,19 +202,18 @@ export class Visit<D extends object> {
     this.#drain?.abort(DRAINS);
   }
 
-  /** @param startedAt - the time, as text and as milliseconds. */
-  begin(node: string, state: State<D>, startedAt: string, started: number): void {
+  /** Turns to a node that begins now. */
+  begin(node: string, state: State<D>, startedAt: string): void {
     const { begun, tasks } = progressOf(state);
     this.#state = state;
     this.#node = node;
     this.#before = begun?.node === node ? begun : undefined;
     this.#startedAt = startedAt;
-    this.#started = started;
     this.#items = this.#before?.items ?? noItems;
     this.#failedAttempts = this.#before?.failedAttempts ?? noFailedAttempts;
     this.#ledgerBefore = this.#ledger;
     this.#attempt = 1;
-    this.#attemptStarted = started;
+    this.#attemptStartedAt = startedAt;
     this.#noted = 0;
     this.#open = true;
     this.#work = undefined;
@@ -240,15 +238,15 @@ export class Visit<D extends object> {
 
   /** When the current attempt began, ISO 8601. */
   get attemptStartedAt(): string {
-    return new Date(this.#attemptStarted).toISOString();
+    return this.#attemptStartedAt;
   }
 
   /** Notes that the current attempt has failed, once. */
   attemptFailed(): void {
     if (!this.#records || this.#noted === this.#attempt) return;
     this.#noted = this.#attempt;
-    const { attemptStartedAt: startedAt } = this;
-    const record = Object.freeze({ startedAt, durationMs: msSince(this.#attemptStarted) });
+    const startedAt = this.#attemptStartedAt;
+    const record = Object.freeze({ startedAt, durationMs: msBetween(startedAt, isoNow()) });
     const newest = [...this.#failedAttempts, record].slice(-MAX_FAILED_ATTEMPTS);
     this.#failedAttempts = Object.freeze(newest);
   }
@@ -269,7 +267,7 @@ export class Visit<D extends object> {
   #begun(failed: number): Begun {
     const { startedAt = this.#startedAt, attempts = 0, restarts = 0 } = this.#before ?? {};
     const usage = usageOver(this.#before?.usage, this.#ledger.usageSince(this.#ledgerBefore));
-    const durationMs = (this.#before?.durationMs ?? 0) + msSince(this.#started);
+    const durationMs = (this.#before?.durationMs ?? 0) + msBetween(this.#startedAt, isoNow());
     return Object.freeze({
       ...{ node: this.#node, startedAt, durationMs, restarts, usage, items: this.#items },
       attempts: attempts + failed,
@@ -317,7 +315,7 @@ export class Visit<D extends object> {
   attempt(attempt: number): void {
     if (attempt === this.#attempt) return;
     this.#attempt = attempt;
-    this.#attemptStarted = now();
+    this.#attemptStartedAt = isoNow();
   }
 
   /** How many attempts the node has had in this visit. */
