@@ -386,6 +386,11 @@ export function systemCode(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
+/** Whether an import failed because the package is not installed. */
+export function isMissingPackage(error: unknown): boolean {
+  return ["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"].includes(systemCode(error));
+}
+
 /** An error's message, a string whatever was thrown. One that stands for several attempts has none of its own. */
 export function messageOf(error: unknown): string {
   try {

@@ -205,7 +205,11 @@ export class NodeCounts {
 
   /** Whether it is known how many attempts the nodes took. */
   get hasWork(): boolean {
-    return Object.values(this.work()).some(({ attempts }) => attempts > 0);
+    let hasWork = false;
+    this.#each((_name, _visits, attempts) => {
+      hasWork ||= attempts > 0;
+    });
+    return hasWork;
   }
 
   /** The numbers of these nodes, in the order of their names, to continue counting. */

@@ -1,5 +1,5 @@
 import type { IQueueBackend } from "bullmq";
-import { ConfigError } from "../errors.js";
+import { ConfigError, isMissingPackage } from "../errors.js";
 
 /** The module of BullMQ. */
 export type BullMQ = typeof import("bullmq");
@@ -35,8 +35,7 @@ async function peer(name: string, load: Load): Promise<unknown> {
   try {
     return await load(name);
   } catch (error) {
-    const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-    if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") throw error;
+    if (!isMissingPackage(error)) throw error;
     throw new ConfigError("connection", `needs the package ${name}: npm install ${name}`);
   }
 }

@@ -1,3 +1,4 @@
+import { CheckpointConflictError, show } from "../../errors.js";
 import type { Claim, ClaimHolder, Finding, RunFilter, RunSummary } from "../store.js";
 import type { RecordHeader } from "./header.js";
 
@@ -181,6 +182,27 @@ export function runEntryOf(header: RecordHeader, sequence: number): RunEntry {
   const { startedAt, savedAt, timestamp, error } = header;
   const place = { runId, graph, status, node, nextNode, phase, step, sequence };
   return { ...place, startedAt, savedAt, timestamp, metadata, ...(error && { error }) };
+}
+
+/** A run whose header can't be read, as a listing shows it. */
+export function unreadableRun(
+  known: Pick<RunEntry, "runId" | "sequence" | "graph" | "status" | "savedAt">,
+): RunEntry {
+  const unknown = { node: "", nextNode: undefined, phase: "", step: 0, metadata: {} };
+  return { ...unknown, ...known, startedAt: "", timestamp: "" };
+}
+
+/** The error for a run that another process has claimed since this one did. */
+export function claimLost(
+  runId: string,
+  at: number,
+  head: number,
+  { host, pid }: ClaimHolder,
+  what: "write to it" | "remove it",
+): CheckpointConflictError {
+  const error = new CheckpointConflictError(runId, at, head);
+  error.message = `run ${show(runId)} has since been claimed by process ${pid} on ${host}: this process can no longer ${what}`;
+  return error;
 }
 
 /** An error of a backend. */

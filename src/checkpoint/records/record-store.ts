@@ -43,7 +43,14 @@ import {
   type SaveOptions,
   type StoreContext,
 } from "../store.js";
-import { type After, BackendError, type Chain, type Head, type RecordBackend } from "./backend.js";
+import {
+  type After,
+  BackendError,
+  type Chain,
+  claimLost,
+  type Head,
+  type RecordBackend,
+} from "./backend.js";
 import { type Base, type Encoded, RecordCodec } from "./codec.js";
 import { type Emit, keptEntries, Search, warn } from "./search.js";
 import { Upkeep } from "./upkeep.js";
@@ -510,11 +517,11 @@ function isHead(value: object): value is Head {
 }
 
 function conflict(runId: string, after: After, head: Head): CheckpointConflictError {
-  const error = new CheckpointConflictError(runId, after.sequence, head.sequence);
   if (head.claimedBy !== undefined) {
-    const { host, pid } = head.claimedBy;
-    error.message = `run ${show(runId)} has since been claimed by process ${pid} on ${host}: this process can no longer write to it`;
-  } else if (after.sequence === head.sequence && after.sequence > 0) {
+    return claimLost(runId, after.sequence, head.sequence, head.claimedBy, "write to it");
+  }
+  const error = new CheckpointConflictError(runId, after.sequence, head.sequence);
+  if (after.sequence === head.sequence && after.sequence > 0) {
     error.message = `run ${show(runId)} was deleted and started again: this State builds on another checkpoint ${after.sequence}`;
   }
   return error;

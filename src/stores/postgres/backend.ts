@@ -1,15 +1,15 @@
-import type {
-  After,
-  Encode,
-  Head,
-  RecordBackend,
-  Removal,
-  RemoveOptions,
+import {
+  type After,
+  claimLost,
+  type Encode,
+  type Head,
+  type RecordBackend,
+  type Removal,
+  type RemoveOptions,
 } from "../../checkpoint/records/backend.js";
 import type { Claim, ClaimHolder } from "../../checkpoint/store.js";
 import { moment } from "../../clock.js";
 import { Batcher } from "../../concurrency.js";
-import { CheckpointConflictError, show } from "../../errors.js";
 import { holderOf, Leases } from "../leases.js";
 import { headOf, SqlBackend, type SqlValue, type Statement } from "../sql/backend.js";
 import type { SqlDialect, SqlRow } from "../sql/runs.js";
@@ -183,10 +183,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
     const lease = this.#leases.held(runId);
     if (lease === undefined || lease.epoch === Number(run.epoch)) return;
     const sequence = Number(run.sequence);
-    const error = new CheckpointConflictError(runId, sequence, sequence);
-    const { host, pid } = holderOf(String(run.owner));
-    error.message = `run ${show(runId)} has since been claimed by process ${pid} on ${host}: this process can no longer remove it`;
-    throw error;
+    throw claimLost(runId, sequence, sequence, holderOf(String(run.owner)), "remove it");
   }
 }
 

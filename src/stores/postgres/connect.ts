@@ -1,6 +1,6 @@
 import { chmod, mkdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
-import { ConfigError, show } from "../../errors.js";
+import { ConfigError, isMissingPackage, show } from "../../errors.js";
 import { Claims } from "../disk/claims.js";
 import { Root } from "../disk/folders.js";
 import { NodeFileSystem } from "../disk/node-file-system.js";
@@ -148,8 +148,7 @@ async function peer(name: string, load: Load): Promise<unknown> {
   try {
     return await load(name);
   } catch (error) {
-    const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-    if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") throw error;
+    if (!isMissingPackage(error)) throw error;
     throw new ConfigError(OPTION, `needs the package ${name}: npm install ${name}`);
   }
 }

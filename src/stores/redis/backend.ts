@@ -1,21 +1,25 @@
 import {
   type After,
   type Chain,
+  claimLost,
+  type Encode,
   type Head,
   type HeaderEntry,
-  type NewRecord,
+  type RecordAt,
   type RecordBackend,
   type Removal,
+  type RemoveOptions,
   type RunEntry,
   runEntryOf,
   type StoredRecord,
+  unreadableRun,
 } from "../../checkpoint/records/backend.js";
 import { parseHeader } from "../../checkpoint/records/header.js";
 import { filterRuns } from "../../checkpoint/retention.js";
 import type { Claim, ClaimHolder, RunFilter } from "../../checkpoint/store.js";
 import { moment } from "../../clock.js";
 import { mapLimit } from "../../concurrency.js";
-import { CheckpointConflictError, show } from "../../errors.js";
+import { show } from "../../errors.js";
 import { type RunStatus, statuses } from "../../state/record.js";
 import { holderOf, type LeaseKeeper, Leases } from "../leases.js";
 import { fromColumn, toColumn } from "../sql/text.js";
@@ -46,11 +50,7 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
     this.#ttl = finishedTtl === undefined ? "" : String(finishedTtl);
   }
 
-  async append(
-    runId: string,
-    after: After,
-    encode: () => NewRecord | Promise<NewRecord>,
-  ): Promise<Head | undefined> {
+  async append(runId: string, after: After, encode: Encode): Promise<Head | undefined> {
     const encoding = encode();
     const record = encoding instanceof Promise ? await encoding : encoding;
     const { sequence, header, content, sha256, base, bytes } = record;
@@ -85,10 +85,7 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
     return { ...head, claimedBy: holderOf(owner ?? "") };
   }
 
-  async chain(
-    runId: string,
-    at: { readonly sequence: number } | { readonly below: number },
-  ): Promise<Chain | undefined> {
+  async chain(runId: string, at: RecordAt): Promise<Chain | undefined> {
     const [bound, isExact] = "below" in at ? [at.below, "0"] : [at.sequence, "1"];
     const most = String(Math.min(bound, Number.MAX_SAFE_INTEGER));
     const reply = await this.#read("chain", runId, most, isExact);
@@ -200,10 +197,7 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
   }
 
   /** @throws CheckpointConflictError if this store had claimed one of them, and another has since. */
-  async remove(
-    runs: readonly Removal[],
-    options: { readonly unclaimed: boolean; readonly dryRun: boolean },
-  ): Promise<string[]> {
+  async remove(runs: readonly Removal[], options: RemoveOptions): Promise<string[]> {
     const { unclaimed, dryRun } = options;
     const removed = await mapLimit(runs, PAGE, async ({ runId, sequence }) => {
       const run = await this.#look(runId);
@@ -214,7 +208,9 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
       const at = String(sequence ?? "");
       const flag = unclaimed ? "1" : "0";
       const reply = await this.#write("remove", runId, run.born, at, flag, String(epoch));
-      if (typeof reply === "string") throw lost(runId, run.sequence, reply);
+      if (typeof reply === "string") {
+        throw claimLost(runId, run.sequence, run.sequence, holderOf(reply), "remove it");
+      }
       // Asked again after the answer was lost it finds nothing, and it was there.
       this.#born.delete(runId);
       return [runId];
@@ -326,17 +322,9 @@ function runsOf(reply: unknown): RunEntry[] {
     const sequence = Number(at);
     const header = parseHeader(partsOf(entry).header);
     if (header !== undefined) return { ...runEntryOf(header, sequence), runId };
-    const unknown = { node: "", nextNode: undefined, phase: "", step: 0, metadata: {} };
     const savedAt = new Date(Number(score)).toISOString();
     const [status] = index.split(":", 1) as [RunStatus];
-    const place = { runId, sequence, graph: fromColumn(index.slice(status.length + 1)), status };
-    return { ...unknown, ...place, startedAt: "", savedAt, timestamp: "" };
+    const graph = fromColumn(index.slice(status.length + 1));
+    return unreadableRun({ runId, sequence, graph, status, savedAt });
   });
-}
-
-function lost(runId: string, sequence: number, owner: string): CheckpointConflictError {
-  const error = new CheckpointConflictError(runId, sequence, sequence);
-  const { host, pid } = holderOf(owner);
-  error.message = `run ${show(runId)} has since been claimed by process ${pid} on ${host}: this process can no longer remove it`;
-  return error;
 }

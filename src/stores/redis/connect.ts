@@ -1,4 +1,4 @@
-import { ConfigError, show } from "../../errors.js";
+import { ConfigError, isMissingPackage, show } from "../../errors.js";
 import { type Commands, commandsOf, type IoRedisClient, type NodeRedisClient } from "./client.js";
 import { answered, failures } from "./failure.js";
 
@@ -42,8 +42,7 @@ export async function connect(
     ["redis", openNodeRedis] as const,
   ]) {
     const found = await load(name).catch((error: unknown) => {
-      const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-      if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") throw error;
+      if (!isMissingPackage(error)) throw error;
     });
     if (found !== undefined) return open(found, url, statementTimeout, onEnd);
   }

@@ -1,13 +1,14 @@
-import { createHash } from "node:crypto";
 import type {
   Chain,
   Head,
   HeaderEntry,
+  RecordAt,
   RunEntry,
   StoredRecord,
 } from "../../checkpoint/records/backend.js";
 import { parseHeader } from "../../checkpoint/records/header.js";
 import type { RunFilter } from "../../checkpoint/store.js";
+import { sha256 } from "../../codecs/hash.js";
 import { show } from "../../errors.js";
 import { runOfRow, runsQuery, type SqlDialect, type SqlRow } from "./runs.js";
 import { fromColumn, idColumn, runIdIn, textOf, toColumn } from "./text.js";
@@ -26,8 +27,7 @@ export function prepared<K extends string>(
   texts: Record<K, string>,
 ): Readonly<Record<K, Statement>> {
   const entries = Object.entries<string>(texts).map(([key, text]) => {
-    const hash = createHash("sha256").update(text).digest("hex");
-    return [key, { name: `waymark_${hash.slice(0, 32)}`, text }];
+    return [key, { name: `waymark_${sha256(text).slice(0, 32)}`, text }];
   });
   return Object.fromEntries(entries) as Record<K, Statement>;
 }
@@ -99,10 +99,7 @@ export abstract class SqlBackend {
     params: readonly SqlValue[],
   ): Promise<readonly SqlRow[]>;
 
-  async chain(
-    runId: string,
-    at: { readonly sequence: number } | { readonly below: number },
-  ): Promise<Chain | undefined> {
+  async chain(runId: string, at: RecordAt): Promise<Chain | undefined> {
     const [from, to] = "below" in at ? [0, at.below - 1] : [at.sequence, at.sequence];
     const last = Math.min(to, Number.MAX_SAFE_INTEGER);
     const rows = await this.read(this.#statements.chain, [runId, from, last]);

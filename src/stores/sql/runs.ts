@@ -1,4 +1,4 @@
-import { type RunEntry, runEntryOf } from "../../checkpoint/records/backend.js";
+import { type RunEntry, runEntryOf, unreadableRun } from "../../checkpoint/records/backend.js";
 import { parseHeader } from "../../checkpoint/records/header.js";
 import type { RunFilter } from "../../checkpoint/store.js";
 import { type Metadata, type RunStatus, statuses } from "../../state/record.js";
@@ -70,11 +70,9 @@ export function runOfRow(row: SqlRow): RunEntry {
   const at = { runId: textOf(row.run_id), sequence: Number(row.sequence) };
   const header = parseHeader(textOf(row.header));
   if (header === undefined) {
-    const graph = fromColumn(row.graph);
-    const savedAt = textOf(row.saved_at);
     const status = textOf(row.status) as RunStatus;
-    const unknown = { node: "", nextNode: undefined, phase: "", step: 0, metadata: {} };
-    return { ...at, ...unknown, graph, status, startedAt: "", savedAt, timestamp: "" };
+    const savedAt = textOf(row.saved_at);
+    return unreadableRun({ ...at, graph: fromColumn(row.graph), status, savedAt });
   }
   // Not the column: a driver may cut off a leading U+FEFF.
   return { ...runEntryOf(header, at.sequence), runId: header.runId };

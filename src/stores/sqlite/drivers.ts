@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
-import { ConfigError } from "../../errors.js";
+import { ConfigError, isMissingPackage } from "../../errors.js";
 import type { SqliteClient } from "./client.js";
 
 /** A client that the store has opened, and closes. */
@@ -57,8 +57,7 @@ const load: Load = (name) => {
   try {
     return require(name) as unknown;
   } catch (error) {
-    if (error instanceof Error && Reflect.get(error, "code") === "MODULE_NOT_FOUND")
-      return undefined;
+    if (isMissingPackage(error)) return undefined;
     throw error;
   }
 };
