@@ -1,5 +1,6 @@
 import { ConfigError, isWaymarkError } from "../errors.js";
 import { check, checkOptions } from "../options.js";
+import type { Immutable } from "./immutable.js";
 import { setKey } from "./shape.js";
 
 /**
@@ -10,12 +11,12 @@ export type Reducer<T> = (current: T, update: T) => T;
 
 /** What a graph does with some keys of an object that a node returns, instead of replacing them. @inline */
 export type Reducers<D extends object> = {
-  readonly [K in keyof D]?: ReducerMethod<D[K]>["reduce"];
+  readonly [K in keyof D]?: ReducerMethod<D[K], Required<D>[K]>["reduce"];
 };
 
 /** Holds a reducer as a method: only of methods may a parameter be narrower than what is passed. */
-interface ReducerMethod<T> {
-  reduce(current: T, update: T): unknown;
+interface ReducerMethod<T, U> {
+  reduce(current: T, update: U): T | Immutable<T>;
 }
 
 const isList = check("given arrays", Array.isArray);

@@ -80,7 +80,7 @@ describe("reducers", () => {
     const refusing = new StateGraph<Notes>({
       reducers: {
         ...{ messages: append, sources: union, best: max, spent: sum },
-        title: async () => Promise.reject(new Error("late")),
+        title: (async () => Promise.reject(new Error("late"))) as never,
       },
       checkpoint: { store, interval: 1 },
     })

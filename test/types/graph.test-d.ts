@@ -3,8 +3,10 @@ import {
   type AnyEvent,
   always,
   and,
+  append,
   keyEquals,
   keyExists,
+  max,
   type NodeContext,
   type NodeFunction,
   not,
@@ -12,6 +14,8 @@ import {
   type Predicate,
   State,
   StateGraph,
+  sum,
+  union,
 } from "waymark";
 
 interface Article {
@@ -141,6 +145,38 @@ describe("usage", () => {
       ledger.usage({ inputToken: 1 });
       return state;
     });
+  });
+});
+
+describe("reducers", () => {
+  interface Log {
+    lines: readonly string[];
+    more?: string[];
+    best?: number;
+    total: number;
+    kind: "a" | "b";
+    seen: Map<string, { n: number }>;
+  }
+
+  test("give a value of their key's type", () => {
+    new StateGraph<Log>({
+      reducers: {
+        lines: append,
+        more: union,
+        best: max,
+        total: (current, update) => current + update,
+        kind: (_current, update) => update,
+        seen: (current, update) => new Map([...current, ...update]),
+      },
+    });
+    // @ts-expect-error no such key
+    new StateGraph<Log>({ reducers: { totl: sum } });
+    // @ts-expect-error a number is no list
+    new StateGraph<Log>({ reducers: { total: append } });
+    // @ts-expect-error a text is no number
+    new StateGraph<Log>({ reducers: { total: (current, update) => `${current}${update}` } });
+    // @ts-expect-error not a number yet
+    new StateGraph<Log>({ reducers: { total: async (current, update) => current + update } });
   });
 });
 
