@@ -1,6 +1,6 @@
-import { chmod, mkdir, realpath, stat } from "node:fs/promises";
+import { chmod, mkdir, readdir, realpath } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
-import { ConfigError, isMissingPackage, show } from "../../errors.js";
+import { ConfigError, isMissingPackage, show, systemCode } from "../../errors.js";
 import { Claims } from "../disk/claims.js";
 import { Root } from "../disk/folders.js";
 import { NodeFileSystem } from "../disk/node-file-system.js";
@@ -92,7 +92,7 @@ async function openFolder(
   readOnly: boolean,
   load: Load,
 ): Promise<Database | undefined> {
-  if (readOnly && folder !== "" && !(await isThere(folder))) return undefined;
+  if (folder !== "" && !(await hasDatabase(folder)) && readOnly) return undefined;
   const { PGlite } = (await peer("@electric-sql/pglite", load)) as {
     PGlite: { create(folder?: string): Promise<OwnedEmbedded> };
   };
@@ -129,10 +129,27 @@ async function openFolder(
   }
 }
 
-async function isThere(folder: string): Promise<boolean> {
-  const found = await stat(folder).catch(() => undefined);
-  if (found === undefined || found.isDirectory()) return found !== undefined;
-  throw new ConfigError(OPTION, `must name a folder; got ${show(folder)}, which is a file`);
+/** What a database has in its folder, also one that was not finished when its process was killed. */
+const OWN_FILE = /^(PG_VERSION|base|global|pg_.*|postgresql\..*)$/;
+
+/**
+ * Whether a folder has a database in it; not if it is empty, or not there.
+ *
+ * @throws ConfigError if it is a file, or has other files in it, among which PGlite would put its own.
+ */
+async function hasDatabase(folder: string): Promise<boolean> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (systemCode(error) === "ENOTDIR") throw notAFolder(folder, "a file");
+    return [];
+  });
+  if (names.length === 0) return false;
+  if (names.some((name) => OWN_FILE.test(name))) return true;
+  throw notAFolder(folder, "a folder of other files");
+}
+
+function notAFolder(folder: string, kind: string): ConfigError {
+  const problem = `must name a folder of PGlite or an empty one; got ${show(folder)}, which is ${kind}`;
+  return new ConfigError(OPTION, problem);
 }
 
 /** What the file system of PGlite throws is no Error, and says nothing but a number. */

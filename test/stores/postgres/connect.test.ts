@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { expect, test } from "vitest";
@@ -275,5 +275,40 @@ test("a folder that is not there is not created by a store that only reads", asy
   expect(existsSync(folder)).toBe(false);
   writeFileSync(folder, "");
   const error = await rejection(reader.list(), ConfigError);
-  expect(error.message).toMatch(/must name a folder; got .*, which is a file$/);
+  expect(error.message).toMatch(/must name a folder of PGlite .*, which is a file$/);
+});
+
+test.each([true, false])(
+  "a folder of other files is left alone (readOnly %s)",
+  async (readOnly) => {
+    const folder = newFolder();
+    chmodSync(folder, 0o755);
+    writeFileSync(join(folder, "notes.txt"), "mine");
+    const store = new PostgresStore({ client: `pglite:${folder}`, readOnly });
+    const error = await rejection(store.list(), ConfigError);
+    expect(error.message).toMatch(
+      /must name a folder of PGlite .*, which is a folder of other files$/,
+    );
+    expect(readdirSync(folder)).toEqual(["notes.txt"]);
+    expect(statSync(folder).mode & 0o777).toBe(0o755);
+  },
+);
+
+test("an empty folder is left empty by a store that only reads", async () => {
+  const folder = newFolder();
+  const reader = new PostgresStore({ client: `pglite:${folder}`, readOnly: true });
+  expect(await reader.list()).toEqual([]);
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("a folder that PGlite can't open is named, and is not taken for open", async () => {
+  const folder = newFolder();
+  const create = (): Promise<never> => Promise.reject({ errno: 2 });
+  const store = new PostgresStore({ client: `pglite:${folder}` }, async () => ({
+    PGlite: { create },
+  }));
+  for (const asked of [() => store.save(start()), () => store.list()]) {
+    const error = await rejection(asked(), ConfigError);
+    expect(error.message).toMatch(/must name a folder .*, which PGlite can't open: error 2$/);
+  }
 });
