@@ -60,7 +60,7 @@ const printed: Readonly<Record<string, readonly (string | RegExp)[]>> = {
     "bob/checkpoint_0002.json  2029",
     "bob/checkpoint_0002.json  2030",
     'Without the old key: "bob" is completed',
-    "With a wrong key: codec.encrypt.keys.2030 is another key",
+    "With a wrong key: codec.encrypt.keys.2030 is not the key",
   ],
   "custom-store": [
     /WebStorageStore: (\d+) of \1 tests passed/,
