@@ -90,6 +90,8 @@ export class Run<D extends object> {
     );
     this.#recorder = new StepRecorder(settings, saver, this.#visit, this.#tally);
     this.#ending = new Ending(settings, saver, this.#visit, this.#tally);
+    // The node that runs beside the save need not come to its end: nothing of it can be saved.
+    if (saver !== undefined) saver.onConflict = (error) => this.lose(error);
   }
 
   /** Runs to an exit point. A new run is saved first, so that one that dies in its first node can be resumed. */

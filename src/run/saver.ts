@@ -19,6 +19,8 @@ interface Job<D extends object> {
 export class Saver<D extends object> {
   /** Decides when to save, with `interval: "adaptive"`. */
   readonly adaptive: AdaptiveInterval | undefined;
+  /** Is called when a save in the background finds that another writer has the run. */
+  onConflict: (error: CheckpointConflictError) => void = () => {};
   readonly #store: CheckpointStore;
   readonly #settings: Settings;
   readonly #options: SaveOptions;
@@ -134,6 +136,7 @@ export class Saver<D extends object> {
         this.accept(next, await this.put(next, job.decision));
       } catch (error) {
         this.#failure = error;
+        if (error instanceof CheckpointConflictError) this.onConflict(error);
         break;
       }
     }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  CheckpointConflictError,
   type CheckpointStore,
   END,
   type GraphConfig,
@@ -55,6 +56,31 @@ function counter(
 }
 
 describe('mode "async"', () => {
+  test("aborts the running node when its save finds another writer", async () => {
+    const store = new SlowStore();
+    store.waits = false;
+    let reason: unknown;
+    const graph = new StateGraph<Count>({ checkpoint: { store, interval: 1, mode: "async" } })
+      .addNode("first", () => {
+        store.waits = true;
+        return { n: 1 };
+      })
+      .addNode("second", async (state, { signal, runId }) => {
+        // Somebody else saves the run while the save of this one is under way.
+        await MemoryStore.prototype.save.call(store, await store.load<Count>(runId));
+        store.release();
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        reason = signal.reason;
+        return state;
+      })
+      .addEdge("first", "second")
+      .addEdge("second", END)
+      .setEntryPoint("first");
+    const error = await graph.execute(State.create({ n: 0 })).catch((error: unknown) => error);
+    expect(error).toBeInstanceOf(CheckpointConflictError);
+    expect(reason).toBe(error);
+  });
+
   test("starts the next node while the save is under way, and saves one at a time", async () => {
     const store = new SlowStore();
     const running = counter(6, store, { mode: "async" }).execute(State.create({ n: 0 }));
