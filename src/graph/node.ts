@@ -6,7 +6,7 @@ import type { UsageCall } from "../state/ledger/usage.js";
 import type { Ledger } from "../state/ledger.js";
 import type { Predicate } from "../state/predicates.js";
 import type { Patch, State } from "../state/state.js";
-import type { Pause, PauseOptions, SchemaPauseOptions } from "./pause.js";
+import type { InputSchemas, Pause, PauseOptions, SchemaPauseOptions } from "./pause.js";
 
 /** What a node gets besides the State. */
 export interface NodeContext<D extends object = object> {
@@ -175,6 +175,8 @@ export interface GraphNode<D extends object> {
   readonly edges: Edge<D>[];
   /** What it is a part of; `""` for nothing. */
   readonly phase: string;
+  /** Checks the input of its pauses. */
+  readonly input: InputSchemas | undefined;
   exit: boolean;
 }
 

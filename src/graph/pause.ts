@@ -30,6 +30,9 @@ export interface SchemaPauseOptions<T> extends PauseOptions {
   readonly schema: StandardSchema<unknown, T>;
 }
 
+/** What checks the input of a node's pauses: all of them, or each by its name. */
+export type InputSchemas = StandardSchema | Readonly<Record<string, StandardSchema>>;
+
 /** Options of {@link pause}. @inline */
 export interface PauseAfterOptions<D extends object = object> extends PauseQuestion {
   /** The key of the data that the input becomes; without it the input is an object that is merged into the data. */

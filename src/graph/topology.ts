@@ -3,6 +3,7 @@ import type { Predicate } from "../state/predicates.js";
 import type { State } from "../state/state.js";
 import { fingerprint } from "./fingerprint.js";
 import { END, type GraphNode, type NodeFunction, showTarget } from "./node.js";
+import type { InputSchemas } from "./pause.js";
 import { validate } from "./validation.js";
 
 /** The nodes and edges of a graph. It runs nothing. */
@@ -29,7 +30,11 @@ export class Topology<D extends object> {
     return this.#fingerprint;
   }
 
-  addNode(name: string, run: NodeFunction<D>, phase = ""): void {
+  addNode(
+    name: string,
+    run: NodeFunction<D>,
+    { phase = "", input }: { readonly phase?: string; readonly input?: InputSchemas } = {},
+  ): void {
     if (typeof name !== "string" || name === "" || name === END) {
       throw new GraphError(
         "GRAPH_NODE_NAME",
@@ -46,7 +51,8 @@ export class Topology<D extends object> {
       );
     }
     this.#changed();
-    this.#nodes.set(name, { name, index: this.#nodes.size, run, edges: [], phase, exit: false });
+    const index = this.#nodes.size;
+    this.#nodes.set(name, { name, index, run, edges: [], phase, input, exit: false });
   }
 
   addEdge(from: string, to: string, predicate?: Predicate<D>, name?: string): void {

@@ -23,13 +23,11 @@ import {
 } from "../errors.js";
 import { compareTopologies, shapeOf, type TopologyDifference } from "../graph/description.js";
 import { END } from "../graph/node.js";
-import type { Topology } from "../graph/topology.js";
 import { progressOf, withProgress, withRecord } from "../state/derive.js";
 import { isProgressSave } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
 import { validated } from "../state/schema.js";
 import { type Patch, recordOf, State } from "../state/state.js";
-import type { Settings } from "./config.js";
 import { outsideRun } from "./failure.js";
 import type { SavedGraph } from "./saved-graph.js";
 import { Saver } from "./saver.js";
@@ -37,11 +35,9 @@ import { Saver } from "./saver.js";
 /** The checkpoints of a graph's runs: what is read and written between runs, never during one. */
 export class Checkpoints<D extends object> {
   readonly #graph: SavedGraph<D>;
-  readonly #topology: Topology<D>;
 
-  constructor(graph: SavedGraph<D>, topology: Topology<D>) {
+  constructor(graph: SavedGraph<D>) {
     this.#graph = graph;
-    this.#topology = topology;
   }
 
   /** The run that a checkpoint belongs to. */
@@ -127,7 +123,7 @@ export class Checkpoints<D extends object> {
     const isFirst = state.checkpointNode === "";
     const status = isEnd ? "completed" : isFirst ? "pending" : "in_progress";
     const { pauses } = state;
-    const settings: Settings = { ...this.#graph.settings, onSaveError: "fail" };
+    const { settings } = this.#graph.with({ onSaveError: "fail" });
     const saver = new Saver<D>(await this.#graph.store(), settings, state);
     try {
       return await saver.save(
@@ -197,7 +193,7 @@ export class Checkpoints<D extends object> {
     const expected = `${name} ${fingerprint}`;
     const actual = `${graph.name} ${graph.fingerprint}`;
     const before = await store.topology?.(graph.fingerprint).catch(() => undefined);
-    const changes = before && compareTopologies(before, shapeOf(this.#topology));
+    const changes = before && compareTopologies(before, shapeOf(this.#graph.topology));
     this.#graph.emit("graph.mismatch", runId, { expected, actual, ...changes });
     if (this.#graph.settings.onMismatch === "warn") return;
     const problem = `run ${show(runId)} was made by another graph: ${actual}; this one is ${expected}`;

@@ -3,6 +3,7 @@ import { sleep } from "../clock.js";
 import { CheckpointConflictError, ExecutionError, isWaymarkError, show } from "../errors.js";
 import type { AnyEvent } from "../events.js";
 import type { State } from "../state/state.js";
+import { Checkpoints } from "./checkpoints.js";
 import {
   checkEventsOptions,
   checkWaitOptions,
@@ -11,24 +12,12 @@ import {
   type RunState,
   type WaitOptions,
 } from "./handle.js";
+import type { SavedGraph } from "./saved-graph.js";
 import { eventOf, lastEvent, stepEvents } from "./step-events.js";
 
 /** How often to look at a run that changes, and at one that does not, in milliseconds. */
 const OFTEN = 50;
 const RARELY = 1000;
-
-/** What it takes to follow a run of another process. */
-export interface FollowedRunOptions<D extends object> {
-  readonly runId: string;
-  /** The name of the graph. */
-  readonly graph: string;
-  readonly entryPoint: string;
-  readonly store: () => Promise<CheckpointStore>;
-  /** The newest State of the run as a resume takes it: migrated and validated. */
-  readonly load: () => Promise<State<D>>;
-  /** See {@link StateGraph.signal}. */
-  readonly signal: (name: string, value: unknown) => Promise<void>;
-}
 
 /** A run as the store has it: its State, and whether a process works on it. */
 interface Snapshot<D extends object> {
@@ -40,11 +29,14 @@ interface Snapshot<D extends object> {
 /** The handle of a run that this process does not work on. All it knows comes from the store. */
 export class FollowedRun<D extends object> implements RunHandle<D> {
   readonly runId: string;
-  readonly #options: FollowedRunOptions<D>;
+  /** See {@link StateGraph.signal}. */
+  readonly signal: (name: string, value: unknown) => Promise<void>;
+  readonly #graph: SavedGraph<D>;
 
-  constructor(options: FollowedRunOptions<D>) {
-    this.runId = options.runId;
-    this.#options = options;
+  constructor(runId: string, graph: SavedGraph<D>, signal: FollowedRun<D>["signal"]) {
+    this.runId = runId;
+    this.#graph = graph;
+    this.signal = signal;
   }
 
   get saved(): Promise<void> {
@@ -55,7 +47,7 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
 
   async #untilSaved(): Promise<void> {
     for await (const { state } of this.#changes(undefined)) if (state !== undefined) return;
-    await this.#options.load();
+    await this.#newest();
   }
 
   async status(): Promise<RunState> {
@@ -79,7 +71,7 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
     let last: State<D> | undefined;
     for await (const { state } of this.#changes(options.signal)) last = state;
     if (last === undefined || last.status === "completed" || last.status === "paused") {
-      const state = await this.#options.load();
+      const state = await this.#newest();
       const hasEnded = state.status === "completed" || state.status === "paused";
       return hasEnded ? state : this.result(options);
     }
@@ -100,13 +92,14 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
   }
 
   async *#events({ from, signal }: EventsOptions): AsyncGenerator<AnyEvent, void, undefined> {
-    const { graph, entryPoint } = this.#options;
+    const { settings, topology } = this.#graph;
+    const { name: graph } = settings;
     let step = from === "start" ? 0 : undefined;
     let last: State<D> | undefined;
     for await (const { state } of this.#changes(signal)) {
       if (state === undefined) continue;
       if (last === undefined && from === "start") {
-        const data = { entryPoint, step: 0, resumed: false };
+        const data = { entryPoint: topology.entry?.name ?? "", step: 0, resumed: false };
         yield eventOf("graph.start", graph, this.runId, data, state.startedAt);
       }
       last = state;
@@ -121,13 +114,14 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
     const { state, isHeld } = await this.#snapshot();
     if (state?.status === "completed") return false;
     if (!isHeld) return true;
-    const store = await this.#options.store();
+    const store = await this.#graph.store();
     const holder = await store.holder?.(this.runId).catch(() => undefined);
     throw new CheckpointConflictError(this.runId, 0, 0, { holder });
   }
 
-  signal(name: string, value: unknown): Promise<void> {
-    return this.#options.signal(name, value);
+  /** The newest State as a resume takes it: migrated and validated. */
+  #newest(): Promise<State<D>> {
+    return new Checkpoints(this.#graph).load(this.runId, {});
   }
 
   /** Yields the run each time it has changed in the store, until it has stopped. */
@@ -153,7 +147,7 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
   }
 
   async #snapshot(): Promise<Snapshot<D>> {
-    const store = await this.#options.store();
+    const store = await this.#graph.store();
     let state = await this.#load(store);
     if (state !== undefined && hasStopped(state)) return { state, isHeld: false };
     const holder = await store.holder?.(this.runId).catch(() => undefined);

@@ -1,5 +1,5 @@
 import { GraphError, show } from "../errors.js";
-import type { AnyEvent, EventBus } from "../events.js";
+import type { AnyEvent } from "../events.js";
 import type { State } from "../state/state.js";
 import { FollowedRun } from "./followed-run.js";
 import type { RunHandle } from "./handle.js";
@@ -12,69 +12,56 @@ import { stepEvents } from "./step-events.js";
 /** How many runs that have ended are remembered, for those who ask late. */
 const MOST_ENDED = 100;
 
-/** What the handles of a graph's runs need. */
-export interface HandlesOptions<D extends object> {
-  readonly bus: EventBus;
-  /** Whether the graph saves its runs. */
-  readonly saves: boolean;
-  readonly graph: SavedGraph<D>;
-  readonly runner: Runner<D>;
-  /** The newest State of a run, migrated and validated. */
-  readonly load: (runId: string) => Promise<State<D>>;
-  readonly signal: (runId: string, name: string, value: unknown) => Promise<void>;
-}
-
 /** The handles of a graph's runs in this process. */
 export class Handles<D extends object> {
-  readonly #options: HandlesOptions<D>;
+  readonly #graph: SavedGraph<D>;
+  readonly #runner: Runner<D>;
   /** Those under way, by their runs' ids. */
   readonly #active = new Map<string, { readonly running: Running<D>; readonly run: LocalRun<D> }>();
   /** Those that have ended, the newest last. */
   readonly #ended = new Map<string, LocalRun<D>>();
 
-  constructor(options: HandlesOptions<D>) {
-    this.#options = options;
+  constructor(graph: SavedGraph<D>, runner: Runner<D>) {
+    this.#graph = graph;
+    this.#runner = runner;
+  }
+
+  /** Whether the graph saves its runs. */
+  get #saves(): boolean {
+    return this.#graph.settings.store !== undefined;
   }
 
   /** The handle of a run that `start` begins; `savedBy` is the event that says that it is in the store. */
   start(runId: string, savedBy: AnyEvent["type"], start: () => Promise<State<D>>): RunHandle<D> {
-    const { runner, saves } = this.#options;
     // A run is known from here on, and emits nothing before the next turn.
     const result = start();
-    const running = runner.running(runId);
+    const running = this.#runner.running(runId);
     if (running === undefined) throw new GraphError("GRAPH_STATE", `run ${show(runId)} is unknown`);
-    return this.#add(running, result, saves ? savedBy : undefined, []);
+    return this.#add(running, result, this.#saves ? savedBy : undefined, []);
   }
 
   /** The handle of a run: of this process, or of another one. */
   attach(runId: string): RunHandle<D> {
-    const { runner, saves, graph } = this.#options;
-    const running = runner.running(runId);
+    const running = this.#runner.running(runId);
     const active = this.#active.get(runId);
     if (active !== undefined && (running === undefined || active.running === running)) {
       return active.run;
     }
     if (running !== undefined) {
       const { state } = running;
-      const { name } = graph.identity;
+      const { name } = this.#graph.settings;
       const before = state === undefined ? [] : stepEvents(state, name, 0);
-      return this.#add(running, runner.resultOf(running), undefined, before);
+      return this.#add(running, this.#runner.resultOf(running), undefined, before);
     }
     const ended = this.#ended.get(runId);
     if (ended?.outcome !== undefined) {
       // One that can be resumed may have gone further since, in another process.
       const isOver = "state" in ended.outcome && ended.outcome.state.status === "completed";
-      if (isOver || !saves) return ended;
+      if (isOver || !this.#saves) return ended;
     }
-    const { name, entry: entryPoint } = graph.topology;
-    return new FollowedRun<D>({
-      runId,
-      graph: name,
-      entryPoint,
-      store: () => graph.store(),
-      load: () => this.#options.load(runId),
-      signal: (pause, value) => this.#options.signal(runId, pause, value),
-    });
+    return new FollowedRun<D>(runId, this.#graph, (pause, value) =>
+      this.#runner.signal(runId, pause, value),
+    );
   }
 
   #add(
@@ -85,11 +72,11 @@ export class Handles<D extends object> {
   ): LocalRun<D> {
     const { runId } = running;
     const signal = (name: string, value: unknown): Promise<void> =>
-      this.#options.signal(runId, name, value);
+      this.#runner.signal(runId, name, value);
     const run = new LocalRun({ running, result, savedBy, before, signal });
     const entry = { running, run };
     this.#active.set(runId, entry);
-    this.#options.bus.on("*", this.#hear);
+    this.#graph.settings.bus.on("*", this.#hear);
     this.#ended.delete(runId);
     const end = (): void => {
       if (this.#active.get(runId) !== entry) return;
@@ -97,7 +84,7 @@ export class Handles<D extends object> {
       this.#ended.set(runId, run);
       const [oldest] = this.#ended.keys();
       if (this.#ended.size > MOST_ENDED && oldest !== undefined) this.#ended.delete(oldest);
-      if (this.#active.size === 0) this.#options.bus.off("*", this.#hear);
+      if (this.#active.size === 0) this.#graph.settings.bus.off("*", this.#hear);
     };
     result.then(end, end);
     return run;

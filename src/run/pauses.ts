@@ -1,6 +1,6 @@
 import { now } from "../clock.js";
 import { ConfigError, PauseTimeoutError, SchemaError, show } from "../errors.js";
-import { momentOf } from "../graph/pause.js";
+import { type InputSchemas, momentOf } from "../graph/pause.js";
 import { type Check, text } from "../options.js";
 import { DATA_COPY } from "../state/data-copies.js";
 import { progressOf, withProgress } from "../state/derive.js";
@@ -100,9 +100,6 @@ export const workKey: Check = (name, value) => {
   if (prefix === undefined) return;
   throw new ConfigError(name, `can't begin with "${prefix}", which the keys of the run itself do`);
 };
-
-/** What checks the input of a node's pauses: all of them, or each by its name. */
-export type InputSchemas = StandardSchema | Readonly<Record<string, StandardSchema>>;
 
 /**
  * A paused State with its input taken in: as answers, if the node waits inside, and else in its data.

@@ -1,7 +1,6 @@
 import { rolledBack, waitsForResume } from "../checkpoint/fork.js";
 import { isNewest } from "../checkpoint/store.js";
 import { ConfigError, isWaymarkError, show } from "../errors.js";
-import type { Topology } from "../graph/topology.js";
 import { progressOf, withProgress, withRecord } from "../state/derive.js";
 import { mergedMetadata } from "../state/metadata.js";
 import type { Signal } from "../state/record.js";
@@ -10,7 +9,7 @@ import { recordOf, type State } from "../state/state.js";
 import { Checkpoints } from "./checkpoints.js";
 import { hasCrashed, withCrash } from "./crash.js";
 import { outsideRun } from "./failure.js";
-import { answered, type InputSchemas, refusedSignals } from "./pauses.js";
+import { answered, refusedSignals } from "./pauses.js";
 import type { Plan } from "./run.js";
 import type { RunPosition } from "./run-position.js";
 import type { Running, RunOptions } from "./running.js";
@@ -41,21 +40,12 @@ type RunFrom<D extends object> = (
 /** Continues runs from the store. */
 export class Resumer<D extends object> {
   readonly #graph: SavedGraph<D>;
-  readonly #topology: Topology<D>;
-  readonly #inputs: ReadonlyMap<string, InputSchemas>;
   readonly #checkpoints: Checkpoints<D>;
   readonly #go: RunFrom<D>;
 
-  constructor(
-    graph: SavedGraph<D>,
-    topology: Topology<D>,
-    inputs: ReadonlyMap<string, InputSchemas>,
-    go: RunFrom<D>,
-  ) {
+  constructor(graph: SavedGraph<D>, go: RunFrom<D>) {
     this.#graph = graph;
-    this.#topology = topology;
-    this.#inputs = inputs;
-    this.#checkpoints = new Checkpoints(graph, topology);
+    this.#checkpoints = new Checkpoints(graph);
     this.#go = go;
   }
 
@@ -181,7 +171,7 @@ export class Resumer<D extends object> {
   }
 
   get #entry(): string {
-    return this.#topology.entry?.name ?? "";
+    return this.#graph.topology.entry?.name ?? "";
   }
 
   /**
@@ -197,7 +187,7 @@ export class Resumer<D extends object> {
   /** Takes a paused run's input, and saves it before it is used. */
   async #answer(state: State<D>, input: unknown, saver: Saver<D>): Promise<State<D>> {
     const node = progressOf(state).unfinished?.node ?? state.checkpointNode;
-    const schemas = this.#inputs.get(node);
+    const schemas = this.#graph.topology.find(node)?.input;
     const refused = input === undefined ? await refusedSignals(state, schemas) : undefined;
     if (refused !== undefined) {
       await this.#save(refused.state, saver);

@@ -2,55 +2,42 @@ import type { Audit } from "../audit.js";
 import type { Claim } from "../checkpoint/store.js";
 import { Mutex } from "../concurrency.js";
 import { ConfigError, isWaymarkError, messageOf } from "../errors.js";
-import type { Topology } from "../graph/topology.js";
+import { check } from "../options.js";
 import { withRecord } from "../state/derive.js";
 import { freezeCopy } from "../state/freeze-copy.js";
 import { checkData } from "../state/input.js";
 import { traitsOf } from "../state/json-traits.js";
-import type { Signal } from "../state/record.js";
+import { checkRunId } from "../state/run-id.js";
 import { validated } from "../state/schema.js";
 import type { State } from "../state/state.js";
 import { borrowed } from "./claim.js";
-import type { Settings } from "./config.js";
-import type { InputSchemas } from "./pauses.js";
 import { restarted } from "./restart.js";
 import { type Prepare, Resumer, type StartingPoint } from "./resumer.js";
 import { Run } from "./run.js";
 import { Running, type RunOptions } from "./running.js";
-import { SavedGraph } from "./saved-graph.js";
+import type { SavedGraph } from "./saved-graph.js";
 import { Saver } from "./saver.js";
+import { toSignal } from "./signals.js";
 
 /** Starts and continues the runs of a graph in this process. */
 export class Runner<D extends object> {
-  readonly #settings: Settings;
-  readonly #topology: Topology<D>;
   readonly #graph: SavedGraph<D>;
-  readonly #inputs: ReadonlyMap<string, InputSchemas>;
   readonly #resumer: Resumer<D>;
   readonly #draining: AbortSignal | undefined;
   readonly #active: Map<Running<D>, Promise<State<D> | undefined>>;
   /** Writes signals to the store one at a time. */
   readonly #signals = new Mutex();
 
-  /**
-   * @param inputs - the schemas for the input of each node's pauses.
-   * @param draining - also drains the runs; the signal of the node that contains them.
-   */
+  /** @param draining - also drains the runs; the signal of the node that contains them. */
   constructor(
-    settings: Settings,
-    topology: Topology<D>,
     graph: SavedGraph<D>,
-    inputs: ReadonlyMap<string, InputSchemas>,
     draining?: AbortSignal,
     active = new Map<Running<D>, Promise<State<D> | undefined>>(),
   ) {
     this.#active = active;
-    this.#settings = settings;
-    this.#topology = topology;
     this.#graph = graph;
-    this.#inputs = inputs;
     this.#draining = draining;
-    this.#resumer = new Resumer(graph, topology, inputs, (state, options, running, from) =>
+    this.#resumer = new Resumer(graph, (state, options, running, from) =>
       this.#go(state, true, options, running, from),
     );
   }
@@ -58,9 +45,8 @@ export class Runner<D extends object> {
   /** The same runner for one audited call: its checkpoint events name who made it. */
   for(audit: Audit | undefined): Runner<D> {
     if (audit === undefined) return this;
-    const settings = { ...this.#settings, audit: Object.freeze({ ...audit }) };
-    const graph = new SavedGraph(settings, this.#topology);
-    return new Runner(settings, this.#topology, graph, this.#inputs, this.#draining, this.#active);
+    const graph = this.#graph.with({ audit: Object.freeze({ ...audit }) });
+    return new Runner(graph, this.#draining, this.#active);
   }
 
   start(state: State<D>, options: RunOptions<D>): Promise<State<D>> {
@@ -117,11 +103,14 @@ export class Runner<D extends object> {
   /**
    * Keeps an answer for a pause of a run, whether it has been reached or not. It is saved when the promise resolves.
    *
-   * @throws ConfigError if the run has completed, or has too many unused answers.
+   * @throws ConfigError if an argument is invalid, the run has completed, or it has too many unused answers.
    * @throws PauseTimeoutError if the pause has timed out.
    * @throws CheckpointConflictError if another process works on the run.
    */
-  async signal(runId: string, signal: Signal): Promise<void> {
+  async signal(runId: string, name: string, value: unknown): Promise<void> {
+    checkRunId(runId);
+    pauseName("name", name);
+    const signal = toSignal(name, value);
     const running = this.running(runId);
     if (running !== undefined) {
       if (await running.signal(signal)) return;
@@ -192,7 +181,7 @@ export class Runner<D extends object> {
 
   /** A failed claim stops a run just as a failed save does. */
   async #claim(runId: string): Promise<Claim | undefined> {
-    const { claim, onSaveError } = this.#settings;
+    const { claim, onSaveError } = this.#graph.settings;
     try {
       return await claim(await this.#graph.storeIfAny(), runId);
     } catch (error) {
@@ -205,18 +194,18 @@ export class Runner<D extends object> {
   }
 
   async #start(state: State<D>, options: RunOptions<D>, running: Running<D>): Promise<State<D>> {
-    const { identity } = this.#graph;
-    const first = await this.#checked(restarted(state, identity, this.#settings));
+    const { identity, settings } = this.#graph;
+    const first = await this.#checked(restarted(state, identity, settings));
     const store = await this.#graph.storeIfAny();
     const { claim } = running;
     if (store !== undefined) await this.#graph.describe(store, state.runId);
-    const saver = store && new Saver<D>(store, this.#settings, first, { claim });
+    const saver = store && new Saver<D>(store, settings, first, { claim });
     return this.#go(first, false, options, running, { after: undefined, saver });
   }
 
   /** A new run's State, with its data as the schema returns it. */
   async #checked(state: State<D>): Promise<State<D>> {
-    const { schema } = this.#settings;
+    const { schema } = this.#graph.settings;
     if (schema === undefined) return state;
     const data = await validated("data", state.data, schema);
     return data === state.data ? state : replacedData(state, data);
@@ -229,11 +218,12 @@ export class Runner<D extends object> {
     running: Running<D>,
     from: StartingPoint<D>,
   ): Promise<State<D>> {
-    const { nodes } = this.#topology;
-    const entry = this.#topology.validate();
+    const { settings, topology } = this.#graph;
+    const { nodes } = topology;
+    const entry = topology.validate();
     this.#checkBreakpoints(from.saver !== undefined);
     const { claim } = running;
-    const plan = { settings: this.#settings, nodes, entry, claim, gate, onValues, ...from };
+    const plan = { settings, nodes, entry, claim, gate, onValues, ...from };
     const run = new Run(plan, state);
     running.attach(run);
     const last = await running.scope.run(() => run.go(state, resumed, signal));
@@ -244,10 +234,11 @@ export class Runner<D extends object> {
 
   /** A run would never stop at a misspelt node, and an unsaved run could not continue. */
   #checkBreakpoints(saves: boolean): void {
-    const { breakpoints = {} } = this.#settings;
+    const { settings, topology } = this.#graph;
+    const { breakpoints = {} } = settings;
     const named = Object.entries(breakpoints as Readonly<Record<string, readonly string[]>>);
     for (const [where, nodes] of named) {
-      for (const node of nodes) this.#topology.node(node, `config.breakpoints.${where}`);
+      for (const node of nodes) topology.node(node, `config.breakpoints.${where}`);
       if (nodes.length === 0 || saves) continue;
       const problem =
         "needs checkpoints to continue from: set config.checkpoint.interval to 1 or more";
@@ -255,6 +246,8 @@ export class Runner<D extends object> {
     }
   }
 }
+
+const pauseName = check("a string", (value) => typeof value === "string");
 
 function drainsItself(): ConfigError {
   const problem =

@@ -17,30 +17,35 @@ import { positionOf, type RunPosition } from "./run-position.js";
 /** A graph as its checkpoints identify it, and the store they are in. */
 export class SavedGraph<D extends object> {
   readonly settings: Settings;
-  readonly #topology: Topology<D>;
+  readonly topology: Topology<D>;
 
   constructor(settings: Settings, topology: Topology<D>) {
     this.settings = settings;
-    this.#topology = topology;
+    this.topology = topology;
+  }
+
+  /** The same graph, some of whose settings differ. */
+  with(settings: Partial<Settings>): SavedGraph<D> {
+    return new SavedGraph({ ...this.settings, ...settings }, this.topology);
   }
 
   /** The identity of the graph in its checkpoints. */
   get identity(): GraphIdentity {
     const { name, version } = this.settings;
-    return Object.freeze({ name, version, fingerprint: this.#topology.fingerprint });
+    return Object.freeze({ name, version, fingerprint: this.topology.fingerprint });
   }
 
   /** The graph as data, with its checkpoint settings. */
-  get topology(): GraphTopology {
+  get description(): GraphTopology {
     const config = describeSettings(this.settings);
     const schema = this.settings.schema && jsonSchemaOf(this.settings.schema);
-    return { ...this.identity, ...shapeOf(this.#topology), ...(schema && { schema }), config };
+    return { ...this.identity, ...shapeOf(this.topology), ...(schema && { schema }), config };
   }
 
   /** Saves the topology of the graph; emits an event if the store fails to keep it. */
   async describe(store: CheckpointStore, runId: string): Promise<void> {
     try {
-      await store.saveTopology?.(this.topology);
+      await store.saveTopology?.(this.description);
     } catch (error) {
       const data = { action: "save", node: "", error: messageOf(error) } as const;
       this.emit("checkpoint.error", runId, data);
@@ -68,7 +73,7 @@ export class SavedGraph<D extends object> {
    * @throws GraphError if it is at a node that the graph no longer has.
    */
   position(state: State<D>): RunPosition<D> {
-    return positionOf(state, this.#topology, this.settings);
+    return positionOf(state, this.topology, this.settings);
   }
 
   /** Where a resume of a State would continue; `undefined` at the end, or if no edge matches. */
@@ -81,7 +86,7 @@ export class SavedGraph<D extends object> {
   next(state: State<D>): string | End | undefined {
     const { after, next: known } = this.position(state);
     if (known !== undefined) return known.name;
-    if (after === undefined) return this.#topology.entry?.name;
+    if (after === undefined) return this.topology.entry?.name;
     if (after.exit) return END;
     try {
       const next = nextNode(state, after, this.settings.name);

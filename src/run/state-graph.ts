@@ -21,11 +21,9 @@ import { Checkpoints } from "./checkpoints.js";
 import { type GraphConfig, resolveConfig, type Settings } from "./config.js";
 import type { RunHandle } from "./handle.js";
 import { Handles } from "./handles.js";
-import type { InputSchemas } from "./pauses.js";
 import type { Prepare } from "./resumer.js";
 import { Runner } from "./runner.js";
 import { SavedGraph } from "./saved-graph.js";
-import { toSignal } from "./signals.js";
 import { streamEvents } from "./stream.js";
 import { type ValuesEvent, valuesListener } from "./values.js";
 
@@ -73,40 +71,27 @@ export interface StreamOptions extends ResumeOptions {
  * ```
  */
 export class StateGraph<D extends object, N extends string = never> {
-  #settings: Settings;
-  #topology = new Topology<D>();
   #graph: SavedGraph<D>;
   #runner: Runner<D>;
   #handles: Handles<D>;
-  /** The schemas for the input of each node's pauses. */
-  #inputs = new Map<string, InputSchemas>();
 
   /** @throws ConfigError if a field is invalid; the message names it. */
   constructor(config: GraphConfig<D> = {}) {
-    this.#settings = resolveConfig(config);
-    this.#graph = new SavedGraph(this.#settings, this.#topology);
-    this.#runner = this.#newRunner();
-    this.#handles = this.#newHandles();
+    this.#graph = new SavedGraph(resolveConfig(config), new Topology<D>());
+    this.#runner = new Runner(this.#graph);
+    this.#handles = new Handles(this.#graph, this.#runner);
   }
 
-  #newHandles(): Handles<D> {
-    const { bus, store } = this.#settings;
-    return new Handles<D>({
-      bus,
-      saves: store !== undefined,
-      graph: this.#graph,
-      runner: this.#runner,
-      load: (runId) => this.#checkpoints.load(runId, {}),
-      signal: (runId, name, value) => this.signal(runId, name, value),
-    });
+  get #settings(): Settings {
+    return this.#graph.settings;
+  }
+
+  get #topology(): Topology<D> {
+    return this.#graph.topology;
   }
 
   get #checkpoints(): Checkpoints<D> {
-    return new Checkpoints(this.#graph, this.#topology);
-  }
-
-  #newRunner(draining?: AbortSignal): Runner<D> {
-    return new Runner(this.#settings, this.#topology, this.#graph, this.#inputs, draining);
+    return new Checkpoints(this.#graph);
   }
 
   /**
@@ -130,8 +115,7 @@ export class StateGraph<D extends object, N extends string = never> {
     const inner = new StateGraph<D, N>();
     const { interval, bus } = graph.#settings;
     const { nest, ...settings } = more;
-    inner.#settings = {
-      ...graph.#settings,
+    inner.#graph = graph.#graph.with({
       store,
       interval: Number.isFinite(interval) ? interval : 1,
       preserve: true,
@@ -140,12 +124,9 @@ export class StateGraph<D extends object, N extends string = never> {
       bus: nest?.(bus) ?? bus,
       longestWait,
       ...settings,
-    };
-    inner.#topology = graph.#topology;
-    inner.#inputs = graph.#inputs;
-    inner.#graph = new SavedGraph(inner.#settings, inner.#topology);
-    inner.#runner = inner.#newRunner(draining);
-    inner.#handles = inner.#newHandles();
+    });
+    inner.#runner = new Runner(inner.#graph, draining);
+    inner.#handles = new Handles(inner.#graph, inner.#runner);
     return inner;
   }
 
@@ -171,7 +152,7 @@ export class StateGraph<D extends object, N extends string = never> {
 
   /** The graph as data: nodes, edges, phases, and checkpoint settings. */
   get topology(): GraphTopology {
-    return this.#graph.topology;
+    return this.#graph.description;
   }
 
   /** A hash of the nodes and edges. It is saved with each checkpoint, so that a resume detects a changed graph. */
@@ -192,10 +173,9 @@ export class StateGraph<D extends object, N extends string = never> {
   ): StateGraph<D, N | K> {
     checkNodeOptions(name, options);
     const run: NodeFunction<D> = typeof node === "function" ? withOptions<D>(node, options) : node;
-    this.#topology.addNode(name, run, options.phase);
+    this.#topology.addNode(name, run, options);
     const describe = innerOf(node);
     if (describe !== undefined) setInner(run, describe);
-    if (options.input !== undefined) this.#inputs.set(name, options.input);
     return this as unknown as StateGraph<D, N | K>;
   }
 
@@ -359,9 +339,7 @@ export class StateGraph<D extends object, N extends string = never> {
    * @throws ConfigError if an argument is invalid, the run has completed, or it has too many unused answers.
    */
   async signal(runId: string, name: string, value: unknown): Promise<void> {
-    checkRunId(runId);
-    pauseName("name", name);
-    await this.#runner.signal(runId, toSignal(name, value));
+    await this.#runner.signal(runId, name, value);
   }
 
   /**
@@ -552,8 +530,6 @@ function checkState(state: unknown): void {
 
 const givenState = check("a State", (value) => value instanceof State);
 const runReference = check("a run id or { checkpointId }", (value) => value !== null);
-const pauseName = check("a string", (value) => typeof value === "string");
-
 const auditOptions: Readonly<Record<string, Check>> = {
   audit: (name, value) => checkOptions(name, value, { actor: text, purpose: text }),
 };
