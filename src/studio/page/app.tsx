@@ -3,13 +3,14 @@ import { useCallback, useMemo, useRef, useState } from "preact/hooks";
 import type { StudioEvent, StudioSession } from "../api.js";
 import { useAddress } from "./address.js";
 import { useGet, useLive } from "./client/hooks.js";
+import { currentToken } from "./client/token.js";
 import { FiguresScreen } from "./figures/figures-screen.js";
 import { InboxScreen } from "./inbox/inbox-screen.js";
 import { Blank, Failed } from "./parts/states.js";
 import { RunScreen } from "./run/run-screen.js";
 import { CompareScreen } from "./runs/compare-screen.js";
 import { RunsScreen } from "./runs/runs-screen.js";
-import { Shell } from "./shell/shell.js";
+import { EmptyShell, Shell } from "./shell/shell.js";
 import { SignIn } from "./shell/sign-in.js";
 import { type Choice, type Studio, StudioContext } from "./studio.js";
 
@@ -26,7 +27,8 @@ export function App(): JSX.Element {
       </main>
     );
   }
-  return <main class="alone" aria-busy="true" />;
+  // Without a token the answer is most likely that one is needed, in place of the shell.
+  return currentToken() === "" ? <main class="alone" aria-busy="true" /> : <EmptyShell />;
 }
 
 function Open({ session }: { readonly session: StudioSession }): JSX.Element {

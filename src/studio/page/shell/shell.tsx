@@ -51,10 +51,7 @@ export function Shell({
         Skip to content
       </button>
       <header class="top">
-        <a class="brand" href="#/runs" aria-label="waymark, all runs">
-          <Cairn />
-          <span>waymark</span>
-        </a>
+        <Brand />
         <span class="store mono cut" title={session.store}>
           {session.store}
         </span>
@@ -104,6 +101,27 @@ export function Shell({
       {open === "palette" && <Palette choices={choices} onClose={close} />}
       {open === "keys" && <Keys onClose={close} />}
     </>
+  );
+}
+
+/** What is there before the studio has answered: as much of the header as is always the same. */
+export function EmptyShell(): JSX.Element {
+  return (
+    <>
+      <header class="top">
+        <Brand />
+      </header>
+      <main aria-busy="true" />
+    </>
+  );
+}
+
+function Brand(): JSX.Element {
+  return (
+    <a class="brand" href="#/runs" aria-label="waymark, all runs">
+      <Cairn />
+      <span>waymark</span>
+    </a>
   );
 }
 
