@@ -411,7 +411,11 @@ describe("actions ask once, show the command and happen", () => {
       await confirm(page, "Resume");
       await button(page, "wait: running").waitFor();
       await button(page, "Cancel").click();
-      await confirm(page, "Cancel the run");
+      const dialog = page.getByRole("dialog");
+      await dialog.getByText("Nothing that was saved is lost").waitFor();
+      // No command stops a run of another process.
+      expect(await dialog.getByText("The same from a terminal").count()).toBe(0);
+      await dialog.getByRole("button", { name: "Cancel the run" }).click();
       await button(page, "Resume").waitFor();
     });
   });

@@ -11,7 +11,6 @@ export function Confirm({
   confirm,
   command,
   danger = false,
-  ready = true,
   act,
   onClose,
   children,
@@ -19,10 +18,9 @@ export function Confirm({
   readonly title: string;
   /** What the button says. */
   readonly confirm: string;
-  readonly command?: string | undefined;
+  /** What does the same in a terminal; `""` if nothing does. */
+  readonly command: string;
   readonly danger?: boolean;
-  /** Whether what was typed can be sent. */
-  readonly ready?: boolean;
   /** Does it. What it throws is shown, and it can be tried again. */
   readonly act: () => Promise<unknown>;
   readonly onClose: () => void;
@@ -46,7 +44,7 @@ export function Confirm({
       <form class="form" onSubmit={submit}>
         {children}
         {failure !== undefined && <Problem failure={failure} />}
-        {command !== undefined && (
+        {command !== "" && (
           <div class="same">
             <span class="muted">The same from a terminal</span>
             <Command command={command} />
@@ -56,11 +54,7 @@ export function Confirm({
           <button type="button" class="plain" onClick={onClose}>
             Keep as it is
           </button>
-          <button
-            type="submit"
-            class={danger ? "danger primary" : "primary"}
-            disabled={busy || !ready}
-          >
+          <button type="submit" class={danger ? "danger primary" : "primary"} disabled={busy}>
             {busy ? "Working…" : confirm}
           </button>
         </div>
