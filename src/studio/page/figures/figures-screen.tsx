@@ -5,6 +5,7 @@ import { useGet } from "../client/hooks.js";
 import { count, duration, money, percent, short } from "../format.js";
 import { Fact } from "../parts/fact.js";
 import { GraphSelect } from "../parts/graph-select.js";
+import { Section } from "../parts/section.js";
 import { Blank, Failed, Loading } from "../parts/states.js";
 import { useStudio } from "../studio.js";
 import { costBar, failureBar, filledDays, runsBar } from "./days.js";
@@ -53,17 +54,12 @@ function GraphPlots({ figures }: { readonly figures: GraphFigures }): JSX.Elemen
   const dearest = figures.dearest.flatMap((name) => nodes.find(({ node }) => node === name) ?? []);
   const failing = nodes.filter(({ failures }) => failures > 0);
   const days = filledDays(figures.days);
-  const id = `figures-${graph}`;
   return (
-    <section class="section figure-set" aria-labelledby={id}>
-      <header class="section-head">
-        <h2 id={id} class="cut" title={graph}>
-          {graph || "no graph"}
-        </h2>
-        <span class="muted">
-          {sampled < runs ? `times and costs of the newest ${count(sampled)} runs` : ""}
-        </span>
-      </header>
+    <Section
+      title={graph || "no graph"}
+      kind="figure-set"
+      note={sampled < runs && `times and costs of the newest ${count(sampled)} runs`}
+    >
       <dl class="facts">
         <Fact name="Runs">
           <a href={href(["runs"], { graph })}>{count(runs)}</a>
@@ -118,7 +114,7 @@ function GraphPlots({ figures }: { readonly figures: GraphFigures }): JSX.Elemen
           />
         )}
       </div>
-    </section>
+    </Section>
   );
 }
 

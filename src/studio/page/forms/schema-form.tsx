@@ -42,7 +42,7 @@ function Field(props: FieldProps): JSX.Element {
     case "choice":
       return <ChoiceField {...props} />;
     case "boolean":
-      return <BooleanField {...props} />;
+      return <Radios {...props} choices={yesNo} />;
     case "number":
       return <NumberField {...props} />;
     case "list":
@@ -113,37 +113,13 @@ function ObjectField({ schema, name, value, onChange }: FieldProps): JSX.Element
 
 const FEW = 5;
 
-function ChoiceField({ schema, name, required, value, onChange }: FieldProps): JSX.Element {
-  const choices = choicesOf(schema) ?? [];
-  const id = useId();
+function ChoiceField(props: FieldProps): JSX.Element {
+  const { schema, name, required, value, onChange } = props;
   const text = (choice: TaggedValue): string =>
     typeof choice === "string" ? choice : JSON.stringify(choice);
-  const at = choices.findIndex((choice) => JSON.stringify(choice) === JSON.stringify(value));
-  if (choices.length <= FEW) {
-    return (
-      <fieldset class="field">
-        <legend>
-          {label(name, schema)}
-          {!required && <span class="muted"> optional</span>}
-        </legend>
-        <div class="choices">
-          {choices.map((choice, index) => (
-            <label key={text(choice)} class="choice">
-              <input
-                type="radio"
-                name={id}
-                required={required}
-                checked={index === at}
-                onChange={() => onChange(choice)}
-              />
-              <span>{text(choice)}</span>
-            </label>
-          ))}
-        </div>
-        {schema.description !== undefined && <p class="muted hint">{schema.description}</p>}
-      </fieldset>
-    );
-  }
+  const choices = (choicesOf(schema) ?? []).map((choice) => [choice, text(choice)] as const);
+  if (choices.length <= FEW) return <Radios {...props} choices={choices} />;
+  const at = choices.findIndex(([choice]) => isSame(choice, value));
   return (
     <Labelled name={name} schema={schema} required={required}>
       {(field, hint) => (
@@ -154,13 +130,13 @@ function ChoiceField({ schema, name, required, value, onChange }: FieldProps): J
           value={at < 0 ? "" : String(at)}
           onChange={(event) => {
             const index = event.currentTarget.value;
-            onChange(index === "" ? undefined : choices[Number(index)]);
+            onChange(index === "" ? undefined : choices[Number(index)]?.[0]);
           }}
         >
           <option value="">choose</option>
-          {choices.map((choice, index) => (
-            <option key={text(choice)} value={String(index)}>
-              {text(choice)}
+          {choices.map(([, word], index) => (
+            <option key={word} value={String(index)}>
+              {word}
             </option>
           ))}
         </select>
@@ -169,28 +145,37 @@ function ChoiceField({ schema, name, required, value, onChange }: FieldProps): J
   );
 }
 
-function BooleanField(props: FieldProps): JSX.Element {
-  const { schema } = props;
-  const words = new Map<TaggedValue, string>([
-    [true, "Yes"],
-    [false, "No"],
-  ]);
+const yesNo = [
+  [true, "Yes"],
+  [false, "No"],
+] as const;
+
+function Radios({
+  schema,
+  name,
+  required,
+  value,
+  onChange,
+  choices,
+}: FieldProps & {
+  readonly choices: readonly (readonly [value: TaggedValue, word: string])[];
+}): JSX.Element {
   const id = useId();
   return (
     <fieldset class="field">
       <legend>
-        {label(props.name, schema)}
-        {!props.required && <span class="muted"> optional</span>}
+        {label(name, schema)}
+        {!required && <span class="muted"> optional</span>}
       </legend>
       <div class="choices">
-        {[...words].map(([value, word]) => (
+        {choices.map(([choice, word]) => (
           <label key={word} class="choice">
             <input
               type="radio"
               name={id}
-              required={props.required}
-              checked={props.value === value}
-              onChange={() => props.onChange(value)}
+              required={required}
+              checked={isSame(choice, value)}
+              onChange={() => onChange(choice)}
             />
             <span>{word}</span>
           </label>
@@ -199,6 +184,10 @@ function BooleanField(props: FieldProps): JSX.Element {
       {schema.description !== undefined && <p class="muted hint">{schema.description}</p>}
     </fieldset>
   );
+}
+
+function isSame(one: TaggedValue, other: Draft): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 function NumberField({ schema, name, required, value, onChange }: FieldProps): JSX.Element {

@@ -29,9 +29,7 @@ export function Menu({
       if (!root.current?.contains(event.target as Node)) setOpen(false);
     };
     const onKey = (event: KeyboardEvent): void => {
-      if (event.key !== "Escape") return;
-      setOpen(false);
-      button.current?.focus();
+      if (event.key === "Escape") close();
     };
     addEventListener("pointerdown", outside);
     addEventListener("keydown", onKey);

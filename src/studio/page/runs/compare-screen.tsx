@@ -5,6 +5,7 @@ import { amend } from "../address.js";
 import { useGet } from "../client/hooks.js";
 import { get, type RequestFailure, runPath } from "../client/http.js";
 import { count, duration, moment, money } from "../format.js";
+import { Section } from "../parts/section.js";
 import { Blank, Loading, Problem } from "../parts/states.js";
 import { Status } from "../parts/status.js";
 import { Changes } from "../run/sections/difference.js";
@@ -197,17 +198,18 @@ function DataDifference({
     </select>
   );
   return (
-    <section class="section" aria-labelledby="difference">
-      <header class="section-head">
-        <h2 id="difference">Difference of the data</h2>
-        <div class="section-tools">
+    <Section
+      title="Difference of the data"
+      tools={
+        <>
           {choose("from", from)}
           <span aria-hidden="true">→</span>
           {choose("to", to)}
-        </div>
-      </header>
+        </>
+      }
+    >
       {failure !== undefined && <Problem failure={failure} />}
       {data !== undefined && <Changes difference={data} />}
-    </section>
+    </Section>
   );
 }

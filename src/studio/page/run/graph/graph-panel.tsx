@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { RunView } from "../../../api.js";
 import { Icon } from "../../parts/icon.js";
+import { Section } from "../../parts/section.js";
 import { StatusShape, statusWord } from "../../parts/status.js";
 import { type Box, digits, type Layout, layoutOf } from "./layout.js";
 import {
@@ -19,12 +20,9 @@ export function GraphPanel(props: GraphProps): JSX.Element {
   const drawing = useMemo(() => drawingOf(view), [view]);
   if (drawing.nodes.length > 0) return <DrawnGraph {...props} drawing={drawing} />;
   return (
-    <section class="section graph" aria-labelledby="graph">
-      <header class="section-head">
-        <h2 id="graph">Graph</h2>
-      </header>
+    <Section title="Graph" kind="graph">
       <p class="muted nothing">No graph has run this State yet.</p>
-    </section>
+    </Section>
   );
 }
 
@@ -57,11 +55,12 @@ function DrawnGraph({
   const focus = layout.boxes.get(current?.id ?? drawing.nodes[0]?.id ?? "");
   const { view: at, zoom, fit, onPointerDown } = useViewport(panel, layout, focus);
   return (
-    <section class="section graph" aria-labelledby="graph">
-      <header class="section-head">
-        <h2 id="graph">Graph</h2>
-        <span class="muted cut">{view.topology === null ? "as far as its steps show" : ""}</span>
-        <div class="section-tools">
+    <Section
+      title="Graph"
+      kind="graph"
+      note={view.topology === null && "as far as its steps show"}
+      tools={
+        <>
           <button
             type="button"
             class="plain square"
@@ -85,8 +84,9 @@ function DrawnGraph({
           >
             <Icon name="fit" />
           </button>
-        </div>
-      </header>
+        </>
+      }
+    >
       <div class="canvas" ref={panel} onPointerDown={onPointerDown}>
         <div
           class="plane"
@@ -116,7 +116,7 @@ function DrawnGraph({
           ))}
         </div>
       </div>
-    </section>
+    </Section>
   );
 }
 

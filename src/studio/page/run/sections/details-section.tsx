@@ -3,6 +3,7 @@ import type { RunView } from "../../../api.js";
 import { href } from "../../address.js";
 import { count, duration, moment } from "../../format.js";
 import { Command, Copy } from "../../parts/command.js";
+import { Section } from "../../parts/section.js";
 import { RunLink } from "../../runs/runs-table.js";
 
 /** What a run belongs to, where it runs, and how it is named. */
@@ -10,10 +11,7 @@ export function DetailsSection({ view }: { readonly view: RunView }): JSX.Elemen
   const { run, next, parent, topology } = view;
   const metadata = Object.entries(run.metadata);
   return (
-    <section class="section details" aria-labelledby="details">
-      <header class="section-head">
-        <h2 id="details">Details</h2>
-      </header>
+    <Section title="Details" kind="details">
       <dl class="pairs">
         <Pair name="Run">
           <span class="mono">{run.runId}</span> <Copy text={run.runId} label="Copy the run's id" />
@@ -93,7 +91,7 @@ export function DetailsSection({ view }: { readonly view: RunView }): JSX.Elemen
           </div>
         )}
       </div>
-    </section>
+    </Section>
   );
 }
 

@@ -3,6 +3,7 @@ import type { RunView } from "../../../api.js";
 import { Command, Copy } from "../../parts/command.js";
 import { Icon } from "../../parts/icon.js";
 import { LongText } from "../../parts/long-text.js";
+import { Section } from "../../parts/section.js";
 
 /** What made a run end early, or why its checkpoint can't be read. */
 export function ErrorSection({
@@ -17,19 +18,21 @@ export function ErrorSection({
   if (error === null) return null;
   const stack = error.stack ?? "";
   return (
-    <section class="section error" aria-labelledby="error">
-      <header class="section-head">
-        <h2 id="error">Error</h2>
-        <button type="button" class="plain cut" onClick={() => onSelect(error.node)}>
+    <Section
+      title="Error"
+      kind="error"
+      note={
+        <button type="button" class="row-button" onClick={() => onSelect(error.node)}>
           in {error.node}
         </button>
-        <div class="section-tools">
-          <Copy
-            text={stack === "" ? `${error.name}: ${error.message}` : stack}
-            label="Copy the error"
-          />
-        </div>
-      </header>
+      }
+      tools={
+        <Copy
+          text={stack === "" ? `${error.name}: ${error.message}` : stack}
+          label="Copy the error"
+        />
+      }
+    >
       <p class="error-message">
         <strong>{error.name}</strong> <LongText text={error.message} />
       </p>
@@ -39,7 +42,7 @@ export function ErrorSection({
           <pre class="stack mono">{stack}</pre>
         </details>
       )}
-    </section>
+    </Section>
   );
 }
 
@@ -50,10 +53,7 @@ function CorruptSection({
 }): JSX.Element {
   const isCorrupt = problem.code.startsWith("CHECKPOINT_CORR");
   return (
-    <section class="section error" aria-labelledby="error">
-      <header class="section-head">
-        <h2 id="error">Error</h2>
-      </header>
+    <Section title="Error" kind="error">
       <div class="corrupt-run">
         <Icon name="warning" />
         <p>
@@ -73,6 +73,6 @@ function CorruptSection({
         {problem.help !== undefined && <p class="muted">{problem.help}</p>}
         {problem.command !== undefined && <Command command={problem.command} />}
       </div>
-    </section>
+    </Section>
   );
 }

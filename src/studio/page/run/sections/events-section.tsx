@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { TaggedValue } from "../../../api.js";
 import { clock, count } from "../../format.js";
+import { Section } from "../../parts/section.js";
 import { preview } from "../../values/tagged.js";
 import type { LogLine } from "../use-log.js";
 
@@ -25,22 +26,22 @@ export function EventsSection({
     .filter((line) => wanted === "" || JSON.stringify(line).toLowerCase().includes(wanted))
     .reverse();
   return (
-    <section class="section events" aria-labelledby="events">
-      <header class="section-head">
-        <h2 id="events">Events</h2>
-        <span class="muted">{lines.length > 0 ? count(lines.length) : ""}</span>
-        <div class="section-tools">
-          {lines.length > 0 && (
-            <input
-              type="search"
-              aria-label="Search events"
-              placeholder="Search events"
-              value={typed}
-              onInput={(event) => setTyped(event.currentTarget.value)}
-            />
-          )}
-        </div>
-      </header>
+    <Section
+      title="Events"
+      kind="events"
+      note={lines.length > 0 && count(lines.length)}
+      tools={
+        lines.length > 0 && (
+          <input
+            type="search"
+            aria-label="Search events"
+            placeholder="Search events"
+            value={typed}
+            onInput={(event) => setTyped(event.currentTarget.value)}
+          />
+        )
+      }
+    >
       {lines.length === 0 && (
         <p class="muted nothing">
           {hasLog
@@ -72,7 +73,7 @@ export function EventsSection({
           )}
         </div>
       )}
-    </section>
+    </Section>
   );
 }
 

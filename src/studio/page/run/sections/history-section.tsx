@@ -5,6 +5,7 @@ import { amend } from "../../address.js";
 import type { Loaded } from "../../client/hooks.js";
 import type { RequestFailure } from "../../client/http.js";
 import { bytes, count } from "../../format.js";
+import { Section } from "../../parts/section.js";
 import { Failed, Loading } from "../../parts/states.js";
 import { StatusShape, statusWord } from "../../parts/status.js";
 import { Time } from "../../runs/columns.js";
@@ -46,15 +47,14 @@ export function HistorySection({
       intoSight(list.current?.querySelector<HTMLElement>("[aria-selected=true]"));
   }, [current, selection.chosen]);
   return (
-    <section class="section history" aria-labelledby="history">
-      <header class="section-head">
-        <h2 id="history">History</h2>
-        <span class="muted">
-          {data === undefined
-            ? ""
-            : `${count(checkpoints.length)} ${checkpoints.length === 1 ? "checkpoint" : "checkpoints"}`}
-        </span>
-      </header>
+    <Section
+      title="History"
+      kind="history"
+      note={
+        data !== undefined &&
+        `${count(checkpoints.length)} ${checkpoints.length === 1 ? "checkpoint" : "checkpoints"}`
+      }
+    >
       {failure !== undefined && data === undefined && <NoHistory {...{ failure, reload }} />}
       {data === undefined && failure === undefined && <Loading />}
       {data !== undefined && data.problems.length > 0 && (
@@ -143,7 +143,7 @@ export function HistorySection({
       {selection.checkpoint !== undefined && (
         <Difference runId={runId} one={selection.checkpoint} other={other} />
       )}
-    </section>
+    </Section>
   );
 }
 

@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { RunView } from "../../../api.js";
 import { count, money, percent } from "../../format.js";
+import { Section } from "../../parts/section.js";
 import { Time } from "../../runs/columns.js";
 import { preview } from "../../values/tagged.js";
 
@@ -28,15 +29,15 @@ export function LedgerSection({
   const outputs = Object.entries(ledger.outputs);
   const isEmpty = nodes.length + ledger.decisions.length + agents.length + outputs.length === 0;
   return (
-    <section class="section ledger" aria-labelledby="ledger">
-      <header class="section-head">
-        <h2 id="ledger">Ledger</h2>
-        <span class="muted">
-          {ledger.confidence !== null && `confidence ${percent(ledger.confidence)}`}
-          {view.repeated.visits > 0 &&
-            ` ${count(view.repeated.visits)} visits were lost and done again, for ${money(view.repeated.usage.costUsd)}`}
-        </span>
-      </header>
+    <Section
+      title="Ledger"
+      kind="ledger"
+      note={[
+        ledger.confidence !== null && `confidence ${percent(ledger.confidence)}`,
+        view.repeated.visits > 0 &&
+          ` ${count(view.repeated.visits)} visits were lost and done again, for ${money(view.repeated.usage.costUsd)}`,
+      ]}
+    >
       {isEmpty && (
         <p class="muted nothing">
           Nothing was recorded. Nodes write here with <code class="mono">context.ledger</code>.
@@ -94,7 +95,7 @@ export function LedgerSection({
           </dl>
         </>
       )}
-    </section>
+    </Section>
   );
 }
 

@@ -4,6 +4,7 @@ import type { StateMatches, StateView, TaggedValue, ValueView } from "../../../a
 import { useGet, useSettled } from "../../client/hooks.js";
 import { get, runPath } from "../../client/http.js";
 import { Copy } from "../../parts/command.js";
+import { Section } from "../../parts/section.js";
 import { Failed, Loading } from "../../parts/states.js";
 import { type Key, preview, shownOf } from "../../values/tagged.js";
 import { type FetchValue, ValueTree } from "../../values/value-tree.js";
@@ -36,11 +37,12 @@ export function StateSection({
     [runId, at],
   );
   return (
-    <section class="section state" aria-labelledby="state">
-      <header class="section-head">
-        <h2 id="state">State</h2>
-        <span class="muted cut">{data === undefined ? "" : whereOf(data, selection)}</span>
-        <div class="section-tools">
+    <Section
+      title="State"
+      kind="state"
+      note={data !== undefined && whereOf(data, selection)}
+      tools={
+        <>
           <input
             type="search"
             aria-label="Search the State"
@@ -51,8 +53,9 @@ export function StateSection({
           {data !== undefined && (
             <Copy text={JSON.stringify(data.data, undefined, 2)} label="Copy the data as JSON" />
           )}
-        </div>
-      </header>
+        </>
+      }
+    >
       {failure !== undefined && data === undefined && <Failed failure={failure} onRetry={reload} />}
       {data === undefined && failure === undefined && <Loading lines={8} />}
       {search !== "" && <Matches matches={found.data} text={search} />}
@@ -83,7 +86,7 @@ export function StateSection({
           </details>
         </>
       )}
-    </section>
+    </Section>
   );
 }
 

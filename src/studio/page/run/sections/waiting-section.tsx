@@ -4,6 +4,7 @@ import { href, linkTo } from "../../address.js";
 import { age, moment } from "../../format.js";
 import { AnswerForm } from "../../forms/answer-form.js";
 import { Copy } from "../../parts/command.js";
+import { Section } from "../../parts/section.js";
 import { Time } from "../../runs/columns.js";
 
 /** What a run waits for, with the forms that answer it. */
@@ -21,10 +22,7 @@ export function WaitingSection({
   const answer = actions.find(({ action }) => action === "answer");
   const resume = actions.find(({ action }) => action === "resume");
   return (
-    <section class="section waiting" aria-labelledby="waiting">
-      <header class="section-head">
-        <h2 id="waiting">Waiting</h2>
-      </header>
+    <Section title="Waiting" kind="waiting">
       {pauses.map((pause) => {
         const { name, node, since, deadline, until, breakpoint } = pause;
         const able = breakpoint === undefined ? answer : resume;
@@ -57,7 +55,7 @@ export function WaitingSection({
           </article>
         );
       })}
-    </section>
+    </Section>
   );
 }
 

@@ -3,6 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { RunHistory, RunStep, RunView } from "../../../api.js";
 import { useNow } from "../../client/hooks.js";
 import { clock, count, duration, money } from "../../format.js";
+import { Section } from "../../parts/section.js";
 import { statusWord } from "../../parts/status.js";
 import { type Bar, type Gap, type Row, type Span, timelineOf } from "./model.js";
 import { type Scale, scaleOf } from "./scale.js";
@@ -30,14 +31,13 @@ export function TimelinePanel({
   const [pointed, setPointed] = useState<string>();
   const { rows, gaps } = timeline;
   return (
-    <section class="section timeline" aria-labelledby="timeline">
-      <header class="section-head">
-        <h2 id="timeline">Timeline</h2>
-        <span class="muted cut">
-          {pointed ??
-            `${duration(view.workedMs)} of work in ${duration(timeline.to - timeline.from)}`}
-        </span>
-      </header>
+    <Section
+      title="Timeline"
+      kind="timeline"
+      note={
+        pointed ?? `${duration(view.workedMs)} of work in ${duration(timeline.to - timeline.from)}`
+      }
+    >
       {rows.length === 0 ? (
         <p class="muted nothing">No node has begun yet.</p>
       ) : (
@@ -76,7 +76,7 @@ export function TimelinePanel({
           )}
         </div>
       )}
-    </section>
+    </Section>
   );
 }
 
