@@ -25,8 +25,8 @@ export interface FileStoreOptions extends RecordStoreOptions {
    */
   readonly durability?: "fsync" | "os";
   /**
-   * Whether nothing may be written: saves and claims fail, and what is corrupt stays where it is. A
-   * root that is not there has no runs. False by default.
+   * Whether the store only reads; false by default. It then leaves what is corrupt where it is, and has no
+   * runs where there is no root. Saves, claims and removals throw a ConfigError.
    */
   readonly readOnly?: boolean;
 }

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { BackendError, type Encode, type NewRecord } from "../../checkpoint/records/backend.js";
 import { toDocument } from "../../checkpoint/records/document.js";
-import { messageOf } from "../../errors.js";
+import { isWaymarkError, messageOf } from "../../errors.js";
 import { ignoring, reserve, succeeds, together } from "./file-system.js";
 import { syncNames } from "./folders.js";
 import { checkpointName, goneName, QUARANTINE, temporaryName } from "./layout.js";
@@ -172,11 +172,12 @@ export class Appender {
 }
 
 /**
- * The error for a file system that failed while a file was written.
+ * The error for a file system that failed, or refused, while a file was written.
  *
  * @param unsure - whether the file may have its name all the same.
  */
-export function failure(cause: unknown, unsure: boolean): BackendError {
+export function failure(cause: unknown, unsure: boolean): Error {
+  if (isWaymarkError(cause, "CONFIG")) return cause;
   return new BackendError(messageOf(cause), { unsure, cause });
 }
 
