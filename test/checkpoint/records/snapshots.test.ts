@@ -1,6 +1,6 @@
 import Database from "libsql";
-import { expect, test } from "vitest";
-import { END, State, StateGraph } from "../../../src/index.js";
+import { describe, expect, test } from "vitest";
+import { END, pause, State, StateGraph } from "../../../src/index.js";
 import { SqliteStore } from "../../../src/stores/sqlite.js";
 
 interface Trail {
@@ -34,4 +34,46 @@ test("a run that ends soon after a large snapshot is not written again", async (
   const snapshots = await snapshotsOf("x".repeat(100_000), 10);
   expect(snapshots.filter(Boolean)).toHaveLength(1);
   expect(snapshots.at(0)).toBe(true);
+});
+
+describe("a list that grows at each step", () => {
+  interface Talk {
+    readonly messages: readonly string[];
+  }
+
+  const message = (at: number): string => `${at} `.padEnd(1000, "abcdefghijklmnopqrstuvwxyz");
+
+  function talk(client: Database.Database, steps: number) {
+    const store = new SqliteStore({ client });
+    const written = { bytes: 0 };
+    const graph = new StateGraph<Talk>({ checkpoint: { store, interval: 1, preserve: true } })
+      .addNode("say", ({ data }) => ({
+        messages: [...data.messages, message(data.messages.length)],
+      }))
+      .addNode("ask", (state) => pause(state, { reason: "enough" }))
+      .addEdge("say", "say", ({ data }) => data.messages.length < steps)
+      .addEdge("say", "ask")
+      .setEntryPoint("say")
+      .setExitPoint("ask")
+      .on("checkpoint.save", ({ data }) => {
+        written.bytes += data.bytes ?? Number.NaN;
+      });
+    return { graph, written };
+  }
+
+  test("is written in proportion to its size, and not to its square", async () => {
+    const { graph, written } = talk(new Database(":memory:"), 200);
+    await graph.execute(State.create<Talk>({ messages: [] }));
+    expect(written.bytes).toBeLessThan(5 * 200 * 1000);
+  });
+
+  test("is whole when the run pauses and all but its newest steps were dropped", async () => {
+    const client = new Database(":memory:");
+    const { runId } = await talk(client, 37).graph.execute(State.create<Talk>({ messages: [] }));
+    const { graph } = talk(client, 37);
+    expect((await graph.history(runId)).length).toBeLessThan(10);
+    const { data, status } = await graph.resume(runId);
+    expect(status).toBe("completed");
+    expect(data.messages).toEqual(Array.from({ length: 37 }, (_, at) => message(at)));
+  });
 });
