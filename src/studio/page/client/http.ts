@@ -92,8 +92,7 @@ export async function failureOf(response: Response): Promise<RequestFailure> {
 export function unreachable(): RequestFailure {
   return new RequestFailure("offline", {
     code: "OFFLINE",
-    message: "The studio does not answer.",
-    help: "Is `waymark studio` still running? This page reconnects by itself.",
+    message: "Is waymark studio still running? This page reconnects by itself.",
   });
 }
 
