@@ -132,7 +132,7 @@ describe("checkpoints in SQLite", () => {
     const folder = project(store);
     await articleRun(folder);
     await articleRun(folder, "tuesday");
-    await damage(folder, store, "monday", 3);
+    await damage(folder, store, "monday", 4);
     const found = (await json(folder, "validate")) as Found;
     expect(found.ok).toBe(false);
     expect(kinds(found.findings)).toContain("problem corrupt");
@@ -144,7 +144,7 @@ describe("checkpoints in SQLite", () => {
     const hint = (await waymark(folder, "validate", "monday")).err;
     expect(hint).toBe("set corrupt checkpoints aside: waymark repair monday\n");
 
-    expect(await json(folder, "repair", "--yes")).toMatchObject([{ runId: "monday", step: 1 }]);
+    expect(await json(folder, "repair", "--yes")).toMatchObject([{ runId: "monday", step: 2 }]);
     const after = (await json(folder, "validate")) as Found;
     expect(after.findings.every(({ level }) => level === "note")).toBe(true);
     expect(after.ok).toBe(true);
