@@ -62,7 +62,7 @@ export async function inspectFile(
   const bytes = await readFile(file).catch((error: unknown) => {
     throw missing(`${file} can't be read: ${messageOf(error)}`);
   });
-  const [{ fromDocument, headerOf }, { RecordCodec, verifyRecord }] = await Promise.all([
+  const [{ fromDocument, headerOf }, { RecordCodec, stateFrom, verifyRecord }] = await Promise.all([
     import("../checkpoint/records/document.js"),
     import("../checkpoint/records/codec.js"),
   ]);
@@ -70,7 +70,8 @@ export async function inspectFile(
   const findings: Finding[] = [];
   try {
     const record = verifyRecord(fromDocument(bytes, file, sequence), runId, file);
-    await new RecordCodec(options, 1).decode([record], file);
+    const tree = await new RecordCodec(options, 1).grow(undefined, record, 0, file);
+    stateFrom(tree, record.header, file);
   } catch (error) {
     findings.push(withLevel({ runId, sequence, ...faultOf(error) }));
   }

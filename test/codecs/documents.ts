@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { State } from "waymark";
 import type { CodecOptions } from "waymark/codecs";
-import { RecordCodec, verifyRecord } from "../../src/checkpoint/records/codec.js";
+import { RecordCodec, stateFrom, verifyRecord } from "../../src/checkpoint/records/codec.js";
 import { fromDocument, toDocument } from "../../src/checkpoint/records/document.js";
 
 export const runId = "run-1";
@@ -33,7 +33,8 @@ export class DocumentCodec {
     expected: { readonly runId: string; readonly sequence?: number | undefined },
   ): Promise<State<D>> {
     const stored = fromDocument(bytes, where, expected.sequence ?? 1);
-    return this.#codec.decode<D>([verifyRecord(stored, expected.runId, where)], where);
+    const record = verifyRecord(stored, expected.runId, where);
+    return stateFrom<D>(await this.#codec.grow(undefined, record, 0, where), record.header, where);
   }
 }
 

@@ -119,71 +119,35 @@ export class RecordCodec {
     const { metadata } = this.#redact(own);
     const redacted = tree !== whole || metadata !== own.metadata;
     const shown = { error: tree.error, metadata };
-    const { checkpointId, sequence } = place;
-    if (
-      base !== undefined &&
-      base.checkpointId === place.previous &&
-      base.patches < this.#snapshotEvery - 1 &&
-      !(isEnded(state) && base.patchBytes + base.patches * RECORD_BYTES > base.snapshotBytes)
-    ) {
-      const changes = stringify(recordDifference(base.tree, tree));
-      const { snapshot, snapshotBytes, patchBytes, patches } = base;
-      const most = Math.max(snapshotBytes, ALWAYS_READ);
-      if (changes.length < snapshotBytes && patchBytes + changes.length <= most) {
-        return this.#record(
-          newHeader(state, place, shown, snapshot),
-          changes,
-          redacted,
-          (bytes) => ({
-            checkpointId,
-            tree,
-            snapshot,
-            snapshotBytes,
-            patchBytes: patchBytes + bytes,
-            patches: patches + 1,
-          }),
-        );
-      }
-    }
-    const header = newHeader(state, place, shown, undefined);
-    return this.#record(header, stringify(tree), redacted, (bytes) =>
-      this.#snapshotEvery === 1
-        ? undefined
-        : {
-            checkpointId,
-            tree,
-            snapshot: sequence,
-            snapshotBytes: bytes,
-            patchBytes: 0,
-            patches: 0,
-          },
-    );
+    const from = base?.checkpointId === place.previous ? base : undefined;
+    const patch = from && this.#patch(from, tree, isEnded(state));
+    const before = patch === undefined ? undefined : from;
+    const header = newHeader(state, place, shown, before?.snapshot);
+    const encoded = (record: NewRecord): Encoded => ({
+      record,
+      base: this.#snapshotEvery === 1 ? undefined : baseOf(record, tree, before),
+    });
+    const record = this.#record(header, patch ?? stringify(tree), redacted);
+    return record instanceof Promise ? record.then(encoded) : encoded(record);
+  }
+
+  /** The changes since a base; `undefined` if the State is to be written whole. */
+  #patch(base: Base, tree: BodyJSON, isEnded: boolean): string | undefined {
+    const { snapshotBytes, patchBytes, patches } = base;
+    if (patches >= this.#snapshotEvery - 1) return undefined;
+    if (isEnded && patchBytes + patches * RECORD_BYTES > snapshotBytes) return undefined;
+    const changes = stringify(recordDifference(base.tree, tree));
+    const most = Math.max(snapshotBytes, ALWAYS_READ);
+    const isSmall = changes.length < snapshotBytes && patchBytes + changes.length <= most;
+    return isSmall ? changes : undefined;
   }
 
   /**
-   * Decodes the State of the last of these records; the first must be a snapshot, and each other one a patch to the one
-   * before.
+   * The tree of the record at this position of its chain, made from the tree before it, which it mutates; the first must
+   * be a snapshot, and each other one a patch to the one before. Synchronous without a codec.
    *
    * @param where - names the record in errors.
-   * @throws CheckpointCorruptionError if one is damaged.
-   */
-  async decode<D extends object>(
-    records: readonly VerifiedRecord[],
-    where: string,
-  ): Promise<State<D>> {
-    let tree: unknown;
-    for (const [index, record] of records.entries()) {
-      const grown = this.grow(tree, record, index, where);
-      tree = grown instanceof Promise ? await grown : grown;
-    }
-    const last = records.at(-1);
-    if (last === undefined) throw corrupt(where, "a snapshot", "nothing");
-    return stateFrom(tree, last.header, where);
-  }
-
-  /**
-   * The tree of the record at this position of its chain, made from the tree before it, which it mutates. Synchronous
-   * without a codec.
+   * @throws CheckpointCorruptionError if it is damaged.
    */
   grow(
     tree: unknown,
@@ -219,25 +183,12 @@ export class RecordCodec {
   }
 
   /** Synchronous without a codec: awaiting nothing costs as much as writing a small patch. */
-  #record(
-    header: RecordHeader,
-    text: string,
-    redacted: boolean,
-    baseOf: (bytes: number) => Base | undefined,
-  ): Encoded | Promise<Encoded> {
-    if (this.#clear) {
-      const fields = redacted ? { ...header, codec: { redacted } as const } : header;
-      return finish(fields, JSON.stringify(fields), text, baseOf);
-    }
-    return this.#sealed(header, text, redacted, baseOf);
+  #record(header: RecordHeader, text: string, redacted: boolean): NewRecord | Promise<NewRecord> {
+    if (!this.#clear) return this.#sealed(header, text, redacted);
+    return newRecord(redacted ? { ...header, codec: { redacted } } : header, text);
   }
 
-  async #sealed(
-    header: RecordHeader,
-    text: string,
-    redacted: boolean,
-    baseOf: (bytes: number) => Base | undefined,
-  ): Promise<Encoded> {
+  async #sealed(header: RecordHeader, text: string, redacted: boolean): Promise<NewRecord> {
     const { error: _error, ...silent } = header;
     const shown: RecordHeader = this.#encrypts ? silent : header;
     const withCodec = (codec: CodecRecord | undefined): RecordHeader =>
@@ -246,8 +197,7 @@ export class RecordCodec {
       Buffer.from(JSON.stringify(withCodec(done))),
     );
     const content = bytes === undefined ? text : `"${Buffer.from(bytes).toString("base64")}"`;
-    const fields = withCodec(record);
-    return finish(fields, JSON.stringify(fields), content, baseOf);
+    return newRecord(withCodec(record), content);
   }
 
   #open({ header, stored }: VerifiedRecord, where: string): string | Promise<string> {
@@ -375,17 +325,23 @@ function newHeader<D extends object>(
   return header;
 }
 
-function finish(
-  fields: RecordHeader,
-  header: string,
-  content: string,
-  baseOf: (bytes: number) => Base | undefined,
-): Encoded {
+function newRecord(fields: RecordHeader, content: string): NewRecord {
+  const header = JSON.stringify(fields);
   const bytes = Buffer.byteLength(header) + Buffer.byteLength(content);
   const { sequence, base = sequence } = fields;
-  const sha256 = hashOf(header, content);
-  const record: NewRecord = { sequence, header, content, sha256, fields, base, bytes };
-  return { record, base: baseOf(bytes) };
+  return { sequence, header, content, sha256: hashOf(header, content), fields, base, bytes };
+}
+
+/** @param before - the base that the record is a patch to; `undefined` for a snapshot. */
+function baseOf({ fields, bytes }: NewRecord, tree: BodyJSON, before: Base | undefined): Base {
+  const { checkpointId, sequence } = fields;
+  if (before === undefined) {
+    const none = { patchBytes: 0, patches: 0 };
+    return { checkpointId, tree, snapshot: sequence, snapshotBytes: bytes, ...none };
+  }
+  const { snapshot, snapshotBytes, patchBytes, patches } = before;
+  const last = { checkpointId, tree, snapshot, snapshotBytes };
+  return { ...last, patchBytes: patchBytes + bytes, patches: patches + 1 };
 }
 
 function hashOf(header: string, content: string): string {

@@ -10,6 +10,7 @@ import {
   areLinked,
   corrupt,
   type RecordCodec,
+  stateFrom,
   type VerifiedRecord,
   verifyRecord,
 } from "./codec.js";
@@ -127,41 +128,29 @@ export class Search {
     const verified: VerifiedRecord[] = [];
     let at = records.at(-1);
     if (at === undefined) return { state: undefined };
-    const { sequence } = at;
-    const where = this.#where(sequence);
+    const where = this.#where(at.sequence);
     try {
       for (const stored of records) {
         at = stored;
         verified.push(verifyRecord(stored, this.#runId, this.#where(stored.sequence)));
       }
-      if (!areLinked(verified)) {
-        const base = verified.at(-1)?.header.base ?? sequence;
+      const last = verified.at(-1);
+      if (last === undefined || !areLinked(verified)) {
+        const base = last?.header.base ?? at.sequence;
         throw corrupt(where, `the records from sequence ${base} on, which it builds on`, "a gap");
       }
-    } catch (error) {
-      if (error instanceof CheckpointCorruptionError)
-        return { sequence: at.sequence, fault: error };
-      throw error;
-    }
-    try {
-      return { state: await this.#codec.decode<D>(verified, where) };
+      let tree: unknown;
+      for (const [index, record] of verified.entries()) {
+        // If this fails, the hash is right but the content is not: whoever changed it could compute a hash.
+        at = record.stored;
+        const grown = this.#codec.grow(tree, record, index, where);
+        tree = grown instanceof Promise ? await grown : grown;
+      }
+      return { state: stateFrom<D>(tree, last.header, where) };
     } catch (error) {
       if (!(error instanceof CheckpointCorruptionError)) throw error;
-      // The hash is right but the content is not: it was changed by someone who could compute a hash.
-      return { sequence: await this.#firstSpoiled(verified, where), fault: error };
+      return { sequence: at.sequence, fault: error };
     }
-  }
-
-  /** The sequence of the first of these records that can't be decoded. */
-  async #firstSpoiled(records: readonly VerifiedRecord[], where: string): Promise<number> {
-    for (let count = 1; count < records.length; count++) {
-      try {
-        await this.#codec.decode(records.slice(0, count), where);
-      } catch {
-        return records[count - 1]?.stored.sequence ?? 0;
-      }
-    }
-    return records.at(-1)?.stored.sequence ?? 0;
   }
 
   /** Sets a corrupt record aside. If that fails, the next older one is used all the same. */
