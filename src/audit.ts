@@ -1,4 +1,4 @@
 import type { EventMap } from "./event-map.js";
 
-/** Who had to do with a checkpoint, where the graph's `audit` option says so. @inline */
+/** Who touched a checkpoint, if the graph's `audit` option says so. @inline */
 export type Audit = Pick<EventMap["checkpoint.load"], "actor" | "purpose">;

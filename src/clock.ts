@@ -1,12 +1,12 @@
-/** Where waymark gets the time from. Tests put a fake one in its place. */
+/** The source of time in waymark. Tests replace it with a fake one. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
-  /** Calls back once after so many milliseconds; returns the way to call it off. */
+  /** Calls back once after this many milliseconds; returns a function that cancels it. */
   after(ms: number, callback: () => void): () => void;
-  /** Milliseconds since some moment, by a clock that nobody can set; the system's if absent. */
+  /** Milliseconds since some moment, by a clock that can't be set; the system's if absent. */
   monotonic?(): number;
-  /** `after` for what must not keep a process alive and goes by `monotonic`; the system's if absent. */
+  /** Like `after`, but does not keep the process alive and counts by `monotonic`; the system's if absent. */
   background?(ms: number, callback: () => void): () => void;
 }
 
@@ -55,7 +55,7 @@ export function msSince(moment: number): number {
   return Math.max(current.now() - moment, 0);
 }
 
-/** A moment, by a clock that nobody can set and by one that also counts while the machine sleeps. */
+/** A moment, by a clock that can't be set and by one that also counts while the machine sleeps. */
 export interface Moment {
   readonly steady: number;
   readonly wall: number;
@@ -75,12 +75,12 @@ export function elapsedSince({ steady, wall }: Moment): number {
   return Math.max(here.steady - steady, here.wall - wall);
 }
 
-/** Calls back once after so many milliseconds; returns the way to call it off. */
+/** Calls back once after this many milliseconds; returns a function that cancels it. */
 export function after(ms: number, callback: () => void): () => void {
   return current.after(ms, callback);
 }
 
-/** Milliseconds by a clock that nobody can set, and that also counts while the process is stopped. */
+/** Milliseconds by a clock that can't be set and that also counts while the process is stopped. */
 export function monotonic(): number {
   return current.monotonic === undefined ? performance.now() : current.monotonic();
 }
@@ -118,7 +118,7 @@ export function sleep(ms: number, ...signals: readonly AbortSignal[]): Promise<v
   });
 }
 
-/** Puts another clock in place; returns the way back. */
+/** Installs another clock; returns a function that restores the previous one. */
 export function useClock(clock: Clock): () => void {
   const before = current;
   current = clock;

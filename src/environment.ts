@@ -21,9 +21,10 @@ export interface EnvironmentOptions {
 const GIT_TIMEOUT = 5000;
 
 /**
- * Metadata that says where a run runs: `commit` and `dirty` of the git repository, `host`, `pid`, `node`, `waymark`,
- * and `package` as `name@version` of the nearest package.json. What is not known is left out. As the metadata of a
- * graph it is renewed by every resume, so that the history of a run shows which commit made which checkpoint.
+ * Metadata about where a run runs: `commit` and `dirty` of the git repository, `host`, `pid`, `node`,
+ * `waymark`, and `package` as `name@version` of the nearest package.json. Unknown values are omitted. As the
+ * metadata of a graph it is renewed by every resume, so that the history of a run shows which commit made which
+ * checkpoint.
  *
  * It asks git and reads files, once and synchronously: call it at startup.
  *

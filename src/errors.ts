@@ -40,7 +40,7 @@ export interface ErrorState {
 }
 
 /**
- * A graph is built wrongly, or is not the graph that a checkpoint was made with.
+ * A graph is invalid, or is not the graph that a checkpoint was made with.
  *
  * @example
  * ```ts
@@ -166,7 +166,7 @@ export class ConfigError extends WaymarkError {
   }
 }
 
-/** One thing that is wrong with a value. @inline */
+/** One problem with a value. @inline */
 export type SchemaIssue = SchemaError["issues"][number];
 
 /**
@@ -229,7 +229,7 @@ export class PauseTimeoutError extends WaymarkError {
 }
 
 /**
- * Thrown by a node, says that trying again is of no use.
+ * Thrown by a node to say that a retry is pointless.
  *
  * @example
  * ```ts
@@ -260,7 +260,7 @@ export class FatalError extends Error {
 }
 
 /**
- * Thrown by a node, says that trying again is worth it, and when.
+ * Thrown by a node to say that a retry is worthwhile, and when.
  *
  * @example
  * ```ts
@@ -281,7 +281,7 @@ export class FatalError extends Error {
  * ```
  */
 export class RetryableError extends Error {
-  /** Milliseconds to wait, in place of what the retry policy says. */
+  /** Milliseconds to wait, overriding the retry policy. */
   readonly retryAfter: number | undefined;
 
   /** @param options - `retryAfter` in milliseconds, and the `cause`. */
@@ -318,8 +318,8 @@ export type ErrorWithCode<C extends ErrorCode> = C extends "CHECKPOINT_SAVE"
                       : WaymarkError;
 
 /**
- * Whether a value is an error of waymark, of one code if given. It looks at the code, not the
- * class, so it also knows errors of a second copy of the package.
+ * Whether a value is a waymark error, with the given code if any. It checks the code, not the class, so it also
+ * recognizes errors from a second copy of the package.
  *
  * @example
  * ```ts

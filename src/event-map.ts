@@ -66,11 +66,11 @@ type MismatchData = {
 
 /** What has changed in a graph since a checkpoint was made. The lists are absent if the store does not know that graph. @inline */
 type GraphMismatchData = MismatchData & {
-  /** Nodes that this graph has and that one had not. */
+  /** Nodes that only this graph has. */
   readonly added?: readonly string[];
-  /** Nodes that that graph had and this one has not. */
+  /** Nodes that only the earlier graph had. */
   readonly removed?: readonly string[];
-  /** Nodes whose edges, or whose being an exit, are different. */
+  /** Nodes whose edges differ, or that became or ceased to be exit points. */
   readonly rewired?: readonly string[];
 };
 
@@ -120,7 +120,7 @@ type CycleData = AtNode & {
   readonly visitCount: number;
 };
 
-/** Who had to do with a checkpoint, where the graph's `audit` option says so. @inline */
+/** Who touched a checkpoint, if the graph's `audit` option says so. @inline */
 type Audit = {
   /** A person or a service. */
   readonly actor?: string;
@@ -141,11 +141,11 @@ type CheckpointSaveData = AtNode &
     readonly bytes?: number;
     /** How long the save took. */
     readonly durationMs: number;
-    /** With `interval: "adaptive"`: what the decision was made of. */
+    /** With `interval: "adaptive"`: what the decision was based on. */
     readonly adaptive?: AdaptiveDecision;
   };
 
-/** What a decision to save was made of, with `interval: "adaptive"`. @inline */
+/** What a decision to save was based on, with `interval: "adaptive"`. @inline */
 type AdaptiveDecision = {
   /** What made the save due; absent if something else did: the start, a pause, a trigger, the end. */
   readonly rule?: "interval" | "maxLoss.ms" | "maxLoss.costUsd";
@@ -195,9 +195,12 @@ type CheckpointErrorData = {
   readonly error: string;
 };
 
-/** Something about a checkpoint that somebody should know, and that stops nothing. @inline */
+/** Something worth knowing about a checkpoint that stops nothing. @inline */
 type CheckpointWarningData = {
-  /** `size`: it is large; `fallback`: a corrupt one was passed over; `fresh-start`: all were corrupt, so the run starts over. */
+  /**
+   * `size`: it is large; `fallback`: a corrupt one was skipped; `fresh-start`: all were corrupt, so the run
+   * starts over.
+   */
   readonly kind: "size" | "fallback" | "fresh-start";
   /** The last node that completed. */
   readonly node: string;
@@ -208,9 +211,9 @@ type CheckpointWarningData = {
 /** What one call used, as the node said it. @inline */
 type UsageData = AtNode & UsageCall;
 
-/** Something about the calls of models and tools that somebody should know, and that stops nothing. @inline */
+/** Something worth knowing about model and tool calls that stops nothing. @inline */
 type AiWarningData = AtNode & {
-  /** `changed-call`: a model is asked something else than before the resume, so it was called again. */
+  /** `changed-call`: the model was asked something different than before the resume, so it was called again. */
   readonly kind: "changed-call";
   /** What it is about. */
   readonly message: string;
@@ -224,7 +227,7 @@ type DecisionData = AtNode & {
   readonly description: string;
   /** Why. */
   readonly rationale?: string;
-  /** How sure it is, from 0 to 1. */
+  /** The confidence, from 0 to 1. */
   readonly confidence?: number;
   /** What else could have been decided. */
   readonly alternatives?: readonly string[];
@@ -232,7 +235,7 @@ type DecisionData = AtNode & {
   readonly agent?: string;
 };
 
-/** A finished part of what a run makes. @inline */
+/** A finished part of a run's output. @inline */
 type ProgressData = AtNode & {
   /** Its heading. */
   readonly title: string;
@@ -316,7 +319,7 @@ type RouteExecuteData = RouteSelectData & {
   readonly error?: string;
 };
 
-/** What a queue says of a run. @inline */
+/** What a queue reports about a run. @inline */
 type QueueData = {
   /** The message of the error, if it failed. */
   readonly error?: string;
@@ -339,7 +342,7 @@ export interface EventMap {
   "graph.complete": GraphCompleteData;
   /** A run ended with an error, or was cancelled. */
   "graph.fail": GraphFailData;
-  /** A run waits for input, or at a breakpoint. */
+  /** A run is waiting for input, or stopped at a breakpoint. */
   "graph.pause": GraphPauseData;
   /** A checkpoint was made by a graph of another name or topology. */
   "graph.mismatch": GraphMismatchData;
@@ -353,7 +356,7 @@ export interface EventMap {
 
   /** A predicate was asked. */
   "edge.evaluate": EdgeEvaluateData;
-  /** The run goes along this edge. */
+  /** The run follows this edge. */
   "edge.transition": EdgeData;
   /** A node is about to run again. */
   "cycle.detected": CycleData;
@@ -366,11 +369,11 @@ export interface EventMap {
   "checkpoint.resume": CheckpointResumeData;
   /** The checkpoints of a finished run were removed. */
   "checkpoint.delete": CheckpointDeleteData;
-  /** A checkpoint that is not what was written was set aside. */
+  /** A damaged checkpoint was set aside. */
   "checkpoint.quarantine": QuarantineData;
   /** A save, a removal or a load failed, and the run continues without it. */
   "checkpoint.error": CheckpointErrorData;
-  /** A checkpoint is large, or a corrupt one was passed over; never an error. */
+  /** A checkpoint is large, or a corrupt one was skipped; never an error. */
   "checkpoint.warning": CheckpointWarningData;
 
   /** A chain starts, or continues. */
@@ -398,11 +401,11 @@ export interface EventMap {
   /** The handler of a route returned, or threw. */
   "route.execute": RouteExecuteData;
 
-  /** A run waits in the queue for a worker. */
+  /** A run is waiting in the queue for a worker. */
   "run.waiting": QueueData;
   /** A worker has the run. */
   "run.active": QueueData;
-  /** The run waits for a moment, or for input. */
+  /** The run is waiting for a moment, or for input. */
   "run.delayed": QueueData;
   /** The run's worker died; another takes over. */
   "run.stalled": QueueData;
@@ -415,10 +418,10 @@ export interface EventMap {
 
   /** A node wrote into the ledger what a call used. */
   usage: UsageData;
-  /** A call of `waymark/ai` does not fit the one that was recorded; never an error. */
+  /** A call of `waymark/ai` does not match the recorded one; never an error. */
   "ai.warning": AiWarningData;
   /** A node wrote a decision into the ledger. */
   decision: DecisionData;
-  /** A node finished a part of what the run makes. */
+  /** A node finished a part of the run's output. */
   progress: ProgressData;
 }

@@ -25,21 +25,21 @@ export interface WaymarkEvent<T extends EventType = EventType> {
   readonly path?: readonly string[];
   /** The outermost run, for such an event. */
   readonly rootRunId?: string;
-  /** What is special to this type of event. */
+  /** The fields of this type of event. */
   readonly data: EventMap[T];
 }
 
 /** Any event, as a union that narrows on `type`. */
 export type AnyEvent = { [T in EventType]: WaymarkEvent<T> }[EventType];
 
-/** Handles one event type. What it returns is ignored; a rejected promise is reported. */
+/** Handles one event type. Its return value is ignored; a rejected promise is reported. */
 export type EventHandler<T extends EventType | "*"> = (
   event: T extends EventType ? WaymarkEvent<T> : AnyEvent,
 ) => unknown;
 
 /** Handles every event, as an object. @inline */
 interface EventObserver {
-  /** Is called with each event. What it returns is ignored; a rejected promise is reported. */
+  /** Called with each event. Its return value is ignored; a rejected promise is reported. */
   onEvent(event: AnyEvent): unknown;
 }
 

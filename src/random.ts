@@ -1,10 +1,10 @@
 import { v7 } from "uuid";
 
-/** Where waymark gets chance from. The simulator puts one in its place that a seed repeats. */
+/** The source of randomness in waymark. The simulator replaces it with a seeded one. */
 export interface Chance {
   /** A number from 0 up to, not including, 1. */
   random(): number;
-  /** An id that nobody else makes. */
+  /** A unique id. */
   newId(): string;
 }
 
@@ -22,7 +22,7 @@ export function newId(): string {
   return current.newId();
 }
 
-/** Puts another source of chance in place; returns the way back. */
+/** Installs another source; returns a function that restores the previous one. */
 export function useChance(chance: Chance): () => void {
   const before = current;
   current = chance;

@@ -2,11 +2,11 @@
 export interface Usage {
   /** Tokens sent to a model: an integer ≥ 0. */
   readonly inputTokens?: number | undefined;
-  /** Tokens that came back: an integer ≥ 0. */
+  /** Tokens received from the model: an integer ≥ 0. */
   readonly outputTokens?: number | undefined;
   /** What it cost, in US dollars: a number ≥ 0. */
   readonly costUsd?: number | undefined;
-  /** The most memory it took, in MB: a number ≥ 0. Totals hold the highest, not the sum. */
+  /** The peak memory use, in MB: a number ≥ 0. Totals hold the highest, not the sum. */
   readonly memoryPeakMb?: number | undefined;
   /** Counters of your own, which add up: numbers ≥ 0. */
   readonly counters?: Readonly<Record<string, number | undefined>> | undefined;

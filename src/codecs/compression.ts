@@ -22,9 +22,9 @@ export type Compression = "gzip" | "brotli";
 export interface CompressOptions {
   /** `gzip` or `brotli`. */
   readonly algorithm: Compression;
-  /** How hard to try: gzip 1 to 9, brotli 0 to 11; 1 by default, which is fast and nearly as small. */
+  /** The compression level: gzip 1 to 9, brotli 0 to 11; 1 by default, which is fast and nearly as small. */
   readonly level?: number;
-  /** Smaller states are left as they are, in bytes; 1024 by default. */
+  /** States below this size in bytes are not compressed; 1024 by default. */
   readonly threshold?: number;
 }
 
@@ -57,7 +57,7 @@ const algorithms = {
 
 const isAlgorithm = oneOf("gzip", "brotli");
 
-/** Refuses what `codec.compress` can't be. */
+/** Throws if the value is not valid for `codec.compress`. */
 export function checkCompress(name: string, value: unknown): void {
   if (typeof value === "string") {
     isAlgorithm(name, value);

@@ -11,7 +11,7 @@ import { checkOptions, text } from "../options.js";
 /** A key of 32 bytes: the bytes, or base64 of them. */
 export type EncryptionKey = Uint8Array | string;
 
-/** A key, or a function that gets it from where it is kept, such as a KMS. It is called when the key is first needed. */
+/** A key, or a function that fetches it, for example from a KMS. It is called when the key is first needed. */
 export type KeySource = EncryptionKey | (() => EncryptionKey | Promise<EncryptionKey>);
 
 /** Options of `codec.encrypt`: a ring of keys, so that keys can change and old checkpoints still load. */
@@ -29,7 +29,7 @@ const TAG_BYTES = 16;
 /** How long a nonce is. Random ones are safe for 2^32 checkpoints per key. */
 export const NONCE_BYTES = 12;
 
-/** Refuses what `codec.encrypt` can't be. No message shows anything of a key. */
+/** Throws if the value is not valid for `codec.encrypt`. No message shows any part of a key. */
 export function checkEncrypt(name: string, value: unknown): void {
   // What stands here by mistake may well be a key.
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) {
@@ -147,7 +147,7 @@ export function encrypt(
   return Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** What was encrypted, back; `undefined` when a byte of it, or of the associated data, is another. */
+/** The decrypted bytes; `undefined` if any byte of them, or of the associated data, was changed. */
 export function decrypt(
   key: KeyObject,
   nonce: Uint8Array,

@@ -28,9 +28,9 @@ export interface CodecOptions {
   /** With `encrypt`: whether to read checkpoints that are not encrypted, during a migration; false by default. */
   readonly allowPlaintext?: boolean;
   /**
-   * What is not to be saved, as {@link redact} takes it: values by their path, `data.apiKey` or `*.token`, and
-   * expressions, `/sk-\w+/`, to look for in every text of yours: data, metadata, errors, ledger, pauses. It loads as
-   * `[redacted]`. An error whose message is redacted loses its stack.
+   * Values to keep out of the store, as for {@link redact}: by their path, `data.apiKey` or `*.token`, and
+   * expressions, `/sk-\w+/`, to look for in every text of yours: data, metadata, errors, ledger, pauses. It
+   * loads as `[redacted]`. An error whose message is redacted loses its stack.
    */
   readonly redact?: Redaction;
   /** The largest state, as JSON, to compress or to decompress, in bytes; 100 MB by default. */

@@ -33,7 +33,7 @@ export function redact(value: unknown, patterns: Redaction): unknown {
 }
 
 /**
- * What {@link redact} does, for patterns that are used again and again: they are read only once.
+ * Like {@link redact}, for patterns that are used repeatedly: they are parsed only once.
  *
  * @throws ConfigError if `patterns` is not a list of patterns.
  *
@@ -51,7 +51,7 @@ export function redactor(patterns: Redaction): (value: unknown) => unknown {
 }
 
 /**
- * Wraps an observer so that it gets events without their secrets, and can't print them. Paths are those of the event's `data`.
+ * Wraps an observer so that it receives events without their secrets. Paths are those of the event's `data`.
  *
  * @throws ConfigError if `patterns` is not a list of patterns.
  *

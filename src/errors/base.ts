@@ -1,4 +1,4 @@
-/** What a {@link GraphError} says is wrong with a graph, or with how it was used. */
+/** What is wrong with a graph, or with how it was used: the codes of a {@link GraphError}. */
 export type GraphErrorCode =
   | "GRAPH_NODE_NAME"
   | "GRAPH_NODE_DUPLICATE"
@@ -68,9 +68,9 @@ export const brand = Symbol.for("waymark.error");
 export class WaymarkError extends Error {
   /** @internal */
   readonly [brand] = true;
-  /** A stable string that names the kind of mistake. */
+  /** A stable string that identifies the kind of error. */
   readonly code: ErrorCode;
-  /** The page of this package that says what the code means: `waymark/guide/troubleshooting.md#config`. */
+  /** The page of this package that explains the code: `waymark/guide/troubleshooting.md#config`. */
   readonly help: string;
 
   /** @param code - what went wrong; `options.cause` is the error behind this one. */

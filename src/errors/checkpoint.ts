@@ -48,7 +48,7 @@ export function wordsOf({
 }
 
 /**
- * A checkpoint is not what was written: its bytes, its hash or its shape are wrong.
+ * A checkpoint is damaged: its bytes, its hash or its shape are wrong.
  *
  * @example
  * ```ts
@@ -62,7 +62,7 @@ export function wordsOf({
  * ```
  */
 export class CheckpointCorruptionError extends WaymarkError {
-  /** What was to be there, such as a hash. */
+  /** What was expected, such as a hash. */
   readonly expected: string;
   /** What was there. */
   readonly actual: string;
@@ -75,11 +75,11 @@ export class CheckpointCorruptionError extends WaymarkError {
   }
 }
 
-/** A process that works on a run. @inline */
+/** A process that is working on a run. @inline */
 export type RunHolder = NonNullable<CheckpointConflictError["holder"]>;
 
 /**
- * Another writer saved this run first, or works on it. The State that lost is not in the store.
+ * Another writer saved this run first, or is working on it. The losing State is not in the store.
  *
  * @example
  * ```ts
@@ -94,21 +94,21 @@ export type RunHolder = NonNullable<CheckpointConflictError["holder"]>;
  * ```
  */
 export class CheckpointConflictError extends WaymarkError {
-  /** The run that two writers wanted. */
+  /** The contested run. */
   readonly runId: string;
   /** The sequence that the loser built on. */
   readonly expected: number;
   /** The sequence that the store is at. */
   readonly actual: number;
 
-  /** Who works on the run, where that is why. */
+  /** Who is working on the run, if that is the reason. */
   readonly holder:
     | {
         /** The machine. */
         readonly host: string;
         /** The process id there. */
         readonly pid: number;
-        /** Since when, ISO 8601; `""` where the store does not know. */
+        /** Since when, ISO 8601; `""` if the store does not know. */
         readonly since: string;
       }
     | undefined;
@@ -170,7 +170,7 @@ export class SerializationError extends WaymarkError {
 }
 
 /**
- * A checkpoint's schema version can't be brought to the graph's.
+ * A checkpoint's schema version can't be converted to the graph's.
  *
  * @example
  * ```ts

@@ -17,7 +17,7 @@ export interface GraphTopology {
   readonly edges: readonly TopologyEdge[];
   /** The tasks of a dag, and what each depends on. */
   readonly tasks?: readonly TopologyTask[];
-  /** The JSON Schema of its data, where the graph has a schema whose library gives one. */
+  /** The JSON Schema of its data, if the graph has a schema whose library can produce one. */
   readonly schema?: object;
   /** How the graph saves and guards its runs; no secrets. */
   readonly config: Readonly<Record<string, string | number | boolean>>;
@@ -27,7 +27,7 @@ export interface GraphTopology {
 export interface TopologyNode {
   /** Its name. */
   readonly name: string;
-  /** What it is a part of; `""` for nothing. */
+  /** The phase it belongs to; `""` for none. */
   readonly phase: string;
   /** Whether a run may end here. */
   readonly exit: boolean;
@@ -61,7 +61,10 @@ export interface TopologyDifference {
   readonly added: readonly string[];
   /** Nodes, or tasks of a dag, that only the older one has. */
   readonly removed: readonly string[];
-  /** Nodes of both whose edges, or whose being an exit, are different; tasks that depend on others now. */
+  /**
+   * Nodes of both whose edges differ, or that became or ceased to be exit points; tasks whose dependencies
+   * changed.
+   */
   readonly rewired: readonly string[];
 }
 

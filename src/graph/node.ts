@@ -8,11 +8,17 @@ import type { Predicate } from "../state/predicates.js";
 import type { Patch, State } from "../state/state.js";
 import type { InputSchemas, Pause, PauseOptions, SchemaPauseOptions } from "./pause.js";
 
-/** What a node gets besides the State. */
+/** What a node receives besides the State. */
 export interface NodeContext<D extends object = object> {
-  /** Aborts when the run is cancelled, the attempt takes too long, or another writer takes the run. Pass it on to what you call. */
+  /**
+   * Aborts when the run is cancelled, the attempt times out, or another writer takes the run. Pass it on to
+   * what you call.
+   */
   readonly signal: AbortSignal;
-  /** Aborts when the graph drains: a long node may stop at a good place, save and throw its reason. */
+  /**
+   * Aborts when the graph drains: a long node may stop at a convenient place, save, and throw the signal's
+   * reason.
+   */
   readonly draining: AbortSignal;
   /** The run. */
   readonly runId: string;
@@ -20,36 +26,36 @@ export interface NodeContext<D extends object = object> {
   readonly node: string;
   /** How many nodes completed before this one. */
   readonly step: number;
-  /** Which attempt this is, from 1 up. */
+  /** The number of this attempt, starting at 1. */
   readonly attempt: number;
-  /** The same across all retries and resumes of this visit to the node: pass it to services that take one. */
+  /** The same across all retries and resumes of this visit to the node: pass it to services that accept one. */
   readonly idempotencyKey: string;
   /**
-   * Does something once in this visit to the node, whatever happens: its result is saved before it is
-   * returned, and a retry or a resume gets that result without doing it again. Those who ask for the
-   * same key at the same time share one call. What throws is done again.
+   * Does something once in this visit to the node, whatever happens: its result is saved before it is returned,
+   * and a retry or a resume gets that result without doing it again. Concurrent calls with the same key share
+   * one execution. An action that throws is called again.
    *
    * @throws SerializationError that names the key, when the result can't be saved.
    */
   once<T>(key: string, action: () => T | Promise<T>): Promise<T>;
-  /** What was remembered under a key by this visit of the node; `undefined` if nothing was. */
+  /** The value remembered under a key in this visit to the node; `undefined` if there is none. */
   recall(key: string): unknown;
   /**
-   * Saves a value that a retry or a resume of this visit can recall. Values that come in while a save is under way are
-   * saved together. An attempt that was given up is refused: the next one may have saved something newer.
+   * Saves a value that a retry or a resume of this visit can recall. Values that come in while a save is under
+   * way are saved together. An abandoned attempt is rejected: the next one may have saved something newer.
    */
   remember(key: string, value: unknown): Promise<void>;
-  /** Lets go of what was remembered under a key; the next save is without it. */
+  /** Forgets what was remembered under a key; the next save omits it. */
   forget(key: string): void;
   /**
    * Saves a milestone inside the node: a retry or a resume runs the node again from this State. Continue from
-   * the State that it gives; an object that the node returns is merged into the last milestone.
+   * the State it returns; an object that the node returns is merged into the last milestone.
    */
   checkpoint(state: State<D>, reason: string): Promise<State<D>>;
   /**
-   * Pauses the run inside the node, unless this pause was answered: then it gives the answer. On
-   * `resume` the node runs again up to here, so wrap expensive work in {@link NodeContext.once}. Names keep
-   * several pauses apart, also at the same time: all that pause by one name, the items of a list too, share one
+   * Pauses the run inside the node, unless this pause was answered: then it returns the answer. On `resume` the
+   * node runs again up to here, so wrap expensive work in {@link NodeContext.once}. Names distinguish several
+   * pauses, even concurrent ones: all pauses with the same name, including those of list items, share one
    * question and its answer. It throws to stop the node; catching that changes nothing. A `schema` checks the
    * answer and gives it its type.
    *
@@ -59,20 +65,20 @@ export interface NodeContext<D extends object = object> {
   /** The same without a schema: the answer can be anything. */
   pause(name: string, options: PauseOptions): Promise<unknown>;
   /**
-   * Waits so many milliseconds from the first call with this name in this visit, over retries and
-   * resumes: a process that dies meanwhile has nothing to wait for again. A worker lets the run go
-   * meanwhile, as a pause does, unless the wait is short.
+   * Waits this many milliseconds from the first call with this name in this visit, across retries and resumes:
+   * after a crash only the remaining time is waited for. A worker releases the run in the meantime, as for a
+   * pause, unless the wait is short.
    */
   sleep(name: string, ms: number): Promise<void>;
-  /** Writes down what this run uses, decides and makes; it is saved with the State. */
+  /** Records what this run uses, decides and produces; it is saved with the State. */
   readonly ledger: LedgerWriter;
-  /** Reports that a part is finished, for a report that grows with the run. */
+  /** Reports a finished part, for a report that grows with the run. */
   progress(part: ProgressPart): void;
   /** Emits an event to the listeners of the graph. */
   emit<T extends EventType>(type: T, data: EventMap[T]): void;
 }
 
-/** A finished part of what a run makes. @inline */
+/** A finished part of a run's output. @inline */
 export interface ProgressPart {
   /** Its heading. */
   readonly title: string;
@@ -88,9 +94,9 @@ export interface LedgerWriter {
   usage(usage: UsageCall): void;
   /** Adds a decision, and emits it. */
   decision(decision: Omit<Decision, keyof Origin>): void;
-  /** Says what is known of an agent; omitted fields keep their value. */
+  /** Records what is known about an agent; omitted fields keep their value. */
   agent(id: string, agent: AgentUpdate): void;
-  /** Says where something is that the run made. */
+  /** Records where an output of the run is. */
   output(name: string, ref: unknown): void;
   /** Adds what another ledger got since it was `base`: that of a run inside this node. */
   merge(base: Ledger, other: Ledger): void;
@@ -133,7 +139,7 @@ type NamedKeys<R> = keyof {
 };
 
 /**
- * Where an edge leads that ends the run.
+ * The target of an edge that ends the run.
  *
  * @example
  * ```ts
@@ -173,7 +179,7 @@ export interface GraphNode<D extends object> {
   readonly index: number;
   readonly run: NodeFunction<D>;
   readonly edges: Edge<D>[];
-  /** What it is a part of; `""` for nothing. */
+  /** The phase it belongs to; `""` for none. */
   readonly phase: string;
   /** Checks the input of its pauses. */
   readonly input: InputSchemas | undefined;

@@ -8,25 +8,28 @@ import { isSchema, jsonSchemaOf, type StandardSchema } from "../state/schema.js"
 import { isPlainObject } from "../state/shape.js";
 import { type Patch, State } from "../state/state.js";
 
-/** What a pause says to whoever answers it. @inline */
+/** What a pause tells whoever answers it. @inline */
 interface PauseQuestion {
   /** Why the run waits. */
   readonly reason: string;
   /** What is asked, as any data. If given, `resume` needs `input`. */
   readonly ask?: unknown;
-  /** Milliseconds from the first ask until the pause can't be answered any more. No limit by default. */
+  /**
+   * Milliseconds after which the pause can no longer be answered, counted from when it was first asked. No
+   * limit by default.
+   */
   readonly timeout?: number;
 }
 
 /** Options of {@link NodeContext.pause}. @inline */
 export interface PauseOptions extends PauseQuestion {
-  /** Checks the answer: any Standard Schema. One that does not fit is asked for again. */
+  /** Checks the answer: any Standard Schema. An invalid answer is asked for again. */
   readonly schema?: StandardSchema;
 }
 
 /** The same with a schema, which gives the answer its type. @inline */
 export interface SchemaPauseOptions<T> extends PauseOptions {
-  /** Checks the answer: any Standard Schema. One that does not fit is asked for again. */
+  /** Checks the answer: any Standard Schema. An invalid answer is asked for again. */
   readonly schema: StandardSchema<unknown, T>;
 }
 
@@ -35,14 +38,17 @@ export type InputSchemas = StandardSchema | Readonly<Record<string, StandardSche
 
 /** Options of {@link pause}. @inline */
 export interface PauseAfterOptions<D extends object = object> extends PauseQuestion {
-  /** The key of the data that the input becomes; without it the input is an object that is merged into the data. */
+  /**
+   * The key of the data that receives the input; without it the input is an object that is merged into the
+   * data.
+   */
   readonly into?: keyof D & string;
   /** Merged into the data by a resume after the timeout. Without it such a resume throws a PauseTimeoutError. */
   readonly onTimeout?: Patch<D>;
 }
 
 /**
- * What {@link pause} gives; a node returns it.
+ * The result of {@link pause}; a node returns it.
  *
  * @example
  * ```ts
@@ -53,7 +59,7 @@ export interface PauseAfterOptions<D extends object = object> extends PauseQuest
  * ```
  */
 export class Pause<D extends object> {
-  /** The State that the node has come to. */
+  /** The State that the node has reached. */
   readonly state: State<D>;
   /** What the run waits for. */
   readonly request: PauseRequest;
@@ -66,9 +72,9 @@ export class Pause<D extends object> {
 }
 
 /**
- * Ends a node and pauses the run after it. The State is saved, `execute` returns it with the status
- * `paused`, and the process may exit. `resume(runId, { input })` puts the input into the data and goes
- * on at the next edge; the node does not run again.
+ * Ends a node and pauses the run after it. The State is saved, `execute` returns it with the status `paused`,
+ * and the process may exit. `resume(runId, { input })` puts the input into the data and continues at the next
+ * edge; the node does not run again.
  *
  * @throws ConfigError if an option is invalid.
  * @throws SerializationError when a checkpoint can't hold what is asked.

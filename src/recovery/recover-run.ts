@@ -28,19 +28,19 @@ export interface RunRecovery {
   /** The name of its graph. */
   readonly graph: string;
   /**
-   * - `completed`, `paused`: it continued and came to that;
+   * - `completed`, `paused`: it continued and ended like that;
    * - `failed`, `timed-out`: this attempt did; the next startup tries again;
    * - `gave-up`: there were enough attempts; the run is marked as failed and tried no more;
    * - `skipped`: it was left alone, or the attempt does not count; `reason` says why.
    */
   readonly outcome: "completed" | "paused" | "failed" | "timed-out" | "gave-up" | "skipped";
-  /** How often it was tried without getting any further, this time too. */
+  /** How often it was tried without progress, including this time. */
   readonly attempts: number;
-  /** Whether it went back by one step first, over checkpoints that can be read. */
+  /** Whether it went back by one step first, past checkpoints that can be read. */
   readonly fellBack: boolean;
   /** Why it was skipped, or was left behind. */
   readonly reason?: string;
-  /** What the run failed with, or the attempt to load it. */
+  /** The error of the run, or of the attempt to load it. */
   readonly error?: unknown;
 }
 

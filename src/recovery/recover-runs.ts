@@ -16,15 +16,18 @@ import { type RecoverableGraph, type RunRecovery, recoverRun } from "./recover-r
 export interface RecoverOptions {
   /** The store that the graphs save in, or the name of a registered one. */
   readonly store: CheckpointStore | string;
-  /** The graphs whose runs to recover. In an object, a key is one more name of its graph: an old one for example. */
+  /**
+   * The graphs whose runs to recover. In an object, each key is an additional name of its graph, such as an old
+   * one.
+   */
   readonly graphs: readonly RecoverableGraph[] | Readonly<Record<string, RecoverableGraph>>;
-  /** How often to try a run that gets no further, over all restarts; at least 1, 3 by default. */
+  /** How often to try a run that makes no progress, across all restarts; at least 1, 3 by default. */
   readonly maxAttempts?: number;
   /** Milliseconds that one run may take before it is cancelled; 300,000 by default. */
   readonly timeoutMs?: number;
   /**
    * Whether to go back by one completed step if the last attempt failed at the same place, and run its node
-   * again; `false` by default. Corrupt checkpoints are passed over in any case.
+   * again; `false` by default. Corrupt checkpoints are always skipped.
    */
   readonly fallbackToPrevious?: boolean;
   /** How many runs to recover at once; at least 1, 4 by default. */
@@ -36,10 +39,10 @@ export interface RecoverOptions {
 const unfinished: readonly RunStatus[] = ["pending", "in_progress", "failed"];
 
 /**
- * Continues the runs that a process left behind; call it when the next one starts. Completed runs
- * are not touched, and paused ones wait, as do forks and rolled-back runs that nobody has resumed. A run that
- * a living process works on is left alone, also when two processes recover at once. How often a run was tried is
- * saved with it; a run that gets further starts counting again.
+ * Continues the runs that a process left behind; call it when the next one starts. Completed runs are not
+ * touched, and paused ones wait, as do forks and rolled-back runs that nobody has resumed. A run that a live
+ * process is working on is left alone, even if two processes recover at once. How often a run was tried is
+ * saved with it; a run that makes progress starts counting again.
  *
  * @returns what was done with each unfinished run. It does not reject because of a run.
  * @throws ConfigError if an option is invalid, and what the store throws if it can't list its runs.
