@@ -24,6 +24,15 @@ export function integer(min: number, orInfinity = false): Check {
   );
 }
 
+/** A number of at least `min`, and of at most `max` if there is one. */
+// @__NO_SIDE_EFFECTS__
+export function number(min: number, max = Number.POSITIVE_INFINITY): Check {
+  return check(
+    max === Number.POSITIVE_INFINITY ? `a number ≥ ${min}` : `a number from ${min} to ${max}`,
+    (value) => typeof value === "number" && value >= min && value <= max,
+  );
+}
+
 /** One of the given strings. */
 // @__NO_SIDE_EFFECTS__
 export function oneOf(...choices: readonly string[]): Check {
@@ -34,6 +43,18 @@ export function oneOf(...choices: readonly string[]): Check {
 
 /** `true` or `false`. */
 export const flag: Check = check("true or false", (value) => typeof value === "boolean");
+
+/** A string, also an empty one. */
+export const string: Check = check("a string", (value) => typeof value === "string");
+
+/** A list of strings. */
+export const strings: Check = check(
+  "an array of strings",
+  (value) => Array.isArray(value) && value.every((item) => typeof item === "string"),
+);
+
+/** A list. */
+export const list: Check = check("an array", Array.isArray);
 
 /** A string of at least one character. */
 export const text: Check = check(
@@ -46,6 +67,15 @@ export const duration: Check = check(
   "a number of milliseconds ≥ 0",
   (value) => typeof value === "number" && value >= 0,
 );
+
+/** After how long something is given up. */
+export const timeLimit: Check = check(
+  "a number of milliseconds > 0",
+  (value) => typeof value === "number" && value > 0,
+);
+
+/** What stops something. */
+export const abortSignal: Check = check("an AbortSignal", (value) => value instanceof AbortSignal);
 
 /** An object with fields. */
 export const object: Check = check(

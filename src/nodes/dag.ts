@@ -1,6 +1,6 @@
 import type { NodeFunction } from "../graph/node.js";
-import { checkOptions, integer, object, oneOf } from "../options.js";
-import { checkRetry, checkTimeout, type RetryPolicy } from "../run/attempts.js";
+import { checkOptions, integer, object, oneOf, timeLimit } from "../options.js";
+import { checkRetry, type RetryPolicy } from "../run/attempts.js";
 import type { GraphConfig } from "../run/config.js";
 import type { FactoryContext } from "../run/factory-context.js";
 import { ASKED, askersOf, PauseSignal } from "../run/pauses.js";
@@ -205,7 +205,7 @@ function build<D extends object>(
 
 const optionChecks = {
   concurrency: integer(1, true),
-  timeout: checkTimeout,
+  timeout: timeLimit,
   retry: checkRetry,
   saves: checkSaves,
   schedule: oneOf("layers", "eager"),

@@ -1,5 +1,4 @@
-import { callable, checkOptions, integer } from "../options.js";
-import { checkTimeout } from "../run/attempts.js";
+import { callable, checkOptions, integer, timeLimit } from "../options.js";
 import { factoryContext } from "../run/factory-context.js";
 import type { State } from "../state/state.js";
 import type { ParallelWorker } from "./parallel.js";
@@ -40,7 +39,7 @@ export function map<D extends object, I, R>(
   options: MapOptions = {},
 ): (state: State<D>, context: ItemContext<D>) => Promise<R[]> {
   callable("worker", worker);
-  checkOptions("map", options, { concurrency: integer(1, true), timeout: checkTimeout });
+  checkOptions("map", options, { concurrency: integer(1, true), timeout: timeLimit });
   const { concurrency = usualConcurrency(), timeout } = options;
   return async (state, context) => {
     const pool = new Pool<D, I, R>(factoryContext(context), itemsOf(items, state), {

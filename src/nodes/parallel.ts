@@ -1,7 +1,6 @@
 import { guard } from "../events.js";
 import type { NodeFunction } from "../graph/node.js";
-import { callable, checkOptions, flag, integer } from "../options.js";
-import { checkTimeout } from "../run/attempts.js";
+import { callable, checkOptions, flag, integer, timeLimit } from "../options.js";
 import { isPlainObject } from "../state/shape.js";
 import type { Patch, State } from "../state/state.js";
 import type { ItemError } from "./errors.js";
@@ -48,7 +47,7 @@ const checks = {
   concurrency: integer(1, true),
   failFast: flag,
   merge: callable,
-  timeout: checkTimeout,
+  timeout: timeLimit,
   saves: checkSaves,
   onProgress: callable,
 };

@@ -1,7 +1,7 @@
 import { ConfigError, GraphError, show } from "../errors.js";
 import type { NodeFunction } from "../graph/node.js";
-import { callable, check, checkOptions, text } from "../options.js";
-import { checkRetry, checkTimeout, type RetryPolicy } from "../run/attempts.js";
+import { callable, check, checkOptions, text, timeLimit } from "../options.js";
+import { checkRetry, type RetryPolicy } from "../run/attempts.js";
 import type { GraphConfig } from "../run/config.js";
 import { isPlainObject } from "../state/shape.js";
 import { State } from "../state/state.js";
@@ -54,7 +54,7 @@ export function toTask<D extends object>(
     run: callable,
     node: callable,
     retry: checkRetry,
-    timeout: checkTimeout,
+    timeout: timeLimit,
     phase: text,
   });
   if (run !== undefined && (node !== undefined || isFactoryNode(run))) {

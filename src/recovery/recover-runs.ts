@@ -7,7 +7,7 @@ import {
 } from "../checkpoint/store.js";
 import { mapLimit } from "../concurrency.js";
 import { ConfigError, show } from "../errors.js";
-import { check, checkOptions, flag, integer } from "../options.js";
+import { abortSignal, check, checkOptions, flag, integer, timeLimit } from "../options.js";
 import type { RunStatus } from "../state/record.js";
 import { getCheckpointStore } from "../stores/registry.js";
 import { type RecoverableGraph, type RunRecovery, recoverRun } from "./recover-run.js";
@@ -85,13 +85,10 @@ function checkRecoverOptions(options: RecoverOptions): void {
     store,
     graphs: () => {},
     maxAttempts: integer(1, true),
-    timeoutMs: check(
-      "a number of milliseconds > 0",
-      (value) => typeof value === "number" && value > 0,
-    ),
+    timeoutMs: timeLimit,
     fallbackToPrevious: flag,
     concurrency: integer(1, true),
-    signal: check("an AbortSignal", (value) => value instanceof AbortSignal),
+    signal: abortSignal,
   });
   store("options.store", options.store);
 }

@@ -1,6 +1,16 @@
 import { FatalError, isWaymarkError, messageOf, RetryableError, show } from "../errors.js";
 import type { NodeContext, NodeFunction, NodeResult } from "../graph/node.js";
-import { type Check, callable, check, checkOptions, duration, integer, text } from "../options.js";
+import {
+  type Check,
+  callable,
+  check,
+  checkOptions,
+  duration,
+  integer,
+  number,
+  text,
+  timeLimit,
+} from "../options.js";
 import { random } from "../random.js";
 import { isSchema, type StandardSchema } from "../state/schema.js";
 import type { State } from "../state/state.js";
@@ -60,22 +70,16 @@ export const checkRetry: Check = (name, value) =>
   checkOptions(name, value, {
     maxAttempts: integer(1, true),
     initialInterval: duration,
-    backoff: check("a number ≥ 1", (value) => typeof value === "number" && value >= 1),
+    backoff: number(1),
     maxInterval: duration,
     retryIf: callable,
   });
-
-/** Throws if the value is not a time limit. */
-export const checkTimeout: Check = check(
-  "a number of milliseconds > 0",
-  (value) => typeof value === "number" && value > 0,
-);
 
 /** Throws if the value is not a node's options. */
 export function checkNodeOptions(node: string, options: unknown): void {
   checkOptions(`node ${show(node)}`, options, {
     retry: checkRetry,
-    timeout: checkTimeout,
+    timeout: timeLimit,
     errorHandler: callable,
     phase: text,
     input: check(

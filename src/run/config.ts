@@ -12,6 +12,7 @@ import {
   duration,
   flag,
   integer,
+  number,
   oneOf,
   text,
 } from "../options.js";
@@ -194,13 +195,13 @@ export function resolveConfig<D extends object>(config: GraphConfig<D>): Setting
     ledger: checkLedgerLimits,
     metadata: checkMetadata,
     record: (name, value) => checkOptions(name, value, { maxSteps: integer(0) }),
-    audit: (name, value) => checkOptions(name, value, { actor: text, purpose: text }),
+    audit: checkAudit,
     checkpoint: (name, value) =>
       checkOptions(name, value, {
         store: () => {},
         interval: checkInterval,
         mode: oneOf("sync", "async", "exit"),
-        maxLoss: (loss, limits) => checkOptions(loss, limits, { ms: duration, costUsd: amount }),
+        maxLoss: (loss, limits) => checkOptions(loss, limits, { ms: duration, costUsd: number(0) }),
         preserve: flag,
         keep: checkKeep,
         keepPerPhase: checkKeepPerPhase,
@@ -248,11 +249,14 @@ export function resolveConfig<D extends object>(config: GraphConfig<D>): Setting
   };
 }
 
-const amount = check("a number ≥ 0", (value) => typeof value === "number" && value >= 0);
 const checkInterval = check(
   'an integer ≥ 0 or "adaptive"',
   (value) => value === "adaptive" || (Number.isSafeInteger(value) && Number(value) >= 0),
 );
+
+/** Refuses what does not say who does something, and what for. */
+export const checkAudit: Check = (name, value) =>
+  checkOptions(name, value, { actor: text, purpose: text });
 
 /** Refuses what would be read and ignored. */
 function checkCombinations({ interval, mode, maxLoss, triggers = [] }: CheckpointConfig): void {

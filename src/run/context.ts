@@ -10,7 +10,7 @@ import {
   pauseRequest,
   type SchemaPauseOptions,
 } from "../graph/pause.js";
-import { callable, check, checkOptions, duration, text } from "../options.js";
+import { callable, checkOptions, duration, strings, text } from "../options.js";
 import { DATA_COPY } from "../state/data-copies.js";
 import type { PauseRequest } from "../state/record.js";
 import { reduced } from "../state/reducers.js";
@@ -19,11 +19,6 @@ import type { ItemOutcome, ItemRecord } from "../state/steps.js";
 import { bindMethods, type FactoryContext } from "./factory-context.js";
 import { deadlineKey, RETRY, sleepKey, waitUntil, workKey } from "./pauses.js";
 import type { Visit } from "./visit.js";
-
-const listOfText = check(
-  "an array of strings",
-  (value) => Array.isArray(value) && value.every((item) => typeof item === "string"),
-);
 
 /** What one attempt of one visit of a node gets. Made for every step, so it holds little and computes late. */
 export class RunContext<D extends object> implements FactoryContext<D> {
@@ -197,7 +192,7 @@ export class RunContext<D extends object> implements FactoryContext<D> {
   }
 
   progress(part: ProgressPart, item?: string): void {
-    checkOptions("progress", part, { title: text, summary: text, sources: listOfText });
+    checkOptions("progress", part, { title: text, summary: text, sources: strings });
     const { title, summary, sources = [] } = part;
     text("progress.title", title);
     text("progress.summary", summary);

@@ -1,5 +1,5 @@
 import type { AnyEvent } from "../events.js";
-import { type Check, check, checkOptions, oneOf } from "../options.js";
+import { abortSignal, checkOptions, oneOf } from "../options.js";
 import type { PauseRequest } from "../state/record.js";
 import type { State } from "../state/state.js";
 
@@ -87,9 +87,7 @@ export interface RunHandle<D extends object = object> {
   signal(name: string, value: unknown): Promise<void>;
 }
 
-const waitChecks: Readonly<Record<string, Check>> = {
-  signal: check("an AbortSignal", (value) => value instanceof AbortSignal),
-};
+const waitChecks = { signal: abortSignal };
 const eventsChecks = { ...waitChecks, from: oneOf("start", "now") };
 
 /** Refuses what {@link RunHandle.result} does not take. */

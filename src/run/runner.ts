@@ -2,7 +2,7 @@ import type { Audit } from "../audit.js";
 import type { Claim } from "../checkpoint/store.js";
 import { Mutex } from "../concurrency.js";
 import { ConfigError, isWaymarkError, messageOf } from "../errors.js";
-import { check } from "../options.js";
+import { string } from "../options.js";
 import { withRecord } from "../state/derive.js";
 import { freezeCopy } from "../state/freeze-copy.js";
 import { checkData } from "../state/input.js";
@@ -109,7 +109,7 @@ export class Runner<D extends object> {
    */
   async signal(runId: string, name: string, value: unknown): Promise<void> {
     checkRunId(runId);
-    pauseName("name", name);
+    string("name", name);
     const signal = toSignal(name, value);
     const running = this.running(runId);
     if (running !== undefined) {
@@ -246,8 +246,6 @@ export class Runner<D extends object> {
     }
   }
 }
-
-const pauseName = check("a string", (value) => typeof value === "string");
 
 function drainsItself(): ConfigError {
   const problem =

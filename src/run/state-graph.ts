@@ -12,13 +12,13 @@ import { type GraphTopology, innerOf, setInner } from "../graph/description.js";
 import { toMermaid } from "../graph/mermaid.js";
 import type { CheckedNode, End, NodeFunction } from "../graph/node.js";
 import { Topology } from "../graph/topology.js";
-import { type Check, check, checkOptions, flag, text } from "../options.js";
+import { abortSignal, type Check, check, checkOptions, flag, text } from "../options.js";
 import type { Predicate } from "../state/predicates.js";
 import { checkRunId } from "../state/run-id.js";
 import { type Patch, State } from "../state/state.js";
 import { checkNodeOptions, type NodeOptions, withOptions } from "./attempts.js";
 import { Checkpoints } from "./checkpoints.js";
-import { type GraphConfig, resolveConfig, type Settings } from "./config.js";
+import { checkAudit, type GraphConfig, resolveConfig, type Settings } from "./config.js";
 import type { RunHandle } from "./handle.js";
 import { Handles } from "./handles.js";
 import type { Prepare } from "./resumer.js";
@@ -531,11 +531,11 @@ function checkState(state: unknown): void {
 const givenState = check("a State", (value) => value instanceof State);
 const runReference = check("a run id or { checkpointId }", (value) => value !== null);
 const auditOptions: Readonly<Record<string, Check>> = {
-  audit: (name, value) => checkOptions(name, value, { actor: text, purpose: text }),
+  audit: checkAudit,
 };
 const executeOptions: Readonly<Record<string, Check>> = {
   ...auditOptions,
-  signal: check("an AbortSignal", (value) => value instanceof AbortSignal),
+  signal: abortSignal,
 };
 // `checkAt` looks at these two.
 const resumeOptions = {

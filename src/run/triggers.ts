@@ -1,6 +1,6 @@
 import type { Checkpoint } from "../checkpoint/store.js";
 import { ConfigError, messageOf, show } from "../errors.js";
-import { callable, check, text } from "../options.js";
+import { callable, check, duration, number, text } from "../options.js";
 import type { Ledger } from "../state/ledger.js";
 import type { State } from "../state/state.js";
 import { Failure } from "./failure.js";
@@ -134,7 +134,7 @@ export function onError(): Trigger {
  * ```
  */
 export function whenConfidenceBelow(threshold: number): Trigger {
-  checkThreshold(threshold);
+  isShare("threshold", threshold);
   return { reason: "confidence", due: ({ ledger }) => (ledger.confidence ?? 1) < threshold };
 }
 
@@ -166,7 +166,7 @@ export function whenConfidenceBelow(threshold: number): Trigger {
  * ```
  */
 export function whenConfidenceCrosses(threshold: number): Trigger {
-  checkThreshold(threshold);
+  isShare("threshold", threshold);
   const below = ({ ledger }: TriggerState): boolean | undefined =>
     ledger.confidence === undefined ? undefined : ledger.confidence < threshold;
   return {
@@ -200,10 +200,7 @@ export function whenConfidenceCrosses(threshold: number): Trigger {
  * ```
  */
 export function everyMs(ms: number): Trigger {
-  check("a number of milliseconds from 0 up", (value) => typeof value === "number" && value >= 0)(
-    "ms",
-    ms,
-  );
+  duration("ms", ms);
   return { reason: "time", due: (_state, { sinceSave }) => sinceSave >= ms };
 }
 
@@ -230,24 +227,16 @@ export function everyMs(ms: number): Trigger {
  * ```
  */
 export function onMemoryPressure(megabytes: number): Trigger {
-  check("a number above 0", (value) => typeof value === "number" && value > 0)(
-    "megabytes",
-    megabytes,
-  );
+  check("a number > 0", (value) => typeof value === "number" && value > 0)("megabytes", megabytes);
   return { reason: "memory", due: () => heapUsed() > megabytes * 1024 * 1024 };
 }
+
+const isShare = number(0, 1);
 
 function heapUsed(): number {
   // Not Node's `process` itself: the core runs in a browser too.
   const host = globalThis as { process?: { memoryUsage?(): { heapUsed: number } } };
   return host.process?.memoryUsage?.().heapUsed ?? 0;
-}
-
-function checkThreshold(threshold: number): void {
-  check("a number from 0 to 1", (value) => typeof value === "number" && value >= 0 && value <= 1)(
-    "threshold",
-    threshold,
-  );
 }
 
 /** Whether a trigger is due. A trigger that throws fails the run like an edge's predicate. */

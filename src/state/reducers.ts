@@ -1,5 +1,5 @@
 import { ConfigError, isWaymarkError } from "../errors.js";
-import { check, checkOptions } from "../options.js";
+import { callable, check, checkOptions } from "../options.js";
 import type { Immutable } from "./immutable.js";
 import { setKey } from "./shape.js";
 
@@ -99,12 +99,10 @@ export function sum(current: number | undefined, update: number): number {
   return (current ?? 0) + update;
 }
 
-const isFunction = check("a function", (value) => typeof value === "function");
-
 /** Refuses what is not a table of reducers. */
 export function checkReducers(name: string, value: unknown): void {
   const keys = Object.keys(Object(value));
-  checkOptions(name, value, Object.fromEntries(keys.map((key) => [key, isFunction])));
+  checkOptions(name, value, Object.fromEntries(keys.map((key) => [key, callable])));
 }
 
 /**

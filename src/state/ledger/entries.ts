@@ -1,5 +1,14 @@
 import { ConfigError } from "../../errors.js";
-import { type Check, check, checkOptions, integer, text } from "../../options.js";
+import {
+  type Check,
+  checkOptions,
+  integer,
+  list,
+  number,
+  string,
+  strings,
+  text,
+} from "../../options.js";
 import { encode } from "../encode.js";
 import { freezeCopy } from "../freeze-copy.js";
 import { OPAQUE, traitsOf } from "../json-traits.js";
@@ -69,16 +78,7 @@ export interface Output extends Origin {
   readonly ref: unknown;
 }
 
-const string = check("a string", (value) => typeof value === "string");
-const strings = check(
-  "an array of strings",
-  (value) => Array.isArray(value) && value.every((item) => typeof item === "string"),
-);
-const list = check("an array", Array.isArray);
-const confidence = check(
-  "a number from 0 to 1",
-  (value) => typeof value === "number" && value >= 0 && value <= 1,
-);
+const confidence = number(0, 1);
 
 /** What can't be saved is refused here, where the node that gave it can still fail. */
 const saveable: Check = (name, value) => {

@@ -1,5 +1,5 @@
 import { ConfigError, SerializationError } from "../../errors.js";
-import { check, checkOptions } from "../../options.js";
+import { check, checkOptions, list } from "../../options.js";
 import { decode } from "../decode.js";
 import { encode } from "../encode.js";
 import { isPlainObject } from "../shape.js";
@@ -71,7 +71,6 @@ export function decodeLedger(tree: unknown): Contents {
   }
 }
 
-const list = check("an array", Array.isArray);
 const record = check(
   "an object",
   (value) => typeof value === "object" && value !== null && isPlainObject(value),
