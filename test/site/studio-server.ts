@@ -51,7 +51,7 @@ export async function serveStudio(options: StudioOptions): Promise<Served> {
 export const hostile = `<img src=x onerror="window.harmed=1"><script>window.harmed=1</script>"'\`\${alert(1)}`;
 
 /** A word that has no room in any line. */
-export const longWord = "x".repeat(10_000);
+const longWord = "x".repeat(10_000);
 
 /** Data with something large in it. */
 interface Letter {
