@@ -30,7 +30,9 @@ export async function figuresOf(studio: Studio, graph: string | null): Promise<F
   const runs = await newest(studio, filter, COUNTED + 1);
   const byGraph = new Map<string, RunSummary[]>();
   for (const run of runs.slice(0, COUNTED)) {
-    byGraph.set(run.graph, [...(byGraph.get(run.graph) ?? []), run]);
+    const known = byGraph.get(run.graph) ?? [];
+    byGraph.set(run.graph, known);
+    known.push(run);
   }
   const end = monotonic() + BUDGET;
   const graphs: GraphFigures[] = [];
