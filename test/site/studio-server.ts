@@ -142,6 +142,14 @@ export async function serveSamples() {
   await wordy.execute(State.create({}, { runId: "wordy-paused" }));
   await wordy.execute(State.create({}, { runId: "wordy-failed" }));
   await wordy.resume("wordy-failed", { input: longWord }).catch(() => "it is meant to fail");
+  const loop = new StateGraph<{ n: number }>({ ...setting, name: "loop" })
+    .addNode("think", ({ data }) => ({ n: data.n + 1 }))
+    .addNode("act", () => ({}))
+    .addEdge("think", "act")
+    .addEdge("act", "think", ({ data }) => data.n < 12, "again")
+    .addEdge("act", END)
+    .setEntryPoint("think");
+  await loop.execute(State.create({ n: 0 }, { runId: "loop" }));
   const long = longGraph(store);
   await long.execute(State.create({ n: 0 }, { runId: "long" })).catch(() => "it is meant to fail");
 
@@ -163,7 +171,7 @@ export async function serveSamples() {
     .addEdge("first", "wait")
     .setEntryPoint("first")
     .setExitPoint("wait");
-  const graphs = [...Object.values(samples), letter, bad, wordy, long, patient];
+  const graphs = [...Object.values(samples), letter, bad, wordy, loop, long, patient];
   const served = await serveStudio({ store, name: "file:.waymark", graphs, log: { root } });
   return {
     ...served,

@@ -347,6 +347,15 @@ describe("a run", () => {
     });
   });
 
+  test("has room for the names of its nodes beside how often they ran", async () => {
+    await visit({ at: "/runs/loop" }, async (page) => {
+      await button(page, "think ×12: completed").waitFor();
+      const cut =
+        "[...document.querySelectorAll('.node .cut')].filter((e) => e.scrollWidth > e.clientWidth).length";
+      expect(await page.evaluate(cut)).toBe(0);
+    });
+  });
+
   test("whose checkpoints are corrupt says so, and what to do", async () => {
     await visit({ at: "/runs/broken", allow: /422/ }, async (page) => {
       await page.getByText("corrupt").first().waitFor();
