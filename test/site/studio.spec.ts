@@ -478,6 +478,12 @@ describe("the inbox", () => {
         reason: "it was broken",
       },
     );
+    await visit({ at: "/inbox" }, async (page) => {
+      await page.locator(".card", { hasText: "Pay back 310 €" }).waitFor();
+      await page.getByLabel("Graph").selectOption("refund");
+      await expect.poll(() => page.locator(".card").count()).toBe(1);
+      expect(page.url()).toContain("#/inbox?graph=refund");
+    });
     await visit({ at: "/inbox/refund-A-1077/approval" }, async (page) => {
       await page.getByText("Pay back 310 €").waitFor();
       expect(await page.locator(".card").count()).toBe(1);

@@ -73,7 +73,7 @@ function CurrentScreen(): JSX.Element {
     case "compare":
       return <CompareScreen query={address.query} />;
     case "inbox":
-      return <InboxScreen runId={address.id} pause={address.pause} />;
+      return <InboxScreen runId={address.id} pause={address.pause} query={address.query} />;
     case "figures":
       return <FiguresScreen query={address.query} />;
     default:

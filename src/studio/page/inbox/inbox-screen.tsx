@@ -1,7 +1,6 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 import type { Inbox, InboxPause } from "../../api.js";
-import { href, linkTo } from "../address.js";
+import { amend, href, linkTo } from "../address.js";
 import { useGet, useNow, useQuietReload } from "../client/hooks.js";
 import { AnswerForm } from "../forms/answer-form.js";
 import { Copy } from "../parts/command.js";
@@ -16,13 +15,15 @@ import { useEvents } from "../studio.js";
 export function InboxScreen({
   runId,
   pause,
+  query,
 }: {
   readonly runId: string;
   readonly pause: string | undefined;
+  readonly query: URLSearchParams;
 }): JSX.Element {
   const { data, failure, reload } = useGet<Inbox>("inbox");
   const now = useNow();
-  const [graph, setGraph] = useState("");
+  const graph = query.get("graph") ?? "";
   useEvents(reload);
   useQuietReload(reload);
   const all = data?.pauses ?? [];
@@ -41,8 +42,8 @@ export function InboxScreen({
           </span>
         )}
         {runId !== "" && <a href="#/inbox">All open questions</a>}
-        {graphs.length > 1 && runId === "" && (
-          <GraphSelect names={graphs} value={graph} onChange={setGraph} />
+        {(graphs.length > 1 || graph !== "") && runId === "" && (
+          <GraphSelect names={graphs} value={graph} onChange={(name) => amend({ graph: name })} />
         )}
       </header>
       {failure !== undefined && data === undefined && <Failed failure={failure} onRetry={reload} />}
