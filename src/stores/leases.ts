@@ -79,6 +79,12 @@ export class Leases {
     return keeper.acquire(runId, owner, ttl);
   }
 
+  /** Who has claimed a run; nobody if that process is known to be dead. For a keeper that has `owner`. */
+  async holder(runId: string): Promise<ClaimHolder | undefined> {
+    const owner = await this.#keeper.owner?.(runId);
+    return owner === undefined || isOwnerLiving(owner) === false ? undefined : holderOf(owner);
+  }
+
   /** Releases all, as far as the keeper can be reached: their leases end by themselves. */
   async close(): Promise<void> {
     const releases = [...this.#held].map(([runId, lease]) => this.#release(runId, lease));

@@ -141,9 +141,8 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
     return this.#leases.claim(runId, ttl);
   }
 
-  async holder(runId: string): Promise<ClaimHolder | undefined> {
-    const [row] = await this.#connection.read(this.#statements.holder, [runId]);
-    return row && holderOf(String(row.owner));
+  holder(runId: string): Promise<ClaimHolder | undefined> {
+    return this.#leases.holder(runId);
   }
 
   /** The runs that a living process has claimed. */

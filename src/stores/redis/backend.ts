@@ -244,9 +244,8 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
     await this.#write("evict", runId, owner);
   }
 
-  async holder(runId: string): Promise<ClaimHolder | undefined> {
-    const owner = await this.owner(runId);
-    return owner === undefined ? undefined : holderOf(owner);
+  holder(runId: string): Promise<ClaimHolder | undefined> {
+    return this.#leases.holder(runId);
   }
 
   async close(): Promise<void> {

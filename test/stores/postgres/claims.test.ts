@@ -20,6 +20,12 @@ const open = (client: PostgresPool = tables.pool, retryFor = 1000): PostgresStor
 const expire = (): Promise<unknown> =>
   tables.ask("UPDATE $schema.runs SET lease_until = now() - interval '1 second'");
 
+/** Whoever has claimed a run had a process that is gone. */
+const die = (): Promise<unknown> =>
+  tables.ask(
+    `UPDATE $schema.runs SET owner = regexp_replace(owner, '"id":"\\d+', '"id":"99999999')`,
+  );
+
 /** Claims the run of somebody who renews its lease all the time. */
 async function take(store: PostgresStore): Promise<Claim> {
   for (;;) {
@@ -348,6 +354,9 @@ test("the holder of a run is the process that has claimed it, until its claim en
   const holder = await store.holder("run");
   expect(holder).toMatchObject({ host: hostname(), pid: process.pid });
   expect(String(holder?.since) >= before).toBe(true);
+  await die();
+  expect(await store.holder("run")).toBeUndefined();
+  await open().claim("run");
   await expire();
   expect(await store.holder("run")).toBeUndefined();
 });

@@ -201,6 +201,7 @@ withRedis("faults of a Redis server", () => {
       const ended = once(child, "exit");
       child.kill("SIGKILL");
       await ended;
+      expect(await store.holder("run")).toBeUndefined();
       const claim = await store.claim("run");
       expect(claim?.epoch).toBeGreaterThan(epoch);
       expect((await store.holder("run"))?.pid).toBe(process.pid);
