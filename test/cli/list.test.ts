@@ -122,3 +122,21 @@ test("a run of which nothing can be read is listed as such, with what says why",
   expect(filtered.out).not.toContain("monday");
   expect(filtered.err).toContain("1 run can't be read");
 });
+
+test("ids that begin alike can be told apart and pasted where they are cut off", async () => {
+  const folder = project();
+  const ids = [1, 2].map((end) => `01a1eef7-940c-73f1-997d-f02de4fb9c2${end}`);
+  for (const id of ids) await phasedRun(folder, id);
+  const world = { cwd: folder, columns: 80 };
+  const { out } = await waymark(world, "list");
+  const shown = out
+    .split("\n")
+    .slice(1, 3)
+    .map((line) => line.split(" ")[0] ?? "");
+  expect(shown).toEqual([expect.stringMatching(/^01a1.*…\S+2$/), expect.stringMatching(/…\S+1$/)]);
+  expect(await json(folder, "show", shown[0] ?? "")).toMatchObject({ runId: ids[1] });
+  const history = (await waymark(world, "history", ids[0] ?? "", "--no-color")).out.split("\n");
+  const checkpoint = history[2]?.split(" ").at(-1) ?? "";
+  expect(checkpoint).toMatch(/…\S+\.3$/);
+  expect((await waymark(folder, "state", ids[0] ?? "", "--at", checkpoint)).code).toBe(0);
+});

@@ -35,7 +35,7 @@ export default { store: "file:runs", graphs: { article: graph, question } };
 function steady(text: string): string {
   return text
     .replace(/\d{4}-\d\d-\d\d(T[\d:]+)(\.\d+)?Z/g, "2026-01-01T00:00:00Z")
-    .replace(/[\da-f]{8}-[\da-f]*…/g, "01a1e60e-…")
+    .replace(/\b[\da-f-]+…[\da-f-]+(\.\d+)/g, "01a1e…60e$1")
     .replace(/\b(now {4}|\d+ (s|min) ago|now)/g, "1 s ago")
     .replace(/ +\+(\d+ min( \d+ s)?|\d+(\.\d)? (ms|s))$/gm, "  +9 ms")
     .replace(/\b(\d+ min( \d+ s)?|\d+(\.\d)? (ms|s))\b(?! ago)/g, "9 ms")

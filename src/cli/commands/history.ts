@@ -24,6 +24,7 @@ const columns: readonly Column<HistoryEntry>[] = [
     head: "checkpoint",
     cell: ({ checkpointId }) => checkpointId,
     least: 10,
+    keepEnd: true,
     look: () => "dim",
     leave: 3,
   },

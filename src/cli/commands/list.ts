@@ -40,13 +40,12 @@ const WARNED = 5;
 
 /** The columns by name, in the order in which the help lists them. */
 const columns: Readonly<Record<string, Column<Row>>> = {
-  run: { head: "run", cell: ({ runId }) => runId, least: 12 },
+  run: { head: "run", cell: ({ runId }) => runId, least: 12, keepEnd: true },
   graph: { head: "graph", cell: ({ graph }) => graph, least: 8, leave: 2 },
   status: {
     head: "status",
     cell: ({ status, live }) => statusText(status, live),
     look: ({ status }) => lookOf(status),
-    least: 11,
   },
   node: { head: "node", cell: ({ node }) => node, least: 8, leave: 4 },
   nextNode: { head: "next", cell: ({ nextNode }) => nextNode ?? "", least: 8 },

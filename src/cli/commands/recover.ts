@@ -18,7 +18,7 @@ const looks: Readonly<Record<RunRecovery["outcome"], Look>> = {
 type Recovered = Omit<RunRecovery, "error"> & { readonly error?: string };
 
 const columns: readonly Column<Recovered>[] = [
-  { head: "run", cell: ({ runId }) => runId, least: 12 },
+  { head: "run", cell: ({ runId }) => runId, least: 12, keepEnd: true },
   { head: "graph", cell: ({ graph }) => graph, least: 8 },
   { head: "outcome", cell: ({ outcome }) => outcome, look: ({ outcome }) => looks[outcome] },
   { head: "tries", cell: ({ attempts }) => String(attempts), right: true },

@@ -57,7 +57,7 @@ const columns: readonly Column<Finding>[] = [
     look: ({ level }) => (level === "problem" ? "red" : "dim"),
   },
   { head: "what", cell: ({ problem }) => problem },
-  { head: "run", cell: ({ runId }) => runId, least: 12 },
+  { head: "run", cell: ({ runId }) => runId, least: 12, keepEnd: true },
   { head: "seq", cell: ({ sequence }) => (sequence === 0 ? "" : String(sequence)), right: true },
 ];
 

@@ -1,5 +1,5 @@
 import type { Look, Paint } from "./style.js";
-import { cut, plain, widthOf } from "./text.js";
+import { cut, cutMiddle, plain, widthOf } from "./text.js";
 
 /** A column of a table. */
 export interface Column<T> {
@@ -8,6 +8,8 @@ export interface Column<T> {
   readonly look?: (row: T) => Look | undefined;
   /** Numbers stand to the right. */
   readonly right?: boolean;
+  /** Where it shrinks, its end stays: that of an id can be pasted. */
+  readonly keepEnd?: boolean;
   /** The fewest columns of the terminal it may shrink to; one without never shrinks. */
   readonly least?: number;
   /** Where nothing can shrink any more it is left out; the lowest number goes first. One without stays. */
@@ -43,7 +45,7 @@ export function table<T>(
   const line = (part: (column: Column<T>) => [text: string, look?: Look | undefined]): string => {
     const parts = laid.map(({ column, width: room }) => {
       const [whole, look] = part(column);
-      const text = cut(whole, room);
+      const text = column.keepEnd === true ? cutMiddle(whole, room) : cut(whole, room);
       const space = " ".repeat(room - widthOf(text));
       const shown = text === "" ? "" : paint(look, text);
       return column.right === true ? space + shown : shown + space;

@@ -51,13 +51,29 @@ export function widthOf(text: string): number {
 
 /** A text that takes at most so many columns; what was cut off is shown by a dot-dot-dot. */
 export function cut(text: string, width: number): string {
+  return widthOf(text) <= width ? text : `${startOf(text, width - 1)}…`;
+}
+
+/** The same, cut in the middle: ids that were made together differ at their ends only. */
+export function cutMiddle(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
+  const start = startOf(text, Math.floor((width - 1) / 2));
+  const end = reversed(startOf(reversed(text), width - 1 - widthOf(start)));
+  return `${start}…${end}`;
+}
+
+/** As much of a text as takes at most so many columns. */
+function startOf(text: string, width: number): string {
   let kept = "";
   let used = 0;
   for (const character of text) {
     used += widthOf(character);
-    if (used > width - 1) break;
+    if (used > width) break;
     kept += character;
   }
-  return `${kept}…`;
+  return kept;
+}
+
+function reversed(text: string): string {
+  return [...text].reverse().join("");
 }
