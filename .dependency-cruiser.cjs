@@ -65,7 +65,7 @@ const nodeOnly = [
   "^src/(ai|cli|codecs|report|studio|testing|worker)/",
   "^src/checkpoint/records/",
   "^src/stores/(?!(memory|registry|address)\\.ts$)",
-  "^src/observers/(?!(console|registry)\\.ts$)",
+  "^src/observers/(?!(console|levels|registry)\\.ts$)",
 ];
 
 module.exports = {

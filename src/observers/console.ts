@@ -1,23 +1,12 @@
 import type { AnyEvent, Observer } from "../events.js";
 import { checkOptions, flag } from "../options.js";
+import { type Level, levelOf } from "./levels.js";
 
 /** Options of {@link consoleObserver}. @inline */
 export interface ConsoleObserverOptions {
   /** Prints each event as one line of JSON instead of text; `false` by default. */
   readonly json?: boolean;
 }
-
-type Level = "debug" | "info" | "warn" | "error";
-
-const levels: readonly (readonly [prefix: string, level: Level])[] = [
-  ["graph.fail", "error"],
-  ["checkpoint.error", "error"],
-  ["checkpoint.warning", "warn"],
-  ["ai.warning", "warn"],
-  ["graph.mismatch", "warn"],
-  ["state.", "debug"],
-  ["edge.", "debug"],
-];
 
 /**
  * Prints one line for each event: level, event, run, and the event's own fields.
@@ -36,7 +25,7 @@ export function consoleObserver(options: ConsoleObserverOptions = {}): Observer 
   checkOptions("consoleObserver", options, { json: flag });
   const format = options.json === true ? asJson : asText;
   return (event) => {
-    const level = levels.find(([prefix]) => event.type.startsWith(prefix))?.[1] ?? "info";
+    const level = levelOf(event);
     console[level](oneLine(format(level, event)));
   };
 }
@@ -44,15 +33,22 @@ export function consoleObserver(options: ConsoleObserverOptions = {}): Observer 
 function asJson(level: Level, { type, timestamp, source, runId, path, data }: AnyEvent): string {
   const head = { level, event: type, run: runId, timestamp, source, ...(path && { path }) };
   // Twice: first in the line, and stronger than fields of these names in an event of somebody else's.
-  return json({ ...head, ...data, ...head }) ?? JSON.stringify(head);
+  return json({ ...head, ...written(data), ...head }) ?? JSON.stringify(head);
 }
 
 function asText(level: Level, { type, timestamp, source, runId, path, data }: AnyEvent): string {
   const head = { run: runId, source, ...(path && { path: path.join("/") }) };
-  const fields = Object.entries({ ...head, ...data, ...head }).map(
+  const fields = Object.entries({ ...head, ...written(data), ...head }).map(
     ([name, value]) => `${inLine(name)}=${inLine(value)}`,
   );
   return `${timestamp} ${level.toUpperCase().padEnd(5)} ${inLine(type).padEnd(17)} ${fields.join(" ")}`;
+}
+
+/** The fields of an event but the Error itself, which is no JSON: `error` has its message. */
+function written(data: object | undefined): object {
+  return Object.fromEntries(
+    Object.entries({ ...data }).filter(([, value]) => !(value instanceof Error)),
+  );
 }
 
 /** A value without line breaks; quoted only where a reader would not see where it ends. */

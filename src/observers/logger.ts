@@ -6,6 +6,7 @@
 import { ConfigError, show } from "../errors.js";
 import type { AnyEvent, Observer } from "../events.js";
 import { callable, checkOptions, oneOf } from "../options.js";
+import { levelOf } from "./levels.js";
 
 /** What {@link loggerObserver} needs of a logger: pino, winston, bunyan, `console` and others have it. */
 export interface Logger {
@@ -26,20 +27,6 @@ export interface LoggerObserverOptions {
   /** Which events to log; all by default. */
   readonly filter?: (event: AnyEvent) => boolean;
 }
-
-type Level = "debug" | "info" | "warn" | "error";
-
-const levels: readonly (readonly [prefix: string, level: Level])[] = [
-  ["graph.fail", "error"],
-  ["checkpoint.error", "error"],
-  ["checkpoint.warning", "warn"],
-  ["ai.warning", "warn"],
-  ["checkpoint.quarantine", "error"],
-  ["graph.mismatch", "warn"],
-  ["node.retry", "warn"],
-  ["state.", "debug"],
-  ["edge.", "debug"],
-];
 
 /**
  * An observer that passes each event to a logger, as fields and a message: failures as errors,
@@ -73,11 +60,6 @@ export function loggerObserver(logger: Logger, options: LoggerObserverOptions = 
     if (messageFirst) logger[level]?.(message, fields);
     else logger[level]?.(fields, message);
   };
-}
-
-function levelOf({ type, data }: AnyEvent): Level {
-  if (type === "node.complete" && data.error !== undefined) return "warn";
-  return levels.find(([prefix]) => type.startsWith(prefix))?.[1] ?? "info";
 }
 
 /** Not named as loggers name their own fields: `time`, `level`, `msg`, `name`. */

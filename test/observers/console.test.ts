@@ -36,7 +36,7 @@ describe("as text", () => {
     ],
     [
       { type: "checkpoint.quarantine", data: {} },
-      "2030-01-01T00:00:00.000Z INFO  checkpoint.quarantine run=run-1 source=article",
+      "2030-01-01T00:00:00.000Z ERROR checkpoint.quarantine run=run-1 source=article",
     ],
     [
       {
@@ -46,7 +46,11 @@ describe("as text", () => {
       '2030-01-01T00:00:00.000Z INFO  node.start        run=run-1 source=article node="a b" step="" list=[1,{"x":"y"}] none=undefined no=null',
     ],
     [
-      { type: "graph.fail", runId: 'a="b"', data: { error: "it = bad" } },
+      {
+        type: "graph.fail",
+        runId: 'a="b"',
+        data: { error: "it = bad", cause: new Error("it = bad") },
+      },
       '2030-01-01T00:00:00.000Z ERROR graph.fail        run="a=\\"b\\"" source=article error="it = bad"',
     ],
   ])("%o", (event, line) => {
@@ -75,6 +79,7 @@ test.each([
   ["graph.fail", "error"],
   ["checkpoint.error", "error"],
   ["graph.mismatch", "warn"],
+  ["node.retry", "warn"],
   ["state.set", "debug"],
   ["edge.evaluate", "debug"],
   ["graph.start", "info"],

@@ -1,0 +1,22 @@
+import type { AnyEvent } from "../events.js";
+
+/** How much an event matters, in the words of loggers. */
+export type Level = "debug" | "info" | "warn" | "error";
+
+const levels: readonly (readonly [prefix: string, level: Level])[] = [
+  ["graph.fail", "error"],
+  ["checkpoint.error", "error"],
+  ["checkpoint.warning", "warn"],
+  ["ai.warning", "warn"],
+  ["checkpoint.quarantine", "error"],
+  ["graph.mismatch", "warn"],
+  ["node.retry", "warn"],
+  ["state.", "debug"],
+  ["edge.", "debug"],
+];
+
+/** The level of an event: failures are errors, retries warnings, `state.*` and `edge.*` are for debugging. */
+export function levelOf({ type, data }: AnyEvent): Level {
+  if (type === "node.complete" && data.error !== undefined) return "warn";
+  return levels.find(([prefix]) => type.startsWith(prefix))?.[1] ?? "info";
+}
