@@ -39,12 +39,13 @@ export class Values {
   }
 
   /** The integer that an option has. */
-  count(name: string, least: number): number | undefined {
+  count(name: string, least: number, most = Number.MAX_SAFE_INTEGER): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
     const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    if (Number.isSafeInteger(value) && value >= least) return value;
-    throw usage(`--${dashed(name)} must be an integer ≥ ${least}; got "${text}"`);
+    if (value >= least && value <= most) return value;
+    const range = most === Number.MAX_SAFE_INTEGER ? `≥ ${least}` : `from ${least} to ${most}`;
+    throw usage(`--${dashed(name)} must be an integer ${range}; got "${text}"`);
   }
 }
 

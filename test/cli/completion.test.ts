@@ -65,7 +65,7 @@ COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _waymark; printf '%s\\n'
     for (const args of [["tcsh"], []]) {
       const { code, err } = await waymark(folder, "completion", ...args);
       expect(code).toBe(2);
-      expect(err).toContain("the shell must be bash, zsh, fish; got");
+      expect(err).toContain("the shell must be bash, zsh or fish; got");
     }
   });
 });

@@ -78,6 +78,11 @@ test("it listens beyond this machine only with a token, which it prints to nobod
   const cwd = newFolder();
   const refused = await waymark(cwd, "studio", "--host", "0.0.0.0");
   expect([refused.code, refused.err]).toEqual([2, expect.stringContaining("needs --token")]);
+  const port = await waymark(newFolder(), "studio", "--port", "65536");
+  expect(port).toMatchObject({
+    code: 2,
+    err: 'waymark: --port must be an integer from 0 to 65535; got "65536"\n',
+  });
   const short = await waymark(cwd, "studio", "--token", "short");
   expect([short.code, short.err]).toEqual([2, expect.stringContaining("16 characters")]);
   expect(short.err).not.toContain('short"');

@@ -25,7 +25,7 @@ export const command: Command = {
     }
     const shell = shells.find((one) => one === values.argument(0));
     if (shell === undefined) {
-      throw usage(`the shell must be ${shells.join(", ")}; got "${values.argument(0)}"`);
+      throw usage(`the shell must be bash, zsh or fish; got "${values.argument(0)}"`);
     }
     const script = await scripts[shell](await all());
     print.result({ shell, script }, () => script);

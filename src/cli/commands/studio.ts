@@ -66,7 +66,7 @@ export const command: Command = {
       ...(log !== undefined && { log }),
     });
     const server = serverOf(handler);
-    const port = await listen(server, host, values.count("port", 0));
+    const port = await listen(server, host, values.count("port", 0, 65_535));
     const url = `http://${urlHost(host)}:${port}/`;
     // A token that was made is good until Ctrl-C; one that was given is no matter of a log.
     const isShown = token === undefined || io.stdout.isTTY === true;
