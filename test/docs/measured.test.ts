@@ -31,10 +31,11 @@ test.each([
   ["kill, files and SQLite", "test/crash/kill.test.ts"],
   ["kill, Postgres", "test/stores/postgres/killed-server.test.ts"],
   ["kill, workers", "test/worker/kill.test.ts"],
+  ["size", "test/stores/scale.test.ts"],
 ])("the guide says of the test %s how much it does", (name, path) => {
   const source = readFileSync(join(root, path), "utf8");
   const [, torture, usual] =
-    /(?:KILLS|\[?RUNS)[^=]* =[^?;]* \? \[?([\d_]+)[^:;]* : \[?([\d_]+)/.exec(source) ?? [];
+    /(?:KILLS|MANY|\[?RUNS)[^=]* =[^?;]* \? \[?([\d_]+)[^:;]* : \[?([\d_]+)/.exec(source) ?? [];
   const guide = readFileSync(join(root, "guide/how-it-is-tested.md"), "utf8");
   const row = guide.split("\n").find((line) => line.startsWith(`| ${name} |`)) ?? "";
   const figures = [...row.matchAll(/\d[\d,]*/g)].map(([figure]) => figure.replaceAll(",", "_"));
