@@ -29,11 +29,11 @@ export type ChainStep<D extends object, I> = (
 
 /** Options of {@link chain}. @inline */
 export interface ChainOptions<D extends object> {
-  /** Called after each step with how many are done, how many there are, and the State. It can't disturb the chain. */
+  /** Called after each step with the number done, the total, and the State. It can't disturb the chain. */
   readonly onProgress?: (completed: number, total: number, state: State<D>) => unknown;
   /**
-   * Called with the last State, and all of them: the first before the chain, the others after each step.
-   * What it returns is the node's result. All these States are then in the checkpoint.
+   * Called with the last State and a list of all: the one before the chain, then one after each step. Its
+   * return value is the node's result. All these States are then in the checkpoint.
    */
   readonly intermediate?: (state: State<D>, states: readonly State<D>[]) => Change<NoInfer<D>>;
 }
@@ -47,8 +47,8 @@ function stepKey(step: number): string {
 }
 
 /**
- * A node that works on items one after the other: each step gets the State of the one before it. The result
- * of a step is saved before the next starts, so a resume continues at the next item.
+ * A node that works on items one after the other: each step gets the State of the previous one. The result of a
+ * step is saved before the next starts, so a resume continues at the next item.
  *
  * @throws ChainError, out of the node, if a step fails; it has the item and the State so far.
  * @throws ConfigError if an option is invalid.

@@ -19,7 +19,7 @@ import { type Task, type TaskFunction, type TaskOptions, toTask } from "./task.j
 
 /** A task of a {@link dag}. */
 export interface DagTask<D extends object, R> extends TaskOptions {
-  /** The tasks whose results must be there first. */
+  /** The tasks that must be done first. */
   readonly dependsOn?: readonly (keyof D & string)[];
   /** Makes the task's result: a function, or {@link map}. */
   readonly run: TaskFunction<D, R>;
@@ -27,9 +27,12 @@ export interface DagTask<D extends object, R> extends TaskOptions {
   readonly node?: undefined;
 }
 
-/** A task of a {@link dag} that is a node, such as a {@link subgraph}; its result is the value it gives to its own key. @inline */
+/**
+ * A task of a {@link dag} that is a node, such as a {@link subgraph}; its result is the value it sets its own
+ * key to. @inline
+ */
 interface DagNodeTask<D extends object> extends TaskOptions {
-  /** The tasks whose results must be there first. */
+  /** The tasks that must be done first. */
   readonly dependsOn?: readonly (keyof D & string)[];
   /** The node. It may change only the key that is the task's name. */
   readonly node: NodeFunction<D>;
@@ -37,7 +40,7 @@ interface DagNodeTask<D extends object> extends TaskOptions {
   readonly run?: undefined;
 }
 
-/** Tasks by the key of the data that their result becomes; a function is a task that depends on nothing. */
+/** Tasks by the key of the data that holds their result; a function is a task without dependencies. */
 export type DagTasks<D extends object> = {
   readonly [K in keyof D & string]?:
     | DagTask<D, D[K] | Immutable<D[K]>>
@@ -45,13 +48,13 @@ export type DagTasks<D extends object> = {
     | TaskFunction<D, D[K] | Immutable<D[K]>>;
 };
 
-/** The data that a task sees: what no task makes, and what the tasks it depends on have made. @inline */
+/** The data that a task sees: keys that no task sets, and the results of the tasks it depends on. @inline */
 type VisibleTo<D extends object, Tasks, Needs> = Omit<D, Tasks & PropertyKey> &
   Required<Pick<D, (unknown extends Needs ? never : Needs) & keyof D>>;
 
 /** A task that sees only what it depends on. @inline */
 interface CheckedTask<D extends object, Tasks, Needs, R> extends TaskOptions {
-  /** The tasks whose results must be there first. */
+  /** The tasks that must be done first. */
   readonly dependsOn?: readonly (Needs & Tasks)[];
   /** Makes the task's result: a function, or {@link map}. */
   readonly run: TaskFunction<VisibleTo<D, Tasks, Needs>, R>;
@@ -61,7 +64,7 @@ interface CheckedTask<D extends object, Tasks, Needs, R> extends TaskOptions {
 
 /** A node as a task: it sees its own key too, the only one that it may change. @inline */
 interface CheckedNodeTask<D extends object, Tasks, Needs, K> extends TaskOptions {
-  /** The tasks whose results must be there first. */
+  /** The tasks that must be done first. */
   readonly dependsOn?: readonly (Needs & Tasks)[];
   /** The node. It may change only the key that is the task's name. */
   readonly node: NodeFunction<VisibleTo<D, Tasks, Needs> & Pick<D, K & keyof D>>;
@@ -89,13 +92,16 @@ export type CheckedDag<D extends object> = <const T>(
 export interface DagOptions<D extends object = object> extends GraphConfig<D> {
   /** How many tasks to run at once; see {@link parallel}. */
   readonly concurrency?: number;
-  /** Milliseconds one attempt at a task may take; no limit by default. A task's own wins. */
+  /**
+   * Milliseconds one attempt at a task may take; no limit by default. A task's own setting takes precedence.
+   */
   readonly timeout?: number;
-  /** Tries a task again that failed; once only by default. A task's own wins. */
+  /** Retries a failed task; no retries by default. A task's own setting takes precedence. */
   readonly retry?: RetryPolicy;
   /**
    * When results are saved: `"layer"`, the default, once per layer; `"item"` as they come in, the default with
-   * `schedule: "eager"`; a number, every so many. What fails keeps the results it has in any case.
+   * `schedule: "eager"`; a number *n*, after every *n* results. A layer that fails keeps its results in any
+   * case.
    */
   readonly saves?: Saves;
   /**
@@ -109,17 +115,18 @@ export interface DagOptions<D extends object = object> extends GraphConfig<D> {
 const EAGER = "tasks";
 
 /**
- * A graph out of tasks and what they depend on. Tasks that wait for nothing more are a layer: a node, `layer 1`
- * and so on, that runs them in parallel. The result of each task is in the data under its name.
+ * Builds a graph from tasks and their dependencies. Tasks whose dependencies are done form a layer: a node,
+ * `layer 1` and so on, that runs them in parallel. The result of each task is in the data under its name.
  *
- * A task whose result is saved is done, whatever becomes of the dag: on a resume, tasks that were added run,
- * tasks that were removed don't, and the others wait for what they depend on now.
+ * A task whose result is saved is done, however the dag changes: on a resume, added tasks run, removed tasks
+ * don't, and the others wait for their current dependencies.
  *
- * A task may be a node: `{ node: subgraph(…) }`. Its result is the value that the node gives to the task's key.
+ * A task may be a node: `{ node: subgraph(…) }`. Its result is the value that the node sets the task's key to.
  *
- * Called with a type alone, `dag<D>()`, it checks that a task reads nothing but what it depends on.
+ * Called with only a type argument, `dag<D>()`, it checks that a task reads only what it depends on.
  *
- * @throws GraphError if tasks depend on each other in a loop, which it shows, or on what is no task.
+ * @throws GraphError if tasks depend on each other in a cycle, which it shows, or on something that is not a
+ * task.
  * @throws ConfigError if an option is invalid.
  *
  * @example
@@ -140,7 +147,8 @@ export function dag<D extends object>(): CheckedDag<D>;
 /**
  * The same at once; its tasks see all of the data.
  *
- * @throws GraphError if tasks depend on each other in a loop, which it shows, or on what is no task.
+ * @throws GraphError if tasks depend on each other in a cycle, which it shows, or on something that is not a
+ * task.
  * @throws ConfigError if an option is invalid.
  */
 export function dag<D extends object>(

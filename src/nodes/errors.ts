@@ -5,7 +5,7 @@ const NAMED = 5;
 
 /** An item that failed. @inline */
 export interface ItemError {
-  /** Its place in the list, from 0 up. */
+  /** Its index in the list. */
   readonly index: number;
   /** The item. */
   readonly item: unknown;
@@ -36,7 +36,7 @@ export interface ItemError {
  * ```
  */
 export class ChainError extends WaymarkError {
-  /** The place of its item in the list, from 0 up. */
+  /** The index of its item in the list. */
   readonly index: number;
   /** The item. */
   readonly item: unknown;
@@ -95,7 +95,7 @@ export class ParallelError extends WaymarkError {
 }
 
 /**
- * A route could not be taken: choosing it failed (`ROUTE_CHOICE`), there is none of that name
+ * A route could not be taken: choosing it failed (`ROUTE_CHOICE`), there is no route of that name
  * (`ROUTE_UNKNOWN`), or its handler failed (`ROUTE_FAILED`). `cause` is what was thrown.
  *
  * @example

@@ -9,13 +9,13 @@ import { type ItemContext, ItemScope, type Items, itemsOf } from "./scope.js";
 export interface MapOptions {
   /** How many items to work on at once; at least 1. By default twice the processors, at most 16. */
   readonly concurrency?: number | undefined;
-  /** Milliseconds one item may take; then its signal aborts and it has failed. No limit by default. */
+  /** Milliseconds one item may take; then its signal aborts and it fails. No limit by default. */
   readonly timeout?: number | undefined;
 }
 
 /**
- * A task of a {@link dag} that works on many items at once; its result is the list of theirs, in order. Each
- * item is saved as the dag's `saves` says, so a retry or a resume works on the missing ones only.
+ * A task of a {@link dag} that works on many items at once; its result is the list of theirs, in order. Items
+ * are saved as the dag's `saves` says, so a retry or a resume works only on the missing ones.
  *
  * @throws ParallelError, out of the task, with each item that failed.
  * @throws ConfigError if an option is invalid.

@@ -21,25 +21,31 @@ export interface ParallelOptions<D extends object, R> {
   /** How many items to work on at once; at least 1. By default twice the processors, at most 16. */
   readonly concurrency?: number | undefined;
   /**
-   * What the first error does. `true`, the default: the node fails, and the signal of the items that
-   * are running aborts. `false`: the others continue, and the node fails only if all of them do.
+   * What the first error does. `true`, the default: the node fails, and the signals of running items abort.
+   * `false`: the others continue, and the node fails only if all of them do.
    */
   readonly failFast?: boolean;
   /**
-   * Makes the node's result of what the items gave, in the order of the list. With `failFast: false`
-   * it also gets the items that failed, whose results are not there. By default the State stays; in a graph
-   * with `reducers`, objects that the items gave are merged into it through them, in the order of the list.
+   * Builds the node's result from the item results, in the order of the list. With `failFast: false` it also
+   * gets the failed items, whose results are missing. By default the State is unchanged; in a graph with
+   * `reducers`, objects returned by the items are merged through them, in the order of the list.
    */
   readonly merge?: (
     state: State<D>,
     results: readonly R[],
     errors: readonly ItemError[],
   ) => Change<NoInfer<D>>;
-  /** Milliseconds one item may take; then its signal aborts and it has failed. No limit by default. */
+  /** Milliseconds one item may take; then its signal aborts and it fails. No limit by default. */
   readonly timeout?: number | undefined;
-  /** When results are saved: `"item"`, the default, as they come in; `"layer"` with the node; a number, every so many. */
+  /**
+   * When results are saved: `"item"`, the default, as they come in; `"layer"` with the node; a number *n*,
+   * after every *n* results.
+   */
   readonly saves?: Saves;
-  /** Called after each item that succeeds, with how many have, how many there are, and its result. It can't disturb the node. */
+  /**
+   * Called after each item that succeeds, with the number done, the total, and its result. It can't disturb the
+   * node.
+   */
   readonly onProgress?: (completed: number, total: number, result: R) => unknown;
 }
 
@@ -53,9 +59,9 @@ const checks = {
 };
 
 /**
- * A node that works on many items at once, so many at a time. Results of items are saved as they come
- * in, so a retry or a resume works on the missing ones only. An item that pauses lets the others
- * finish; then the run pauses, once for all.
+ * A node that works on many items, several at a time. Results are saved as they come in, so a retry or a resume
+ * works only on the missing ones. An item that pauses lets the others finish; then the run pauses, once for all
+ * of them.
  *
  * @throws ParallelError, out of the node, with each item that failed and the results of the others.
  * @throws ConfigError if an option is invalid.

@@ -20,12 +20,12 @@ const handlersByName = check(
 );
 
 /**
- * A node that runs one of several handlers: `choose` names it. Once the handler has saved anything, the choice
- * stays for retries and resumes.
+ * A node that runs one of several handlers, named by `choose`. Once the handler has saved anything, retries and
+ * resumes keep the choice.
  *
  * @param fallback - the node for a name that is not among the handlers.
- * @throws RouteError, out of the node: its code says whether choosing failed, the name is unknown and
- * there is no fallback, or the handler failed.
+ * @throws RouteError, out of the node: its code says whether choosing failed, the name is unknown and there is
+ * no fallback, or the handler failed.
  *
  * @example
  * ```ts

@@ -1,9 +1,9 @@
 import { check } from "../options.js";
 
 /**
- * When the results of items are saved: `"item"` as each comes in, those that come while a save is under
- * way together; `"layer"` when all are done, with the node; a number, every so many items. Whatever it is,
- * a node that fails, pauses or is stopped keeps the results it has.
+ * When the results of items are saved: `"item"` as they come in, sharing a save if one is under way; `"layer"`
+ * when all are done, with the node; a number *n*, after every *n* items. In any case, a node that fails, pauses
+ * or is stopped keeps its results.
  *
  * @inline
  */

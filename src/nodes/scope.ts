@@ -14,14 +14,17 @@ import type { Saves } from "./saves.js";
 /** A State made from the one that was given, or an object to merge into it. */
 export type Change<D extends object> = State<D> | Patch<D>;
 
-/** Items to work on, or how to get them from the State: the same ones each time, as a node may run again. @inline */
+/**
+ * Items to work on, or a function that gets them from the State: always the same ones, because a node may run
+ * again. @inline
+ */
 export type Items<D extends object, I> = readonly I[] | ((state: State<D>) => readonly I[]);
 
-/** What a step of a chain or a worker of a parallel node gets besides the State and its item. */
+/** What a step of a chain or a worker of a parallel node receives besides the State and its item. */
 export interface ItemContext<D extends object = object> extends NodeContext<D> {
   /**
-   * The place of the item in the list, from 0 up. What is remembered here is this item's own; only the names of
-   * pauses are those of the whole node.
+   * The index of the item in the list. What is remembered here belongs to this item; only the names of pauses
+   * are shared by the whole node.
    */
   readonly index: number;
 }

@@ -19,7 +19,7 @@ import { type Change, itemPathOf, rootOf } from "./scope.js";
 export interface SubgraphOptions<D extends object, C extends object> {
   /** The data that the inner graph starts with. */
   readonly in: (state: State<D>) => C | Immutable<C>;
-  /** Makes the node's result of the State that the inner graph ended with. */
+  /** Builds the node's result from the inner graph's final State. */
   readonly out: (state: State<D>, inner: State<C>) => Change<NoInfer<D>>;
 }
 
@@ -29,11 +29,10 @@ const MAX_ID = 200;
 const isGraph = check("a StateGraph", (value) => value instanceof StateGraph);
 
 /**
- * A node that runs another graph. The inner run's steps are saved in the outer run's checkpoint,
- * whatever the inner graph's own store is, so a resume continues in the middle of it. A pause inside
- * pauses the outer run, and its input goes inside. What the inner run writes into its ledger is also
- * in the outer one's. Its events reach the listeners of both graphs, each once, with the `path` of nodes
- * that leads to them.
+ * A node that runs another graph. The inner run's steps are saved in the outer run's checkpoint, whatever the
+ * inner graph's own store is, so a resume continues in the middle of it. A pause inside pauses the outer run,
+ * whose input is passed on. The inner run's ledger entries are also in the outer ledger. Its events reach the
+ * listeners of both graphs, once each, with the `path` of nodes that leads to them.
  *
  * @throws ExecutionError of the inner run, out of the node.
  * @throws ConfigError if an option is invalid.

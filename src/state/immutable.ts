@@ -8,8 +8,8 @@ type Atomic =
   | (abstract new (...args: never[]) => unknown);
 
 /**
- * A type as a State holds it: readonly to the bottom. Dates, RegExps, URLs, Errors, buffers and typed
- * arrays are themselves in it; Map and Set become ReadonlyMap and ReadonlySet.
+ * A type as a State holds it: deeply readonly. Dates, RegExps, URLs, Errors, buffers and typed arrays are
+ * unchanged; Map and Set become ReadonlyMap and ReadonlySet.
  *
  * @example
  * ```ts
@@ -37,7 +37,7 @@ export type Immutable<T> = T extends Primitive | Atomic
             : T;
 
 /**
- * A type as a recipe of `update` may write to it: the opposite of {@link Immutable}.
+ * A type as a recipe of `update` may modify it: the opposite of {@link Immutable}.
  *
  * @example
  * ```ts

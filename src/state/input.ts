@@ -7,16 +7,16 @@ import type { Metadata } from "./record.js";
 import { checkRunId } from "./run-id.js";
 import { isPlainObject } from "./shape.js";
 
-/** New values for some keys of `D`, as `merge` and a node's shorthand take them. */
+/** New values for some keys of `D`, as accepted by `merge` and returned by a node. */
 export type Patch<D extends object> = { readonly [K in keyof D]?: D[K] | Immutable<D[K]> };
 
 /** Options of {@link State.create}. @inline */
 export interface StateOptions {
   /** Names the run; a new uuid v7 by default. 1 to 200 characters, no control characters. */
   readonly runId?: string;
-  /** What to list and filter the run by; at most 4 KB as JSON. */
+  /** Values for listing and filtering the run; at most 4 KB as JSON. */
   readonly metadata?: Metadata;
-  /** Hears the `state.*` events of this State and of all that come from it. */
+  /** Receives the `state.*` events of this State and of all States derived from it. */
   readonly observer?: Observer;
 }
 

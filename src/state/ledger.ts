@@ -56,8 +56,8 @@ export {
 let shared: Ledger | undefined;
 
 /**
- * What a run used, decided and made. It never changes: each method returns a new one that shares
- * what stayed the same. Sums are exact to 12 decimal places, whatever the order they are made in.
+ * What a run used, decided and produced. It is immutable: each method returns a new one that shares whatever
+ * did not change. Sums are exact to 12 decimal places, in any order.
  *
  * @example
  * ```ts
@@ -108,19 +108,19 @@ export class Ledger {
     return this.#contents.agents;
   }
 
-  /** What the run made, by name. */
+  /** The outputs of the run, by name. */
   get outputs(): Readonly<Record<string, Output>> {
     return this.#contents.outputs;
   }
 
-  /** How many entries the limits have cost. */
+  /** How many entries were dropped because of the limits. */
   get dropped(): LedgerDropped {
     return this.#contents.dropped;
   }
 
   /**
-   * How sure the run is: the lowest confidence of its agents and of the newest decision that has one;
-   * `undefined` when nobody said.
+   * The run's confidence: the lowest of its agents' and of the newest decision that has one; `undefined` if
+   * there is none.
    */
   get confidence(): number | undefined {
     const newest = this.decisions.findLast((decision) => decision.confidence !== undefined);
@@ -146,7 +146,8 @@ export class Ledger {
   }
 
   /**
-   * Adds a decision. The oldest goes when there are too many. An agent that is known has it as its last.
+   * Adds a decision. The oldest is dropped if there are too many. If it names a known agent, it becomes that
+   * agent's last decision.
    *
    * @throws ConfigError that names the field.
    */
@@ -161,7 +162,8 @@ export class Ledger {
   }
 
   /**
-   * Says what is known of an agent. Omitted fields keep their value; a confidence is added to its history.
+   * Records what is known about an agent. Omitted fields keep their value; a confidence is added to its
+   * history.
    *
    * @throws ConfigError that names the field.
    * @throws SerializationError when its `state` can't be saved.
@@ -173,7 +175,7 @@ export class Ledger {
   }
 
   /**
-   * Says where something is that the run made. One of the same name is replaced.
+   * Records where an output of the run is. One with the same name is replaced.
    *
    * @throws ConfigError that names the field.
    * @throws SerializationError when its `ref` can't be saved.
@@ -184,10 +186,9 @@ export class Ledger {
   }
 
   /**
-   * Adds to this ledger what `other` got since it was `base`: how the branches of a parallel node
-   * come together. Usage is the same in whatever order they do. Decisions follow in the order of the
-   * merges; of an agent or an output that two branches set, the one merged last stays, and an agent keeps the
-   * confidences of both.
+   * Adds to this ledger what `other` gained since `base`, as when the branches of a parallel node are combined.
+   * Usage is the same in any order. Decisions follow in the order of the merges; if two branches set an agent
+   * or an output, the one merged last wins, and an agent keeps the confidences of both.
    *
    * @throws ConfigError if it is not given ledgers.
    */
@@ -218,8 +219,8 @@ export class Ledger {
   }
 
   /**
-   * What was used since this ledger was `base`, without counters that are 0; `undefined` when nothing was. A
-   * peak is in it if a node has gone higher than before.
+   * What was used since `base`, without counters that are 0; `undefined` if nothing was. It includes a peak if
+   * a node has exceeded the previous one.
    */
   usageSince(base: Ledger): Usage | undefined {
     if (this.#contents.tallies === base.#contents.tallies) return undefined;
@@ -232,7 +233,7 @@ export class Ledger {
   }
 
   /**
-   * The same ledger with these limits; what it has too much of goes at once.
+   * The same ledger with these limits; excess entries are dropped at once.
    *
    * @throws ConfigError that names the limit.
    */
@@ -243,7 +244,7 @@ export class Ledger {
   }
 
   /**
-   * All of it as plain JSON; {@link Ledger.fromJSON} is the way back.
+   * The ledger as plain JSON; {@link Ledger.fromJSON} reverses it.
    *
    * @throws SerializationError that names the path of what can't be saved.
    */
@@ -252,7 +253,7 @@ export class Ledger {
   }
 
   /**
-   * A ledger out of what {@link Ledger.toJSON} gave; exactly the same one.
+   * Restores a ledger from the result of {@link Ledger.toJSON}, exactly.
    *
    * @throws SerializationError that names the path of what is wrong.
    */

@@ -2,7 +2,7 @@ import { ConfigError, show } from "../errors.js";
 import { callable } from "../options.js";
 import type { State } from "./state.js";
 
-/** Decides whether an edge is taken. It must answer at once, with `true` or `false`. */
+/** Decides whether an edge is taken. It must be synchronous and return `true` or `false`. */
 export type Predicate<D extends object> = (state: State<D>) => boolean;
 
 /**
@@ -20,7 +20,7 @@ export function always(): boolean {
 }
 
 /**
- * Takes the edge when the data has this key, also when its value is `undefined`.
+ * Takes the edge if the data has this key, even if its value is `undefined`.
  *
  * @example
  * ```ts
@@ -35,7 +35,7 @@ export function keyExists<D extends object>(key: keyof D & string): Predicate<D>
 }
 
 /**
- * Takes the edge when the data has this key and its value is the same string, number or other primitive.
+ * Takes the edge if the data has this key and its value is the same string, number or other primitive.
  *
  * @example
  * ```ts
@@ -54,7 +54,7 @@ export function keyEquals<D extends object, K extends keyof D & string>(
 }
 
 /**
- * Takes the edge when the predicate does not.
+ * Takes the edge if the predicate does not.
  *
  * @throws ConfigError if the predicate is not a function.
  *
@@ -72,7 +72,7 @@ export function not<D extends object>(predicate: Predicate<D>): Predicate<D> {
 }
 
 /**
- * Takes the edge when all predicates do; also when there are none.
+ * Takes the edge if all predicates do, or if there are none.
  *
  * @throws ConfigError if a predicate is not a function.
  *
@@ -94,7 +94,7 @@ export function and<D extends object>(...predicates: readonly Predicate<D>[]): P
 }
 
 /**
- * Takes the edge when one of the predicates does; not when there are none.
+ * Takes the edge if at least one of the predicates does.
  *
  * @throws ConfigError if a predicate is not a function.
  *

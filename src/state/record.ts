@@ -26,7 +26,7 @@ export interface RunError {
   readonly stack?: string;
 }
 
-/** What a caller says of a run: small, saved with every checkpoint, listed and filtered by. */
+/** Small values that a caller attaches to a run: saved with every checkpoint, for listing and filtering. */
 export interface Metadata {
   /** A value by its name. */
   readonly [key: string]: string | number | boolean;
@@ -50,27 +50,27 @@ export interface ParentLink {
   readonly checkpointId: string;
 }
 
-/** Something that a paused run waits for. */
+/** Something that a paused run is waiting for. */
 export interface PauseRequest {
   /** Distinguishes several pauses; `""` for a node's only one. */
   readonly name: string;
   /** Why the run waits. */
   readonly reason: string;
-  /** What is asked of a person. Where it is given, the run can't continue without input. */
+  /** What a person is asked. If set, the run can't continue without input. */
   readonly ask?: unknown;
-  /** The key of the data that the input becomes; without it the input is merged into the data. */
+  /** The key of the data that receives the input; without it the input is merged into the data. */
   readonly into?: string;
-  /** Where it is a breakpoint of the config, that takes no input: before the node or after it. */
+  /** Set for a breakpoint of the config, which takes no input: before or after the node. */
   readonly breakpoint?: "before" | "after";
-  /** When the run is to resume by itself, ISO 8601, where it only waits for that. */
+  /** When the run resumes by itself, ISO 8601, if it is only waiting for that. */
   readonly until?: string;
-  /** The JSON Schema of the answer, where the pause has a schema whose library gives one. */
+  /** The JSON Schema of the answer, if the pause has a schema whose library can produce one. */
   readonly schema?: object;
-  /** When its time is up, ISO 8601, where it has a timeout. */
+  /** When its time is up, ISO 8601, if it has a timeout. */
   readonly deadline?: string;
   /** What is merged into the data if nobody answers by then. */
   readonly onTimeout?: object;
-  /** Why the last answer was refused. */
+  /** Why the last answer was rejected. */
   readonly refused?: string;
 }
 

@@ -4,8 +4,8 @@ import type { Immutable } from "./immutable.js";
 import { setKey } from "./shape.js";
 
 /**
- * Makes a key's new value of the one in the State and the one that a node returned. It may be given
- * `undefined` as the first where the State has none.
+ * Combines a key's value in the State with the one that a node returned. The first is `undefined` if the State
+ * has none.
  */
 export type Reducer<T> = (current: T, update: T) => T;
 
@@ -23,7 +23,7 @@ const isList = check("given arrays", Array.isArray);
 const isNumber = check("given numbers", (value) => typeof value === "number");
 
 /**
- * A reducer that adds the items of a list to those that are there.
+ * A reducer that appends the items of a list.
  *
  * @throws ConfigError if it is not given arrays.
  *
@@ -46,7 +46,7 @@ export function append<T>(current: readonly T[] | undefined, update: readonly T[
 }
 
 /**
- * A reducer that adds the items of a list that are not there yet.
+ * A reducer that appends the items of a list that are not in it yet.
  *
  * @throws ConfigError if it is not given arrays.
  *

@@ -1,17 +1,17 @@
 import { type SchemaIssue as Issue, SchemaError } from "../errors.js";
 
 /**
- * The Standard Schema interface, version 1, as zod, valibot, arktype and others implement it.
- * `Input` is what a schema takes, `Output` what it gives.
+ * The Standard Schema interface, version 1, as zod, valibot, arktype and others implement it. `Input` is what a
+ * schema accepts, `Output` what it returns.
  */
 export interface StandardSchema<Input = unknown, Output = Input> {
   /** Version 1 of the interface. */
   readonly "~standard": {
     /** The version of the interface. */
     readonly version: 1;
-    /** The library that the schema is of. */
+    /** The library that the schema comes from. */
     readonly vendor: string;
-    /** Checks a value: what it became, or what is wrong with it. */
+    /** Checks a value: returns the parsed value, or what is wrong with it. */
     validate(value: unknown): StandardResult<Output> | Promise<StandardResult<Output>>;
     /** Exists for types only. */
     readonly types?: StandardTypes<Input, Output> | undefined;

@@ -37,12 +37,12 @@ export let recordOf: <D extends object>(state: State<D>) => StateRecord;
 /** A State of this record; its data must be frozen. */
 export let stateOf: <D extends object>(record: StateRecord, sink?: EventSink) => State<D>;
 
-/** Who hears the events of a State. */
+/** Where a State sends its events. */
 export let sinkOf: <D extends object>(state: State<D>) => EventSink | undefined;
 
 /**
- * What a run knows, and how far it is. A State never changes: every method returns a new one that
- * shares what stayed the same. A State that is saved is a checkpoint; there is no other kind.
+ * A run's data and its position. A State is immutable: every method returns a new one that shares whatever did
+ * not change. A saved State is a checkpoint; there is no other kind.
  *
  * @example
  * ```ts
@@ -70,7 +70,7 @@ export class State<D extends object> {
   }
 
   /**
-   * Starts a new run's State. The data is copied: what happens to the original later is not seen.
+   * Creates the State of a new run. The data is copied: later changes to the original have no effect.
    *
    * @throws ConfigError if `data` is not a plain object, or an option is invalid.
    */
@@ -97,7 +97,7 @@ export class State<D extends object> {
   }
 
   /**
-   * A State out of what {@link State.toJSON} gave, or out of that as text; exactly the same one.
+   * Restores a State from the result of {@link State.toJSON}, or from its text, exactly.
    *
    * @throws SerializationError that names what is missing, wrong or of a newer format.
    */
@@ -111,7 +111,7 @@ export class State<D extends object> {
     return new State<D>(decodeState(tree), undefined);
   }
 
-  /** The user's data, frozen to the bottom. */
+  /** The user's data, deeply frozen. */
   get data(): Immutable<D> {
     return this.#record.data as Immutable<D>;
   }
@@ -126,7 +126,7 @@ export class State<D extends object> {
     return this.#record.identity.startedAt;
   }
 
-  /** What the caller and the graph said of the run, for lists and filters. */
+  /** Metadata from the caller and the graph, for listing and filtering. */
   get metadata(): Metadata {
     return this.#record.identity.metadata;
   }
@@ -136,7 +136,7 @@ export class State<D extends object> {
     return this.#record.progress.checkpointNode;
   }
 
-  /** The phase of that node; `""` where it has none. */
+  /** The phase of that node; `""` if it has none. */
   get phase(): string {
     return this.#record.progress.phase;
   }
@@ -151,7 +151,7 @@ export class State<D extends object> {
     return this.#record.progress.timestamp;
   }
 
-  /** How many nodes have completed in this run, over all its resumes. */
+  /** The number of nodes completed in this run, across all its resumes. */
   get step(): number {
     return this.#record.progress.step;
   }
@@ -184,7 +184,7 @@ export class State<D extends object> {
     return this.#record.progress.steps.list();
   }
 
-  /** What each node did over the whole run, exact also where {@link State.steps} begins later. */
+  /** What each node did over the whole run, exact even if {@link State.steps} begins later. */
   get totals(): Readonly<Record<string, NodeTotals>> {
     const { counts, ledger } = this.#record.progress;
     const visits = counts.visits();
@@ -206,12 +206,12 @@ export class State<D extends object> {
     return this.#record.progress.crashes;
   }
 
-  /** What the run has used, decided and made. */
+  /** What the run has used, decided and produced. */
   get ledger(): Ledger {
     return this.#record.progress.ledger;
   }
 
-  /** What a paused run waits for. */
+  /** What a paused run is waiting for. */
   get pauses(): readonly PauseRequest[] {
     return this.#record.progress.pauses;
   }
@@ -221,7 +221,7 @@ export class State<D extends object> {
     return this.#record.saved.checkpointId;
   }
 
-  /** The place of that checkpoint in the run's history, from 1 up; 0 until saved. */
+  /** The position of that checkpoint in the run's history, starting at 1; 0 until saved. */
   get sequence(): number {
     return this.#record.saved.sequence;
   }
@@ -231,7 +231,7 @@ export class State<D extends object> {
     return this.#record.saved.savedAt;
   }
 
-  /** How large that checkpoint is, where the store says so. */
+  /** The size of that checkpoint in bytes, if the store knows it. */
   get bytes(): number | undefined {
     return this.#record.saved.bytes;
   }
@@ -247,15 +247,15 @@ export class State<D extends object> {
   }
 
   /**
-   * The value of a key, `undefined` where there is none; {@link State.has} distinguishes the two. Its
-   * type is the declared one, for functions that take mutable arrays; the value is frozen all the same.
+   * The value of a key, `undefined` if there is none; {@link State.has} tells the two apart. Its type is the
+   * declared one, for functions that take mutable arrays; the value is frozen all the same.
    */
   get<K extends keyof D>(key: K): D[K] {
     const { data } = this.#record;
     return (Object.hasOwn(data, key) ? Reflect.get(data, key) : undefined) as D[K];
   }
 
-  /** Whether a key is there, also when its value is `undefined`. */
+  /** Whether the data has a key, even if its value is `undefined`. */
   has(key: keyof D): boolean {
     return Object.hasOwn(this.#record.data, key);
   }
@@ -279,7 +279,7 @@ export class State<D extends object> {
   }
 
   /**
-   * A State with several keys set. Of another State only the data is taken: the run stays this one.
+   * A State with several keys set. From another State only the data is taken: the run stays this one.
    *
    * @throws ConfigError if it is given neither an object nor a State.
    */
@@ -301,10 +301,10 @@ export class State<D extends object> {
   }
 
   /**
-   * A State changed by an immer recipe, which may write to its draft as it likes.
+   * A State changed by an immer recipe, which may modify its draft freely.
    *
-   * @throws ConfigError if the recipe is asynchronous, or returns something that can't be data,
-   * or returns something besides changing its draft.
+   * @throws ConfigError if the recipe is asynchronous, or returns something that can't be data, or returns
+   * something besides changing its draft.
    *
    * @example
    * ```ts
@@ -327,7 +327,7 @@ export class State<D extends object> {
     return next;
   }
 
-  /** An equal State that is another object. The data is shared: nobody can change it. */
+  /** An equal State that is another object. The data is shared, since it is immutable. */
   clone(): State<D> {
     const next = new State<D>(this.#record, this.#sink);
     next.#emit("state.clone", this.#record.data);
@@ -335,7 +335,7 @@ export class State<D extends object> {
   }
 
   /**
-   * A State that says this node has completed just now; its timestamp is later than before.
+   * A State in which this node has just completed; its timestamp is later than before.
    *
    * @throws ConfigError if the node is not a string.
    */
@@ -364,8 +364,8 @@ export class State<D extends object> {
   }
 
   /**
-   * For stores: this State as the checkpoint it was just saved as, at this moment unless `savedAt`
-   * says otherwise. What it is given must not change any more.
+   * For stores: this State as the checkpoint it was just saved as, at this moment unless `savedAt` says
+   * otherwise. The values passed must not change afterwards.
    */
   savedAs(saved: SavedNow | State<D>): State<D> {
     const { data, traits, identity, progress } = this.#record;
@@ -385,7 +385,7 @@ export class State<D extends object> {
   }
 
   /**
-   * All of this State as plain JSON; {@link State.fromJSON} is the way back.
+   * This State as plain JSON; {@link State.fromJSON} reverses it.
    *
    * @throws SerializationError that names the path of what can't be saved.
    */

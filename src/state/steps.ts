@@ -16,15 +16,15 @@ import { setKey } from "./shape.js";
 export interface StepRecord {
   /** The node. */
   readonly node: string;
-  /** Which step of the run it was, from 1 up. */
+  /** The number of the step in the run, starting at 1. */
   readonly step: number;
-  /** What the node is a part of; `""` for nothing. */
+  /** The phase of the node; `""` for none. */
   readonly phase: string;
   /** When it began, ISO 8601; in an earlier process, if a checkpoint knows. */
   readonly startedAt: string;
   /** When it completed, ISO 8601. */
   readonly completedAt: string;
-  /** How long it worked, in milliseconds; neither pauses nor downtime count, nor work that a crash lost. */
+  /** How long it worked, in milliseconds; pauses, downtime and work lost in a crash don't count. */
   readonly durationMs: number;
   /** How many attempts it took, failed ones before a resume included. */
   readonly attempts: number;
@@ -32,9 +32,9 @@ export interface StepRecord {
   readonly failedAttempts?: readonly AttemptRecord[];
   /** When the last attempt began, ISO 8601; absent if none failed. */
   readonly lastAttemptAt?: string;
-  /** How often it was begun again after its process had died; absent for never. */
+  /** How often it was restarted after its process had died; absent if never. */
   readonly restarts?: number;
-  /** What it wrote into the ledger as used. */
+  /** The usage it recorded in the ledger. */
   readonly usage?: Usage;
   /** Its items, tasks, calls of `once` and inner nodes, in the order they ended; the newest 100. */
   readonly items?: readonly ItemRecord[];

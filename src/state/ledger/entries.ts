@@ -31,7 +31,7 @@ export interface Decision extends Origin {
   readonly description: string;
   /** Why. */
   readonly rationale?: string;
-  /** How sure it is, from 0 to 1. */
+  /** The confidence, from 0 to 1. */
   readonly confidence?: number;
   /** What else was thought of. */
   readonly alternatives?: readonly string[];
@@ -39,15 +39,15 @@ export interface Decision extends Origin {
   readonly agent?: string;
 }
 
-/** What is known of an agent. */
+/** What is known about an agent. */
 export interface Agent extends Origin {
   /** What kind of agent it is. */
   readonly type?: string;
   /** What it is doing, in its own words. */
   readonly status?: string;
-  /** How sure it is, from 0 to 1. */
+  /** The confidence, from 0 to 1. */
   readonly confidence?: number;
-  /** What keeps it from continuing. */
+  /** What blocks it. */
   readonly blockers?: readonly string[];
   /** What it needs to continue: anything that `data` may hold. */
   readonly state?: unknown;
@@ -72,7 +72,7 @@ interface ConfidenceRecord {
 /** What a node says of an agent; the ledger adds the rest. */
 export type AgentUpdate = Omit<Agent, keyof Origin | "confidenceHistory">;
 
-/** Something that a run made. */
+/** An output of a run. */
 export interface Output extends Origin {
   /** Where it is, or what it is if it is small: anything that `data` may hold. */
   readonly ref: unknown;

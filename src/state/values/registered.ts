@@ -13,9 +13,9 @@ export interface Class<T extends object> {
 export interface TypeDefinition<T extends object, Data> {
   /** The class itself. A subclass is another type, to be registered on its own. */
   readonly class: Class<T>;
-  /** What of an instance is to be kept: anything that a State can hold, other registered types too. */
+  /** The data to save for an instance: anything that a State can hold, including other registered types. */
   readonly toData: (value: T) => Data;
-  /** A new instance out of that. What it is given is frozen. */
+  /** Creates an instance from that data, which is frozen. */
   readonly fromData: (data: Data) => T;
 }
 
