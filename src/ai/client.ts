@@ -86,9 +86,9 @@ interface Body {
 type Create = (...args: readonly [body: Body, ...rest: unknown[]]) => PromiseLike<unknown>;
 
 /**
- * Makes each `create` call of an OpenAI or Anthropic client happen once in this visit of the node: of
- * `chat.completions`, `responses` and `messages`, streams too. What a call gives is saved before it is used; after a
- * crash or a retry the checkpoint answers it. All else of the client is as it was.
+ * Makes each `create` call of an OpenAI or Anthropic client happen once in this visit to the node: of
+ * `chat.completions`, `responses` and `messages`, including streams. The result of a call is saved before it is
+ * used; after a crash or a retry the checkpoint answers it. The rest of the client is unchanged.
  *
  * @throws ConfigError if an option is invalid, or the client has no such `create`.
  *

@@ -15,7 +15,7 @@ const isTools = check(
   (value) => typeof value === "object" && value !== null,
 );
 
-/** What {@link durable} gives back. */
+/** The result of {@link durable}. */
 export interface DurableCalls<M, T> {
   /** The model, each of whose calls happens once. */
   readonly model: M;
@@ -32,12 +32,12 @@ export interface DurableOptions<M extends LanguageModelLike, T extends object> e
 }
 
 /**
- * Makes each call of a model and of its tools happen once in this visit of the node. What a call gives is saved
- * before it is used; after a crash or a retry the checkpoint answers it. Pass what it returns to `generateText`,
- * `streamText`, `generateObject` or an agent of the AI SDK.
+ * Makes each call of a model and of its tools happen once in this visit to the node. The result of a call is
+ * saved before it is used; after a crash or a retry the checkpoint answers it. Pass the result to
+ * `generateText`, `streamText`, `generateObject` or an agent of the AI SDK.
  *
- * A tool with `needsApproval` pauses the run, with the tool's input as the question: resume with `true`, `false` or
- * `{ approved, reason }`.
+ * A tool with `needsApproval` pauses the run, with the tool's input as the question: resume with `true`,
+ * `false` or `{ approved, reason }`.
  *
  * @throws ConfigError if an option is invalid.
  *

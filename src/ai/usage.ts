@@ -1,7 +1,7 @@
 import { type Check, check, checkOptions, integer } from "../options.js";
 import type { UsageCall } from "../state/ledger/usage.js";
 
-/** What a model costs, in US dollars for a million tokens. */
+/** What a model costs, in US dollars per million tokens. */
 export interface Price {
   /** Tokens sent. */
   readonly input: number;
@@ -14,7 +14,7 @@ export interface Price {
 }
 
 /**
- * Prices by model id, such as `gpt-5`. A model that is not in it has no cost.
+ * Prices by model id, such as `gpt-5`. A model that is not listed has no cost.
  *
  * @example
  * ```ts

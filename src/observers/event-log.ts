@@ -43,7 +43,7 @@ export type EventLogOptions = LogPlace & EventLogSettings;
 export interface EventLog {
   /** Writes one event; never throws and never waits. */
   onEvent(event: AnyEvent): void;
-  /** How many events were not written: the disk was too slow, or refused them. */
+  /** How many events were not written because the disk was too slow or rejected them. */
   readonly dropped: number;
   /** Resolves when everything is written. */
   flush(): Promise<void>;
@@ -54,12 +54,12 @@ export interface EventLog {
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
- * An observer that writes each event as one line of JSON: `ts, step_id, parent_id, event, node, run,
- * source` and the event's own fields; those of a graph inside a node are in the log of the outermost run, with
- * their `path`. `parent_id` is the `step_id` of the step that led to this one,
- * also over a resume. A line is written when it happens, by one call: it survives the death of the
- * process (not a power cut), and several processes may write to one file. When the disk is slow,
- * lines wait in memory; when too many do, they are dropped, and a line `log.dropped` says how many.
+ * An observer that writes each event as one line of JSON: `ts, step_id, parent_id, event, node, run, source`
+ * and the event's own fields; those of a graph inside a node are in the log of the outermost run, with their
+ * `path`. `parent_id` is the `step_id` of the step that led to this one, also over a resume. A line is written
+ * when its event happens, with one call: it survives a killed process (not a power cut), and several processes
+ * may write to one file. When the disk is slow, lines wait in memory; when too many do, they are dropped, and a
+ * line `log.dropped` says how many.
  *
  * @throws ConfigError if an option is invalid.
  *

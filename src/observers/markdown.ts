@@ -26,7 +26,7 @@ export type MarkdownProgressOptions = LogPlace & FileObserverOptions;
 export interface MarkdownProgress {
   /** Writes a section for a `progress` event; never throws and never waits. */
   onEvent(event: AnyEvent): void;
-  /** How many sections were not written: the disk was too slow, or refused them. */
+  /** How many sections were not written because the disk was too slow or rejected them. */
   readonly dropped: number;
   /** Resolves when everything is written. */
   flush(): Promise<void>;

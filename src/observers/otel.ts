@@ -56,11 +56,11 @@ const MAX_RUNS = 10_000;
 
 /**
  * An observer that makes a span for each run and, in it, one for each node, with `waymark.run_id`,
- * `waymark.node`, `waymark.step`, `waymark.attempt` and `gen_ai.usage.*`. Retries and saves are events
- * of these spans. Nothing of the State, no message and no text of a node gets into a span.
+ * `waymark.node`, `waymark.step`, `waymark.attempt` and `gen_ai.usage.*`. Retries and saves are events of these
+ * spans. No part of the State, no message and no text from a node gets into a span.
  *
- * The span of a resumed run links to the one before: to that very span when this process made it,
- * else to the run's place in its trace, which {@link runSpanContext} gives; nothing needs to be saved for that.
+ * The span of a resumed run links to the one before: to that very span when this process made it, else to the
+ * run's place in its trace, which {@link runSpanContext} gives; nothing needs to be saved for that.
  *
  * @throws ConfigError if `@opentelemetry/api` is not installed or an option is invalid.
  *

@@ -22,7 +22,7 @@ export type { LogPlace } from "../observers/run-files.js";
 export type { ReportError, RunReport, StepReport } from "./record.js";
 export { toMarkdown, toTable } from "./text.js";
 
-/** Where {@link report} looks: a store, a log, or better both. */
+/** Where {@link report} looks: a store, a log, or preferably both. */
 export interface ReportOptions {
   /** The store of the run: its newest checkpoint has the steps, the ledger and the totals. */
   readonly store?: CheckpointStore;
@@ -35,10 +35,9 @@ export interface ReportOptions {
 }
 
 /**
- * What happened in a run, over all processes that worked on it: its status, its steps with what they
- * took and made, its totals, its error. All of that is in its newest checkpoint; a log adds what was
- * lost in crashes, and what is not saved yet. A run whose checkpoints are gone is reported from its
- * log alone.
+ * What happened in a run, across all processes that worked on it: its status, its steps with their duration and
+ * usage, its totals, its error. All of that is in its newest checkpoint; a log adds what was lost in crashes,
+ * and what is not saved yet. A run whose checkpoints are gone is reported from its log alone.
  *
  * @throws ConfigError if there is neither a store nor a log.
  * @throws CheckpointNotFoundError if neither has the run, or the store has no such checkpoint.

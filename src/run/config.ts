@@ -32,13 +32,13 @@ interface CheckpointConfig {
   /** A store, its address (`file:DIR`, `sqlite:FILE`, `pglite:DIR`, `postgres://…`, `redis://…`, `mirror:STORE,COPY`) or the name of a registered one; `"memory"` by default. */
   readonly store?: string | CheckpointStore;
   /**
-   * Save after every so many nodes; 0, the default, saves nothing. `"adaptive"` saves when the work not yet
-   * saved is worth more than a save, from measured node times, save cost and failure rate.
+   * Save after every *n* nodes; 0, the default, saves nothing. `"adaptive"` saves when the work not yet saved
+   * is worth more than a save, from measured node times, save cost and failure rate.
    */
   readonly interval?: number | "adaptive";
   /**
-   * `"sync"`, the default: a node's result is saved before its successor starts. `"async"`: the next node starts
-   * while the save is under way; pauses, `once` and the end wait for it, and a save that failed stops the
+   * `"sync"`, the default: a node's result is saved before its successor starts. `"async"`: the next node
+   * starts while the save is under way; pauses, `once` and the end wait for it, and a failed save stops the
    * run. `"exit"`: only pauses, failures, aborts and the end are saved.
    */
   readonly mode?: "sync" | "async" | "exit";
@@ -47,15 +47,21 @@ interface CheckpointConfig {
   /** Keep the checkpoints of a run that completed; `false` by default. */
   readonly preserve?: boolean;
   /**
-   * How many completed steps of a run to keep, the newest; at least 2. By default what the store does: 5.
-   * Of each kept step the newest checkpoint stays, and of an unfinished node its newest progress save.
+   * How many completed steps of a run to keep, the newest; at least 2. By default the store's own setting, 5.
+   * The newest checkpoint of each kept step stays, and the newest progress save of an unfinished node.
    */
   readonly keep?: number;
-  /** How many completed steps of each phase to keep beside those; none by default. */
+  /** How many completed steps of each phase to keep in addition; none by default. */
   readonly keepPerPhase?: number;
-  /** When else to save: `afterNodes`, `onError`, `whenConfidenceBelow`, `everyMs`, `when` and others. */
+  /**
+   * Other moments at which to save: `afterNodes`, `onError`, `whenConfidenceBelow`, `everyMs`, `when` and
+   * others.
+   */
   readonly triggers?: readonly Trigger[];
-  /** What a save that fails does to the run: `"fail"`, the default, stops it; `"continue"` only emits `checkpoint.error`. */
+  /**
+   * What a failed save does to the run: `"fail"`, the default, stops it; `"continue"` only emits
+   * `checkpoint.error`.
+   */
   readonly onSaveError?: "fail" | "continue";
 }
 
@@ -70,17 +76,17 @@ export interface MaxLoss {
 /** An observer, the name of a registered one, or several. @inline */
 type ObserverConfig = string | Observer | readonly (string | Observer | undefined)[];
 
-/** How a graph runs. All of it, but for functions, schemas and stores, can come from a JSON file. */
+/** How a graph runs. Everything except functions, schemas and stores can come from a JSON file. */
 export interface GraphConfig<D extends object = object> {
   /** Names the graph in events and checkpoints; `"graph"` by default. */
   readonly name?: string;
   /** Handles every event; `"noop"` by default. */
   readonly observer?: ObserverConfig;
-  /** How many nodes a run may complete, over all its resumes; 1000 by default. */
+  /** How many nodes a run may complete, across all its resumes; 1000 by default. */
   readonly maxIterations?: number;
   /** The schema version of the data; 0 by default. Raise it when the data changes, and add a migration. */
   readonly version?: number;
-  /** How data of an older version becomes data of the next, by the version each starts from. */
+  /** Functions that convert data of an older version to the next, keyed by the version each starts from. */
   readonly migrations?: Migrations;
   /**
    * Gives the data its type and checks it before a run starts, after it was loaded and migrated, after a fork or an
@@ -90,14 +96,20 @@ export interface GraphConfig<D extends object = object> {
   readonly schema?: StandardSchema<unknown, D>;
   /** When else to check the data against the schema: `"nodes"` for after each node. */
   readonly validate?: "start" | "nodes";
-  /** How keys of an object that a node returns are combined with the old values: `{ messages: append }`. The others replace what was there. */
+  /**
+   * How keys of an object that a node returns are combined with the old values: `{ messages: append }`. Other
+   * keys replace the old value.
+   */
   readonly reducers?: Reducers<D>;
-  /** What to do when a checkpoint was made by a graph of another shape: `"warn"` by an event, or `"error"`. */
+  /**
+   * What to do if a checkpoint was made by a graph of another shape: `"warn"`, which emits an event, or
+   * `"error"`.
+   */
   readonly onMismatch?: "warn" | "error";
   /**
-   * What stands in for nodes that were removed, by their old names, for runs that stand on them. `{ draft: "review" }`
-   * continues such a run at `review`. `{ draft: { as: "write" } }` takes `draft` for `write`, as after a rename:
-   * a run that has completed it continues after `write`; one in the middle of it continues in `write`.
+   * Replacements for removed nodes, by their old names, for runs that stand on them. `{ draft: "review" }`
+   * continues such a run at `review`. `{ draft: { as: "write" } }` takes `draft` for `write`, as after a
+   * rename: a run that has completed it continues after `write`; one in the middle of it continues in `write`.
    */
   readonly onMissingNode?: MissingNodes;
   /** Nodes to pause the run before or after, for a look at its State. */

@@ -95,8 +95,8 @@ class MemoryRecord implements Saved {
 }
 
 /**
- * Keeps checkpoints in memory, for tests and for runs that need not outlive their process. A State
- * can't change, so keeping one is keeping a reference, whatever its size.
+ * Keeps checkpoints in memory, for tests and for runs that need not outlive their process. A State is
+ * immutable, so keeping one means keeping a reference, whatever its size.
  *
  * @example
  * ```ts
@@ -151,7 +151,7 @@ export class MemoryStore implements CheckpointStore {
     return detached(found.state as unknown as State<D>);
   }
 
-  /** Removes a run and its history; an absent run is fine. */
+  /** Removes a run and its history. Does nothing if there is no such run. */
   async delete(runId: string): Promise<void> {
     this.#runs.delete(checkRunId(runId));
   }
@@ -176,7 +176,7 @@ export class MemoryStore implements CheckpointStore {
     );
   }
 
-  /** The runs that fit a filter, the most recently saved first. */
+  /** The runs that match a filter, most recently saved first. */
   async runs(filter: RunFilter = {}): Promise<RunSummary[]> {
     checkFilter(filter);
     return filterRuns(this.#summaries(), filter);
@@ -213,12 +213,12 @@ export class MemoryStore implements CheckpointStore {
     return claimed && { host: "this machine", pid: Number(pid ?? 0), since: claimed.since };
   }
 
-  /** Keeps what a graph looks like. */
+  /** Saves the topology of a graph. */
   async saveTopology(topology: GraphTopology): Promise<void> {
     this.#graphs.set(topology.fingerprint, topology);
   }
 
-  /** The graph of a fingerprint. */
+  /** The topology of the graph with this fingerprint. */
   async topology(fingerprint: string): Promise<GraphTopology | undefined> {
     return this.#graphs.get(fingerprint);
   }

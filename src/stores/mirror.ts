@@ -153,7 +153,7 @@ export class MirrorStore implements CheckpointStore {
     return historyOf(this.#primary, runId);
   }
 
-  /** The runs that fit a filter, the most recently saved first. */
+  /** The runs that match a filter, most recently saved first. */
   async runs(filter?: RunFilter): Promise<RunSummary[]> {
     return listRuns(this.#primary, filter);
   }
@@ -219,7 +219,7 @@ export class MirrorStore implements CheckpointStore {
     if (imported !== undefined) await this.#each((replica) => replica.compare(imported));
   }
 
-  /** Keeps what a graph looks like, in the copies too. */
+  /** Saves the topology of a graph, in the copies too. */
   async saveTopology(topology: GraphTopology): Promise<void> {
     await this.#primary.saveTopology?.(topology);
     const copies = this.#replicas.map(({ store }) => store.saveTopology?.(topology));
@@ -228,7 +228,7 @@ export class MirrorStore implements CheckpointStore {
     if (this.#isSync) await all;
   }
 
-  /** The graph of a fingerprint. */
+  /** The topology of the graph with this fingerprint. */
   async topology(fingerprint: string): Promise<GraphTopology | undefined> {
     return this.#primary.topology?.(fingerprint);
   }
@@ -239,8 +239,8 @@ export class MirrorStore implements CheckpointStore {
   }
 
   /**
-   * Compares all runs of the primary with the copies, and copies what is missing: after a copy was away
-   * while no process of yours ran, for example. A run that the primary does not have is left alone.
+   * Compares all runs of the primary with the copies and copies what is missing, for example after a copy was
+   * unreachable while none of your processes ran. A run that the primary does not have is left alone.
    */
   async catchUp(): Promise<readonly MirrorLag[]> {
     const runIds = await this.#primary.list();
@@ -252,9 +252,9 @@ export class MirrorStore implements CheckpointStore {
   }
 
   /**
-   * Checks that a replica is intact, and up to which sequence it has each run, so that it can be used in
-   * place of a primary that is lost. What is missing is known from the primary where that can be reached,
-   * else from the saves of this process that were not copied yet. Nothing is changed: pass `store` to your graphs from then on.
+   * Checks that a replica is intact, and up to which sequence it has each run, so that it can replace a lost
+   * primary. What is missing is known from the primary where that can be reached, else from the saves of this
+   * process that were not copied yet. Nothing is changed: pass `store` to your graphs from then on.
    *
    * @throws CheckpointCorruptionError if the replica is damaged.
    * @throws ConfigError if there is no such replica.

@@ -36,10 +36,10 @@ export interface PostgresStoreOptions extends RecordStoreOptions {
   /** The schema for the tables; `waymark` by default. It is created when it is needed. */
   readonly schema?: string;
   /**
-   * Write a State whole at least every so many checkpoints of a run; 256 by default, 1 for all of
-   * them. Sooner when what changed since the last whole one comes to more than that one, and to
-   * more than 16 KB, so about twice its size is read at most to load a State; and when the run ends,
-   * unless little has changed since.
+   * Write a whole State at least once in this many checkpoints of a run; 256 by default, 1 for every one.
+   * Sooner when what changed since the last whole one comes to more than that one, and to more than 16 KB, so
+   * about twice its size is read at most to load a State; and when the run ends, unless little has changed
+   * since.
    */
   readonly snapshotEvery?: number;
   /**
@@ -54,8 +54,8 @@ export interface PostgresStoreOptions extends RecordStoreOptions {
    */
   readonly statementTimeout?: number;
   /**
-   * Whether pg prepares each statement once for a connection; true by default. Set it to false behind a
-   * pooler that gives each transaction another connection and doesn't support prepared statements.
+   * Whether pg prepares each statement once per connection; true by default. Set it to false behind a pooler
+   * that may use a different connection for each transaction and doesn't support prepared statements.
    */
   readonly prepare?: boolean;
   /**
@@ -83,17 +83,16 @@ const isSchema = check(
 );
 
 /**
- * Keeps checkpoints in two tables of Postgres, on a server by a `Pool` of pg, or in a folder by PGlite;
- * both are optional packages. The tables are the same, so a project can begin embedded and move. The
- * store creates them itself when it is first used.
+ * Keeps checkpoints in two Postgres tables, on a server with a `Pool` of pg, or in a folder with PGlite; both
+ * are optional packages. The tables are the same, so a project can start embedded and move. The store creates
+ * them itself when it is first used.
  *
- * A save is one statement that writes only what changed, and only if the run is still at the State's
- * sequence. While a run is claimed through this store, its saves also need that claim: once another
- * process has claimed the run, this one can write nothing more to it. What fails because a connection
- * was lost is retried.
+ * A save is one statement that writes only what changed, and only if the run is still at the State's sequence.
+ * While a run is claimed through this store, its saves also need that claim: once another process has claimed
+ * the run, this one can write nothing more to it. What fails because a connection was lost is retried.
  *
- * A server keeps what it acknowledged through a power cut. PGlite keeps it when the process is killed, but
- * never flushes to the disk; and one process at a time can have its folder.
+ * A server keeps what it acknowledged through a power cut. PGlite keeps it if the process is killed, but never
+ * flushes to disk, and its folder can be used by one process at a time.
  *
  * @example
  * ```ts

@@ -27,9 +27,12 @@ export type { IoRedisClient, NodeRedisClient, RedisClient };
 export interface RedisStoreOptions extends RecordStoreOptions {
   /** A client or a cluster of `ioredis` 5 or `redis` 5. The store does not close it. */
   readonly client?: RedisClient;
-  /** `redis://…` or `rediss://…`: the store connects itself, by `ioredis` or `redis`, whichever is installed. */
+  /**
+   * `redis://…` or `rediss://…`: the store connects by itself, with `ioredis` or `redis`, whichever is
+   * installed.
+   */
   readonly url?: string;
-  /** What its keys begin with; `waymark` by default. */
+  /** The prefix of its keys; `waymark` by default. */
   readonly prefix?: string;
   /**
    * What a save waits for. `"server"`, the default: the server's answer, so an acknowledged save is as
@@ -39,7 +42,7 @@ export interface RedisStoreOptions extends RecordStoreOptions {
   readonly durability?: "server" | "aof" | "replicas";
   /** Milliseconds after which the server removes a run that is completed or failed; never by default. */
   readonly finishedTtl?: number;
-  /** Write a State whole at least every so many checkpoints of a run; 256 by default, 1 for all of them. */
+  /** Write a whole State at least once in this many checkpoints of a run; 256 by default, 1 for every one. */
   readonly snapshotEvery?: number;
   /**
    * For how many milliseconds to retry what a lost connection, a server that starts, or a failover
@@ -51,7 +54,7 @@ export interface RedisStoreOptions extends RecordStoreOptions {
    * may or may not have happened: the next save finds out.
    */
   readonly statementTimeout?: number;
-  /** Only read: saves, claims and removals are refused, and nothing is set aside. False by default. */
+  /** Only read: saves, claims and removals are rejected, and nothing is set aside. False by default. */
   readonly readOnly?: boolean;
 }
 

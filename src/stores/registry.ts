@@ -12,8 +12,8 @@ export type CheckpointStoreFactory = () => CheckpointStore | Promise<CheckpointS
 const registered = new Map<string, CheckpointStore | CheckpointStoreFactory>();
 
 /**
- * Gives a store a name that graphs can use. A factory is called when the store is first used. The
- * registry is a convenience: wherever a name is taken, a store is too.
+ * Gives a store a name that graphs can use. A factory is called when the store is first used. The registry is a
+ * convenience: wherever a name is accepted, so is a store.
  *
  * @throws ConfigError if the name is empty, or there is neither a store nor a factory.
  *

@@ -19,19 +19,22 @@ export type { SqliteClient, SqliteStatement, SqliteValue };
 
 /** Options of {@link SqliteStore}. */
 export interface SqliteStoreOptions extends RecordStoreOptions {
-  /** The file; `.waymark/waymark.db` by default. It is made by the first save. */
+  /** The file; `.waymark/waymark.db` by default. The first save creates it. */
   readonly path?: string;
-  /** An open database, in place of `path`: of `node:sqlite`, `bun:sqlite`, `better-sqlite3` or `libsql`. */
+  /** An open database instead of `path`: of `node:sqlite`, `bun:sqlite`, `better-sqlite3` or `libsql`. */
   readonly client?: SqliteClient;
   /**
    * `"fsync"`, the default: a save waits until the disk has it. `"os"`: it waits only until the operating
-   * system has it, so a save survives the death of the process, and a power cut may undo the last of them,
-   * the newest first; the database stays intact.
+   * system has it, so a save survives a killed process, but a power cut may undo the last ones, newest first;
+   * the database stays intact.
    */
   readonly durability?: "fsync" | "os";
-  /** Only read: no file is made or changed, saves and claims are refused, an absent file is empty. False by default. */
+  /**
+   * Only read: no file is created or changed, saves and claims are rejected, a missing file has no runs. False
+   * by default.
+   */
   readonly readOnly?: boolean;
-  /** Write a State whole at least every so many checkpoints of a run; 256 by default, 1 for all of them. */
+  /** Write a whole State at least once in this many checkpoints of a run; 256 by default, 1 for every one. */
   readonly snapshotEvery?: number;
 }
 
