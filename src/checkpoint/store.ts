@@ -1,4 +1,3 @@
-import { CheckpointNotFoundError } from "../errors/checkpoint.js";
 import type { RunHolder } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
@@ -339,11 +338,6 @@ export function isAt(at: CheckpointAt, entry: { step: number; checkpointId: stri
     (at.step === undefined || at.step === entry.step) &&
     (at.checkpointId === undefined || at.checkpointId === entry.checkpointId)
   );
-}
-
-/** The error for a checkpoint that does not exist. */
-export function notFound(runId: string, at: CheckpointAt = {}): CheckpointNotFoundError {
-  return new CheckpointNotFoundError(runId, at);
 }
 
 /** The fields of a State other than its data; see {@link State} for each. @inline */

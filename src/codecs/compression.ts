@@ -80,29 +80,14 @@ export function checkCompress(name: string, value: unknown): void {
   }
 }
 
-/** Compresses as its options say. */
-export class Compressor {
-  readonly algorithm: Compression;
-  readonly threshold: number;
-  readonly #level: number;
-
-  constructor(options: Compression | CompressOptions) {
-    const {
-      algorithm,
-      level = 1,
-      threshold = 1024,
-    } = typeof options === "string" ? { algorithm: options } : options;
-    this.algorithm = algorithm;
-    this.threshold = threshold;
-    this.#level = level;
-  }
-
-  /** The bytes, compressed; large ones by another thread. */
-  async compress(bytes: Uint8Array): Promise<Uint8Array> {
-    const { compress, compressSync, settings } = algorithms[this.algorithm];
-    const options = settings(this.#level, bytes.length);
-    return bytes.length < OFF_THREAD ? compressSync(bytes, options) : compress(bytes, options);
-  }
+/** The bytes, compressed; large ones by another thread. */
+export async function compress(
+  bytes: Uint8Array,
+  { algorithm, level = 1 }: CompressOptions,
+): Promise<Uint8Array> {
+  const { compress, compressSync, settings } = algorithms[algorithm];
+  const options = settings(level, bytes.length);
+  return bytes.length < OFF_THREAD ? compressSync(bytes, options) : compress(bytes, options);
 }
 
 /**

@@ -4,8 +4,8 @@ import { checkOptions, flag, integer } from "../options.js";
 import {
   type Compression,
   type CompressOptions,
-  Compressor,
   checkCompress,
+  compress,
   decompress,
 } from "./compression.js";
 import {
@@ -67,7 +67,7 @@ const DEFAULT_MAX_BYTES = 100 * 1024 * 1024;
  * Compresses, then encrypts, and back: text in, bytes out, whether it is a whole State or what changed in one.
  */
 export class Pipeline {
-  readonly #compressor: Compressor | undefined;
+  readonly #compression: CompressOptions | undefined;
   readonly #keys: KeyRing | undefined;
   readonly #allowPlaintext: boolean;
   readonly #maxBytes: number;
@@ -83,8 +83,8 @@ export class Pipeline {
       redact: checkRedaction,
       maxBytes: integer(1),
     });
-    const { compress, encrypt } = options;
-    this.#compressor = compress === undefined ? undefined : new Compressor(compress);
+    const { compress: given, encrypt } = options;
+    this.#compression = typeof given === "string" ? { algorithm: given } : given;
     this.#keys = encrypt === undefined ? undefined : new KeyRing(encrypt);
     this.#allowPlaintext = options.allowPlaintext ?? false;
     this.#maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
@@ -102,7 +102,7 @@ export class Pipeline {
     associate: (record: CodecRecord) => Uint8Array,
   ): Promise<Sealed> {
     const mark: CodecRecord = redacted ? { redacted } : {};
-    if (this.#compressor === undefined && this.#keys === undefined) {
+    if (this.#compression === undefined && this.#keys === undefined) {
       return { record: redacted ? mark : undefined, bytes: undefined };
     }
     const plain = Buffer.from(text);
@@ -117,19 +117,19 @@ export class Pipeline {
   async #compress(
     plain: Uint8Array,
   ): Promise<{ record: CodecRecord; bytes: Uint8Array } | undefined> {
-    const compressor = this.#compressor;
-    if (compressor === undefined || plain.length < compressor.threshold) return undefined;
+    const options = this.#compression;
+    if (options === undefined || plain.length < (options.threshold ?? 1024)) return undefined;
     if (plain.length > this.#maxBytes) {
       throw new SerializationError(
         "state",
         `is ${plain.length} bytes, more than codec.maxBytes (${this.#maxBytes}) allows: it could not be read back`,
       );
     }
-    const bytes = await compressor.compress(plain);
+    const bytes = await compress(plain, options);
     // Bytes become base64, which takes four thirds; what is encrypted does so anyway.
     const gain = this.#keys === undefined ? (plain.length * 3) / 4 : plain.length;
     if (bytes.length >= gain) return undefined;
-    return { record: { compress: compressor.algorithm, bytes: plain.length }, bytes };
+    return { record: { compress: options.algorithm, bytes: plain.length }, bytes };
   }
 
   async #encrypt(

@@ -1,4 +1,5 @@
-import { type CheckpointStore, notFound } from "../checkpoint/store.js";
+import type { CheckpointStore } from "../checkpoint/store.js";
+import { CheckpointNotFoundError } from "../errors.js";
 import type { GraphTopology } from "../graph/description.js";
 import type { FactoryContext } from "../run/factory-context.js";
 import { progressOf } from "../state/derive.js";
@@ -50,7 +51,7 @@ export class ChildStore<D extends object> implements CheckpointStore {
 
   async load<C extends object>(runId: string): Promise<State<C>> {
     const latest = this.latest<C>();
-    if (latest === undefined) throw notFound(runId);
+    if (latest === undefined) throw new CheckpointNotFoundError(runId);
     return latest;
   }
 

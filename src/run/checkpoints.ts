@@ -9,7 +9,6 @@ import {
   type HistoryEntry,
   isAt,
   isNewest,
-  notFound,
   type Retention,
   type StoreContext,
 } from "../checkpoint/store.js";
@@ -182,7 +181,7 @@ export class Checkpoints<D extends object> {
         { expected: runId, actual: loaded.runId },
       );
     }
-    if (!isAt(at, loaded)) throw notFound(runId, at);
+    if (!isAt(at, loaded)) throw new CheckpointNotFoundError(runId, at);
     return loaded;
   }
 

@@ -108,13 +108,17 @@ function newOwner(): string {
   return JSON.stringify({ host: hostname(), pid: process.pid, since: isoNow(), id: ownerName() });
 }
 
-/** Who an owner is. */
-export function holderOf(owner: string): ClaimHolder {
+/**
+ * Who an owner is.
+ *
+ * @param pid - its process, if it does not say.
+ */
+export function holderOf(owner: string, pid = 0): ClaimHolder {
   try {
     const { host, pid, since } = JSON.parse(owner) as Partial<ClaimHolder>;
     return { host: String(host), pid: Number(pid), since: String(since) };
   } catch {
-    return { host: "", pid: 0, since: "" };
+    return { host: "", pid, since: "" };
   }
 }
 

@@ -18,7 +18,6 @@ import {
   entryOf,
   type HistoryEntry,
   isAt,
-  notFound,
   type Retention,
   type RunFilter,
   type RunSummary,
@@ -26,7 +25,7 @@ import {
   summarize,
 } from "../checkpoint/store.js";
 import { isoNow } from "../clock.js";
-import { CheckpointConflictError } from "../errors.js";
+import { CheckpointConflictError, CheckpointNotFoundError } from "../errors.js";
 import type { GraphTopology } from "../graph/description.js";
 import { checkOptions } from "../options.js";
 import { newId } from "../random.js";
@@ -147,7 +146,7 @@ export class MemoryStore implements CheckpointStore {
     checkRunId(runId);
     checkAt(at);
     const found = this.#kept(runId).find(({ state }) => isAt(at, state));
-    if (found === undefined) throw notFound(runId, at);
+    if (found === undefined) throw new CheckpointNotFoundError(runId, at);
     return detached(found.state as unknown as State<D>);
   }
 

@@ -19,7 +19,7 @@ import type {
 } from "./postgres/client.js";
 import { checkAddress, type Load } from "./postgres/connect.js";
 import { Connection } from "./postgres/connection.js";
-import { type DatabaseFacts, factsOf } from "./postgres/facts.js";
+import { quoted } from "./postgres/schema.js";
 
 export type {
   EmbeddedPostgres,
@@ -63,6 +63,18 @@ export interface PostgresStoreOptions extends RecordStoreOptions {
    * where there are no tables it has no runs. Saves, claims and removals throw a ConfigError.
    */
   readonly readOnly?: boolean;
+}
+
+/** What is known of a database. */
+interface DatabaseFacts {
+  /** The version of Postgres. */
+  readonly version: string;
+  /** Whether waymark's tables are there. */
+  readonly hasTables: boolean;
+  /** Whether this user may save, or create the tables that are missing for it. */
+  readonly canWrite: boolean;
+  /** The size of the database. */
+  readonly bytes: number;
 }
 
 /** Postgres cuts off longer names without a word. */
@@ -155,8 +167,24 @@ export class PostgresStore extends RecordStore {
    *
    * @internal
    */
-  facts(): Promise<DatabaseFacts | undefined> {
-    return factsOf(this.#connection, this.schema);
+  async facts(): Promise<DatabaseFacts | undefined> {
+    const row = await this.#connection.inspect(
+      `SELECT current_setting('server_version') AS version,
+        pg_database_size(current_database()) AS bytes,
+        to_regclass($1) IS NOT NULL AS made,
+        CASE WHEN to_regclass($1) IS NULL
+          THEN has_database_privilege(current_database(), 'CREATE')
+          ELSE has_table_privilege(to_regclass($1)::oid, 'INSERT') END AS may`,
+      [`${quoted(this.schema)}.checkpoints`],
+    );
+    return (
+      row && {
+        version: String(row.version),
+        hasTables: row.made === true,
+        canWrite: row.may === true,
+        bytes: Number(row.bytes),
+      }
+    );
   }
 }
 

@@ -1,12 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { MemoryStore } from "waymark";
-import {
-  entryOf,
-  isAt,
-  isCheckpointStore,
-  notFound,
-  summarize,
-} from "../../src/checkpoint/store.js";
+import { CheckpointNotFoundError, MemoryStore } from "waymark";
+import { entryOf, isAt, isCheckpointStore, summarize } from "../../src/checkpoint/store.js";
 import { bare, linear, start, stoppedRun } from "../graphs.js";
 
 describe("what is a store", () => {
@@ -48,7 +42,7 @@ test.each([
     'run "r" has no checkpoint at step 3 with the id "x" in this store',
   ],
 ])("what is not found at %j is said as it was asked", (at, message) => {
-  expect(notFound("r", at).message).toBe(message);
+  expect(new CheckpointNotFoundError("r", at).message).toBe(message);
 });
 
 test("a run's summary says whose it is, how far, and since when", async () => {

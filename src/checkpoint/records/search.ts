@@ -1,10 +1,15 @@
 import { wordsOf } from "../../errors/checkpoint.js";
-import { CheckpointCorruptionError, messageOf, show } from "../../errors.js";
+import {
+  CheckpointCorruptionError,
+  CheckpointNotFoundError,
+  messageOf,
+  show,
+} from "../../errors.js";
 import type { EventMap } from "../../event-map.js";
 import type { State } from "../../state/state.js";
 import { printWarning } from "../../warnings.js";
 import { kept } from "../retention.js";
-import { type CheckpointAt, isAt, isNewest, notFound, type StoreContext } from "../store.js";
+import { type CheckpointAt, isAt, isNewest, type StoreContext } from "../store.js";
 import type { Chain, HeaderEntry, RecordBackend, StoredRecord } from "./backend.js";
 import {
   areLinked,
@@ -203,10 +208,10 @@ export class Search {
       const what = `run ${JSON.stringify(runId)} has no intact checkpoint ${wordsOf(at) || "left"}`;
       return new CheckpointCorruptionError(`${what}: ${reasons}`, options);
     }
-    if (!isNewest(at) || !isKnown) return notFound(runId, at);
+    if (!isNewest(at) || !isKnown) return new CheckpointNotFoundError(runId, at);
     // A run that is being removed has neither checkpoints nor anything that was set aside.
     const entries = await this.#backend.headers(runId);
-    if (!entries.some(({ setAside }) => setAside)) return notFound(runId, at);
+    if (!entries.some(({ setAside }) => setAside)) return new CheckpointNotFoundError(runId, at);
     return new CheckpointCorruptionError(
       `run ${show(runId)} has only corrupt checkpoints, which were set aside in ${place}`,
       { expected: "an intact checkpoint", actual: "only ones that were set aside" },

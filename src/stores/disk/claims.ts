@@ -4,6 +4,7 @@ import type { Claim, ClaimHolder } from "../../checkpoint/store.js";
 import { elapsedSince, isoNow, moment } from "../../clock.js";
 import { CoalescedRead } from "../../concurrency.js";
 import { systemCode } from "../../errors.js";
+import { holderOf } from "../leases.js";
 import { isLiving, OWNER, ownerName, pidOf } from "../process.js";
 import { type FileSystem, ignoring } from "./file-system.js";
 import { namesIn, type Root } from "./folders.js";
@@ -90,7 +91,8 @@ export class Claims {
     const [rival] = await this.#rivals(folderName(runId), "");
     if (rival === undefined) return undefined;
     const [head] = await this.#fs.heads([join(this.#folder, rival.name)], HEAD);
-    return holderIn(head?.bytes) ?? { host: "", pid: pidOf(rival.owner), since: "" };
+    // Its file says nothing while it is being written.
+    return holderOf(Buffer.from(head?.bytes ?? []).toString(), pidOf(rival.owner));
   }
 
   /** Claims a run; `undefined` if a living process has it. */
@@ -225,16 +227,6 @@ export class Claims {
 
   async #unlink(name: string): Promise<void> {
     await ignoring(this.#fs.unlink(join(this.#folder, name)));
-  }
-}
-
-/** Who made a claim, as its file says; `undefined` while it is being written. */
-function holderIn(bytes: Uint8Array = new Uint8Array()): ClaimHolder | undefined {
-  try {
-    const { host, pid, since } = JSON.parse(Buffer.from(bytes).toString());
-    return { host: String(host), pid: Number(pid), since: String(since) };
-  } catch {
-    return undefined;
   }
 }
 
