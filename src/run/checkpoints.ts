@@ -84,19 +84,31 @@ export class Checkpoints<D extends object> {
   }
 
   async rollback(runId: string, at: CheckpointAt): Promise<State<D>> {
-    const state = await this.load(runId, at);
-    return this.#append(rolledBack(state), "rollback");
+    checkRunId(runId);
+    return this.#claimed(runId, async () => {
+      const state = await this.load(runId, at);
+      return this.#append(rolledBack(state), "rollback");
+    });
   }
 
   async delete(runId: string, audit = this.#graph.settings.audit): Promise<void> {
+    await this.#claimed(runId, (store) => store.delete(runId));
+    this.#removed(runId, audit);
+  }
+
+  /**
+   * Keeps others away from a run meanwhile.
+   *
+   * @throws CheckpointConflictError, naming the holder, if a process works on it.
+   */
+  async #claimed<T>(runId: string, work: (store: CheckpointStore) => Promise<T>): Promise<T> {
     const store = await this.#graph.store();
     const claim = await this.#graph.settings.claim(store, runId);
     try {
-      await store.delete(runId);
+      return await work(store);
     } finally {
       await claim?.release().catch(() => {});
     }
-    this.#removed(runId, audit);
   }
 
   async prune(retention: Retention, audit = this.#graph.settings.audit): Promise<string[]> {

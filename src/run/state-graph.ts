@@ -448,6 +448,7 @@ export class StateGraph<D extends object, N extends string = never> {
    *
    * @param at - a step, a checkpointId, or an object with one of them.
    * @throws CheckpointNotFoundError if there is no such checkpoint.
+   * @throws CheckpointConflictError if a process works on the run.
    * @throws GraphError, MigrationError, SchemaError, CheckpointCorruptionError as `resume` does.
    * @throws ConfigError if an argument is invalid.
    */

@@ -1,11 +1,19 @@
 import { describe, expect, test } from "vitest";
-import { CheckpointConflictError, CheckpointNotFoundError, ConfigError, State } from "waymark";
+import {
+  CheckpointConflictError,
+  CheckpointNotFoundError,
+  ConfigError,
+  type NodeFunction,
+  State,
+} from "waymark";
 import {
   finishedRun,
   linear,
   listen,
-  type RecordingStore,
+  mark,
+  RecordingStore,
   rejection,
+  start,
   stoppedRun,
   type Trail,
 } from "../graphs.js";
@@ -187,6 +195,21 @@ test("fork and rollback tell the save they make", async () => {
       checkpointId: back.checkpointId,
     },
   ]);
+});
+
+test("a run that is being worked on can't be rolled back, and is not disturbed", async () => {
+  const store = new RecordingStore();
+  let refused: unknown;
+  const b: NodeFunction<Trail> = async (state, context) => {
+    refused = await graph.rollback("r", 1).catch((error: unknown) => error);
+    return mark(state, context);
+  };
+  const config = { checkpoint: { store, interval: 1, preserve: true } };
+  const graph = linear(["a", "b", "c"], config, { b });
+  expect((await graph.execute(start("r"))).data.trail).toEqual(["a", "b", "c"]);
+  expect(refused).toBeInstanceOf(CheckpointConflictError);
+  expect(refused).toMatchObject({ holder: { pid: process.pid } });
+  expect(await graph.rollback("r", 1)).toMatchObject({ step: 1, status: "in_progress" });
 });
 
 test("rollback loses against a writer that comes between its load and its save", async () => {
