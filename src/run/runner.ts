@@ -1,5 +1,6 @@
 import type { Audit } from "../audit.js";
 import type { Claim } from "../checkpoint/store.js";
+import { isoNow } from "../clock.js";
 import { Mutex } from "../concurrency.js";
 import { ConfigError, isWaymarkError, messageOf } from "../errors.js";
 import { string } from "../options.js";
@@ -7,11 +8,13 @@ import { withRecord } from "../state/derive.js";
 import { freezeCopy } from "../state/freeze-copy.js";
 import { checkData } from "../state/input.js";
 import { traitsOf } from "../state/json-traits.js";
+import { mergedMetadata } from "../state/metadata.js";
+import { type GraphIdentity, newProgress, unsaved } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
 import { validated } from "../state/schema.js";
-import type { State } from "../state/state.js";
+import { recordOf, type State } from "../state/state.js";
 import { borrowed } from "./claim.js";
-import { restarted } from "./restart.js";
+import type { Settings } from "./config.js";
 import { type Prepare, Resumer, type StartingPoint } from "./resumer.js";
 import { Run } from "./run.js";
 import { Running, type RunOptions } from "./running.js";
@@ -258,4 +261,25 @@ function replacedData<D extends object>(state: State<D>, data: unknown): State<D
   checkData(data);
   const kept: object = freezeCopy(data);
   return withRecord(state, { data: kept, traits: traitsOf(kept) });
+}
+
+/** A State at the beginning of a run of this graph; one that has run before starts over. */
+function restarted<D extends object>(
+  state: State<D>,
+  graph: GraphIdentity,
+  settings: Settings,
+): State<D> {
+  const record = recordOf(state);
+  const isFresh = state.status === "pending" && state.step === 0;
+  const progress = isFresh ? record.progress : newProgress();
+  const startedAt = isFresh ? state.startedAt : isoNow();
+  return withRecord(state, {
+    identity: {
+      ...record.identity,
+      ...mergedMetadata(record.identity, settings.metadata),
+      ...{ graph, startedAt },
+    },
+    progress: { ...progress, ledger: progress.ledger.withLimits(settings.ledger) },
+    saved: isFresh ? record.saved : unsaved,
+  });
 }

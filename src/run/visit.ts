@@ -6,7 +6,7 @@ import type { LedgerWriter } from "../graph/node.js";
 import { object } from "../options.js";
 import { progressOf, withProgress } from "../state/derive.js";
 import { Ledger, type Usage } from "../state/ledger.js";
-import { noPauses, type PauseRequest, type Signal } from "../state/record.js";
+import { noPauses, type PauseRequest, type Progress, type Signal } from "../state/record.js";
 import type { State } from "../state/state.js";
 import {
   type AttemptRecord,
@@ -22,16 +22,16 @@ import type { RunClaim } from "./claim.js";
 import type { Settings } from "./config.js";
 import { DRAINS } from "./failure.js";
 import type { Saver } from "./saver.js";
-import { type Carried, ended, Work } from "./work.js";
+import { ended, Work, type WorkOwner } from "./work.js";
 
 /** The node that is running, as its contexts see it. A run has one, and turns it to each node. */
-export class Visit<D extends object> {
+export class Visit<D extends object> implements WorkOwner<D> {
   readonly runId: string;
   readonly #settings: Settings;
-  readonly #saver: Saver<D> | undefined;
+  readonly saver: Saver<D> | undefined;
   readonly #records: boolean;
   readonly #counts: () => NodeCounts;
-  readonly #lost: (error: unknown) => void;
+  readonly lost: (error: unknown) => void;
   /** What the run is worked on under. */
   readonly claim: RunClaim | undefined;
   #state: State<D>;
@@ -43,15 +43,6 @@ export class Visit<D extends object> {
   #signals: readonly Signal[];
   /** Is called when the next node begins. */
   #onBegin: (() => void) | undefined;
-  readonly #carried: Carried = {
-    now: () => ({
-      ledger: this.#ledger,
-      signals: this.#signals,
-      begun: this.#records ? this.#begun(0) : undefined,
-    }),
-    addItem: (name, durationMs, outcome) => this.addItem(name, durationMs, outcome),
-    take: (name) => this.#take(name),
-  };
   #tasks: readonly string[];
   /** What earlier processes did of this visit. */
   #before: Begun | undefined;
@@ -82,10 +73,10 @@ export class Visit<D extends object> {
   ) {
     this.runId = state.runId;
     this.#settings = settings;
-    this.#saver = saver;
+    this.saver = saver;
     this.#records = records;
     this.#counts = counts;
-    this.#lost = lost;
+    this.lost = lost;
     this.claim = claim;
     this.#state = state;
     this.#ledger = state.ledger;
@@ -114,7 +105,14 @@ export class Visit<D extends object> {
     return this.#signals.includes(signal);
   }
 
-  #take(name: string): Signal | undefined {
+  /** The ledger, the signals and the record of the step, as of now. */
+  carried(): Pick<Progress, "ledger" | "signals" | "begun"> {
+    const begun = this.#records ? this.#begun(0) : undefined;
+    return { ledger: this.#ledger, signals: this.#signals, begun };
+  }
+
+  /** Takes the oldest signal of a name; `undefined` if there is none. */
+  take(name: string): Signal | undefined {
     const taken = this.#signals.find((signal) => signal.name === name);
     if (taken === undefined) return undefined;
     this.#signals = Object.freeze(this.#signals.filter((signal) => signal !== taken));
@@ -305,7 +303,7 @@ export class Visit<D extends object> {
   }
 
   #left(): State<D> {
-    return withProgress(this.#state, this.#carried.now());
+    return withProgress(this.#state, this.carried());
   }
 
   /**
@@ -357,7 +355,7 @@ export class Visit<D extends object> {
   #newWork(): Work<D> {
     // What is saved in the middle of a node is more than the State of the last interval.
     const state = withProgress(this.#state, { counts: this.#counts(), nextNode: this.#node });
-    return new Work<D>(this.#node, state, this.#saver, this.#carried, this.#lost, this.claim);
+    return new Work<D>(this.#node, state, this);
   }
 
   ledgerWriter(step: number): LedgerWriter {

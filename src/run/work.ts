@@ -23,10 +23,16 @@ import type { Saver } from "./saver.js";
 /** Entries that were replaced are dropped when there are so many of them. */
 const MOST_REPLACED = 100;
 
-/** What a node's saves carry that others write too. */
-export interface Carried {
-  /** The run's ledger, its signals and the record of the step, as of now. */
-  now(): Pick<Progress, "ledger" | "signals" | "begun">;
+/** The visit that a node's work belongs to. */
+export interface WorkOwner<D extends object> {
+  /** Saves what the node does; `undefined` if nothing is saved inside nodes. */
+  readonly saver: Saver<D> | undefined;
+  /** The claim under which the run is worked on. */
+  readonly claim: RunClaim | undefined;
+  /** Is called when another writer has taken the run. */
+  readonly lost: (error: unknown) => void;
+  /** What the node's saves carry that others write too: the run's ledger, its signals and the record of the step. */
+  carried(): Pick<Progress, "ledger" | "signals" | "begun">;
   /** Notes a part of the node that has ended. */
   addItem(name: string, durationMs: number, outcome: ItemOutcome): void;
   /** Takes the oldest signal of a name; `undefined` if there is none. */
@@ -39,10 +45,7 @@ export interface Carried {
  */
 export class Work<D extends object> {
   readonly #node: string;
-  readonly #saver: Saver<D> | undefined;
-  readonly #carried: Carried;
-  readonly #lost: (error: unknown) => void;
-  readonly #claim: RunClaim | undefined;
+  readonly #owner: WorkOwner<D>;
   readonly #known: Map<string, unknown>;
   /** What is being done once, by attempt and key, for those who ask for the same at the same time. */
   readonly #running = new Map<
@@ -64,21 +67,11 @@ export class Work<D extends object> {
   #refusal: SchemaError | undefined;
   #ended = false;
 
-  constructor(
-    node: string,
-    state: State<D>,
-    saver: Saver<D> | undefined,
-    carried: Carried,
-    lost: (error: unknown) => void,
-    claim: RunClaim | undefined,
-  ) {
+  constructor(node: string, state: State<D>, owner: WorkOwner<D>) {
     const { unfinished } = progressOf(state);
     const before = unfinished?.node === node ? unfinished : undefined;
     this.#node = node;
-    this.#saver = saver;
-    this.#carried = carried;
-    this.#lost = lost;
-    this.#claim = claim;
+    this.#owner = owner;
     this.#results = before?.results ?? Results.of([]);
     this.#known = this.#results.byKey();
     this.#count = before?.count ?? 0;
@@ -125,9 +118,10 @@ export class Work<D extends object> {
 
   async #doOnce<T>(key: string, action: () => T | Promise<T>): Promise<unknown> {
     if (!this.#known.has(key)) {
-      const checking = this.#claim?.check();
+      const { claim } = this.#owner;
+      const checking = claim?.check();
       if (checking !== undefined) await checking;
-      if (this.#claim?.lost !== undefined) throw this.#claim.lost;
+      if (claim?.lost !== undefined) throw claim.lost;
       const value = await this.#timed(key, action);
       // An attempt that was given up may have come to its end meanwhile: the first result counts.
       if (!this.#known.has(key)) await this.remember(key, value);
@@ -142,10 +136,10 @@ export class Work<D extends object> {
     const started = now();
     try {
       const value = await action();
-      this.#carried.addItem(key, msSince(started), "completed");
+      this.#owner.addItem(key, msSince(started), "completed");
       return value;
     } catch (error) {
-      if (!(error instanceof PauseSignal)) this.#carried.addItem(key, msSince(started), "failed");
+      if (!(error instanceof PauseSignal)) this.#owner.addItem(key, msSince(started), "failed");
       throw error;
     }
   }
@@ -168,7 +162,7 @@ export class Work<D extends object> {
     const kept: unknown = freezeCopy(value);
     if (traitsOf(kept) & OPAQUE) {
       // Refused here, by its own name, and not by the save that happens to come next.
-      if (this.#saver !== undefined) encode(kept, key);
+      if (this.#owner.saver !== undefined) encode(kept, key);
       this.#opaque = true;
     }
     if (!this.#known.has(key)) this.#count++;
@@ -194,7 +188,7 @@ export class Work<D extends object> {
       throw new ConfigError("state", problem);
     }
     // As with results: the node gets the error, and can still do something about it.
-    if (this.#saver !== undefined && isOpaque(state)) state.toJSON();
+    if (this.#owner.saver !== undefined && isOpaque(state)) state.toJSON();
     this.#state = advance(this.#state, state, progressOf(this.#state));
     this.#reasons.push(reason);
     await this.#save();
@@ -213,7 +207,7 @@ export class Work<D extends object> {
     let refused = {};
     for (;;) {
       if (!this.#known.has(key)) {
-        const signal = this.#carried.take(name);
+        const signal = this.#owner.take(name);
         if (signal !== undefined) await this.remember(key, signal.value);
       }
       if (!this.#known.has(key)) break;
@@ -278,12 +272,12 @@ export class Work<D extends object> {
   #snapshot(): State<D> {
     const [node, results, opaque] = [this.#node, this.#results, this.#opaque];
     const unfinished = Object.freeze({ node, results, count: this.#count, opaque });
-    return withProgress(this.#state, { unfinished, ...this.#carried.now() });
+    return withProgress(this.#state, { unfinished, ...this.#owner.carried() });
   }
 
   /** Those who come while a save is under way share the next one. */
   async #save(): Promise<void> {
-    if (this.#saver === undefined) return;
+    if (this.#owner.saver === undefined) return;
     this.#waiting ??= this.#saving.then(() => {
       this.#waiting = undefined;
       this.#saving = this.#saveNow();
@@ -295,16 +289,16 @@ export class Work<D extends object> {
 
   /** Never rejects; what went wrong is kept. */
   async #saveNow(): Promise<void> {
-    if (this.#saver === undefined || this.#failure !== undefined) return;
+    if (this.#owner.saver === undefined || this.#failure !== undefined) return;
     const reason = this.#reasons.length > 0 ? this.#reasons.join(", ") : "once";
     this.#reasons = [];
     try {
-      const saved = await this.#saver.save(withProgress(this.#snapshot(), { reason }));
+      const saved = await this.#owner.saver.save(withProgress(this.#snapshot(), { reason }));
       // A milestone may have come meanwhile, so only the record is taken.
       this.#state = this.#state.savedAs(saved);
     } catch (error) {
       this.#failure = error;
-      if (error instanceof CheckpointConflictError) this.#lost(error);
+      if (error instanceof CheckpointConflictError) this.#owner.lost(error);
     }
   }
 }
