@@ -75,7 +75,7 @@ describe("a checkpoint of a graph of another shape", () => {
     const store = await stopped({ name: "mine" });
     const config = saving(store, { name: "yours", onMismatch: "error" });
     const error = await rejection(linear(["a", "b", "c"], config).resume("r"), GraphError);
-    expect(error.message).toMatch(/made by graph mine .* this one is yours/);
+    expect(error.message).toMatch(/made by another graph: mine .*; this one is yours/);
   });
 
   test("is not one of a graph whose functions changed", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  ConfigError,
   END,
   ExecutionError,
   GraphError,
@@ -257,6 +258,6 @@ describe("graph.nextNode", () => {
     const graph = linear(abc);
     const stranger = start().setCheckpointNode("z");
     expect(thrown(() => graph.nextNode(stranger), GraphError).code).toBe("GRAPH_NODE_UNKNOWN");
-    expect(thrown(() => graph.nextNode({} as State<Trail>), GraphError).code).toBe("GRAPH_STATE");
+    expect(thrown(() => graph.nextNode({} as State<Trail>), ConfigError).option).toBe("state");
   });
 });
