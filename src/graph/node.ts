@@ -118,11 +118,12 @@ export type NodeFunction<D extends object> = (
  * @inline
  */
 export type CheckedNode<D extends object, F extends NodeFunction<D>> =
-  NodeFunction<D> extends F
-    ? unknown
-    : [UnknownKeys<D, ReturnType<F>>] extends [never]
-      ? unknown
-      : `"${UnknownKeys<D, ReturnType<F>> & string}" is not a key of the data`;
+  NodeFunction<D> extends F ? unknown : CheckedResult<D, ReturnType<F>>;
+
+/** The same for the result alone. @inline */
+export type CheckedResult<D extends object, R> = [UnknownKeys<D, R>] extends [never]
+  ? unknown
+  : `"${UnknownKeys<D, R> & string}" is not a key of the data`;
 
 /** The keys of what a node returns that are none of the data. @inline */
 type UnknownKeys<D extends object, R> = R extends State<D> | Pause<D>

@@ -2,7 +2,7 @@ import { msSince, now } from "../clock.js";
 import { ConfigError, messageOf, show } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import { guard } from "../events.js";
-import type { NodeFunction } from "../graph/node.js";
+import type { CheckedResult, NodeFunction } from "../graph/node.js";
 import { callable, checkOptions } from "../options.js";
 import { isStop } from "../run/failure.js";
 import { PauseSignal } from "../run/pauses.js";
@@ -21,11 +21,11 @@ import {
 } from "./scope.js";
 
 /** A step of a chain: from a State and an item to the next State, or to what changes in it. @inline */
-export type ChainStep<D extends object, I> = (
+export type ChainStep<D extends object, I, C = Change<NoInfer<D>>> = (
   state: State<D>,
   item: I,
   context: ItemContext<D>,
-) => Change<NoInfer<D>> | Promise<Change<NoInfer<D>>>;
+) => C | Promise<C>;
 
 /** Options of {@link chain}. @inline */
 export interface ChainOptions<D extends object> {
@@ -66,9 +66,9 @@ function stepKey(step: number): string {
  * console.log(final.data.text.trim()); // a way mark
  * ```
  */
-export function chain<D extends object, I>(
+export function chain<D extends object, I, C extends Change<NoInfer<D>> = Change<NoInfer<D>>>(
   items: Items<D, I>,
-  step: ChainStep<D, I>,
+  step: ChainStep<D, I, C> & CheckedResult<NoInfer<D>, NoInfer<C>>,
   options: ChainOptions<D> = {},
 ): NodeFunction<D> {
   callable("step", step);

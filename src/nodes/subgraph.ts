@@ -2,7 +2,7 @@ import { isWaymarkError } from "../errors.js";
 import { type EventBus, NestedBus } from "../events.js";
 import { setInner } from "../graph/description.js";
 import { hash } from "../graph/fingerprint.js";
-import type { NodeFunction } from "../graph/node.js";
+import type { CheckedResult, NodeFunction } from "../graph/node.js";
 import { callable, check, checkOptions } from "../options.js";
 import type { FactoryContext } from "../run/factory-context.js";
 import { answerKey, isExpired } from "../run/pauses.js";
@@ -16,11 +16,11 @@ import { oncePerNode } from "./once-per-node.js";
 import { type Change, itemPathOf, rootOf } from "./scope.js";
 
 /** Options of {@link subgraph}. @inline */
-export interface SubgraphOptions<D extends object, C extends object> {
+export interface SubgraphOptions<D extends object, C extends object, R> {
   /** The data that the inner graph starts with. */
   readonly in: (state: State<D>) => C | Immutable<C>;
   /** Builds the node's result from the inner graph's final State. */
-  readonly out: (state: State<D>, inner: State<C>) => Change<NoInfer<D>>;
+  readonly out: ((state: State<D>, inner: State<C>) => R) & CheckedResult<NoInfer<D>, NoInfer<R>>;
 }
 
 /** How long a run's id may be. */
@@ -57,10 +57,12 @@ const isGraph = check("a StateGraph", (value) => value instanceof StateGraph);
  * console.log((await graph.execute(State.create({ total: 21 }))).data.total); // 42
  * ```
  */
-export function subgraph<D extends object, C extends object, N extends string>(
-  graph: StateGraph<C, N>,
-  options: SubgraphOptions<D, C>,
-): NodeFunction<D> {
+export function subgraph<
+  D extends object,
+  C extends object,
+  N extends string,
+  R extends Change<NoInfer<D>> = Change<NoInfer<D>>,
+>(graph: StateGraph<C, N>, options: SubgraphOptions<D, C, R>): NodeFunction<D> {
   isGraph("graph", graph);
   checkOptions("subgraph", options, { in: callable, out: callable });
   callable("subgraph.in", options.in);

@@ -6,6 +6,7 @@ import {
   type ItemContext,
   map,
   type NodeFunction,
+  type Patch,
   parallel,
   route,
   type State,
@@ -84,6 +85,56 @@ describe("the nodes that are made", () => {
     expectTypeOf([number, sizes, title]).toExtend<readonly unknown[]>();
     // @ts-expect-error n is a number
     graph.addNode("d", subgraph(inner, { in: () => ({ n: "1" }), out: (state) => state }));
+  });
+
+  test("refuse a key that the data has not beside one that it has", () => {
+    const graph = new StateGraph<Doc>();
+    const chained = () =>
+      graph.addNode(
+        "a",
+        chain(
+          ["x"],
+          // @ts-expect-error there is no txet
+          (_, text) => ({ text, txet: text }),
+        ),
+      );
+    const promised = () =>
+      graph.addNode(
+        "b",
+        chain(
+          ["x"],
+          // @ts-expect-error there is no txet
+          async (_, text) => ({ text, txet: text }),
+        ),
+      );
+    const merged = () =>
+      graph.addNode(
+        "c",
+        parallel(["x"], (_, text) => text.length, {
+          // @ts-expect-error there is no szies
+          merge: (_, sizes) => ({ sizes, szies: sizes }),
+        }),
+      );
+    const out = () =>
+      graph.addNode(
+        "d",
+        subgraph(inner, {
+          in: () => ({ n: 1 }),
+          // @ts-expect-error there is no txet
+          out: (state) => ({ text: state.data.text, txet: "" }),
+        }),
+      );
+    expectTypeOf([chained, promised, merged, out]).toExtend<readonly unknown[]>();
+  });
+
+  test("fit data that is known only in part", () => {
+    const made = <D extends Doc>(): NodeFunction<D>[] => [
+      chain(["x"], (state) => state),
+      chain(["x"], (_, text) => ({ text }) as Patch<D>),
+      parallel(["x"], (_, text) => text, { merge: (_, [text]) => ({ text }) as Patch<D> }),
+      subgraph(inner, { in: () => ({ n: 1 }), out: () => ({ text: "" }) as Patch<D> }),
+    ];
+    expectTypeOf(made<Doc>).returns.toEqualTypeOf<NodeFunction<Doc>[]>();
   });
 
   test("stand on their own", () => {
