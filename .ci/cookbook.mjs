@@ -1,4 +1,4 @@
-// Writes guide/cookbook.md out of examples/cookbook: the comment on top of a recipe is its title and text.
+// Writes guide/cookbook.md from examples/cookbook: the comment at the top of a recipe is its title and text.
 //
 //   npm run cookbook [-- --print]   --print only prints the page
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -42,7 +42,7 @@ function cookbook() {
   const recipes = order.map(recipeOf);
   return [
     "# Cookbook",
-    "Short recipes, each one file in `examples/cookbook` to copy from. All run offline in the tests, and print what their comments say.",
+    "Short recipes, one file each in `examples/cookbook`, to copy from. Unless a recipe says otherwise, the tests run it offline and check that it prints what its comments say.",
     recipes.map(({ title }) => `- [${title}](#${anchorOf(title)})`).join("\n"),
     ...recipes.flatMap(({ title, text, code, isRun }) => [
       `## ${title}`,

@@ -1,6 +1,6 @@
 /**
- * An agent whose process is killed in the middle of its loop. The next process makes no call again that was
- * saved; then the agent asks for an approval, and a third process brings it. The model is offline.
+ * An agent whose process is killed in the middle of its loop. The next process repeats no saved call; then the
+ * agent asks for an approval, which a third process gives. The model is an offline stand-in.
  *
  * Run it: npx tsx examples/agent-loop/main.ts
  */

@@ -1,7 +1,7 @@
 /**
  * An approval with a deadline
  *
- * Ask a person, wait for a day without a process, and decide by yourself if nobody answers.
+ * Ask a person, wait for a day with no process running, and let the program decide if nobody answers.
  */
 import { END, MemoryStore, PauseTimeoutError, State, StateGraph } from "waymark";
 import { useFakeClock } from "waymark/testing";

@@ -1,7 +1,8 @@
 /**
  * Back up a SQLite store
  *
- * Copy the database while runs are being saved. `VACUUM INTO` writes a whole and compact file; from there any tool takes it away.
+ * Copy the database while runs are being saved. `VACUUM INTO` writes a complete, compact file that any tool can
+ * then move elsewhere.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -24,7 +25,7 @@ const graph = new StateGraph<{ n: number }>({ checkpoint: { store, interval: 1, 
 const run = graph.start(State.create({ n: 0 }, { runId: "monday" }));
 await run.saved;
 const database = new Database(path);
-database.exec(`VACUUM INTO '${copy}'`); // a State of the run as it was in this moment
+database.exec(`VACUUM INTO '${copy}'`); // the run as it is at this moment
 database.close();
 await run.result();
 await store.close();

@@ -1,7 +1,7 @@
 /**
  * A durable agent loop
  *
- * A tool loop of the AI SDK in which no call that was answered is made again, whatever dies in between.
+ * A tool loop with the AI SDK in which no answered call is made again, whatever crashes in between.
  */
 import { generateText, stepCountIs, tool } from "ai";
 import { MockLanguageModelV3 } from "ai/test";

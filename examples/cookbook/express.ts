@@ -1,7 +1,7 @@
 /**
  * Express
  *
- * Start a run by a request, answer at once with its id, and show where it is.
+ * Start a run from a request, respond at once with its id, and report its progress.
  */
 import express from "express";
 import { END, MemoryStore, State, StateGraph } from "waymark";

@@ -1,7 +1,8 @@
 /**
  * Fastify
  *
- * Answer a pause over HTTP. Bad input is a 400 with the paths that are wrong; a run that somebody else works on is a 409.
+ * Answer a pause over HTTP. Invalid input gets a 400 with the paths that are wrong; a run that somebody else is
+ * working on gets a 409.
  */
 import fastify from "fastify";
 import { END, isWaymarkError, MemoryStore, State, StateGraph } from "waymark";

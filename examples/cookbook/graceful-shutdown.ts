@@ -1,7 +1,8 @@
 /**
  * Shut down gracefully
  *
- * On SIGTERM, let the nodes that are running finish, save what they made, and start no other. The next process picks the runs up.
+ * On SIGTERM, let running nodes finish, save their results, and start no others. The next process picks the
+ * runs up.
  */
 import { END, isWaymarkError, MemoryStore, recoverRuns, State, StateGraph } from "waymark";
 

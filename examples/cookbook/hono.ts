@@ -1,8 +1,8 @@
 /**
  * Hono
  *
- * Server-sent events for any number of readers: one that comes late gets what happened so far, one that leaves does not stop
- * the run.
+ * Server-sent events for any number of readers: a late one gets everything so far, and one that leaves does not
+ * stop the run.
  */
 import { Hono } from "hono";
 import { streamSSE } from "hono/streaming";

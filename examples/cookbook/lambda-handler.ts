@@ -1,8 +1,8 @@
 /**
  * A Lambda handler
  *
- * A function that is stopped after its time is a process that dies: stop the run a moment earlier, and let the next invocation
- * resume it. Use a store that outlives the function: Postgres or Redis.
+ * A function that runs out of time is a process that dies: stop the run a moment earlier, and let the next
+ * invocation resume it. Use a store that outlives the function: Postgres or Redis.
  */
 import { END, isWaymarkError, MemoryStore, State, StateGraph } from "waymark";
 

@@ -1,8 +1,8 @@
 /**
  * Map-reduce with a budget
  *
- * Work on many documents at a time, and stop when the money is spent. What was paid for stays saved, so a resume with a larger
- * budget pays only for the rest.
+ * Work on many documents at once, and stop when the budget is spent. Results that were paid for stay saved, so
+ * a resume with a larger budget pays only for the rest.
  */
 import { END, MemoryStore, parallel, State, StateGraph } from "waymark";
 

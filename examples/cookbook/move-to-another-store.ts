@@ -1,8 +1,8 @@
 /**
  * Move runs to another store
  *
- * Begin with files, move to a database: each run keeps its history, ids and sequence, and continues there. For a whole store, `npx waymark
- * convert --from file:.waymark --to sqlite:runs.db` does the same.
+ * Start with files, then move to a database: each run keeps its history, ids and sequence, and continues there.
+ * For a whole store, `npx waymark convert --from file:.waymark --to sqlite:runs.db` does the same.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,10 +1,10 @@
 /**
  * A nightly run on workers
  *
- * Schedule a graph by cron on a fleet. The schedule is the queue's: no process has to stay for it, and two submitters with the same
- * id make one schedule.
+ * Schedule a graph with cron on a fleet of workers. The schedule lives in the queue: no process has to stay up
+ * for it, and two submitters with the same id create one schedule.
  *
- * Needs a Postgres, so it is compiled and not run.
+ * It needs Postgres, so it is compiled and not run.
  */
 import { END, StateGraph } from "waymark";
 import { PostgresStore } from "waymark/stores/postgres";

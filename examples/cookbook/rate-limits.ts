@@ -1,7 +1,7 @@
 /**
  * Respect a rate limit
  *
- * Wait as long as the provider says, and keep what the other calls of the node have brought.
+ * Wait as long as the provider says, and keep the results of the node's other calls.
  */
 import { append, END, MemoryStore, RetryableError, State, StateGraph } from "waymark";
 

@@ -1,7 +1,7 @@
 /**
  * Sentry
  *
- * Report what a node threw, itself and with its stack, together with the run it belongs to.
+ * Report the very error that a node threw, with its stack and the run it belongs to.
  */
 import { END, MemoryStore, State, StateGraph } from "waymark";
 

@@ -1,7 +1,8 @@
 /**
  * What if
  *
- * Fork a finished run at an earlier step with other data, run both ends, and compare. The original stays as it is.
+ * Fork a finished run at an earlier step with different data, run it to the end, and compare. The original
+ * stays as it is.
  */
 import { END, MemoryStore, State, StateGraph } from "waymark";
 

@@ -1,11 +1,11 @@
 /**
- * A store of your own, here one for the browser's localStorage, and the suite that says whether it
- * keeps what a store promises. A careless store, in which the last writer wins, is found out.
+ * A store of your own, here for the browser's localStorage, and the suite that checks whether it keeps a
+ * store's promises. A careless store, in which the last writer wins, is caught.
  *
  * Run it: npx tsx examples/custom-store/main.ts
  *
  * In your tests the suite takes two lines; `test` is that of vitest, jest, mocha or node:test:
- *   testCheckpointStore({ name: "WebStorageStore", create: () => new WebStorageStore(…), test });
+ * testCheckpointStore({ name: "WebStorageStore", create: () => new WebStorageStore(…), test });
  */
 import assert from "node:assert/strict";
 import { type CheckpointStore, isWaymarkError, type SaveOptions, State, StateGraph } from "waymark";

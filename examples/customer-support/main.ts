@@ -1,6 +1,7 @@
 /**
  * The customer-support graph of the LangGraph.js tutorials: conditional edges choose a specialist, and a refund
- * waits until a person approves it. Each ticket is a run; the server may restart while one waits. The API is offline.
+ * waits until a person approves it. Each ticket is a run; the server may restart while one waits. The API is an
+ * offline stand-in.
  *
  * Run it: npx tsx examples/customer-support/main.ts
  */

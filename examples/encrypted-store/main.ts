@@ -1,7 +1,6 @@
 /**
- * Checkpoints that nobody can read without a key, and how keys change: new checkpoints are written
- * with the new key, old ones are still read with the old one, and when none is left that needs it,
- * the old key goes.
+ * Checkpoints that nobody can read without a key, and key rotation: new checkpoints are written with the new
+ * key, old ones are still read with the old one, and once no checkpoint needs it, the old key is removed.
  *
  * Run it: npx tsx examples/encrypted-store/main.ts
  */

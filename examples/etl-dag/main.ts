@@ -1,7 +1,7 @@
 /**
- * Extract, transform, load, as tasks that say what they depend on. `dag` puts them into layers: the
- * tasks of a layer run at once, and each layer is a checkpoint. One source is offline at first; the
- * resume runs that task and what waits for it, and nothing that was done.
+ * Extract, transform, load, as tasks that declare their dependencies. `dag` arranges them in layers: the tasks
+ * of a layer run concurrently, and each layer is a checkpoint. One source is offline at first; the resume runs
+ * that task and those that depend on it, and nothing that was done.
  *
  * Run it: npx tsx examples/etl-dag/main.ts
  */

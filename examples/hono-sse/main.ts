@@ -1,6 +1,6 @@
 /**
- * Runs as server-sent events, made with Hono: one reader leaves early, another one comes late, and the run minds
- * neither. Nothing is published by hand.
+ * Runs as server-sent events, made with Hono: one reader leaves early, another comes late, and neither affects
+ * the run. Nothing is published by hand.
  *
  * Run it: npx tsx examples/hono-sse/main.ts
  *

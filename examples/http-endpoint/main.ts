@@ -1,13 +1,12 @@
 /**
- * An endpoint that starts, pauses, resumes and shows runs, made with Hono. Runs continue in the
- * background; a request that starts one is answered when the run is on the disk.
+ * An endpoint that starts, pauses, resumes and shows runs, made with Hono. Runs continue in the background; a
+ * request that starts one is answered once the run is on disk.
  *
  * Run it: npx tsx examples/http-endpoint/main.ts
  *
  * The requests below are answered in this process, without a port. To serve it for real, install
- * @hono/node-server, and when the server starts, continue what the last one left behind:
- *   await recoverRuns({ store, graphs: [reportGraph(store)] });
- *   serve({ fetch: reportApp(store).fetch, port: 3000 });
+ * @hono/node-server, and when the server starts, continue the runs that the previous one left behind: await
+ * recoverRuns({ store, graphs: [reportGraph(store)] }); serve({ fetch: reportApp(store).fetch, port: 3000 });
  */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";

@@ -1,12 +1,11 @@
 /**
- * A run that waits for a person. The process that asks ends; another one, seconds or weeks later,
- * brings the answer. Here each command is a process of its own, and the folder is all they share.
+ * A run that waits for a person. The process that asks ends; another one, seconds or weeks later, brings the
+ * answer. Here each command is a process of its own, and the folder is all they share.
  *
- * Run it:
- *   npx tsx examples/human-approval/main.ts                         all of it, one after the other
- *   npx tsx examples/human-approval/main.ts request FOLDER ID EUR   asks for money
- *   npx tsx examples/human-approval/main.ts waiting FOLDER          lists what waits for an answer
- *   npx tsx examples/human-approval/main.ts answer FOLDER ID yes    answers, and the run continues
+ * Run it: npx tsx examples/human-approval/main.ts all of it, one after the other npx tsx
+ * examples/human-approval/main.ts request FOLDER ID EUR asks for money npx tsx examples/human-approval/main.ts
+ * waiting FOLDER lists what is waiting for an answer npx tsx examples/human-approval/main.ts answer FOLDER ID
+ * yes answers, and the run continues
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

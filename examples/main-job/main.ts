@@ -1,6 +1,6 @@
 /**
- * A process works on a run and is killed with SIGKILL in the middle of a node. A second process,
- * which knows nothing but the folder and the run's id, continues it. Exit code 0 only if all of it held.
+ * A process works on a run and is killed with SIGKILL in the middle of a node. A second process, which knows
+ * only the folder and the run's id, continues it. The exit code is 0 only if everything worked.
  *
  * Run it: npx tsx examples/main-job/main.ts, or npm start
  */

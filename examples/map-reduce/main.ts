@@ -1,6 +1,6 @@
 /**
- * Counts the words of 1,000 documents, eight at a time. The process is killed with SIGKILL on the
- * way; a second one continues. What was saved is not worked on again, and the result is right.
+ * Counts the words of 1,000 documents, eight at a time. The process is killed with SIGKILL half-way; a second
+ * one continues. Saved documents are not processed again, and the result is correct.
  *
  * Run it: npx tsx examples/map-reduce/main.ts
  */

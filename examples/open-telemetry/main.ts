@@ -1,10 +1,10 @@
 /**
- * Runs as traces: a span for each run and, in it, one for each node, with what it used; retries and
- * saves are events of the spans. A run that fails and is resumed stays in one trace. Nothing of the
- * State gets into a span.
+ * Runs as traces: a span for each run and, inside it, one for each node, with its usage; retries and saves are
+ * events of the spans. A run that fails and is resumed stays in one trace. No part of the State gets into a
+ * span.
  *
- * The spans are kept in memory here and printed as a tree. A real program sets up an exporter once,
- * for example with @opentelemetry/sdk-node, and writes `observer: openTelemetry()`.
+ * The spans are kept in memory here and printed as a tree. A real program sets up an exporter once, for example
+ * with @opentelemetry/sdk-node, and writes `observer: openTelemetry()`.
  *
  * Run it: npx tsx examples/open-telemetry/main.ts
  */

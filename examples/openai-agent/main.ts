@@ -1,6 +1,6 @@
 /**
- * The tool loop of the OpenAI SDK as a graph. The second tool call fails; the run is resumed, and makes no call
- * again that was answered. The API is offline.
+ * A tool loop with the OpenAI SDK as a graph. The second tool call fails; the resumed run repeats no call that
+ * was answered. The API is an offline stand-in.
  *
  * Run it: npx tsx examples/openai-agent/main.ts
  */

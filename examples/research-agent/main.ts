@@ -1,8 +1,8 @@
 /**
- * An agent that searches, reads, writes and has its text reviewed until the review is content. The
- * model and the web are offline stand-ins, so it costs nothing and always ends the same way. It
- * shows the ledger (what was used, decided and made), retries, a call that is paid for once, and a
- * report, progress.md, that grows while the agent works.
+ * An agent that searches, reads, writes and revises until the reviewer is satisfied. The model and the web are
+ * offline stand-ins, so it costs nothing and always ends the same way. It shows the ledger (what was used,
+ * decided and produced), retries, a call that is paid for once, and a report, progress.md, that grows while the
+ * agent works.
  *
  * Run it: npx tsx examples/research-agent/main.ts
  */

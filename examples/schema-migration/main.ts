@@ -1,7 +1,7 @@
 /**
- * A run that last year's program began is finished by today's, whose data and graph have changed.
- * Its checkpoint is migrated from version to version when it is loaded; the old one stays as it is.
- * What can't be migrated is refused, and nothing is guessed.
+ * A run that last year's program started is finished by today's, whose data and graph have changed. Its
+ * checkpoint is migrated version by version when it is loaded; the stored one does not change. What can't be
+ * migrated is rejected; nothing is guessed.
  *
  * Run it: npx tsx examples/schema-migration/main.ts
  */

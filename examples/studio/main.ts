@@ -1,5 +1,6 @@
 /**
- * The studio: a page on the runs of a store, here on sample runs. With --serve it stays open while more runs are under way.
+ * The studio: a web page that shows the runs of a store, here sample runs. With --serve it stays open while
+ * more runs are under way.
  *
  * Run it: npx tsx examples/studio/main.ts, or npm run studio for the page
  */

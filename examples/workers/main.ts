@@ -1,6 +1,6 @@
 /**
- * Twelve orders and three workers, each in a process of its own. One worker is killed with SIGKILL while
- * it charges an order; another takes that order over and continues where it was.
+ * Twelve orders and three workers, each in a process of its own. One worker is killed with SIGKILL while it
+ * charges an order; another takes that order over and continues where it left off.
  *
  * Run it: npx tsx examples/workers/main.ts
  */
