@@ -27,7 +27,7 @@ const intro = `# The waymark command
 <!-- Written by npm run cli:guide from the same texts as --help. -->
 
 \`npx waymark\` shows, checks, compares, repairs and continues runs from a terminal, on any store. Name a run
-by its id, by the beginning or end of its id as \`list\` shows it, as long as that is unique, or by the id of
+by its id, by the beginning or end of its id as \`list\` shows it, if that has four characters or more and is unique, or by the id of
 one of its checkpoints; put an id that begins with a dash last, after \`--\`. Name a checkpoint by its step, its
 id, or the node or phase that had completed. Commands that only read write nothing, so you can use them while a
 process is working on a run; only a PGlite folder can't be opened twice. Results go to stdout, everything

@@ -179,12 +179,18 @@ export class State<D extends object> {
     return this.#record.progress.counts.visits();
   }
 
-  /** The newest steps of the run, oldest first; 100 unless the graph's `record.maxSteps` says otherwise. */
+  /**
+   * The newest steps of the run, oldest first; 100 unless the graph's `record.maxSteps` says otherwise. None if the
+   * graph saves nothing.
+   */
   get steps(): readonly StepRecord[] {
     return this.#record.progress.steps.list();
   }
 
-  /** What each node did over the whole run, exact even if {@link State.steps} begins later. */
+  /**
+   * What each node did over the whole run, exact even if {@link State.steps} begins later. Only the visits are counted
+   * if the graph saves nothing.
+   */
   get totals(): Readonly<Record<string, NodeTotals>> {
     const { counts, ledger } = this.#record.progress;
     const visits = counts.visits();
