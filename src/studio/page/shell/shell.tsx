@@ -51,7 +51,9 @@ export function Shell({
         Skip to content
       </button>
       <header class="top">
-        <Brand />
+        <a class="brand" href="#/runs" aria-label="waymark, all runs">
+          <Brand />
+        </a>
         <span class="store mono cut" title={session.store}>
           {session.store}
         </span>
@@ -109,7 +111,9 @@ export function EmptyShell(): JSX.Element {
   return (
     <>
       <header class="top">
-        <Brand />
+        <span class="brand">
+          <Brand />
+        </span>
       </header>
       <main aria-busy="true" />
     </>
@@ -118,10 +122,10 @@ export function EmptyShell(): JSX.Element {
 
 function Brand(): JSX.Element {
   return (
-    <a class="brand" href="#/runs" aria-label="waymark, all runs">
+    <>
       <Cairn />
       <span>waymark</span>
-    </a>
+    </>
   );
 }
 
