@@ -59,6 +59,29 @@ export function useLive(onEvent: (event: StudioEvent) => void): LiveStatus {
   return status;
 }
 
+/** Sends a form: whether it is on its way, and why it was refused; it can be tried again. */
+export function useSubmit(act: () => Promise<unknown>): {
+  readonly busy: boolean;
+  readonly failure: RequestFailure | undefined;
+  readonly submit: (event: Event) => Promise<void>;
+} {
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<RequestFailure>();
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      await act();
+    } catch (error) {
+      setFailure(error as RequestFailure);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { busy, failure, submit };
+}
+
 const SETTLED_MS = 200;
 
 /** A text once it has stayed the same for a moment. */

@@ -1,7 +1,8 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { ActionResult, RunPause } from "../../api.js";
-import { post, type RequestFailure, runPath } from "../client/http.js";
+import { useSubmit } from "../client/hooks.js";
+import { post, runPath } from "../client/http.js";
 import { Command } from "../parts/command.js";
 import { LongText } from "../parts/long-text.js";
 import { shellWord } from "../parts/shell-word.js";
@@ -10,7 +11,7 @@ import { useStudio } from "../studio.js";
 import { shownOf } from "../values/tagged.js";
 import { ValueTree } from "../values/value-tree.js";
 import { type Draft, initialOf, type Schema } from "./schema.js";
-import { JsonField, SchemaForm } from "./schema-form.js";
+import { Field, JsonField } from "./schema-form.js";
 
 /** What a pause asks, and the form that answers it. */
 export function AnswerForm({
@@ -30,30 +31,15 @@ export function AnswerForm({
   const schema = pause.schema as Schema | undefined;
   const [value, setValue] = useState<Draft>(() => (schema ? initialOf(schema) : undefined));
   const [asJson, setAsJson] = useState(schema === undefined);
-  const [busy, setBusy] = useState(false);
-  const [failure, setFailure] = useState<RequestFailure>();
   const takesInput = pause.breakpoint === undefined;
-  const submit = async (event: Event): Promise<void> => {
-    event.preventDefault();
-    setBusy(true);
-    setFailure(undefined);
-    try {
-      if (takesInput) {
-        await post<ActionResult>(runPath(runId, "answer"), {
-          name: pause.name,
-          input: value ?? null,
-        });
-      } else {
-        await post<ActionResult>(runPath(runId, "resume"), {});
-      }
-      announce(takesInput ? "The answer was sent." : "The run continues.");
-      onDone();
-    } catch (error) {
-      setFailure(error as RequestFailure);
-    } finally {
-      setBusy(false);
-    }
-  };
+  const { busy, failure, submit } = useSubmit(async () => {
+    const answer = { name: pause.name, input: value ?? null };
+    await (takesInput
+      ? post<ActionResult>(runPath(runId, "answer"), answer)
+      : post<ActionResult>(runPath(runId, "resume"), {}));
+    announce(takesInput ? "The answer was sent." : "The run continues.");
+    onDone();
+  });
   return (
     <form class="form answer" onSubmit={submit}>
       <Question pause={pause} />
@@ -72,7 +58,7 @@ export function AnswerForm({
               onChange={setValue}
             />
           ) : (
-            <SchemaForm schema={schema} value={value} onChange={setValue} />
+            <Field schema={schema} name="" required value={value} onChange={setValue} />
           ))}
         {failure !== undefined && <Problem failure={failure} />}
         <div class="form-end">

@@ -22,20 +22,8 @@ interface FieldProps {
   readonly onChange: (value: Draft) => void;
 }
 
-/** The fields of a JSON Schema. */
-export function SchemaForm({
-  schema,
-  value,
-  onChange,
-}: {
-  readonly schema: Schema;
-  readonly value: Draft;
-  readonly onChange: (value: Draft) => void;
-}): JSX.Element {
-  return <Field schema={schema} name="" required value={value} onChange={onChange} />;
-}
-
-function Field(props: FieldProps): JSX.Element {
+/** The field of a JSON Schema, or its fields. */
+export function Field(props: FieldProps): JSX.Element {
   switch (kindOf(props.schema)) {
     case "object":
       return <ObjectField {...props} />;

@@ -1,6 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useState } from "preact/hooks";
-import type { RequestFailure } from "../client/http.js";
+import { useSubmit } from "../client/hooks.js";
 import { Command } from "./command.js";
 import { Dialog } from "./dialog.js";
 import { Problem } from "./states.js";
@@ -26,19 +25,7 @@ export function Confirm({
   readonly onClose: () => void;
   readonly children?: ComponentChildren;
 }): JSX.Element {
-  const [busy, setBusy] = useState(false);
-  const [failure, setFailure] = useState<RequestFailure>();
-  const submit = async (event: Event): Promise<void> => {
-    event.preventDefault();
-    setBusy(true);
-    setFailure(undefined);
-    try {
-      await act();
-    } catch (error) {
-      setFailure(error as RequestFailure);
-      setBusy(false);
-    }
-  };
+  const { busy, failure, submit } = useSubmit(act);
   return (
     <Dialog title={title} onClose={onClose}>
       <form class="form" onSubmit={submit}>

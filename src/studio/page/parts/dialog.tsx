@@ -1,21 +1,44 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "./icon.js";
 
-/** A modal dialog, open as long as it is there. */
+/** A modal dialog with a heading, open as long as it is there. */
 export function Dialog({
   title,
-  kind = "",
   onClose,
   children,
 }: {
   readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <Modal label={title} onClose={onClose}>
+      <header class="dialog-head">
+        <h2>{title}</h2>
+        <button type="button" class="plain square" aria-label="Close" onClick={onClose}>
+          <Icon name="cross" />
+        </button>
+      </header>
+      {children}
+    </Modal>
+  );
+}
+
+/** A modal dialog, open as long as it is there. */
+export function Modal({
+  label,
+  kind = "",
+  onClose,
+  children,
+}: {
+  readonly label: string;
+  /** The name of its class. */
   readonly kind?: string;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
-  const id = useId();
   useLayoutEffect(() => {
     dialog.current?.showModal();
   }, []);
@@ -24,21 +47,13 @@ export function Dialog({
     <dialog
       ref={dialog}
       class={`dialog ${kind}`}
-      aria-labelledby={id}
+      aria-label={label}
       onClose={onClose}
       onClick={(event) => {
         if (event.target === dialog.current) onClose();
       }}
     >
-      <div class="dialog-body">
-        <header class="dialog-head">
-          <h2 id={id}>{title}</h2>
-          <button type="button" class="plain square" aria-label="Close" onClick={onClose}>
-            <Icon name="cross" />
-          </button>
-        </header>
-        {children}
-      </div>
+      <div class="dialog-body">{children}</div>
     </dialog>
   );
 }

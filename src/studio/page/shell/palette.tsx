@@ -1,8 +1,9 @@
 import type { JSX } from "preact";
-import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useMemo, useState } from "preact/hooks";
 import type { RunsPage } from "../../api.js";
 import { go, href, runHref } from "../address.js";
 import { useGet, useSettled } from "../client/hooks.js";
+import { Modal } from "../parts/dialog.js";
 import { statusWord } from "../parts/status.js";
 import type { Choice } from "../studio.js";
 
@@ -27,14 +28,12 @@ export function Palette({
 }): JSX.Element {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
-  const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   const offered = useMemo(choices, [choices]);
   const query = useSettled(text.trim());
   const { data } = useGet<RunsPage>(
     `runs?limit=8${query === "" ? "" : `&q=${encodeURIComponent(query)}`}`,
   );
-  useLayoutEffect(() => dialog.current?.showModal(), []);
   const runs = (data?.runs ?? []).map<Choice>(({ runId, graph, status }) => ({
     title: runId,
     group: "Runs",
@@ -66,55 +65,46 @@ export function Palette({
     document.getElementById(`${id}-${current}`)?.scrollIntoView({ block: "nearest" });
   }, [id, current]);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes a dialog by itself; the click is on what lies around it.
-    <dialog
-      ref={dialog}
-      class="dialog palette"
-      aria-label="Search and commands"
-      onClose={onClose}
-      onClick={(event) => event.target === dialog.current && onClose()}
-    >
-      <div class="dialog-body">
-        <input
-          type="text"
-          role="combobox"
-          aria-label="Search runs and commands"
-          aria-expanded="true"
-          aria-controls={`${id}-list`}
-          aria-activedescendant={found.length === 0 ? undefined : `${id}-${current}`}
-          placeholder="Search runs and commands"
-          autocomplete="off"
-          spellcheck={false}
-          value={text}
-          onInput={(event) => {
-            setText(event.currentTarget.value);
-            setAt(0);
-          }}
-          onKeyDown={onKeyDown}
-        />
-        <div class="palette-list" id={`${id}-list`} role="listbox" aria-label="Results">
-          {found.map((choice, index) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field above, as a combobox has them.
-            // biome-ignore lint/a11y/useFocusableInteractive: so is the focus.
-            <div
-              key={`${choice.group} ${choice.title}`}
-              id={`${id}-${index}`}
-              role="option"
-              aria-selected={index === current}
-              class="option"
-              onClick={() => choose(choice)}
-              onPointerMove={() => setAt(index)}
-            >
-              <span class="muted option-group">
-                {found[index - 1]?.group === choice.group ? "" : choice.group}
-              </span>
-              <span class={choice.group === "Runs" ? "mono cut" : "cut"}>{choice.title}</span>
-              <span class="muted hint">{choice.hint}</span>
-            </div>
-          ))}
-        </div>
-        {found.length === 0 && <p class="muted palette-none">Nothing is called that.</p>}
+    <Modal label="Search and commands" kind="palette" onClose={onClose}>
+      <input
+        type="text"
+        role="combobox"
+        aria-label="Search runs and commands"
+        aria-expanded="true"
+        aria-controls={`${id}-list`}
+        aria-activedescendant={found.length === 0 ? undefined : `${id}-${current}`}
+        placeholder="Search runs and commands"
+        autocomplete="off"
+        spellcheck={false}
+        value={text}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setAt(0);
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <div class="palette-list" id={`${id}-list`} role="listbox" aria-label="Results">
+        {found.map((choice, index) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field above, as a combobox has them.
+          // biome-ignore lint/a11y/useFocusableInteractive: so is the focus.
+          <div
+            key={`${choice.group} ${choice.title}`}
+            id={`${id}-${index}`}
+            role="option"
+            aria-selected={index === current}
+            class="option"
+            onClick={() => choose(choice)}
+            onPointerMove={() => setAt(index)}
+          >
+            <span class="muted option-group">
+              {found[index - 1]?.group === choice.group ? "" : choice.group}
+            </span>
+            <span class={choice.group === "Runs" ? "mono cut" : "cut"}>{choice.title}</span>
+            <span class="muted hint">{choice.hint}</span>
+          </div>
+        ))}
       </div>
-    </dialog>
+      {found.length === 0 && <p class="muted palette-none">Nothing is called that.</p>}
+    </Modal>
   );
 }
