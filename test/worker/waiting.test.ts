@@ -84,7 +84,8 @@ describe("a run that pauses", () => {
   test("is woken at the deadline of its pause, without holding a worker", async () => {
     const graph = new StateGraph<{ by: string }>({ name: "deadline" })
       .addNode("ask", async (_state, ctx) => {
-        const answer = ctx.pause("approval", { reason: "approval", ask: "Yes?", timeout: 300 });
+        // Long enough to be looked at on a busy machine.
+        const answer = ctx.pause("approval", { reason: "approval", ask: "Yes?", timeout: 3000 });
         const by = await answer.catch((error: unknown) => {
           if (error instanceof PauseTimeoutError) return "nobody";
           throw error;
@@ -97,9 +98,11 @@ describe("a run that pauses", () => {
       .addEdge("ask", "after")
       .setEntryPoint("ask")
       .setExitPoint("after");
-    await place.work({ graphs: [graph] });
+    const worker = await place.work({ graphs: [graph] });
     const run = await place.client.submit("deadline", { by: "" });
-    await run.saved;
+    await until("it waits", async () => (await run.status()).state === "paused");
+    const { running, queues } = await worker.metrics();
+    expect({ running, ...queues.deadline }).toMatchObject({ running: 0, active: 0, delayed: 1 });
     const final = await run.result();
     expect(final.data.by).toBe("a timeout");
     expect(final.steps.map(({ node }) => node)).toEqual(["ask", "after"]);
