@@ -1,6 +1,5 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
-import { MemoryStore } from "./memory.js";
 
 /** The kinds of store that an address can name. */
 type StoreScheme = "file" | "sqlite" | "pglite" | "postgres" | "redis" | "memory";
@@ -17,33 +16,6 @@ export interface StoreAddress {
 
 /** How to open a store, beside where it is: the options of its class. */
 export type StoreOptions = Readonly<Record<string, unknown>>;
-
-type Open = (location: string, options: StoreOptions) => Promise<CheckpointStore>;
-
-/** Each kind with how it is opened. The module is loaded when it is needed. */
-const schemes: Readonly<Record<StoreScheme, Open>> = {
-  memory: async (_, options) => new MemoryStore(options),
-  file: async (root, options) => {
-    const { FileStore } = await import("#stores/file");
-    return new FileStore({ ...options, root });
-  },
-  sqlite: async (path, options) => {
-    const { SqliteStore } = await import("#stores/sqlite");
-    return new SqliteStore({ ...options, path });
-  },
-  pglite: async (folder, options) => {
-    const { PostgresStore } = await import("#stores/postgres");
-    return new PostgresStore({ ...options, client: `pglite:${folder}` });
-  },
-  postgres: async (client, options) => {
-    const { PostgresStore } = await import("#stores/postgres");
-    return new PostgresStore({ ...options, client });
-  },
-  redis: async (url, options) => {
-    const { RedisStore } = await import("#stores/redis");
-    return new RedisStore({ ...options, url });
-  },
-};
 
 /** The kinds that are not on a server, and where each is if its address names no place. */
 const places: Partial<Record<StoreScheme, string>> = {
@@ -117,11 +89,12 @@ export async function openStore(
   { scheme, location, replicas = [] }: StoreAddress,
   options: StoreOptions = {},
 ): Promise<CheckpointStore> {
-  const primary = await schemes[scheme](location, options);
+  // The modules of stores need Node, and are loaded when they are needed.
+  const open = await import("#stores/open");
+  const primary = await open[scheme](location, options);
   if (replicas.length === 0 || options.readOnly === true) return primary;
   const copies = await Promise.all(replicas.map((replica) => openStore(replica, options)));
-  const { mirror } = await import("#stores/mirror");
-  return mirror(primary, copies);
+  return open.mirror(primary, copies);
 }
 
 /** The error for a text that names no store. */

@@ -1,15 +1,16 @@
 import { ConfigError } from "../errors.js";
 
-/** Stands for the stores that need Node, where there is none: bundlers for the browser take it in their place. */
-class UnavailableStore {
-  constructor() {
-    throw new ConfigError("store", "needs Node: use MemoryStore here, or a store of your own");
-  }
+/** Stands for what opens the stores that need Node, where there is none: bundlers for the browser take it in its place. */
+async function unavailable(): Promise<never> {
+  throw new ConfigError("store", "needs Node: use MemoryStore here, or a store of your own");
 }
 
 export {
-  UnavailableStore as FileStore,
-  UnavailableStore as SqliteStore,
-  UnavailableStore as PostgresStore,
-  UnavailableStore as RedisStore,
+  unavailable as file,
+  unavailable as memory,
+  unavailable as mirror,
+  unavailable as pglite,
+  unavailable as postgres,
+  unavailable as redis,
+  unavailable as sqlite,
 };
