@@ -335,13 +335,14 @@ function newRecord(fields: RecordHeader, content: string): NewRecord {
 /** @param before - the base that the record is a patch to; `undefined` for a snapshot. */
 function baseOf({ fields, bytes }: NewRecord, tree: BodyJSON, before: Base | undefined): Base {
   const { checkpointId, sequence } = fields;
-  if (before === undefined) {
-    const none = { patchBytes: 0, patches: 0 };
-    return { checkpointId, tree, snapshot: sequence, snapshotBytes: bytes, ...none };
-  }
-  const { snapshot, snapshotBytes, patchBytes, patches } = before;
-  const last = { checkpointId, tree, snapshot, snapshotBytes };
-  return { ...last, patchBytes: patchBytes + bytes, patches: patches + 1 };
+  return {
+    checkpointId,
+    tree,
+    snapshot: before?.snapshot ?? sequence,
+    snapshotBytes: before?.snapshotBytes ?? bytes,
+    patchBytes: before === undefined ? 0 : before.patchBytes + bytes,
+    patches: before === undefined ? 0 : before.patches + 1,
+  };
 }
 
 function hashOf(header: string, content: string): string {
