@@ -19,6 +19,7 @@ import {
   WaymarkError,
 } from "waymark";
 import { FileStore } from "waymark/stores/file";
+import { RedisStore } from "waymark/stores/redis";
 import { SqliteStore } from "waymark/stores/sqlite";
 import { useFakeClock } from "waymark/testing";
 import { Client } from "waymark/worker";
@@ -341,6 +342,17 @@ const mistakes: readonly (readonly [string, () => unknown])[] = [
       );
       await failing.execute(first()).catch(() => {});
       await failing.resume("monday", { input: "yes" });
+    },
+  ],
+  [
+    "a store whose server is down",
+    async () => {
+      const server = new RedisStore({ url: "redis://127.0.0.1:1", retryFor: 0 });
+      try {
+        await server.list();
+      } finally {
+        await server.close();
+      }
     },
   ],
   [

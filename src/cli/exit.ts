@@ -79,14 +79,18 @@ export function explain(error: unknown): { code: number; message: string; hint: 
     const { exit: code } = errorTable[error.code] ?? errorTable.NODE_FAILED;
     return { code, message, hint: hintOf(error) };
   }
-  return { code: exit.problems, message, hint: systemHint(error) };
+  return {
+    code: exit.problems,
+    message,
+    hint: systemHint(error) ?? "--debug shows where it comes from",
+  };
 }
 
 /** What to do about an error of the system or of a server, which a store may have wrapped. */
-function systemHint(error: unknown): string {
+function systemHint(error: unknown): string | undefined {
   const { code, cause } = Object(error) as { code?: unknown; cause?: unknown };
-  if (typeof code === "string" && Object.hasOwn(hints, code)) return hints[code] ?? "";
-  return cause === undefined ? "--debug shows where it comes from" : systemHint(cause);
+  if (typeof code === "string" && Object.hasOwn(hints, code)) return hints[code];
+  return cause === undefined ? undefined : systemHint(cause);
 }
 
 /** The command that helps, as it can be typed; `""` if none does. */
@@ -97,6 +101,8 @@ function hintOf(error: WaymarkError): string {
     if ((step ?? checkpointId) !== undefined)
       return `${typed("history", runId)} shows those it has`;
   }
+  const ofSystem = isWaymarkError(error, "STORE") ? systemHint(error) : undefined;
+  if (ofSystem !== undefined) return ofSystem;
   const hint = errorTable[error.code]?.hint;
   if (hint === undefined) return "";
   return `${typed(hint.verb, hint.ofRun ? runId : undefined)} ${hint.does}`;

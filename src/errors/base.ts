@@ -45,6 +45,7 @@ export type ErrorCode =
   | "MIGRATION"
   | "SCHEMA"
   | "PAUSE_TIMEOUT"
+  | "STORE"
   | "QUEUE"
   | "CONFIG";
 

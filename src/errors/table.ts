@@ -46,6 +46,7 @@ const graph = of(GraphError, { permanent: true });
 const execution = of(ExecutionError);
 const hopeless = of(ExecutionError, { permanent: true });
 const node = of(WaymarkError);
+const checksStore: Hint = { verb: "doctor", ofRun: false, does: "checks the store" };
 
 /** Every error code. A new one has its row here, and its section in guide/troubleshooting.md. */
 export const errorTable: Readonly<Record<ErrorCode, ErrorFacts>> = {
@@ -74,9 +75,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorFacts>> = {
   ROUTE_CHOICE: node,
   ROUTE_UNKNOWN: node,
   ROUTE_FAILED: node,
-  CHECKPOINT_SAVE: of(CheckpointSaveError, {
-    hint: { verb: "doctor", ofRun: false, does: "checks the store" },
-  }),
+  CHECKPOINT_SAVE: of(CheckpointSaveError, { hint: checksStore }),
   CHECKPOINT_NOT_FOUND: of(CheckpointNotFoundError, {
     exit: 3,
     hint: { verb: "list", ofRun: false, does: "shows the runs" },
@@ -92,6 +91,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorFacts>> = {
   MIGRATION: of(MigrationError, { permanent: true }),
   SCHEMA: of(SchemaError, { permanent: true }),
   PAUSE_TIMEOUT: of(PauseTimeoutError, { permanent: true }),
+  STORE: of(WaymarkError, { hint: checksStore }),
   QUEUE: of(WaymarkError),
   CONFIG: of(ConfigError, { exit: 2, permanent: true }),
 };

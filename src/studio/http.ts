@@ -56,6 +56,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   QUEUE: 503,
   SCHEMA: 422,
   SERIALIZATION: 422,
+  STORE: 503,
 };
 
 /** The answer to a request that something was thrown for. */

@@ -165,7 +165,7 @@ describe("a run that a dead worker left", () => {
     await leave(run, ", stalled_count = 2");
     await place.work({ graphs: [graph], maxAttempts: 3 });
     const error = await rejection(run.result(), ExecutionError);
-    expect(error.message).toContain("begun 3 times");
+    expect(error.message).toContain("started 3 times");
     expect(await place.client.failed(graph.name)).toMatchObject([{ runId: run.runId }]);
   });
 

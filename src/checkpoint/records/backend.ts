@@ -1,4 +1,4 @@
-import { CheckpointConflictError, show } from "../../errors.js";
+import { CheckpointConflictError, show, WaymarkError } from "../../errors.js";
 import type { Claim, ClaimHolder, Finding, RunFilter, RunSummary } from "../store.js";
 import type { RecordHeader } from "./header.js";
 
@@ -205,15 +205,14 @@ export function claimLost(
   return error;
 }
 
-/** An error of a backend. */
-export class BackendError extends Error {
+/** A backend could not do its work: its disk, its server or the connection to it failed. */
+export class BackendError extends WaymarkError {
   /** Whether it is unknown if the record was written. */
   readonly unsure: boolean;
 
   /** @param message - what happened, and what to do about it. */
   constructor(message: string, options: { readonly unsure: boolean; readonly cause: unknown }) {
-    super(message, { cause: options.cause });
-    this.name = "BackendError";
+    super("STORE", message, { cause: options.cause });
     this.unsure = options.unsure;
   }
 }

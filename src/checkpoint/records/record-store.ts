@@ -452,10 +452,11 @@ export class RecordStore implements CheckpointStore {
 
   /** The error of a rejected save: one that explains itself, or that of the store, with its location added. */
   #refusal<D extends object>(state: State<D>, error: unknown, checkpointId?: string): unknown {
-    // The corrupt record is in the way of this save; nobody asked to load it.
-    if (isWaymarkError(error) && !isWaymarkError(error, "CHECKPOINT_CORRUPT")) return error;
-    const unsure =
-      checkpointId !== undefined && (error instanceof BackendError ? error.unsure : true);
+    const isOfStore = error instanceof BackendError;
+    // A corrupt record is in the way of this save; nobody asked to load it.
+    const explains = isWaymarkError(error) && !isWaymarkError(error, "CHECKPOINT_CORRUPT");
+    if (explains && !isOfStore) return error;
+    const unsure = checkpointId !== undefined && (isOfStore ? error.unsure : true);
     const { runId, sequence, startedAt } = state;
     if (unsure) {
       const ids = this.#unsure.get(runId) ?? new Map<string, UnsureSave>();

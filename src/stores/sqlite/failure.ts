@@ -70,7 +70,7 @@ export function damaged(place: string, actual: string, cause?: unknown): Checkpo
  * @param unsure - whether nobody knows if what was to be written is there.
  */
 export function failure(error: unknown, unsure: boolean): Error {
-  if (isWaymarkError(error) || error instanceof BackendError) return error;
+  if (isWaymarkError(error)) return error;
   const message = messageOf(error);
   const hint = advice.get(resultCode(error));
   const text = hint === undefined ? message : `${message} (${hint})`;

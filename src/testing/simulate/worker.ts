@@ -191,10 +191,9 @@ export async function tolerate<T, D extends object>(
   try {
     return await promise;
   } catch (error) {
-    const isForeseen =
-      isWaymarkError(error) || (error instanceof Error && error.name === "BackendError");
     world.note(world.current, `failed: ${messageOf(error)}`);
-    if (!isForeseen) checker.fail("error", `${world.current?.name}: ${messageOf(error)}`);
+    if (!isWaymarkError(error))
+      checker.fail("error", `${world.current?.name}: ${messageOf(error)}`);
     return undefined;
   }
 }

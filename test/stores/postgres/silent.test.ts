@@ -35,7 +35,10 @@ test.concurrent.each([
       const error = await rejection(store.save(first.set("n", 1)), CheckpointSaveError);
       expect(error.message).toMatch(/may not have been saved.*statementTimeout/);
       // A new connection is not answered either.
-      await expect(store.load("run")).rejects.toThrow(/statementTimeout|connectionTimeoutMillis/);
+      await expect(store.load("run")).rejects.toMatchObject({
+        code: "STORE",
+        message: expect.stringMatching(/statementTimeout|connectionTimeoutMillis/),
+      });
       proxy.heal();
       const second = await store.save(first.set("n", 2));
       expect((await store.load("run")).checkpointId).toBe(second.checkpointId);

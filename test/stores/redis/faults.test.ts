@@ -245,7 +245,10 @@ withRedis("faults of a Redis server", () => {
       const store = new RedisStore({ ...options, prefix: "silent" }, only(used));
       process.kill(server.pid, "SIGSTOP");
       try {
-        await expect(store.list()).rejects.toThrow("statementTimeout (1000 ms)");
+        await expect(store.list()).rejects.toMatchObject({
+          code: "STORE",
+          message: expect.stringContaining("statementTimeout (1000 ms)"),
+        });
       } finally {
         process.kill(server.pid, "SIGCONT");
       }
