@@ -8,6 +8,7 @@ import { Pause } from "../graph/pause.js";
 import { isOpaque, progressOf, withProgress } from "../state/derive.js";
 import { noPauses, type Signal } from "../state/record.js";
 import { validated } from "../state/schema.js";
+import { symbolOf } from "../state/shape.js";
 import { recordOf, State, sinkOf, stateOf } from "../state/state.js";
 import type { RunClaim } from "./claim.js";
 import type { Settings } from "./config.js";
@@ -233,7 +234,10 @@ export class Run<D extends object> {
         result = accept(state, node.name, settled, reducers);
         if (checksNodes !== undefined) await validated("data", result.data, checksNodes);
         // What can't be saved must not count as done; everything else was validated when it came in.
-        if (saver !== undefined && isOpaque(result)) result.toJSON();
+        if (saver !== undefined) {
+          const hasSymbol = result !== settled && symbolOf(settled) !== undefined;
+          if (hasSymbol || isOpaque(result)) result.toJSON();
+        }
       } catch (error) {
         return this.#failed(error, state, node, time);
       }

@@ -54,14 +54,9 @@ export function knownOf(value: unknown): number {
   }
 }
 
-/** A key that is a symbol can't be saved: whoever saves the object must look at it, and refuse it. */
-export function symbolTraits(object: object): number {
-  return Object.getOwnPropertySymbols(object).length > 0 ? OPAQUE : PLAIN;
-}
-
 /** The traits of an object's values taken together. */
 export function traitsOfValues(object: object): number {
-  let traits = symbolTraits(object);
+  let traits = Object.getOwnPropertySymbols(object).length > 0 ? OPAQUE : PLAIN;
   for (const value of Object.values(object)) traits |= traitsOf(value);
   return traits;
 }

@@ -5,7 +5,7 @@ import { freezeCopy } from "./freeze-copy.js";
 import type { Draft, Immutable } from "./immutable.js";
 import { checkData, checkStateOptions, type Patch, type StateOptions, sinkFor } from "./input.js";
 import { decodeState, encodeState, type StateJSON } from "./json.js";
-import { OPAQUE, symbolTraits, traitsOf, traitsOfValues } from "./json-traits.js";
+import { OPAQUE, traitsOf, traitsOfValues } from "./json-traits.js";
 import type { Ledger } from "./ledger.js";
 import { keptMetadata } from "./metadata.js";
 import { produce } from "./recipe.js";
@@ -293,8 +293,9 @@ export class State<D extends object> {
     const patch: object = changes instanceof State ? changes.#record.data : changes;
     checkData(patch);
     const before = this.#record.data;
+    // A symbol comes along, so that a save can refuse it; to look for one here would cost every step a tenth.
     const data: object = { ...before, ...patch };
-    let traits = this.#record.traits | symbolTraits(patch);
+    let { traits } = this.#record;
     for (const key of Object.keys(patch)) {
       const given: unknown = Reflect.get(data, key);
       const kept: unknown = freezeCopy(given, Reflect.get(before, key));
