@@ -25,7 +25,7 @@ export function cycleInStore(open) {
     if (what === "runs") await fillRuns(store, saved, kilobytes);
     else {
       const state = State.create(conversation(kilobytes), { runId });
-      await cycle(store, saved, options.keep).execute(state);
+      await stopBeforeDone(cycle(store, saved, options.keep), state);
       kept = (await store.history(runId)).length;
     }
     const graph = cycle(store, saved);
@@ -90,6 +90,17 @@ export function cycleInStore(open) {
   }
 
   return { prepare, run, close: () => store.close() };
+}
+
+/** Runs a cycle up to its last node, which is left for a resume. */
+async function stopBeforeDone(graph, state) {
+  const controller = new AbortController();
+  graph.on("edge.transition", ({ data }) => {
+    if (data.to === "done") controller.abort();
+  });
+  await graph.execute(state, { signal: controller.signal }).catch((error) => {
+    if (error.code !== "ABORTED") throw error;
+  });
 }
 
 /** Saves so many runs, many at a time. */

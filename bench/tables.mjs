@@ -19,6 +19,8 @@ const stores = [
     'waymark, SqliteStore, durability "os"',
   ],
   ["`SqliteStore`, 100 runs at once", "sqlite", /^100 runs at once/],
+  ["`RedisStore`, synced", "redis", /^one run, .*appendfsync always/],
+  ["`RedisStore`, synced, 100 runs at once", "redis", /^100 runs at once, .*appendfsync always/],
   ["`PostgresStore`, PGlite", "pglite", /^one run, a state of/],
   ["`PostgresStore`, a server", "postgres", /^one run, a state of/],
   ["`PostgresStore`, a server, 100 runs at once", "postgres", /^100 runs at once/],
