@@ -1,16 +1,18 @@
+import { onAbort } from "../concurrency.js";
 import type { Stop } from "../run/failure.js";
 
 /** Passes the abort of one signal on to many of their own: Node warns when one signal has many listeners. */
 export class SignalFan {
   readonly #source: AbortSignal;
   readonly #branches = new Set<AbortController>();
-  readonly #abort = (): void => {
-    for (const branch of this.#branches) branch.abort(this.#source.reason);
-  };
+  /** Lets go of the source. */
+  readonly end: () => void;
 
   constructor(source: AbortSignal) {
     this.#source = source;
-    source.addEventListener("abort", this.#abort);
+    this.end = onAbort(source, () => {
+      for (const branch of this.#branches) branch.abort(source.reason);
+    });
   }
 
   open(): AbortController {
@@ -22,11 +24,6 @@ export class SignalFan {
 
   close(branch: AbortController | undefined): void {
     if (branch !== undefined) this.#branches.delete(branch);
-  }
-
-  /** Lets go of the source. */
-  end(): void {
-    this.#source.removeEventListener("abort", this.#abort);
   }
 }
 

@@ -1,4 +1,5 @@
 import { msSince, now, sleep } from "../clock.js";
+import { onAbort } from "../concurrency.js";
 import { messageOf, show } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import { type RetryPolicy, retryDelay } from "../run/attempts.js";
@@ -71,8 +72,7 @@ export class Pool<D extends object, I, R> {
     });
     const isDone = items.map((item, index) => this.#finished.has(this.#id(item, index)));
     this.#completed = isDone.filter(Boolean).length;
-    const { needs } = options;
-    this.#queue = new Queue(isDone, needs && ((index) => needs(items[index] as I)));
+    this.#queue = new Queue(isDone, (index) => options.needs?.(items[index] as I) ?? []);
   }
 
   /** The results that were saved before, by id; those of items that are not in the list too. */
@@ -85,30 +85,33 @@ export class Pool<D extends object, I, R> {
     const { signal } = this.#context;
     const abort = (): void => this.#controller.abort(signal.reason);
     if (signal.aborted) abort();
-    signal.addEventListener("abort", abort);
     const wake = (): void => this.#queue.wake();
-    for (const one of this.#stops) one.addEventListener("abort", wake);
+    const listeners = [
+      onAbort(signal, abort),
+      onAbort(this.#controller.signal, wake),
+      onAbort(this.#context.draining, wake),
+    ];
     const concurrency = Math.min(this.#options.concurrency, this.#items.length);
     this.#context.emit("parallel.start", { ...this.#progress(), concurrency });
     try {
       await Promise.all(Array.from({ length: concurrency }, () => this.#lane()));
       const results = await this.#finished.results();
       this.#throwUnlessDone(results);
-      this.#context.emit("parallel.complete", { ...this.#progress(), failed: this.errors.length });
+      this.#emitComplete();
       return results;
     } catch (error) {
       this.#leave();
-      if (!(error instanceof PauseSignal)) {
-        const failed = this.errors.length;
-        const data = { ...this.#progress(), failed, error: messageOf(error) };
-        this.#context.emit("parallel.complete", data);
-      }
+      if (!(error instanceof PauseSignal)) this.#emitComplete({ error: messageOf(error) });
       throw error;
     } finally {
-      signal.removeEventListener("abort", abort);
-      for (const one of this.#stops) one.removeEventListener("abort", wake);
+      for (const ignore of listeners) ignore();
       this.#drains.end();
     }
+  }
+
+  #emitComplete(failure?: { readonly error: string }): void {
+    const data = { ...this.#progress(), failed: this.errors.length, ...failure };
+    this.#context.emit("parallel.complete", data);
   }
 
   /** What is done stays done, whoever continues; an attempt that was given up has nobody to leave it to. */
@@ -118,10 +121,6 @@ export class Pool<D extends object, I, R> {
     } catch {
       // The node's own error is what the caller must see.
     }
-  }
-
-  get #stops(): readonly AbortSignal[] {
-    return [this.#controller.signal, this.#context.draining];
   }
 
   #id(item: I, index: number): string {
@@ -265,52 +264,43 @@ interface ItemWork<D extends object> {
 
 /** The items that are still to be worked on, in their order, each when those it waits for are done. */
 class Queue {
-  readonly #isDone: readonly boolean[];
-  /** How many results each item still waits for, and who waits for it. */
-  readonly #open: number[] | undefined;
-  readonly #waiting: number[][] = [];
-  /** Items that wait for nothing more. */
+  /** The items that wait for nothing more, and how many of them were taken. */
   readonly #ready: number[] = [];
-  #next = 0;
+  #taken = 0;
+  /** How many results each item still waits for, and who waits for it. */
+  readonly #open: number[] = [];
+  readonly #waiting: number[][] = [];
   #running = 0;
   #wake: () => void = () => {};
   #more: Promise<void> | undefined;
 
-  constructor(isDone: readonly boolean[], needs?: (index: number) => readonly number[]) {
-    this.#isDone = isDone;
-    this.#open = needs && isDone.map(() => 0);
-    if (this.#open === undefined || needs === undefined) return;
+  constructor(isDone: readonly boolean[], needs: (index: number) => readonly number[]) {
     for (const [index, done] of isDone.entries()) {
-      const open = done ? [] : needs(index).filter((need) => !isDone[need]);
+      if (done) continue;
+      const open = needs(index).filter((need) => !isDone[need]);
       this.#open[index] = open.length;
+      if (open.length === 0) this.#ready.push(index);
       for (const need of open) {
         this.#waiting[need] ??= [];
-        this.#waiting[need]?.push(index);
+        this.#waiting[need].push(index);
       }
-      if (!done && open.length === 0) this.#ready.push(index);
     }
   }
 
   /** The next item to work on; `undefined` if none is ready. */
   take(): number | undefined {
-    const index = this.#open === undefined ? this.#nextOpen() : this.#ready.shift();
-    if (index !== undefined) this.#running++;
-    return index;
+    if (this.#taken === this.#ready.length) return undefined;
+    this.#running++;
+    return this.#ready[this.#taken++];
   }
 
-  #nextOpen(): number | undefined {
-    while (this.#isDone[this.#next]) this.#next++;
-    return this.#next < this.#isDone.length ? this.#next++ : undefined;
-  }
-
-  /** Whether nothing is ready and nothing that runs can make it so. */
+  /** Whether nothing that runs can make an item ready. */
   get isOver(): boolean {
-    return this.#open === undefined || this.#running === 0;
+    return this.#running === 0;
   }
 
   end(index: number, isDone: boolean): void {
     this.#running--;
-    if (this.#open === undefined) return;
     for (const other of (isDone && this.#waiting[index]) || []) {
       this.#open[other] = (this.#open[other] ?? 0) - 1;
       if (this.#open[other] === 0) this.#ready.push(other);

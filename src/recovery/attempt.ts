@@ -24,56 +24,44 @@ export interface AttemptSettings {
  */
 export class Attempt {
   readonly #settings: AttemptSettings;
-  #count = 0;
-  #fellBack = false;
   #gaveUp = false;
-  #leftAlone = "it has come to its end, or to a pause, meanwhile";
+  /** Which attempt this is, from 1 up; 0 if the run was left alone. */
+  count = 0;
+  /** Whether the run was set back by one step. */
+  fellBack = false;
+  /** Why the run was left alone, if it was. */
+  leftAlone = "it has since ended or paused";
 
   constructor(settings: AttemptSettings) {
     this.#settings = settings;
   }
 
-  /** Which attempt this is, from 1 up; 0 if the run was left alone. */
-  get count(): number {
-    return this.#count;
-  }
-
-  /** Whether the run was set back by one step. */
-  get fellBack(): boolean {
-    return this.#fellBack;
-  }
-
   /** Whether there have been enough attempts. */
   get gaveUp(): boolean {
-    return this.#gaveUp || this.#count >= this.#settings.maxAttempts;
-  }
-
-  /** Why the run was left alone, if it was. */
-  get leftAlone(): string {
-    return this.#leftAlone;
+    return this.#gaveUp || this.count >= this.#settings.maxAttempts;
   }
 
   /** What the run continues from; nothing if it needs no recovery, or had enough. */
   readonly begin: Prepare = async (newest, load) => {
     if (newest.status === "completed" || newest.status === "paused") return undefined;
     if (this.#settings.leavesForks && waitsForResume(newest)) {
-      this.#leftAlone = `it waits until somebody resumes it: its newest checkpoint is a ${newest.reason}`;
+      this.leftAlone = `it waits to be resumed: its newest checkpoint is a ${newest.reason}`;
       return undefined;
     }
     const reached = reachedBy(newest);
     const before = furthest(progressOf(newest).recovery, reached);
-    this.#count = before.attempts;
+    this.count = before.attempts;
     if (before.attempts >= this.#settings.maxAttempts) {
       this.#gaveUp = true;
       return givenUp(newest);
     }
-    this.#count++;
+    this.count++;
     // When an attempt has failed here already, perhaps what was saved last is what makes it fail.
     const failedHere = before.attempts > 0 && reached.step === before.step;
     const previous =
       failedHere && this.#settings.fallBack ? await this.#previous(newest.step, load) : undefined;
-    this.#fellBack = previous !== undefined;
-    const recovery = Object.freeze({ ...before, attempts: this.#count });
+    this.fellBack = previous !== undefined;
+    const recovery = Object.freeze({ ...before, attempts: this.count });
     return {
       state: withProgress(previous ?? newest, { recovery, reason: "recovery" }),
       continues: true,
@@ -83,8 +71,8 @@ export class Attempt {
   /** The attempt was broken off by whoever started it, and does not count. */
   readonly undo: Prepare = async (newest) => {
     const { recovery } = progressOf(newest);
-    if (recovery === undefined || recovery.attempts !== this.#count) return undefined;
-    const less = Object.freeze({ ...recovery, attempts: this.#count - 1 });
+    if (recovery === undefined || recovery.attempts !== this.count) return undefined;
+    const less = Object.freeze({ ...recovery, attempts: this.count - 1 });
     return {
       state: withProgress(newest, { recovery: less, reason: stopOf(newest) }),
       continues: false,

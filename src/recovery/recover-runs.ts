@@ -96,8 +96,7 @@ function checkRecoverOptions(options: RecoverOptions): void {
 /** The graphs by their names, and by the keys they were given under. */
 function byName(graphs: RecoverOptions["graphs"]): ReadonlyMap<string, RecoverableGraph> {
   const found = new Map<string, RecoverableGraph>();
-  const isObject = typeof graphs === "object" && graphs !== null;
-  if (!isObject) {
+  if (typeof graphs !== "object" || graphs === null) {
     throw new ConfigError("options.graphs", `must be the graphs to recover; got ${show(graphs)}`);
   }
   for (const [key, graph] of Object.entries<RecoverableGraph>({ ...graphs })) {
@@ -107,7 +106,7 @@ function byName(graphs: RecoverOptions["graphs"]): ReadonlyMap<string, Recoverab
     }
     for (const name of Array.isArray(graphs) ? [graph.name] : [graph.name, key]) {
       if ((found.get(name) ?? graph) !== graph) {
-        const problem = `is the second graph of the name ${show(name)}: give each its own, by config.name`;
+        const problem = `is the second graph named ${show(name)}: give each its own config.name`;
         throw new ConfigError(option, problem);
       }
       found.set(name, graph);
@@ -148,16 +147,10 @@ async function recover(
   graphs: ReadonlyMap<string, RecoverableGraph>,
   options: RecoverOptions,
 ): Promise<RunRecovery> {
-  const skipped = (reason: string, why?: unknown): RunRecovery => {
-    const report = {
-      runId,
-      graph: name,
-      outcome: "skipped",
-      attempts: 0,
-      fellBack: false,
-    } as const;
-    return why === undefined ? { ...report, reason } : { ...report, reason, error: why };
-  };
+  const skipped = (reason: string, error?: unknown): RunRecovery => ({
+    ...{ runId, graph: name, outcome: "skipped", attempts: 0, fellBack: false, reason },
+    ...(error !== undefined && { error }),
+  });
   const { signal, maxAttempts = 3, timeoutMs = 300_000, fallbackToPrevious = false } = options;
   const graph = graphs.get(name);
   if (unreadable !== undefined) return skipped("its checkpoint can't be read", unreadable);
@@ -166,8 +159,8 @@ async function recover(
   let claim: Claim | undefined;
   try {
     claim = store.claim === undefined ? unclaimed : await store.claim(runId);
-  } catch (why) {
-    return skipped("it can't be claimed", why);
+  } catch (error) {
+    return skipped("it can't be claimed", error);
   }
   if (claim === undefined) return skipped("a living process works on it");
   const history = async () => (await store.history?.(runId)) ?? [];

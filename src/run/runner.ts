@@ -1,7 +1,7 @@
 import type { Audit } from "../audit.js";
 import type { Claim } from "../checkpoint/store.js";
 import { isoNow } from "../clock.js";
-import { Mutex } from "../concurrency.js";
+import { Mutex, onAbort } from "../concurrency.js";
 import { ConfigError, isWaymarkError, messageOf } from "../errors.js";
 import { string } from "../options.js";
 import { withRecord } from "../state/derive.js";
@@ -149,7 +149,7 @@ export class Runner<D extends object> {
     const running = new Running<D>(runId);
     const drain = (): void => running.drain();
     if (this.#draining?.aborted) drain();
-    this.#draining?.addEventListener("abort", drain);
+    const ignore = this.#draining && onAbort(this.#draining, drain);
     const going = this.#claimed(runId, running, go, claim);
     this.#active.set(running, going);
     try {
@@ -157,7 +157,7 @@ export class Runner<D extends object> {
     } finally {
       this.#active.delete(running);
       running.end();
-      this.#draining?.removeEventListener("abort", drain);
+      ignore?.();
     }
   }
 

@@ -1,4 +1,5 @@
 import { after } from "../clock.js";
+import { onAbort } from "../concurrency.js";
 
 /**
  * Limits an action to this many milliseconds; then its signal aborts and it fails. An action that ignores its signal is
@@ -13,7 +14,7 @@ export async function within<T>(
   const controller = new AbortController();
   const abort = (): void => controller.abort(outer.reason);
   if (outer.aborted) abort();
-  outer.addEventListener("abort", abort);
+  const ignore = onAbort(outer, abort);
   let cancel = (): void => {};
   const late = new Promise<never>((_resolve, reject) => {
     cancel = after(ms, () => {
@@ -27,6 +28,6 @@ export async function within<T>(
     return await Promise.race([action(controller.signal), late]);
   } finally {
     cancel();
-    outer.removeEventListener("abort", abort);
+    ignore();
   }
 }

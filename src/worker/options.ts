@@ -140,7 +140,7 @@ function checkGraphs(name: string, graphs: unknown): void {
       throw new ConfigError(option, `must be a StateGraph; got ${show(graph)}`);
     }
     if (names.has(graph.name)) {
-      const problem = `is the second graph of the name ${show(graph.name)}: give each its own, by config.name`;
+      const problem = `is the second graph named ${show(graph.name)}: give each its own config.name`;
       throw new ConfigError(option, problem);
     }
     names.add(graph.name);

@@ -134,7 +134,7 @@ describe("while it recovers", () => {
     const opened = restarted(store);
     const late = { ...opened, runs: async () => (run === undefined ? [] : [run]) };
     expect(await recoverRuns({ store: late, graphs: [graphIn(opened)] })).toMatchObject([
-      { outcome: "skipped", reason: "it has come to its end, or to a pause, meanwhile" },
+      { outcome: "skipped", reason: "it has since ended or paused" },
     ]);
     expect(store.saved).toHaveLength(before);
   });
