@@ -1,4 +1,9 @@
-import { checkAt, checkpointId as checkCheckpointId, checkSave } from "../checkpoint/arguments.js";
+import {
+  checkAt,
+  checkpointId as checkCheckpointId,
+  checkImport,
+  checkSave,
+} from "../checkpoint/arguments.js";
 import {
   checkFilter,
   checkKeep,
@@ -15,6 +20,7 @@ import {
   type CheckpointStore,
   type Claim,
   type ClaimHolder,
+  type ExportedCheckpoint,
   entryOf,
   type HistoryEntry,
   isAt,
@@ -43,9 +49,10 @@ export interface MemoryStoreOptions {
 /** A checkpoint that is kept. */
 class KeptState implements Keepable {
   readonly state: State<object>;
-  readonly parent: Saved;
+  /** The checkpoint it was made from. Its id is asked for later: see {@link MemoryRecord}. */
+  readonly parent: Pick<Saved, "checkpointId">;
 
-  constructor(state: State<object>, parent: Saved) {
+  constructor(state: State<object>, parent: Pick<Saved, "checkpointId">) {
     this.state = state;
     this.parent = parent;
   }
@@ -191,6 +198,37 @@ export class MemoryStore implements CheckpointStore {
     }
     if (retention.dryRun !== true) for (const runId of removed) this.#runs.delete(runId);
     return removed;
+  }
+
+  /** All kept checkpoints of a run, oldest first. */
+  async *export(runId: string): AsyncGenerator<ExportedCheckpoint> {
+    for (const { state, parent } of this.#kept(checkRunId(runId)).toReversed()) {
+      yield { state: detached(state), parentId: parent.checkpointId };
+    }
+  }
+
+  /**
+   * Imports the checkpoints that another store exported: all of them, or none.
+   *
+   * @throws CheckpointConflictError if the run exists already.
+   */
+  async import(
+    checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
+  ): Promise<void> {
+    const run = { ...newRun(), rule: { keep: Number.POSITIVE_INFINITY } };
+    let runId: string | undefined;
+    for await (const { state, parentId } of checkImport(checkpoints)) {
+      runId ??= state.runId;
+      if (state.runId !== runId || state.sequence <= run.sequence) {
+        throw new CheckpointConflictError(state.runId, run.sequence, state.sequence);
+      }
+      run.sequence = state.sequence;
+      run.states.push(new KeptState(detached(state), { checkpointId: parentId }));
+    }
+    if (runId === undefined) return;
+    const { sequence } = this.#runs.get(runId) ?? newRun();
+    if (sequence > 0) throw new CheckpointConflictError(runId, 0, sequence);
+    this.#runs.set(runId, run);
   }
 
   /** Claims a run for one caller; see {@link CheckpointStore.claim}. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError, MemoryStore, SerializationError, State } from "waymark";
 import { collectGarbage, linear, rejection, start, type Trail, thrown } from "../graphs.js";
+import { collect } from "./plain.js";
 
 /** The State after one more node. */
 function stepped(state: State<Trail>): State<Trail> {
@@ -152,6 +153,27 @@ test.each([undefined, null, {}, { runId: "r", sequence: 0 }])(
     );
   },
 );
+
+test("an import is all or nothing", async () => {
+  const from = new MemoryStore();
+  const first = await State.create({ n: 0 }, { runId: "run" }).checkpoint(from);
+  await first.set("n", 1).checkpoint(from);
+  const other = await State.create({ n: 7 }, { runId: "other" }).checkpoint(from);
+  const exported = await collect(from.export("run"));
+  expect(exported.map(({ state, parentId }) => [state.sequence, parentId])).toEqual([
+    [1, ""],
+    [2, first.checkpointId],
+  ]);
+  const to = new MemoryStore();
+  const foreign = { state: other, parentId: "" };
+  for (const wrong of [[...exported, foreign], exported.toReversed()]) {
+    await expect(to.import(wrong)).rejects.toMatchObject({ code: "CHECKPOINT_CONFLICT" });
+    expect(await to.list()).toEqual([]);
+  }
+  await to.import(exported);
+  await expect(to.import(exported)).rejects.toMatchObject({ code: "CHECKPOINT_CONFLICT" });
+  expect(await to.history("run")).toEqual(await from.history("run"));
+});
 
 test("lists its runs and removes old ones", async () => {
   const store = new MemoryStore();

@@ -17,6 +17,7 @@ import { testCheckpointStore } from "waymark/testing";
 import { DeferredStore } from "../../src/checkpoint/deferred.js";
 import { rejection } from "../graphs.js";
 import { newFolder } from "./folders.js";
+import { only } from "./plain.js";
 import { newSchema } from "./postgres/server.js";
 
 const pglite = new PGlite();
@@ -86,6 +87,8 @@ describe.each([
   ["SQLite to files", sqlite, file],
   ["Postgres to SQLite", postgres, sqlite],
   ["memory to SQLite", () => new MemoryStore(), sqlite],
+  ["SQLite to memory", sqlite, () => new MemoryStore()],
+  ["memory to memory", () => new MemoryStore(), () => new MemoryStore()],
 ] as const)("a mirror of %s", (_, primary, replica) => {
   test("copies a run with its ids, sequences and retention", async () => {
     const [first, copy] = [primary(), replica()];
@@ -239,7 +242,9 @@ test("what is no store, or can't import, is refused", () => {
   const primary = new MemoryStore();
   expect(make({}, [sqlite()])).toThrow("primary must be a CheckpointStore");
   expect(make(primary, [])).toThrow("replicas must be an array");
-  expect(make(primary, [new MemoryStore()])).toThrow("replicas[0] must be another");
+  expect(make(primary, [only(sqlite(), "save", "load", "delete", "list")])).toThrow(
+    "replicas[0] must be another",
+  );
   expect(make(primary, [primary])).toThrow("replicas[0] must be another");
   expect(make(primary, [sqlite()], { mode: "fast" })).toThrow("options.mode must be");
 });
