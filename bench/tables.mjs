@@ -181,16 +181,19 @@ function rough(ratio) {
 function machines(results) {
   const groups = new Map();
   for (const { name, date, node, v8, system, cpu, memory, load, versions } of results) {
-    // A machine that does other work blurs the figures, so the reader should know.
-    const busy = load > Number.parseInt(cpu, 10) ? `, load average ${figure(load)}` : "";
-    const machine = `${cpu}, ${memory}, ${system}, Node ${node.slice(1)} (V8 ${v8}), on ${date.slice(0, 10)}${busy}`;
+    const machine = `${cpu}, ${memory}, ${system}, Node ${node.slice(1)} (V8 ${v8}), on ${date.slice(0, 10)}`;
     const packages = Object.entries(versions).map(([one, version]) => `${one} ${version}`);
     const key = `${machine}, ${packages}`;
-    const group = groups.get(key) ?? { names: [], machine, packages: packages.join(", ") };
+    const group = groups.get(key) ?? { names: [], machine, packages: packages.join(", "), load: 0 };
     group.names.push(name);
+    // A machine that does other work blurs the figures, so the reader should know.
+    if (load > Number.parseInt(cpu, 10)) group.load = Math.max(group.load, load);
     groups.set(key, group);
   }
-  return [...groups.values()];
+  return [...groups.values()].map(({ machine, load, ...rest }) => ({
+    ...rest,
+    machine: load === 0 ? machine : `${machine}, load average up to ${figure(load)}`,
+  }));
 }
 
 function table(head, lines, isNumber) {
