@@ -25,20 +25,12 @@ describe("a store that is loaded when it is first used", () => {
   });
 
   test("passes on what moves between stores", async () => {
-    const checkpoints = [{ state: start("r"), parentId: "" }];
-    const taken: unknown[] = [];
-    const store = Object.assign(new MemoryStore(), {
-      async *export() {
-        yield* checkpoints;
-      },
-      async import(given: AsyncIterable<unknown> | Iterable<unknown>) {
-        for await (const checkpoint of given) taken.push(checkpoint);
-      },
-    });
-    const deferred = new DeferredStore("late", () => store);
-    await deferred.import(deferred.export("r"));
-    expect(taken).toEqual(checkpoints);
-    const without = new DeferredStore("late", () => new MemoryStore());
+    const [from, to] = [new MemoryStore(), new MemoryStore()];
+    await from.save(start("r"));
+    const source = new DeferredStore("late", () => from);
+    await new DeferredStore("late", () => to).import(source.export("r"));
+    expect(await to.history("r")).toEqual(await from.history("r"));
+    const without = new DeferredStore("late", () => bare(new MemoryStore()));
     await rejection(without.import([]), ConfigError);
     await rejection(without.export("r").next(), ConfigError);
   });
