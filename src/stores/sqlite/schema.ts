@@ -51,10 +51,13 @@ const migrations: readonly string[] = [
 /** "wymk", in the header of each file of ours. */
 export const APPLICATION_ID = 0x77796d6b;
 
-/** One statement, so that all three are of one moment: another process may be making the tables. */
+/**
+ * One statement, so that all three are of one moment: another process may be making the tables. Litestream creates
+ * two of its own in a database that it finds empty.
+ */
 const SIGNATURE = `
   SELECT application_id AS application, user_version AS version,
-    (SELECT count(*) FROM sqlite_schema) AS tables
+    (SELECT count(*) FROM sqlite_schema WHERE tbl_name NOT GLOB '_litestream_*') AS tables
   FROM pragma_application_id, pragma_user_version`;
 
 /**

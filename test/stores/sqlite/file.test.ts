@@ -179,6 +179,21 @@ describe("the file", () => {
     );
   });
 
+  test("an empty database that Litestream opened first is used", async () => {
+    const path = newFile();
+    const litestream = openDatabase(path);
+    litestream.exec(`
+      PRAGMA journal_mode = WAL;
+      CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER);
+      CREATE TABLE _litestream_lock (id INTEGER);
+    `);
+    const store = open({ path });
+    expect(await store.list()).toEqual([]);
+    await saveTimes(store, 2);
+    expect(await store.list()).toEqual(["run"]);
+    litestream.close();
+  });
+
   test("a database of a newer version is refused", async () => {
     const path = newFile();
     await saveTimes(new SqliteStore({ path }), 1);
