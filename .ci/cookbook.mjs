@@ -22,16 +22,20 @@ const order = [
   "nightly-on-workers",
   "sentry",
   "back-up-sqlite",
+  "litestream",
   "move-to-another-store",
 ];
 
-/** A recipe: its title, its text, its code, and whether it is only compiled. */
+/** The recipes that need a server: the page marks them `ts compile`, and test/examples runs them. */
+const onServer = ["nightly-on-workers"];
+
+/** A recipe: its title, its text, its code, and whether it runs as a block of the page. */
 function recipeOf(name) {
   const source = readFileSync(new URL(`${name}.ts`, folder), "utf8");
   const [, comment, code] = /^\/\*\*\n(.*?)\n \*\/\n(.*)$/s.exec(source) ?? [];
   if (code === undefined) throw new Error(`${name}.ts has no comment on top`);
   const [title, ...text] = comment.replace(/^ \*\/? ?/gm, "").split("\n\n");
-  return { name, title, text, code, isRun: !comment.includes("compiled and not run") };
+  return { name, title, text, code, isRun: !onServer.includes(name) };
 }
 
 /** The page, as it should be. */
@@ -42,7 +46,7 @@ function cookbook() {
   const recipes = order.map(recipeOf);
   return [
     "# Cookbook",
-    "Short recipes, one file each in `examples/cookbook`, to copy from. Unless a recipe says otherwise, the tests run it offline and check that it prints what its comments say.",
+    "Short recipes, one file each in `examples/cookbook`, to copy from. The tests run each of them offline, and check that it prints what its comments say.",
     recipes.map(({ title }) => `- [${title}](#${anchorOf(title)})`).join("\n"),
     ...recipes.flatMap(({ title, text, code, isRun }) => [
       `## ${title}`,

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -55,6 +55,10 @@ function expectedOutput({ code, below }: Example): string[] {
   );
 }
 
+/** Litestream's package has binaries for some platforms only. */
+const platform = `${process.platform}-${process.arch}`;
+const hasLitestream = existsSync(join(root, `node_modules/@flydotio/litestream-${platform}`));
+
 let program: ts.Program;
 
 beforeAll(() => {
@@ -77,18 +81,22 @@ describe("examples in the documentation", () => {
     expect(problems).toEqual([]);
   });
 
-  test.each(examples.filter(({ isRun }) => isRun))("$name prints what it says", async (example) => {
-    const printed: string[] = [];
-    const log = vi.spyOn(console, "log").mockImplementation((...values) => {
-      printed.push(...values.map(String).join(" ").trimEnd().split("\n"));
-    });
-    try {
-      await import(/* @vite-ignore */ example.file);
-    } finally {
-      log.mockRestore();
-    }
-    expect(printed).toEqual(expectedOutput(example));
-  });
+  test.for(examples.filter(({ isRun }) => isRun))(
+    "$name prints what it says",
+    async (example, { skip }) => {
+      skip(example.code.includes("litestream") && !hasLitestream, `no Litestream on ${platform}`);
+      const printed: string[] = [];
+      const log = vi.spyOn(console, "log").mockImplementation((...values) => {
+        printed.push(...values.map(String).join(" ").trimEnd().split("\n"));
+      });
+      try {
+        await import(/* @vite-ignore */ example.file);
+      } finally {
+        log.mockRestore();
+      }
+      expect(printed).toEqual(expectedOutput(example));
+    },
+  );
 });
 
 describe("public functions and methods", () => {
