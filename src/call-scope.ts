@@ -12,11 +12,11 @@ let count = 0;
 
 /** An action that can tell whether it is being called from inside itself. */
 export class CallScope {
-  readonly #name = `waymark:${++count}`;
+  readonly name = `waymark:${++count}`;
 
   /** Calls the action. */
   run<T>(action: () => T | Promise<T>): Promise<T> {
-    const name = this.#name;
+    const { name } = this;
     // The frame of a method has the name that it was given here.
     const scope = { [name]: async (): Promise<T> => await action() };
     return (scope[name] as () => Promise<T>)();
@@ -24,11 +24,7 @@ export class CallScope {
 
   /** Whether the caller is inside the action. */
   get isInside(): boolean {
-    for (const name of callers()) {
-      if (name === ASIDE) return false;
-      if (name === this.#name) return true;
-    }
-    return false;
+    return callers().includes(this.name);
   }
 }
 
@@ -51,8 +47,8 @@ interface Frame {
   getFunctionName(): string | null;
 }
 
-/** The names of the functions that are running or awaited, the innermost first. */
-function callers(): readonly (string | null)[] {
+/** The names of the functions that are running or awaited, up to what was called in passing, the innermost first. */
+export function callers(): readonly (string | null)[] {
   const host = Error as unknown as StackHost;
   if (host.captureStackTrace === undefined) return [];
   const { stackTraceLimit, prepareStackTrace } = host;
@@ -61,7 +57,9 @@ function callers(): readonly (string | null)[] {
     host.stackTraceLimit = Number.POSITIVE_INFINITY;
     host.prepareStackTrace = (_error, frames) => frames.map((frame) => frame.getFunctionName());
     host.captureStackTrace(target, callers);
-    return Array.isArray(target.stack) ? (target.stack as (string | null)[]) : [];
+    const names = Array.isArray(target.stack) ? (target.stack as (string | null)[]) : [];
+    const end = names.indexOf(ASIDE);
+    return end === -1 ? names : names.slice(0, end);
   } finally {
     host.stackTraceLimit = stackTraceLimit;
     host.prepareStackTrace = prepareStackTrace;

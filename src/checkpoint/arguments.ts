@@ -1,13 +1,12 @@
 import { ConfigError, show } from "../errors.js";
 import { type Check, callable, checkOptions, flag, integer } from "../options.js";
-import { State } from "../state/state.js";
+import { checkState, State } from "../state/state.js";
 import { checkKeep, checkKeepPerPhase } from "./retention.js";
 import type { CheckpointAt, ExportedCheckpoint, SaveOptions, StoreContext } from "./store.js";
 
 /** Throws if the value to save is not a State, or an option is invalid. */
 export function checkSave(state: unknown, options: SaveOptions): void {
-  if (!(state instanceof State))
-    throw new ConfigError("state", `must be a State; got ${show(state)}`);
+  checkState(state);
   checkContext("options", options);
   if (options.keep !== undefined) checkKeep("keep", options.keep);
   if (options.keepPerPhase !== undefined) checkKeepPerPhase("keepPerPhase", options.keepPerPhase);

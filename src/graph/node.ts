@@ -36,6 +36,8 @@ export interface NodeContext<D extends object = object> {
    * one execution. An action that throws is called again.
    *
    * @throws SerializationError that names the key, when the result can't be saved.
+   * @throws ConfigError that names the keys, when the action awaits a call with its own key, directly or by way of
+   * others, and so would wait for itself.
    */
   once<T>(key: string, action: () => T | Promise<T>): Promise<T>;
   /** The value remembered under a key in this visit to the node; `undefined` if there is none. */

@@ -1,12 +1,12 @@
 import { now } from "../clock.js";
-import { ConfigError, show } from "../errors.js";
+import { ConfigError } from "../errors.js";
 import { check, checkOptions, text } from "../options.js";
 import { encode } from "../state/encode.js";
 import { freezeCopy } from "../state/freeze-copy.js";
 import type { PauseRequest } from "../state/record.js";
 import { isSchema, jsonSchemaOf, type StandardSchema } from "../state/schema.js";
 import { isPlainObject } from "../state/shape.js";
-import { type Patch, State } from "../state/state.js";
+import { checkState, type Patch, type State } from "../state/state.js";
 
 /** What a pause tells whoever answers it. @inline */
 interface PauseQuestion {
@@ -102,8 +102,7 @@ export function pause<D extends object>(
   state: State<D>,
   options: PauseAfterOptions<NoInfer<D>>,
 ): Pause<D> {
-  if (!(state instanceof State))
-    throw new ConfigError("state", `must be a State; got ${show(state)}`);
+  checkState(state);
   checkOptions("pause", options, { ...checks, into: text, onTimeout: plainObject });
   const { into, onTimeout, ...rest } = options;
   if (onTimeout !== undefined && rest.timeout === undefined) {

@@ -67,6 +67,12 @@ export class RunClaim {
     return undefined;
   }
 
+  /** Throws if it is lost. */
+  async verify(): Promise<void> {
+    await this.check();
+    if (this.#error !== undefined) throw this.#error;
+  }
+
   async #settle(holds: Promise<boolean>): Promise<void> {
     // One that can't be asked for is not known to be good.
     if (!(await holds.catch(() => false))) this.#lose();

@@ -213,9 +213,7 @@ export class RunContext<D extends object> implements FactoryContext<D> {
   }
 
   async checkClaim(): Promise<void> {
-    const { claim } = this.#visit;
-    await claim?.check();
-    if (claim?.lost !== undefined) throw claim.lost;
+    await this.#visit.claim?.verify();
   }
 
   /** The same visit, at another attempt. */

@@ -195,8 +195,7 @@ export class Saver<D extends object> {
     const { runId, checkpointNode: node, step } = state;
     const { bus, name, audit } = this.#settings;
     try {
-      await this.#claim?.check();
-      if (this.#claim?.lost !== undefined) throw this.#claim.lost;
+      await this.#claim?.verify();
       await this.#store.delete(runId);
       bus.emit("checkpoint.delete", name, runId, { node, step, ...audit });
       // It is in no store any more, so that it can be put into another.

@@ -1,5 +1,6 @@
-import { CallScope } from "../call-scope.js";
+import { CallScope, callers } from "../call-scope.js";
 import { msSince, now } from "../clock.js";
+import { type Deferred, defer } from "../concurrency.js";
 import {
   CheckpointConflictError,
   ConfigError,
@@ -13,11 +14,11 @@ import { freezeCopy } from "../state/freeze-copy.js";
 import { OPAQUE, traitsOf } from "../state/json-traits.js";
 import { type PauseRequest, type Progress, Results } from "../state/record.js";
 import { type StandardSchema, validated } from "../state/schema.js";
-import { State } from "../state/state.js";
+import { checkState, type State } from "../state/state.js";
 import type { ItemOutcome } from "../state/steps.js";
 import type { RunClaim } from "./claim.js";
 import { outsideRun } from "./failure.js";
-import { answerKey, isOwnKey, PauseSignal } from "./pauses.js";
+import { answerKey, isExpired, isOwnKey, PauseSignal } from "./pauses.js";
 import type { Saver } from "./saver.js";
 
 /** Entries that were replaced are dropped when there are so many of them. */
@@ -39,6 +40,15 @@ export interface WorkOwner<D extends object> {
   take(name: string): { readonly value: unknown } | undefined;
 }
 
+/** Something that is being done once. */
+interface Once {
+  readonly key: string;
+  /** What was being done when it was asked for inside this. */
+  readonly waitsFor: Set<Once>;
+  /** The result for those who ask meanwhile; who began it awaits the action itself, so that its callers stay known. */
+  shared?: Deferred<unknown>;
+}
+
 /**
  * What one visit of a node does before it completes: results it must not lose, milestones, pauses.
  * The State in here has the node before it as `checkpointNode`, and a resume runs this node again.
@@ -47,11 +57,11 @@ export class Work<D extends object> {
   readonly #node: string;
   readonly #owner: WorkOwner<D>;
   readonly #known: Map<string, unknown>;
-  /** What is being done once, by attempt and key, for those who ask for the same at the same time. */
-  readonly #running = new Map<
-    string,
-    { readonly scope: CallScope; readonly result: Promise<unknown> }
-  >();
+  /**
+   * What is being done once, by attempt and key, for those who ask for the same at the same time, and by the name
+   * of its scope, for those who ask inside it.
+   */
+  readonly #running = new Map<string | null, Once>();
   /** The saves of results that are not in the store yet. */
   readonly #unsaved = new Map<string, Promise<void>>();
   readonly #asked = new Map<string, PauseRequest>();
@@ -99,29 +109,45 @@ export class Work<D extends object> {
   }
 
   /** What an action gave, now or before; it is saved when the promise resolves. */
-  once<T>(key: string, attempt: string, action: () => T | Promise<T>): Promise<unknown> {
+  async once<T>(key: string, attempt: string, action: () => T | Promise<T>): Promise<unknown> {
     // Not shared between attempts: the one that was given up may be waiting for ever.
     const id = `${attempt} ${key}`;
     const running = this.#running.get(id);
-    if (running?.scope.isInside) throw onceInItself(key);
-    if (running !== undefined) return running.result;
+    if (running !== undefined) return this.#share(running);
     const scope = new CallScope();
-    let done: (result: Promise<unknown>) => void = () => {};
-    const result = new Promise<unknown>((resolve) => {
-      done = resolve;
-    });
+    const once: Once = { key, waitsFor: new Set() };
     // Before the action is called, which may ask for itself at once.
-    this.#running.set(id, { scope, result });
-    done(this.#doOnce(key, () => scope.run(action)).finally(() => this.#running.delete(id)));
-    return result;
+    this.#running.set(id, once).set(scope.name, once);
+    try {
+      const result = await this.#doOnce(key, () => scope.run(action));
+      once.shared?.resolve(result);
+      return result;
+    } catch (error) {
+      once.shared?.reject(error);
+      throw error;
+    } finally {
+      once.waitsFor.clear();
+      this.#running.delete(id);
+      this.#running.delete(scope.name);
+    }
+  }
+
+  /**
+   * The result of something that is being done already.
+   *
+   * @throws ConfigError if that waits for what the caller is inside.
+   */
+  #share(once: Once): Promise<unknown> {
+    const around = callers().flatMap((name) => this.#running.get(name) ?? []);
+    checkCircle(once, around);
+    for (const outer of around) outer.waitsFor.add(once);
+    once.shared ??= defer();
+    return once.shared.promise;
   }
 
   async #doOnce<T>(key: string, action: () => T | Promise<T>): Promise<unknown> {
     if (!this.#known.has(key)) {
-      const { claim } = this.#owner;
-      const checking = claim?.check();
-      if (checking !== undefined) await checking;
-      if (claim?.lost !== undefined) throw claim.lost;
+      await this.#owner.claim?.verify();
       const value = await this.#timed(key, action);
       // An attempt that was given up may have come to its end meanwhile: the first result counts.
       if (!this.#known.has(key)) await this.remember(key, value);
@@ -181,8 +207,7 @@ export class Work<D extends object> {
   /** Continues from another State; it is saved when the promise resolves. */
   async milestone(state: State<D>, reason: string): Promise<State<D>> {
     this.#checkOpen();
-    if (!(state instanceof State))
-      throw new ConfigError("state", `must be a State; got ${show(state)}`);
+    checkState(state);
     if (state.runId !== this.#state.runId) {
       const problem = `is the State of run ${show(state.runId)}: build on the State that the node is given`;
       throw new ConfigError("state", problem);
@@ -202,7 +227,7 @@ export class Work<D extends object> {
    * @throws PauseTimeoutError if its time is up.
    */
   async answer(request: PauseRequest, schema: StandardSchema | undefined): Promise<unknown> {
-    const { name, deadline } = request;
+    const { name } = request;
     const key = answerKey(name);
     let refused = {};
     for (;;) {
@@ -222,9 +247,7 @@ export class Work<D extends object> {
         refused = { refused: error.message };
       }
     }
-    if (deadline !== undefined && now() >= Date.parse(deadline)) {
-      throw new PauseTimeoutError(name, deadline);
-    }
+    if (isExpired(request)) throw new PauseTimeoutError(name, request.deadline);
     return this.ask(Object.freeze({ ...request, ...refused }));
   }
 
@@ -303,9 +326,25 @@ export class Work<D extends object> {
   }
 }
 
-function onceInItself(key: string): ConfigError {
-  const problem = `${show(key)} is called inside once(${show(key)}) and would wait for itself: give each its own key`;
-  return new ConfigError("once", problem);
+/**
+ * Refuses to wait for something that waits, itself or by others, for the one who asks.
+ *
+ * @param around - what the caller is inside, the innermost first.
+ */
+function checkCircle(once: Once, around: readonly Once[]): void {
+  const askedBy = new Map<Once, Once | undefined>([[once, undefined]]);
+  // Those that are found on the way are visited, too.
+  for (const [found] of askedBy) {
+    const end = around.indexOf(found);
+    if (end !== -1) {
+      const circle = around.slice(0, end).reverse().concat(once);
+      for (let one: Once | undefined = found; one; one = askedBy.get(one)) circle.unshift(one);
+      const keys = circle.map(({ key }) => show(key)).join(" → ");
+      const problem = `${show(once.key)} would wait for itself (${keys}): give each its own key, or await one before the other`;
+      throw new ConfigError("once", problem);
+    }
+    for (const next of found.waitsFor) if (!askedBy.has(next)) askedBy.set(next, found);
+  }
 }
 
 /** The error for a node that writes when it is over. */

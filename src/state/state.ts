@@ -419,6 +419,12 @@ export class State<D extends object> {
   }
 }
 
+/** Throws if the value is not a State. */
+export function checkState(value: unknown): asserts value is State<object> {
+  if (value instanceof State) return;
+  throw new ConfigError("state", `must be a State; got ${show(value)}`);
+}
+
 function isSaved(saved: SavedNow): saved is Saved {
   return saved.savedAt !== undefined;
 }

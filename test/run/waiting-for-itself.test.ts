@@ -3,7 +3,9 @@ import {
   ConfigError,
   ExecutionError,
   MemoryStore,
+  type NodeContext,
   type NodeFunction,
+  parallel,
   type StateGraph,
   subgraph,
 } from "waymark";
@@ -117,7 +119,7 @@ describe("once", () => {
       ExecutionError,
     );
     expect(failure.cause).toBeInstanceOf(ConfigError);
-    expect(failure.message).toContain('once("k") and would wait for itself');
+    expect(failure.message).toContain('once "k" would wait for itself ("k" → "k")');
   });
 
   test("inside once of another key that is inside once of the same key is an error", async () => {
@@ -129,6 +131,114 @@ describe("once", () => {
       ExecutionError,
     );
     expect(failure.cause).toBeInstanceOf(ConfigError);
+    expect(failure.message).toContain('("k" → "other" → "k")');
+  });
+
+  /** Waits for others as code does that has work of its own to await first. */
+  const needing =
+    (context: NodeContext<Trail>, ...keys: string[]): (() => Promise<unknown>) =>
+    async () => {
+      await Promise.resolve();
+      for (const key of keys) await context.once(key, needing(context));
+    };
+
+  const crosswise: Record<string, [chain: string, node: (c: NodeContext<Trail>) => unknown[]]> = {
+    "of two keys that await each other": [
+      '"a" → "b" → "a"',
+      (c) => [c.once("a", needing(c, "b")), c.once("b", needing(c, "a"))],
+    ],
+    "of four keys in a circle": [
+      '"a" → "b" → "c" → "d" → "a"',
+      (c) => [
+        c.once("a", needing(c, "b")),
+        c.once("b", needing(c, "c")),
+        c.once("c", needing(c, "d")),
+        c.once("d", needing(c, "free", "a")),
+      ],
+    ],
+    "of a key that another one, begun inside it, awaits": [
+      '"a" → "inner" → "b" → "a"',
+      (c) => [
+        c.once("b", needing(c, "a")),
+        c.once("a", () => c.once("inner", needing(c, "free", "b"))),
+      ],
+    ],
+    "of a key that what it began awaits, and a third one awaits too": [
+      '"a" → "b" → "a"',
+      (c) => [
+        c.once("a", async () => {
+          await Promise.resolve();
+          await c.once("b", needing(c, "free", "free too", "a"));
+        }),
+        c.once("third", needing(c, "free", "b")),
+      ],
+    ],
+    "of two keys in branches of a Promise.all": [
+      '"a" → "b" → "a"',
+      (c) => [
+        Promise.all([
+          Promise.all([c.once("free", needing(c)), c.once("a", needing(c, "b"))]),
+          c.once("b", () => Promise.all([c.once("too", needing(c)), needing(c, "a")()])),
+        ]),
+      ],
+    ],
+  };
+
+  test.each(Object.entries(crosswise))(
+    "%s is an error that names the chain",
+    async (_, [chain, node]) => {
+      let messages: unknown[] = [];
+      await run(async (state, context) => {
+        const outcomes = await Promise.allSettled(node(context));
+        messages = outcomes.map((one) => one.status === "rejected" && String(one.reason));
+        return state;
+      });
+      const keys = chain.split(" → ").slice(1);
+      // Whichever asked last is where the circle is seen to close.
+      const turned = keys.map((_key, n) => [...keys.slice(n), ...keys.slice(0, n + 1)].join(" → "));
+      expect(turned.map((one) => expect.stringContaining(`(${one})`))).toContainEqual(messages[0]);
+    },
+  );
+
+  test("of two keys of a parallel node's items that await each other is an error", async () => {
+    const failure = await rejection(
+      run(async (state, context) => {
+        const items = parallel<Trail, string, void>(["a", "b"], async (_state, item) => {
+          await context.once(item, needing(context, item === "a" ? "b" : "a"));
+        });
+        return items(state, context);
+      }),
+      ExecutionError,
+    );
+    expect(failure.message).toContain("would wait for itself");
+  });
+
+  test("of one key may be awaited by many that need it, and by some that others need", async () => {
+    const trail: string[] = [];
+    await run(async (state, c) => {
+      const all = ["a", "b", "c", "d"].map((key, at, keys) =>
+        c.once(key, async () => {
+          await Promise.resolve();
+          for (const other of keys.slice(0, at)) await c.once(other, needing(c));
+          trail.push(key);
+        }),
+      );
+      await Promise.all(all);
+      return state;
+    });
+    expect(trail).toEqual(["a", "b", "c", "d"]);
+  });
+
+  test("of a key that failed may be awaited again by the one that it needed", async () => {
+    await run(async (state, c) => {
+      const failing = c.once("a", async () => {
+        await c.once("b", needing(c, "free"));
+        throw new Error("no");
+      });
+      await failing.catch(() => {});
+      await c.once("b too", needing(c, "a"));
+      return state;
+    });
   });
 
   test("of the same key at the same time is done once", async () => {
