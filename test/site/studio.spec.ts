@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { complaintsOf, launch } from "./browser.js";
+import { heapOfPage } from "./heap-snapshot.js";
 import {
   hostile,
   type Served,
@@ -311,6 +312,20 @@ describe("a run", () => {
     } finally {
       await redacting.close();
     }
+  });
+
+  test("that was left is released from memory", async () => {
+    await visit({ at: "/runs/article-avalanches" }, async (page) => {
+      const session = await page.context().newCDPSession(page);
+      await page.getByRole("table", { name: "Events" }).waitFor();
+      await page.getByRole("table", { name: "Checkpoints" }).waitFor();
+      await page.getByRole("link", { name: "Inbox" }).click();
+      await heading(page, "Inbox").waitFor();
+      // A few belong to what Chromium has yet to lay out again.
+      await expect
+        .poll(async () => (await heapOfPage(session)).detached, { timeout: PATIENCE_MS })
+        .toBeLessThan(50);
+    });
   });
 
   test("is named in the title of its tab", async () => {

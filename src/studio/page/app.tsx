@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useCallback, useMemo, useRef, useState } from "preact/hooks";
 import type { StudioEvent, StudioSession } from "../api.js";
-import { useAddress } from "./address.js";
+import { type Address, useAddress } from "./address.js";
 import { useGet, useLive } from "./client/hooks.js";
 import { currentToken } from "./client/token.js";
 import { FiguresScreen } from "./figures/figures-screen.js";
@@ -32,6 +32,8 @@ export function App(): JSX.Element {
 }
 
 function Open({ session }: { readonly session: StudioSession }): JSX.Element {
+  // Read here, so that each address gets a new element: the shell's properties keep what was rendered in the last one.
+  const address = useAddress();
   const [said, setSaid] = useState("");
   const handlers = useRef(new Set<(event: StudioEvent) => void>());
   const offers = useRef(new Set<() => readonly Choice[]>());
@@ -56,15 +58,18 @@ function Open({ session }: { readonly session: StudioSession }): JSX.Element {
   );
   return (
     <StudioContext.Provider value={studio}>
-      <Shell said={said} choices={() => [...offers.current].flatMap((choices) => choices())}>
-        <CurrentScreen />
+      <Shell
+        address={address}
+        said={said}
+        choices={() => [...offers.current].flatMap((choices) => choices())}
+      >
+        <CurrentScreen address={address} />
       </Shell>
     </StudioContext.Provider>
   );
 }
 
-function CurrentScreen(): JSX.Element {
-  const address = useAddress();
+function CurrentScreen({ address }: { readonly address: Address }): JSX.Element {
   switch (address.screen) {
     case "runs":
       return <RunsScreen query={address.query} />;

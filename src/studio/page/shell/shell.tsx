@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Inbox } from "../../api.js";
-import { go, type Screen, useAddress } from "../address.js";
+import { type Address, go, type Screen } from "../address.js";
 import { useGet } from "../client/hooks.js";
 import { Cairn, Icon, type IconName } from "../parts/icon.js";
 import { type Choice, useEvents, useStudio } from "../studio.js";
@@ -23,10 +23,12 @@ const places: readonly {
 
 /** What is around every screen. */
 export function Shell({
+  address: { screen, id },
   said,
   choices,
   children,
 }: {
+  readonly address: Address;
   /** What was just done. */
   readonly said: string;
   readonly choices: () => readonly Choice[];
@@ -40,7 +42,6 @@ export function Shell({
     keys: () => setOpen("keys"),
     go: (to) => go(`#/${to}`),
   });
-  const { screen, id } = useAddress();
   useEffect(() => {
     const place = places.find(({ screens }) => screens.includes(screen))?.name ?? "";
     document.title = [id, place, "waymark"].filter(Boolean).join(" · ");
