@@ -36,7 +36,7 @@ export interface StudioApi {
   /** All about a run but its data. */
   readonly "GET /api/runs/:id": Route<RunView>;
   /** Its checkpoints, newest first. */
-  readonly "GET /api/runs/:id/history": Route<RunHistory>;
+  readonly "GET /api/runs/:id/history": Route<RunHistory, HistoryQuery>;
   /** The State of a checkpoint; with `path` one value of it, with `q` where a text is in it. */
   readonly "GET /api/runs/:id/state": Route<StateView | ValueView | StateMatches, StateQuery>;
   /** What is different between two checkpoints. */
@@ -91,6 +91,14 @@ export interface RunsQuery {
   readonly limit?: number;
 }
 
+/** The query of `GET /api/runs/:id/history`. */
+export interface HistoryQuery {
+  /** Only checkpoints with a lower sequence. */
+  readonly before?: number;
+  /** The maximum number of checkpoints, up to 10,000; 1,000 by default. */
+  readonly limit?: number;
+}
+
 /** The query of `GET /api/runs/:id/state`. */
 export interface StateQuery {
   /** A step, a checkpoint's id, or a node or phase that had completed; the newest checkpoint by default. */
@@ -120,10 +128,12 @@ export interface DifferenceQuery {
 
 /** The query of `GET /api/runs/:id/log`. */
 export interface LogQuery {
-  /** `next` of the page before; 0 by default. */
+  /** `next` of the previous page; 0 by default. */
   readonly after?: number;
-  /** At most so many lines, up to 1,000; 200 by default. */
+  /** The maximum number of lines, up to 1,000; 200 by default. */
   readonly limit?: number;
+  /** Skips to the newest `limit` lines. */
+  readonly newest?: boolean;
 }
 
 /** The query of `GET /api/events`. */
@@ -271,7 +281,7 @@ export interface RunView {
   readonly visits: Readonly<Record<string, number>>;
   /** The tasks of a `dag` that have completed, oldest first. */
   readonly tasks: readonly string[];
-  /** The steps that completed, oldest first; those that nobody remembers are not there. */
+  /** The newest 500 steps that completed, oldest first, as far as the checkpoint or the log has them. */
   readonly steps: readonly RunStep[];
   /** The node that is at work, or was when the run stopped; `null` if none is. */
   readonly unfinished: UnfinishedNode | null;
@@ -379,9 +389,11 @@ export interface PossibleAction {
 
 /** The checkpoints of a run. */
 export interface RunHistory {
-  /** The checkpoints, newest first. */
+  /** The checkpoints that the query selects, newest first. */
   readonly checkpoints: readonly HistoryEntry[];
-  /** Those that can't be read, as far as the store has noticed. */
+  /** How many checkpoints the run has. */
+  readonly total: number;
+  /** Those that can't be read, as far as the store has noticed; at most 100. */
   readonly problems: readonly {
     /** Its place in the run's history. */
     readonly sequence: number;

@@ -8,6 +8,8 @@ import type { Runs } from "./runs.js";
 
 /** So many streams may be open. */
 const STREAMS = 100;
+/** The number of checkpoints that a stream holds. */
+const CHECKPOINTS = 1000;
 /** How often a stream that has nothing to say shows that it is there, in milliseconds. */
 const BEAT = 15_000;
 
@@ -73,37 +75,53 @@ export class Streams {
     signal: AbortSignal,
   ): AsyncGenerator<Sent | undefined> {
     const { redaction } = this.#studio.settings;
-    let [before, history] = await this.#history(runId, undefined);
-    let last = /^\d{1,15}$/.test(lastId) ? Number(lastId) : (history[0]?.sequence ?? 0);
+    let last = /^\d{1,15}$/.test(lastId)
+      ? Number(lastId)
+      : (await this.#look(runId, Number.POSITIVE_INFINITY)).newest;
     yield ready(String(last));
+    let stamp: string | undefined;
     for (;;) {
-      if ((history[0]?.sequence ?? 0) < last) {
+      const look = await this.#look(runId, last, stamp);
+      ({ stamp } = look);
+      if (look.newest < last) {
         last = 0;
         yield { id: "0", event: { event: "delete", data: { runId } } };
       }
-      for (const entry of history.filter(({ sequence }) => sequence > last).reverse()) {
+      for (const entry of look.entries) {
         last = entry.sequence;
         const data = redaction.summary(entry);
         yield { id: String(last), event: { event: "checkpoint", data } };
       }
-      yield* this.#wait(signal);
-      [before, history] = await this.#history(runId, before, history);
+      if (look.newest > last) stamp = undefined;
+      else yield* this.#wait(signal);
     }
   }
 
-  /** The history of a run, read again only if the run has been saved since. */
-  async #history(
+  /**
+   * The checkpoints of a run behind `last`, oldest first: only the first ones, since they are held while a slow client
+   * reads them. All of them if the run was replaced by one that has not got as far. The history is read only if the run
+   * has been saved since it had this stamp.
+   */
+  async #look(
     runId: string,
-    before: string | undefined,
-    known: readonly HistoryEntry[] = [],
-  ): Promise<[stamp: string | undefined, history: readonly HistoryEntry[]]> {
+    last: number,
+    before?: string,
+  ): Promise<{
+    readonly stamp: string | undefined;
+    readonly newest: number;
+    readonly entries: readonly HistoryEntry[];
+  }> {
     const { store } = this.#studio.settings;
     const [run] = await listRuns(store, { runId, limit: 1 });
     const stamp = run && JSON.stringify([run.savedAt, run.step, run.status]);
-    // Two saves in one millisecond look the same for a while, so a fresh one is always read.
+    // Two saves in one millisecond look the same, so the history of a run that was just saved is always read.
     const isSettled = run !== undefined && Date.now() - Date.parse(run.savedAt) > OVERLAP;
-    if (isSettled && stamp === before) return [stamp, known];
-    return [stamp, run === undefined ? [] : ((await store.history?.(runId)) ?? [])];
+    if (isSettled && stamp === before) return { stamp, newest: last, entries: [] };
+    const history = run === undefined ? [] : ((await store.history?.(runId)) ?? []);
+    const newest = history[0]?.sequence ?? 0;
+    const from = newest < last ? 0 : last;
+    const behind = history.filter(({ sequence }) => sequence > from);
+    return { stamp, newest, entries: behind.slice(-CHECKPOINTS).reverse() };
   }
 
   /** Waits until the next look; shows now and then that the stream is alive. */

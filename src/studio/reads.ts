@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Audit } from "../audit.js";
 import { CheckpointNotFoundError } from "../errors.js";
-import { readEventLog } from "../observers/event-log/reader.js";
+import { type LogLine, readEventLog } from "../observers/event-log/reader.js";
 import { changesBetween } from "../report/changes.js";
 import type { StateJSON } from "../state/json.js";
 import type { State } from "../state/state.js";
@@ -27,6 +27,9 @@ const LISTED = 1000;
 const CHANGES = 1000;
 /** A value of a difference with more characters is left out. */
 const VALUE = 4096;
+const CHECKPOINTS = 1000;
+const MOST_CHECKPOINTS = 10_000;
+const PROBLEMS = 100;
 const LOG_LIMIT = 200;
 const MOST_LINES = 1000;
 
@@ -56,22 +59,31 @@ async function version(): Promise<string> {
 }
 
 /** The checkpoints of a run. */
-export async function historyOf(studio: Studio, runId: string): Promise<RunHistory> {
+export async function historyOf(
+  studio: Studio,
+  runId: string,
+  query: URLSearchParams,
+): Promise<RunHistory> {
   const { store, redaction } = studio.settings;
   if (store.history === undefined) {
     // A run that is not there is missing in any store.
     await store.load(runId);
     throw noHistory();
   }
+  const before = countOf(query, "before", Number.MAX_SAFE_INTEGER, 1, Number.MAX_SAFE_INTEGER);
+  const limit = countOf(query, "limit", CHECKPOINTS, 1, MOST_CHECKPOINTS);
   const history = await store.history(runId);
   const problems: RunHistory["problems"][number][] = [];
   if (!(await isWhole(studio, runId))) {
     for await (const { sequence, problem, expected, actual } of store.verify?.(runId) ?? []) {
       problems.push({ sequence, problem, expected, actual });
+      if (problems.length === PROBLEMS) break;
     }
   }
   if (history.length === 0 && problems.length === 0) throw new CheckpointNotFoundError(runId);
-  return { checkpoints: history.map((entry) => redaction.summary(entry)), problems };
+  const selected = history.filter(({ sequence }) => sequence < before).slice(0, limit);
+  const checkpoints = selected.map((entry) => redaction.summary(entry));
+  return { checkpoints, total: history.length, problems };
 }
 
 /** Whether the newest checkpoint loads without a word: reading all of them takes long. */
@@ -186,12 +198,16 @@ export async function logOf(
   if (log === undefined) return { lines: [] };
   const after = countOf(query, "after", 0, 0, Number.MAX_SAFE_INTEGER);
   const limit = countOf(query, "limit", LOG_LIMIT, 1, MOST_LINES);
-  const lines: RunLog["lines"][number][] = [];
+  const isNewest = query.get("newest") === "true";
+  const lines: LogLine[] = [];
   let count = 0;
   for await (const line of readEventLog(log, runId)) {
     count++;
-    if (count > after) lines.push(redaction.line(line));
-    if (lines.length === limit) break;
+    if (count <= after) continue;
+    lines.push(line);
+    if (!isNewest && lines.length === limit) break;
+    if (lines.length === 2 * limit) lines.splice(0, limit);
   }
-  return { lines, next: Math.max(count, after) };
+  const found = isNewest ? lines.slice(-limit) : lines;
+  return { lines: found.map((line) => redaction.line(line)), next: Math.max(count, after) };
 }

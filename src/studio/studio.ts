@@ -148,7 +148,7 @@ class Api {
       return json(result, status);
     }
     const reads: Readonly<Record<string, () => Promise<unknown>>> = {
-      history: () => historyOf(this.#studio, runId),
+      history: () => historyOf(this.#studio, runId, query),
       state: () => stateOf(this.#studio, runId, query, audit),
       diff: () => differenceOf(this.#studio, runId, query, audit),
       log: () => logOf(this.#studio, runId, query),

@@ -22,6 +22,9 @@ import type { Studio } from "./context.js";
 import { problemOf, type Runs } from "./runs.js";
 import { bounded } from "./values.js";
 
+/** A view has at most this many steps, the newest: a run may take any number of them. */
+const MAX_STEPS = 500;
+
 /** All about a run but its data. */
 export async function viewOf(
   studio: Studio,
@@ -100,7 +103,7 @@ async function describe(
     topology: topology ?? null,
     visits: state?.visits ?? {},
     tasks: progress?.tasks ?? [],
-    steps: steps.map((step) => stepOf(step, state)),
+    steps: steps.slice(-MAX_STEPS).map((step) => stepOf(step, state)),
     unfinished: unfinishedOf(state),
     next: {
       node: nextNode(studio, state, nextStep) ?? null,

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { END, MemoryStore, State, StateGraph } from "waymark";
 import { complaintsOf, launch } from "./browser.js";
 import { heapOfPage } from "./heap-snapshot.js";
 import {
@@ -311,6 +312,32 @@ describe("a run", () => {
       });
     } finally {
       await redacting.close();
+    }
+  });
+
+  test("of many steps shows the newest, and each checkpoint that is asked for", async () => {
+    const store = new MemoryStore();
+    const graph = new StateGraph<{ n: number }>({
+      maxIterations: 2000,
+      checkpoint: { store, interval: 1, preserve: true, keep: Number.POSITIVE_INFINITY },
+    })
+      .addNode("count", ({ data }) => ({ n: data.n + 1 }))
+      .addEdge("count", "count", ({ data }) => data.n < 1200)
+      .addEdge("count", END)
+      .setEntryPoint("count");
+    const { step, sequence } = await graph.execute(State.create({ n: 0 }, { runId: "many-steps" }));
+    const server = await serveStudio({ store, graphs: [graph] });
+    try {
+      await visit({ server, at: "/runs/many-steps?at=3" }, async (page) => {
+        await page
+          .getByText(`without the first ${(step - 100).toLocaleString("en")} steps`)
+          .waitFor();
+        await page.getByText(`${sequence.toLocaleString("en")} checkpoints`).waitFor();
+        await page.getByText("From 2 to 3").waitFor();
+        expect(await page.getByText("nobody worked").count()).toBe(0);
+      });
+    } finally {
+      await server.close();
     }
   });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MemoryStore, pause, State, StateGraph } from "waymark";
+import { END, MemoryStore, pause, State, StateGraph } from "waymark";
 import { useFakeClock } from "waymark/testing";
 import { articleGraph, opened, pausedRun } from "./harness.js";
 
@@ -48,6 +48,35 @@ test("large maps, sets and bytes come in parts that keep their tags", async () =
   expect(await value("bytes", 65_536)).toMatchObject({
     value: { $bytes: ["Uint8Array", whole.slice(65_536)] },
   });
+});
+
+test("a long run has its newest 500 steps, and its checkpoints in pages", async () => {
+  const store = new MemoryStore();
+  const graph = new StateGraph<{ n: number }>({
+    name: "long",
+    record: { maxSteps: 2000 },
+    maxIterations: 2000,
+    checkpoint: { store, interval: 1, preserve: true, keep: Number.POSITIVE_INFINITY },
+  })
+    .addNode("one", ({ data }) => ({ n: data.n + 1 }))
+    .addEdge("one", "one", ({ data }) => data.n < 1100)
+    .addEdge("one", END)
+    .setEntryPoint("one");
+  await graph.execute(State.create({ n: 0 }, { runId: "long" }));
+  const { call, get } = opened({ store });
+  const { steps } = await get<"GET /api/runs/:id">("/api/runs/long");
+  expect(steps.map(({ step }) => step)).toEqual(Array.from({ length: 500 }, (_, at) => at + 601));
+  const history = async (query: string) => {
+    const path = `/api/runs/long/history${query}`;
+    const { checkpoints, total } = await get<"GET /api/runs/:id/history">(path);
+    const sequences = checkpoints.map(({ sequence }) => sequence);
+    return [total, sequences.length, sequences[0], sequences.at(-1)];
+  };
+  const [total = 0, ...newest] = await history("");
+  expect(newest).toEqual([1000, total, total - 999]);
+  expect(await history(`?before=${total - 999}`)).toEqual([total, total - 1000, total - 1000, 1]);
+  expect(await history("?before=4&limit=2")).toEqual([total, 2, 3, 2]);
+  expect((await call("GET", "/api/runs/long/history?limit=10001")).status).toBe(400);
 });
 
 test("the inbox has 500 pauses at most, and says that there are more", async () => {

@@ -166,6 +166,17 @@ test("a thousand reconnects to one run give each of its checkpoints once, of any
   expect(seen).toEqual(Array.from({ length: 1000 }, (_, at) => at + 1));
 }, 120_000);
 
+test("one run's stream has all checkpoints of a long history, in their order", async () => {
+  const store = new MemoryStore({ keep: Number.POSITIVE_INFINITY });
+  let state = await saved(store, "monday");
+  while (state.sequence < 2500) state = await state.checkpoint(store);
+  const stream = await Connection.to(studioOf(store), "/api/events?run=monday", "0");
+  for (let sequence = 1; sequence <= 2500; sequence++) {
+    expect((await stream.next()).data.sequence).toBe(sequence);
+  }
+  await stream.close();
+});
+
 test("one run's stream begins with what comes, and says when the run is gone", async () => {
   const store = new MemoryStore();
   const state = await saved(store, "monday");

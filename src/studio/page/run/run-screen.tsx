@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
-import type { RunHistory, RunView } from "../../api.js";
+import type { RunView } from "../../api.js";
 import { href } from "../address.js";
-import { type Loaded, useGet, useNow, useQuietReload } from "../client/hooks.js";
+import { useGet, useNow, useQuietReload } from "../client/hooks.js";
 import { runPath } from "../client/http.js";
 import { Blank, Failed, Loading } from "../parts/states.js";
 import { useEvents, useStudio } from "../studio.js";
@@ -17,6 +17,7 @@ import { StateSection } from "./sections/state-section.js";
 import { WaitingSection } from "./sections/waiting-section.js";
 import { selectionOf, selectNode, selectStep } from "./selection.js";
 import { TimelinePanel } from "./timeline/timeline-panel.js";
+import { useHistory } from "./use-history.js";
 import { useLog } from "./use-log.js";
 
 /** All about one run. */
@@ -28,7 +29,7 @@ export function RunScreen({
   readonly query: URLSearchParams;
 }): JSX.Element {
   const run = useGet<RunView>(runPath(runId));
-  const history = useGet<RunHistory>(runPath(runId, "history"));
+  const history = useHistory(runId, query);
   const [deleted, setDeleted] = useState(false);
   const reload = useCallback(() => {
     run.reload();
@@ -78,7 +79,7 @@ function LoadedRun({
   readonly runId: string;
   readonly query: URLSearchParams;
   readonly view: RunView;
-  readonly history: Loaded<RunHistory>;
+  readonly history: ReturnType<typeof useHistory>;
   readonly onChange: () => void;
 }): JSX.Element {
   const now = useNow();

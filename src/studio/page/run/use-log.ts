@@ -5,10 +5,12 @@ import { get, runPath } from "../client/http.js";
 /** A line of a log. */
 export type LogLine = RunLog["lines"][number];
 
-/** At most so many lines are kept, the newest. */
+/** How many lines are kept, the newest. */
 const MOST = 2000;
+/** How many lines are requested at once. */
+const PAGE = 1000;
 
-/** The lines of a run's log; what is new since the last look is added. `turn` changes when there may be more. */
+/** The newest lines of a run's log; new ones are added whenever `turn` changes. */
 export function useLog(
   runId: string,
   turn: unknown,
@@ -23,7 +25,8 @@ export function useLog(
     busy.current = true;
     try {
       for (;;) {
-        const page = await get<RunLog>(runPath(runId, `log?after=${after.current}&limit=1000`));
+        const query = after.current === 0 ? "newest=true" : `after=${after.current}`;
+        const page = await get<RunLog>(runPath(runId, `log?${query}&limit=${PAGE}`));
         setThere(page.next !== undefined);
         if (page.lines.length > 0) setLines((before) => [...before, ...page.lines].slice(-MOST));
         if (page.next === undefined || page.lines.length === 0) break;

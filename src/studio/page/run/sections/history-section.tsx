@@ -2,7 +2,6 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { RunHistory } from "../../../api.js";
 import { amend } from "../../address.js";
-import type { Loaded } from "../../client/hooks.js";
 import type { RequestFailure } from "../../client/http.js";
 import { bytes, count } from "../../format.js";
 import { Section } from "../../parts/section.js";
@@ -11,6 +10,7 @@ import { StatusShape, statusWord } from "../../parts/status.js";
 import { Time } from "../../runs/columns.js";
 import { useKey } from "../../shell/shortcuts.js";
 import { type Selection, selectCheckpoint } from "../selection.js";
+import type { useHistory } from "../use-history.js";
 import { Difference } from "./difference.js";
 
 const PART = 200;
@@ -24,7 +24,7 @@ export function HistorySection({
   now,
 }: {
   readonly runId: string;
-  readonly loaded: Loaded<RunHistory>;
+  readonly loaded: ReturnType<typeof useHistory>;
   readonly selection: Selection;
   /** The other checkpoint; the one before the selected one by default. */
   readonly compareWith: number | undefined;
@@ -32,8 +32,9 @@ export function HistorySection({
 }): JSX.Element {
   const [most, setMost] = useState(PART);
   const list = useRef<HTMLTableSectionElement>(null);
-  const { data, failure, reload } = loaded;
+  const { data, failure, reload, more } = loaded;
   const checkpoints = data?.checkpoints ?? [];
+  const total = data?.total ?? 0;
   const current = selection.checkpoint?.sequence;
   const at = checkpoints.findIndex(({ sequence }) => sequence === current);
   const other = checkpoints.find(({ sequence }) => sequence === compareWith) ?? checkpoints[at + 1];
@@ -50,10 +51,7 @@ export function HistorySection({
     <Section
       title="History"
       kind="history"
-      note={
-        data !== undefined &&
-        `${count(checkpoints.length)} ${checkpoints.length === 1 ? "checkpoint" : "checkpoints"}`
-      }
+      note={data !== undefined && `${count(total)} ${total === 1 ? "checkpoint" : "checkpoints"}`}
     >
       {failure !== undefined && data === undefined && <NoHistory {...{ failure, reload }} />}
       {data === undefined && failure === undefined && <Loading />}
@@ -133,9 +131,16 @@ export function HistorySection({
               ))}
             </tbody>
           </table>
-          {checkpoints.length > most && (
-            <button type="button" class="plain more" onClick={() => setMost(most + PART)}>
-              {count(checkpoints.length - most)} older
+          {total > most && (
+            <button
+              type="button"
+              class="plain more"
+              onClick={() => {
+                if (most + PART > checkpoints.length) more();
+                setMost(most + PART);
+              }}
+            >
+              {count(total - Math.min(most, checkpoints.length))} older
             </button>
           )}
         </div>

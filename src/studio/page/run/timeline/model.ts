@@ -42,6 +42,8 @@ interface Visit extends Span {
 export interface Timeline extends Span {
   readonly rows: readonly Row[];
   readonly gaps: readonly Gap[];
+  /** How many steps came before the first that is known. */
+  readonly earlier: number;
 }
 
 const MAX_LANES = 6;
@@ -103,8 +105,10 @@ export function timelineOf(view: RunView, history: RunHistory | undefined, now: 
     rowOf(name).bars.push({ ...begun, attempt: 1, attempts: 1, step: undefined });
   }
   const bars = [...rows.values()].flatMap((row) => row.bars);
-  // A fork has steps from before it was made.
-  const from = Math.min(Date.parse(run.startedAt), ...bars.map((bar) => bar.from));
+  const earlier = (steps[0]?.step ?? run.step + 1) - 1;
+  // A fork has steps from before it was made. If the first steps are missing, nobody knows when they were.
+  const first = Math.min(...bars.map((bar) => bar.from));
+  const from = earlier > 0 && bars.length > 0 ? first : Math.min(Date.parse(run.startedAt), first);
   const isOver = run.status === "completed" || run.status === "failed";
   const ends = [Date.parse(view.updatedAt), ...bars.map((bar) => bar.to), ...(isOver ? [] : [now])];
   const to = Math.max(from + 1, ...ends);
@@ -113,6 +117,7 @@ export function timelineOf(view: RunView, history: RunHistory | undefined, now: 
     to,
     rows: [...rows].map(([node, row]) => ({ node, bars: row.bars, lanes: lanesOf(row.items) })),
     gaps: gapsOf({ from, to }, visits, history, run.status),
+    earlier,
   };
 }
 

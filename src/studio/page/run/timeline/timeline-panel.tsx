@@ -8,8 +8,8 @@ import { statusWord } from "../../parts/status.js";
 import { type Bar, type Gap, type Row, type Span, timelineOf } from "./model.js";
 import { type Scale, scaleOf } from "./scale.js";
 
-/** At most so many bars in a row; the newest. */
-const MAX_BARS = 300;
+/** The maximum number of bars in a row, and of items in a lane; the newest are drawn. */
+const MAX_BARS = 1000;
 
 /** What a run did when. */
 export function TimelinePanel({
@@ -29,13 +29,15 @@ export function TimelinePanel({
   const timeline = useMemo(() => timelineOf(view, history, now), [view, history, now]);
   const scale = useMemo(() => scaleOf(timeline, timeline.gaps), [timeline]);
   const [pointed, setPointed] = useState<string>();
-  const { rows, gaps } = timeline;
+  const { rows, gaps, earlier } = timeline;
+  const began = Math.min(timeline.from, Date.parse(view.run.startedAt));
+  const worked = `${duration(view.workedMs)} of work in ${duration(timeline.to - began)}`;
   return (
     <Section
       title="Timeline"
       kind="timeline"
       note={
-        pointed ?? `${duration(view.workedMs)} of work in ${duration(timeline.to - timeline.from)}`
+        pointed ?? (earlier > 0 ? `${worked}, without the first ${count(earlier)} steps` : worked)
       }
     >
       {rows.length === 0 ? (
@@ -172,7 +174,7 @@ function RowView({
           <div class="lanes">
             {lanes.map((lane, index) => (
               <div key={index} class="lane">
-                {lane.map((item) => (
+                {lane.slice(-MAX_BARS).map((item) => (
                   <span
                     key={`${item.name} ${item.from}`}
                     class={`item ${item.mark}`}
