@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type CheckpointStore, END, type GraphConfig, State, StateGraph } from "waymark";
+import { type CheckpointStore, END, type GraphConfig, State, StateGraph, subgraph } from "waymark";
 import { eventLog } from "waymark/observers/event-log";
 import { FileStore } from "waymark/stores/file";
 import { SqliteStore } from "waymark/stores/sqlite";
@@ -80,6 +80,31 @@ function longGraph(store: CheckpointStore) {
   return graph.setEntryPoint(name(0)).setExitPoint(name(99));
 }
 
+/** A graph with a choice of many nodes, and a long graph inside. */
+function wideGraph(store: CheckpointStore) {
+  const inner = new StateGraph<{ n: number }, string>({ name: "inner" });
+  for (let index = 1; index <= 20; index++) {
+    inner.addNode(`inner ${index}`, () => ({}));
+    if (index > 1) inner.addEdge(`inner ${index - 1}`, `inner ${index}`);
+  }
+  inner.setEntryPoint("inner 1").setExitPoint("inner 20");
+  const graph = new StateGraph<{ n: number }, string>({
+    name: "wide",
+    checkpoint: { store, interval: 1, preserve: true },
+  })
+    .addNode("choose", () => ({}))
+    .addNode("process", subgraph(inner, { in: () => ({ n: 0 }), out: () => ({}) }));
+  for (let index = 1; index <= 30; index++) {
+    graph
+      .addNode(`option ${index}`, () => {
+        throw new Error("not today");
+      })
+      .addEdge("choose", `option ${index}`, ({ data }) => data.n === index, `n is ${index}`)
+      .addEdge(`option ${index}`, "process");
+  }
+  return graph.setEntryPoint("choose").setExitPoint("process");
+}
+
 /** A graph with a text in every field that has room for one. */
 function filledWith(text: string, config: GraphConfig<Record<string, string>>) {
   return new StateGraph<Record<string, string>, string>({ ...config, name: text })
@@ -152,6 +177,8 @@ export async function serveSamples() {
   await loop.execute(State.create({ n: 0 }, { runId: "loop" }));
   const long = longGraph(store);
   await long.execute(State.create({ n: 0 }, { runId: "long" })).catch(() => "it is meant to fail");
+  const wide = wideGraph(store);
+  await wide.execute(State.create({ n: 7 }, { runId: "wide" })).catch(() => "it is meant to fail");
 
   /** A run that works until it is let go of, or cancelled. */
   let release = (): void => {};
@@ -171,7 +198,7 @@ export async function serveSamples() {
     .addEdge("first", "wait")
     .setEntryPoint("first")
     .setExitPoint("wait");
-  const graphs = [...Object.values(samples), letter, bad, wordy, loop, long, patient];
+  const graphs = [...Object.values(samples), letter, bad, wordy, loop, long, wide, patient];
   const served = await serveStudio({ store, name: "file:.waymark", graphs, log: { root } });
   return {
     ...served,

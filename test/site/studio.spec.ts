@@ -66,6 +66,15 @@ const button = (page: Page, name: string | RegExp): Locator => page.getByRole("b
 const run = (page: Page, runId: string): Locator =>
   page.getByRole("table", { name: "Runs" }).getByRole("link", { name: runId, exact: true });
 
+/** Whether all of an element lies within another. */
+async function isInside(inner: Locator, outer: Locator): Promise<boolean> {
+  const [one, two] = await Promise.all([inner.boundingBox(), outer.boundingBox()]);
+  if (one === null || two === null) return false;
+  const isWithin = (axis: "x" | "y", size: "width" | "height"): boolean =>
+    one[axis] >= two[axis] && one[axis] + one[size] <= two[axis] + two[size];
+  return isWithin("x", "width") && isWithin("y", "height");
+}
+
 /** Confirms what a dialog asks, and gives the command that it showed. */
 async function confirm(page: Page, name: string): Promise<string> {
   const dialog = page.getByRole("dialog");
@@ -375,17 +384,64 @@ describe("a run", () => {
     });
   });
 
-  test("of a hundred nodes is drawn so that the names around its place can be read", async () => {
+  test("of a hundred nodes is drawn in rows whose names can be read", async () => {
     await visit({ at: "/runs/long" }, async (page) => {
       const failed = button(page, "stage 34: failed");
       await failed.waitFor();
       expect(await page.locator("button.node").count()).toBe(100);
-      const box = await failed.boundingBox();
-      const canvas = await page.locator(".canvas").boundingBox();
-      expect(box?.height).toBeGreaterThan(20);
-      expect(box?.x).toBeGreaterThan(canvas?.x ?? 0);
+      const canvas = page.locator(".canvas");
+      await expect.poll(() => isInside(failed, canvas)).toBe(true);
+      expect((await failed.boundingBox())?.height).toBeGreaterThan(20);
+      // Nothing lies to the left or the right of what is seen.
+      const edges = await page.evaluate<number[]>(
+        "[...document.querySelectorAll('button.node')].map((e) => e.getBoundingClientRect()).flatMap((e) => [e.left, e.right])",
+      );
+      const { x = 0, width = 0 } = (await canvas.boundingBox()) ?? {};
+      expect(Math.min(...edges)).toBeGreaterThan(x);
+      expect(Math.max(...edges)).toBeLessThan(x + width);
+      await button(page, "Larger graph").click();
+      await expect.poll(() => isInside(button(page, "stage 70: not reached"), canvas)).toBe(true);
       await button(page, "Fit").click();
-      await button(page, "stage 1: completed").waitFor();
+      for (const name of ["stage 1: completed", "stage 100: not reached"]) {
+        await expect.poll(() => isInside(button(page, name), canvas)).toBe(true);
+      }
+    });
+  });
+
+  test("of a hundred nodes has a field to find one, and follows the selection", async () => {
+    await visit({ at: "/runs/long", viewport: phone }, async (page) => {
+      const canvas = page.locator(".canvas");
+      const first = button(page, "stage 1: completed");
+      const last = button(page, "stage 100: not reached");
+      await button(page, "stage 34: failed").waitFor();
+      expect(await isInside(last, canvas)).toBe(false);
+      await page.getByLabel("Find a node").fill("stage 100");
+      await expect.poll(() => isInside(last, canvas)).toBe(true);
+      await page.getByLabel("Find a node").fill("AGE 1");
+      await page.keyboard.press("Enter");
+      await expect.poll(() => isInside(first, canvas)).toBe(true);
+      await page.getByRole("list").getByRole("button", { name: "stage 30", exact: true }).click();
+      const chosen = button(page, "stage 30: completed");
+      await expect.poll(() => isInside(chosen, canvas)).toBe(true);
+      // The focus takes the view along.
+      await chosen.focus();
+      for (let turn = 0; turn < 40; turn++) await page.keyboard.press("Tab");
+      await expect.poll(() => isInside(button(page, "stage 70: not reached"), canvas)).toBe(true);
+    });
+  });
+
+  test("has the many nodes of a choice in a grid, and a graph inside in rows of its own", async () => {
+    await visit({ at: "/runs/wide" }, async (page) => {
+      const canvas = page.locator(".canvas");
+      await expect.poll(() => isInside(button(page, "option 7: failed"), canvas)).toBe(true);
+      const shown = await page.locator("button.node").filter({ hasText: "option" }).all();
+      const places = await Promise.all(shown.map((node) => node.boundingBox()));
+      expect(new Set(places.map((box) => Math.round(box?.x ?? 0))).size).toBeGreaterThan(2);
+      expect(new Set(places.map((box) => Math.round(box?.y ?? 0))).size).toBeGreaterThan(2);
+      const inner = button(page, "inner 1: not reached");
+      const other = button(page, "inner 20: not reached");
+      const [one, two] = [await inner.boundingBox(), await other.boundingBox()];
+      expect(two?.y).toBeGreaterThan((one?.y ?? 0) + (one?.height ?? 0));
     });
   });
 

@@ -1,10 +1,10 @@
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import type { RunView } from "../../../api.js";
 import { Icon } from "../../parts/icon.js";
 import { Section } from "../../parts/section.js";
 import { StatusShape, statusWord } from "../../parts/status.js";
-import { type Box, digits, type Layout, layoutOf } from "./layout.js";
+import { layoutOf } from "./layout.js";
 import {
   type Drawing,
   type DrawnEdge,
@@ -12,7 +12,11 @@ import {
   type DrawnNode,
   drawingOf,
 } from "./model.js";
+import { type Box, digits, type Layout, pathOf, READABLE } from "./plane.js";
 import { useViewport } from "./viewport.js";
+
+/** A graph of more nodes has a field to find one. */
+const FEW = 12;
 
 /** The graph of a run, with how far the run is. */
 export function GraphPanel(props: GraphProps): JSX.Element {
@@ -51,9 +55,15 @@ function DrawnGraph({
   ]);
   // What a run does changes colours, not places.
   const layout = useMemo(() => layoutOf(drawing, room), [structure, room]);
-  const current = drawing.nodes.find(({ mark }) => mark !== "none" && mark !== "completed");
+  const current =
+    drawing.nodes.find(({ mark }) => mark !== "none" && mark !== "completed") ??
+    drawing.nodes.find(({ node }) => node !== "" && node === view.run.node);
   const focus = layout.boxes.get(current?.id ?? drawing.nodes[0]?.id ?? "");
-  const { view: at, zoom, fit, onPointerDown } = useViewport(panel, layout, focus);
+  const { view: at, zoom, fit, reveal, onPointerDown } = useViewport(panel, layout, focus);
+  const chosen = drawing.nodes.find(({ node }) => node !== "" && node === selected);
+  // What is selected in the timeline or the history is moved into sight.
+  useEffect(() => reveal(layout.boxes.get(chosen?.id ?? "")), [selected]);
+  const names = drawing.nodes.filter(({ node }) => node !== "");
   return (
     <Section
       title="Graph"
@@ -61,6 +71,15 @@ function DrawnGraph({
       note={view.topology === null && "as far as its steps show"}
       tools={
         <>
+          {names.length > FEW && (
+            <FindNode
+              nodes={names}
+              onFind={({ id, node }) => {
+                onSelect(node);
+                reveal(layout.boxes.get(id));
+              }}
+            />
+          )}
           <button
             type="button"
             class="plain square"
@@ -77,7 +96,7 @@ function DrawnGraph({
           </button>
           <button
             type="button"
-            class="plain square wide-only"
+            class="plain square"
             aria-label={large ? "Smaller graph" : "Larger graph"}
             aria-pressed={large}
             onClick={onLarge}
@@ -89,13 +108,16 @@ function DrawnGraph({
     >
       <div class="canvas" ref={panel} onPointerDown={onPointerDown}>
         <div
-          class="plane"
+          class={`plane ${at.scale < READABLE * 0.8 ? "far" : ""}`}
           style={{
             width: `${layout.width}px`,
             height: `${layout.height}px`,
             transform: `translate(${at.x}px, ${at.y}px) scale(${at.scale})`,
           }}
         >
+          {layout.frames.map((box, index) => (
+            <div key={index} class="group" style={placed(box)} />
+          ))}
           {drawing.groups.map((group) => (
             <Group
               key={group.id}
@@ -112,11 +134,50 @@ function DrawnGraph({
               box={layout.boxes.get(node.id)}
               selected={node.node !== "" && node.node === selected}
               onSelect={onSelect}
+              onFocus={() => reveal(layout.boxes.get(node.id))}
             />
           ))}
         </div>
       </div>
     </Section>
+  );
+}
+
+/** A field with the names of all nodes, for a graph that is larger than its panel. */
+function FindNode({
+  nodes,
+  onFind,
+}: {
+  readonly nodes: readonly DrawnNode[];
+  readonly onFind: (node: DrawnNode) => void;
+}): JSX.Element {
+  const id = useId();
+  const find = (text: string, isWhole: boolean): void => {
+    const wanted = text.trim().toLowerCase();
+    const found =
+      nodes.find(({ label }) => label.toLowerCase() === wanted) ??
+      (isWhole ? undefined : nodes.find(({ label }) => label.toLowerCase().includes(wanted)));
+    if (found !== undefined && wanted !== "") onFind(found);
+  };
+  return (
+    <>
+      <input
+        type="search"
+        class="find-node"
+        aria-label="Find a node"
+        placeholder="Find a node"
+        list={id}
+        autocomplete="off"
+        spellcheck={false}
+        onInput={({ currentTarget }) => find(currentTarget.value, true)}
+        onKeyDown={(event) => event.key === "Enter" && find(event.currentTarget.value, false)}
+      />
+      <datalist id={id}>
+        {nodes.map(({ id: key, label }) => (
+          <option key={key} value={label} />
+        ))}
+      </datalist>
+    </>
   );
 }
 
@@ -152,11 +213,13 @@ function Node({
   box,
   selected,
   onSelect,
+  onFocus,
 }: {
   readonly node: DrawnNode;
   readonly box: Box | undefined;
   readonly selected: boolean;
   readonly onSelect: (node: string) => void;
+  readonly onFocus: () => void;
 }): JSX.Element | null {
   if (box === undefined) return null;
   const { label, kind, mark, visits } = node;
@@ -175,6 +238,7 @@ function Node({
       aria-label={`${label}${often}: ${statusWord(mark)}`}
       title={label}
       onClick={() => onSelect(node.node)}
+      onFocus={(event) => event.currentTarget.matches(":focus-visible") && onFocus()}
     >
       <StatusShape mark={mark} />
       <span class="cut">{label}</span>
@@ -241,7 +305,7 @@ function Edges({
         <path
           key={`${edge.from} ${edge.to} ${edge.label}`}
           class={`edge ${kindOf(edge)}`}
-          d={layout.lines[index]?.path}
+          d={pathOf(layout.lines[index]?.points ?? [])}
           marker-end={`url(#arrow-${kindOf(edge)})`}
         />
       ))}

@@ -1,6 +1,6 @@
 import type { RefObject } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import type { Box, Layout } from "./layout.js";
+import { type Box, type Layout, READABLE } from "./plane.js";
 
 /** How the plane lies under the panel. */
 export interface View {
@@ -11,8 +11,6 @@ export interface View {
 
 const SMALLEST = 0.15;
 const LARGEST = 2;
-/** Below this, names can't be read: the panel shows a part of the graph instead of all of it. */
-const READABLE = 0.65;
 
 /** Moving and zooming by pointer, wheel and buttons. */
 export function useViewport(
@@ -23,6 +21,8 @@ export function useViewport(
   readonly view: View;
   readonly zoom: (by: number) => void;
   readonly fit: () => void;
+  /** Moves a box into sight, if it is not. */
+  readonly reveal: (box: Box | undefined) => void;
   readonly onPointerDown: (event: PointerEvent) => void;
 } {
   const [view, setView] = useState<View>({ x: 0, y: 0, scale: 1 });
@@ -35,6 +35,19 @@ export function useViewport(
     if (element !== null) setView(whole(newest.current.layout, element));
   }, [panel]);
 
+  const reveal = useCallback(
+    (box: Box | undefined) => {
+      const element = panel.current;
+      if (element === null || box === undefined) return;
+      setView((before) =>
+        isInSight(box, before, element)
+          ? before
+          : around(box, newest.current.layout, element, Math.max(before.scale, READABLE)),
+      );
+    },
+    [panel],
+  );
+
   // A graph of another size is looked at anew.
   useEffect(() => {
     const element = panel.current;
@@ -42,7 +55,9 @@ export function useViewport(
     const arrange = (): void => {
       const { layout: plane, focus: box } = newest.current;
       const all = whole(plane, element);
-      setView(all.scale < READABLE && box !== undefined ? around(box, plane, element) : all);
+      const scale = Math.min(0.9, Math.max(READABLE, element.clientWidth / plane.width));
+      const isSmall = all.scale < READABLE && box !== undefined;
+      setView(isSmall ? around(box, plane, element, scale) : all);
     };
     const observer = new ResizeObserver(arrange);
     observer.observe(element);
@@ -94,7 +109,7 @@ export function useViewport(
     element.addEventListener("pointerup", end);
     element.addEventListener("pointercancel", end);
   };
-  return { view, zoom, fit, onPointerDown };
+  return { view, zoom, fit, reveal, onPointerDown };
 }
 
 function whole(layout: Layout, element: HTMLElement): View {
@@ -104,8 +119,7 @@ function whole(layout: Layout, element: HTMLElement): View {
 }
 
 /** A part of the plane with a box in its middle; no room is wasted on what lies beyond the plane. */
-function around(box: Box, layout: Layout, element: HTMLElement): View {
-  const scale = 0.9;
+function around(box: Box, layout: Layout, element: HTMLElement, scale: number): View {
   const at = (middle: number, plane: number, panel: number): number => {
     const half = panel / scale / 2;
     return plane < 2 * half ? plane / 2 : Math.min(Math.max(middle, half), plane - half);
@@ -113,6 +127,18 @@ function around(box: Box, layout: Layout, element: HTMLElement): View {
   const x = at(box.x + box.width / 2, layout.width, element.clientWidth);
   const y = at(box.y + box.height / 2, layout.height, element.clientHeight);
   return centred({ x, y }, scale, element);
+}
+
+/** Whether all of a box is seen, and large enough to be read. */
+function isInSight(box: Box, { x, y, scale }: View, element: HTMLElement): boolean {
+  const [left, top] = [x + box.x * scale, y + box.y * scale];
+  return (
+    scale >= READABLE &&
+    left >= 0 &&
+    top >= 0 &&
+    left + box.width * scale <= element.clientWidth &&
+    top + box.height * scale <= element.clientHeight
+  );
 }
 
 function centred(point: { x: number; y: number }, scale: number, element: HTMLElement): View {

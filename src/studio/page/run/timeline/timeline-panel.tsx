@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { RunHistory, RunStep, RunView } from "../../../api.js";
 import { useNow } from "../../client/hooks.js";
 import { clock, count, duration, money } from "../../format.js";
@@ -10,6 +10,8 @@ import { type Scale, scaleOf } from "./scale.js";
 
 /** The maximum number of bars in a row, and of items in a lane; the newest are drawn. */
 const MAX_BARS = 1000;
+/** The height of the line with the times, in pixels. */
+const HEAD = 24;
 
 /** What a run did when. */
 export function TimelinePanel({
@@ -32,6 +34,10 @@ export function TimelinePanel({
   const { rows, gaps, earlier } = timeline;
   const began = Math.min(timeline.from, Date.parse(view.run.startedAt));
   const worked = `${duration(view.workedMs)} of work in ${duration(timeline.to - began)}`;
+  const chart = useRef<HTMLDivElement>(null);
+  const shown = selected.node || (rows.at(-1)?.node ?? "");
+  // What is selected elsewhere is scrolled to, or else what the run did last.
+  useLayoutEffect(() => showRow(chart.current, shown), [shown]);
   return (
     <Section
       title="Timeline"
@@ -43,43 +49,56 @@ export function TimelinePanel({
       {rows.length === 0 ? (
         <p class="muted nothing">No node has begun yet.</p>
       ) : (
-        <div class="chart">
-          <div class="ticks" aria-hidden="true">
-            {scale.ticks.map(({ at, ms }) => (
-              <span key={ms} style={{ left: `${at * 100}%` }}>
-                {ms === 0 ? "0" : duration(ms)}
-              </span>
-            ))}
+        <div class="chart" ref={chart}>
+          <div class="chart-body">
+            <div class="ticks" aria-hidden="true">
+              {scale.ticks.map(({ at, ms }) => (
+                <span key={ms} style={{ left: `${at * 100}%` }}>
+                  <span>{ms === 0 ? "0" : duration(ms)}</span>
+                </span>
+              ))}
+            </div>
+            <div class="gaps" aria-hidden="true">
+              {gaps.map((gap) => (
+                <GapBand key={gap.from} gap={gap} scale={scale} />
+              ))}
+            </div>
+            <ul class="rows">
+              {rows.map((row) => (
+                <RowView
+                  key={row.node}
+                  row={row}
+                  gaps={gaps}
+                  scale={scale}
+                  selected={selected}
+                  onSelect={onSelect}
+                  onPoint={setPointed}
+                />
+              ))}
+            </ul>
+            {gaps.length > 0 && (
+              <p class="unseen">
+                {gaps
+                  .map(({ kind, from, to }) => `${wordOf(kind)} for ${duration(to - from)}`)
+                  .join(", ")}
+              </p>
+            )}
           </div>
-          <div class="gaps" aria-hidden="true">
-            {gaps.map((gap) => (
-              <GapBand key={gap.from} gap={gap} scale={scale} />
-            ))}
-          </div>
-          <ul class="rows">
-            {rows.map((row) => (
-              <RowView
-                key={row.node}
-                row={row}
-                gaps={gaps}
-                scale={scale}
-                selected={selected}
-                onSelect={onSelect}
-                onPoint={setPointed}
-              />
-            ))}
-          </ul>
-          {gaps.length > 0 && (
-            <p class="unseen">
-              {gaps
-                .map(({ kind, from, to }) => `${wordOf(kind)} for ${duration(to - from)}`)
-                .join(", ")}
-            </p>
-          )}
         </div>
       )}
     </Section>
   );
+}
+
+/** Scrolls a chart, and nothing else, to the row of a node. */
+function showRow(chart: HTMLElement | null, node: string): void {
+  const row = [...(chart?.querySelectorAll("li") ?? [])].find(
+    (one) => one.getAttribute("aria-label") === node,
+  );
+  if (chart === null || row === undefined) return;
+  const [panel, at] = [chart.getBoundingClientRect(), row.getBoundingClientRect()];
+  const isSeen = at.top >= panel.top + HEAD && at.bottom <= panel.bottom;
+  if (!isSeen) chart.scrollTop += (at.top + at.bottom - panel.top - panel.bottom) / 2;
 }
 
 function wordOf(kind: Gap["kind"]): string {
