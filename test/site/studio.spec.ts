@@ -350,6 +350,30 @@ describe("a run", () => {
     }
   });
 
+  test("is shown even if it is saved faster than it can be fetched", async () => {
+    const store = new MemoryStore();
+    let state = await State.create({ n: 0 }, { runId: "busy" }).checkpoint(store);
+    const server = await serveStudio({ store });
+    try {
+      await visit({ server }, async (page) => {
+        // Each answer waits until the page has noticed three more saves.
+        await page.route("**/api/runs/busy", async (route) => {
+          for (let saves = 0; saves < 3; saves++) {
+            const noticed = page.waitForRequest("**/api/runs/busy/history*");
+            state = await state.checkpoint(store);
+            await noticed;
+          }
+          await route.continue();
+        });
+        await run(page, "busy").click();
+        await heading(page, "Details").waitFor();
+        await page.unrouteAll({ behavior: "ignoreErrors" });
+      });
+    } finally {
+      await server.close();
+    }
+  });
+
   test("that was left is released from memory", async () => {
     await visit({ at: "/runs/article-avalanches" }, async (page) => {
       const session = await page.context().newCDPSession(page);

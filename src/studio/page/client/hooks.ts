@@ -24,24 +24,39 @@ export function useGet<T>(path: string | undefined): Loaded<T> {
   }>({ path });
   const [turn, setTurn] = useState(0);
   const due = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const isBusy = useRef(false);
+  const isStale = useRef(false);
   // A new turn asks again.
   useEffect(() => {
     if (path === undefined) return;
     const ending = new AbortController();
-    get<T>(path, ending.signal).then(
-      (data) => setAnswer({ path, data }),
-      (failure: RequestFailure) => {
+    isBusy.current = true;
+    isStale.current = false;
+    get<T>(path, ending.signal)
+      .then(
+        (data) => setAnswer({ path, data }),
+        (failure: RequestFailure) => {
+          if (ending.signal.aborted) return;
+          setAnswer((before) => ({ ...(before.path === path ? before : {}), path, failure }));
+        },
+      )
+      .finally(() => {
         if (ending.signal.aborted) return;
-        setAnswer((before) => ({ ...(before.path === path ? before : {}), path, failure }));
-      },
-    );
-    return () => ending.abort();
+        isBusy.current = false;
+        if (isStale.current) setTurn((before) => before + 1);
+      });
+    return () => {
+      isBusy.current = false;
+      ending.abort();
+    };
   }, [path, turn]);
   useEffect(() => () => clearTimeout(due.current), []);
   const reload = useCallback(() => {
     due.current ??= setTimeout(() => {
       due.current = undefined;
-      setTurn((before) => before + 1);
+      // A request that takes longer than the time between two events must still arrive.
+      if (isBusy.current) isStale.current = true;
+      else setTurn((before) => before + 1);
     }, RELOAD_PAUSE_MS);
   }, []);
   const isOwn = answer.path === path;
