@@ -30,6 +30,8 @@ const STEPS_BEFORE = 1500;
 /** Snapshots after the first. */
 const SNAPSHOTS = 4;
 const WARM_UP_MS = 60_000;
+/** The machine may be busy with something else. */
+const PATIENCE_MS = 300_000;
 /** How long the page stays on a screen. */
 const SCREEN_MS = 5000;
 /** How often a client reconnects to the stream. */
@@ -126,6 +128,7 @@ async function watch(minutes: number): Promise<void> {
   const port = await answerOf<number>(child);
   const browser = await launch();
   const page = await browser.newPage({ viewport: { width: 1300, height: 900 } });
+  page.setDefaultTimeout(PATIENCE_MS);
   await page.goto(`http://127.0.0.1:${port}/#/runs/soak?token=${token}`);
   const session = await page.context().newCDPSession(page);
   const ending = new AbortController();
