@@ -1,5 +1,6 @@
-import { chmod, mkdir, readdir, realpath } from "node:fs/promises";
-import { basename, dirname, resolve } from "node:path";
+import { chmod, lstat, mkdir, readdir, realpath } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { mapLimit } from "../../concurrency.js";
 import { ConfigError, isMissingPackage, show, systemCode } from "../../errors.js";
 import { Claims } from "../disk/claims.js";
 import { Root } from "../disk/folders.js";
@@ -16,6 +17,8 @@ const CONNECT = 10_000;
 
 /** The mode of a folder that only its owner gets into. */
 const PRIVATE = 0o700;
+/** How many files of PGlite to look at at once. */
+const FILES = 32;
 
 /** Gives the module of a package; tests put another in its place. */
 export type Load = (name: string) => Promise<unknown>;
@@ -101,7 +104,7 @@ async function openFolder(
     return embeddedDatabase(memory, () => memory.close());
   }
   const named = resolve(folder);
-  // PGlite makes its files for everybody to read, so nobody else may get into its folder.
+  // PGlite makes its files for everybody to read, so nobody else may get in while it does.
   await mkdir(dirname(named), { recursive: true, mode: PRIVATE });
   await mkdir(named, PRIVATE).catch(() => {});
   await chmod(named, PRIVATE).catch(() => {});
@@ -119,6 +122,7 @@ async function openFolder(
   }
   try {
     const client = await PGlite.create(path);
+    await makePrivate(path);
     return embeddedDatabase(client, async () => {
       await client.close();
       await claim.release();
@@ -127,6 +131,19 @@ async function openFolder(
     await claim.release();
     throw error instanceof Error ? error : unopened(path, error);
   }
+}
+
+/**
+ * Takes from others what they may do with the files in a folder; what belongs to another user stays as it is. What
+ * Postgres makes later is its owner's alone.
+ */
+async function makePrivate(folder: string): Promise<void> {
+  const names = await readdir(folder, { recursive: true });
+  await mapLimit(names, FILES, async (name) => {
+    const path = join(folder, name);
+    const { mode } = await lstat(path);
+    if ((mode & ~PRIVATE & 0o777) !== 0) await chmod(path, mode & PRIVATE).catch(() => {});
+  });
 }
 
 /** What a database has in its folder, also one that was not finished when its process was killed. */
