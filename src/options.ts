@@ -24,6 +24,15 @@ export function integer(min: number, orInfinity = false): Check {
   );
 }
 
+/** An integer of at least `min` and at most `max`. */
+// @__NO_SIDE_EFFECTS__
+export function integerFrom(min: number, max: number): Check {
+  return check(
+    `an integer from ${min} to ${max}`,
+    (value) => Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max,
+  );
+}
+
 /** A number of at least `min`, and of at most `max` if there is one. */
 // @__NO_SIDE_EFFECTS__
 export function number(min: number, max = Number.POSITIVE_INFINITY): Check {

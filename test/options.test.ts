@@ -6,6 +6,7 @@ import {
   checkOptions,
   flag,
   integer,
+  integerFrom,
   oneOf,
   text,
 } from "../src/options.js";
@@ -27,6 +28,13 @@ test.each<[string, Check, unknown[], unknown[], string]>([
     [0, infinity],
     [-1, -infinity, "Infinity", true],
     "an integer ≥ 0 or Infinity",
+  ],
+  [
+    "integerFrom(1, 9)",
+    integerFrom(1, 9),
+    [1, 9],
+    [0, 10, 1.5, infinity, "1"],
+    "an integer from 1 to 9",
   ],
   [
     "oneOf",

@@ -1,4 +1,4 @@
-import { type Check, check, checkOptions, integer } from "../options.js";
+import { type Check, checkOptions, integer, number, object } from "../options.js";
 import type { UsageCall } from "../state/ledger/usage.js";
 
 /** What a model costs, in US dollars per million tokens. */
@@ -46,7 +46,7 @@ export interface Tokens {
   readonly cacheWrite: number;
 }
 
-const amount = check("a number ≥ 0", (value) => typeof value === "number" && value >= 0);
+const amount = number(0);
 const price: Check = (name, value) => {
   checkOptions(name, value, {
     input: amount,
@@ -63,8 +63,7 @@ const price: Check = (name, value) => {
 export const callChecks: Readonly<Record<string, Check>> = {
   keepCalls: integer(1, true),
   price: (name, value) => {
-    const isTable = typeof value === "object" && value !== null;
-    check("an object of prices by model", () => isTable)(name, value);
+    object(name, value);
     for (const [model, one] of Object.entries(value as object)) price(`${name}.${model}`, one);
   },
 };

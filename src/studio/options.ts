@@ -3,7 +3,7 @@ import { checkRedaction, type Redaction as Patterns } from "../codecs/patterns.j
 import { ConfigError, show } from "../errors.js";
 import { isObserver, type Observer } from "../events.js";
 import { checkPlace, type LogPlace } from "../observers/run-files.js";
-import { callable, check, checkOptions, flag, integer, text } from "../options.js";
+import { callable, check, checkOptions, flag, integer, string, strings, text } from "../options.js";
 import { Redaction } from "../report/redaction.js";
 import { StateGraph } from "../run/state-graph.js";
 import { hidePassword } from "../stores/address.js";
@@ -71,12 +71,9 @@ export function resolveStudioOptions(options: StudioOptions): StudioSettings {
         "must be a string of 16 characters or more: letters, digits, -._~+/=",
       );
     },
-    actor: check("a string", (value) => typeof value === "string"),
+    actor: string,
     auth: callable,
-    hosts: check(
-      "an array of host names",
-      (value) => Array.isArray(value) && value.every((one) => typeof one === "string"),
-    ),
+    hosts: strings,
     basePath: check(
       "a path such as /studio",
       (value) => typeof value === "string" && /^(\/[\w.~-]+)+$/.test(value),

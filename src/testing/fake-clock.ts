@@ -1,5 +1,5 @@
 import { useClock } from "../clock.js";
-import { check } from "../options.js";
+import { check, number } from "../options.js";
 
 /** A clock that moves only when you advance it. */
 export interface FakeClock {
@@ -21,10 +21,7 @@ const moment = check(
   "a time in milliseconds since 1970",
   (value) => typeof value === "number" && Math.abs(value) <= LAST,
 );
-const span = check(
-  "a number of milliseconds ≥ 0",
-  (value) => typeof value === "number" && value >= 0 && value <= LAST,
-);
+const span = number(0, LAST);
 
 interface Timer {
   readonly at: number;

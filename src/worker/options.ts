@@ -2,7 +2,15 @@ import { constants } from "node:os";
 import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
 import type { EventType } from "../events.js";
-import { type Check, callable, check, checkOptions, duration, integer } from "../options.js";
+import {
+  type Check,
+  callable,
+  check,
+  checkOptions,
+  duration,
+  integer,
+  integerFrom,
+} from "../options.js";
 import { StateGraph } from "../run/state-graph.js";
 import type { QueueConnection } from "./connection.js";
 import { checkLimits, type GraphLimits } from "./limits.js";
@@ -93,11 +101,7 @@ export function resolveWorkerOptions(options: WorkerOptions): WorkerSettings {
     store: isStore,
     connection: () => {},
     concurrency: integer(1),
-    lease: check(
-      `an integer from 200 to ${LONGEST_LEASE}`,
-      (value) =>
-        Number.isSafeInteger(value) && Number(value) >= 200 && Number(value) <= LONGEST_LEASE,
-    ),
+    lease: integerFrom(200, LONGEST_LEASE),
     maxAttempts: integer(1),
     backoff: duration,
     longestWait: duration,

@@ -1,7 +1,7 @@
 import type { RepeatOptions } from "bullmq";
 import { now } from "../clock.js";
 import { ConfigError, messageOf, show } from "../errors.js";
-import { check, checkOptions, integer, text } from "../options.js";
+import { check, checkOptions, integer, integerFrom, number, text } from "../options.js";
 import { checkRunId } from "../state/run-id.js";
 import type { State } from "../state/state.js";
 import { toKept } from "./job.js";
@@ -95,14 +95,8 @@ export const scheduleOptions = {
 
 export const submitOptions = {
   runId: (_name: string, value: unknown) => void checkRunId(value),
-  delay: check(
-    "a number of milliseconds ≥ 0",
-    (value) => typeof value === "number" && value >= 0 && Number.isSafeInteger(Math.ceil(value)),
-  ),
-  priority: check(
-    `an integer from 1 to ${LAST_PRIORITY}`,
-    (value) => Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= LAST_PRIORITY,
-  ),
+  delay: number(0, Number.MAX_SAFE_INTEGER),
+  priority: integerFrom(1, LAST_PRIORITY),
   deduplicate: (name: string, value: unknown) => {
     if (typeof value === "string") return dedupId(name, value);
     checkOptions(name, value, { id: dedupId, ttl: integer(1) });
@@ -135,6 +129,6 @@ export function checkRepeat(
       throw new ConfigError(option, `must be ${expected}; got ${show(given)}: ${messageOf(error)}`);
     }
   };
-  tried("options.cron", "a pattern of cron", pattern, { pattern });
+  tried("options.cron", "a cron pattern", pattern, { pattern });
   if (tz !== undefined) tried("options.timeZone", "a time zone", tz, { pattern, tz });
 }

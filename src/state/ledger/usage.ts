@@ -1,4 +1,4 @@
-import { check, checkOptions, integer, text } from "../../options.js";
+import { check, checkOptions, integer, number, text } from "../../options.js";
 import type { Usage, UsageCall, UsagePrice } from "../../usage.js";
 import { isPlainObject, setKey } from "../shape.js";
 
@@ -35,10 +35,7 @@ const groups = ["counters", "peaks"] as const;
 const known = ["inputTokens", "outputTokens", "costUsd", "memoryPeakMb"] as const;
 
 const tokens = integer(0);
-const amount = check(
-  `a number from 0 to ${Number.MAX_SAFE_INTEGER}`,
-  (value) => typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER,
-);
+const amount = number(0, Number.MAX_SAFE_INTEGER);
 const counters = check(
   "an object of numbers",
   (value) => typeof value === "object" && value !== null && isPlainObject(value),
