@@ -71,13 +71,20 @@ const hints: Readonly<Record<string, string>> = {
   ENOTDIR: "a store must be a folder; name another --store",
 };
 
-/** The exit code, the line to print and what to do, for anything that was thrown. */
-export function explain(error: unknown): { code: number; message: string; hint: string } {
+/**
+ * The exit code, the line to print and what to do, for anything that was thrown.
+ *
+ * @param verb - the command that threw it, which is no help against its own error.
+ */
+export function explain(
+  error: unknown,
+  verb?: string,
+): { code: number; message: string; hint: string } {
   const message = messageOf(error);
   if (error instanceof CommandError) return { code: error.exitCode, message, hint: error.hint };
   if (isWaymarkError(error)) {
     const { exit: code } = errorTable[error.code] ?? errorTable.NODE_FAILED;
-    return { code, message, hint: hintOf(error) };
+    return { code, message, hint: hintOf(error, verb) };
   }
   return {
     code: exit.problems,
@@ -94,7 +101,7 @@ function systemHint(error: unknown): string | undefined {
 }
 
 /** The command that helps, as it can be typed; `""` if none does. */
-function hintOf(error: WaymarkError): string {
+function hintOf(error: WaymarkError, verb: string | undefined): string {
   const runId = "runId" in error && typeof error.runId === "string" ? error.runId : undefined;
   if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) {
     const { step, checkpointId } = error;
@@ -104,6 +111,6 @@ function hintOf(error: WaymarkError): string {
   const ofSystem = isWaymarkError(error, "STORE") ? systemHint(error) : undefined;
   if (ofSystem !== undefined) return ofSystem;
   const hint = errorTable[error.code]?.hint;
-  if (hint === undefined) return "";
+  if (hint === undefined || hint.verb === verb) return "";
   return `${typed(hint.verb, hint.ofRun ? runId : undefined)} ${hint.does}`;
 }

@@ -22,7 +22,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
     return await run(argv, io);
   } catch (error) {
     if (error instanceof CommanderError) return misused(error, argv, print);
-    const { code, message, hint } = explain(error);
+    const { code, message, hint } = explain(error, verbOf(argv));
     print.error(message, hint);
     if (argv.includes("--debug")) io.stderr.write(`${plainLines(stackOf(error))}\n`);
     return code;
@@ -41,7 +41,7 @@ async function run(argv: readonly string[], io: Io): Promise<number> {
       showGlobalOptions: true,
       helpWidth: Math.min(io.stdout.columns ?? 80, 100),
       minWidthToWrap: 20,
-      // That a command has options goes without saying.
+      // Without [options], which Commander adds to each.
       subcommandTerm: (command) => `${command.name()} ${argumentsOf(command)}`.trimEnd(),
     })
     .configureOutput({
@@ -76,7 +76,7 @@ function argumentsOf({ registeredArguments }: Commander): string {
   return words.join(" ");
 }
 
-/** The commands that are named somewhere; all of them where none is, as their help is wanted then. */
+/** The commands that are named anywhere in the arguments; all of them if none is, for the help. */
 function named(argv: readonly string[]): readonly string[] {
   const found = argv.filter((word) => commandNames.includes(word));
   if (found.length === 0 && argv.includes("--version")) return [];
@@ -119,10 +119,14 @@ function add(command: Commander, { flags, text, many, choices }: Option): void {
   command.addOption(option);
 }
 
-/** Help and version are thrown too; all else was not used as it must be. */
+function verbOf(argv: readonly string[]): string | undefined {
+  return argv.find((word) => commandNames.includes(word));
+}
+
+/** Commander throws for `--help` and `--version`, too, with the exit code 0. */
 function misused(error: CommanderError, argv: readonly string[], print: Printer): number {
   if (error.exitCode === 0) return exit.ok;
-  const [name] = argv.filter((word) => commandNames.includes(word));
+  const name = verbOf(argv);
   // Commander prints its help if it finds no command.
   const message =
     error.code === "commander.help"

@@ -61,11 +61,19 @@ test("facts that are not there are left out", () => {
         ["longer", undefined],
         ["bc", ""],
         ["d", "2\n"],
+        ["e", []],
       ],
+      80,
       paint,
     ),
   ).toBe("a  1\nd  2\\n");
-  expect(facts([], paint)).toBe("");
+  expect(facts([], 80, paint)).toBe("");
+});
+
+test("a list of facts that does not fit a line continues below its first item", () => {
+  const list = ["a=1", "bc=23", "d=4"];
+  expect(facts([["run", list]], 15, paint)).toBe("run  a=1,\n     bc=23, d=4");
+  expect(facts([["run", list]], 80, paint)).toBe("run  a=1, bc=23, d=4");
 });
 
 describe("text", () => {

@@ -41,6 +41,14 @@ test.each(["file:.waymark", "sqlite:.waymark/runs.db"])(
   },
 );
 
+test("a fork and a rollback show how many steps there are, too", async () => {
+  const folder = project();
+  await phasedRun(folder);
+  expect((await waymark(folder, "fork", "monday", "--at", "2")).out).toMatch(/\nsteps +2\/4\n/);
+  const back = await waymark(folder, "rollback", "monday", "--at", "1", "--yes");
+  expect(back.out).toMatch(/\nsteps +1\/4\n/);
+});
+
 test("a graph with a cycle has no number of steps to come to", async () => {
   const folder = project();
   await articleRun(folder);

@@ -192,6 +192,7 @@ describe("checkpoints in SQLite", () => {
       const { code, err } = await waymark(folder, ...args);
       expect(code, args[0]).not.toBe(0);
       expect(err).toContain(`${file} is not an intact waymark database: ${kind}`);
+      expect(err.includes("waymark validate shows"), args[0]).toBe(args[0] !== "validate");
     }
     expect((await waymark(folder, "run", "article", "--data", "{}")).err).toContain(kind);
     expect(contentOf(folder)).toEqual(before);

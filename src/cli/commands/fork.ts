@@ -1,6 +1,8 @@
 import { at, type Command, run } from "../command.js";
 import { usage } from "../exit.js";
+import { LongestRuns } from "../longest-runs.js";
 import { lookOf } from "../output/style.js";
+import { stepsText } from "../output/units.js";
 import { findAt, findRun } from "../store/find.js";
 
 /** `waymark fork`. */
@@ -29,13 +31,15 @@ export const command: Command = {
     if (store.history === undefined) throw usage(`${opened.name} keeps no history to fork from`);
     const source = await findRun(opened, values.argument(0));
     const place = await findAt(store, source, values.text("at"));
-    const { runId, step, status, parent } = await forkRun(store, source.runId, place, changes);
+    const forked = await forkRun(store, source.runId, place, changes);
+    const { runId, step, status, parent } = forked;
+    const most = await new LongestRuns(context, store).of(forked.graph);
     const { print } = context;
     print.result({ runId, step, status, parent }, () =>
       print.facts([
         ["run", runId],
         ["status", status, lookOf(status)],
-        ["steps", String(step)],
+        ["steps", stepsText(step, most)],
         ["fork of", source.runId],
         ["continue", context.command("resume", runId)],
       ]),

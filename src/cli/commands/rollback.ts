@@ -1,6 +1,8 @@
 import { at, type Command, run, yes } from "../command.js";
 import { usage } from "../exit.js";
+import { LongestRuns } from "../longest-runs.js";
 import { lookOf } from "../output/style.js";
+import { stepsText } from "../output/units.js";
 import { findAt, findRun } from "../store/find.js";
 
 /** `waymark rollback`. */
@@ -28,12 +30,13 @@ export const command: Command = {
     const where = `step ${target.step}${target.checkpointNode && `, after ${target.checkpointNode}`}`;
     await context.confirm(`Set run ${runId} back to ${where}?`);
     const { step, status, checkpointId } = await rollBackRun(store, target);
+    const most = await new LongestRuns(context, store).of(target.graph);
     const { print } = context;
     print.result({ runId, step, status, checkpointId }, () =>
       print.facts([
         ["run", runId],
         ["status", status, lookOf(status)],
-        ["steps", String(step)],
+        ["steps", stepsText(step, most)],
         ["continue", context.command("resume", runId)],
       ]),
     );

@@ -94,7 +94,7 @@ export async function storeChecks(context: Context): Promise<readonly Check[]> {
 }
 
 function failure(error: unknown): string {
-  const { message, hint } = explain(error);
+  const { message, hint } = explain(error, "doctor");
   return hint === "" ? message : `${message} (${hint})`;
 }
 

@@ -49,7 +49,7 @@ export class Printer {
   }
 
   facts(pairs: Parameters<typeof facts>[0]): string {
-    return facts(pairs, this.#paint);
+    return facts(pairs, this.width, this.#paint);
   }
 
   /** Something to know that is no result. */
@@ -59,7 +59,7 @@ export class Printer {
 
   /** Names and values that are no result. */
   noteFacts(pairs: Parameters<typeof facts>[0]): void {
-    this.#io.stderr.write(`${facts(pairs, this.#paintNotes)}\n`);
+    this.#io.stderr.write(`${facts(pairs, widthOf(this.#io.stderr), this.#paintNotes)}\n`);
   }
 
   /** The same as `note`, below what a terminal has on its last line: the bar of a run, and what Ctrl-C leaves there. */

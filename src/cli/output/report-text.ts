@@ -38,7 +38,7 @@ function factsOf(
   return [
     ["run", report.runId],
     ["graph", report.graph],
-    ["metadata", metadata.join(", ")],
+    ["metadata", metadata],
     ["status", statusText(status, live), lookOf(status)],
     ["started", optional(startedAt, moment)],
     ["updated", moment(report.updatedAt)],

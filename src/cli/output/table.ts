@@ -83,14 +83,40 @@ function shrink<T>(laid: readonly Laid<T>[], width: number): void {
   }
 }
 
-/** Names and values, one below the other. */
-export function facts(
-  pairs: readonly (readonly [name: string, value: string | undefined, look?: Look | undefined])[],
-  paint: Paint,
-): string {
-  const shown = pairs.flatMap(([name, value, look]) => (value ? [{ name, value, look }] : []));
-  const width = Math.max(0, ...shown.map(({ name }) => name.length));
-  const line = ({ name, value, look }: (typeof shown)[number]): string =>
-    `${paint("dim", name.padEnd(width))}  ${paint(look, plain(value))}`;
-  return shown.map(line).join("\n");
+/** A name and its value; a list is separated by commas. */
+type Fact = readonly [
+  name: string,
+  value: string | readonly string[] | undefined,
+  look?: Look | undefined,
+];
+
+/** Names and values, one below the other. A list that is wider than the terminal breaks between its items. */
+export function facts(pairs: readonly Fact[], width: number, paint: Paint): string {
+  const shown = pairs.flatMap(([name, value, look]) =>
+    value?.length ? [{ name, value, look }] : [],
+  );
+  const indent = Math.max(0, ...shown.map(({ name }) => name.length));
+  const room = width - indent - GAP.length;
+  return shown
+    .flatMap(({ name, value, look }) => {
+      const lines = typeof value === "string" ? [plain(value)] : fill(value.map(plain), room);
+      return lines.map((line, at) => {
+        const head = (at === 0 ? name : "").padEnd(indent);
+        return `${paint("dim", head)}${GAP}${paint(look, line)}`;
+      });
+    })
+    .join("\n");
+}
+
+/** Items separated by commas, as many on a line as fit. */
+function fill(items: readonly string[], room: number): string[] {
+  const lines: string[] = [];
+  for (const [at, item] of items.entries()) {
+    const text = at < items.length - 1 ? `${item},` : item;
+    const last = lines.at(-1);
+    const longer = `${last} ${text}`;
+    if (last === undefined || widthOf(longer) > room) lines.push(text);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines;
 }
