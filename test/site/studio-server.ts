@@ -9,6 +9,7 @@ import { eventLog } from "waymark/observers/event-log";
 import { FileStore } from "waymark/stores/file";
 import { SqliteStore } from "waymark/stores/sqlite";
 import { nodeListener, type StudioOptions, studio } from "waymark/studio";
+import { z } from "zod";
 import { damage, graphsOf, makeRuns } from "../../examples/studio/runs.js";
 
 export const token = "a-token-for-the-tests";
@@ -129,6 +130,36 @@ function filledWith(text: string, config: GraphConfig<Record<string, string>>) {
     .setExitPoint("ask");
 }
 
+/** What a person is asked by a schema with everything in it. */
+const order = z.object({
+  decision: z.discriminatedUnion("kind", [
+    z.object({ kind: z.literal("approve"), amount: z.number().gt(0).max(500) }),
+    z.object({ kind: z.literal("reject"), why: z.string().min(5) }),
+  ]),
+  contact: z.union([z.email(), z.object({ phone: z.string().regex(/^\+\d+$/) })]),
+  labels: z.record(z.string(), z.number()),
+  lines: z.array(z.object({ sku: z.string(), count: z.int().min(1).default(1) })).min(1),
+  due: z.iso.date().nullable(),
+  at: z.iso.datetime(),
+  ship: z.object({ street: z.string() }).optional(),
+  range: z.tuple([z.number(), z.number()]),
+  level: z.literal(3),
+  rest: z.unknown(),
+});
+
+/** A graph that asks with {@link order}. */
+function orderGraph(store: CheckpointStore) {
+  return new StateGraph<{ answer: z.infer<typeof order> | undefined }>({
+    name: "order",
+    checkpoint: { store, interval: 1, preserve: true },
+  })
+    .addNode("ask", async (_state, context) => ({
+      answer: await context.pause("order", { reason: "What about order B-22?", schema: order }),
+    }))
+    .setEntryPoint("ask")
+    .setExitPoint("ask");
+}
+
 /** Runs of every kind in a folder, and a studio on them. */
 export async function serveSamples() {
   const root = mkdtempSync(join(tmpdir(), "waymark-studio-"));
@@ -179,6 +210,8 @@ export async function serveSamples() {
   await long.execute(State.create({ n: 0 }, { runId: "long" })).catch(() => "it is meant to fail");
   const wide = wideGraph(store);
   await wide.execute(State.create({ n: 7 }, { runId: "wide" })).catch(() => "it is meant to fail");
+  const asking = orderGraph(store);
+  await asking.execute(State.create({ answer: undefined }, { runId: "order" }));
 
   /** A run that works until it is let go of, or cancelled. */
   let release = (): void => {};
@@ -198,7 +231,7 @@ export async function serveSamples() {
     .addEdge("first", "wait")
     .setEntryPoint("first")
     .setExitPoint("wait");
-  const graphs = [...Object.values(samples), letter, bad, wordy, loop, long, wide, patient];
+  const graphs = [...Object.values(samples), letter, bad, wordy, loop, long, wide, asking, patient];
   const served = await serveStudio({ store, name: "file:.waymark", graphs, log: { root } });
   return {
     ...served,

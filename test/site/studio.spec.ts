@@ -582,8 +582,8 @@ describe("the inbox", () => {
       await card.getByText(/answer due in 1 d/).waitFor();
       await card.getByLabel("Yes").check();
       await card.getByRole("button", { name: "Send the answer" }).click();
-      // The browser itself sees to what the schema requires.
-      expect(await card.locator("input:invalid").count()).toBeGreaterThan(0);
+      const method = card.getByRole("group", { name: "Method" });
+      await method.getByText("This is required.").waitFor();
       await card.getByLabel("voucher").check();
       await card.getByLabel(/^Reason/).fill("it was broken");
       await card.getByRole("button", { name: "Send the answer" }).click();
@@ -614,6 +614,66 @@ describe("the inbox", () => {
       await button(page, "Send the answer").click();
       await page.getByText(/^The last answer was refused: /).waitFor();
     });
+  });
+});
+
+test("a form has a field for everything in a schema, and says what is wrong where it is", async () => {
+  await visit({ at: "/inbox/order/order", viewport: phone }, async (page) => {
+    const group = (name: string): Locator => page.getByRole("group", { name, exact: true });
+    const send = button(page, "Send the answer");
+    await send.click();
+    const decision = group("Decision");
+    await decision.getByText("This is required.").waitFor();
+    // The first field with something wrong has the focus.
+    await decision.locator("input:focus").waitFor();
+    await decision.getByLabel("Approve").check();
+    await decision.getByLabel("Amount").fill("700");
+    await decision.getByText("Must be at most 500.").waitFor();
+    await decision.getByLabel("Reject").check();
+    expect(await decision.getByLabel("Amount").count()).toBe(0);
+    await decision.getByLabel("Why").fill("no");
+    await decision.getByText("Must have at least 5 characters.").waitFor();
+    await decision.getByLabel("Why").fill("It is late.");
+    await group("Contact").getByLabel("Phone").check();
+    await group("Contact").getByRole("textbox", { name: "Phone" }).fill("+123");
+    const labels = group("Labels");
+    for (const [index, value] of ["7", "8"].entries()) {
+      await labels.getByRole("button", { name: "Add to Labels" }).click();
+      await labels.getByLabel("Key").nth(index).fill("red");
+      await labels.getByLabel("Value").nth(index).fill(value);
+    }
+    await labels.getByText("This key is there already.").first().waitFor();
+    await labels.getByLabel("Key").nth(1).fill("<b>blue");
+    await group("Lines").getByLabel("Sku").fill("S-1");
+    await group("Lines").getByRole("button", { name: "Add to Lines" }).click();
+    await group("Lines").getByLabel("Sku").nth(1).fill("S-2");
+    await button(page, "Remove Lines 1").click();
+    await page.getByLabel("none for Due").check();
+    await page.getByLabel("At", { exact: true }).fill("2026-01-31T12:00");
+    await button(page, "Add ship").click();
+    await page.getByLabel("Street").fill("Main St");
+    await group("Range").getByLabel("1", { exact: true }).fill("1");
+    await group("Range").getByLabel("2", { exact: true }).fill("2");
+    await page.getByLabel("Rest").fill('{ "any": ');
+    await send.click();
+    await page.getByText(/JSON/).first().waitFor();
+    await page.getByLabel("Rest").fill('{ "any": "thing" }');
+    await send.click();
+    await page.getByText("This is settled").waitFor();
+  });
+  await expect.poll(async () => (await samples.store.load("order")).status).toBe("completed");
+  const { answer } = (await samples.store.load<{ answer: object }>("order")).data;
+  expect(answer).toEqual({
+    decision: { kind: "reject", why: "It is late." },
+    contact: { phone: "+123" },
+    labels: { red: 7, "<b>blue": 8 },
+    lines: [{ sku: "S-2", count: 1 }],
+    due: null,
+    at: new Date("2026-01-31T12:00").toISOString(),
+    ship: { street: "Main St" },
+    range: [1, 2],
+    level: 3,
+    rest: { any: "thing" },
   });
 });
 

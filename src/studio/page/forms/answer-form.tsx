@@ -10,8 +10,10 @@ import { Problem } from "../parts/states.js";
 import { useStudio } from "../studio.js";
 import { shownOf } from "../values/tagged.js";
 import { ValueTree } from "../values/value-tree.js";
+import { Form } from "./field.js";
 import { type Draft, initialOf, type Schema } from "./schema.js";
-import { Field, JsonField } from "./schema-form.js";
+import { Field } from "./schema-form.js";
+import { JsonField } from "./single-fields.js";
 
 /** What a pause asks, and the form that answers it. */
 export function AnswerForm({
@@ -29,8 +31,9 @@ export function AnswerForm({
 }): JSX.Element {
   const { announce } = useStudio();
   const schema = pause.schema as Schema | undefined;
-  const [value, setValue] = useState<Draft>(() => (schema ? initialOf(schema) : undefined));
+  const [value, setValue] = useState<Draft>(() => (schema ? initialOf(schema, schema) : undefined));
   const [asJson, setAsJson] = useState(schema === undefined);
+  const [checked, setChecked] = useState(false);
   const takesInput = pause.breakpoint === undefined;
   const { busy, failure, submit } = useSubmit(async () => {
     const answer = { name: pause.name, input: value ?? null };
@@ -40,8 +43,22 @@ export function AnswerForm({
     announce(takesInput ? "The answer was sent." : "The run continues.");
     onDone();
   });
+  const issues = new Map(failure?.issues.map(({ path, message }) => [path, message]));
   return (
-    <form class="form answer" onSubmit={submit}>
+    <form
+      class="form answer"
+      noValidate
+      onSubmit={(event) => {
+        // The fields say what is wrong with them, where they are.
+        const wrong = event.currentTarget.querySelector<HTMLElement>(
+          ":is(input, select, textarea):invalid",
+        );
+        setChecked(wrong !== null);
+        if (wrong === null) submit(event);
+        event.preventDefault();
+        wrong?.focus();
+      }}
+    >
       <Question pause={pause} />
       <div class="fields">
         {pause.refused !== undefined && (
@@ -53,12 +70,15 @@ export function AnswerForm({
             <JsonField
               schema={{ title: "Answer" }}
               name="answer"
+              path=""
               required
               value={value}
               onChange={setValue}
             />
           ) : (
-            <Field schema={schema} name="" required value={value} onChange={setValue} />
+            <Form value={{ root: schema, checked, issues }}>
+              <Field schema={schema} name="" path="" required value={value} onChange={setValue} />
+            </Form>
           ))}
         {failure !== undefined && <Problem failure={failure} />}
         <div class="form-end">

@@ -1,312 +1,367 @@
-import type { ComponentChildren, JSX } from "preact";
-import { useId, useState } from "preact/hooks";
+import type { JSX } from "preact";
+import { useContext, useId, useState } from "preact/hooks";
 import type { TaggedValue } from "../../api.js";
 import { Icon } from "../parts/icon.js";
+import { type FieldProps, Form, Group, labelOf, Notes, pathTo, useProblem } from "./field.js";
 import {
+  alternativeAt,
+  alternativeName,
+  alternativesOf,
   choicesOf,
   type Draft,
+  fewestOf,
   initialOf,
+  isNull,
+  itemSchemaOf,
   kindOf,
-  parseJson,
-  type Schema,
-  titleOf,
-  typeOf,
+  mostOf,
+  resolved,
+  tagOf,
+  valueSchemaOf,
 } from "./schema.js";
-
-interface FieldProps {
-  readonly schema: Schema;
-  /** What it is called; `""` for the value as a whole. */
-  readonly name: string;
-  readonly required: boolean;
-  readonly value: Draft;
-  readonly onChange: (value: Draft) => void;
-}
+import {
+  BooleanField,
+  ChoiceField,
+  ConstantField,
+  JsonField,
+  NumberField,
+  SelectField,
+  TextField,
+} from "./single-fields.js";
 
 /** The field of a JSON Schema, or its fields. */
 export function Field(props: FieldProps): JSX.Element {
-  switch (kindOf(props.schema)) {
+  const { root } = useContext(Form);
+  const schema = resolved(props.schema, root);
+  const field = { ...props, schema };
+  const kind = kindOf(schema);
+  const isLarge = kind === "object" || kind === "union" || kind === "list" || kind === "record";
+  if (isLarge && !props.required) return <OptionalField {...field} />;
+  switch (kind) {
     case "object":
-      return <ObjectField {...props} />;
-    case "choice":
-      return <ChoiceField {...props} />;
-    case "boolean":
-      return <Radios {...props} choices={yesNo} />;
-    case "number":
-      return <NumberField {...props} />;
+      return <ObjectField {...field} />;
+    case "union":
+      return <UnionField {...field} />;
+    case "nullable":
+      return <NullableField {...field} />;
+    case "record":
+      return <RecordField {...field} />;
     case "list":
-      return <ListField {...props} />;
+      return <ListField {...field} />;
+    case "choice":
+      return <ChoiceField {...field} />;
+    case "constant":
+      return <ConstantField {...field} />;
+    case "boolean":
+      return <BooleanField {...field} />;
+    case "number":
+      return <NumberField {...field} />;
+    case "text":
+      return <TextField {...field} />;
     case "json":
-      return <JsonField {...props} />;
-    default:
-      return <TextField {...props} />;
+      return <AnyField {...field} />;
   }
 }
 
-function label(name: string, schema: Schema): string {
-  return name === "" ? (schema.title ?? "Answer") : titleOf(name, schema);
+/** What the schema leaves open is typed as JSON. */
+function AnyField({ schema, ...props }: FieldProps): JSX.Element {
+  const why = "The schema describes no form for this: type any JSON.";
+  const description = schema.description === undefined ? why : `${schema.description} ${why}`;
+  return <JsonField {...props} schema={{ ...schema, description }} />;
 }
 
-/** A label above its field, with what the schema says of it. */
-function Labelled({
-  name,
-  schema,
-  required,
-  children,
-}: Pick<FieldProps, "name" | "schema" | "required"> & {
-  readonly children: (id: string, hint: string | undefined) => ComponentChildren;
-}): JSX.Element {
-  const id = useId();
-  const hint = schema.description === undefined ? undefined : `${id}-hint`;
+/** What may be left out is, until it is asked for. */
+function OptionalField(props: FieldProps): JSX.Element {
+  const { schema, name, value, onChange } = props;
+  const { root } = useContext(Form);
+  const [shown, setShown] = useState(value !== undefined);
+  const label = labelOf(name, schema);
+  if (!shown) {
+    return (
+      <div class="field">
+        <span>
+          {label} <span class="muted">optional</span>
+        </span>
+        <button
+          type="button"
+          class="start"
+          onClick={() => {
+            setShown(true);
+            onChange(initialOf(schema, root));
+          }}
+        >
+          <Icon name="plus" />
+          Add {label.toLowerCase()}
+        </button>
+      </div>
+    );
+  }
   return (
-    <div class="field">
-      <label for={id}>
-        {label(name, schema)}
-        {!required && <span class="muted"> optional</span>}
-      </label>
-      {children(id, hint)}
-      {hint !== undefined && (
-        <p id={hint} class="muted hint">
-          {schema.description}
-        </p>
-      )}
+    <div class="list-item">
+      <Field {...props} required />
+      <Remove
+        what={label.toLowerCase()}
+        onClick={() => {
+          setShown(false);
+          onChange(undefined);
+        }}
+      />
     </div>
   );
 }
 
-function ObjectField({ schema, name, value, onChange }: FieldProps): JSX.Element {
-  const fields = (typeof value === "object" && value !== null ? value : {}) as Readonly<
-    Record<string, TaggedValue>
-  >;
-  const inner = Object.entries(schema.properties ?? {}).map(([key, one]) => (
-    <Field
-      key={key}
-      schema={one}
-      name={key}
-      required={schema.required?.includes(key) ?? false}
-      value={fields[key]}
-      onChange={(next) => {
-        const { [key]: _, ...others } = fields;
-        onChange(next === undefined ? others : { ...others, [key]: next });
-      }}
-    />
-  ));
+function Remove({
+  what,
+  onClick,
+}: {
+  readonly what: string;
+  readonly onClick: () => void;
+}): JSX.Element {
+  return (
+    <button type="button" class="plain square" aria-label={`Remove ${what}`} onClick={onClick}>
+      <Icon name="cross" />
+    </button>
+  );
+}
+
+function Add({
+  what,
+  onClick,
+}: {
+  readonly what: string;
+  readonly onClick: () => void;
+}): JSX.Element {
+  return (
+    <button type="button" class="start" aria-label={`Add to ${what}`} onClick={onClick}>
+      <Icon name="plus" />
+      Add
+    </button>
+  );
+}
+
+type Fields = Readonly<Record<string, TaggedValue>>;
+
+function fieldsOf(value: Draft): Fields {
+  return (typeof value === "object" && value !== null ? value : {}) as Fields;
+}
+
+function ObjectField(props: FieldProps & { readonly hidden?: string }): JSX.Element {
+  const { schema, name, path, required, value, onChange, hidden } = props;
+  const fields = fieldsOf(value);
+  const inner = Object.entries(schema.properties ?? {})
+    .filter(([key]) => key !== hidden)
+    .map(([key, one]) => (
+      <Field
+        key={key}
+        schema={one}
+        name={key}
+        path={pathTo(path, key)}
+        required={schema.required?.includes(key) ?? false}
+        value={Object.hasOwn(fields, key) ? fields[key] : undefined}
+        onChange={(next) => {
+          const { [key]: _, ...others } = fields;
+          onChange(next === undefined ? others : { ...others, [key]: next });
+        }}
+      />
+    ));
   if (name === "") return <>{inner}</>;
   return (
-    <fieldset class="field inner">
-      <legend>{label(name, schema)}</legend>
+    <Group schema={schema} name={name} required={required}>
       {inner}
-    </fieldset>
+    </Group>
   );
 }
 
-const FEW = 5;
-
-function ChoiceField(props: FieldProps): JSX.Element {
-  const { schema, name, required, value, onChange } = props;
-  const text = (choice: TaggedValue): string =>
-    typeof choice === "string" ? choice : JSON.stringify(choice);
-  const choices = (choicesOf(schema) ?? []).map((choice) => [choice, text(choice)] as const);
-  if (choices.length <= FEW) return <Radios {...props} choices={choices} />;
-  const at = choices.findIndex(([choice]) => isSame(choice, value));
-  return (
-    <Labelled name={name} schema={schema} required={required}>
-      {(field, hint) => (
-        <select
-          id={field}
-          aria-describedby={hint}
-          required={required}
-          value={at < 0 ? "" : String(at)}
-          onChange={(event) => {
-            const index = event.currentTarget.value;
-            onChange(index === "" ? undefined : choices[Number(index)]?.[0]);
-          }}
-        >
-          <option value="">choose</option>
-          {choices.map(([, word], index) => (
-            <option key={word} value={String(index)}>
-              {word}
-            </option>
-          ))}
-        </select>
-      )}
-    </Labelled>
-  );
-}
-
-const yesNo = [
-  [true, "Yes"],
-  [false, "No"],
-] as const;
-
-function Radios({
-  schema,
-  name,
-  required,
-  value,
-  onChange,
-  choices,
-}: FieldProps & {
-  readonly choices: readonly (readonly [value: TaggedValue, word: string])[];
-}): JSX.Element {
+/** A choice of alternatives, and the form of the chosen one. */
+function UnionField(props: FieldProps): JSX.Element {
+  const { schema, name, path, value, onChange } = props;
+  const { root } = useContext(Form);
+  const alternatives = (alternativesOf(schema) ?? []).map((one) => resolved(one, root));
+  const [at, setAt] = useState(() => alternativeAt(alternatives, value));
   const id = useId();
+  const chosen = alternatives[at];
+  // Once an alternative is chosen, its own fields say what is missing.
+  const { shown, ref } = useProblem({ ...props, required: chosen === undefined, schema: {} });
   return (
-    <fieldset class="field">
-      <legend>
-        {label(name, schema)}
-        {!required && <span class="muted"> optional</span>}
-      </legend>
+    <fieldset class="field inner" aria-describedby={`${id}-notes`}>
+      <legend>{labelOf(name, schema)}</legend>
       <div class="choices">
-        {choices.map(([choice, word]) => (
-          <label key={word} class="choice">
+        {alternatives.map((one, index) => (
+          <label key={index} class="choice">
             <input
               type="radio"
               name={id}
-              required={required}
-              checked={isSame(choice, value)}
-              onChange={() => onChange(choice)}
+              ref={index === 0 ? ref : null}
+              checked={index === at}
+              onChange={() => {
+                setAt(index);
+                onChange(initialOf(one, root));
+              }}
             />
-            <span>{word}</span>
+            <span class="clamp">{alternativeName(one)}</span>
           </label>
         ))}
       </div>
-      {schema.description !== undefined && <p class="muted hint">{schema.description}</p>}
+      <Notes id={`${id}-notes`} schema={schema} problem={shown} />
+      {chosen !== undefined && (
+        <Alternative key={at} {...props} schema={chosen} name={name} path={path} />
+      )}
     </fieldset>
   );
 }
 
-function isSame(one: TaggedValue, other: Draft): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
+function Alternative(props: FieldProps): JSX.Element | null {
+  const { schema } = props;
+  const kind = kindOf(schema);
+  if (kind === "constant") return null;
+  // The choice above is its heading.
+  if (kind === "object") return <ObjectField {...props} name="" hidden={tagOf(schema) ?? ""} />;
+  const title = schema.title ?? alternativeName(schema);
+  return <Field {...props} schema={{ ...schema, title }} required />;
 }
 
-function NumberField({ schema, name, required, value, onChange }: FieldProps): JSX.Element {
+/** A value that may be null instead. */
+function NullableField(props: FieldProps): JSX.Element {
+  const { schema, name, value, onChange } = props;
+  const { root } = useContext(Form);
+  const inner = (alternativesOf(schema) ?? []).find((one) => !isNull(one)) ?? {};
+  const { title, description } = schema;
+  const one = {
+    ...inner,
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+  };
+  const isNone = value === null;
   return (
-    <Labelled name={name} schema={schema} required={required}>
-      {(id, hint) => (
+    <div class="field">
+      {isNone ? <span>{labelOf(name, one)}</span> : <Field {...props} schema={one} />}
+      <label class="none">
         <input
-          id={id}
-          type="number"
-          inputMode="decimal"
-          aria-describedby={hint}
-          required={required}
-          min={schema.minimum}
-          max={schema.maximum}
-          step={typeOf(schema) === "integer" ? 1 : "any"}
-          value={typeof value === "number" ? value : ""}
-          onInput={({ currentTarget }) =>
-            onChange(currentTarget.value === "" ? undefined : currentTarget.valueAsNumber)
-          }
+          type="checkbox"
+          checked={isNone}
+          onChange={() => onChange(isNone ? initialOf(inner, root) : null)}
         />
-      )}
-    </Labelled>
+        <span>
+          none <span class="unseen">for {labelOf(name, one)}</span>
+        </span>
+      </label>
+    </div>
   );
 }
 
-const keyboards: Readonly<Record<string, "email" | "url">> = { email: "email", uri: "url" };
-const samples: Readonly<Record<string, string>> = { "date-time": "2026-01-31T12:00:00Z" };
-
-function TextField({ schema, name, required, value, onChange }: FieldProps): JSX.Element {
-  return (
-    <Labelled name={name} schema={schema} required={required}>
-      {(id, hint) => {
-        const common = {
-          id,
-          required,
-          "aria-describedby": hint,
-          minLength: schema.minLength,
-          maxLength: schema.maxLength,
-          value: typeof value === "string" ? value : "",
-          onInput: ({ currentTarget }: { currentTarget: { value: string } }): void =>
-            onChange(currentTarget.value === "" && !required ? undefined : currentTarget.value),
-        };
-        if (kindOf(schema) === "long") return <textarea rows={4} {...common} />;
-        if (schema.format === "date") return <input type="date" {...common} />;
-        const { format = "" } = schema;
-        return (
-          <input
-            type="text"
-            inputMode={keyboards[format]}
-            placeholder={samples[format]}
-            {...common}
-          />
-        );
-      }}
-    </Labelled>
-  );
-}
-
-function ListField({ schema, name, value, onChange }: FieldProps): JSX.Element {
+function ListField({ schema, name, path, required, value, onChange }: FieldProps): JSX.Element {
+  const { root } = useContext(Form);
   const items: readonly TaggedValue[] = Array.isArray(value) ? value : [];
-  const item = schema.items ?? {};
+  const label = labelOf(name, schema);
   const replace = (index: number, next: Draft): void =>
     onChange(items.map((one, at) => (at === index ? (next ?? "") : one)));
   return (
-    <fieldset class="field inner">
-      <legend>{label(name, schema)}</legend>
+    <Group schema={schema} name={name} required={required}>
       {items.map((one, index) => (
         <div key={index} class="list-item">
           <Field
-            schema={item}
+            schema={itemSchemaOf(schema, index)}
             name={String(index + 1)}
+            path={pathTo(path, index)}
             required
-            value={one}
+            value={one === "" ? undefined : one}
             onChange={(next) => replace(index, next)}
           />
-          <button
-            type="button"
-            class="plain square"
-            aria-label={`Remove ${index + 1}`}
-            onClick={() => onChange(items.filter((_, at) => at !== index))}
-          >
-            <Icon name="cross" />
-          </button>
+          {items.length > fewestOf(schema) && (
+            <Remove
+              what={`${label} ${index + 1}`}
+              onClick={() => onChange(items.filter((_, at) => at !== index))}
+            />
+          )}
         </div>
       ))}
-      <button type="button" onClick={() => onChange([...items, initialOf(item) ?? ""])}>
-        <Icon name="plus" />
-        Add
-      </button>
-    </fieldset>
+      {items.length < mostOf(schema) && (
+        <Add
+          what={label}
+          onClick={() =>
+            onChange([...items, initialOf(itemSchemaOf(schema, items.length), root) ?? ""])
+          }
+        />
+      )}
+    </Group>
   );
 }
 
-/** Any JSON, for what no other field fits. */
-export function JsonField({ schema, name, required, value, onChange }: FieldProps): JSX.Element {
-  const [text, setText] = useState(() =>
-    value === undefined ? "" : JSON.stringify(value, undefined, 2),
+/** Rows of a key and its value. */
+function RecordField(props: FieldProps): JSX.Element {
+  const { schema, name, path, required, value, onChange } = props;
+  const { root } = useContext(Form);
+  const [rows, setRows] = useState<readonly (readonly [key: string, value: Draft])[]>(() =>
+    Object.entries(fieldsOf(value)),
   );
-  const parsed = text.trim() === "" ? undefined : parseJson(text);
-  const problem = parsed !== undefined && "problem" in parsed ? parsed.problem : undefined;
+  const label = labelOf(name, schema);
+  const keys = choicesOf(schema.propertyNames ?? {})?.map(String);
+  const change = (next: typeof rows): void => {
+    setRows(next);
+    onChange(
+      Object.fromEntries(next.flatMap(([key, one]) => (key === "" ? [] : [[key, one ?? ""]]))),
+    );
+  };
+  const replace = (index: number, row: (typeof rows)[number]): void =>
+    change(rows.map((one, at) => (at === index ? row : one)));
   return (
-    <Labelled name={name} schema={schema} required={required}>
-      {(id, hint) => (
-        <>
-          <textarea
-            id={id}
-            class="mono"
-            rows={6}
-            spellcheck={false}
-            required={required}
-            aria-describedby={hint}
-            aria-invalid={problem !== undefined}
-            placeholder="any JSON"
-            value={text}
-            onInput={({ currentTarget }) => {
-              const next = currentTarget.value;
-              setText(next);
-              const result = next.trim() === "" ? undefined : parseJson(next);
-              currentTarget.setCustomValidity(
-                result !== undefined && "problem" in result ? `not JSON: ${result.problem}` : "",
-              );
-              onChange(result !== undefined && "value" in result ? result.value : undefined);
-            }}
+    <Group schema={schema} name={name} required={required}>
+      {rows.map(([key, one], index) => (
+        <div key={index} class="record-row">
+          <KeyField
+            keys={keys}
+            value={key}
+            isTwice={rows.some(([other], at) => at !== index && other === key && key !== "")}
+            onChange={(next) => replace(index, [next, one])}
           />
-          {problem !== undefined && (
-            <p class="refused" role="alert">
-              {problem}
-            </p>
+          <Field
+            schema={valueSchemaOf(schema)}
+            name="value"
+            path={pathTo(path, key)}
+            required
+            value={one === "" ? undefined : one}
+            onChange={(next) => replace(index, [key, next])}
+          />
+          {!schema.required?.includes(key) && (
+            <Remove
+              what={key === "" ? `row ${index + 1}` : key}
+              onClick={() => change(rows.filter((_, at) => at !== index))}
+            />
           )}
-        </>
+        </div>
+      ))}
+      {rows.length < (keys?.length ?? Number.POSITIVE_INFINITY) && (
+        <Add
+          what={label}
+          onClick={() => change([...rows, ["", initialOf(valueSchemaOf(schema), root)]])}
+        />
       )}
-    </Labelled>
+    </Group>
+  );
+}
+
+function KeyField({
+  keys,
+  value,
+  isTwice,
+  onChange,
+}: {
+  readonly keys: readonly string[] | undefined;
+  readonly value: string;
+  readonly isTwice: boolean;
+  readonly onChange: (key: string) => void;
+}): JSX.Element {
+  const field = {
+    name: "key",
+    path: "",
+    required: true,
+    value: value === "" ? undefined : value,
+    malformed: isTwice ? "This key is there already." : "",
+    onChange: (next: Draft): void => onChange(typeof next === "string" ? next : ""),
+  };
+  return keys === undefined ? (
+    <TextField schema={{ type: "string" }} {...field} />
+  ) : (
+    <SelectField schema={{ enum: keys }} {...field} />
   );
 }

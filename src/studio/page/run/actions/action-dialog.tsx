@@ -4,7 +4,7 @@ import type { ActionResult, RunHistory, RunView, StudioAction } from "../../../a
 import { go, runHref } from "../../address.js";
 import { post, remove, runPath } from "../../client/http.js";
 import type { Draft } from "../../forms/schema.js";
-import { JsonField } from "../../forms/schema-form.js";
+import { JsonField } from "../../forms/single-fields.js";
 import { Confirm } from "../../parts/confirm.js";
 import { shellWord } from "../../parts/shell-word.js";
 import { useStudio } from "../../studio.js";
@@ -142,6 +142,7 @@ export function ActionDialog({
             description: 'Keys to replace, as JSON: { "score": 1 }',
           }}
           name="data"
+          path=""
           required={false}
           value={data}
           onChange={setData}
