@@ -13,37 +13,37 @@ import {
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 
-/** What an {@link AppendFile} may leave to whoever knows what is in the file. */
+/** Options of {@link AppendFile}. */
 export interface AppendFileOptions {
-  /** The file; its folder is made when it is needed. */
+  /** The file. Its folder is created when needed. */
   readonly path: string;
-  /** How much may wait in memory, in bytes, while the disk is slow. */
+  /** How many bytes may wait in memory while the disk is slow. */
   readonly maxPendingBytes: number;
-  /** Mends the end of a file that a killed process may have left, when it is opened. */
+  /** Repairs the end of an existing file when it is opened: a killed process may have left it torn. */
   readonly repair: (path: string, file: number) => void;
-  /** Mends what processes that were killed may have left between these places, where others have written too. */
+  /** Repairs torn writes of other processes, which may have been killed, in this range of the file. */
   readonly mend?: (path: string, file: number, from: number, to: number) => void;
-  /** Is asked before each write; may move the file out of the way, then says `true`. */
+  /** Called before each write. Returns `true` if it has moved the file away, and a new one is to be created. */
   readonly isFull?: (path: string, size: number, more: number, inode: number) => boolean;
-  /** What to write when pieces were dropped and the disk takes more again; nothing by default. */
+  /** What to write once the disk accepts writes again, after some were dropped; nothing by default. */
   readonly notice?: (dropped: number) => string;
   /** Handles errors; must not throw. */
   readonly onError: (error: unknown) => void;
 }
 
-/** A write that takes longer, in milliseconds, is slow. One may be the scheduler's fault; two in a row are the disk's. */
+/** How long a write may take, in milliseconds. A longer one may be the scheduler's fault; two in a row are the disk's. */
 const SLOW = 100;
-/** How long the disk is then left to the background, in milliseconds; twice as long for each slow write that follows. */
+/** How long writes then stay in the background, in milliseconds; doubled by each further slow write. */
 const FIRST_REST = 100;
 const LONGEST_REST = 10_000;
-/** After an error nothing is tried for so many milliseconds. */
+/** How long nothing is written after an error, in milliseconds. */
 const PAUSE = 1000;
-/** After so many bytes, and at the end, it is looked at what others have written. */
+/** How many bytes to write between two checks for what other processes have written. */
 const LOOK_BYTES = 64 * 1024;
-/** One write of the background is about so large at most. */
+/** The approximate size of the largest background write, in bytes. */
 const BATCH = 1 << 20;
 
-// A pipe put in its place must not be waited for; Windows has no O_NONBLOCK.
+// Opening a pipe at this path must not block. Windows has no O_NONBLOCK.
 const APPEND =
   constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | (constants.O_NONBLOCK ?? 0);
 const FILE_MODE = 0o600;
@@ -53,40 +53,39 @@ const openLater = promisify(open);
 const closeLater = promisify(close);
 
 /**
- * A file that only grows. A piece is written at once, by one call that appends: it survives the death
- * of the process, and other writers can't get between. When the disk is slow, pieces wait in memory
- * and are written in the background, so that nobody waits for them; when too many wait, the next are
- * dropped and counted.
+ * An append-only file. Each piece is appended immediately, in one call, so it survives if the process is
+ * killed, and other writers can't interleave with it. While the disk is slow, pieces wait in memory and are
+ * written in the background; when too many wait, further ones are dropped and counted.
  */
 export class AppendFile {
   readonly #options: AppendFileOptions;
   #file: number | undefined;
-  /** The size after our last write, if nobody else has written. */
+  /** The size after our last write, unless another process has written. */
   #size = 0;
-  /** The size when it was last looked at. */
+  /** The size at the last check. */
   #seen = 0;
   #inode = 0;
   #queue: string[] = [];
   #pending = 0;
   #draining: Promise<void> | undefined;
   #dropped = 0;
-  /** How many of them are in a notice. */
+  /** How many of the dropped pieces a notice has reported. */
   #noticed = 0;
   #retryAt = 0;
   #slowWrites = 0;
-  /** When to write at once again. */
+  /** When to write immediately again. */
   #directAt = 0;
 
   constructor(options: AppendFileOptions) {
     this.#options = options;
   }
 
-  /** How many pieces were not written, because too many waited or the disk refused them. */
+  /** How many pieces were not written because too many waited or the write failed. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Writes a piece, or keeps it for later; `false` when it was dropped. Never throws. */
+  /** Writes a piece, or queues it; `false` if it was dropped. Never throws. */
   append(piece: string): boolean {
     const { dropped } = this;
     const started = performance.now();
@@ -96,7 +95,7 @@ export class AppendFile {
     return this.#dropped === dropped;
   }
 
-  /** Opens the file, so that it is mended and known before anything is written; never throws. */
+  /** Opens the file, so that it is repaired and read before anything is written. Never throws. */
   open(): void {
     if (performance.now() < this.#retryAt) return;
     try {
@@ -106,15 +105,15 @@ export class AppendFile {
     }
   }
 
-  /** Resolves when nothing waits any more. */
+  /** Resolves when nothing is queued. */
   async flush(): Promise<void> {
     while (this.#draining !== undefined) await this.#draining;
   }
 
-  /** Lets go of the file once nothing waits any more; another piece opens it again. */
+  /** Closes the file once nothing is queued. Another piece opens it again. */
   async close(): Promise<void> {
     await this.flush();
-    // No piece came after the last that was dropped: it must be reported all the same.
+    // No piece follows the last one that was dropped, so its notice is written on its own.
     if (this.#notice() !== "" && performance.now() >= this.#retryAt) {
       this.#queue.push("");
       this.#drain();
@@ -137,7 +136,7 @@ export class AppendFile {
     }
   }
 
-  /** The file to write to at once; `undefined` if it is none that such a write can't block on. */
+  /** The file to write to; `undefined` if it is not a regular file, on which a write could block. */
   #open(): number | undefined {
     if (this.#file !== undefined) return this.#file;
     const { path, repair } = this.#options;
@@ -166,7 +165,7 @@ export class AppendFile {
     if (this.#size - this.#seen > LOOK_BYTES) this.#look();
   }
 
-  /** Looks whether somebody else has written too, and may have been killed while doing so. */
+  /** Checks whether another process has written, since it may have been killed half-way. */
   #look(): void {
     if (this.#file === undefined) return;
     const { path, mend } = this.#options;
@@ -193,10 +192,10 @@ export class AppendFile {
     });
   }
 
-  /** Writes what waits, batch by batch, until the disk may be trusted again. */
+  /** Writes the queue in batches, directly again once the disk has recovered. */
   async #writeLater(): Promise<void> {
     let file: number | undefined;
-    // What comes in until the next turn goes together.
+    // Pieces of the same tick are written together.
     await new Promise((resolve) => setImmediate(resolve));
     try {
       while (this.#queue.length > 0) {
@@ -222,7 +221,7 @@ export class AppendFile {
     }
   }
 
-  /** Writes at once; after two slow writes in a row that is left alone for a while. */
+  /** Writes immediately; after two slow writes in a row, the next ones go to the background for a while. */
   #timed(write: () => void): void {
     const started = performance.now();
     write();
@@ -261,7 +260,7 @@ export class AppendFile {
     try {
       if (file !== undefined) closeSync(file);
     } catch {
-      // What was written is written; there is nothing left to do about the rest.
+      // Nothing more can be done for this file.
     }
   }
 }

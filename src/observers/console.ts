@@ -32,7 +32,7 @@ export function consoleObserver(options: ConsoleObserverOptions = {}): Observer 
 
 function asJson(level: Level, { type, timestamp, source, runId, path, data }: AnyEvent): string {
   const head = { level, event: type, run: runId, timestamp, source, ...(path && { path }) };
-  // Twice: first in the line, and stronger than fields of these names in an event of somebody else's.
+  // Twice: to be first in the line, and to override fields of a custom event that have the same names.
   return json({ ...head, ...written(data), ...head }) ?? JSON.stringify(head);
 }
 
@@ -44,21 +44,21 @@ function asText(level: Level, { type, timestamp, source, runId, path, data }: An
   return `${timestamp} ${level.toUpperCase().padEnd(5)} ${inLine(type).padEnd(17)} ${fields.join(" ")}`;
 }
 
-/** The fields of an event but the Error itself, which is no JSON: `error` has its message. */
+/** The fields of an event without Error objects, which JSON can't hold: `error` has the message. */
 function written(data: object | undefined): object {
   return Object.fromEntries(
     Object.entries({ ...data }).filter(([, value]) => !(value instanceof Error)),
   );
 }
 
-/** A value without line breaks; quoted only where a reader would not see where it ends. */
+/** A value without line breaks; quoted only if it would otherwise be unclear where it ends. */
 function inLine(value: unknown): string {
   return typeof value === "string" && /^[\w.:/-]+$/.test(value)
     ? value
     : (json(value) ?? typeof value);
 }
 
-/** A node may emit events of its own, with what is no JSON in them. */
+/** JSON, if possible: the events that a node emits may hold anything. */
 function json(value: unknown): string | undefined {
   try {
     return JSON.stringify(value, (_key, item: unknown) =>

@@ -1,5 +1,5 @@
 /**
- * The log of a run: every event as a line of JSON, in a file that only grows.
+ * An append-only log of a run, with one line of JSON for each event.
  *
  * @packageDocumentation
  */
@@ -26,11 +26,11 @@ export type { FileObserverOptions, LogPlace } from "./run-files.js";
 
 /** How {@link eventLog} writes. */
 export interface EventLogSettings extends FileObserverOptions {
-  /** A file larger than this, in bytes, is renamed to `events.0001.jsonl` and so on; at least 1024, 64 MB by default. */
+  /** The size in bytes beyond which a file is renamed to `events.0001.jsonl` and so on; at least 1024, 64 MB by default. */
   readonly maxBytes?: number;
-  /** How many files of a log to keep, the newest; at least 2, all by default. */
+  /** How many files of a log to keep; the oldest are deleted. At least 2, all by default. */
   readonly maxFiles?: number;
-  /** What to keep out of the log: paths of a line's fields (`error`, `*.token`), and regular expressions for every text. Nothing by default. */
+  /** What to redact: paths of fields (`error`, `*.token`), and regular expressions for any text. Nothing by default. */
   readonly redact?: Redaction;
   /** Which events to write; all by default. */
   readonly filter?: (event: AnyEvent) => boolean;
@@ -55,11 +55,11 @@ const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * An observer that writes each event as one line of JSON: `ts, step_id, parent_id, event, node, run, source`
- * and the event's own fields; those of a graph inside a node are in the log of the outermost run, with their
- * `path`. `parent_id` is the `step_id` of the step that led to this one, also over a resume. A line is written
- * when its event happens, with one call: it survives a killed process (not a power cut), and several processes
- * may write to one file. When the disk is slow, lines wait in memory; when too many do, they are dropped, and a
- * line `log.dropped` says how many.
+ * and the event's own fields. Events of a graph inside a node go to the log of the outermost run, with their
+ * `path`. `parent_id` is the `step_id` of the step that led to this one, across resumes too. A line is written
+ * as soon as its event happens, in one call: it survives a killed process (not a power cut), and several
+ * processes may write to one file. While the disk is slow, lines wait in memory; when too many wait, further ones
+ * are dropped, and a `log.dropped` line reports how many.
  *
  * @throws ConfigError if an option is invalid.
  *
@@ -125,7 +125,7 @@ class JsonLog implements EventLog {
   }
 
   onEvent(event: AnyEvent): void {
-    // The trace of a run needs all of its events, also those that are not written.
+    // The trace of a run needs all of its events, including those that are filtered out.
     const line = this.#lines.line(event);
     const { runId, rootRunId = runId } = event;
     if (this.#filter?.(event) !== false) this.#files.of(rootRunId).append(line);

@@ -1,6 +1,6 @@
 import type { AnyEvent } from "../events.js";
 
-/** How much an event matters, in the words of loggers. */
+/** The log level of an event. */
 export type Level = "debug" | "info" | "warn" | "error";
 
 const levels: readonly (readonly [prefix: string, level: Level])[] = [

@@ -1,5 +1,5 @@
 /**
- * Sends events to a program's own logger.
+ * Sends events to a logger.
  *
  * @packageDocumentation
  */
@@ -8,21 +8,21 @@ import type { AnyEvent, Observer } from "../events.js";
 import { callable, checkOptions, oneOf } from "../options.js";
 import { levelOf } from "./levels.js";
 
-/** What {@link loggerObserver} needs of a logger: pino, winston, bunyan, `console` and others have it. */
+/** What {@link loggerObserver} needs of a logger; pino, winston, bunyan and `console` have it. */
 export interface Logger {
-  /** Information. */
+  /** Logs information. */
   info(...args: unknown[]): unknown;
-  /** Warnings. */
+  /** Logs a warning. */
   warn(...args: unknown[]): unknown;
-  /** Errors. */
+  /** Logs an error. */
   error(...args: unknown[]): unknown;
-  /** Debug messages; left out if it is missing. */
+  /** Logs a debug message. If it is missing, there are none. */
   debug?(...args: unknown[]): unknown;
 }
 
 /** Options of {@link loggerObserver}. */
 export interface LoggerObserverOptions {
-  /** What comes first in a call: `"fields"`, the default, as for pino and bunyan; `"message"` as for winston. */
+  /** Which argument comes first: `"fields"`, the default, for pino and bunyan; `"message"` for winston. */
   readonly first?: "fields" | "message";
   /** Which events to log; all by default. */
   readonly filter?: (event: AnyEvent) => boolean;
@@ -30,7 +30,7 @@ export interface LoggerObserverOptions {
 
 /**
  * An observer that passes each event to a logger, as fields and a message: failures as errors,
- * retries as warnings, `state.*` and `edge.*` for debugging, the rest as information.
+ * retries as warnings, `state.*` and `edge.*` as debug messages, the rest as information.
  *
  * @throws ConfigError if the logger has no `info`, `warn` or `error`.
  *
@@ -62,7 +62,7 @@ export function loggerObserver(logger: Logger, options: LoggerObserverOptions = 
   };
 }
 
-/** Not named as loggers name their own fields: `time`, `level`, `msg`, `name`. */
+/** Avoids the names that loggers use for their own fields: `time`, `level`, `msg`, `name`. */
 function fieldsOf({ type, timestamp, source, runId, path, rootRunId, data }: AnyEvent): object {
   const nested = path && { path, rootRun: rootRunId };
   return { event: type, run: runId, graph: source, ...nested, timestamp, data };

@@ -36,9 +36,9 @@ export interface MarkdownProgress {
 
 /**
  * An observer that appends a section for each `context.progress({ title, summary, sources })` to a
- * Markdown file. A resumed run continues in the same file; a node that runs again and reports
- * the same title does not write it twice, and what it wrote first stays. Text from nodes can't break the
- * document: HTML is shown as text, and what would reach beyond its section is quoted.
+ * Markdown file. A resumed run continues in the same file. If a node runs again and reports the same title, its
+ * first section stays and no second one is written. Text from nodes can't break the document: HTML is shown as
+ * text, and anything that would affect other sections is quoted.
  *
  * @throws ConfigError if an option is invalid.
  *
@@ -93,7 +93,7 @@ class Progress implements MarkdownProgress {
       this.#written.delete(runId);
       if (event.path === undefined) this.#files.ended(runId);
     } else if (type === "node.start" || type === "node.retry") {
-      // A node that starts again reports its parts again, from the first.
+      // A node that starts again reports its titles again, from the first.
       this.#written.delete(runId);
     }
   }

@@ -1,5 +1,5 @@
 /**
- * Numbers about runs: how long, how often, how large, how well.
+ * Metrics of runs, nodes and checkpoints.
  *
  * @packageDocumentation
  */
@@ -15,11 +15,11 @@ import { StorageUse } from "./metrics/storage.js";
 export type { HistogramBucket, HistogramSnapshot } from "./metrics/histogram.js";
 export type { MetricsSnapshot, NodeMetrics } from "./metrics/snapshot.js";
 
-/** Options of {@link metrics}. Together they bound the memory it takes. */
+/** Options of {@link metrics}. They bound the memory it uses. */
 export interface MetricsOptions {
-  /** How many nodes to count separately; an integer ≥ 1, 500 by default. The others are counted together. */
+  /** How many nodes to count separately, an integer ≥ 1; 500 by default. The rest is counted together. */
   readonly maxNodes?: number;
-  /** For how many runs to remember resumes and stored bytes; an integer ≥ 1, 10,000 by default. */
+  /** For how many runs to track resumes and stored bytes, an integer ≥ 1; 10,000 by default. */
   readonly maxRuns?: number;
   /** How many checkpoints of a run the store keeps; at least 1, 5 by default. */
   readonly keep?: number;
@@ -29,9 +29,9 @@ export interface MetricsOptions {
 export interface Metrics {
   /** Counts one event. */
   onEvent(event: AnyEvent): void;
-  /** All numbers, now. */
+  /** The current metrics. */
   snapshot(): MetricsSnapshot;
-  /** The same in the text format of Prometheus, for `GET /metrics`. */
+  /** The current metrics in the Prometheus text format, for `GET /metrics`. */
   prometheus(): string;
 }
 
@@ -42,12 +42,12 @@ const saveBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000
 const sizeBounds = [0.25, 1, 4, 16, 64, 128, 256, 512, 1024, 4096, 16_384, 65_536, 102_400].map(
   (kilobytes) => kilobytes * 1024,
 );
-/** How many counters of your own to keep separately. */
+/** How many custom counters to track. */
 const MAX_COUNTERS = 100;
 
 /**
  * An observer that measures runs, nodes and checkpoints, in bounded memory.
- * One may observe several graphs.
+ * It can observe several graphs.
  *
  * @throws ConfigError if an option is invalid.
  *
@@ -94,7 +94,7 @@ class Meter implements Metrics {
   readonly #maxRuns: number;
   readonly #storage: StorageUse;
   readonly #nodes = new Map<string, NodeCounts>();
-  /** Runs that have not ended: what happens in a graph inside one of their nodes is a part of them. */
+  /** Runs that have not ended. Events of a graph inside one of their nodes belong to them. */
   readonly #active = new Set<string>();
   /** Runs that were resumed and have not ended. */
   readonly #recovering = new Set<string>();
@@ -152,7 +152,7 @@ class Meter implements Metrics {
     }
   }
 
-  /** Of a graph inside a node of a run, only its nodes are counted: the rest is in the numbers of that run. */
+  /** Counts only the nodes of a graph inside a node: the rest is already counted for the outer run. */
   #inside(event: AnyEvent): void {
     if (event.type === "node.retry") this.#node(event.source, event.data.node).retries++;
     if (event.type === "node.complete") this.#timed(event);
@@ -270,7 +270,7 @@ class Meter implements Metrics {
 
 const OTHER = "(other)";
 
-/** Adds to a set that must not grow beyond `most`; the oldest has to go. */
+/** Adds to a set of at most `most` values; the oldest is evicted. */
 function remember(set: Set<string>, value: string, most: number): void {
   const [oldest] = set.size >= most ? set : [];
   if (oldest !== undefined) set.delete(oldest);

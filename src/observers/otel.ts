@@ -1,5 +1,5 @@
 /**
- * Runs as traces of OpenTelemetry.
+ * Runs as OpenTelemetry traces.
  *
  * @packageDocumentation
  */
@@ -13,21 +13,21 @@ import { Ledger } from "../state/ledger.js";
 
 /** Options of {@link openTelemetry}. */
 export interface OpenTelemetryOptions {
-  /** Who makes the spans, a `Tracer` of `@opentelemetry/api`; the global provider's tracer `waymark` by default. */
+  /** The `Tracer` of `@opentelemetry/api` that creates the spans; by default the global provider's tracer `waymark`. */
   readonly tracer?: SpanStarter;
   /**
-   * Which trace a run belongs to. `"run"`, the default: one of its own, whose id comes from the run's
-   * id, so that all processes that work on a run share it; it counts as sampled. `"active"`: the trace
-   * that is active when the run starts.
+   * Which trace a run belongs to. `"run"`, the default: its own. The trace id is derived from the run id, so all
+   * processes that work on a run share it; the trace counts as sampled. `"active"`: the trace that is active when
+   * the run starts.
    */
   readonly parent?: "run" | "active";
 }
 
 /*
- * The declarations name no type of `@opentelemetry/api`, so that they compile where it is not installed.
+ * The declarations use no type of `@opentelemetry/api`, so they compile if it is not installed.
  */
 
-/** What a `Tracer` of `@opentelemetry/api` is known by. @inline */
+/** The method of a `Tracer` of `@opentelemetry/api` that is needed. @inline */
 interface SpanStarter {
   /** Starts a span. */
   startSpan(name: string, options?: object, context?: unknown): unknown;
@@ -35,17 +35,17 @@ interface SpanStarter {
 
 /** The `SpanContext` of `@opentelemetry/api`. @inline */
 interface RunSpanContext {
-  /** Names the trace, in hexadecimal. */
+  /** The id of the trace, in hexadecimal. */
   readonly traceId: string;
-  /** Names the span, in hexadecimal. */
+  /** The id of the span, in hexadecimal. */
   readonly spanId: string;
-  /** 1: it is sampled. */
+  /** 1: sampled. */
   readonly traceFlags: number;
-  /** Whether the span is of another process. */
+  /** Whether the span belongs to another process. */
   readonly isRemote: boolean;
 }
 
-/** An observer that makes spans. */
+/** An observer that creates spans. */
 export interface OpenTelemetryObserver {
   /** Handles one event. */
   onEvent(event: AnyEvent): void;
@@ -55,12 +55,12 @@ export interface OpenTelemetryObserver {
 const MAX_RUNS = 10_000;
 
 /**
- * An observer that makes a span for each run and, in it, one for each node, with `waymark.run_id`,
+ * An observer that creates a span for each run, with a child span for each node: `waymark.run_id`,
  * `waymark.node`, `waymark.step`, `waymark.attempt` and `gen_ai.usage.*`. Retries and saves are events of these
- * spans. No part of the State, no message and no text from a node gets into a span.
+ * spans. Spans never contain data, messages or other text from nodes.
  *
- * The span of a resumed run links to the one before: to that very span when this process made it, else to the
- * run's place in its trace, which {@link runSpanContext} gives; nothing needs to be saved for that.
+ * The span of a resumed run links to the previous one: directly if this process created it, otherwise to the
+ * context that {@link runSpanContext} derives from the run id. Nothing needs to be saved for that.
  *
  * @throws ConfigError if `@opentelemetry/api` is not installed or an option is invalid.
  *
@@ -87,8 +87,8 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): OpenTelemetry
 }
 
 /**
- * Where a run is in its own trace: the same in every process, since it comes from the run's id. The
- * span with this id is never sent; it is what the spans of all resumes have as their parent.
+ * The span context of a run in its own trace. It is derived from the run id, so it is the same in every process. No
+ * span with this id is ever exported; it is the parent of the spans of all resumes.
  *
  * @example
  * ```ts
@@ -107,7 +107,7 @@ type Api = typeof import("@opentelemetry/api");
 
 function loadApi(): Api {
   try {
-    // An import would fail where nobody can catch it, and a later one would come too late for the first events.
+    // Not an import: a static one could not be caught, and a dynamic one would miss the first events.
     return createRequire(import.meta.url)("@opentelemetry/api") as Api;
   } catch (error) {
     const problem = "needs the package @opentelemetry/api: npm install @opentelemetry/api";
@@ -120,9 +120,9 @@ interface OpenRun {
   readonly span: Span;
   node: Span | undefined;
   ledger: Ledger;
-  /** Whether it is inside a node of another run that is traced too; what it uses is attributed to that one. */
+  /** Whether it is inside a node of another traced run, which its usage is attributed to. */
   readonly isInside: boolean;
-  /** How the runs inside its nodes find it. */
+  /** The key by which the runs inside its nodes find it. */
   readonly place: string;
 }
 
@@ -133,7 +133,7 @@ class Tracing implements OpenTelemetryObserver {
   readonly #runs = new Map<string, OpenRun>();
   /** The same runs, by their outermost run and the path of nodes that leads to them. */
   readonly #places = new Map<string, OpenRun>();
-  /** The last span of each run that this process has ended. */
+  /** The last span of each run that has ended in this process. */
   readonly #before = new Map<string, SpanContext>();
 
   constructor(api: Api, tracer: Tracer, parent: "run" | "active") {
@@ -249,7 +249,7 @@ class Tracing implements OpenTelemetryObserver {
     run.node = undefined;
   }
 
-  /** One call of a node, as an event of its span. */
+  /** Adds the usage of one call as an event of the node's span. */
   #called({ runId, timestamp, data }: WaymarkEvent<"usage">): void {
     const { node: _node, step: _step, ...call } = data;
     const attributes = {
@@ -259,7 +259,7 @@ class Tracing implements OpenTelemetryObserver {
     this.#runs.get(runId)?.node?.addEvent("waymark.usage", attributes, Date.parse(timestamp));
   }
 
-  /** Adds what the running node has used. */
+  /** Adds the usage of the running node. */
   #used(runId: string, usage: WaymarkEvent<"node.complete">["data"]["usage"]): void {
     const run = this.#runs.get(runId);
     if (run === undefined || usage === undefined || run.isInside) return;
@@ -278,7 +278,7 @@ class Tracing implements OpenTelemetryObserver {
     };
     const at = Date.parse(timestamp);
     const run = this.#runs.get(runId);
-    // What a graph inside a node saves is saved with the run around it.
+    // A graph inside a node is saved with the outer run.
     if (run?.isInside === false) run.span.addEvent("waymark.checkpoint.save", attributes, at);
   }
 
@@ -291,7 +291,7 @@ class Tracing implements OpenTelemetryObserver {
     span.setAttributes({ "waymark.status": status, "waymark.step": step });
     if (!ledger.isEmpty) span.setAttributes(usageAttributes(ledger));
     if (code !== undefined) {
-      // The message may quote what a node was given; the code never does.
+      // The message may quote data; the code never does.
       span.setAttribute("error.type", code);
       span.setStatus({ code: this.#api.SpanStatusCode.ERROR, message: code });
     }
@@ -302,7 +302,7 @@ class Tracing implements OpenTelemetryObserver {
   }
 }
 
-/** Why waymark itself saves. Any other reason may be a text of a node, and stays out. */
+/** The reasons of waymark's own saves. Any other may be text from a node, and is left out. */
 const reasons: ReadonlySet<string> = new Set([
   ...["start", "interval", "complete", "failure", "abort", "pause", "input", "resume", "once"],
   ...["submit", "cancel", "fork", "rollback", "recovery", "node", "confidence", "time", "memory"],
@@ -312,7 +312,7 @@ function spanKey(rootRunId: string, path: readonly string[]): string {
   return JSON.stringify([rootRunId, ...path]);
 }
 
-/** Ends the spans of a run whose end was not reported. */
+/** Ends the spans of a run that never ended. */
 function close(run: OpenRun | undefined): void {
   run?.node?.end();
   run?.span.end();
@@ -322,7 +322,7 @@ function link(context: SpanContext, kind: string): Link {
   return { context, attributes: { "waymark.link": kind } };
 }
 
-/** Sets a key; what had to go for it is returned. */
+/** Sets a key, and returns the value that was evicted for it. */
 function remember<T>(map: Map<string, T>, key: string, value: T): T | undefined {
   const [oldest] = map.size >= MAX_RUNS && !map.has(key) ? map : [];
   if (oldest !== undefined) map.delete(oldest[0]);

@@ -1,5 +1,5 @@
 /**
- * How far a run is, on one line of a terminal.
+ * The progress of a run, on one line of a terminal.
  *
  * @packageDocumentation
  */
@@ -8,7 +8,7 @@ import type { AnyEvent, WaymarkEvent } from "../events.js";
 import { check, checkOptions, integer } from "../options.js";
 import { Ledger } from "../state/ledger.js";
 
-/** What {@link progressBar} needs of a stream: `process.stderr` has it. */
+/** What {@link progressBar} needs of a stream, such as `process.stderr`. */
 export interface ProgressStream {
   /** Whether it is a terminal; nothing is written if not. */
   readonly isTTY?: boolean | undefined;
@@ -22,11 +22,11 @@ export interface ProgressStream {
 export interface ProgressBarOptions {
   /** Where to draw; `process.stderr` by default. */
   readonly stream?: ProgressStream;
-  /** How many steps a run has, if known: then a bar is drawn; an integer ≥ 1. */
+  /** How many steps a run has, an integer ≥ 1. Without it, no bar is drawn. */
   readonly total?: number;
 }
 
-/** An observer that draws. */
+/** An observer that draws a line. */
 export interface ProgressBar {
   /** Handles one event. */
   onEvent(event: AnyEvent): void;
@@ -43,15 +43,15 @@ interface Run {
   ledger: Ledger;
 }
 
-/** Not more often than every so many milliseconds. */
+/** The minimum time between two redraws, in milliseconds. */
 const REDRAW = 50;
 const CLEAR = "\r\u001b[2K";
 const WIDTH = 20;
 const MAX_RUNS = 1000;
 
 /**
- * An observer that shows on one line of a terminal which node is running, how many steps are done,
- * how long it takes and what it costs. Without a terminal it writes nothing.
+ * An observer that shows, on one line of a terminal, the running node, the number of completed steps, the elapsed
+ * time and the cost. Without a terminal it writes nothing.
  *
  * @throws ConfigError if an option is invalid.
  *
@@ -80,10 +80,10 @@ class Bar implements ProgressBar {
   readonly #stream: ProgressStream;
   readonly #total: number | undefined;
   readonly #runs = new Map<string, Run>();
-  /** The run that something happened in last. */
+  /** The run with the latest event. */
   #latest: Run | undefined;
   #drawnAt = Number.NEGATIVE_INFINITY;
-  /** Calls off the drawing of what came too soon after the last. */
+  /** Cancels the scheduled redraw. */
   #cancel: (() => void) | undefined;
 
   constructor(stream: ProgressStream, total: number | undefined) {
@@ -146,7 +146,7 @@ class Bar implements ProgressBar {
     if (run !== undefined && usage !== undefined) run.ledger = run.ledger.addUsage("all", usage);
   }
 
-  /** Draws now, or as soon as it may: the last of several events must be seen too. */
+  /** Draws now or, if the last redraw was too recent, later, so that the latest event is always shown. */
   #draw(): void {
     const wait = REDRAW - (now() - this.#drawnAt);
     if (wait > 0) {
@@ -194,7 +194,7 @@ class Bar implements ProgressBar {
 
   #write(parts: readonly string[], end = ""): void {
     const line = parts.filter((part) => part !== "").join("  ");
-    // A name may hold anything; what moves the cursor would spoil more than this line.
+    // A name may contain anything, including sequences that move the cursor.
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
     const shown = line.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");
     this.#stream.write(CLEAR + shown.slice(0, (this.#stream.columns || 80) - 1) + end);

@@ -4,7 +4,7 @@ import { text } from "../options.js";
 import { consoleObserver } from "./console.js";
 
 /**
- * Listens to nothing.
+ * Ignores all events.
  *
  * @example
  * ```ts
@@ -20,9 +20,9 @@ const registered = new Map<string, Observer>([["noop", noopObserver]]);
 export { isObserver };
 
 /**
- * Gives an observer a name that graphs can use. `noop` and `console` are there from the start.
+ * Registers an observer under a name that graphs can use. `noop` and `console` are predefined.
  *
- * @throws ConfigError if the name is empty or the observer is none.
+ * @throws ConfigError if the name is empty or the observer is invalid.
  *
  * @example
  * ```ts
@@ -50,7 +50,7 @@ export function registerObserver(name: string, observer: Observer): void {
 }
 
 /**
- * The observer of this name.
+ * The observer with this name.
  *
  * @throws ConfigError if no observer has this name.
  *

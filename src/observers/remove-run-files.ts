@@ -12,6 +12,6 @@ export async function removeRunFiles(place: LogPlace | undefined, runId: string)
   for (const file of [...logFiles(log), runPath(place, runId, PROGRESS_FILE)]) {
     await rm(file, { force: true });
   }
-  // What else is in its folder, a quarantine for example, is for a person to decide about.
+  // Fails if anything else is in the folder, such as a quarantine: that is left for a person to deal with.
   await rmdir(dirname(log)).catch(() => {});
 }

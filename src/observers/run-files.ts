@@ -3,22 +3,22 @@ import { ConfigError } from "../errors.js";
 import { callable, integer, text } from "../options.js";
 import { folderName } from "../stores/disk/layout.js";
 
-/** Where a log is: a folder with one for each run, or one file for all. */
+/** Where logs are: in a folder for each run, or in one file for all. */
 export type LogPlace =
   | {
       /** Each run has its own file in `{root}/{runId}/`, beside its checkpoints if a FileStore has the same root. */
       readonly root: string;
-      /** Not beside a root. */
+      /** Excluded by `root`. */
       readonly path?: undefined;
     }
   | {
       /** One file for all runs. */
       readonly path: string;
-      /** Not beside a path. */
+      /** Excluded by `path`. */
       readonly root?: undefined;
     };
 
-/** What observers that write files have in common. */
+/** Options of all observers that write files. */
 export interface FileObserverOptions {
   /** How many bytes may wait in memory while the disk is slow; at least 0, 8 MB by default. The rest is dropped and counted. */
   readonly maxPendingBytes?: number;
@@ -26,7 +26,7 @@ export interface FileObserverOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-/** The checks of those options. */
+/** The checks of {@link FileObserverOptions}. */
 export const fileObserverChecks = {
   root: text,
   path: text,
@@ -34,7 +34,7 @@ export const fileObserverChecks = {
   onError: callable,
 };
 
-/** Refuses both places at once, and none. */
+/** Requires exactly one of `root` and `path`. */
 export function checkPlace(owner: string, { root, path }: LogPlace): void {
   if ((root === undefined) === (path === undefined)) {
     throw new ConfigError(owner, "must have either a root or a path");
@@ -46,23 +46,23 @@ export function runPath(place: LogPlace, runId: string, fileName: string): strin
   return place.path ?? join(place.root, folderName(runId), fileName);
 }
 
-/** A file that is written to. */
+/** A file that is open for writing. */
 interface OpenFile {
   readonly dropped: number;
   flush(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What a file needs to know of where it is and who handles its errors. */
+/** The settings of one file. */
 export interface FileSetting {
   readonly path: string;
-  /** The run, when each has a file of its own; else `""`. */
+  /** The run, if each has its own file; otherwise `""`. */
   readonly run: string;
   readonly maxPendingBytes: number;
   readonly onError: (error: unknown) => void;
 }
 
-/** Of so many runs at once the files are held open; the others' are opened for each event. */
+/** The maximum number of files that are kept open. */
 const OPEN_RUNS = 100;
 const MAX_PENDING = 8 * 1024 * 1024;
 
@@ -72,7 +72,7 @@ export class RunFiles<F extends OpenFile> {
   readonly #fileName: string;
   readonly #create: (setting: FileSetting) => F;
   readonly #files = new Map<string, F>();
-  /** Files that were let go while something was still to be written. */
+  /** Files that are being closed while something is still queued. */
   readonly #closing = new Map<F, Promise<void>>();
   #dropped = 0;
   #failed = false;
@@ -87,7 +87,7 @@ export class RunFiles<F extends OpenFile> {
     this.#create = create;
   }
 
-  /** How much was not written, in all files. */
+  /** How many pieces were not written, in all files. */
   get dropped(): number {
     const files = [...this.#files.values(), ...this.#closing.keys()];
     return files.reduce((sum, file) => sum + file.dropped, this.#dropped);
@@ -111,7 +111,7 @@ export class RunFiles<F extends OpenFile> {
     return file;
   }
 
-  /** A run has ended: its own file is not needed any more. */
+  /** Closes the file of a run that has ended. */
   ended(runId: string): void {
     if (this.#options.root !== undefined) this.#release(runId);
   }
@@ -126,7 +126,7 @@ export class RunFiles<F extends OpenFile> {
     await this.flush();
   }
 
-  /** Closes a file; what it dropped stays counted. */
+  /** Closes a file, and keeps counting what it dropped. */
   #release(run: string): void {
     const file = this.#files.get(run);
     if (file === undefined) return;
@@ -143,7 +143,7 @@ export class RunFiles<F extends OpenFile> {
     this.#failed = true;
     try {
       if (this.#options.onError !== undefined) this.#options.onError(error);
-      else if (first) console.error(`waymark: ${this.#fileName} can't be written.`, error);
+      else if (first) console.error(`waymark: writing ${this.#fileName} failed.`, error);
     } catch (thrown) {
       if (first) console.error("waymark: onError failed.", thrown);
     }

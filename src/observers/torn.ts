@@ -1,10 +1,10 @@
 import { closeSync, fstatSync, futimesSync, openSync, writeSync } from "node:fs";
 
 /**
- * The size of a file whose end is torn: not whole, and nobody is writing it. `undefined` for any other.
+ * The size of a file whose end is torn: incomplete, and no process is writing it. `undefined` for any other.
  *
- * A size can be seen while somebody is half-way through a write. Setting a time waits until they are
- * done; if the file has not grown by then, its end stays as it is for ever.
+ * The size may be read while another process is in the middle of a write. Setting the file's time waits for that
+ * write; if the file has not grown by then, its end is final.
  */
 export function tornSize(file: number, isWhole: (size: number) => boolean): number | undefined {
   for (let { size } = fstatSync(file); !isWhole(size); ) {
@@ -17,9 +17,9 @@ export function tornSize(file: number, isWhole: (size: number) => boolean): numb
   return undefined;
 }
 
-/** Writes over a part of a file that nobody will write to any more; the file does not get shorter. */
+/** Overwrites a part of a file that no process writes to any more. */
 export function overwrite(path: string, bytes: Uint8Array, at: number): void {
-  // A file that is open to append writes nowhere but at its end.
+  // A file that is open for appending can only be written at its end.
   const file = openSync(path, "r+");
   try {
     writeSync(file, bytes, 0, bytes.length, at);

@@ -59,7 +59,7 @@ describe("as text", () => {
 });
 
 describe("as JSON", () => {
-  test("is one object of level, event, run and the event's own fields", () => {
+  test("is an object with level, event, run and the event's own fields", () => {
     const data = { node: "draft", step: 2, list: [{ x: "y" }] };
     expect(JSON.parse(print({ type: "node.start", data }, { json: true }))).toEqual({
       level: "info",
@@ -91,7 +91,7 @@ test.each([
 });
 
 describe("no value can forge a line or move the cursor", () => {
-  // Control characters, and what some readers take for a line break.
+  // Control characters, and characters that some programs treat as line breaks.
   const breaks = /[\p{Cc}\p{Zl}\p{Zp}]/u;
   const evil = "x\n2030-01-01T00:00:00.000Z INFO\r\u001b[2J\u0085\u009b\u2028\u2029y";
 
@@ -106,7 +106,7 @@ describe("no value can forge a line or move the cursor", () => {
     for (const json of [false, true]) expect(print(event, { json })).not.toMatch(breaks);
   });
 
-  test("whatever it is, and JSON still gives it back", () => {
+  test("whatever it contains, and JSON restores it", () => {
     const text = fc.string({ unit: "binary" });
     fc.assert(
       fc.property(text, text, (node, name) => {
@@ -120,7 +120,7 @@ describe("no value can forge a line or move the cursor", () => {
   });
 });
 
-test("fields of somebody's event that are named as the line's own don't replace those", () => {
+test("fields of a custom event can't replace those of the line", () => {
   const data = { run: "x", source: "x", level: "x", event: "graph.fail", timestamp: "x", n: 1 };
   expect(print({ type: "my.event", data })).toMatch(
     / INFO {2}my\.event .* run=run-1 source=article /,
@@ -135,7 +135,7 @@ test("fields of somebody's event that are named as the line's own don't replace 
   });
 });
 
-test("prints what is no JSON as well as it can", () => {
+test("prints values that JSON can't hold as well as possible", () => {
   const cycle: Record<string, unknown> = { n: 1 };
   cycle.self = cycle;
   const event = { type: "my.event", data: { big: 12n, none: undefined, cycle } };
@@ -148,7 +148,7 @@ test("prints what is no JSON as well as it can", () => {
   expect(JSON.parse(print(big, { json: true }))).toMatchObject({ big: "12" });
 });
 
-test("is what a graph uses by name", async () => {
+test("is available to a graph by name", async () => {
   const graph = new StateGraph<object>({ name: "article", observer: "console" })
     .addNode("draft", (state) => state)
     .setEntryPoint("draft")
@@ -168,14 +168,14 @@ test("is what a graph uses by name", async () => {
   }
 });
 
-test("refuses options it does not know", () => {
+test("rejects unknown options", () => {
   expect(() => consoleObserver({ json: 1 as never })).toThrow(configError("consoleObserver.json"));
   expect(() => consoleObserver({ color: true } as never)).toThrow(
     configError("consoleObserver.color"),
   );
 });
 
-test("an event of a graph inside a node says where that is", () => {
+test("an event of a graph inside a node has its path", () => {
   const inside = { type: "node.start", path: ["plan", "search"], data: { node: "a", step: 1 } };
   expect(print(inside)).toContain(" run=run-1 source=article path=plan/search node=a step=1");
   expect(JSON.parse(print(inside, { json: true }))).toMatchObject({ path: ["plan", "search"] });

@@ -16,7 +16,7 @@ vi.mock("node:fs", async (original) => ({
 const folder = mkdtempSync(join(tmpdir(), "waymark-rotation-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("a log whose file is moved while it is read has no gap, and nothing twice", async () => {
+test("a log that is rotated while it is read has no gap and no duplicate", async () => {
   links.code = "EPERM";
   const path = join(folder, "read", "log.jsonl");
   const log = eventLog({ path, maxBytes: 1024 });
@@ -28,7 +28,7 @@ test("a log whose file is moved while it is read has no gap, and nothing twice",
   write(0, 20);
   const steps: unknown[] = [];
   for await (const line of readEventLog({ path }, "r")) {
-    // Enough to move the file that was the newest, and the next one too.
+    // Enough to rotate the newest file, and the next one too.
     if (steps.push(line.step) === 1) write(20, 50);
   }
   await log.close();
@@ -37,9 +37,9 @@ test("a log whose file is moved while it is read has no gap, and nothing twice",
 });
 
 test.each([
-  // A file system that has no links.
+  // A file system without links.
   ["EPERM", true],
-  // Another process was faster; the file is tried again later.
+  // Another process was faster; the rotation is tried again later.
   ["EEXIST", false],
 ])("a file that can't be linked (%s) loses nothing", async (code, moves) => {
   links.code = code;

@@ -32,7 +32,7 @@ const newPath = (): string => join(folder, `${++paths}`, "log.jsonl");
 const start = (runId: string, step = 0): AnyEvent =>
   event("node.start", runId, { node: "n", step });
 
-/** Every line of a file; fails when one is not JSON. */
+/** All lines of a file; throws if one is not JSON. */
 function linesOf(path: string): LogLine[] {
   const text = readFileSync(path, "utf8");
   expect(text.endsWith("\n")).toBe(true);
@@ -49,7 +49,7 @@ async function all(place: Parameters<typeof readEventLog>[0], run: string): Prom
 }
 
 describe("lines", () => {
-  test("an event of somebody else's may come without fields", async () => {
+  test("a custom event may have no fields", async () => {
     const path = newPath();
     const log = eventLog({ path });
     for (const data of [undefined, null, "text", { run: "x", n: 1 }]) {
@@ -61,7 +61,7 @@ describe("lines", () => {
     );
   });
 
-  test("each event is one line, at once, with where it happened", async () => {
+  test("each event is one line, written immediately, with its step", async () => {
     const root = join(folder, "root");
     const store = new MemoryStore();
     let broken = true;
@@ -101,7 +101,7 @@ describe("lines", () => {
       ["search-001", "plan-000", "search", 1],
       ["write-002", "search-001", "write", 2],
     ]);
-    // An Error is no JSON: what it says is in the line's error.
+    // JSON can't hold an Error; `error` has its message.
     const failed = lines.find((line) => line.event === "graph.fail");
     expect(failed).toMatchObject({ error: 'node "search" failed: offline' });
     expect(failed).not.toHaveProperty("cause");
@@ -121,7 +121,7 @@ describe("lines", () => {
     expect(await all({ root }, "r2")).toEqual([]);
   });
 
-  test("one file for all runs gives each run its own lines back", async () => {
+  test("each run's lines can be read from a file of all runs", async () => {
     const path = newPath();
     const log = eventLog({ path, filter: ({ type }) => type === "node.start" });
     for (const run of ["a", "b", "a"]) {
@@ -134,7 +134,7 @@ describe("lines", () => {
     await log.close();
   });
 
-  test("more runs than files may be open, and more than are remembered", async () => {
+  test("there may be more runs than open files, and more than are remembered", async () => {
     const root = join(folder, "many");
     const log = eventLog({ root });
     for (const step of [0, 1]) {
@@ -167,7 +167,7 @@ describe("lines", () => {
     expect(readdirSync(root)).toHaveLength(5);
   });
 
-  test("fields of an event can't pose as ours, and what is no JSON is said to be none", () => {
+  test("fields of a custom event can't replace those of the line, and invalid ones are reported", () => {
     const path = newPath();
     const log = eventLog({ path });
     const custom = (data: object): void =>
@@ -180,10 +180,10 @@ describe("lines", () => {
     expect(first).toMatchObject({ run: "r", event: "my.event", big: "12", node: "mine" });
     expect(first?.ts).not.toBe("never");
     expect(second).toMatchObject({ run: "r", event: "my.event" });
-    expect(second?.unwritable).toBe("its fields are no JSON");
+    expect(second?.unwritable).toBe("its fields are not valid JSON");
   });
 
-  test("takes out what must not be in it, by key and in any text", () => {
+  test("redacts by path and in any text", () => {
     const path = newPath();
     const log = eventLog({ path, redact: ["rationale", "*.token", /sk-\w+/] });
     const decision = { node: "n", step: 0, description: "use sk-1234 and sk-5678", rationale: "x" };
@@ -229,7 +229,7 @@ describe("torn tails", () => {
     },
   );
 
-  test("a line that another process left torn does not spoil ours", async () => {
+  test("a line that another process left torn does not damage the next one", async () => {
     const path = newPath();
     const log = eventLog({ path });
     log.onEvent(start("r", 0));
@@ -246,7 +246,7 @@ describe("torn tails", () => {
     ]);
   });
 
-  test("a line that was appended to a torn one is read all the same", async () => {
+  test("a line that was appended to a torn one can be read", async () => {
     const path = newPath();
     const log = eventLog({ path });
     log.onEvent(start("r", 0));
@@ -267,7 +267,7 @@ describe("torn tails", () => {
     await expect(all({ path: folder }, "r")).rejects.toThrow("EISDIR");
   });
 
-  test("a file that is nothing but a torn line is mended", async () => {
+  test("a file that consists of a torn line is repaired", async () => {
     const path = newPath();
     mkdirSync(join(path, ".."));
     writeFileSync(path, '{"ts":"2026-01-01T00:0');
@@ -279,7 +279,7 @@ describe("torn tails", () => {
 });
 
 describe("rotation", () => {
-  test("a full file moves aside, and the log reads on over all of them", async () => {
+  test("a full file is renamed, and all files are read in order", async () => {
     const path = newPath();
     const log = eventLog({ path, maxBytes: 1024 });
     for (let step = 0; step < 50; step++) log.onEvent(start("r", step));
@@ -305,7 +305,7 @@ describe("rotation", () => {
     }
   });
 
-  test("keeps as many files as it is told", async () => {
+  test("keeps at most maxFiles files", async () => {
     const path = newPath();
     const log = eventLog({ path, maxBytes: 1024, maxFiles: 3 });
     for (let step = 0; step < 100; step++) log.onEvent(start("r", step));
@@ -321,7 +321,7 @@ describe("rotation", () => {
     await Promise.all(logs.map((log) => log.close()));
     const steps = (await all({ path }, "r")).map((line) => Number(line.step));
     expect(steps.sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, step) => step));
-    // Nobody moves the young file that the other one has just begun.
+    // Neither renames the file that the other one has just begun.
     const sizes = readdirSync(join(path, "..")).map(
       (name) => statSync(join(path, "..", name)).size,
     );
@@ -329,11 +329,11 @@ describe("rotation", () => {
   });
 });
 
-describe("when the disk does not keep up", () => {
-  test("a run does not wait: lines wait, then are dropped, and the log says how many", async () => {
+describe("when the disk is too slow", () => {
+  test("the run does not wait: lines are queued, then dropped, and the log reports how many", async () => {
     const path = newPath();
     mkdirSync(join(path, ".."));
-    // A pipe that nobody reads is a disk that takes nothing.
+    // A pipe that nobody reads behaves like a disk that accepts nothing.
     execFileSync("mkfifo", [path]);
     const log = eventLog({ path, maxPendingBytes: 20_000 });
     const graph = new StateGraph<{ n: number }>({ observer: log })
@@ -348,7 +348,7 @@ describe("when the disk does not keep up", () => {
     const { dropped } = log;
     expect(dropped).toBeGreaterThan(100);
 
-    // Open on both sides, so that it has no end when the log lets go of it.
+    // Open on both sides, so that it does not end when the log closes it.
     const pipe = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
     await log.flush();
     log.onEvent(start("r"));
@@ -365,7 +365,7 @@ describe("when the disk does not keep up", () => {
     expect(lines.at(-1)).toMatchObject({ event: "node.start", run: "r" });
   });
 
-  test("the log says what is missing also when nothing comes after it", async () => {
+  test("the log reports dropped lines even if no event follows", async () => {
     const path = newPath();
     let time = 0;
     let slow = 150;
@@ -387,7 +387,7 @@ describe("when the disk does not keep up", () => {
     ]);
   });
 
-  test("after two slow writes lines go to the background for a while, in their order", async () => {
+  test("after two slow writes lines are written in the background for a while, in order", async () => {
     const path = newPath();
     let time = 0;
     let slow = true;
@@ -406,11 +406,11 @@ describe("when the disk does not keep up", () => {
     expect(count()).toBe(2);
     await log.flush();
     expect(count()).toBe(4);
-    // Its rest is over.
+    // Direct writes are tried again.
     time += 1000;
     log.onEvent(start("r", 4));
     expect(linesOf(path).map((line) => line.step)).toEqual([0, 1, 2, 3, 4]);
-    // It ends while lines wait: they are written at once.
+    // Closed while lines are queued: they are written immediately.
     slow = true;
     log.onEvent(start("r", 5));
     log.onEvent(start("r", 6));
@@ -422,7 +422,7 @@ describe("when the disk does not keep up", () => {
     expect(log.dropped).toBe(0);
   });
 
-  test("a disk that refuses costs lines, not the run, and is told once", async () => {
+  test("a failing disk loses lines but not the run, and is reported once", async () => {
     const print = vi.spyOn(console, "error").mockImplementation(() => {});
     const path = join(folder, "taken");
     writeFileSync(path, "");
@@ -460,12 +460,12 @@ describe("many writers", () => {
     script = await bundle(join(import.meta.dirname, "fixtures/log-writer.ts"), folder);
   });
 
-  test("50 concurrent runs in processes that are killed leave whole lines and lose none that was written", async () => {
+  test("50 concurrent runs in killed processes leave complete lines and lose none that was written", async () => {
     const path = newPath();
     const children = Array.from({ length: 5 }, (_, index) =>
       fork(script, [path, `p${index}`, "10"]),
     );
-    // What each process says it has written, before it is killed in the middle of its work.
+    // What each process reports as written before it is killed.
     const written = await Promise.all(
       children.map(async (child) => {
         let last = -1;
@@ -478,11 +478,11 @@ describe("many writers", () => {
       }),
     );
     expect(written.every((count) => count >= 300)).toBe(true);
-    // Whoever writes next mends what the last one left.
+    // The next writer repairs what the last one left torn.
     const next = eventLog({ path });
     next.onEvent(start("next"));
     await next.close();
-    // A line may be torn so early that there is no room to say so.
+    // A line may be torn so early that there is no room for the notice.
     const isShort = (text: string): boolean => text.length <= 20 && /^(?:\{\})? *$/.test(text);
     const texts = readFileSync(path, "utf8").split("\n");
     const lines = texts.filter((text) => !isShort(text)).map((text) => JSON.parse(text) as LogLine);

@@ -55,7 +55,7 @@ describe("a logger", () => {
     ]);
   });
 
-  test("may have no debug, take the message first, and not want all", () => {
+  test("may lack debug, take the message first, and be filtered", () => {
     const { logger, calls } = recorder(false);
     const filter = ({ type }: AnyEvent): boolean => type !== "node.retry";
     tell(loggerObserver(logger, { first: "message", filter }), ...events);
@@ -67,7 +67,7 @@ describe("a logger", () => {
     ]);
   });
 
-  test("must be one", () => {
+  test("must have info, warn and error", () => {
     expect(() => loggerObserver({ info() {}, warn() {} } as unknown as Logger)).toThrow(
       "logger must be an object with info, warn and error; got an object without error",
     );

@@ -29,7 +29,7 @@ const titles = (path: string): string[] =>
   [...readFileSync(path, "utf8").matchAll(/^## (.*)$/gm)].map((match) => match[1] ?? "");
 
 describe("sections", () => {
-  test("each part has its title, summary and sources", () => {
+  test("each has its title, summary and sources", () => {
     const path = newPath();
     const observer = markdownProgress({ path });
     const sources = ["https://example.com/a?b=1", "a book, p. 3"];
@@ -41,7 +41,7 @@ describe("sections", () => {
     );
   });
 
-  test("a run that fails and resumes in another process continues in the same file, each part once", async () => {
+  test("a run that fails and resumes in another process continues in the same file, without duplicates", async () => {
     const path = newPath();
     const store = new MemoryStore();
     let crashes = 2;
@@ -75,7 +75,7 @@ describe("sections", () => {
     expect(readFileSync(path, "utf8")).toContain("told 2");
   });
 
-  test("a retry tells nothing twice", () => {
+  test("a retry writes no section twice", () => {
     const path = newPath();
     const observer = markdownProgress({ path });
     const retry = { node: "n", step: 0, attempt: 1, error: "x", delayMs: 0 };
@@ -124,7 +124,7 @@ describe("sections", () => {
     await observer.close();
   });
 
-  test("a disk that refuses costs a section, not the run", async () => {
+  test("a failing disk loses a section but not the run", async () => {
     const path = newPath();
     mkdirSync(path, { recursive: true });
     const errors: unknown[] = [];
@@ -161,7 +161,7 @@ describe("text from nodes", () => {
   );
   const hostile = fc.array(bits, { maxLength: 14 }).map((parts) => parts.join(""));
 
-  test("can't break the document, whatever it is", () => {
+  test("can't break the document, whatever it contains", () => {
     const other = section("b".repeat(24), {
       node: "n",
       step: 1,

@@ -73,7 +73,7 @@ describe("a snapshot", () => {
     expect(shot.events).toBeGreaterThan(10);
   });
 
-  test("the recovery rate is about resumes, not about runs", () => {
+  test("the success rate counts resumes, not runs", () => {
     const meter = metrics();
     expect(meter.snapshot().recovery.successRate).toBeUndefined();
     for (const one of [start("a", false), fail("a"), start("a", true), resume("a"), fail("a")])
@@ -90,7 +90,7 @@ describe("a snapshot", () => {
     expect(checkpoints).toMatchObject({ errors: 2, quarantined: 1 });
   });
 
-  test("storage in use is what the store keeps", () => {
+  test("storage in use is the size of the kept checkpoints", () => {
     const meter = metrics({ keep: 2 });
     for (const bytes of [100, 200, 300]) meter.onEvent(save("a", bytes));
     meter.onEvent(save("b", 50));
@@ -102,7 +102,7 @@ describe("a snapshot", () => {
     expect(meter.snapshot().checkpoints.bytes).toMatchObject({ count: 4, min: 50, max: 300 });
   });
 
-  test("a store that keeps everything takes no memory to count", () => {
+  test("counting a store that keeps everything takes no memory", () => {
     const use = new StorageUse(Number.POSITIVE_INFINITY, 10);
     const before = process.memoryUsage().heapUsed;
     for (let count = 0; count < 2_000_000; count++) use.save("a", 10);
@@ -112,7 +112,7 @@ describe("a snapshot", () => {
     expect(use.inUse).toBe(0);
   });
 
-  test("frequency looks back one minute", async () => {
+  test("saves per minute cover the last minute", async () => {
     const clock = useFakeClock(1_000_000);
     back = clock.restore;
     const meter = metrics();
@@ -127,7 +127,7 @@ describe("a snapshot", () => {
     expect(meter.snapshot().checkpoints.savesPerMinute).toBe(0);
   });
 
-  test("takes the same memory however many runs and nodes there are", () => {
+  test("uses bounded memory, however many runs and nodes there are", () => {
     const meter = metrics({ maxNodes: 2, maxRuns: 2 });
     for (let run = 0; run < 100; run++) {
       const data = {
@@ -161,7 +161,7 @@ describe("a snapshot", () => {
 });
 
 describe("a histogram", () => {
-  test("knows about where its values are", () => {
+  test("estimates quantiles", () => {
     const histogram = new Histogram([10, 20, 50]);
     expect(histogram.snapshot()).toMatchObject({ count: 0, min: 0, max: 0, p50: 0, p99: 0 });
     for (let value = 1; value <= 100; value++) histogram.record(value);
@@ -184,8 +184,8 @@ describe("a histogram", () => {
   });
 });
 
-describe("the text for Prometheus", () => {
-  test("has a head for each metric, cumulative buckets and escaped labels", () => {
+describe("the Prometheus text", () => {
+  test("has HELP and TYPE for each metric, cumulative buckets and escaped labels", () => {
     const meter = metrics();
     meter.onEvent(start("a", false));
     meter.onEvent(save("a", 2000, 7));
@@ -212,7 +212,7 @@ describe("the text for Prometheus", () => {
   });
 });
 
-describe("what is counted of rare events", () => {
+describe("rare events", () => {
   const complete = (runId: string, node: string, counters?: Record<string, number>): AnyEvent =>
     event("node.complete", runId, {
       node,
@@ -221,7 +221,7 @@ describe("what is counted of rare events", () => {
       ...(counters !== undefined && { usage: { counters } }),
     });
 
-  test("of a graph inside a node only its nodes are, since the run around it has the rest", () => {
+  test("of a graph inside a node, only its nodes are counted", () => {
     const meter = metrics();
     const inside = (one: AnyEvent): AnyEvent => ({ ...one, rootRunId: "outer", path: ["n"] });
     meter.onEvent(start("outer", false));
@@ -233,12 +233,12 @@ describe("what is counted of rare events", () => {
     expect(runs.started).toBe(1);
     expect(nodes).toMatchObject([{ node: "deep", completed: 1, retries: 1 }]);
     expect(usage.counters).toEqual({});
-    // One whose outer run nobody has heard of is a run of its own.
+    // Without a known outer run it counts as a run.
     meter.onEvent({ ...start("alone", false), rootRunId: "unknown", path: ["n"] });
     expect(meter.snapshot().runs.started).toBe(2);
   });
 
-  test("no more than a hundred counters of nodes are", () => {
+  test("at most a hundred custom counters are tracked", () => {
     const meter = metrics();
     const many = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`c${at}`, 1]));
     meter.onEvent(complete("r", "n", many));
@@ -248,7 +248,7 @@ describe("what is counted of rare events", () => {
     expect(meter.snapshot().usage.counters).toMatchObject({ c0: 2 });
   });
 
-  test("warnings are, and what the last adaptive save was decided by", () => {
+  test("warnings and the inputs of the last adaptive save are counted", () => {
     const meter = metrics();
     expect(meter.prometheus()).not.toContain("waymark_checkpoint_adaptive_seconds");
     const adaptive = { unsavedMs: 1500, intervalMs: 1000, saveMs: 20, failureMs: 60_000 };

@@ -21,7 +21,7 @@ interface Count {
 const root = mkdtempSync(join(tmpdir(), "waymark-nested-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** Runs a graph with one inside its node `outer`; the same observer hears both. */
+/** Runs a graph with another one inside its node `outer`, both with the same observer. */
 async function run(observer: Observer, runId: string): Promise<MemoryStore> {
   const store = new MemoryStore({ keep: 20 });
   const inner = new StateGraph<Count>({ name: "small", observer })
@@ -68,7 +68,7 @@ describe("events of a graph inside a node", () => {
     }
   });
 
-  test("are spans inside that of their node, whose usage is counted there alone", async () => {
+  test("are child spans of their node, which alone has the usage", async () => {
     const exporter = new InMemorySpanExporter();
     const processor = new SimpleSpanProcessor(exporter);
     const tracer = new BasicTracerProvider({ spanProcessors: [processor] }).getTracer("test");

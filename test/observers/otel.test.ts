@@ -54,7 +54,7 @@ const graph = (observer: ReturnType<typeof openTelemetry>) =>
     .setExitPoint("review");
 
 describe("traces", () => {
-  test("a span for the run and one in it for each node", async () => {
+  test("have a span for the run, with a child for each node", async () => {
     const { tracer, spans } = tracing();
     failing = 1;
     await graph(openTelemetry({ tracer })).execute(State.create({ secret: "s" }, { runId: "r1" }));
@@ -95,14 +95,14 @@ describe("traces", () => {
     ]);
   });
 
-  test("a resumed run links to the one before: the span itself, or its place in the trace", async () => {
+  test("a resumed run links to the previous span, or to the run's span context", async () => {
     const { tracer, spans } = tracing();
     const observer = openTelemetry({ tracer });
     failing = 4;
     const first = graph(observer);
     await first.execute(State.create({ secret: "s" }, { runId: "r2" })).catch(() => {});
     await first.resume("r2").catch(() => {});
-    // Another process knows nothing of those spans.
+    // Another process does not know those spans.
     await graph(openTelemetry({ tracer })).resume("r2");
     const runs = spans("run article");
     expect(runs.map((span) => span.attributes["waymark.status"])).toEqual([
@@ -121,7 +121,7 @@ describe("traces", () => {
     expect(spans("node review")[0]?.status.code).toBe(2);
   });
 
-  test("nothing of the State and no message gets into a span", async () => {
+  test("spans contain no data and no messages", async () => {
     const { tracer, spans } = tracing();
     failing = 4;
     await graph(openTelemetry({ tracer }))
@@ -137,7 +137,7 @@ describe("traces", () => {
     expect(JSON.stringify(told)).not.toContain("hunter2");
   });
 
-  test("a run may be part of the trace that is active, or link to it", () => {
+  test("a run can be part of the active trace, or link to it", () => {
     const { tracer, spans } = tracing();
     const caller = tracer.startSpan("request");
     vi.spyOn(context, "active").mockReturnValue(trace.setSpan(context.active(), caller));
@@ -153,7 +153,7 @@ describe("traces", () => {
     expect(own?.attributes["waymark.status"]).toBe("paused");
   });
 
-  test("what a node used before it paused is in its span, and in that of the run", () => {
+  test("the usage of a node that pauses is in its span and in the run's", () => {
     const { tracer, spans } = tracing();
     const observer = openTelemetry({ tracer });
     const usage = { inputTokens: 7 };
@@ -167,7 +167,7 @@ describe("traces", () => {
     }
   });
 
-  test("spans that were not ended are, and events of unknown runs are passed over", () => {
+  test("open spans are ended, and events of unknown runs are ignored", () => {
     const { tracer, spans } = tracing();
     const observer = openTelemetry({ tracer });
     const start = event("graph.start", "r", { entryPoint: "n", step: 0, resumed: false });
@@ -181,7 +181,7 @@ describe("traces", () => {
     observer.onEvent(event("graph.complete", "x", { exitPoint: "n", step: 1 }));
   });
 
-  test("without the package it says what to install", async () => {
+  test("without the package, the error names what to install", async () => {
     vi.resetModules();
     vi.doMock("node:module", () => ({
       createRequire: () => () => {
@@ -199,11 +199,11 @@ describe("traces", () => {
   });
 });
 
-describe("spans of rare events", () => {
+describe("rare events", () => {
   const begin = (runId: string) =>
     event("graph.start", runId, { entryPoint: "n", step: 0, resumed: false });
 
-  test("a call of a model and a save of known size are events with these", () => {
+  test("a model call and a save are span events with their attributes", () => {
     const { tracer, spans } = tracing();
     const observer = openTelemetry({ tracer });
     observer.onEvent(begin("r"));
@@ -225,7 +225,7 @@ describe("spans of rare events", () => {
     expect(spans("run test")[0]?.events[0]?.attributes).toMatchObject({ "waymark.bytes": 512 });
   });
 
-  test("a graph that starts between two nodes of the run around it is in the span of that run", () => {
+  test("a graph that starts between two nodes of the outer run is in that run's span", () => {
     const { tracer, spans } = tracing();
     const observer = openTelemetry({ tracer });
     observer.onEvent(begin("outer"));
@@ -236,7 +236,7 @@ describe("spans of rare events", () => {
     expect(inner?.parentSpanContext?.spanId).toBe(outer?.spanContext().spanId);
   });
 
-  test("of ten thousand runs without an end the oldest is ended to make room", () => {
+  test("beyond ten thousand runs without an end, the oldest span is ended", () => {
     const { tracer, spans } = tracing();
     const observer = openTelemetry({ tracer });
     for (let run = 0; run < 10_000; run++) observer.onEvent(begin(`r${run}`));

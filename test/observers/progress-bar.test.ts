@@ -37,7 +37,7 @@ describe("a progress bar", () => {
     ]);
   });
 
-  test("does not draw for every event, and tells how many other runs there are", async () => {
+  test("does not redraw for every event, and shows how many other runs there are", async () => {
     const { stream, written } = terminal();
     const bar = progressBar({ stream });
     for (const run of ["a", "b", "c"]) bar.onEvent(start(run));
@@ -52,7 +52,7 @@ describe("a progress bar", () => {
     ]);
   });
 
-  test("makes room for a line, and comes back below it", async () => {
+  test("can be cleared for a line, and is redrawn below it", async () => {
     const { stream, written } = terminal(0);
     const bar = progressBar({ stream });
     bar.clear();
@@ -73,7 +73,7 @@ describe("a progress bar", () => {
     ]);
   });
 
-  test("says how a run ended", () => {
+  test("shows how a run ended", () => {
     const { stream, written } = terminal();
     const bar = progressBar({ stream });
     bar.onEvent(start("a"));
@@ -103,7 +103,7 @@ describe("a progress bar", () => {
     expect(written[0]?.slice(5)).toBe("test  x [2J  x [2J ");
   });
 
-  test("writes nothing where there is no terminal", () => {
+  test("writes nothing without a terminal", () => {
     const written: string[] = [];
     const bar = progressBar({ stream: { write: (text: string) => written.push(text) } });
     bar.onEvent(start("a"));
@@ -118,7 +118,7 @@ describe("a progress bar", () => {
 });
 
 describe("a progress bar of many runs", () => {
-  test("passes over graphs inside nodes, and runs that it does not know", async () => {
+  test("ignores graphs inside nodes, and unknown runs", async () => {
     const { stream, written } = terminal();
     const bar = progressBar({ stream });
     bar.onEvent(start("outer"));

@@ -24,7 +24,7 @@ describe("the registry", () => {
     expect(getObserver("console")).toBe(getObserver("console"));
   });
 
-  test("gives back what was registered, and takes another of the same name", () => {
+  test("returns what was registered, and lets it be replaced", () => {
     const [first, second] = [vi.fn(), { onEvent: vi.fn() }];
     registerObserver("audit", first);
     expect(getObserver("audit")).toBe(first);
@@ -32,7 +32,7 @@ describe("the registry", () => {
     expect(getObserver("audit")).toBe(second);
   });
 
-  test("a name it has not is an error that says which there are", () => {
+  test("the error for an unknown name lists the known ones", () => {
     expect(() => getObserver("gone")).toThrow(
       configError("observer", /^observer "gone" is not registered; there are .*console, noop/),
     );
@@ -62,7 +62,7 @@ describe("the registry", () => {
 });
 
 describe("a graph's observers", () => {
-  test("each get every event, unchanged; missing ones are passed over", async () => {
+  test("each get every event, unchanged; missing ones are ignored", async () => {
     const [first, second, third] = [vi.fn(), { onEvent: vi.fn() }, vi.fn()];
     registerObserver("third", third);
     await run({ observer: [undefined, first, "noop", second, "third", undefined] });

@@ -13,15 +13,15 @@ import { overwrite, tornSize } from "../torn.js";
 const NEWLINE = 10;
 const SPACE = 32;
 const CHUNK = 64 * 1024;
-/** How much of its end is looked at when a file is opened again. */
+/** How many bytes at the end of an existing file to check when it is opened. */
 const REOPENED = 256 * 1024;
-/** Of more than this only the end is mended; a reader can do without. */
+/** How many bytes to repair at most, at the end: readers can skip torn lines themselves. */
 const MENDED = 4 * 1024 * 1024;
 const TORN = '{"event":"log.torn"}';
 
 /**
- * Blanks out a last line that has no end: whoever wrote it was killed. The file does not get shorter,
- * since somebody else may be appending to it right now; what was torn becomes a whole line that says so.
+ * Blanks out an unterminated last line, whose writer was killed. The file is not truncated, since another
+ * process may be appending to it; the torn part becomes a complete line that says so.
  */
 export function repairLines(path: string, file: number): void {
   const size = tornSize(file, (end) => end === 0 || byteAt(file, end - 1) === NEWLINE);
@@ -30,7 +30,7 @@ export function repairLines(path: string, file: number): void {
   mendLines(path, file, Math.max(0, end - REOPENED), end);
 }
 
-/** Blanks out lines without end that others were appended to; their writers were killed just then. */
+/** Blanks out unterminated lines in the middle, to which another writer has appended since. */
 export function mendLines(path: string, file: number, from: number, to: number): void {
   const start = endOfLines(file, Math.max(from, to - MENDED));
   const bytes = Buffer.alloc(to - start);
@@ -44,7 +44,7 @@ export function mendLines(path: string, file: number, from: number, to: number):
   }
 }
 
-/** How every line starts, and nothing within one that is whole but for what the events of others hold. */
+/** How every line starts. Inside a complete line it can occur only in the fields of a custom event. */
 export const START = '{"ts":';
 
 function isJson(text: string): boolean {
@@ -68,7 +68,7 @@ function byteAt(file: number, position: number): number | undefined {
   return readSync(file, byte, 0, 1, position) === 1 ? byte[0] : undefined;
 }
 
-/** Where the last line that has an end, ends. */
+/** Where the last terminated line ends. */
 function endOfLines(file: number, size: number): number {
   const chunk = Buffer.alloc(CHUNK);
   for (let end = size; end > 0; ) {
@@ -81,7 +81,7 @@ function endOfLines(file: number, size: number): number {
   return 0;
 }
 
-/** Moves a file that is large enough out of the way, under the next free number: `events.0001.jsonl`. */
+/** Renames a file that is large enough to the next free number: `events.0001.jsonl`. */
 export class Rotation {
   readonly #maxBytes: number;
   readonly #maxFiles: number;
@@ -91,10 +91,10 @@ export class Rotation {
     this.#maxFiles = maxFiles;
   }
 
-  /** Whether the next piece belongs into a new file; then the old one has moved. */
+  /** Whether the next piece belongs in a new file; if so, the old one has been renamed. */
   isFull(path: string, size: number, more: number, inode: number): boolean {
     if (size === 0 || size + more <= this.#maxBytes) return false;
-    // Another process may have moved it; what we hold open is then no longer at its place.
+    // Another process may have renamed it already; then the path is no longer the file we hold open.
     if (statSync(path, { throwIfNoEntry: false })?.ino === inode) this.#move(path);
     return true;
   }
@@ -107,14 +107,14 @@ export class Rotation {
   }
 }
 
-/** A link refuses a name that is taken, a renaming does not. */
+/** By a link, since that fails if the name is taken; a rename would overwrite. */
 function move(from: string, to: string): void {
   try {
     linkSync(from, to);
     unlinkSync(from);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : "";
-    // EEXIST: another process has just moved it there; ENOENT: or elsewhere. Else: there may be no links here.
+    // EEXIST, ENOENT: another process has just renamed it. Anything else: the file system may have no links.
     if (code !== "EEXIST" && code !== "ENOENT") renameSync(from, to);
   }
 }
@@ -124,7 +124,7 @@ export function logFiles(path: string): string[] {
   return [...rotated(path).map((part) => part.path), path];
 }
 
-/** The files that were moved out of the way, oldest first, up to the one that has this inode by now. */
+/** The renamed files, oldest first, up to the one that has this inode by now. */
 export function partsBefore(path: string, inode: number | undefined): string[] {
   const parts = rotated(path).map((part) => part.path);
   const at = parts.findIndex((part) => statSync(part, { throwIfNoEntry: false })?.ino === inode);

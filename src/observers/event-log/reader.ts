@@ -5,7 +5,7 @@ import { partsBefore, START } from "./files.js";
 /** The name of a run's log. */
 export const LOG_FILE = "events.jsonl";
 
-/** One line of a log, as {@link readEventLog} gives it. */
+/** One line of a log, as {@link readEventLog} yields it. */
 export interface LogLine {
   /** When it happened, ISO 8601. */
   readonly ts: string;
@@ -21,15 +21,15 @@ export interface LogLine {
   readonly node: string;
   /** For an event of a graph inside a node: the nodes that lead to it; see `path` of an event. */
   readonly path?: readonly string[];
-  /** The id of that graph's run, which is in no store. */
+  /** The id of that graph's run, which no store has. */
   readonly inner_run?: string;
   /** The event's own fields. */
   readonly [field: string]: unknown;
 }
 
 /**
- * The lines of one run in a log, oldest first, rotated files among them. A line that is not whole
- * is passed over. A log that is not there has none.
+ * Reads the lines of one run in a log, oldest first, rotated files included. Torn lines are skipped. If there is no
+ * log, there are no lines.
  *
  * @example
  * ```ts
@@ -64,7 +64,7 @@ export async function* readEventLog(place: LogPlace, runId: string): AsyncGenera
 }
 
 async function* textsOf(path: string): AsyncGenerator<string> {
-  // Opened before the others are read: if it is moved out of the way meanwhile, its lines are not missed.
+  // Opened before the others are read: if it is rotated in the meantime, its lines are not missed.
   const newest = await openIfThere(path);
   try {
     for (const part of partsBefore(path, newest && (await newest.stat()).ino)) {
@@ -86,7 +86,7 @@ async function openIfThere(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-/** The lines of a file, which is closed then. */
+/** The lines of a file; closes it at the end. */
 async function* linesOf(file: FileHandle): AsyncGenerator<string> {
   let rest = "";
   for await (const chunk of file.createReadStream({ encoding: "utf8" })) {
@@ -97,7 +97,7 @@ async function* linesOf(file: FileHandle): AsyncGenerator<string> {
   yield rest;
 }
 
-/** A line. One that another writer's torn line got in front of starts where it says when it happened. */
+/** Parses a line. If another writer's torn line precedes it, the line starts at its timestamp. */
 function parse(text: string): LogLine | undefined {
   const start = text.lastIndexOf(START);
   const line = json(text) ?? (start > 0 ? json(text.slice(start)) : undefined);

@@ -11,7 +11,7 @@ export interface EventPlace {
 }
 
 interface Trail {
-  /** The step that is running, or was the last to. */
+  /** The step that is running, or ran last. */
   current: EventPlace;
   /** The last step that completed. */
   completed: string;
@@ -19,17 +19,17 @@ interface Trail {
 
 const nowhere: EventPlace = { step_id: "", parent_id: "", node: "" };
 
-/** Trails of runs that never end must not gather. */
+/** Runs that never end must not accumulate. */
 const MAX_RUNS = 10_000;
 
 /**
- * Says which step each event belongs to, and which step came before. An id is made of the node and
- * its place in the run, so it is the same in every process and over every resume.
+ * Finds the step that each event belongs to, and the step before it. An id consists of the node and its place in
+ * the run, so it is the same in every process and after every resume.
  */
 export class Trace {
   readonly #trails = new Map<string, Trail>();
 
-  /** The place of an event; events of a run come in their order. */
+  /** The place of an event. The events of a run must arrive in order. */
   place(event: AnyEvent): EventPlace {
     const trail = this.#trail(event.runId);
     move(trail, event);
@@ -53,7 +53,7 @@ export function isEnd({ type }: AnyEvent): boolean {
   return type === "graph.complete" || type === "graph.fail" || type === "graph.pause";
 }
 
-/** A step's id: its node, and how many completed before it. */
+/** A step's id: its node, and how many steps completed before it. */
 function stepId(node: string, step: number): string {
   return `${node}-${String(step).padStart(3, "0")}`;
 }

@@ -7,19 +7,19 @@ import { block, inline, source } from "./text.js";
 /** The name of a run's report, in the run's folder. */
 export const PROGRESS_FILE = "progress.md";
 
-// Text from nodes never holds these: in it, what opens a comment is escaped.
+// Text from nodes never contains these: the start of a comment is escaped in it.
 const OPEN = "<!-- waymark:";
 const CLOSE = "<!-- /waymark:";
 const KEY_LENGTH = 24;
 
-/** Names a section: the same when a node reports the same part again, in another process too. */
+/** The key of a section: the same if a node reports the same title again, even in another process. */
 export function sectionKey({ runId, data }: WaymarkEvent<"progress">, count: number): string {
   const { step, node, title } = data;
   const names = JSON.stringify([runId, step, node, title, count]);
   return createHash("sha256").update(names).digest("hex").slice(0, KEY_LENGTH);
 }
 
-/** A section of the document, between two comments that hold its key. */
+/** A section of the document, between two comments with its key. */
 export function section(
   key: string,
   { title, summary, sources }: WaymarkEvent<"progress">["data"],
@@ -34,7 +34,7 @@ export function section(
   return `\n${parts.join("\n\n")}\n`;
 }
 
-/** The keys of the sections that are whole; one that is torn is blanked out, to be written again. */
+/** The keys of the complete sections. A torn one is blanked out, so that it is written again. */
 export function readSections(path: string, file: number): Set<string> {
   const size = tornSize(file, (end) => tornAt(readAll(file, end)) < 0);
   if (size !== undefined) {
@@ -48,7 +48,7 @@ export function readSections(path: string, file: number): Set<string> {
   return new Set([...keys].map((match) => match[1] ?? ""));
 }
 
-/** Where a section starts that has no end; -1 when there is none. */
+/** Where a section without an end starts; -1 if there is none. */
 function tornAt(bytes: Buffer): number {
   const last = bytes.lastIndexOf(CLOSE);
   const ended = last < 0 ? 0 : bytes.indexOf("-->", last);

@@ -8,7 +8,7 @@ export interface Sample {
   readonly value: number;
 }
 
-/** Puts metrics into the text format that Prometheus reads. */
+/** Builds the Prometheus text format. */
 export class Exposition {
   readonly #lines: string[] = [];
 
@@ -20,7 +20,7 @@ export class Exposition {
     return this.#plain("gauge", name, help, samples);
   }
 
-  /** @param unit - what to divide values by: 1000 makes seconds out of milliseconds. */
+  /** @param unit - what to divide the values by: 1000 turns milliseconds into seconds. */
   histogram(
     name: string,
     help: string,

@@ -1,12 +1,12 @@
-/** What is known of many values without keeping them. */
+/** The distribution of many values. */
 export interface HistogramSnapshot {
   /** How many values there were. */
   readonly count: number;
   /** Their sum. */
   readonly sum: number;
-  /** The least; 0 when there was none. */
+  /** The smallest; 0 if there were none. */
   readonly min: number;
-  /** The greatest; 0 when there was none. */
+  /** The largest; 0 if there were none. */
   readonly max: number;
   /** About half were at most this. */
   readonly p50: number;
@@ -14,11 +14,11 @@ export interface HistogramSnapshot {
   readonly p95: number;
   /** About 99 % were at most this. */
   readonly p99: number;
-  /** How many values there were up to each of some fixed bounds. */
+  /** How many values were at most each of several fixed bounds. */
   readonly buckets: readonly HistogramBucket[];
 }
 
-/** How many values there were up to a bound. */
+/** How many values were at most a bound. */
 export interface HistogramBucket {
   /** The bound; `Infinity` for the last. */
   readonly le: number;
@@ -26,7 +26,7 @@ export interface HistogramBucket {
   readonly count: number;
 }
 
-/** Counts values by fixed bounds; takes the same memory however many there are. */
+/** Counts values by fixed bounds, in constant memory. */
 export class Histogram {
   readonly #bounds: readonly number[];
   readonly #counts: number[];
@@ -34,7 +34,7 @@ export class Histogram {
   #min = Number.POSITIVE_INFINITY;
   #max = 0;
 
-  /** @param bounds - rising. */
+  /** @param bounds - in ascending order. */
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds;
     this.#counts = new Array<number>(bounds.length + 1).fill(0);
@@ -68,7 +68,7 @@ export class Histogram {
     };
   }
 
-  /** As if the values of a bucket were spread evenly; never beyond what was seen. */
+  /** Interpolates within a bucket; never below the smallest value or above the largest. */
   #quantile(share: number, count: number): number {
     if (count === 0) return 0;
     let rank = share * count;

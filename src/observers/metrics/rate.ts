@@ -2,7 +2,7 @@ import { now } from "../../clock.js";
 
 const SECONDS = 60;
 
-/** How often something happened within the last minute. */
+/** How often something has happened in the last minute. */
 export class Rate {
   readonly #counts = new Array<number>(SECONDS).fill(0);
   #second = 0;

@@ -3,48 +3,48 @@ import type { UsageTotals } from "../../state/ledger.js";
 import { Exposition } from "./exposition.js";
 import type { HistogramSnapshot } from "./histogram.js";
 
-/** Numbers about one node. */
+/** Metrics of one node. */
 export interface NodeMetrics {
   /** The name of its graph. */
   readonly graph: string;
-  /** Its name; `(other)` for all nodes beyond those that are counted separately. */
+  /** Its name; `(other)` for all nodes that are not counted separately. */
   readonly node: string;
   /** How often it completed. */
   readonly completed: number;
   /** How often it failed after its last attempt. */
   readonly failed: number;
-  /** How often it was tried again. */
+  /** How often it was retried. */
   readonly retries: number;
-  /** How long it took, in milliseconds, all attempts together. */
+  /** How long it took with all attempts, in milliseconds. */
   readonly durationMs: HistogramSnapshot;
 }
 
-/** All numbers at one moment. */
+/** All metrics at one moment. */
 export interface MetricsSnapshot {
   /** Runs in this process. */
   readonly runs: {
     /** Started from their entry point. */
     readonly started: number;
-    /** Gone on from a checkpoint. */
+    /** Resumed from a checkpoint. */
     readonly resumed: number;
-    /** Reached an exit point. */
+    /** Completed. */
     readonly completed: number;
-    /** Ended with an error, or cancelled. */
+    /** Failed or cancelled. */
     readonly failed: number;
-    /** Wait for input. */
+    /** Paused. */
     readonly paused: number;
-    /** Going on right now. */
+    /** In progress right now. */
     readonly active: number;
   };
-  /** How resumed runs fared. */
+  /** What became of resumed runs. */
   readonly recovery: {
     /** Runs that were resumed, or could not be. */
     readonly attempts: number;
-    /** Those that then completed or paused. */
+    /** Runs that then completed or paused. */
     readonly succeeded: number;
-    /** Those that could not be loaded, or failed again. */
+    /** Runs that could not be loaded, or failed again. */
     readonly failed: number;
-    /** The share of successes among those that have ended, from 0 to 1; `undefined` before the first. */
+    /** The success rate of those that have ended, from 0 to 1; `undefined` before the first. */
     readonly successRate: number | undefined;
   };
   /** Each node that ran. */
@@ -57,7 +57,7 @@ export interface MetricsSnapshot {
     readonly savesPerMinute: number;
     /** How long a save took, in milliseconds. */
     readonly durationMs: HistogramSnapshot;
-    /** How large checkpoints were, where the store says so. */
+    /** How large checkpoints were, in bytes, if the store reports it. */
     readonly bytes: HistogramSnapshot;
     /** Read. */
     readonly loads: number;
@@ -65,23 +65,23 @@ export interface MetricsSnapshot {
     readonly deletes: number;
     /** Saves, loads and removals that failed. */
     readonly errors: number;
-    /** What is worth knowing and is no error: large checkpoints, fallbacks past corrupt ones, fresh starts. */
+    /** Warnings: large checkpoints, fallbacks from corrupt ones, runs that started over. */
     readonly warnings: number;
-    /** Set aside because they were corrupt. */
+    /** Quarantined because they were corrupt. */
     readonly quarantined: number;
-    /** What the last decision to save was made of, in a graph with `interval: "adaptive"`. */
+    /** The inputs of the last decision to save, in a graph with `interval: "adaptive"`. */
     readonly adaptive?: NonNullable<EventMap["checkpoint.save"]["adaptive"]>;
   };
-  /** Room for checkpoints, where the store says how large they are. */
+  /** The size of checkpoints, if the store reports it. */
   readonly storage: {
-    /** Bytes written since the start of the process. */
+    /** Bytes written since the process started. */
     readonly bytesWritten: number;
-    /** About how many are there now, of what this process has written. */
+    /** An estimate of how many of them are still stored. */
     readonly bytesInUse: number;
   };
-  /** What nodes wrote into the ledger as used. */
+  /** The usage that nodes recorded in the ledger. */
   readonly usage: UsageTotals;
-  /** Events seen. */
+  /** How many events there were. */
   readonly events: number;
 }
 
@@ -98,11 +98,19 @@ export function toPrometheus(snapshot: MetricsSnapshot): string {
   const text = new Exposition()
     .counter("waymark_runs_started_total", "Runs started.", runs.started)
     .counter("waymark_runs_resumed_total", "Runs resumed.", runs.resumed)
-    .counter("waymark_runs_ended_total", "Runs ended, by how.", byStatus)
-    .gauge("waymark_runs_active", "Runs under way.", runs.active)
-    .counter("waymark_recovery_attempts_total", "Runs to recover.", recovery.attempts)
-    .counter("waymark_recovery_succeeded_total", "Recovered runs.", recovery.succeeded)
-    .counter("waymark_recovery_failed_total", "Runs not recovered.", recovery.failed)
+    .counter("waymark_runs_ended_total", "Runs ended, by status.", byStatus)
+    .gauge("waymark_runs_active", "Runs in progress.", runs.active)
+    .counter(
+      "waymark_recovery_attempts_total",
+      "Runs resumed, or that could not be.",
+      recovery.attempts,
+    )
+    .counter(
+      "waymark_recovery_succeeded_total",
+      "Resumed runs that completed or paused.",
+      recovery.succeeded,
+    )
+    .counter("waymark_recovery_failed_total", "Resumed runs that failed.", recovery.failed)
     .counter(
       "waymark_node_completed_total",
       "Nodes completed.",
@@ -115,24 +123,28 @@ export function toPrometheus(snapshot: MetricsSnapshot): string {
     )
     .counter(
       "waymark_node_retries_total",
-      "Nodes tried again.",
+      "Retries of nodes.",
       ofNodes((one) => one.retries),
     )
     .histogram(
       "waymark_node_duration_seconds",
-      "How long nodes took.",
+      "Duration of nodes.",
       1000,
       nodes.map(({ graph, node, durationMs }) => ({ labels: { graph, node }, value: durationMs })),
     )
-    .histogram("waymark_checkpoint_save_duration_seconds", "How long saves took.", 1000, [
+    .histogram("waymark_checkpoint_save_duration_seconds", "Duration of saves.", 1000, [
       { value: checkpoints.durationMs },
     ])
-    .histogram("waymark_checkpoint_size_bytes", "How large checkpoints were.", 1, [
+    .histogram("waymark_checkpoint_size_bytes", "Size of checkpoints.", 1, [
       { value: checkpoints.bytes },
     ])
     .counter("waymark_checkpoint_loads_total", "Checkpoints read.", checkpoints.loads)
     .counter("waymark_checkpoint_deletes_total", "Runs removed.", checkpoints.deletes)
-    .counter("waymark_checkpoint_errors_total", "What failed in the store.", checkpoints.errors)
+    .counter(
+      "waymark_checkpoint_errors_total",
+      "Saves, loads and removals that failed.",
+      checkpoints.errors,
+    )
     .counter("waymark_checkpoint_warnings_total", "Warnings.", checkpoints.warnings)
     .counter(
       "waymark_checkpoint_quarantined_total",
@@ -140,28 +152,28 @@ export function toPrometheus(snapshot: MetricsSnapshot): string {
       checkpoints.quarantined,
     )
     .counter("waymark_storage_written_bytes_total", "Bytes written.", storage.bytesWritten)
-    .gauge("waymark_storage_bytes", "Bytes in use, about.", storage.bytesInUse)
-    .counter("waymark_usage_total", "What nodes used.", samplesOf({ ...sums, ...counters }))
+    .gauge("waymark_storage_bytes", "Estimated bytes in use.", storage.bytesInUse)
+    .counter("waymark_usage_total", "Usage recorded by nodes.", samplesOf({ ...sums, ...counters }))
     .gauge(
       "waymark_usage_peak",
-      "The most that nodes used.",
+      "Peak usage recorded by nodes.",
       samplesOf({ memoryPeakMb, ...peaks }),
     );
   const { adaptive } = checkpoints;
   if (adaptive !== undefined)
-    text.gauge(
-      "waymark_checkpoint_adaptive_seconds",
-      "What the last decision to save was made of.",
-      [
-        { labels: { input: "unsaved" }, value: adaptive.unsavedMs / 1000 },
-        { labels: { input: "interval" }, value: adaptive.intervalMs / 1000 },
-        { labels: { input: "due" }, value: adaptive.dueMs / 1000 },
-        { labels: { input: "save" }, value: adaptive.saveMs / 1000 },
-        { labels: { input: "failure" }, value: adaptive.failureMs / 1000 },
-      ],
-    );
+    text.gauge("waymark_checkpoint_adaptive_seconds", "Inputs of the last decision to save.", [
+      { labels: { input: "unsaved" }, value: adaptive.unsavedMs / 1000 },
+      { labels: { input: "interval" }, value: adaptive.intervalMs / 1000 },
+      { labels: { input: "due" }, value: adaptive.dueMs / 1000 },
+      { labels: { input: "save" }, value: adaptive.saveMs / 1000 },
+      { labels: { input: "failure" }, value: adaptive.failureMs / 1000 },
+    ]);
   if (recovery.successRate !== undefined)
-    text.gauge("waymark_recovery_success_ratio", "Share recovered.", recovery.successRate);
+    text.gauge(
+      "waymark_recovery_success_ratio",
+      "Success rate of resumed runs.",
+      recovery.successRate,
+    );
   return text.toString();
 }
 

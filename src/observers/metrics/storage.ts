@@ -1,12 +1,12 @@
-/** The sizes of a run's checkpoints that the store still keeps. */
+/** The sizes of the checkpoints of a run that the store still has. */
 interface Kept {
   readonly sizes: number[];
   total: number;
 }
 
 /**
- * About how much room checkpoints take: of each run the newest, as many as the store keeps. Of more
- * runs than can be remembered the oldest are counted as if they stayed for ever.
+ * Estimates how much space checkpoints take: for each run the newest, as many as the store keeps. Runs beyond
+ * `maxRuns` are counted as if they were never removed.
  */
 export class StorageUse {
   readonly #keep: number;
@@ -32,7 +32,7 @@ export class StorageUse {
   save(runId: string, bytes: number): void {
     this.#written += bytes;
     const kept = this.#runs.get(runId) ?? this.#remember(runId);
-    // Where all are kept, none will have to be taken off again.
+    // If all are kept, none is ever subtracted.
     if (this.#keep < Number.POSITIVE_INFINITY) kept.sizes.push(bytes);
     const gone = kept.sizes.length > this.#keep ? (kept.sizes.shift() ?? 0) : 0;
     kept.total += bytes - gone;
