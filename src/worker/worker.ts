@@ -216,7 +216,8 @@ export class Worker {
       stalledInterval: times.check,
       maxStalledCount: UNLIMITED,
       runRetryDelay: Math.min(1000, Math.ceil(lease / 4)),
-      drainDelay: LONGEST_BLOCK,
+      // On Redis nobody wakes an idle worker for a job whose lock has expired.
+      drainDelay: Math.min(LONGEST_BLOCK, lease / 2000),
       settings: {
         backoffStrategy: (_made, _type, error) =>
           (error as RunFailure).retryAfter ?? Math.ceil(backoff),

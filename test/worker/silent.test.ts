@@ -10,7 +10,8 @@ import { startRedis, withRedis } from "../stores/redis/server.js";
 import { type Count, gate } from "./place.js";
 import { until } from "./world.js";
 
-const LEASE = 3000;
+/** Twice this is less than the longest time that an idle worker waits for work. */
+const LEASE = 2400;
 /** Time enough to connect again and to respond, also on a busy machine. */
 const statementTimeout = 3000;
 
@@ -91,7 +92,9 @@ async function isTakenOver({ direct, silent, proxy }: Both): Promise<void> {
   });
   await second.ready();
   proxy.silence();
+  const bound = AbortSignal.timeout(2 * LEASE);
   await inSecond.opened;
+  expect(bound.aborted, "taken over after more than 2 × lease").toBe(false);
   expect(await first.health()).toMatchObject({
     ok: false,
     state: "cut-off",
