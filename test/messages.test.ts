@@ -57,7 +57,10 @@ const node = () => ({ n: 1 });
 const mistakes: readonly (readonly [string, () => unknown])[] = [
   ["an empty node name", () => new StateGraph<Data>().addNode("", node)],
   ["a second node of a name", () => new StateGraph<Data>().addNode("a", node).addNode("a", node)],
-  ["a node that is no function", () => new StateGraph<Data>().addNode("a", wrong(1))],
+  [
+    "a node that is no function",
+    () => new StateGraph<Data>().addNode("a", wrong<NodeFunction<Data>>(1)),
+  ],
   [
     "a misspelt node in an edge",
     () => new StateGraph<Data>().addNode("draft", node).addEdge(wrong("drft"), END),

@@ -107,39 +107,92 @@ export interface LedgerWriter {
 /** What a node returns: a State made from the one it was given, an object to merge into it, or a {@link pause}. */
 export type NodeResult<D extends object> = State<D> | Patch<D> | Pause<D>;
 
-/** A node: a function from State to State. It may run again after a crash, until its result is saved. */
-export type NodeFunction<D extends object> = (
+/**
+ * A node: a function from State to State. It may run again after a crash, until its result is saved.
+ *
+ * The compiler finds an unknown key beside a known one in what a function given to `addNode` returns, but not in a
+ * function declared with this type: declare its result as a {@link Patch} instead.
+ */
+export type NodeFunction<D extends object, R = NodeResult<D> | Promise<NodeResult<D>>> = (
   state: State<D>,
   context: NodeContext<D>,
-) => NodeResult<D> | Promise<NodeResult<D>>;
+) => R;
 
 /**
- * Nothing to add to a node whose returned objects have only keys of the data; else a message in place of
- * its type. TypeScript itself finds such keys only if none of them is one of the data.
+ * What a function may return that changes a State, and anything else: {@link CheckedResult} says why it may not. Its
+ * first members give literals in the result their types.
  *
  * @inline
  */
-export type CheckedNode<D extends object, F extends NodeFunction<D>> =
-  NodeFunction<D> extends F ? unknown : CheckedResult<D, ReturnType<F>>;
+export type AnyResult<D extends object> =
+  // biome-ignore lint/complexity/noBannedTypes: with it the union takes what the compiler does not know yet
+  NodeResult<D> | Promise<NodeResult<D>> | {} | null | undefined;
 
-/** The same for the result alone. @inline */
-export type CheckedResult<D extends object, R> = [UnknownKeys<D, R>] extends [never]
-  ? unknown
-  : `"${UnknownKeys<D, R> & string}" is not a key of the data`;
+/**
+ * A result whose objects have only keys of the data, with values of their types; else a message in place of its
+ * type. TypeScript itself finds an unknown key only if there is no known one beside it.
+ *
+ * It stands where a function given as an argument returns, because there the compiler infers `R` and still knows the
+ * types of the function's parameters.
+ *
+ * @inline
+ */
+export type CheckedResult<D extends object, R, Allowed = NodeResult<D> | Promise<NodeResult<D>>> = [
+  R,
+  ReturnedKeys<D, R>,
+] extends [Allowed, keyof D]
+  ? R
+  : NoInfer<Problem<D, R, Allowed>>;
 
-/** The keys of what a node returns that are none of the data. @inline */
-type UnknownKeys<D extends object, R> = R extends State<D> | Pause<D>
+/** The keys of the objects that are returned, now or later. @inline */
+type ReturnedKeys<D extends object, R> =
+  R extends PromiseLike<infer A> ? NamedKeys<D, A> : NamedKeys<D, R>;
+
+/** The keys of an object to merge; none if it may have any. @inline */
+type NamedKeys<D extends object, R> = R extends State<D> | Pause<D>
   ? never
-  : R extends PromiseLike<infer A>
-    ? UnknownKeys<D, A>
-    : R extends object
-      ? Exclude<NamedKeys<R>, keyof D>
-      : never;
+  : string extends keyof R
+    ? never
+    : keyof R;
 
-/** The keys of a type without its index signatures. @inline */
-type NamedKeys<R> = keyof {
-  [K in keyof R as string extends K ? never : number extends K ? never : K]: unknown;
-};
+/** What is wrong with a result: a message, or the type that it must have. @inline */
+type Problem<D extends object, R, Allowed> =
+  R extends PromiseLike<infer A>
+    ? Promise<never> extends Allowed
+      ? Problem<D, A, Awaited<Allowed>>
+      : "must not be a promise"
+    : [ObjectProblem<D, R>] extends [never]
+      ? R extends Allowed
+        ? never
+        : Exclude<Allowed, PromiseLike<unknown>>
+      : ObjectProblem<D, R>;
+
+/**
+ * What is wrong with an object: with its keys, unless it is of a kind of its own. Nothing if it takes any patch, which
+ * spares the compiler to look at each key of large data.
+ *
+ * @inline
+ */
+type ObjectProblem<D extends object, R> = R extends State<D> | Pause<object> | readonly unknown[]
+  ? never
+  : R extends State<object>
+    ? "must be built on the State that is given"
+    : Patch<D> extends R
+      ? never
+      : R extends object
+        ? {
+            [K in keyof R]-?: K extends keyof D
+              ? Pick<R, K> extends Patch<D>
+                ? never
+                : `"${K & string}" must be ${Shown<Required<D>[K]>}`
+              : `"${K & string}" is not a key of the data`;
+          }[keyof R]
+        : never;
+
+/** A type as a message can show it. @inline */
+type Shown<T> = [T] extends [string | number | bigint | boolean | null | undefined]
+  ? T
+  : "of its type in the data";
 
 /**
  * The target of an edge that ends the run.

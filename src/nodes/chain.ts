@@ -2,7 +2,7 @@ import { msSince, now } from "../clock.js";
 import { ConfigError, messageOf, show } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import { guard } from "../events.js";
-import type { CheckedResult, NodeFunction } from "../graph/node.js";
+import type { AnyResult, CheckedResult, NodeFunction } from "../graph/node.js";
 import { callable, checkOptions } from "../options.js";
 import { isStop } from "../run/failure.js";
 import { PauseSignal } from "../run/pauses.js";
@@ -21,21 +21,21 @@ import {
 } from "./scope.js";
 
 /** A step of a chain: from a State and an item to the next State, or to what changes in it. @inline */
-export type ChainStep<D extends object, I, C = Change<NoInfer<D>>> = (
+export type ChainStep<D extends object, I, R = Change<D> | Promise<Change<D>>> = (
   state: State<D>,
   item: I,
   context: ItemContext<D>,
-) => C | Promise<C>;
+) => R;
 
 /** Options of {@link chain}. @inline */
-export interface ChainOptions<D extends object> {
+export interface ChainOptions<D extends object, R = Change<D>> {
   /** Called after each step with the number done, the total, and the State. It can't disturb the chain. */
   readonly onProgress?: (completed: number, total: number, state: State<D>) => unknown;
   /**
    * Called with the last State and a list of all: the one before the chain, then one after each step. Its
    * return value is the node's result. All these States are then in the checkpoint.
    */
-  readonly intermediate?: (state: State<D>, states: readonly State<D>[]) => Change<NoInfer<D>>;
+  readonly intermediate?: (state: State<D>, states: readonly State<D>[]) => R;
 }
 
 /** The key of how many steps are done, and of the data that they came to. */
@@ -66,9 +66,19 @@ function stepKey(step: number): string {
  * console.log(final.data.text.trim()); // a way mark
  * ```
  */
-export function chain<D extends object, I, C extends Change<NoInfer<D>> = Change<NoInfer<D>>>(
+export function chain<
+  D extends object,
+  I,
+  R extends AnyResult<D> = Change<D> | Promise<Change<D>>,
+  M extends AnyResult<D> = Change<D>,
+>(
   items: Items<D, I>,
-  step: ChainStep<D, I, C> & CheckedResult<NoInfer<D>, NoInfer<C>>,
+  step: ChainStep<D, I, CheckedResult<D, R, Change<D> | Promise<Change<D>>>>,
+  options?: ChainOptions<D, CheckedResult<D, M, Change<D>>>,
+): NodeFunction<D>;
+export function chain<D extends object, I>(
+  items: Items<D, I>,
+  step: ChainStep<D, I>,
   options: ChainOptions<D> = {},
 ): NodeFunction<D> {
   callable("step", step);

@@ -1,5 +1,5 @@
 import { guard } from "../events.js";
-import type { CheckedResult, NodeFunction } from "../graph/node.js";
+import type { AnyResult, CheckedResult, NodeFunction } from "../graph/node.js";
 import { callable, checkOptions, flag, integer, timeLimit } from "../options.js";
 import { isPlainObject } from "../state/shape.js";
 import type { Patch, State } from "../state/state.js";
@@ -17,7 +17,7 @@ export type ParallelWorker<D extends object, I, R> = (
 ) => R | Promise<R>;
 
 /** Options of {@link parallel}. @inline */
-export interface ParallelOptions<D extends object, R, C = Change<NoInfer<D>>> {
+export interface ParallelOptions<D extends object, R, C = Change<D>> {
   /** How many items to work on at once; at least 1. By default twice the processors, at most 16. */
   readonly concurrency?: number | undefined;
   /**
@@ -30,8 +30,7 @@ export interface ParallelOptions<D extends object, R, C = Change<NoInfer<D>>> {
    * gets the failed items, whose results are missing. By default the State is unchanged; in a graph with
    * `reducers`, objects returned by the items are merged through them, in the order of the list.
    */
-  readonly merge?: ((state: State<D>, results: readonly R[], errors: readonly ItemError[]) => C) &
-    CheckedResult<NoInfer<D>, NoInfer<C>>;
+  readonly merge?: (state: State<D>, results: readonly R[], errors: readonly ItemError[]) => C;
   /** Milliseconds one item may take; then its signal aborts and it fails. No limit by default. */
   readonly timeout?: number | undefined;
   /**
@@ -82,10 +81,15 @@ const checks = {
  * console.log(final.data.sizes.join()); // 2,3
  * ```
  */
-export function parallel<D extends object, I, R, C extends Change<NoInfer<D>> = Change<NoInfer<D>>>(
+export function parallel<D extends object, I, R, C extends AnyResult<D> = Change<D>>(
   items: Items<D, I>,
   worker: ParallelWorker<D, I, R>,
-  options: ParallelOptions<D, R, C> = {},
+  options?: ParallelOptions<D, R, CheckedResult<D, C, Change<D>>>,
+): NodeFunction<D>;
+export function parallel<D extends object, I, R>(
+  items: Items<D, I>,
+  worker: ParallelWorker<D, I, R>,
+  options: ParallelOptions<D, R> = {},
 ): NodeFunction<D> {
   callable("worker", worker);
   checkOptions("parallel", options, checks);

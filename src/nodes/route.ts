@@ -1,5 +1,11 @@
 import { messageOf, show } from "../errors.js";
-import type { NodeContext, NodeFunction, NodeResult } from "../graph/node.js";
+import type {
+  AnyResult,
+  CheckedResult,
+  NodeContext,
+  NodeFunction,
+  NodeResult,
+} from "../graph/node.js";
 import { callable, check } from "../options.js";
 import { isStop } from "../run/failure.js";
 import { PauseSignal } from "../run/pauses.js";
@@ -7,12 +13,6 @@ import type { State } from "../state/state.js";
 import { RouteError } from "./errors.js";
 import { oncePerNode } from "./once-per-node.js";
 import { Scope } from "./scope.js";
-
-/** A node that a route leads to. */
-export type RouteHandler<D extends object> = (
-  state: State<D>,
-  context: NodeContext<D>,
-) => NodeResult<NoInfer<D>> | Promise<NodeResult<NoInfer<D>>>;
 
 const handlersByName = check(
   "an object of nodes",
@@ -47,10 +47,22 @@ const handlersByName = check(
  * console.log(final.data.answer); // fixed
  * ```
  */
+export function route<
+  D extends object,
+  R extends Readonly<Record<string, AnyResult<D>>> = Record<
+    string,
+    NodeResult<D> | Promise<NodeResult<D>>
+  >,
+  F extends AnyResult<D> = NodeResult<D> | Promise<NodeResult<D>>,
+>(
+  choose: (state: State<D>, context: NodeContext<D>) => string | Promise<string>,
+  handlers: { readonly [K in keyof R]: NodeFunction<D, CheckedResult<D, R[K]>> },
+  fallback?: NodeFunction<D, CheckedResult<D, F>>,
+): NodeFunction<D>;
 export function route<D extends object>(
   choose: (state: State<D>, context: NodeContext<D>) => string | Promise<string>,
-  handlers: Readonly<Record<string, RouteHandler<D>>>,
-  fallback?: RouteHandler<D>,
+  handlers: Readonly<Record<string, NodeFunction<D>>>,
+  fallback?: NodeFunction<D>,
 ): NodeFunction<D> {
   callable("choose", choose);
   handlersByName("handlers", handlers);

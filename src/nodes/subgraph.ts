@@ -2,7 +2,7 @@ import { isWaymarkError } from "../errors.js";
 import { type EventBus, NestedBus } from "../events.js";
 import { setInner } from "../graph/description.js";
 import { hash } from "../graph/fingerprint.js";
-import type { CheckedResult, NodeFunction } from "../graph/node.js";
+import type { AnyResult, CheckedResult, NodeFunction } from "../graph/node.js";
 import { callable, check, checkOptions } from "../options.js";
 import type { FactoryContext } from "../run/factory-context.js";
 import { answerKey, isExpired } from "../run/pauses.js";
@@ -16,11 +16,16 @@ import { oncePerNode } from "./once-per-node.js";
 import { type Change, itemPathOf, rootOf } from "./scope.js";
 
 /** Options of {@link subgraph}. @inline */
-export interface SubgraphOptions<D extends object, C extends object, R> {
+export interface SubgraphOptions<
+  D extends object,
+  C extends object,
+  I = C | Immutable<C>,
+  R = Change<D>,
+> {
   /** The data that the inner graph starts with. */
-  readonly in: (state: State<D>) => C | Immutable<C>;
+  readonly in: (state: State<D>) => I;
   /** Builds the node's result from the inner graph's final State. */
-  readonly out: ((state: State<D>, inner: State<C>) => R) & CheckedResult<NoInfer<D>, NoInfer<R>>;
+  readonly out: (state: State<D>, inner: State<C>) => R;
 }
 
 /** How long a run's id may be. */
@@ -61,8 +66,21 @@ export function subgraph<
   D extends object,
   C extends object,
   N extends string,
-  R extends Change<NoInfer<D>> = Change<NoInfer<D>>,
->(graph: StateGraph<C, N>, options: SubgraphOptions<D, C, R>): NodeFunction<D> {
+  R extends AnyResult<D> = Change<D>,
+  I extends AnyResult<C> = C | Immutable<C>,
+>(
+  graph: StateGraph<C, N>,
+  options: SubgraphOptions<
+    D,
+    C,
+    CheckedResult<C, I, C | Immutable<C>>,
+    CheckedResult<D, R, Change<D>>
+  >,
+): NodeFunction<D>;
+export function subgraph<D extends object, C extends object, N extends string>(
+  graph: StateGraph<C, N>,
+  options: SubgraphOptions<D, C>,
+): NodeFunction<D> {
   isGraph("graph", graph);
   checkOptions("subgraph", options, { in: callable, out: callable });
   callable("subgraph.in", options.in);

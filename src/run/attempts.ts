@@ -36,8 +36,8 @@ export interface RetryPolicy {
   readonly retryIf?: (error: unknown, attempt: number) => boolean;
 }
 
-/** Options of a node. */
-export interface NodeOptions<D extends object> {
+/** Options of a node; `R` is what its error handler returns. */
+export interface NodeOptions<D extends object, R = NodeResult<D> | Promise<NodeResult<D>>> {
   /** Retries the node when it fails; no retries by default. */
   readonly retry?: RetryPolicy;
   /**
@@ -48,11 +48,7 @@ export interface NodeOptions<D extends object> {
    * Called after the last attempt failed. Its return value is the node's result; an error it throws is the node's
    * error.
    */
-  readonly errorHandler?: (
-    error: unknown,
-    state: State<D>,
-    context: NodeContext<D>,
-  ) => NodeResult<D> | Promise<NodeResult<D>>;
+  readonly errorHandler?: (error: unknown, state: State<D>, context: NodeContext<D>) => R;
   /**
    * The phase that the node belongs to, such as `research`: shown in checkpoints, listings and reports, and counted by
    * `keepPerPhase`.

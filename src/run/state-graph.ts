@@ -10,7 +10,7 @@ import { ConfigError, GraphError, show } from "../errors.js";
 import type { AnyEvent, EventBus, EventHandler, EventType } from "../events.js";
 import { type GraphTopology, innerOf, setInner } from "../graph/description.js";
 import { toMermaid } from "../graph/mermaid.js";
-import type { CheckedNode, End, NodeFunction } from "../graph/node.js";
+import type { AnyResult, CheckedResult, End, NodeFunction } from "../graph/node.js";
 import { Topology } from "../graph/topology.js";
 import { abortSignal, type Check, check, checkOptions, flag, text } from "../options.js";
 import type { Predicate } from "../state/predicates.js";
@@ -166,17 +166,22 @@ export class StateGraph<D extends object, N extends string = never> {
    * @throws GraphError if the name is empty or taken, or the node is not a function.
    * @throws ConfigError if an option is invalid.
    */
-  addNode<K extends string, F extends NodeFunction<D>>(
+  addNode<K extends string, R extends AnyResult<D>, E extends AnyResult<D> = never>(
     name: K,
-    node: (NodeFunction<D> | F) & CheckedNode<D, F>,
+    node: NodeFunction<D, CheckedResult<D, R>>,
+    options?: NodeOptions<D, CheckedResult<D, E>>,
+  ): StateGraph<D, N | K>;
+  addNode(
+    name: string,
+    node: NodeFunction<D>,
     options: NodeOptions<D> = {},
-  ): StateGraph<D, N | K> {
+  ): StateGraph<D, string> {
     checkNodeOptions(name, options);
     const run: NodeFunction<D> = typeof node === "function" ? withOptions<D>(node, options) : node;
     this.#topology.addNode(name, run, options);
     const describe = innerOf(node);
     if (describe !== undefined) setInner(run, describe);
-    return this as unknown as StateGraph<D, N | K>;
+    return this as unknown as StateGraph<D, string>;
   }
 
   /**

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { GraphError, type Predicate, State, StateGraph } from "waymark";
+import { GraphError, type NodeFunction, type Predicate, State, StateGraph } from "waymark";
 import { mark, start, type Trail, thrown } from "../graphs.js";
 
 type Graph = StateGraph<Trail, string>;
@@ -18,13 +18,13 @@ describe("what building a graph refuses", () => {
     ["a name that is no string", (g) => g.addNode(wrong<string>(7), mark), "GRAPH_NODE_NAME", "7"],
     [
       "a node without a function",
-      (g) => g.addNode("c", wrong(undefined)),
+      (g) => g.addNode("c", wrong<NodeFunction<Trail>>(undefined)),
       "GRAPH_NODE_FUNCTION",
       '"c"',
     ],
     [
       "a node that is an object",
-      (g) => g.addNode("c", wrong({})),
+      (g) => g.addNode("c", wrong<NodeFunction<Trail>>({})),
       "GRAPH_NODE_FUNCTION",
       "an object",
     ],

@@ -127,13 +127,63 @@ describe("the nodes that are made", () => {
     expectTypeOf([chained, promised, merged, out]).toExtend<readonly unknown[]>();
   });
 
+  test("know the literals of the data in what is returned", () => {
+    interface Ticket {
+      kind: "bill" | "bug";
+      replies: { role: "user" | "assistant"; text: string }[];
+    }
+    const reply = { role: "user", text: "" } as const;
+    new StateGraph<Ticket>()
+      .addNode("sync", () => ({ kind: "bug" }))
+      .addNode("async", async ({ data }) => ({
+        replies: [...data.replies, { role: "user", text: "" }],
+      }))
+      .addNode("either", async (state) => (state.step > 1 ? state : { kind: "bug" }), {
+        errorHandler: async (_error, state) => (state.step > 1 ? state : { kind: "bill" }),
+      })
+      .addNode("never", async () => Promise.reject(new Error("no")))
+      .addNode("any", async () => JSON.parse("{}"))
+      .addNode(
+        "chain",
+        chain(["x"], (state, text) => (text === "" ? state : { kind: "bill" }), {
+          intermediate: (state, states) => (states.length > 1 ? state : { replies: [reply] }),
+        }),
+      )
+      .addNode(
+        "route",
+        route(
+          ({ data }) => data.kind,
+          {
+            bill: () => ({ kind: "bill" }),
+            bug: async (state, { signal }) => (signal.aborted ? state : { replies: [reply] }),
+          },
+          async () => ({ kind: "bug" }),
+        ),
+      );
+  });
+
+  test("take handlers from a table", () => {
+    const handlers: Record<string, NodeFunction<Doc>> = {};
+    new StateGraph<Doc>().addNode(
+      "route",
+      route(({ data }) => data.text, handlers),
+    );
+  });
+
   test("fit data that is known only in part", () => {
     const made = <D extends Doc>(): NodeFunction<D>[] => [
       chain(["x"], (state) => state),
       chain(["x"], (_, text) => ({ text }) as Patch<D>),
       parallel(["x"], (_, text) => text, { merge: (_, [text]) => ({ text }) as Patch<D> }),
       subgraph(inner, { in: () => ({ n: 1 }), out: () => ({ text: "" }) as Patch<D> }),
+      route((state: State<D>) => state.runId, { a: async () => ({ text: "" }) as Patch<D> }),
     ];
+    const graph = <D extends Doc>(node: NodeFunction<D>) =>
+      new StateGraph<D>()
+        .addNode("made", node)
+        .addNode("state", async (state) => state, { errorHandler: (_error, state) => state })
+        .addNode("patch", async () => ({ text: "" }) as Patch<D>);
+    expectTypeOf(graph<Doc>).toBeFunction();
     expectTypeOf(made<Doc>).returns.toEqualTypeOf<NodeFunction<Doc>[]>();
   });
 

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
-import { StateGraph } from "waymark";
+import { type NodeFunction, StateGraph } from "waymark";
 import { PostgresStore } from "waymark/stores/postgres";
 import { Client, Worker, type WorkerOptions } from "waymark/worker";
 import { type Server, startServer } from "../stores/postgres/server.js";
@@ -79,10 +79,7 @@ export interface Count {
 let graphs = 0;
 
 /** A graph of one node, in a queue of its own. */
-export function single(
-  node: Parameters<StateGraph<Count>["addNode"]>[1],
-  name = `graph ${++graphs}`,
-) {
+export function single(node: NodeFunction<Count>, name = `graph ${++graphs}`) {
   return new StateGraph<Count>({ name })
     .addNode("only", node)
     .setEntryPoint("only")

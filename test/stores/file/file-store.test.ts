@@ -6,6 +6,7 @@ import {
   CheckpointSaveError,
   ConfigError,
   getCheckpointStore,
+  type NodeFunction,
   pause,
   State,
   StateGraph,
@@ -121,28 +122,25 @@ describe("rotation", () => {
     expect(await store.list()).toEqual([]);
   });
 
-  test.each([
+  test.each<[string, string, NodeFunction<Count>]>([
     ["failed", "failure", () => Promise.reject(new Error("no"))],
-    ["paused", "pause", (state: State<Count>) => pause(state, { reason: "review" })],
-  ] as const)(
-    "keeps the checkpoint of a run that %s among the newest",
-    async (status, why, end) => {
-      const store = new FileStore({ root: newFolder(), keep: 2 });
-      // It is kept also where no other checkpoint is wanted for long.
-      const graph = new StateGraph<Count>({ checkpoint: { store, interval: 1 } })
-        .addNode("count", ({ data }) => ({ n: data.n + 1 }))
-        .addNode("end", end)
-        .addEdge("count", "count", ({ data }) => data.n < 5)
-        .addEdge("count", "end")
-        .setEntryPoint("count")
-        .setExitPoint("end");
-      await graph.execute(State.create<Count>({ n: 0 }, { runId: "run" })).catch(() => {});
-      await store.close();
-      const [newest, ...older] = await store.history("run");
-      expect([newest?.status, newest?.reason, older.length]).toEqual([status, why, 1]);
-      expect((await new FileStore({ root: store.root }).load("run")).status).toBe(status);
-    },
-  );
+    ["paused", "pause", (state) => pause(state, { reason: "review" })],
+  ])("keeps the checkpoint of a run that %s among the newest", async (status, why, end) => {
+    const store = new FileStore({ root: newFolder(), keep: 2 });
+    // It is kept also where no other checkpoint is wanted for long.
+    const graph = new StateGraph<Count>({ checkpoint: { store, interval: 1 } })
+      .addNode("count", ({ data }) => ({ n: data.n + 1 }))
+      .addNode("end", end)
+      .addEdge("count", "count", ({ data }) => data.n < 5)
+      .addEdge("count", "end")
+      .setEntryPoint("count")
+      .setExitPoint("end");
+    await graph.execute(State.create<Count>({ n: 0 }, { runId: "run" })).catch(() => {});
+    await store.close();
+    const [newest, ...older] = await store.history("run");
+    expect([newest?.status, newest?.reason, older.length]).toEqual([status, why, 1]);
+    expect((await new FileStore({ root: store.root }).load("run")).status).toBe(status);
+  });
 });
 
 describe("size", () => {
