@@ -2,7 +2,7 @@ import { createInterface } from "node:readline";
 import type { Io } from "./io.js";
 import { plain } from "./output/text.js";
 
-/** Asks a question that is answered by yes or no; anything but yes is no. */
+/** Asks a yes-or-no question; anything but yes counts as no. */
 export function ask({ stdin, stderr }: Io, question: string): Promise<boolean> {
   stderr.write(`${plain(question)} [y/N] `);
   const lines = createInterface({ input: stdin });

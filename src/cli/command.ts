@@ -10,7 +10,7 @@ interface Argument {
   readonly name: string;
   readonly text: string;
   readonly optional?: boolean;
-  /** Takes all that is left. */
+  /** Takes all remaining arguments. */
   readonly many?: boolean;
   readonly completes?: Completes;
 }
@@ -30,12 +30,12 @@ export interface Command {
   readonly name: string;
   /** One line. */
   readonly summary: string;
-  /** What else there is to know. */
+  /** Further sentences. */
   readonly details?: string;
   readonly arguments?: readonly Argument[];
   readonly options?: readonly Option[];
   readonly examples: readonly string[];
-  /** Does it; gives the exit code, 0 where it gives none. */
+  /** Runs the command and returns the exit code; `undefined` means 0. */
   readonly run: (
     context: Context,
     values: Values,

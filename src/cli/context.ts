@@ -17,14 +17,14 @@ import type { Values } from "./values.js";
 
 const DEFAULT_STORE = "file:.waymark";
 
-/** What a command works with. Nothing is read or loaded before it is asked for. */
+/** What a command works with: config, stores, graphs, output. Everything is loaded on first use. */
 export class Context {
   readonly io: Io;
   readonly print: Printer;
   /** Who calls the command, and what for. */
   readonly audit: Audit;
   readonly #values: Values;
-  /** By mode and address: what a command has open it uses again. */
+  /** Open stores by mode and address. */
   readonly #opened = new Map<string, OpenStore>();
   #config: Promise<LoadedConfig> | undefined;
 
@@ -36,7 +36,7 @@ export class Context {
     this.print = new Printer(io, { json: values.flag("json"), color: !values.denied("color") });
   }
 
-  /** The config; an empty one when there is none. */
+  /** The config; an empty one if there is none. */
   config(): Promise<LoadedConfig> {
     this.#config ??= import("./config/load.js").then(({ loadConfig }) => {
       const values = this.#values;
@@ -45,16 +45,16 @@ export class Context {
     return this.#config;
   }
 
-  /** Executes no config from here on: only what is plain data in one counts, unless one was named. */
+  /** From here on, executes no config that was not named: only plain data is read from the folder's. */
   withoutCode(): void {
     if (this.#values.text("config") !== undefined) return;
     this.#config = import("./config/load.js").then(({ loadData }) => loadData(this.io.cwd));
   }
 
   /**
-   * The store that was asked for, or the default one. It is closed when the command ends.
+   * The store that was named, or the default one. It is closed when the command ends.
    *
-   * @param isAudited - whether it reports to the config's observer who uses it.
+   * @param isAudited - whether to report its use to the config's observer.
    */
   async store(mode: Mode = "read", isAudited = true): Promise<OpenStore> {
     const { folder, store } = await this.config();
@@ -66,7 +66,7 @@ export class Context {
     return isAudited ? this.#audited(opened) : opened;
   }
 
-  /** The store of a text: an address, or a name out of the config. */
+  /** A store by its address or its name in the config. */
   async storeOf(text: string, mode: Mode): Promise<OpenStore> {
     return this.#audited(await this.#open(text, this.io.cwd, mode));
   }
@@ -102,7 +102,7 @@ export class Context {
     const key = `${mode} ${showAddress(address)}`;
     const known = this.#opened.get(key);
     if (known !== undefined) return known;
-    // PGlite lets a folder be open once only; a store that was closed opens again when it is used.
+    // A PGlite folder can only be opened once; a closed store reopens on its next use.
     const other = this.#opened.get(`${mode === "read" ? "write" : "read"} ${showAddress(address)}`);
     await other?.store.close?.();
     const opened = await openStore(address, mode, codec);
@@ -110,7 +110,7 @@ export class Context {
     return opened;
   }
 
-  /** The store, reporting to the config's observer, if there is one, who does what. */
+  /** The store, wrapped so that it reports its use to the config's observer, if there is one. */
   async #audited(opened: OpenStore): Promise<OpenStore> {
     const { observer } = await this.config();
     if (observer === undefined) return opened;
@@ -118,13 +118,13 @@ export class Context {
     return { ...opened, store: audited(opened.store, observer, this.audit) };
   }
 
-  /** A graph by its name in the config, or out of a module. */
+  /** A graph by its name in the config or its module. */
   async graph(given: string): Promise<AnyGraph> {
     const { loadGraph } = await import("./config/graphs.js");
     return loadGraph(await this.config(), given, this.io.cwd);
   }
 
-  /** Where the events of runs are logged; `undefined` where that is not known. */
+  /** Where the events of runs are logged; `undefined` if unknown. */
   async log(
     { address }: OpenStore,
     given = this.#values.text("log"),
@@ -136,7 +136,7 @@ export class Context {
     return address?.scheme === "sqlite" ? { root: dirname(address.location) } : undefined;
   }
 
-  /** Removes what the config says is never printed. */
+  /** Applies the config's `redact`. */
   async redaction(): Promise<Redaction> {
     const [{ redact }, { Redaction }] = await Promise.all([
       this.config(),
@@ -145,7 +145,7 @@ export class Context {
     return new Redaction(redact);
   }
 
-  /** A command as it can be typed next: with the store and the config that were named in this one. */
+  /** A command to type next, with the same --store and --config as this one. */
   command(verb: string, runId?: string, ...options: readonly string[]): string {
     const named = ["store", "config"].flatMap((name) => {
       const value = this.#values.text(name);
@@ -157,8 +157,8 @@ export class Context {
   /**
    * Asks before something that can't be undone.
    *
-   * @param details - what to know before one answers.
-   * @throws CommandError when the answer is no, or there is nobody to ask.
+   * @param details - printed before the question.
+   * @throws CommandError if the answer is no, or there is no terminal to ask in.
    */
   async confirm(question: string, details = ""): Promise<void> {
     if (this.#values.flag("yes")) return;
@@ -169,7 +169,7 @@ export class Context {
     if (!(await ask(this.io, question))) throw usage("nothing was done");
   }
 
-  /** Lets go of all stores. */
+  /** Closes all stores. */
   async close(): Promise<void> {
     for (const { store } of this.#opened.values()) await store.close?.();
     this.#opened.clear();
@@ -180,7 +180,7 @@ function loginName(): string {
   try {
     return userInfo().username;
   } catch {
-    // A user without an entry, as in some containers.
+    // Some containers run as a user without a passwd entry.
     return "unknown";
   }
 }

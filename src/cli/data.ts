@@ -4,7 +4,7 @@ import { text as readAll } from "node:stream/consumers";
 import { missing, usage } from "./exit.js";
 import type { Io } from "./io.js";
 
-/** The text of an option: as it is, out of a file (`@data.json`), or out of a pipe (`-`). */
+/** The text of an option: literal, from a file (`@data.json`), or from stdin (`-`). */
 async function textOf(io: Io, given: string): Promise<string> {
   if (given === "-") return readAll(io.stdin);
   if (!given.startsWith("@")) return given;
@@ -17,9 +17,9 @@ async function textOf(io: Io, given: string): Promise<string> {
 }
 
 /**
- * An object out of an option's JSON.
+ * Parses an option's JSON object.
  *
- * @throws CommandError when it is none.
+ * @throws CommandError if it is not one.
  */
 export async function readObject(io: Io, option: string, given: string): Promise<object> {
   const text = await textOf(io, given);
@@ -34,7 +34,7 @@ export async function readObject(io: Io, option: string, given: string): Promise
   throw usage(`${option} must be a JSON object; got ${JSON.stringify(value).slice(0, 40)}`);
 }
 
-/** Any value: JSON, or else the text itself. */
+/** Parses JSON; text that is not JSON is returned as it is. */
 export async function readValue(io: Io, given: string): Promise<unknown> {
   const text = await textOf(io, given);
   try {
@@ -45,9 +45,9 @@ export async function readValue(io: Io, given: string): Promise<unknown> {
 }
 
 /**
- * Changes out of `key=value` options.
+ * Parses `key=value` options.
  *
- * @throws CommandError when one has no key.
+ * @throws CommandError if one has no key.
  */
 export async function readChanges(
   io: Io,

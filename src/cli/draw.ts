@@ -8,14 +8,14 @@ type Shape = Pick<GraphTopology, "entry" | "nodes" | "edges">;
 
 const LEFT = 4;
 const NAME = 60;
-/** The least room for an edge beside a box; a narrower terminal breaks the line. */
+/** The minimum width for an edge beside a box; in a narrower terminal the line wraps. */
 const LEAST = 12;
 
 /**
- * A graph as boxes, one below the other in the order in which a run comes to them. An edge to the
- * next box is a line; all others are named beside the box they start from.
+ * Draws a graph as boxes, one below the other in the order a run reaches them. An edge to the next box is a line;
+ * all others are listed beside the box they start from.
  *
- * @param screen - how wide it may be.
+ * @param screen - the width of the terminal.
  */
 export function draw(
   shape: Shape,
@@ -39,7 +39,7 @@ export function draw(
   return lines.join("\n");
 }
 
-/** How far a run is at a node. */
+/** How a node is marked, by whether the run has completed it or continues there. */
 interface Mark {
   readonly sign: string;
   readonly look: Look | undefined;
@@ -51,7 +51,7 @@ function markOf({ name }: TopologyNode, progress: DiagramProgress | undefined): 
   return isDone ? { sign: "✓ ", look: "green" } : { sign: "", look: undefined };
 }
 
-/** The nodes, each after one that leads to it; what nothing leads to comes last. */
+/** The nodes, each after one that leads to it; unreachable nodes come last. */
 function inOrder({ entry, nodes, edges }: Shape): readonly TopologyNode[] {
   const byName = new Map(nodes.map((node) => [node.name, node]));
   const ordered = new Set<TopologyNode>();

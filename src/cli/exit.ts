@@ -2,7 +2,7 @@ import { errorTable } from "../errors/table.js";
 import { isWaymarkError, messageOf, type WaymarkError } from "../errors.js";
 import { typed } from "../report/shell.js";
 
-/** How the command ends. */
+/** The exit codes. */
 export const exit = {
   /** Success. */
   ok: 0,
@@ -25,10 +25,10 @@ export const exitCodes: readonly (readonly [code: number, meaning: string])[] = 
   [exit.interrupted, "interrupted by Ctrl-C; a run that was under way can be resumed"],
 ];
 
-/** Ends the command with one line, and what to do about it. */
+/** Ends the command with a message and a hint. */
 export class CommandError extends Error {
   readonly exitCode: number;
-  /** What to do; `""` when the message says it. */
+  /** What to do about it; `""` if the message says so. */
   readonly hint: string;
 
   constructor(exitCode: number, message: string, hint = "", options?: { cause?: unknown }) {
@@ -54,7 +54,7 @@ export function problem(message: string, hint = "", cause?: unknown): CommandErr
   return new CommandError(exit.problems, message, hint, { cause });
 }
 
-/** What to do about an error that a store, the disk or a server has thrown, by its code. */
+/** What to do about an error of the system or a server, by its code. */
 const hints: Readonly<Record<string, string>> = {
   ECONNREFUSED: "no server answers there; start it, or name another --store",
   ENOTFOUND: "there is no such host; check --store",
@@ -72,9 +72,9 @@ const hints: Readonly<Record<string, string>> = {
 };
 
 /**
- * The exit code, the line to print and what to do, for anything that was thrown.
+ * The exit code, message and hint for anything that was thrown.
  *
- * @param verb - the command that threw it, which is no help against its own error.
+ * @param verb - the command that threw it: a hint never recommends that one.
  */
 export function explain(
   error: unknown,
@@ -93,14 +93,14 @@ export function explain(
   };
 }
 
-/** What to do about an error of the system or of a server, which a store may have wrapped. */
+/** The hint for an error of the system or a server, even if a store wrapped it. */
 function systemHint(error: unknown): string | undefined {
   const { code, cause } = Object(error) as { code?: unknown; cause?: unknown };
   if (typeof code === "string" && Object.hasOwn(hints, code)) return hints[code];
   return cause === undefined ? undefined : systemHint(cause);
 }
 
-/** The command that helps, as it can be typed; `""` if none does. */
+/** The hint for one of our own errors; `""` if there is none. */
 function hintOf(error: WaymarkError, verb: string | undefined): string {
   const runId = "runId" in error && typeof error.runId === "string" ? error.runId : undefined;
   if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) {

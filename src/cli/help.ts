@@ -1,7 +1,7 @@
 import type { Command } from "./command.js";
 import { exitCodes } from "./exit.js";
 
-/** What the help of the whole command ends with. */
+/** The end of `waymark --help`. */
 export function epilogue(): string {
   const codes = exitCodes.map(([code, meaning]) => `  ${String(code).padEnd(4)} ${meaning}`);
   return [
@@ -17,7 +17,7 @@ export function epilogue(): string {
   ].join("\n");
 }
 
-/** What the help of one command ends with. */
+/** The end of the help of one command. */
 export function examplesOf({ examples }: Command): string {
   const lines = examples.map((example) => `  $ ${example}`);
   return ["", examples.length === 1 ? "Example:" : "Examples:", ...lines].join("\n");

@@ -8,7 +8,7 @@ import type { OpenStore } from "./store/open.js";
 
 /** Something that `validate` found. */
 export interface Finding extends Omit<StoreFinding, "problem"> {
-  /** A problem needs repair; a note is good to know. */
+  /** A problem needs repair; a note does not. */
   readonly level: "problem" | "note";
   /** `orphan`: a fork whose origin is gone. The others are those of a store's `verify`. */
   readonly problem: StoreFinding["problem"] | "orphan";
@@ -30,7 +30,7 @@ const notes: ReadonlySet<Finding["problem"]> = new Set(["quarantined", "leftover
 /**
  * Checks every checkpoint of a run, or of all runs, and changes nothing.
  *
- * @param opened - a store that was opened to read.
+ * @param opened - a store opened for reading.
  */
 export async function inspect({ store }: OpenStore, runId?: string): Promise<Inspection> {
   const all = await store.list();

@@ -10,7 +10,7 @@ export interface Output {
 /** Where answers and piped input come from: `process.stdin` is one. */
 type Input = NodeJS.ReadableStream & { readonly isTTY?: boolean | undefined };
 
-/** All that the command has to do with the world around it, so that a test can put another in its place. */
+/** The command's whole environment, so that a test can replace it. */
 export interface Io {
   readonly stdin: Input;
   readonly stdout: Output;
@@ -18,8 +18,8 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The folder that relative paths start from. */
   readonly cwd: string;
-  /** Calls back at each Ctrl-C, and at a polite kill; returns how to stop that. */
+  /** Calls the handler on each SIGINT and SIGTERM; returns a function that stops it. */
   onInterrupt(handler: () => void): () => void;
-  /** Ends the process at once. */
+  /** Ends the process immediately. */
   exit(code: number): void;
 }

@@ -3,7 +3,7 @@ import { longestPath } from "../graph/description.js";
 import type { GraphIdentity } from "../state/record.js";
 import type { Context } from "./context.js";
 
-/** How many steps runs have at most, by their graphs. */
+/** The most steps a run of a graph can have: the length of its longest path. */
 export class LongestRuns {
   readonly #context: Context;
   readonly #store: CheckpointStore;
@@ -14,7 +14,7 @@ export class LongestRuns {
     this.#store = store;
   }
 
-  /** `undefined` if the graph has cycles, or nobody knows it. */
+  /** `undefined` if the graph has cycles or is unknown. */
   async of(graph: GraphIdentity | undefined): Promise<number | undefined> {
     if (graph === undefined) return undefined;
     const found = this.#known.get(graph.fingerprint) ?? this.#find(graph);
@@ -29,7 +29,7 @@ export class LongestRuns {
       const known = saved ?? (graphs && (await this.#context.graph(name)).topology);
       return known && longestPath(known);
     } catch {
-      // A command that only looks at a run works without its graph.
+      // A command that only displays a run works without its graph.
       return undefined;
     }
   }

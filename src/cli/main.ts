@@ -3,13 +3,13 @@ import { exit } from "./exit.js";
 import type { Io } from "./io.js";
 import { main } from "./program.js";
 
-// Whoever reads may leave early: `waymark log RUN | head`.
+// The reader of a pipe may close it early: `waymark log RUN | head`.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(exit.ok);
-  process.stderr.write(`waymark: what was found can't be printed: ${error.message}\n`);
+  process.stderr.write(`waymark: can't write to stdout: ${error.message}\n`);
   process.exit(exit.problems);
 });
-// What is said by the way may find no reader; a run does not stop for that.
+// A run does not stop because nobody reads its notes.
 process.stderr.on("error", () => {});
 
 const io: Io = {
@@ -29,7 +29,8 @@ const io: Io = {
 };
 
 const code = await main(process.argv.slice(2), io);
-// A graph may have left something open that would keep the process; what was printed must get through first.
+// A graph may have left a handle open that keeps the process alive, so it exits explicitly, once all output is
+// written.
 await Promise.all(
   [process.stdout, process.stderr].map((stream) => new Promise((done) => stream.write("", done))),
 );

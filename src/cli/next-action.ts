@@ -5,13 +5,13 @@ import { waitsFor } from "./output/pauses.js";
 
 /** How a run continues. */
 export interface NextAction {
-  /** Whether a process works on it; `null` if the store can't say. */
+  /** Whether a process is working on it; `null` if the store can't tell. */
   readonly live: boolean | null;
   /** What it waits for. */
   readonly waitsFor: readonly string[];
-  /** The node that runs next; `undefined` if none does, or nobody knows. */
+  /** The node that runs next; `undefined` if there is none, or it is unknown. */
   readonly node: string | undefined;
-  /** The command that continues or follows it; `undefined` when there is nothing to do. */
+  /** The command that continues or follows it; `undefined` if there is nothing to do. */
   readonly command: string | undefined;
 }
 
@@ -21,7 +21,7 @@ const over: NextAction = { live: false, waitsFor: [], node: undefined, command: 
  * How a run continues.
  *
  * @param state - its newest State; `undefined` if its checkpoints are gone.
- * @param live - whether a process worked on it before that was loaded.
+ * @param live - whether a process was working on it just before the State was loaded.
  */
 export async function nextAction(
   context: Context,
@@ -44,14 +44,14 @@ export async function nextAction(
   };
 }
 
-/** Where a graph of the config would continue; `undefined` if it can't be asked. */
+/** Where the config's graph would continue the run; `undefined` if there is no such graph. */
 async function askGraph(context: Context, state: State<object>): Promise<string | undefined> {
   try {
     const { graphs } = await context.config();
     if (graphs === undefined || state.graph === undefined) return undefined;
     return (await context.graph(state.graph.name)).nextNode(state);
   } catch {
-    // A command that only looks at a run works without its graph.
+    // A command that only displays a run works without its graph.
     return undefined;
   }
 }

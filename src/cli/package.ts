@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { extname } from "node:path";
 
-/** What package.json says of this package. */
+/** The fields of package.json that are used here. */
 interface Manifest {
   readonly name: string;
   readonly version: string;
@@ -21,7 +21,7 @@ export function packageFile(path: string): URL {
   return new URL(path, root);
 }
 
-/** The file of an entry point; its source, where this runs from the source. */
+/** The file of an entry point: built, or its source if this code runs from source. */
 export function entryUrl(target: string): string {
   const extension = extname(import.meta.url);
   const path = extension === ".js" ? target : target.replace("/dist/", "/src/");

@@ -13,7 +13,7 @@ import { Values } from "./values.js";
 /**
  * The `waymark` command.
  *
- * @param argv - what comes after the command's name.
+ * @param argv - the arguments after the command's name.
  * @returns the exit code. It never rejects.
  */
 export async function main(argv: readonly string[], io: Io): Promise<number> {

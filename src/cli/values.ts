@@ -1,6 +1,6 @@
 import { usage } from "./exit.js";
 
-/** What a command was called with. */
+/** The arguments and options of a command. */
 export class Values {
   /** The arguments, in their order. */
   readonly arguments: readonly string[];
@@ -11,7 +11,7 @@ export class Values {
     this.#options = options;
   }
 
-  /** One argument; `""` when it was not given. */
+  /** One argument; `""` if it was not given. */
   argument(at: number): string {
     return this.arguments[at] ?? "";
   }
@@ -33,12 +33,12 @@ export class Values {
     return this.#options[name] === true;
   }
 
-  /** Whether an option was taken back by its `--no-` form. */
+  /** Whether an option was negated by its `--no-` form. */
   denied(name: string): boolean {
     return this.#options[name] === false;
   }
 
-  /** The integer that an option has. */
+  /** The value of an option as an integer. */
   count(name: string, least: number, most = Number.MAX_SAFE_INTEGER): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;

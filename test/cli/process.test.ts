@@ -254,15 +254,18 @@ test("a run goes on where nobody reads what is said by the way", async () => {
   expect((await run(built, folder, ["show", "monday"])).out).toMatch(/status +completed/);
 });
 
-test.runIf(existsSync("/dev/full"))("what can't be printed is said in one line", () => {
-  const { status, stderr } = spawnSync(
-    "bash",
-    ["-c", `"${process.execPath}" "${built.script}" list > /dev/full`],
-    { cwd: project("file:runs"), encoding: "utf8" },
-  );
-  expect(status).toBe(1);
-  expect(stderr).toMatch(/^waymark: what was found can't be printed: ENOSPC[^\n]*\n$/);
-});
+test.runIf(existsSync("/dev/full"))(
+  "a stdout that can't be written to is reported in one line",
+  () => {
+    const { status, stderr } = spawnSync(
+      "bash",
+      ["-c", `"${process.execPath}" "${built.script}" list > /dev/full`],
+      { cwd: project("file:runs"), encoding: "utf8" },
+    );
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^waymark: can't write to stdout: ENOSPC[^\n]*\n$/);
+  },
+);
 
 test("what a graph leaves open does not keep the process", async () => {
   const folder = project("file:runs");

@@ -17,7 +17,7 @@ export const command: Command = {
   run: async (context, values, all) => {
     const { print } = context;
     if (values.flag("runs")) {
-      // A key that was pressed must not run the code of a folder one has only gone into.
+      // Pressing Tab must not execute a config just because it is in the current folder.
       context.withoutCode();
       const runs = await (await context.store()).store.list();
       print.result(runs, () => runs.filter((id) => !/^-|\s/.test(id)).join("\n"));

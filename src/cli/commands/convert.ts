@@ -5,7 +5,7 @@ import { plain } from "../output/text.js";
 import { count } from "../output/units.js";
 import { findRun } from "../store/find.js";
 
-/** What was done with a run. */
+/** The outcome for one run. */
 interface Converted {
   readonly runId: string;
   readonly checkpoints: number;
@@ -51,7 +51,7 @@ export const command: Command = {
         ? await source.store.list()
         : await Promise.all(given.map(async (run) => (await findRun(source, run)).runId));
     const converted: Converted[] = [];
-    // Half a run in the other store would be taken for the whole of it.
+    // A partial run in the other store would look complete.
     const interrupts = new Interrupts(context.io, () =>
       print.noteBelow("stopping after this run …"),
     );

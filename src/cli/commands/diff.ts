@@ -47,7 +47,7 @@ export const command: Command = {
   },
 };
 
-/** The two checkpoints to compare. What is no checkpoint of the run may be another run. */
+/** The two checkpoints to compare. An argument that names no checkpoint of the run may name another run. */
 async function placesOf(
   opened: OpenStore,
   named: NamedRun,

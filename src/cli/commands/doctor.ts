@@ -39,7 +39,9 @@ export const command: Command = {
   },
 };
 
-/** What was found. What is wrong is shown to its end: where the table cuts it off, on a line of its own. */
+/**
+ * The checks as a table. The text of a problem is never cut off: if it does not fit, it gets a line of its own.
+ */
 function checksText(checks: readonly Check[], print: Printer): string {
   const [head = "", ...rows] = print.table(columns, checks).split("\n");
   const lines = checks.flatMap(({ state, text }, at) => {

@@ -34,7 +34,7 @@ export const command: Command = {
   },
 };
 
-/** The text below a heading of a page of Markdown; `undefined` if there is no such heading. */
+/** The text below a heading of a Markdown page; `undefined` if there is no such heading. */
 function sectionOf(page: string, heading: string): string | undefined {
   const lines = page.split("\n");
   const start = lines.findIndex(

@@ -30,7 +30,9 @@ const columns: readonly Column<HistoryEntry>[] = [
   },
 ];
 
-/** Of environment(): shown when it changed, so that a resume by another commit can be seen. */
+/**
+ * The commit that environment() recorded. Shown if it differs between checkpoints: another commit resumed the run.
+ */
 const commit: Column<HistoryEntry> = { head: "commit", cell: commitOf, least: 8 };
 
 /** `waymark history`. */

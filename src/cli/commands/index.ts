@@ -2,7 +2,7 @@ import type { Command } from "../command.js";
 
 type Loader = () => Promise<{ readonly command: Command }>;
 
-/** How to load each command, by what it is for. Only what is used is loaded. */
+/** How to load each command, grouped by purpose. Only the commands in use are loaded. */
 const groups: Readonly<Record<string, Readonly<Record<string, Loader>>>> = {
   "See runs": {
     list: () => import("./list.js"),
@@ -55,7 +55,7 @@ export async function loadCommands(names: readonly string[]): Promise<readonly C
   return Promise.all(wanted.map(async ([, load]) => (await load()).command));
 }
 
-/** What a command is for, in a few words. */
+/** The heading under which the help lists a command. */
 export function groupOf(name: string): string {
   const [group = ""] = Object.entries(groups).find(([, one]) => Object.hasOwn(one, name)) ?? [];
   return group;

@@ -18,24 +18,24 @@ import { seeState } from "../store/find.js";
 import { isLive } from "../store/live.js";
 import type { Values } from "../values.js";
 
-/** A run, and what its newest State and its store say of it. */
+/** A run, with what its newest State and its store add. */
 interface Row extends Omit<RunSummary, "status"> {
-  /** What the run is doing, or `unreadable`: the store knows no more of it than its id. */
+  /** The run's status, or `unreadable` if the store knows only its id. */
   readonly status: RunSummary["status"] | "unreadable";
   /** From its start to its last save, in milliseconds. */
   readonly elapsedMs: number;
   /** `null` if its checkpoint can't be read. */
   readonly costUsd: number | null;
-  /** Whether a process works on it; `null` if the store can't say. */
+  /** Whether a process is working on it; `null` if the store can't tell. */
   readonly live: boolean | null;
-  /** How many steps it has at most; `null` if its graph has cycles, or nobody knows it. */
+  /** The length of the longest path through its graph; `null` if the graph has cycles or is unknown. */
   readonly maxSteps: number | null;
-  /** What there is to know of its newest checkpoint. */
+  /** Warnings about its newest checkpoint. */
   readonly warnings: readonly string[];
 }
 
 const LIMIT = 50;
-/** Of so many runs the warnings are printed. */
+/** How many runs have their warnings printed. */
 const WARNED = 5;
 
 /** The columns by name, in the order in which the help lists them. */
@@ -87,7 +87,7 @@ export const command: Command = {
     const filter = await filterOf(context, values);
     const found = await listRuns(store, { ...filter, limit: limit + 1 });
     const rows: Row[] = [];
-    // One after the other: all States together may not fit into memory.
+    // One at a time: all States together may not fit into memory.
     const longest = new LongestRuns(context, store);
     for (const run of found.slice(0, limit)) rows.push(await rowOf(store, run, longest));
     const damaged = (await store.unreadable?.()) ?? [];
@@ -128,7 +128,7 @@ async function filterOf({ io }: Context, values: Values): Promise<RunFilter> {
   };
 }
 
-/** The columns of these names. One that is not known must be a key of some run's metadata. */
+/** The columns of these names. An unknown name must be a metadata key of some run. */
 function columnsOf(given: string | undefined, rows: readonly Row[]): readonly Column<Row>[] {
   const names = given?.split(",").map((name) => name.trim()) ?? defaults;
   return names.map((name) => {
@@ -148,14 +148,14 @@ function columnsOf(given: string | undefined, rows: readonly Row[]): readonly Co
 
 const unknown = { costUsd: null, live: null, maxSteps: null, warnings: [] };
 
-/** A run of which no more than its id is known. */
+/** A run of which only the id is known. */
 function unreadable(runId: string): Row {
   const place = { graph: "", node: "", nextNode: undefined, phase: "", step: 0, metadata: {} };
   const times = { startedAt: "", savedAt: "", timestamp: "", elapsedMs: 0 };
   return { runId, status: "unreadable", ...place, ...times, ...unknown };
 }
 
-/** A run as it loads: a store may not have noticed yet that its newest checkpoint is corrupt. */
+/** Loads the run: the listing may not know yet that its newest checkpoint is corrupt. */
 async function rowOf(
   store: CheckpointStore,
   listed: RunSummary,
@@ -164,7 +164,7 @@ async function rowOf(
   const elapsed = ({ startedAt, savedAt }: RunSummary): number =>
     Math.max(0, Date.parse(savedAt) - Date.parse(startedAt)) || 0;
   try {
-    // Before the run itself: one that ends in between is over, and was not left.
+    // Asked before the run is loaded: a run that ends in between has ended, and was not abandoned.
     const holds = listed.status === "in_progress" && (await isLive(store, listed.runId));
     const { state, warnings } = await seeState(store, listed.runId);
     const run = summarize(state);
@@ -173,7 +173,7 @@ async function rowOf(
     const maxSteps = (await longest.of(state.graph)) ?? null;
     return { ...run, elapsedMs: elapsed(run), costUsd, live, maxSteps, warnings };
   } catch {
-    // It is gone meanwhile, or corrupt: `validate` says which.
+    // It was removed in the meantime, or is corrupt; `validate` says which.
     return { ...listed, elapsedMs: elapsed(listed), ...unknown };
   }
 }

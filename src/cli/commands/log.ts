@@ -33,7 +33,7 @@ export const command: Command = {
       import("../execution/interrupts.js"),
     ]);
     const given = values.argument(0);
-    // A run whose checkpoints are gone may have its log still.
+    // A run whose checkpoints are gone may still have its log.
     const { runId } = await findRun(opened, given).catch((error: unknown) => {
       if (error instanceof CommandError && error.exitCode === exit.notFound)
         return { runId: given };

@@ -14,7 +14,7 @@ const looks: Readonly<Record<RunRecovery["outcome"], Look>> = {
   skipped: "dim",
 };
 
-/** A run, and its error in words. */
+/** A recovered run, with its error as text. */
 type Recovered = Omit<RunRecovery, "error"> & { readonly error?: string };
 
 const columns: readonly Column<Recovered>[] = [

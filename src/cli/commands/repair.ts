@@ -8,14 +8,14 @@ import { count } from "../output/units.js";
 import { findRun } from "../store/find.js";
 import { inspectionText } from "./validate.js";
 
-/** What was done for a run. */
+/** The outcome for one run. */
 interface Repair {
   readonly runId: string;
   /** Where its corrupt checkpoints are now. */
   readonly quarantined: readonly string[];
   /** The step that the run continues from; `null` if it has no checkpoint left. */
   readonly step: number | null;
-  /** Why it was left alone; `""` when it was not. */
+  /** Why it was left alone; `""` if it was not. */
   readonly skipped: string;
 }
 
@@ -59,7 +59,7 @@ export const command: Command = {
   },
 };
 
-/** Loads each checkpoint: a store sets aside what it finds corrupt. */
+/** Loads every checkpoint; the store quarantines those it finds corrupt. */
 async function repair(store: CheckpointStore, runId: string): Promise<Repair> {
   const claim = await store.claim?.(runId);
   if (store.claim !== undefined && claim === undefined) {
@@ -76,7 +76,7 @@ async function repair(store: CheckpointStore, runId: string): Promise<Repair> {
       .catch(() => undefined);
   try {
     for (const { checkpointId } of (await store.history?.(runId)) ?? []) await load(checkpointId);
-    // A checkpoint that can't even say its own id is read when an unknown id is asked for.
+    // Looking for an unknown id also reads checkpoints whose own id is unreadable.
     await load("none");
     const newest = await load();
     return { runId, quarantined, step: newest?.step ?? null, skipped: "" };

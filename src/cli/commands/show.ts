@@ -41,7 +41,7 @@ export const command: Command = {
       return loaded.state as never;
     };
     const store = redaction.store(withMethods(opened.store, { load }));
-    // Before the run itself: one that ends in between is over, and was not left.
+    // Asked before the run is loaded: a run that ends in between has ended, and was not abandoned.
     const live = await isLive(store, runId);
     const found = redaction.report(
       await report(runId, { store, ...(log !== undefined && { log }), ...place }),

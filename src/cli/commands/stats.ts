@@ -5,7 +5,7 @@ import { lookOf } from "../output/style.js";
 import type { Column } from "../output/table.js";
 import { bytes } from "../output/units.js";
 
-/** What the runs of one graph, or of all, take up. */
+/** Counts and sizes of the runs of one graph, or of all graphs. */
 interface Stats {
   readonly graph: string;
   runs: number;

@@ -68,7 +68,7 @@ export const command: Command = {
     const server = serverOf(handler);
     const port = await listen(server, host, values.count("port", 0, 65_535));
     const url = `http://${urlHost(host)}:${port}/`;
-    // A token that was made is good until Ctrl-C; one that was given is no matter of a log.
+    // A generated token is valid until Ctrl-C; a given one must not end up in a log.
     const isShown = token === undefined || io.stdout.isTTY === true;
     const link = isShown ? `${url}#token=${handler.token}` : url;
     print.result({ url: link, store: opened.name, readOnly }, () =>
@@ -97,7 +97,7 @@ async function graphsOf(context: Context): Promise<Readonly<Record<string, AnyGr
   });
 }
 
-/** The names by which this machine may be called: those of the address, or all it has. */
+/** The host names under which requests may arrive: those of the address, or all that this machine has. */
 async function namesOf(host: string): Promise<readonly string[]> {
   if (loopback.has(host)) return ["localhost", HOST, "[::1]"];
   if (host !== "0.0.0.0" && host !== "::") return [urlHost(host)];
@@ -110,7 +110,7 @@ function urlHost(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }
 
-/** Listens where it was asked to; without a port, at the usual one or any that is free. */
+/** Listens on the given port; without one, on the default port or any free one. */
 async function listen(server: Server, host: string, given: number | undefined): Promise<number> {
   const fail = (error: unknown): never => {
     throw problem(`the studio can't listen at ${host}:${given ?? PORT}: ${messageOf(error)}`);
@@ -139,7 +139,7 @@ async function openBrowser(io: Io, link: string): Promise<void> {
   const [program, ...args] = io.env.BROWSER
     ? [io.env.BROWSER]
     : (usual[process.platform] ?? ["xdg-open"]);
-  // Without a browser there is still the link.
+  // Without a browser, the printed link still works.
   spawn(program, [...args, link], { stdio: "ignore", detached: true })
     .on("error", () => {})
     .unref();

@@ -61,7 +61,7 @@ const columns: readonly Column<Finding>[] = [
   { head: "seq", cell: ({ sequence }) => (sequence === 0 ? "" : String(sequence)), right: true },
 ];
 
-/** What was found, for a terminal. */
+/** The findings as text for a terminal. */
 export function inspectionText(
   { runs, checkpoints, findings }: Inspection,
   print: Printer,
@@ -73,7 +73,7 @@ export function inspectionText(
       ? print.paint("green", `${checked}: no problems`)
       : print.paint("red", `${checked}: ${count(problems, "problem")}`);
   const [head = "", ...rows] = print.table(columns, findings).split("\n");
-  // What is wrong may be long, and matters most: it has a line of its own.
+  // The description may be long and matters most, so it gets a line of its own.
   const lines = findings.flatMap((one, at) => [rows[at] ?? "", `  ${plain(findingText(one))}`]);
   return findings.length === 0 ? end : [head, ...lines, "", end].join("\n");
 }

@@ -35,7 +35,7 @@ export const command: Command = {
     const interrupts = new Interrupts(context.io, () => {});
     try {
       for (let isFirst = true; ; isFirst = false) {
-        // Before the run itself: one that ends in between is over, and was not left.
+        // Asked before the run is read: a run that ends in between has ended, and was not abandoned.
         const isLeft = isFirst && (await isLive(opened.store, runId)) === false;
         const { events, checkpoints, end } = await tail.next();
         for (const event of events) {

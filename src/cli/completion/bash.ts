@@ -1,10 +1,7 @@
 import type { Command } from "../command.js";
 import { longName, optionsOf, RUNS, takesValue } from "./words.js";
 
-/**
- * A completion script for bash. The ids of runs are data: `compgen -W` would expand what is in them, and
- * run a command that one has in `$(…)`.
- */
+/** A completion script for bash. Run ids are data: `compgen -W` would expand them, and execute a `$(…)` in one. */
 export function bash(commands: readonly Command[]): string {
   const names = commands.map(({ name }) => name).join(" ");
   const options = commands.map(

@@ -15,5 +15,5 @@ export function optionsOf({ options = [] }: Command): readonly Option[] {
   return [...options, ...sharedOptions, { flags: "--help", text: "print its help" }];
 }
 
-/** What lists the ids of runs, for a shell. It prints nothing when that fails. */
+/** The command with which a shell lists run ids. It prints nothing if it fails. */
 export const RUNS = "waymark completion --runs 2>/dev/null";

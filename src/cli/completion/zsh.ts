@@ -46,7 +46,7 @@ function spec(option: Option): string {
   return `${many}${longName(option)}[${quoted(option.text)}]${value}`;
 }
 
-/** Text inside of single quotes, in which brackets and colons mean something. */
+/** Text for a single-quoted zsh spec, in which brackets and colons are syntax. */
 function quoted(text: string): string {
   return text.replace(/'/g, "").replace(/[[\]:]/g, "\\$&");
 }

@@ -5,13 +5,13 @@ import { ConfigError, messageOf, show } from "../../errors.js";
 import { isObserver, type Observer } from "../../events.js";
 import { check, checkOptions, text } from "../../options.js";
 
-/** A store in a config: its address, that with how it is read and written, or the store itself. */
+/** A store in a config: an address, an address with a codec, or the store itself. */
 export type StoreConfig =
   | string
   | { readonly store: string; readonly codec?: CodecOptions }
   | CheckpointStore;
 
-/** What is in `waymark.config.ts`, `.mts`, `.js`, `.mjs` or `.json`. */
+/** The contents of `waymark.config.ts`, `.mts`, `.js`, `.mjs` or `.json`. */
 export interface Config {
   /** The store to use: an address or one of `stores`. */
   readonly store?: StoreConfig;
@@ -23,13 +23,15 @@ export interface Config {
   readonly codec?: CodecOptions;
   /** What is never printed, as `redact` of `waymark/codecs` takes it. */
   readonly redact?: Redaction;
-  /** Receives the loads, saves and removals that the command makes, with who made them. */
+  /** Receives the loads, saves and removals that the command makes, with the actor. */
   readonly observer?: Observer;
-  /** Where the event log is: a folder with one for each run, or one file. The store's own folder by default. */
+  /**
+   * Where the event log is: a folder with one log per run, or a single file. The store's own folder by default.
+   */
   readonly log?: string;
 }
 
-/** A config that was read. */
+/** A config, and where it was read from. */
 export interface LoadedConfig extends Config {
   /** Its file; `""` when there is none. */
   readonly file: string;
@@ -38,7 +40,7 @@ export interface LoadedConfig extends Config {
 }
 
 /**
- * A config out of what a file has.
+ * Checks the contents of a config file.
  *
  * @throws ConfigError that names the field, what it must be and what it got.
  */
@@ -62,7 +64,7 @@ export function configOf(file: string, value: unknown): Config {
   return { ...(value as Config), ...(redact !== undefined && { redact }) };
 }
 
-/** What to redact. A text may be an expression, since JSON has no other form for one: `"/sk-\\w+/i"`. */
+/** What to redact. A string may hold a regular expression, which JSON can't express otherwise: `"/sk-\\w+/i"`. */
 function redactionOf(name: string, value: unknown): Redaction {
   const given: unknown = Array.isArray(value)
     ? value.map((one, at) => expression(`${name}[${at}]`, one))

@@ -11,7 +11,7 @@ export type AnyGraph = StateGraph<object, string>;
 /**
  * The graph of this name in the config, or in a module: `./article.ts`, `./article.ts#graph`.
  *
- * @throws CommandError when there is none, or it is no graph of this copy of waymark.
+ * @throws CommandError if there is none, or if another copy of waymark made it.
  */
 export async function loadGraph(
   config: LoadedConfig,
@@ -22,7 +22,7 @@ export async function loadGraph(
   const entry = Object.hasOwn(graphs, given) ? graphs[given] : undefined;
   if (entry !== undefined) return toGraph(entry, folder, given);
   if (isPath(given)) return toGraph(given, cwd, given);
-  // A run knows its graph by the graph's own name, which need not be its key in the config.
+  // A run records the graph's own name, which may differ from its key in the config.
   for (const [key, value] of Object.entries(graphs)) {
     const graph = await toGraph(value, folder, key);
     if (graph.name === given) return graph;
@@ -63,7 +63,10 @@ async function toGraph(value: unknown, folder: string, name: string): Promise<An
   throw problem(`graph "${name}" must be a StateGraph; got ${show(value)}`);
 }
 
-/** What `./module.ts#name` stands for: that export, or else the default, `graph`, or the only graph there is. */
+/**
+ * The export that `./module.ts#name` names; without a name, the default export, `graph`, or the module's only
+ * graph.
+ */
 async function exported(text: string, folder: string): Promise<unknown> {
   const [path = "", name] = text.split("#");
   const file = resolve(folder, path);

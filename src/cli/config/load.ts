@@ -7,8 +7,8 @@ import { configOf, type LoadedConfig } from "./config.js";
 const names = ["ts", "mts", "js", "mjs", "json"].map((ending) => `waymark.config.${ending}`);
 
 /**
- * What is plain data in the config of a folder: that of a JSON file. Nothing is executed, since whoever
- * asks may not know what is in the folder.
+ * The config of a folder as far as it is plain data: a JSON file. Executes nothing, since the user may not know
+ * what is in the folder.
  */
 export async function loadData(cwd: string): Promise<LoadedConfig> {
   const file = find(cwd, undefined);
@@ -16,10 +16,10 @@ export async function loadData(cwd: string): Promise<LoadedConfig> {
 }
 
 /**
- * The config of a folder, or the one that was asked for; an empty one when there is none.
+ * The named config, or that of the folder; an empty one if there is none.
  *
  * @param given - the file, `false` for none, `undefined` to look for it.
- * @throws CommandError when it is not there or can't be loaded; ConfigError when it is no config.
+ * @throws CommandError if it is missing or can't be loaded; ConfigError if it is invalid.
  */
 export async function loadConfig(
   cwd: string,

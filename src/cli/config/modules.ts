@@ -10,10 +10,10 @@ const typescript = new Set([".ts", ".mts", ".cts", ".tsx"]);
 export type Exports = Readonly<Record<string, unknown>>;
 
 /**
- * The exports of a module, TypeScript too. A TypeScript module that imports waymark gets this very
- * copy of it: its graphs must know the States that this command makes.
+ * The exports of a JavaScript or TypeScript module. A TypeScript module that imports waymark gets this copy of it,
+ * because its graphs must recognise the States that this command creates.
  *
- * @throws CommandError when it can't be loaded.
+ * @throws CommandError if it can't be loaded.
  */
 export async function loadModule(file: string): Promise<Exports> {
   const url = pathToFileURL(file).href;
@@ -31,7 +31,7 @@ export async function loadModule(file: string): Promise<Exports> {
   }
 }
 
-/** Where what TypeScript was made of is kept, so that the next call starts faster; nowhere outside of a project. */
+/** Where compiled TypeScript is cached, so that the next call starts faster; `false` outside of a project. */
 function cacheFor(file: string): string | false {
   for (let folder = dirname(file); ; folder = dirname(folder)) {
     const modules = join(folder, "node_modules");
@@ -49,7 +49,7 @@ async function ownModules(): Promise<Record<string, unknown>> {
       const module = await import(/* @vite-ignore */ entryUrl(target.default));
       return [[`${name}${entry.slice(1)}`, module]] as const;
     } catch {
-      // It needs a package that is not installed; importing it says so.
+      // It needs a package that is not installed; importing it will report that.
       return [];
     }
   });

@@ -10,7 +10,7 @@ import { bytes, count } from "../output/units.js";
 import { manifest } from "../package.js";
 import { type OpenStore, openStore } from "../store/open.js";
 
-/** What was found out about one thing. */
+/** The result of one check. */
 export interface Check {
   readonly name: string;
   /** `info` is neither good nor bad. */
@@ -23,7 +23,7 @@ const LEAST_DISK = 100_000_000;
 
 const peers = ["pg", "@electric-sql/pglite", "bullmq", "ioredis", "redis", "@opentelemetry/api"];
 
-/** The versions of what is here. */
+/** The versions of Node, waymark and the optional packages. */
 export function versions(): readonly Check[] {
   const { node } = process.versions;
   const isOld = Number.parseInt(node, 10) < LEAST_NODE;
@@ -42,7 +42,7 @@ export function versions(): readonly Check[] {
   ];
 }
 
-/** The version of a package that may be installed. Not all of them let their package.json be imported. */
+/** The version of an optional package, if it is installed. Not every package exports its package.json. */
 function versionOf(name: string): string | undefined {
   const { resolve } = createRequire(import.meta.url);
   for (const folder of resolve.paths(name) ?? []) {
@@ -150,14 +150,14 @@ async function folderChecks({ address }: OpenStore): Promise<readonly Check[]> {
   return [...(await permissions(root, place)), ...(await disk(place))];
 }
 
-/** The folder that a store is in; `undefined` when it is in none. */
+/** The folder that a store is in; `undefined` if it is not in one. */
 function folderOf(address: OpenStore["address"]): string | undefined {
   if (address?.scheme === "sqlite") return dirname(address.location);
   const isFolder = address?.scheme === "file" || address?.scheme === "pglite";
   return isFolder ? address.location : undefined;
 }
 
-/** The folder, or the one around it that is there. */
+/** The folder, or its nearest parent that exists. */
 async function existing(folder: string): Promise<string> {
   const there = await lstat(folder).catch(() => undefined);
   return there !== undefined || dirname(folder) === folder ? folder : existing(dirname(folder));
@@ -212,7 +212,7 @@ async function replicaChecks({ store, address }: OpenStore): Promise<readonly Ch
   return Promise.all(checks ?? []);
 }
 
-/** How many runs a process works on now. */
+/** How many runs are being worked on, and how many were abandoned. */
 async function claims({ store }: OpenStore): Promise<readonly Check[]> {
   if (store.runs === undefined || store.holder === undefined) return [];
   const runs = await store.runs({ status: ["pending", "in_progress"] });

@@ -19,7 +19,7 @@ export type Work = (signal: AbortSignal) => Promise<State<object>>;
 /**
  * Runs a graph: prints its progress, stops it at Ctrl-C so that it can be resumed, and prints how it ended.
  *
- * @param isAnswered - whether the call has the answer that a paused run waits for.
+ * @param isAnswered - whether the command was given the answer that a paused run waits for.
  */
 export async function execute(
   context: Context,
@@ -87,15 +87,15 @@ function failed(error: unknown, runId: string, redaction: Redaction, hint: strin
   const { cause, message } = error;
   if (!(cause instanceof Error)) return problem(`run ${runId}: ${message}`, hint, error);
   const shown = redaction.message(cause.message);
-  // Its stack has what must not be printed, too.
+  // Its stack contains the redacted text, too.
   const known = shown === cause.message ? error : undefined;
   return problem(`run ${runId}: ${message.replace(cause.message, shown)}`, hint, known);
 }
 
 /**
- * Says how a run has ended, or what it waits for.
+ * Prints how a run ended, or what it waits for.
  *
- * @param most - how many steps it has at most, where that is known.
+ * @param most - the most steps it can have, if known.
  */
 function ended(
   context: Context,

@@ -12,7 +12,7 @@ export interface GraphRun extends NamedRun {
   readonly graph: AnyGraph;
 }
 
-/** The graph, saving in the store that was asked for; in its own if none was. */
+/** The graph, saving in the store that was named; in its own if none was. */
 export async function inStore(context: Context, graph: AnyGraph): Promise<AnyGraph> {
   if (!(await context.isStoreGiven())) return graph;
   const { store } = await context.store("write");
@@ -21,9 +21,9 @@ export async function inStore(context: Context, graph: AnyGraph): Promise<AnyGra
 }
 
 /**
- * A run, and the graph that its checkpoints name or that was asked for.
+ * A run, with the graph that --graph or its checkpoints name.
  *
- * @throws CommandError if one of them is not there.
+ * @throws CommandError if either is missing.
  */
 export async function findGraphRun(
   context: Context,
@@ -48,7 +48,7 @@ export async function findGraphRun(
   }
 }
 
-/** The name of a run's graph, out of its newest header where the store lists those; `""` for none. */
+/** The name of a run's graph, from the listing if the store has one; `""` for none. */
 async function graphOf({ store }: OpenStore, runId: string): Promise<string> {
   const isOne = (run: RunSummary): boolean => run.runId === runId;
   const listed = (await store.runs?.({ runId }))?.find(isOne)?.graph;
@@ -65,7 +65,7 @@ async function onlyGraph(
 }
 
 /**
- * Refuses a run that a process works on.
+ * Rejects a run that a process is working on.
  *
  * @throws CommandError that names the process.
  */
@@ -74,7 +74,7 @@ export async function checkFree(context: Context, opened: OpenStore, runId: stri
   if (holder === undefined) return;
   const { host, pid } = holder;
   throw problem(
-    `process ${pid}${host && ` on ${host}`}  is working on run ${runId}`,
+    `process ${pid}${host && ` on ${host}`} is working on run ${runId}`,
     `${context.command("watch", runId)} follows it; stop it first`,
   );
 }

@@ -1,7 +1,7 @@
 import { exit } from "../exit.js";
 import type { Io } from "../io.js";
 
-/** Ctrl-C: the first time it asks the run to stop, the second time it ends the process. */
+/** Handles Ctrl-C: the first asks the run to stop, the second ends the process. */
 export class Interrupts {
   readonly #controller = new AbortController();
   readonly #stop: () => void;
@@ -19,18 +19,18 @@ export class Interrupts {
     return this.#controller.signal;
   }
 
-  /** Whether there was one. */
+  /** Whether Ctrl-C was pressed. */
   get happened(): boolean {
     return this.#controller.signal.aborted;
   }
 
-  /** Listens no more. */
+  /** Stops listening. */
   end(): void {
     this.#stop();
   }
 }
 
-/** Waits; less long when the signal aborts. */
+/** Waits for `ms` milliseconds, or until the signal aborts. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

@@ -3,7 +3,7 @@ import { logFiles } from "../../observers/event-log/files.js";
 import { LOG_FILE, type LogLine, readEventLog } from "../../observers/event-log/reader.js";
 import { type LogPlace, runPath } from "../../observers/run-files.js";
 
-/** Reads what has come into a run's log since it was last asked. */
+/** Reads what was added to a run's log since the last call. */
 export class EventTail {
   readonly #place: LogPlace;
   readonly #runId: string;
@@ -17,7 +17,7 @@ export class EventTail {
     this.#runId = runId;
   }
 
-  /** The new lines, oldest first. Where nothing was written, nothing is read. */
+  /** The new lines, oldest first. If the log has not grown, nothing is read. */
   async next(): Promise<readonly LogLine[]> {
     const size = this.#bytes();
     if (size === this.#size) return [];
@@ -30,7 +30,7 @@ export class EventTail {
     return fresh;
   }
 
-  /** Old files of a log may go while it is followed: then the line that was seen last is looked for. */
+  /** Log rotation may remove old files while the log is followed, so the last line seen is searched for. */
   #firstNew(lines: readonly LogLine[]): number {
     const isLast = (line: LogLine | undefined): boolean => JSON.stringify(line) === this.#last;
     if (isLast(lines[this.#seen - 1])) return this.#seen;
@@ -44,7 +44,7 @@ export class EventTail {
   }
 }
 
-/** Whether an event is the last of a run, for now. */
+/** Whether an event ends or pauses a run. */
 export function isEnd({ event }: LogLine): boolean {
   return event === "graph.complete" || event === "graph.fail" || event === "graph.pause";
 }

@@ -7,19 +7,19 @@ import { count } from "../output/units.js";
 import { isLive } from "../store/live.js";
 import { EventTail, isEnd } from "./events.js";
 
-/** How often, and how many milliseconds apart, to look for the last event of a run that is over. */
+/** How often to look for the last event of a run that has ended. */
 const TRIES = 20;
 const PAUSE = 50;
-/** How often where the run's process still lives: on a busy machine it may be far behind. */
+/** The same while the run's process is alive: on a busy machine it may be far behind. */
 const LIVING_TRIES = 400;
 
-/** What has happened since it was last asked. */
+/** What happened since the last call. */
 export interface RunUpdate {
-  /** Out of the log; where there is one, checkpoints are among them. */
+  /** Events from the log, if there is one; they include checkpoints. */
   readonly events: readonly LogLine[];
-  /** Where there is no log: the new checkpoints, oldest first. */
+  /** Without a log: the new checkpoints, oldest first. */
   readonly checkpoints: readonly HistoryEntry[];
-  /** How the run ended, or that it waits; `undefined` while it works. */
+  /** How the run ended, or that it is paused; `undefined` while it is running. */
   readonly end: { readonly text: string; readonly isGood: boolean } | undefined;
 }
 
@@ -40,7 +40,7 @@ export class RunTail {
 
   /** What is new. */
   async next(): Promise<RunUpdate> {
-    // The store first: what it says is then in the log at least.
+    // The store first: whatever it shows, the log then shows, too.
     const status = await this.#status();
     const history = [...((await this.#store.history?.(this.#runId)) ?? [])].reverse();
     const events = await this.#read(status !== undefined);
@@ -50,7 +50,10 @@ export class RunTail {
     return { events, checkpoints: this.#last === undefined ? fresh : [], end };
   }
 
-  /** The new events; of a run that is over its last too, which is written right after its last checkpoint. */
+  /**
+   * The new events. For a run that has ended, waits for its last event, which is written just after its last
+   * checkpoint.
+   */
   async #read(isOver: boolean): Promise<readonly LogLine[]> {
     const events: LogLine[] = [];
     for (let tries = 0; tries < TRIES || (await this.#isLate(tries)); tries++) {

@@ -17,7 +17,7 @@ const looks: Readonly<Record<string, Look>> = {
 const EVENT = 19;
 const MORE = 300;
 
-/** One event on one line of a terminal. */
+/** An event as one line of text. */
 export function logText(line: LogLine, paint: Paint): string {
   const { ts, event, node } = line;
   const rest = Object.entries(line).filter(([name]) => !known.has(name));

@@ -1,9 +1,9 @@
 import { missing } from "../exit.js";
 
 /**
- * What is at a path of keys and indexes: `data.pages.0`, `data.pages[0]`.
+ * The value at a path of keys and indexes: `data.pages.0`, `data.pages[0]`.
  *
- * @throws CommandError that says how far it leads.
+ * @throws CommandError that says how much of the path exists.
  */
 export function valueAt(tree: unknown, path: string): unknown {
   const keys = path.replace(/\[(\d+)\]/g, ".$1").split(".");

@@ -8,7 +8,7 @@ interface Pause {
   readonly ask?: unknown;
 }
 
-/** What a paused run waits for, in words. */
+/** What a paused run waits for, as text. */
 export function waitsFor({ pauses = [] }: StateJSON): readonly string[] {
   return (pauses as readonly Pause[]).map(({ name, reason, ask }) => {
     const asked = ask === undefined ? "" : `: ${toJson(ask)}`;

@@ -3,7 +3,7 @@ import { type Paint, painter } from "./style.js";
 import { type Column, facts, table } from "./table.js";
 import { plain, toJson } from "./text.js";
 
-/** Prints what a command has found: results to stdout, all else to stderr. */
+/** Prints results to stdout and everything else to stderr. */
 export class Printer {
   /** Whether to print JSON. */
   readonly json: boolean;
@@ -18,27 +18,27 @@ export class Printer {
     this.#paintNotes = painter(io.stderr, io.env, options.color);
   }
 
-  /** Gives text for stdout a look. */
+  /** Styles text for stdout. */
   get paint(): Paint {
     return this.#paint;
   }
 
-  /** How wide what is printed may be. */
+  /** The width of the terminal; `Infinity` if stdout is none. */
   get width(): number {
     return widthOf(this.#io.stdout);
   }
 
-  /** Text, as it is. */
+  /** Prints text unchanged. */
   text(text: string): void {
     this.#io.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
   }
 
-  /** A value on one line of JSON. */
+  /** Prints a value as one line of JSON. */
   line(value: unknown): void {
     this.text(toJson(value));
   }
 
-  /** A value as JSON when that is asked for, else as text. */
+  /** Prints a value as JSON with --json, otherwise as text. */
   result(value: unknown, text: () => string): void {
     if (this.json) this.line(value);
     else this.text(text());
@@ -52,23 +52,23 @@ export class Printer {
     return facts(pairs, this.width, this.#paint);
   }
 
-  /** Something to know that is no result. */
+  /** Prints a note that is not part of the result. */
   note(text: string): void {
     this.#io.stderr.write(`${plain(text)}\n`);
   }
 
-  /** Names and values that are no result. */
+  /** Prints names and values that are not part of the result. */
   noteFacts(pairs: Parameters<typeof facts>[0]): void {
     this.#io.stderr.write(`${facts(pairs, widthOf(this.#io.stderr), this.#paintNotes)}\n`);
   }
 
-  /** The same as `note`, below what a terminal has on its last line: the bar of a run, and what Ctrl-C leaves there. */
+  /** Like `note`, but on a new line, below a progress bar or the `^C` of the terminal. */
   noteBelow(text: string): void {
     if (this.#io.stderr.isTTY === true) this.#io.stderr.write("\n");
     this.note(text);
   }
 
-  /** What went wrong, and what to do. */
+  /** Prints what went wrong and what to do about it. */
   error(message: string, hint: string): void {
     const how = hint === "" ? "" : ` (${plain(hint)})`;
     this.#io.stderr.write(`${this.#paintNotes("red", "waymark:")} ${plain(message)}${how}\n`);

@@ -9,7 +9,7 @@ import { ago, count, dollars, duration, grouped, seconds, stepsText, usageText }
 /**
  * A report for a terminal: facts, steps, decisions.
  *
- * @param most - how many steps the run has at most, where that is known.
+ * @param most - the most steps the run can have, if known.
  * @param isVerbose - whether to print the stack of its error.
  */
 export function reportText(
@@ -81,7 +81,7 @@ function columnsOf(steps: readonly StepReport[]): readonly Column<StepReport>[] 
       least: 9,
     },
   ];
-  // A column without values only takes room.
+  // Leave out columns that have no values.
   return all.filter((column, at) => at < 2 || steps.some((step) => column.cell(step) !== ""));
 }
 

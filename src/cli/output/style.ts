@@ -1,6 +1,6 @@
 import type { Io, Output } from "../io.js";
 
-/** A look of text. */
+/** A text style. */
 export type Look = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
 const codes: Readonly<Record<Look, number>> = {
@@ -12,10 +12,10 @@ const codes: Readonly<Record<Look, number>> = {
   cyan: 36,
 };
 
-/** Gives text a look, or leaves it as it is. */
+/** Styles text, or returns it unchanged. */
 export type Paint = (look: Look | undefined, text: string) => string;
 
-/** Paints on terminals only, and not where NO_COLOR or `--no-color` says so. */
+/** Styles text on a terminal, unless NO_COLOR or `--no-color` is set. */
 export function painter(output: Output, env: Io["env"], wanted: boolean): Paint {
   const isOn = wanted && output.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
   return (look, text) =>
@@ -31,12 +31,12 @@ const looks: Readonly<Record<string, Look>> = {
   unreadable: "red",
 };
 
-/** The look of a run's status. */
+/** The style of a run's status. */
 export function lookOf(status: string): Look | undefined {
   return looks[status];
 }
 
-/** A status in words. A run that is in progress may have been left behind. */
+/** A status as text. A run in progress may have been abandoned. */
 export function statusText(status: string, live: boolean | null): string {
   if (status !== "in_progress" || live === null) return status;
   return `${status}, ${live ? "live" : "stopped"}`;

@@ -6,29 +6,29 @@ export interface Column<T> {
   readonly head: string;
   readonly cell: (row: T) => string;
   readonly look?: (row: T) => Look | undefined;
-  /** Numbers stand to the right. */
+  /** Align to the right, for numbers. */
   readonly right?: boolean;
-  /** Where it shrinks, its end stays: that of an id can be pasted. */
+  /** When it shrinks, keep its end: the end of an id can be pasted. */
   readonly keepEnd?: boolean;
-  /** The fewest columns of the terminal it may shrink to; one without never shrinks. */
+  /** The width to which it may shrink; without it, it never shrinks. */
   readonly least?: number;
-  /** Where nothing can shrink any more it is left out; the lowest number goes first. One without stays. */
+  /** Which column is dropped when none can shrink further, lowest first; without it, it stays. */
   readonly leave?: number;
 }
 
 const GAP = "  ";
 
-/** A column, and how wide it is. */
+/** A column and its width. */
 interface Laid<T> {
   readonly column: Column<T>;
   width: number;
 }
 
 /**
- * Rows in columns. Where they do not fit the width, those that may shrink do, the widest first; where
- * that is not enough, those that may be left out are.
+ * Rows in columns. If they do not fit the width, columns with `least` shrink, the widest first; if that is not
+ * enough, columns with `leave` are dropped.
  *
- * @param width - of the terminal; `Infinity` where there is none.
+ * @param width - of the terminal; `Infinity` if there is none.
  */
 export function table<T>(
   columns: readonly Column<T>[],

@@ -1,4 +1,4 @@
-/** What a terminal would obey, or what would turn a text around: none of it comes from us. */
+/** Characters that control a terminal or reverse the direction of text. None of our own output has them. */
 const UNSAFE =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
   /[\u0000-\u001f\u007f-\u009f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
@@ -14,17 +14,17 @@ function escaped(character: string): string {
   return short[character] ?? (code < 256 ? `\\x${hex.padStart(2, "0")}` : `\\u${hex}`);
 }
 
-/** Text out of a run on one line: what a terminal would obey is shown, not sent. */
+/** A run's text on one line, with control characters escaped. */
 export function plain(text: string): string {
   return text.replace(UNSAFE, escaped);
 }
 
-/** The same for text that may have lines and tabs. */
+/** The same, keeping line breaks and tabs. */
 export function plainLines(text: string): string {
   return text.replace(UNSAFE_BUT_LINES, escaped);
 }
 
-/** JSON that is safe to print: `JSON.stringify` leaves some characters as they are that a terminal obeys. */
+/** JSON that is safe to print: `JSON.stringify` does not escape all characters that control a terminal. */
 export function toJson(value: unknown, indent?: number): string {
   const text = JSON.stringify(value, bigints, indent) ?? "null";
   return text.replace(UNSAFE_BUT_LINES, (character) => {
@@ -40,7 +40,7 @@ const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u;
 const NARROW = /\p{Mark}/u;
 
-/** How many columns of a terminal a text takes. */
+/** How many terminal columns a text takes. */
 export function widthOf(text: string): number {
   let width = 0;
   for (const character of text) {
@@ -49,12 +49,12 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** A text that takes at most so many columns; what was cut off is shown by a dot-dot-dot. */
+/** Cuts a text to a number of columns, ending in an ellipsis if it was longer. */
 export function cut(text: string, width: number): string {
   return widthOf(text) <= width ? text : `${startOf(text, width - 1)}…`;
 }
 
-/** The same, cut in the middle: ids that were made together differ at their ends only. */
+/** The same, cut in the middle: ids created together differ only at their ends. */
 export function cutMiddle(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   const start = startOf(text, Math.floor((width - 1) / 2));
@@ -62,7 +62,7 @@ export function cutMiddle(text: string, width: number): string {
   return `${start}…${end}`;
 }
 
-/** As much of a text as takes at most so many columns. */
+/** The beginning of a text that fits a number of columns. */
 function startOf(text: string, width: number): string {
   let kept = "";
   let used = 0;

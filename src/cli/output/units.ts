@@ -1,4 +1,4 @@
-/** How long ago a moment was: `3 min ago`. */
+/** How long ago a time was: `3 min ago`. */
 export function ago(moment: string, now: number): string {
   const ms = now - Date.parse(moment);
   if (Number.isNaN(ms)) return moment;
@@ -12,7 +12,7 @@ const units: readonly (readonly [ms: number, name: string])[] = [
   [1000, "s"],
 ];
 
-/** A length of time in its units, the largest first. */
+/** A duration split into units, largest first. */
 function parts(ms: number): string[] {
   let rest = ms;
   return units.flatMap(([size, name]) => {
@@ -22,26 +22,26 @@ function parts(ms: number): string[] {
   });
 }
 
-/** A length of time, as exactly as it matters: `850 ms`, `3.2 s`, `2 min 5 s`, `3 d 4 h`. */
+/** A duration, rounded for reading: `850 ms`, `3.2 s`, `2 min 5 s`, `3 d 4 h`. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.floor(ms)} ms`;
   if (ms < 60_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
   return parts(ms).slice(0, 2).join(" ");
 }
 
-/** What something cost. */
+/** A cost in US dollars. */
 export function dollars(costUsd: number): string {
   if (costUsd === 0) return "";
   if (costUsd < 0.0001) return "<$0.0001";
   return `$${costUsd < 0.01 ? costUsd.toFixed(4) : costUsd.toFixed(2)}`;
 }
 
-/** A number with its thousands apart: `12,900`. */
+/** A number with thousands separators: `12,900`. */
 export function grouped(number: number): string {
   return number.toLocaleString("en");
 }
 
-/** What was used of a model, in words; `undefined` when nothing was. */
+/** Tokens and cost as text; `undefined` if there are none. */
 export function usageText(usage: {
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -70,12 +70,12 @@ export function count(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`;
 }
 
-/** A moment without its milliseconds, ISO 8601. */
+/** An ISO 8601 time without its milliseconds. */
 export function seconds(moment: string): string {
   return moment.replace(/\.\d+Z$/, "Z");
 }
 
-/** How many steps a run has done, and of how many, where that is known. */
+/** Completed steps, and the most there can be, if known: `3/4`. */
 export function stepsText(done: number, most: number | null | undefined): string {
   return most == null ? String(done) : `${done}/${most}`;
 }

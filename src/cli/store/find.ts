@@ -6,7 +6,7 @@ import { sizeWarning } from "../../warnings.js";
 import { missing, usage } from "../exit.js";
 import type { OpenStore } from "./open.js";
 
-/** Fewer characters of an id than this name nothing. */
+/** The fewest characters by which an id can be abbreviated. */
 const LEAST = 4;
 const SHOWN = 5;
 
@@ -18,7 +18,7 @@ export interface NamedRun {
 }
 
 /**
- * The run of an id, of the beginning or end of one, of one as `list` cuts it off, or of a checkpoint's id.
+ * Finds a run by its id, the beginning or end of it, its id as `list` abbreviates it, or the id of a checkpoint.
  *
  * @throws CommandError if there is none, or several.
  */
@@ -37,8 +37,8 @@ export async function findRun({ store, name }: OpenStore, given: string): Promis
 }
 
 /**
- * A checkpoint of a run: by its step, its id, which may be shortened, or by the node or phase that had
- * completed, of which the newest is meant.
+ * Finds a checkpoint of a run by its step, its id, which may be abbreviated, or by a completed node or phase,
+ * whose newest checkpoint is meant.
  *
  * @param given - `undefined` for the checkpoint that named the run, or else the newest.
  * @throws CommandError if there is none, or several.
@@ -60,7 +60,7 @@ export async function findAt(
   );
 }
 
-/** The only one of these ids that a shortened one fits; `undefined` if none does. */
+/** The one id that an abbreviation matches; `undefined` if none does. */
 function only(given: string, ids: readonly string[], what: string): string | undefined {
   const [start = "", end = "", ...more] = given.split("…");
   const isCut = given.includes("…");
@@ -74,14 +74,14 @@ function only(given: string, ids: readonly string[], what: string): string | und
   throw usage(`"${given}" fits several ${what}: ${shown}${rest}`);
 }
 
-/** A State that was loaded to be looked at. */
+/** A State loaded for display. */
 export interface SeenState {
   readonly state: State<object>;
-  /** What there is to know of its checkpoint: that it took the place of a corrupt one, that it is large. */
+  /** Warnings about its checkpoint: that it replaces a corrupt one, or that it is large. */
   readonly warnings: readonly string[];
 }
 
-/** Loads a State and what its store warns of. */
+/** Loads a State, with the warnings that its store emits. */
 export async function seeState(
   store: CheckpointStore,
   runId: string,

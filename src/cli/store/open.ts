@@ -9,22 +9,22 @@ import {
   showAddress,
 } from "../../stores/address.js";
 
-/** A store that was opened. */
+/** An open store. */
 export interface OpenStore {
   readonly store: CheckpointStore;
-  /** Where it is; `undefined` for one that the config made itself. */
+  /** Its address; `undefined` for a store object from the config. */
   readonly address: StoreAddress | undefined;
-  /** Names it for people. */
+  /** Its name in messages. */
   readonly name: string;
 }
 
-/** What a command does with a store. One that is opened to read is never written to. */
+/** How a command uses a store. One opened for reading is never written to. */
 export type Mode = "read" | "write";
 
-/** How long a command that only reads waits for a server that does not answer, in milliseconds. */
+/** How long a command that only reads waits for an unresponsive server, in milliseconds. */
 const READ_RETRY = 1000;
 
-/** The address in a text, its paths resolved against a folder; `undefined` if it is none. */
+/** Parses an address and resolves its paths against a folder; `undefined` if it is not an address. */
 export function addressIn(folder: string, text: string): StoreAddress | undefined {
   const address = parseAddress(text);
   return address && resolved(folder, address);

@@ -5,8 +5,8 @@ import { State } from "../../state/state.js";
 import { problem } from "../exit.js";
 
 /*
- * A run as a file: a line that says what it is, and a line for each checkpoint, oldest first. Each has
- * a hash of its State's JSON, so that a file that was cut off or changed is not taken for the run.
+ * A run as a file: a header line, then a line for each checkpoint, oldest first. Each has a hash of its State's
+ * JSON, so that a truncated or modified file is detected.
  *
  *   {"waymark":"export","format":1,"runId":"…","checkpoints":5}
  *   {"sha256":"…","parentId":"…","state":{…}}
@@ -20,7 +20,7 @@ interface Head {
   readonly checkpoints: number;
 }
 
-/** A run as lines, each State as the JSON that is made of it. */
+/** A run as the lines of such a file. */
 export async function toArchive(
   runId: string,
   checkpoints: AsyncIterable<ExportedCheckpoint>,
@@ -37,16 +37,16 @@ export async function toArchive(
   return { text: `${[JSON.stringify(head), ...lines].join("\n")}\n`, count };
 }
 
-/** A run out of such lines. */
+/** A run read from such a file. */
 export interface Archive {
   readonly runId: string;
   readonly checkpoints: readonly ExportedCheckpoint[];
 }
 
 /**
- * Reads a run that was exported, and verifies all of it.
+ * Reads and verifies an exported run.
  *
- * @throws CommandError when it is not what was exported.
+ * @throws CommandError if it is not an intact export.
  */
 export function fromArchive(text: string, file: string): Archive {
   const [first = "", ...lines] = text.trimEnd().split("\n");

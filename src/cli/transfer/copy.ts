@@ -6,8 +6,8 @@ import type { OpenStore } from "../store/open.js";
 const damages: ReadonlySet<Finding["problem"]> = new Set(["corrupt", "lost", "unreadable"]);
 
 /**
- * What is wrong with a run, so that it can't be taken elsewhere; `undefined` when it can. Without the
- * checkpoint that is damaged it would be another run there, which does again what was done.
+ * Why a run can't be copied; `undefined` if it can. Copied without its damaged checkpoint, the run would repeat
+ * work that is already done.
  */
 export async function damageOf(opened: OpenStore, runId: string): Promise<string | undefined> {
   const { findings } = await inspect(opened, runId);
@@ -16,9 +16,9 @@ export async function damageOf(opened: OpenStore, runId: string): Promise<string
 }
 
 /**
- * Keeps checkpoints, each with its own id.
+ * Imports checkpoints with their ids.
  *
- * @throws CommandError when the store can't.
+ * @throws CommandError if the store can't import.
  */
 export async function importRun(
   { store, name }: OpenStore,
@@ -29,8 +29,8 @@ export async function importRun(
 }
 
 /**
- * Removes what a copy that was cut short has left: the beginning of a run, and nothing else. A run that
- * has gone its own way since, or that somebody works on, stays.
+ * Removes what an interrupted copy left behind: the beginning of a run and nothing else. A run that has continued
+ * since, or that is being worked on, stays.
  */
 export async function removePart(
   target: CheckpointStore,
@@ -54,7 +54,7 @@ async function idsIn(store: CheckpointStore, runId: string): Promise<string[]> {
   return history.map(({ checkpointId }) => checkpointId).reverse();
 }
 
-/** Counts what goes by. */
+/** Counts the items of an iteration. */
 export class Counter {
   count = 0;
 
