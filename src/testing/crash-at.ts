@@ -2,21 +2,21 @@ import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js"
 import { ConfigError, show } from "../errors.js";
 import { checkOptions, integer, oneOf } from "../options.js";
 
-/** Where {@link crashAt} lets a process die. */
+/** The save at which {@link crashAt} simulates the death of the process. */
 export interface CrashPoint {
-  /** At which save, from 1 up; the first is the one before the first node. */
+  /** The number of the save, from 1; the first is the one before the first node. */
   readonly save: number;
   /**
-   * `"before"`, the default: what was to be saved is lost. `"after"`: the store has it, and the process
-   * died before it learned so.
+   * `"before"`, the default: the save is lost. `"after"`: the store has it, but the process died before it got the
+   * acknowledgement.
    */
   readonly when?: "before" | "after";
 }
 
 /**
- * A store in front of another, that at one save behaves as if the process had died: that call and all
- * later ones that would write are refused, so that the other store is as a crash would have left it.
- * Then continue with a new graph on the other store, as a new process would.
+ * Wraps a store so that at one save it behaves as if the process had died: that call and all later writes are
+ * rejected, which leaves the store as a crash would have. Then continue with a new graph on the original store, as
+ * a new process would.
  *
  * @throws ConfigError if the store or the save to die at is missing.
  *

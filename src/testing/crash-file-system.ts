@@ -8,18 +8,21 @@ import {
 import { type Change, type Crash, crashesOf } from "./crash-points.js";
 import { type FileNode, type FolderNode, type Node, newFolder } from "./disk.js";
 
-/** Is asked before each call of a process: it may wait, throw what the call is to fail with, or never come back. */
+/**
+ * Called before each file-system call of a process. It may wait, throw the error that the call should fail with,
+ * or never return.
+ */
 export type Gate = (call: string, path: string) => Promise<void> | void;
 
 let processes = 0;
 
 /**
- * A disk in memory that several processes use, and that can lose power. It records every change and
- * what was synced, so that a test can look at all that a power cut may leave behind at any point.
+ * An in-memory disk that several processes use and that can lose power. It records every change and every sync, so
+ * that a test can enumerate what a power cut at any point may leave behind.
  */
 export class CrashDisk {
   readonly #root: FolderNode;
-  /** What was on the disk, for good, before the first change. */
+  /** What was durably on the disk before the first change. */
   readonly #before: FolderNode;
   readonly #changes: Change[] = [];
   #nodes = 0;
@@ -30,29 +33,32 @@ export class CrashDisk {
     this.#nodes = highest(root);
   }
 
-  /** The file system as one more process sees it. All others of the same disk count as dead to it, or alive. */
+  /**
+   * The file system as seen by one more process. To it, all other processes on this disk are dead, or alive if
+   * `othersAlive`.
+   */
   mount(gate: Gate = () => {}, othersAlive = false): FileSystem {
     return new MountedDisk(this, `${++processes}-process`, gate, othersAlive);
   }
 
-  /** The same disk after a clean shutdown: all that is there is there for good. */
+  /** The same disk after a clean shutdown, with everything on it durable. */
   settled(): CrashDisk {
     return new CrashDisk(copy(this.#root) as FolderNode);
   }
 
-  /** Notes that something is now promised, such as a save that was acknowledged. */
+  /** Records that something is promised from now on, such as an acknowledged save. */
   mark(label: string): void {
     this.#changes.push({ type: "mark", label });
   }
 
-  /** Everything a power cut can leave, at every point from the beginning until now; see {@link crashesOf}. */
+  /** Everything that a power cut at any point until now can leave behind; see {@link crashesOf}. */
   *crashes(random: () => number, most?: number): Generator<Crash & { readonly disk: CrashDisk }> {
     for (const crash of crashesOf(this.#before, this.#changes, random, most)) {
       yield { ...crash, disk: new CrashDisk(crash.root) };
     }
   }
 
-  /** What is on the disk now, as paths with their contents; folders end in a slash. */
+  /** The current contents of the disk by path; paths of folders end in a slash. */
   contents(): Map<string, Uint8Array> {
     const found = new Map<string, Uint8Array>();
     const walk = (folder: FolderNode, path: string): void => {
@@ -66,7 +72,7 @@ export class CrashDisk {
     return found;
   }
 
-  /** Changes a file behind everybody's back, as bad hardware does. */
+  /** Changes a file without recording it, as faulty hardware would. */
   tamper(path: string, change: (bytes: Uint8Array) => Uint8Array): void {
     const node = this.find(path);
     if (node.kind !== "file") throw systemError("EISDIR", path);
@@ -123,7 +129,7 @@ export class CrashDisk {
     });
   }
 
-  /** @internal Inside one folder a rename is one change, as all file systems promise. */
+  /** @internal A rename inside one folder is a single change, as all file systems guarantee. */
   rename(from: string, to: string): void {
     const node = this.find(from);
     const [source, target] = [this.folderOf(from), this.folderOf(to)];
@@ -191,7 +197,7 @@ class MountedDisk implements FileSystem {
     try {
       await this.#gate("write", "");
     } catch (error) {
-      // A disk is full in the middle of a write, not before it.
+      // A disk fills up in the middle of a write, not before it.
       this.#disk.write(node, bytes.subarray(0, bytes.length >> 1));
       throw error;
     }
@@ -292,12 +298,12 @@ class MountedDisk implements FileSystem {
   }
 }
 
-/** The gate of a disk on which no file can have two names, as on exFAT. */
+/** A gate that simulates a file system without hard links, such as exFAT. */
 export const withoutLinks: Gate = (call, path) => {
   if (call === "link") throw systemError("EPERM", path);
 };
 
-/** An error as Node's file system gives it. */
+/** An error like those of `node:fs`. */
 export function systemError(code: string, path = ""): Error {
   return Object.assign(new Error(`${code}: simulated, '${path}'`), { code, path });
 }

@@ -1,37 +1,37 @@
 import { type FolderNode, type Node, newFolder } from "./disk.js";
 
-/** One change of a disk, or a note between changes. */
+/** One change of a disk, or a mark between changes. */
 export type Change =
-  /** Names of a folder that were set, or removed (`undefined`), in one piece. */
+  /** Names of a folder that were set, or removed (`undefined`), atomically. */
   | {
       readonly type: "names";
       readonly folder: number;
       readonly set: readonly (readonly [string, Node | undefined])[];
     }
-  /** What a file now holds. */
+  /** The new contents of a file. */
   | {
       readonly type: "write";
       readonly node: number;
       readonly bytes: Uint8Array;
       readonly synced: boolean;
     }
-  /** All changes of a file, or of the names of a folder, so far outlive a power cut. */
+  /** All changes so far of a file, or of a folder's names, now survive a power cut. */
   | { readonly type: "sync"; readonly node: number }
   | { readonly type: "mark"; readonly label: string };
 
 /** What one power cut leaves behind. */
 export interface Crash {
-  /** The change after which the power went, counted from 0. */
+  /** The change after which the power was cut, from 0. */
   readonly at: number;
-  /** The notes made before. */
+  /** The marks made before. */
   readonly marks: readonly string[];
-  /** What is on the disk. */
+  /** The contents of the disk. */
   readonly root: FolderNode;
 }
 
 type NamesChange = Extract<Change, { type: "names" }>;
 
-/** How what was written since the last sync may come out: not at all, in part, as a hole, or whole. */
+/** What may become of bytes written since the last sync: lost, partial, a hole of zeros, or complete. */
 const tears: readonly ((bytes: Uint8Array, synced: Uint8Array) => Uint8Array)[] = [
   (_, synced) => synced,
   (bytes, synced) => bytes.slice(0, (synced.length + bytes.length) >> 1),
@@ -40,10 +40,10 @@ const tears: readonly ((bytes: Uint8Array, synced: Uint8Array) => Uint8Array)[] 
 ];
 
 /**
- * All that a power cut can leave, after each change. What was synced is there. Of the rest, each
- * change of a folder's names is there or not, whatever came before or after it, and each file's
- * content is missing, torn, a hole or whole. Where that makes more than `most` combinations, as
- * many are drawn at random.
+ * Everything that a power cut can leave behind, after each change. What was synced is there. Of the rest, each
+ * change of a folder's names may or may not be there, regardless of the order they were made in, and each file's
+ * content is missing, torn, a hole or complete. If there are more than `most` combinations, that many are drawn at
+ * random.
  */
 export function* crashesOf(
   before: FolderNode,
@@ -53,7 +53,7 @@ export function* crashesOf(
 ): Generator<Crash> {
   for (let at = 0; at <= changes.length; at++) {
     const done = changes.slice(0, at);
-    // A note changes nothing, but from it on something is promised.
+    // A mark changes nothing on the disk, but what it names is promised from here on.
     const marks = done.flatMap((change) => (change.type === "mark" ? [change.label] : []));
     const open = unsynced(done);
     const combinations = 2 ** open.names.length * tears.length ** open.writes.length;
@@ -69,7 +69,7 @@ interface Unsynced {
   readonly writes: readonly number[];
 }
 
-/** The changes that no sync came after. */
+/** The changes that were not synced afterwards. */
 function unsynced(done: readonly Change[]): Unsynced {
   const synced = new Set<number>();
   const names: NamesChange[] = [];
@@ -85,7 +85,7 @@ function unsynced(done: readonly Change[]): Unsynced {
   return { names, writes: [...writes] };
 }
 
-/** The disk, of what was not synced with what `choice` says: a bit for each name, two for each write. */
+/** The disk with the unsynced changes that `choice` selects: one bit for each name, two for each write. */
 function leave(
   before: FolderNode,
   done: readonly Change[],
@@ -125,7 +125,7 @@ function leave(
   for (const change of done) {
     if (change.type !== "names" || lost.has(change)) continue;
     for (const [name, node] of change.set) {
-      // A folder whose own name was lost is not there to have names in it; it may be later.
+      // A folder whose own name was lost is unreachable, but a later change may bring it back.
       const folder = folders.get(change.folder) ?? newFolder(change.folder);
       folders.set(change.folder, folder);
       if (node === undefined) folder.entries.delete(name);
@@ -135,7 +135,7 @@ function leave(
   return root;
 }
 
-/** What the files hold. */
+/** The contents of the files. */
 function contentsOf(
   before: FolderNode,
   done: readonly Change[],

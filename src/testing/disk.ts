@@ -1,4 +1,4 @@
-/** A file on a disk in memory. Its bytes are replaced, never written to. */
+/** A file on an in-memory disk. Its bytes are replaced, never modified. */
 export interface FileNode {
   readonly kind: "file";
   /** Its inode. */
@@ -6,14 +6,14 @@ export interface FileNode {
   bytes: Uint8Array;
 }
 
-/** A folder on a disk in memory. */
+/** A folder on an in-memory disk. */
 export interface FolderNode {
   readonly kind: "folder";
   readonly number: number;
   readonly entries: Map<string, Node>;
 }
 
-/** What a name can stand for. */
+/** What a name can refer to. */
 export type Node = FileNode | FolderNode;
 
 export function newFolder(number: number): FolderNode {

@@ -6,8 +6,8 @@ export interface FakeClock {
   /** How many timers are pending. */
   readonly waiting: number;
   /**
-   * Advances it, and fires the timers of that time in order, letting the consequences of each settle. Real work,
-   * such as a disk's, is not waited for: advance when {@link FakeClock.waiting} shows a timer.
+   * Advances the clock and fires the timers that are due, in order, letting the effects of each settle. It does
+   * not wait for real work such as disk access: advance once {@link FakeClock.waiting} shows a timer.
    */
   advance(ms: number): Promise<void>;
   /** Restores the real clock. */
@@ -29,7 +29,7 @@ interface Timer {
 }
 
 /**
- * Replaces waymark's clock in this process by one that stands still, at `start`.
+ * Replaces waymark's clock in this process with one that stands still at `start`.
  *
  * @throws ConfigError if the time is invalid; `advance` too.
  *
@@ -78,7 +78,7 @@ export function useFakeClock(start = 0): FakeClock {
   };
 }
 
-/** Lets everything happen that needs no more time. */
+/** Lets all pending promises and immediates run. */
 function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -34,21 +34,23 @@ const cases: readonly Case[] = [
 
 /** Options of {@link testCheckpointStore}. */
 export interface StoreSuiteOptions {
-  /** What the tests are called after: the store's name. */
+  /** The store's name, which starts the name of each test. */
   readonly name: string;
   /** Makes a new, empty store; called for each test. */
   readonly create: () => CheckpointStore | Promise<CheckpointStore>;
-  /** Opens what a store has kept with another instance, as a new process would. Left out by stores that keep nothing. */
+  /**
+   * Opens the same data with another instance, as a new process would. Omit it for a store that is not durable.
+   */
   readonly reopen?: (store: CheckpointStore) => CheckpointStore | Promise<CheckpointStore>;
   /** `test` or `it` of vitest, jest, mocha or `node:test`; the global one by default. */
   readonly test?: (name: string, run: () => Promise<void>) => unknown;
 }
 
 /**
- * Registers the tests that every store must pass: contract, ids, history, fork, keep, runs, prune,
- * conflict, concurrency, isolation and exact round trip, and, with `reopen`, that what was saved outlives
- * the store. Tests of optional methods are registered too, and pass at once where a store lacks them.
- * Some tests move waymark's clock, which `State.savedAs` takes the time of a save from.
+ * Registers the tests that every store must pass: contract, ids, history, fork, keep, runs, prune, conflict,
+ * concurrency, isolation and exact round trip, and, with `reopen`, that what was saved outlives the store. Tests
+ * of optional methods are registered too, and pass immediately if the store lacks them. Some tests change
+ * waymark's clock, from which `State.savedAs` takes the time of a save.
  *
  * @throws ConfigError if there is no `test` function.
  *

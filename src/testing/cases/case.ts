@@ -5,7 +5,7 @@ import { Mutex } from "../../concurrency.js";
 import { type ErrorCode, isWaymarkError } from "../../errors.js";
 import { State } from "../../state/state.js";
 
-/** Opens what a store has kept with another instance. */
+/** Opens the same data with another instance of the store. */
 type Reopen = (store: CheckpointStore) => CheckpointStore | Promise<CheckpointStore>;
 
 /** One test of the suite: its name, and what it does to a new, empty store. */
@@ -25,13 +25,13 @@ export interface Notes {
 export const notes = (runId?: string): State<Notes> =>
   State.create<Notes>({ topic: "cairns" }, runId === undefined ? {} : { runId });
 
-/** A saved State with nothing of the save in it, for comparing what went in with what came out. */
+/** A saved State without its id, sequence and time of saving, for comparing what went in with what came out. */
 export function content<D extends object>(state: State<D>): unknown {
   const { checkpointId: _id, sequence: _sequence, savedAt: _savedAt, ...rest } = state.toJSON();
   return rest;
 }
 
-/** Checks that something fails, with one of these codes. */
+/** Checks that an action fails with one of these codes. */
 export async function refuses(
   action: () => Promise<unknown>,
   ...codes: readonly ErrorCode[]
@@ -52,7 +52,7 @@ export function stepAfter(state: State<Notes>, phase = ""): State<Notes> {
   return State.fromJSON<Notes>({ ...done, step, phase, status: "in_progress", reason: "interval" });
 }
 
-/** The State inside a node that has not completed and has got so many results, built on the given one. */
+/** The State inside an unfinished node that has `count` results so far, built on the given one. */
 export function insideNode(state: State<Notes>, count: number): State<Notes> {
   const results = Object.fromEntries(Array.from({ length: count }, (_, at) => [`item-${at}`, at]));
   const unfinished = { node: `node-${state.step + 1}`, results, count };
@@ -82,14 +82,14 @@ export function lastOf(saved: readonly State<Notes>[]): State<Notes> {
   return last;
 }
 
-/** All that a store yields. */
+/** Collects an async iterable. */
 export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
   for await (const item of items) all.push(item);
   return all;
 }
 
-/** Saves so many progress saves of one node, each building on the one before. */
+/** Makes `count` progress saves of one node, each building on the one before. */
 export async function saveProgress(
   store: CheckpointStore,
   from: State<Notes>,
@@ -102,7 +102,7 @@ export async function saveProgress(
 
 const clock = new Mutex();
 
-/** Does something as if it were that moment, which is when a store then says that it saved something. */
+/** Runs an action with the clock set to a time, which is then the `savedAt` of what a store saves. */
 export function at<T>(moment: string, action: () => Promise<T>): Promise<T> {
   return clock.run(async () => {
     const restore = useClock({ now: () => Date.parse(moment), after: realTimer });
@@ -114,13 +114,13 @@ export function at<T>(moment: string, action: () => Promise<T>): Promise<T> {
   });
 }
 
-/** What a store waits for meanwhile must still come. */
+/** A store's own timers must still fire meanwhile. */
 function realTimer(ms: number, callback: () => void): () => void {
   const timer = setTimeout(callback, ms);
   return () => clearTimeout(timer);
 }
 
-/** Waits for what a store does in the background. */
+/** Waits until a check passes, for what a store does in the background. */
 export async function eventually(check: () => Promise<void>): Promise<void> {
   for (let tries = 0; ; tries++) {
     try {
