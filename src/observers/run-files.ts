@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { ConfigError } from "../errors.js";
-import { callable, integer, text } from "../options.js";
+import { type Check, callable, checkOptions, integer, text } from "../options.js";
 import { folderName } from "../stores/disk/layout.js";
 
 /** Where logs are: in a folder for each run, or in one file for all. */
@@ -40,6 +40,12 @@ export function checkPlace(owner: string, { root, path }: LogPlace): void {
     throw new ConfigError(owner, "must have either a root or a path");
   }
 }
+
+/** Refuses what is not the place of a log. */
+export const checkLogPlace: Check = (name, value) => {
+  checkOptions(name, value, { root: text, path: text });
+  checkPlace(name, value as LogPlace);
+};
 
 /** The file of a run. */
 export function runPath(place: LogPlace, runId: string, fileName: string): string {

@@ -8,8 +8,8 @@ import { atChecks } from "../checkpoint/arguments.js";
 import { type CheckpointStore, isCheckpointStore, isNewest } from "../checkpoint/store.js";
 import { CheckpointNotFoundError, ConfigError, isWaymarkError } from "../errors.js";
 import { type LogLine, readEventLog } from "../observers/event-log/reader.js";
-import { checkPlace, type LogPlace } from "../observers/run-files.js";
-import { check, checkOptions, text } from "../options.js";
+import { checkLogPlace, type LogPlace } from "../observers/run-files.js";
+import { check, checkOptions } from "../options.js";
 import { progressOf } from "../state/derive.js";
 import { type Decision, Ledger } from "../state/ledger.js";
 import { checkRunId } from "../state/run-id.js";
@@ -70,10 +70,7 @@ export async function report(runId: string, options: ReportOptions): Promise<Run
   checkOptions("options", options, {
     store: check("a CheckpointStore", isCheckpointStore),
     ...atChecks,
-    log: (name, value) => {
-      checkOptions(name, value, { root: text, path: text });
-      checkPlace(name, value as LogPlace);
-    },
+    log: checkLogPlace,
   });
   const { store, log, checkpointId, step } = options;
   if (store === undefined && log === undefined) {

@@ -128,8 +128,8 @@ export interface DifferenceQuery {
 
 /** The query of `GET /api/runs/:id/log`. */
 export interface LogQuery {
-  /** `next` of the previous page; 0 by default. */
-  readonly after?: number;
+  /** `next` of the previous page; `0.0`, the start, by default. */
+  readonly after?: string;
   /** The maximum number of lines, up to 1,000; 200 by default. */
   readonly limit?: number;
   /** Skips to the newest `limit` lines. */
@@ -498,7 +498,7 @@ export interface RunLog {
   /** Oldest first; each has `ts`, `event`, `source` and what the event holds. */
   readonly lines: readonly Readonly<Record<string, unknown>>[];
   /** The `after` of the next page, which may be empty as yet; absent if there is no log. */
-  readonly next?: number;
+  readonly next?: string;
 }
 
 /**

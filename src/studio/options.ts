@@ -2,7 +2,7 @@ import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js"
 import { checkRedaction, type Redaction as Patterns } from "../codecs/patterns.js";
 import { ConfigError, show } from "../errors.js";
 import { isObserver, type Observer } from "../events.js";
-import { checkPlace, type LogPlace } from "../observers/run-files.js";
+import { checkLogPlace, type LogPlace } from "../observers/run-files.js";
 import { callable, check, checkOptions, flag, integer, string, strings, text } from "../options.js";
 import { Redaction } from "../report/redaction.js";
 import { StateGraph } from "../run/state-graph.js";
@@ -79,10 +79,7 @@ export function resolveStudioOptions(options: StudioOptions): StudioSettings {
       (value) => typeof value === "string" && /^(\/[\w.~-]+)+$/.test(value),
     ),
     redact: checkRedaction,
-    log: (name, value) => {
-      checkOptions(name, value, { root: text, path: text });
-      checkPlace(name, value as LogPlace);
-    },
+    log: checkLogPlace,
     observer: check("a function or an object with onEvent", isObserver),
     pollMs: integer(10),
   });

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Audit } from "../audit.js";
 import { CheckpointNotFoundError } from "../errors.js";
-import { type LogLine, readEventLog } from "../observers/event-log/reader.js";
+import { type LogLine, type LogPosition, LogReader } from "../observers/event-log/reader.js";
 import { changesBetween } from "../report/changes.js";
 import type { StateJSON } from "../state/json.js";
 import type { State } from "../state/state.js";
@@ -196,18 +196,22 @@ export async function logOf(
 ): Promise<RunLog> {
   const { log, redaction } = studio.settings;
   if (log === undefined) return { lines: [] };
-  const after = countOf(query, "after", 0, 0, Number.MAX_SAFE_INTEGER);
+  const reader = new LogReader(log, runId, positionOf(query.get("after") ?? "0.0"));
   const limit = countOf(query, "limit", LOG_LIMIT, 1, MOST_LINES);
   const isNewest = query.get("newest") === "true";
   const lines: LogLine[] = [];
-  let count = 0;
-  for await (const line of readEventLog(log, runId)) {
-    count++;
-    if (count <= after) continue;
+  for await (const line of reader.read()) {
     lines.push(line);
     if (!isNewest && lines.length === limit) break;
     if (lines.length === 2 * limit) lines.splice(0, limit);
   }
   const found = isNewest ? lines.slice(-limit) : lines;
-  return { lines: found.map((line) => redaction.line(line)), next: Math.max(count, after) };
+  const { file, byte } = reader.position;
+  return { lines: found.map((line) => redaction.line(line)), next: `${file}.${byte}` };
+}
+
+function positionOf(text: string): LogPosition {
+  const [, file, byte] = /^(\d{1,9})\.(\d{1,15})$/.exec(text) ?? [];
+  if (file === undefined) throw badRequest("after must be the next of another page");
+  return { file: Number(file), byte: Number(byte) };
 }

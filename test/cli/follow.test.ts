@@ -1,7 +1,6 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { EventTail } from "../../src/cli/follow/events.js";
 import { articleRun, json, project, slowRun, waymark } from "./harness.js";
 
 const start = (more: object = {}) => JSON.stringify({ topic: "cairns", parts: [], ...more });
@@ -137,24 +136,6 @@ test("log prints events, all or some", async () => {
   expect((await waymark(folder, "log", "monday", "--follow")).code).toBe(0);
   const file = join(".waymark", "monday", "events.jsonl");
   expect((await waymark(folder, "log", "monday", "--log", file)).out).toBe(out);
-});
-
-test("what comes after old files of a log have gone is followed too", async () => {
-  const folder = project();
-  const events = (from: number, to: number): string[] =>
-    Array.from({ length: to - from + 1 }, (_, at) => line("node.start", { step: from + at }));
-  const file = logged(folder, ...events(1, 9));
-  const tail = new EventTail({ root: join(folder, ".waymark") }, "monday");
-  const next = async () => (await tail.next()).map(({ step }) => step);
-  expect(await next()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
-  expect(await next()).toEqual([]);
-  writeFileSync(file, events(7, 11).join(""));
-  expect(await next()).toEqual([10, 11]);
-  appendFileSync(file, events(12, 12).join(""));
-  expect(await next()).toEqual([12]);
-  // All that was seen has gone.
-  writeFileSync(file, events(20, 21).join(""));
-  expect(await next()).toEqual([20, 21]);
 });
 
 test("log says where it has looked", async () => {

@@ -135,6 +135,7 @@ test("the event log is read page by page, and shows a run whose checkpoints are 
   expect(end).toEqual({ lines: [], next: rest.next });
   const newest = await get<"GET /api/runs/:id/log">("/api/runs/monday/log?newest=true&limit=2");
   expect(newest).toEqual({ lines: rest.lines.slice(-2), next: rest.next });
+  expect((await call("GET", "/api/runs/monday/log?after=7")).status).toBe(400);
   const view = await get<"GET /api/runs/:id">("/api/runs/monday");
   expect(view).toMatchObject({ run: { status: "completed", graph: "logged" }, checkpointId: null });
   expect(view.steps.map(({ node }) => node)).toEqual(["one", "two"]);

@@ -28,8 +28,8 @@ export const command: Command = {
     const place = await context.log(opened);
     if (place === undefined)
       throw missing("this store has no folder for logs", "name it: --log FOLDER");
-    const [{ EventTail, isEnd }, { Interrupts, pause }] = await Promise.all([
-      import("../follow/events.js"),
+    const [{ isLastLine, LogReader }, { Interrupts, pause }] = await Promise.all([
+      import("../../observers/event-log/reader.js"),
       import("../execution/interrupts.js"),
     ]);
     const given = values.argument(0);
@@ -39,7 +39,7 @@ export const command: Command = {
         return { runId: given };
       throw error;
     });
-    const tail = new EventTail(place, runId);
+    const reader = new LogReader(place, runId);
     const wanted = values.texts("event");
     const { print, io } = context;
     const isFollowed = values.flag("follow");
@@ -47,7 +47,7 @@ export const command: Command = {
     const interrupts = new Interrupts(io, () => {});
     try {
       for (let isFirst = true; ; isFirst = false) {
-        const lines = await tail.next();
+        const lines = await reader.lines();
         for (const line of lines) {
           const isWanted =
             wanted.length === 0 || wanted.some((name) => line.event.startsWith(name));
@@ -62,7 +62,7 @@ export const command: Command = {
           );
         }
         if (interrupts.happened) return exit.interrupted;
-        if (!isFollowed || (lines.length > 0 && lines.slice(-1).some(isEnd))) return exit.ok;
+        if (!isFollowed || (lines.length > 0 && lines.slice(-1).some(isLastLine))) return exit.ok;
         await pause(POLL, interrupts.signal);
       }
     } finally {

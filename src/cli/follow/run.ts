@@ -1,11 +1,10 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { CheckpointStore, HistoryEntry } from "../../checkpoint/store.js";
 import { isWaymarkError } from "../../errors.js";
-import type { LogLine } from "../../observers/event-log/reader.js";
+import { isLastLine, type LogLine, LogReader } from "../../observers/event-log/reader.js";
 import type { LogPlace } from "../../observers/run-files.js";
 import { count } from "../output/units.js";
 import { isLive } from "../store/live.js";
-import { EventTail, isEnd } from "./events.js";
 
 /** How often to look for the last event of a run that has ended. */
 const TRIES = 20;
@@ -27,7 +26,7 @@ export interface RunUpdate {
 export class RunTail {
   readonly #store: CheckpointStore;
   readonly #runId: string;
-  readonly #events: EventTail | undefined;
+  readonly #events: LogReader | undefined;
   #sequence = 0;
   /** The last event of the log. */
   #last: LogLine | undefined;
@@ -35,7 +34,7 @@ export class RunTail {
   constructor(store: CheckpointStore, runId: string, log: LogPlace | undefined) {
     this.#store = store;
     this.#runId = runId;
-    this.#events = log && new EventTail(log, runId);
+    this.#events = log && new LogReader(log, runId);
   }
 
   /** What is new. */
@@ -57,9 +56,9 @@ export class RunTail {
   async #read(isOver: boolean): Promise<readonly LogLine[]> {
     const events: LogLine[] = [];
     for (let tries = 0; tries < TRIES || (await this.#isLate(tries)); tries++) {
-      events.push(...((await this.#events?.next()) ?? []));
+      events.push(...((await this.#events?.lines()) ?? []));
       this.#last = events.at(-1) ?? this.#last;
-      if (!isOver || this.#last === undefined || isEnd(this.#last)) break;
+      if (!isOver || this.#last === undefined || isLastLine(this.#last)) break;
       await wait(PAUSE);
     }
     return events;

@@ -10,7 +10,8 @@ import {
 import { basename, dirname, extname, join } from "node:path";
 import { overwrite, tornSize } from "../torn.js";
 
-const NEWLINE = 10;
+/** The byte that ends a line. */
+export const NEWLINE = 10;
 const SPACE = 32;
 const CHUNK = 64 * 1024;
 /** How many bytes at the end of an existing file to check when it is opened. */
@@ -69,7 +70,7 @@ function byteAt(file: number, position: number): number | undefined {
 }
 
 /** Where the last terminated line ends. */
-function endOfLines(file: number, size: number): number {
+export function endOfLines(file: number, size: number): number {
   const chunk = Buffer.alloc(CHUNK);
   for (let end = size; end > 0; ) {
     const start = Math.max(0, end - CHUNK);
@@ -124,14 +125,29 @@ export function logFiles(path: string): string[] {
   return [...rotated(path).map((part) => part.path), path];
 }
 
-/** The renamed files, oldest first, up to the one that has this inode by now. */
-export function partsBefore(path: string, inode: number | undefined): string[] {
-  const parts = rotated(path).map((part) => part.path);
-  const at = parts.findIndex((part) => statSync(part, { throwIfNoEntry: false })?.ino === inode);
-  return inode === undefined || at < 0 ? parts : parts.slice(0, at);
+/** A renamed file. */
+interface Part {
+  readonly path: string;
+  readonly number: number;
 }
 
-function rotated(path: string): { path: string; number: number }[] {
+/**
+ * The renamed files, oldest first, up to the one that has this inode by now; and the number
+ * of that one, which it may yet have to get.
+ */
+export function partsBefore(
+  path: string,
+  inode: number | undefined,
+): { readonly parts: readonly Part[]; readonly number: number } {
+  const parts = rotated(path);
+  const isIt = (part: Part): boolean =>
+    inode !== undefined && statSync(part.path, { throwIfNoEntry: false })?.ino === inode;
+  const at = parts.findIndex(isIt);
+  const number = parts[at]?.number ?? (parts.at(-1)?.number ?? 0) + 1;
+  return { parts: at < 0 ? parts : parts.slice(0, at), number };
+}
+
+function rotated(path: string): Part[] {
   const folder = dirname(path);
   const ending = extname(path);
   const stem = basename(path, ending);

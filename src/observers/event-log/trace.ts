@@ -49,7 +49,7 @@ export class Trace {
 }
 
 /** Whether an event is the last of a run, until it is resumed. */
-export function isEnd({ type }: AnyEvent): boolean {
+export function isEnd({ type }: { readonly type: string }): boolean {
   return type === "graph.complete" || type === "graph.fail" || type === "graph.pause";
 }
 

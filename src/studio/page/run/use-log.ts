@@ -18,19 +18,19 @@ export function useLog(
 ): { lines: readonly LogLine[]; hasLog: boolean } {
   const [lines, setLines] = useState<readonly LogLine[]>([]);
   const [isThere, setThere] = useState(hasLog);
-  const after = useRef(0);
+  const after = useRef<string | undefined>(undefined);
   const busy = useRef(false);
   const look = useCallback(async () => {
     if (busy.current) return;
     busy.current = true;
     try {
       for (;;) {
-        const query = after.current === 0 ? "newest=true" : `after=${after.current}`;
+        const query = after.current === undefined ? "newest=true" : `after=${after.current}`;
         const page = await get<RunLog>(runPath(runId, `log?${query}&limit=${PAGE}`));
         setThere(page.next !== undefined);
         if (page.lines.length > 0) setLines((before) => [...before, ...page.lines].slice(-MOST));
-        if (page.next === undefined || page.lines.length === 0) break;
-        after.current = page.next;
+        after.current = page.next ?? after.current;
+        if (page.lines.length === 0) break;
       }
     } catch {
       // What is shown stays; the shell says that the connection is lost.
