@@ -37,10 +37,31 @@ export type EventHandler<T extends EventType | "*"> = (
   event: T extends EventType ? WaymarkEvent<T> : AnyEvent,
 ) => unknown;
 
+/** Reads the events of a run back from where an observer keeps them. @inline */
+export interface EventTail {
+  /**
+   * The events since the last call, at first all that are kept or, from `"now"`, none.
+   *
+   * @param known - what the store knows: the start of the run and its last steps. What is not kept of these is given too.
+   */
+  next(known: readonly AnyEvent[]): Iterable<AnyEvent> | AsyncIterable<AnyEvent>;
+  /**
+   * The run has stopped: what is left.
+   *
+   * @param last - how it stopped, if the store knows. It is given if it is not kept.
+   */
+  end(
+    last: AnyEvent | undefined,
+    signal?: AbortSignal,
+  ): Iterable<AnyEvent> | AsyncIterable<AnyEvent>;
+}
+
 /** Handles every event, as an object. @inline */
 interface EventObserver {
   /** Called with each event. Its return value is ignored; a rejected promise is reported. */
   onEvent(event: AnyEvent): unknown;
+  /** For an observer that keeps what it gets, as `eventLog` does: `attach` then follows other processes' runs by it. */
+  tail?(runId: string, from: "start" | "now"): EventTail;
 }
 
 /** Handles every event: a function, or an object with `onEvent`. */

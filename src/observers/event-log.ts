@@ -5,12 +5,13 @@
  */
 import { isoNow } from "../clock.js";
 import { checkRedaction, type Redaction } from "../codecs/redact.js";
-import type { AnyEvent } from "../events.js";
+import type { AnyEvent, EventTail } from "../events.js";
 import { callable, checkOptions, integer } from "../options.js";
 import { AppendFile } from "./append-file.js";
 import { mendLines, Rotation, repairLines } from "./event-log/files.js";
 import { Lines } from "./event-log/lines.js";
 import { LOG_FILE } from "./event-log/reader.js";
+import { LogTail } from "./event-log/tail.js";
 import { isEnd } from "./event-log/trace.js";
 import {
   checkPlace,
@@ -43,6 +44,11 @@ export type EventLogOptions = LogPlace & EventLogSettings;
 export interface EventLog {
   /** Writes one event; never throws and never waits. */
   onEvent(event: AnyEvent): void;
+  /**
+   * Reads the events of a run back. `graph.attach` follows other processes' runs by it, if the graph has this observer.
+   * `cause` is not in a log, and all events have a `node`.
+   */
+  tail(runId: string, from: "start" | "now"): EventTail;
   /** How many events were not written because the disk was too slow or rejected them. */
   readonly dropped: number;
   /** Resolves when everything is written. */
@@ -97,6 +103,7 @@ export function eventLog(options: EventLogOptions): EventLog {
 }
 
 class JsonLog implements EventLog {
+  readonly #place: LogPlace;
   readonly #filter: ((event: AnyEvent) => boolean) | undefined;
   readonly #lines: Lines;
   readonly #files: RunFiles<AppendFile>;
@@ -105,6 +112,7 @@ class JsonLog implements EventLog {
     const { redact = [], maxBytes = MAX_BYTES, maxFiles = Number.POSITIVE_INFINITY } = options;
     const lines = new Lines(redact);
     const rotation = new Rotation(maxBytes, maxFiles);
+    this.#place = options;
     this.#filter = options.filter;
     this.#lines = lines;
     this.#files = new RunFiles(options, LOG_FILE, ({ run, ...setting }) => {
@@ -130,6 +138,10 @@ class JsonLog implements EventLog {
     const { runId, rootRunId = runId } = event;
     if (this.#filter?.(event) !== false) this.#files.of(rootRunId).append(line);
     if (isEnd(event) && event.path === undefined) this.#files.ended(runId);
+  }
+
+  tail(runId: string, from: "start" | "now"): EventTail {
+    return new LogTail(this.#place, runId, from);
   }
 
   flush(): Promise<void> {

@@ -3,7 +3,7 @@ import { checkMigrations, type Migrations } from "../checkpoint/migration.js";
 import { checkKeep, checkKeepPerPhase } from "../checkpoint/retention.js";
 import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
-import { EventBus, type Observer, observe } from "../events.js";
+import { EventBus, type EventTail, type Observer, observe } from "../events.js";
 import { getObserver, isObserver, noopObserver } from "../observers/registry.js";
 import {
   type Check,
@@ -144,6 +144,9 @@ interface Breakpoints {
   readonly after?: readonly string[];
 }
 
+/** Opens the events of a run that an observer keeps. */
+type Tail = (runId: string, from: "start" | "now") => EventTail;
+
 /** A config that was checked, with its defaults, names replaced by what they stand for. */
 export interface Settings {
   readonly name: string;
@@ -173,6 +176,8 @@ export interface Settings {
   readonly ledger: LedgerLimits;
   readonly audit: Audit;
   readonly bus: EventBus;
+  /** Reads a run's events back, if one of the observers can. */
+  readonly tail: Tail | undefined;
   /** Gets the claim that a run is worked on under. */
   readonly claim: ClaimRun;
   /** How many milliseconds a run may wait in this process; it pauses for longer waits. */
@@ -254,7 +259,7 @@ export function resolveConfig<D extends object>(config: GraphConfig<D>): Setting
     breakpoints: config.breakpoints,
     ledger: config.ledger ?? {},
     audit: Object.freeze({ ...config.audit }),
-    bus: resolveObservers(observer, config.observer !== undefined),
+    ...resolveObservers(observer, config.observer !== undefined),
     claim: claimOf,
     longestWait: Number.POSITIVE_INFINITY,
     isInner: false,
@@ -293,8 +298,12 @@ function resolveStore(store: string | CheckpointStore): CheckpointStore {
 }
 
 /** @param isChosen - whether the user said who observes: then one who hears nothing means silence. */
-function resolveObservers(config: ObserverConfig, isChosen: boolean): EventBus {
+function resolveObservers(
+  config: ObserverConfig,
+  isChosen: boolean,
+): Pick<Settings, "bus" | "tail"> {
   const bus = new EventBus();
+  let tail: Tail | undefined;
   for (const one of Array.isArray(config) ? config : [config]) {
     if (one === undefined) continue;
     const observer: unknown = typeof one === "string" ? getObserver(one) : one;
@@ -306,6 +315,7 @@ function resolveObservers(config: ObserverConfig, isChosen: boolean): EventBus {
     }
     if (observer !== noopObserver) observe(bus, observer);
     else if (isChosen) bus.on("checkpoint.warning", () => {});
+    if ("tail" in observer) tail ??= observer.tail?.bind(observer);
   }
-  return bus;
+  return { bus, tail };
 }

@@ -1,7 +1,7 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { sleep } from "../clock.js";
 import { CheckpointConflictError, ExecutionError, isWaymarkError, show } from "../errors.js";
-import type { AnyEvent } from "../events.js";
+import type { AnyEvent, EventTail } from "../events.js";
 import type { State } from "../state/state.js";
 import { Checkpoints } from "./checkpoints.js";
 import {
@@ -13,7 +13,7 @@ import {
   type WaitOptions,
 } from "./handle.js";
 import type { SavedGraph } from "./saved-graph.js";
-import { eventOf, lastEvent, stepEvents } from "./step-events.js";
+import { eventOf, lastEvent, stepEvent } from "./step-events.js";
 
 /** How often to look at a run that changes, and at one that does not, in milliseconds. */
 const OFTEN = 50;
@@ -26,7 +26,13 @@ interface Snapshot<D extends object> {
   readonly isHeld: boolean;
 }
 
-/** The handle of a run that this process does not work on. All it knows comes from the store. */
+/** A look at a run. */
+interface Look<D extends object> extends Snapshot<D> {
+  /** Whether anything was new: then the next look is soon. */
+  isNew: boolean;
+}
+
+/** The handle of a run that this process does not work on. All it knows comes from the store, and the log if there is one. */
 export class FollowedRun<D extends object> implements RunHandle<D> {
   readonly runId: string;
   /** See {@link StateGraph.signal}. */
@@ -46,7 +52,7 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
   }
 
   async #untilSaved(): Promise<void> {
-    for await (const { state } of this.#changes(undefined)) if (state !== undefined) return;
+    for await (const { state } of this.#looks(undefined)) if (state !== undefined) return;
     await this.#newest();
   }
 
@@ -69,7 +75,7 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
   async result(options: WaitOptions = {}): Promise<State<D>> {
     checkWaitOptions(options);
     let last: State<D> | undefined;
-    for await (const { state } of this.#changes(options.signal)) last = state;
+    for await (const { state } of this.#looks(options.signal)) last = state;
     if (last === undefined || last.status === "completed" || last.status === "paused") {
       const state = await this.#newest();
       const hasEnded = state.status === "completed" || state.status === "paused";
@@ -91,23 +97,33 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
     return this.#events(options);
   }
 
-  async *#events({ from, signal }: EventsOptions): AsyncGenerator<AnyEvent, void, undefined> {
-    const { settings, topology } = this.#graph;
-    const { name: graph } = settings;
-    let step = from === "start" ? 0 : undefined;
+  async *#events({
+    from = "now",
+    signal,
+  }: EventsOptions): AsyncGenerator<AnyEvent, void, undefined> {
+    const { name, tail: open } = this.#graph.settings;
+    const tail = open?.(this.runId, from) ?? checkpointTail(from);
     let last: State<D> | undefined;
-    for await (const { state } of this.#changes(signal)) {
-      if (state === undefined) continue;
-      if (last === undefined && from === "start") {
-        const data = { entryPoint: topology.entry?.name ?? "", step: 0, resumed: false };
-        yield eventOf("graph.start", graph, this.runId, data, state.startedAt);
+    for await (const look of this.#looks(signal)) {
+      last = look.state ?? last;
+      for await (const event of tail.next(
+        look.state === undefined ? [] : this.#known(look.state),
+      )) {
+        look.isNew = true;
+        yield event;
       }
-      last = state;
-      yield* stepEvents(state, graph, step ?? state.step);
-      step = state.step;
     }
-    const end = last && lastEvent(last, graph);
-    if (end !== undefined) yield end;
+    yield* tail.end(last && lastEvent(last, name), signal);
+  }
+
+  /** The events that a State knows of. */
+  #known({ runId, startedAt, steps }: State<D>): AnyEvent[] {
+    const { settings, topology } = this.#graph;
+    const start = { entryPoint: topology.entry?.name ?? "", step: 0, resumed: false };
+    return [
+      eventOf("graph.start", settings.name, runId, start, startedAt),
+      ...steps.map((record) => stepEvent(record, runId, settings.name)),
+    ];
   }
 
   async cancel(): Promise<boolean> {
@@ -124,24 +140,21 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
     return new Checkpoints(this.#graph).load(this.runId, {});
   }
 
-  /** Yields the run each time it has changed in the store, until it has stopped. */
-  async *#changes(signal: AbortSignal | undefined): AsyncGenerator<Snapshot<D>, void, undefined> {
+  /** Looks at the run again and again, until it has stopped. */
+  async *#looks(signal: AbortSignal | undefined): AsyncGenerator<Look<D>, void, undefined> {
     let sequence = -1;
     let idle = 0;
     for (let wait = OFTEN; ; wait = Math.min(wait * 2, RARELY)) {
       signal?.throwIfAborted();
-      const snapshot = await this.#snapshot();
-      const now = snapshot.state?.sequence ?? 0;
-      const isNew = now !== sequence;
+      const { state, isHeld } = await this.#snapshot();
+      const now = state?.sequence ?? 0;
+      const look = { state, isHeld, isNew: now !== sequence };
+      sequence = now;
+      yield look;
       // Between two looks a run may be saved and let go.
-      idle = snapshot.isHeld || isNew ? 0 : idle + 1;
-      if (isNew) {
-        sequence = now;
-        wait = OFTEN;
-        yield snapshot;
-      }
-      const { state } = snapshot;
-      if (state === undefined ? !snapshot.isHeld : hasStopped(state) || idle > 1) return;
+      idle = isHeld || look.isNew ? 0 : idle + 1;
+      if (look.isNew) wait = OFTEN;
+      if (state === undefined ? !isHeld : hasStopped(state) || idle > 1) return;
       await (signal === undefined ? sleep(wait) : sleep(wait, signal));
     }
   }
@@ -165,6 +178,20 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
       throw error;
     }
   }
+}
+
+/** What is new, by the checkpoints alone. */
+function checkpointTail(from: "start" | "now"): EventTail {
+  let given = from === "start" ? -1 : Number.POSITIVE_INFINITY;
+  return {
+    next: (known) => {
+      const steps = known.map(({ data }) => Number("step" in data ? data.step : 0));
+      const fresh = known.filter((_, at) => Number(steps[at]) > given);
+      given = steps.at(-1) ?? Math.min(given, 0);
+      return fresh;
+    },
+    end: (last) => (last === undefined ? [] : [last]),
+  };
 }
 
 /** Whether a run does nothing until somebody resumes it. */

@@ -43,7 +43,8 @@ export interface WaitOptions {
 export interface EventsOptions extends WaitOptions {
   /**
    * `"start"`: first what has happened so far, as far as it is known. A process remembers the last 10,000
-   * events of its own runs; of others, the checkpoint lists the last steps. `"now"` by default.
+   * events of its own runs; of others it reads the event log, if the graph has an `eventLog`, and the last steps
+   * in the checkpoint. `"now"` by default.
    */
   readonly from?: "start" | "now";
 }

@@ -7,7 +7,7 @@ import { LocalRun } from "./local-run.js";
 import type { Runner } from "./runner.js";
 import type { Running } from "./running.js";
 import type { SavedGraph } from "./saved-graph.js";
-import { stepEvents } from "./step-events.js";
+import { stepEvent } from "./step-events.js";
 
 /** How many runs that have ended are remembered, for those who ask late. */
 const MOST_ENDED = 100;
@@ -48,9 +48,9 @@ export class Handles<D extends object> {
       return active.run;
     }
     if (running !== undefined) {
-      const { state } = running;
+      const { steps = [] } = running.state ?? {};
       const { name } = this.#graph.settings;
-      const before = state === undefined ? [] : stepEvents(state, name, 0);
+      const before = steps.map((record) => stepEvent(record, runId, name));
       return this.#add(running, this.#runner.resultOf(running), undefined, before);
     }
     const ended = this.#ended.get(runId);

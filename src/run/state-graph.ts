@@ -323,7 +323,7 @@ export class StateGraph<D extends object, N extends string = never> {
 
   /**
    * Returns the handle of a run: the same one for a run of this process; for any other, one that follows the run
-   * through the store.
+   * through the store and, if the graph has the `eventLog` that the run is written to, through that.
    *
    * @throws ConfigError if the run id is invalid.
    * @throws CheckpointNotFoundError, CheckpointCorruptionError, GraphError, MigrationError, SchemaError

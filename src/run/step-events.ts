@@ -1,6 +1,7 @@
 import type { EventMap } from "../event-map.js";
 import type { AnyEvent, EventType } from "../events.js";
 import type { State } from "../state/state.js";
+import type { StepRecord } from "../state/steps.js";
 
 /** An event that nobody listened to when it happened. */
 export function eventOf<T extends EventType>(
@@ -14,18 +15,14 @@ export function eventOf<T extends EventType>(
   return { type, timestamp, source, runId, data } as unknown as AnyEvent;
 }
 
-/** The steps of a run after this one, as their `node.complete` events. */
-export function stepEvents<D extends object>(
-  { steps, runId }: State<D>,
+/** The `node.complete` of a step. */
+export function stepEvent(
+  { node, step, durationMs, usage, completedAt }: StepRecord,
+  runId: string,
   source: string,
-  after: number,
-): AnyEvent[] {
-  return steps
-    .filter(({ step }) => step > after)
-    .map(({ node, step, durationMs, usage, completedAt }) => {
-      const data = { node, step, durationMs, ...(usage !== undefined && { usage }) };
-      return eventOf("node.complete", source, runId, data, completedAt);
-    });
+): AnyEvent {
+  const data = { node, step, durationMs, ...(usage !== undefined && { usage }) };
+  return eventOf("node.complete", source, runId, data, completedAt);
 }
 
 /** The event with which a run stopped; `undefined` for one that was interrupted. */

@@ -1,5 +1,6 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { ConfigError } from "../errors.js";
+import { checkLogPlace, type LogPlace } from "../observers/run-files.js";
 import { callable, checkOptions, integer, text } from "../options.js";
 import { checkRunId } from "../state/run-id.js";
 import { State } from "../state/state.js";
@@ -32,6 +33,11 @@ export interface ClientOptions {
   readonly connection: QueueConnection;
   /** Where the workers save the runs. */
   readonly store: CheckpointStore;
+  /**
+   * Where the graphs' `eventLog` writes, if this process can read it: {@link QueuedRun.events} then gives every event
+   * in it. None by default.
+   */
+  readonly log?: LogPlace;
   /** Handles errors between calls, such as a lost connection; `console.error` by default. */
   readonly onError?: (error: unknown) => void;
 }
@@ -77,6 +83,7 @@ const LARGEST = 2 ** 31 - 1;
 export class Client {
   readonly #connection: CheckedConnection;
   readonly #store: CheckpointStore;
+  readonly #log: LogPlace | undefined;
   readonly #onError: (error: unknown) => void;
   readonly #load: Load | undefined;
   readonly #depsByGraph = new Map<string, HandleDeps>();
@@ -90,10 +97,16 @@ export class Client {
   /** @internal */
   constructor(options: ClientOptions, load: Load);
   constructor(options: ClientOptions, load?: Load) {
-    checkOptions("options", options, { connection: () => {}, store: isStore, onError: callable });
+    checkOptions("options", options, {
+      connection: () => {},
+      store: isStore,
+      log: checkLogPlace,
+      onError: callable,
+    });
     isStore("options.store", options.store);
     this.#connection = checkConnection(options.connection);
     this.#store = options.store;
+    this.#log = options.log;
     const report = options.onError ?? printError;
     // A stopping server may still report errors on connections that are being closed.
     this.#onError = (error) => this.#lifetime.isClosed || report(error);
@@ -247,6 +260,7 @@ export class Client {
     const name = queueName(graph);
     const deps: HandleDeps = {
       store: this.#store,
+      log: this.#log,
       queue: engine.queue(name),
       listener: new Listener(engine, name),
       cancellations: this.#cancellations,

@@ -2,6 +2,8 @@ import type { CheckpointStore } from "../checkpoint/store.js";
 import { sleep } from "../clock.js";
 import { ConfigError, isWaymarkError, show } from "../errors.js";
 import type { AnyEvent } from "../events.js";
+import { LogTail } from "../observers/event-log/tail.js";
+import type { LogPlace } from "../observers/run-files.js";
 import {
   checkEventsOptions,
   checkWaitOptions,
@@ -11,7 +13,7 @@ import {
   type WaitOptions,
 } from "../run/handle.js";
 import { changeRun } from "../run/signals.js";
-import { lastEvent, stepEvents } from "../run/step-events.js";
+import { lastEvent, stepEvent } from "../run/step-events.js";
 import type { State } from "../state/state.js";
 import type { Cancellations } from "./cancellations.js";
 import type { ClientLifetime } from "./client-lifetime.js";
@@ -28,6 +30,7 @@ import { MOST_LOOKS, promote, SOON, signalRun, type WhereRun, wakeUp } from "./w
 /** @internal What a handle needs from its client, for one graph. */
 export interface HandleDeps {
   readonly store: CheckpointStore;
+  readonly log: LogPlace | undefined;
   readonly queue: RunQueue;
   readonly listener: Listener;
   readonly cancellations: Cancellations;
@@ -41,6 +44,8 @@ export interface HandleDeps {
  */
 const FIRST_LOOK = 50;
 const LOOK = 2000;
+/** The longest interval, in milliseconds, at which to look into a log. */
+const LOG_LOOK = 1000;
 
 /**
  * The handle of a run that is, or was, in the queue. Returned by {@link Client.submit} and {@link Client.run}.
@@ -255,8 +260,9 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
   }
 
   /**
-   * The run's events until its end: those of the queue, and those of the graph that the worker's `events` option
-   * selects. With `from: "start"` the steps saved so far come first.
+   * The run's events until its end: those of the queue, and those of the graph that the client's `log` has or, without
+   * one, that the worker's `events` option selects. With `from: "start"` what the log has so far comes first, and the
+   * saved steps that it does not have.
    *
    * @throws ConfigError if an option is invalid.
    */
@@ -265,8 +271,11 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
     return this.#events(options);
   }
 
-  async *#events({ from, signal }: EventsOptions): AsyncGenerator<AnyEvent, void, undefined> {
-    const { queue, listener, lifetime } = this.#deps;
+  async *#events({
+    from = "now",
+    signal,
+  }: EventsOptions): AsyncGenerator<AnyEvent, void, undefined> {
+    const { queue, listener, lifetime, log } = this.#deps;
     const waiting: AnyEvent[] = [];
     let woken = new AbortController();
     const hear = (event: JobEvent): void => {
@@ -274,15 +283,24 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
       woken.abort();
     };
     const stop = await lifetime.during(() => listener.listen(this.#jobId, hear), signal);
+    const [first, longest] = log === undefined ? [LOOK, LOOK] : [FIRST_LOOK, LOG_LOOK];
+    const tail = new LogTail(log, this.runId, from);
     try {
       if (from === "start") {
         const saved = await lifetime.during(() => this.#load(), signal);
-        if (saved !== undefined) yield* this.#past(saved);
+        const { steps = [] } = saved ?? {};
+        yield* tail.next(steps.map((record) => stepEvent(record, this.runId, this.graph)));
+        const last = saved && lastEvent(saved, this.graph);
+        if (last !== undefined) yield* tail.end(last, signal);
+      } else {
+        // Only to begin at the end of the log.
+        yield* tail.next([]);
       }
       // The queue's last event may arrive after the run has ended, so wait once more.
-      for (let looks = 0, isOver = false; ; looks++) {
+      for (let looks = 0, isOver = false, wait = first; ; looks++) {
         for (let event = waiting.shift(); event !== undefined; event = waiting.shift()) {
-          yield event;
+          if (isLast(event)) yield* tail.next([]);
+          if (!tail.has(event)) yield event;
           if (isLast(event)) return;
         }
         if (isOver) return;
@@ -290,19 +308,20 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
         isOver = hasEnded(await lifetime.during(() => queue.getJobState(this.#jobId), signal));
         if (isOver && looks === 0) return;
         const heard = woken.signal;
-        if (waiting.length === 0) await lifetime.during(() => pause(LOOK, heard, signal));
+        if (waiting.length === 0)
+          await lifetime.during(() => pause(isOver ? LOOK : wait, heard, signal));
         signal?.throwIfAborted();
+        wait = Math.min(wait * 2, longest);
+        // What a worker reports is in the log by then.
+        for await (const event of tail.next([])) {
+          wait = first;
+          yield event;
+        }
         isOver &&= waiting.length === 0;
       }
     } finally {
       stop();
     }
-  }
-
-  /** The events of what was saved so far. */
-  #past(saved: State<D>): AnyEvent[] {
-    const end = lastEvent(saved, this.graph);
-    return [...stepEvents(saved, this.graph, 0), ...(end === undefined ? [] : [end])];
   }
 
   /** Resolves when the run is in the store; rejects if it ended before. */

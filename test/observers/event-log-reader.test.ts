@@ -125,6 +125,6 @@ test("arguments in the wrong order are rejected by name", () => {
   expect(() => swapped("r", { root: folder })).toThrow(
     'place must be an object of options; got "r"',
   );
-  expect(() => readEventLog({ root: folder }, "")).toThrow("runId must be a string");
+  expect(() => readEventLog({ root: folder }, "")).toThrow("runId must be a non-empty string");
   expect(() => readEventLog({} as { root: string }, "r")).toThrow("place must have either a root");
 });

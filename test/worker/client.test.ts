@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import {
@@ -10,6 +13,7 @@ import {
   StateGraph,
   WaymarkError,
 } from "waymark";
+import { eventLog } from "waymark/observers/event-log";
 import { Client, type QueuedRun } from "waymark/worker";
 import { forkRun } from "../../src/checkpoint/fork.js";
 import { keepSignal, toSignal } from "../../src/run/signals.js";
@@ -532,6 +536,38 @@ describe("events", () => {
     expect(two.at(-1)).toBe("run.cancelled");
     expect(three.at(-1)).toBe("run.cancelled");
     expect(three).not.toContain("run.active");
+  });
+
+  test("are all that the log has, then live ones, if the client has one", async () => {
+    const root = await mkdtemp(join(tmpdir(), "waymark-client-"));
+    const [inside, go] = [gate(), gate()];
+    const heard: string[] = [];
+    const graph = new StateGraph<Count>({
+      name: "logged by a worker",
+      observer: [eventLog({ root }), ({ type }) => heard.push(type)],
+    })
+      .addNode("only", async (state) => {
+        inside.open();
+        await go.opened;
+        return state;
+      })
+      .setEntryPoint("only")
+      .setExitPoint("only");
+    const { connection, store } = place;
+    const client = new Client({ connection, store, log: { root } });
+    const run = await client.submit(graph, { n: 0 });
+    await place.work({ graphs: [graph], events: ["node.start", "graph.complete"] });
+    await inside.opened;
+    const seen: string[] = [];
+    for await (const { type } of run.events({ from: "start" })) {
+      seen.push(type);
+      if (type === "node.start") go.open();
+    }
+    expect(seen.filter((type) => !type.startsWith("run."))).toEqual(heard);
+    expect(seen.at(-1)).toBe("run.completed");
+    expect(await read(run.events({ from: "start" }))).toEqual(heard);
+    await client.close();
+    await rm(root, { recursive: true });
   });
 
   test("and result stop when they are told to", async () => {

@@ -1,5 +1,5 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { checkRunId } from "../../state/run-id.js";
+import { text } from "../../options.js";
 import { checkLogPlace, type LogPlace, runPath } from "../run-files.js";
 import { endOfLines, NEWLINE, partsBefore, START } from "./files.js";
 import { isEnd } from "./trace.js";
@@ -60,7 +60,7 @@ export interface LogLine {
  */
 export function readEventLog(place: LogPlace, runId: string): AsyncGenerator<LogLine> {
   checkLogPlace("place", place);
-  checkRunId(runId);
+  text("runId", runId);
   return new LogReader(place, runId).read();
 }
 
@@ -189,15 +189,15 @@ async function* textsOf(
 const CHUNK = 256 * 1024;
 
 /** Parses a line. If another writer's torn line precedes it, the line starts at its timestamp. */
-function parse(text: string): LogLine | undefined {
-  const start = text.lastIndexOf(START);
-  const line = json(text) ?? (start > 0 ? json(text.slice(start)) : undefined);
+function parse(written: string): LogLine | undefined {
+  const start = written.lastIndexOf(START);
+  const line = json(written) ?? (start > 0 ? json(written.slice(start)) : undefined);
   return isLine(line) ? line : undefined;
 }
 
-function json(text: string): unknown {
+function json(written: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(written);
   } catch {
     return undefined;
   }
