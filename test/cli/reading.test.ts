@@ -1,6 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { State, StateGraph } from "waymark";
+import { FileStore } from "waymark/stores/file";
 import { articleRun, contentOf, json, newFolder, project, spoil, waymark } from "./harness.js";
 
 const stores = [{ store: "file:.waymark" }, { store: "sqlite:.waymark/runs.db" }];
@@ -200,6 +202,38 @@ test("what a run says can't command the terminal", async () => {
   expect(await json(folder, "state", runId, "--path", "data.topic")).toBe(
     "\u001b[2Jred\u009b\u202e",
   );
+});
+
+test("what a run, its nodes or its store are called can't command the terminal", async () => {
+  const folder = project();
+  const runId = "r\u061c\u202e";
+  const node = "n\u061c\u202e";
+  const store = new FileStore({ root: join(folder, ".waymark") });
+  const graph = new StateGraph<{ n: number }, string>({
+    checkpoint: { store, interval: 1, preserve: true },
+  });
+  graph
+    .addNode(node, () => ({ n: 1 }))
+    .setEntryPoint(node)
+    .setExitPoint(node);
+  await graph.execute(State.create({ n: 0 }, { runId }));
+  await store.close();
+  const elsewhere = "file:\u001b[2J\u009b\u202e";
+  const file = "\u009b\u202e.jsonl";
+  for (const command of [
+    ["graph", "--run", runId],
+    ["graph", "--run", runId, "--draw"],
+    ["completion", "--runs"],
+    ["export", runId, "--out", file],
+    ["list", "--store", elsewhere],
+    ["import", file, "--store", elsewhere],
+    ["convert", "--to", "file:\u202ethird"],
+  ]) {
+    const { out, err, code } = await waymark(folder, ...command);
+    expect({ command, code }).toEqual({ command, code: 0 });
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may be there
+    expect(out + err, command.join(" ")).not.toMatch(/[\u001b\u009b\u061c\u202e]/);
+  }
 });
 
 test("a run whose checkpoints are gone is shown out of its log", async () => {

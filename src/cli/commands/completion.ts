@@ -1,5 +1,6 @@
 import type { Command } from "../command.js";
 import { usage } from "../exit.js";
+import { plain } from "../output/text.js";
 
 const shells = ["bash", "zsh", "fish"] as const;
 
@@ -20,7 +21,9 @@ export const command: Command = {
       // Pressing Tab must not execute a config just because it is in the current folder.
       context.withoutCode();
       const runs = await (await context.store()).store.list();
-      print.result(runs, () => runs.filter((id) => !/^-|\s/.test(id)).join("\n"));
+      print.result(runs, () =>
+        runs.filter((id) => !/^-|\s/.test(id) && plain(id) === id).join("\n"),
+      );
       return undefined;
     }
     const shell = shells.find((one) => one === values.argument(0));

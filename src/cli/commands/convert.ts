@@ -82,7 +82,7 @@ export const command: Command = {
         ),
       );
       const copied = converted.filter(({ problem }) => problem === "").length;
-      return [...lines, `${count(copied, "run")} copied to ${target.name}`].join("\n");
+      return [...lines, plain(`${count(copied, "run")} copied to ${target.name}`)].join("\n");
     });
     if (converted.length < runIds.length) return exit.interrupted;
     return isGood ? exit.ok : exit.problems;

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { exportOf } from "../../checkpoint/any-store.js";
 import { type Command, run } from "../command.js";
 import { problem, usage } from "../exit.js";
+import { plain } from "../output/text.js";
 import { count } from "../output/units.js";
 import { findRun } from "../store/find.js";
 
@@ -60,9 +61,8 @@ export const command: Command = {
     } catch (error) {
       throw usage(`${file} can't be written: ${(error as Error).message}`);
     }
-    print.result(
-      { runId, file, checkpoints },
-      () => `${count(checkpoints, "checkpoint")} in ${file}`,
+    print.result({ runId, file, checkpoints }, () =>
+      plain(`${count(checkpoints, "checkpoint")} in ${file}`),
     );
     return undefined;
   },

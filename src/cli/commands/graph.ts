@@ -1,6 +1,7 @@
 import { toMermaid } from "../../graph/mermaid.js";
 import type { Command } from "../command.js";
 import { missing, usage } from "../exit.js";
+import { plainLines } from "../output/text.js";
 import { findAt, findRun } from "../store/find.js";
 
 /** `waymark graph`. */
@@ -43,7 +44,9 @@ export const command: Command = {
     const { print } = context;
     const { draw } = await import("../draw.js");
     print.result({ ...topology, ...(progress && { progress }), mermaid }, () =>
-      values.flag("draw") ? draw(topology, progress, print.paint, print.width) : mermaid,
+      values.flag("draw")
+        ? draw(topology, progress, print.paint, print.width)
+        : plainLines(mermaid),
     );
     return undefined;
   },

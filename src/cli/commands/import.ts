@@ -4,6 +4,7 @@ import { text as readAll } from "node:stream/consumers";
 import { type Command, yes } from "../command.js";
 import type { Context } from "../context.js";
 import { missing, problem } from "../exit.js";
+import { plain } from "../output/text.js";
 import { count } from "../output/units.js";
 
 /** `waymark import`. */
@@ -39,9 +40,8 @@ export const command: Command = {
         yield* checkpoints;
       })(),
     );
-    context.print.result(
-      { runId, checkpoints: checkpoints.length },
-      () => `${runId}: ${count(checkpoints.length, "checkpoint")} in ${opened.name}`,
+    context.print.result({ runId, checkpoints: checkpoints.length }, () =>
+      plain(`${runId}: ${count(checkpoints.length, "checkpoint")} in ${opened.name}`),
     );
     return undefined;
   },

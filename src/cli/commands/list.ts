@@ -13,6 +13,7 @@ import { usage } from "../exit.js";
 import { LongestRuns } from "../longest-runs.js";
 import { lookOf, statusText } from "../output/style.js";
 import type { Column } from "../output/table.js";
+import { plain } from "../output/text.js";
 import { ago, count, dollars, duration, stepsText } from "../output/units.js";
 import { seeState } from "../store/find.js";
 import { isLive } from "../store/live.js";
@@ -96,7 +97,9 @@ export const command: Command = {
     const shown = columnsOf(values.text("columns"), rows);
     const { print } = context;
     const none = isFiltered ? "no such runs" : "no runs";
-    print.result(rows, () => (rows.length === 0 ? `${none} in ${name}` : print.table(shown, rows)));
+    print.result(rows, () =>
+      rows.length === 0 ? plain(`${none} in ${name}`) : print.table(shown, rows),
+    );
     if (rows.length === 0 && !(await context.isStoreGiven())) {
       print.note("--store, WAYMARK_STORE or waymark.config.ts names another store");
     }
