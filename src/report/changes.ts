@@ -1,6 +1,6 @@
 import { looksTagged } from "../state/shape.js";
 
-/** What is at one path in two trees. */
+/** How one path differs between two trees. */
 export interface PathChange {
   readonly op: "add" | "remove" | "change";
   /** Keys and indexes: `data.pages.0`. */
@@ -10,8 +10,8 @@ export interface PathChange {
 }
 
 /**
- * Every path at which two trees of JSON differ, for people: down to the values, each with what was
- * there. What a tag stands for is seen as one value. (`difference` finds the changes that are shortest to write, which are others.)
+ * Every path at which two JSON trees differ, down to the single values, for people to read. A tagged value counts as one
+ * value. (`difference` finds the shortest patch instead.)
  */
 export function changesBetween(before: unknown, after: unknown, path = ""): PathChange[] {
   if (isSame(before, after)) return [];
@@ -34,7 +34,7 @@ function fieldChanges(before: Fields, after: Fields, path: string): PathChange[]
   });
 }
 
-/** What has keys: an object, or a Map whose keys are texts; `undefined` for all else, a Date for example. */
+/** The fields of an object, or of a Map whose keys are strings; `undefined` for anything else, such as a Date. */
 function fieldsOf(value: unknown): Fields | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
   const keys = Object.keys(value);
@@ -46,7 +46,7 @@ function fieldsOf(value: unknown): Fields | undefined {
   return Object.fromEntries(entries);
 }
 
-/** What is the same at the beginning and at the end of both arrays is passed over. */
+/** Skips the items that both arrays share: at their start, at their end, and after a shift, as in a list of the newest. */
 function itemChanges(
   before: readonly unknown[],
   after: readonly unknown[],
@@ -61,14 +61,36 @@ function itemChanges(
     before.slice(start, -end || undefined),
     after.slice(start, -end || undefined),
   ];
-  const changes: PathChange[] = [];
-  for (let index = 0; index < Math.max(gone.length, come.length); index++) {
+  const shift = shiftBetween(gone, come);
+  const isShifted = shift > 0;
+  const changes: PathChange[] = gone
+    .slice(0, shift)
+    .map((item, index) => ({ op: "remove", path: `${path}.${start + index}`, before: item }));
+  const first = isShifted ? gone.length - shift : 0;
+  for (let index = first; index < Math.max(isShifted ? 0 : gone.length, come.length); index++) {
     const at = `${path}.${start + index}`;
-    if (index >= gone.length) changes.push({ op: "add", path: at, after: come[index] });
+    if (isShifted || index >= gone.length)
+      changes.push({ op: "add", path: at, after: come[index] });
     else if (index >= come.length) changes.push({ op: "remove", path: at, before: gone[index] });
     else changes.push(...changesBetween(gone[index], come[index], at));
   }
   return changes;
+}
+
+/** How many items were removed at the start, if the rest is at the start of the other array; 0 if it is not. */
+function shiftBetween(before: readonly unknown[], after: readonly unknown[]): number {
+  const old = before.map((item) => JSON.stringify(item));
+  const young = after.map((item) => JSON.stringify(item));
+  return Math.max(
+    0,
+    old.findIndex(
+      (item, shift) =>
+        shift > 0 &&
+        item === young[0] &&
+        old.length - shift <= young.length &&
+        old.slice(shift).every((text, index) => text === young[index]),
+    ),
+  );
 }
 
 function isSame(one: unknown, other: unknown): boolean {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { changesBetween } from "../../src/report/changes.js";
 
-test("differences go down to the values", () => {
+test("lists changes down to the single values", () => {
   expect(changesBetween({ a: [1, 2, 3], b: { c: 1 } }, { a: [1, 9, 3], b: { d: 1 } })).toEqual([
     { op: "change", path: "a.1", before: 2, after: 9 },
     { op: "remove", path: "b.c", before: 1 },
@@ -9,6 +9,11 @@ test("differences go down to the values", () => {
   ]);
   expect(changesBetween({ a: [1, 2, 3] }, { a: [1, 3] })).toEqual([
     { op: "remove", path: "a.1", before: 2 },
+  ]);
+  expect(changesBetween({ a: [1, 2, 3, 4] }, { a: [3, 4, 5] })).toEqual([
+    { op: "remove", path: "a.0", before: 1 },
+    { op: "remove", path: "a.1", before: 2 },
+    { op: "add", path: "a.2", after: 5 },
   ]);
   expect(changesBetween({ a: [{ x: 1 }] }, { a: [{ x: 2 }] })).toEqual([
     { op: "change", path: "a.0.x", before: 1, after: 2 },
