@@ -26,7 +26,7 @@ import { growth, type Heap, heapOf, heapOfPage } from "./heap-snapshot.js";
 const token = "a-token-for-the-soak";
 const STEP_MS = 1000;
 /** Steps that are taken at once, before the page is opened. */
-const STEPS_BEFORE = 1500;
+const STEPS_BEFORE = 2500;
 /** Snapshots after the first. */
 const SNAPSHOTS = 4;
 const WARM_UP_MS = 60_000;
