@@ -1,5 +1,5 @@
 /**
- * What happened in a run, from its State and its log.
+ * Reports what happened in a run, from its State and its log.
  *
  * @packageDocumentation
  */
@@ -22,11 +22,11 @@ export type { LogPlace } from "../observers/run-files.js";
 export type { ReportError, RunReport, StepReport } from "./record.js";
 export { toMarkdown, toTable } from "./text.js";
 
-/** Where {@link report} looks: a store, a log, or preferably both. */
+/** Options of {@link report}: a store, a log, or preferably both. */
 export interface ReportOptions {
   /** The store of the run: its newest checkpoint has the steps, the ledger and the totals. */
   readonly store?: CheckpointStore;
-  /** The log of the run, as `eventLog` was given it: `{ root }` or `{ path }`. It has work that was lost, or is not saved yet. */
+  /** The log of the run, as passed to `eventLog`: `{ root }` or `{ path }`. It has work that was lost, or is not saved yet. */
   readonly log?: LogPlace;
   /** Report the run as it was at the checkpoint with this id; it must be in the store. */
   readonly checkpointId?: string | undefined;
@@ -35,9 +35,9 @@ export interface ReportOptions {
 }
 
 /**
- * What happened in a run, across all processes that worked on it: its status, its steps with their duration and
- * usage, its totals, its error. All of that is in its newest checkpoint; a log adds what was lost in crashes,
- * and what is not saved yet. A run whose checkpoints are gone is reported from its log alone.
+ * Reports what happened in a run, across all processes that worked on it: its status, its steps with their duration
+ * and usage, its totals, its error. All of that is in the newest checkpoint; a log adds the work that was lost in
+ * crashes or is not saved yet. If the checkpoints are gone, the log alone is used.
  *
  * @throws ConfigError if there is neither a store nor a log.
  * @throws CheckpointNotFoundError if neither has the run, or the store has no such checkpoint.
@@ -76,7 +76,7 @@ export async function report(runId: string, options: ReportOptions): Promise<Run
   if (store === undefined && log === undefined) {
     throw new ConfigError("options", "must have a store, a log, or both");
   }
-  // The log first: what is saved meanwhile is then in the State at least.
+  // The log first: anything saved in the meantime is then in the State.
   const at = { step, checkpointId };
   if (!isNewest(at)) {
     if (store === undefined) throw new ConfigError("options.store", "must be set for a checkpoint");
@@ -90,7 +90,7 @@ export async function report(runId: string, options: ReportOptions): Promise<Run
   return fromLog(runId, replay);
 }
 
-/** @param until - the checkpoint to stop at: a log that does not know it is of no use. */
+/** @param until - the checkpoint to stop at; without it in the log, there is no replay. */
 async function replayed(log: LogPlace, runId: string, until?: string): Promise<Replay | undefined> {
   const replay = new Replay();
   for await (const line of readEventLog(log, runId)) {
@@ -147,7 +147,7 @@ function fromState(state: State<object>, replay: Replay | undefined): RunReport 
   };
 }
 
-/** The run's checkpoints are gone, as those of a completed run are unless they are preserved. */
+/** Without checkpoints: those of a completed run are removed unless they are preserved. */
 function fromLog(runId: string, replay: Replay): RunReport {
   const { graph, status, startedAt, updatedAt, resumes, last, next, error } = replay;
   const visits = visitsUpTo(last);
@@ -182,7 +182,7 @@ function fromLog(runId: string, replay: Replay): RunReport {
   };
 }
 
-/** What the log has after the State's checkpoint was not saved, or not yet. */
+/** Decides which visits the State's checkpoint contains; later ones in the log are not saved, or not yet. */
 function savedBy(state: State<object>, replay: Replay | undefined): (visit: Visit) => boolean {
   const at = replay?.at(state.checkpointId);
   if (at === undefined) return (visit) => visit.index < state.step;
@@ -201,7 +201,7 @@ function withDecision(ledger: Ledger, line: LogLine): Ledger {
   try {
     return ledger.addDecision(decision as Decision);
   } catch {
-    // Somebody else has written to the log.
+    // Another program has written to the log.
     return ledger;
   }
 }

@@ -2,63 +2,63 @@ import type { Agent, Decision, Output, UsageTotals } from "../state/ledger.js";
 import type { Metadata, RunStatus } from "../state/record.js";
 import type { StepRecord } from "../state/steps.js";
 
-/** One visit of a node that completed. */
+/** A completed step of a run. */
 export interface StepReport {
-  /** Its place in the run, from 1 up. */
+  /** Its number in the run, starting at 1. */
   readonly step: number;
   /** The node. */
   readonly node: string;
-  /** What the node is a part of; `""` for nothing. */
+  /** The phase of the node; `""` for none. */
   readonly phase: string;
-  /** Whether a checkpoint holds it. If not, it runs again on resume. */
+  /** Whether a checkpoint contains it. If not, it runs again on resume. */
   readonly saved: boolean;
-  /** When it started, ISO 8601; `undefined` when neither checkpoint nor log knows. */
+  /** When it started, ISO 8601; `undefined` if unknown. */
   readonly startedAt: string | undefined;
   /** When it completed, ISO 8601. */
   readonly completedAt: string;
-  /** How long it worked, in milliseconds; `undefined` when neither checkpoint nor log knows. */
+  /** How long it worked, in milliseconds; `undefined` if unknown. */
   readonly durationMs: number | undefined;
-  /** How often it was tried, over all resumes. */
+  /** How many attempts it took, across all resumes. */
   readonly attempts: number;
-  /** The attempts that failed, oldest first; the newest 20, as the checkpoint has them. */
+  /** The failed attempts, oldest first, if they are in the checkpoint; the newest 20. */
   readonly failedAttempts?: NonNullable<StepRecord["failedAttempts"]>;
-  /** When the last attempt began, ISO 8601; absent if none failed, or where only the log knows it. */
+  /** When the last attempt began, ISO 8601; absent if none failed, or if only the log has the step. */
   readonly lastAttemptAt?: string;
-  /** How often it was begun again after its process had died; absent for never, or where only the log knows it. */
+  /** How often it was restarted after its process had died; absent if never, or if only the log has the step. */
   readonly restarts?: number;
-  /** Its items, tasks, calls of `once` and inner nodes, in the order they ended; the newest 100, as the checkpoint has them. */
+  /** Its items, tasks, calls of `once` and inner nodes, if they are in the checkpoint, in the order they ended; the newest 100. */
   readonly items?: NonNullable<StepRecord["items"]>;
-  /** What it used, including failed attempts that a checkpoint holds; `undefined` for nothing, or if unknown. */
+  /** Its usage, including failed attempts that a checkpoint contains; `undefined` if there was none, or it is unknown. */
   readonly usage: UsageTotals | undefined;
-  /** What it made, by name. */
+  /** Its outputs, by name. */
   readonly outputs: Readonly<Record<string, Output>>;
 }
 
-/** What made a run end early. */
+/** The error that a run failed with. */
 export interface ReportError {
-  /** The name of the error, or its code when only the log knows of it. */
+  /** The name of the error, or its code if only the log has it. */
   readonly name: string;
   /** Its message. */
   readonly message: string;
   /** The node that was running. */
   readonly node: string;
-  /** Where it was thrown, as far as the checkpoint keeps it. */
+  /** The stack, if the checkpoint has it; it may be cut. */
   readonly stack?: string;
 }
 
-/** What happened in a run, over all processes that worked on it. All of it is JSON, except what outputs and agents hold. */
+/** What happened in a run, across all processes that worked on it. It is JSON, except for the values in outputs and agents. */
 export interface RunReport {
   /** The run. */
   readonly runId: string;
   /** The name of its graph. */
   readonly graph: string;
-  /** What it is doing, or how it ended. */
+  /** Its status. */
   readonly status: RunStatus;
   /** When it started, ISO 8601; `undefined` if unknown. */
   readonly startedAt: string | undefined;
   /** When something last happened, ISO 8601. */
   readonly updatedAt: string;
-  /** From start to last event, in milliseconds, including times when nobody worked on it. */
+  /** From its start to `updatedAt`, in milliseconds, including pauses and downtime. */
   readonly elapsedMs: number | undefined;
   /** How often it was resumed. */
   readonly resumes: number;
@@ -66,38 +66,38 @@ export interface RunReport {
   readonly crashes: number;
   /** The phase of the node that completed last; `""` for none. */
   readonly phase: string;
-  /** What the run belongs to. */
+  /** Its metadata. */
   readonly metadata: Metadata;
-  /** The steps that completed, in their order; those that neither store nor log remember are not there. */
+  /** The completed steps, in order, as far as the store or the log has them. */
   readonly steps: readonly StepReport[];
   /** How many nodes have completed. */
   readonly completedSteps: number;
   /** The node that completed last; `undefined` before the first. */
   readonly lastStep: string | undefined;
-  /** The node that runs next, or is running; `undefined` if none is, or it is unknown. */
+  /** The node that is running or runs next; `undefined` if there is none, or it is unknown. */
   readonly nextStep: string | undefined;
-  /** Sums over the run. */
+  /** Totals of the run. */
   readonly totals: {
-    /** What the ledger says was used. */
+    /** The usage in the ledger. */
     readonly usage: UsageTotals;
-    /** How long nodes worked, in milliseconds: without the time when nobody worked on the run. */
+    /** How long nodes worked, in milliseconds, without pauses and downtime. */
     readonly durationMs: number;
   };
-  /** What was used by each node. */
+  /** The usage of each node. */
   readonly nodes: Readonly<Record<string, UsageTotals>>;
-  /** Work that was done and lost, because a process died before it was saved or the run was set back. */
+  /** Work that was lost because a process died before it was saved, or because the run was rolled back. */
   readonly repeated: {
-    /** How many visits of nodes, unfinished ones too; without a log one for each crash. */
+    /** How many visits of nodes were lost, including unfinished ones; without a log, one for each crash. */
     readonly visits: number;
-    /** What they used, as the log shows. The ledger does not count it. */
+    /** Their usage according to the log. The ledger does not include it. */
     readonly usage: UsageTotals;
   };
-  /** What was decided, newest last. */
+  /** The decisions, newest last. */
   readonly decisions: readonly Decision[];
   /** The agents, by id. */
   readonly agents: Readonly<Record<string, Agent>>;
-  /** How sure the run is; see `confidence` of the ledger. */
+  /** The confidence of the run; see `confidence` of the ledger. */
   readonly confidence: number | undefined;
-  /** What made it end early; `undefined` if nothing did, or it has continued since. */
+  /** The error it failed with; `undefined` if it did not fail, or has continued since. */
   readonly error: ReportError | undefined;
 }

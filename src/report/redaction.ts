@@ -9,11 +9,11 @@ import { State } from "../state/state.js";
 import type { RunReport } from "./record.js";
 
 /**
- * Removes what is never to be shown. Its patterns are paths in a State; what a log or a
- * report says of a State is treated as if it were still there.
+ * Removes what must not be shown. The patterns are paths in a State; values that a log or a report has taken from a
+ * State are redacted as if they were still in it.
  */
 export class Redaction {
-  /** Whether there is anything to remove. */
+  /** Whether there are any patterns. */
   readonly isOn: boolean;
   readonly #secrets: Secrets;
   readonly #redact: (value: unknown) => unknown;
@@ -24,12 +24,12 @@ export class Redaction {
     this.#redact = redactor(patterns);
   }
 
-  /** A State as JSON. */
+  /** Redacts a State, as JSON. */
   state(state: State<object>): StateJSON {
     return this.isOn ? redactState(state.toJSON(), this.#secrets) : state.toJSON();
   }
 
-  /** A store whose States have nothing that must not be printed. */
+  /** A store that loads redacted States. */
   store(store: CheckpointStore): CheckpointStore {
     if (!this.isOn) return store;
     const load: CheckpointStore["load"] = async (...args) =>
@@ -37,7 +37,7 @@ export class Redaction {
     return withMethods(store, { load });
   }
 
-  /** An event. */
+  /** Redacts a line of a log. */
   line(line: LogLine): LogLine {
     if (!this.isOn) return line;
     const shown = this.#value(line);
@@ -55,7 +55,7 @@ export class Redaction {
     };
   }
 
-  /** What a run did. */
+  /** Redacts a report. */
   report(report: RunReport): RunReport {
     if (!this.isOn) return report;
     const shown = this.#value(report);
@@ -63,12 +63,12 @@ export class Redaction {
     return { ...shown, decisions };
   }
 
-  /** What a list or a history says of a run. */
+  /** Redacts an entry of a list or of a history. */
   summary<T extends RunSummary | HistoryEntry>(summary: T): T {
     return this.isOn ? this.#value(summary) : summary;
   }
 
-  /** The message of an error that a node has thrown. */
+  /** Redacts the message of an error that a node has thrown. */
   message(message: string): string {
     return this.#value({ error: { message } }).error.message;
   }

@@ -3,7 +3,7 @@ import { Ledger, type Usage, type UsageTotals } from "../state/ledger.js";
 import type { RunStatus } from "../state/record.js";
 import type { ReportError } from "./record.js";
 
-/** A visit of a node, as a log shows it. */
+/** A visit of a node, according to a log. */
 export interface Visit {
   /** How many nodes had completed before it. */
   readonly index: number;
@@ -13,28 +13,28 @@ export interface Visit {
   readonly endedAt: string;
   readonly durationMs: number;
   readonly attempts: number;
-  /** Of all visits up to this one. */
+  /** The ledger of all visits up to this one. */
   readonly ledger: Ledger;
   readonly used: Ledger;
   readonly decisions: readonly LogLine[];
   readonly before: Visit | undefined;
 }
 
-/** Of so many checkpoints it is remembered what had happened; of others it is worked out by their step. */
+/** The number of checkpoints whose visits are remembered; those of others are derived from their step. */
 const MAX_CHECKPOINTS = 10_000;
 
 /**
- * Goes through the log of a run and finds out what of it still holds. A run that dies and is resumed
- * continues from a checkpoint; what came after that checkpoint was done in vain and is done again.
+ * Goes through the log of a run and finds the visits that count. A run that dies and is resumed continues from a
+ * checkpoint; the visits after that checkpoint are lost, and happen again.
  */
 export class Replay {
   graph = "";
   startedAt: string | undefined;
   updatedAt = "";
   resumes = 0;
-  /** The last visit that holds. */
+  /** The last visit that counts. */
   last: Visit | undefined;
-  /** The last visit that a checkpoint has. */
+  /** The last visit that a checkpoint contains. */
   saved: Visit | undefined;
   status: RunStatus = "pending";
   next: string | undefined;
@@ -42,35 +42,35 @@ export class Replay {
   readonly #checkpoints = new Map<string, Visit | undefined>();
   #lost = { visits: 0, ledger: Ledger.empty };
   #loaded = "";
-  /** Whether a run that was loaded has not started yet. */
+  /** Whether the run was loaded and has not started yet. */
   #isLoading = false;
-  /** The visit under way. */
+  /** The current visit. */
   #started: LogLine | undefined;
-  /** What it has used that no checkpoint has. */
+  /** Its usage that no checkpoint contains. */
   #unsaved = Ledger.empty;
   #attempts = 1;
   #decisions: LogLine[] = [];
-  /** What a node has used that paused before its end: it belongs to the visit that will end. */
+  /** The usage of a node before it paused: it belongs to the visit that will end. */
   #paused = Ledger.empty;
 
-  /** What was used up to now, by all that holds. */
+  /** The ledger of all visits that count. */
   get ledger(): Ledger {
     return (this.last?.ledger ?? Ledger.empty).merge(Ledger.empty, this.#paused);
   }
 
-  /** What was done in vain. */
+  /** The work that was lost. */
   get repeated(): { readonly visits: number; readonly usage: UsageTotals } {
     return { visits: this.#lost.visits, usage: this.#lost.ledger.usage };
   }
 
   add(line: LogLine): void {
     if (line.ts > this.updatedAt) this.updatedAt = line.ts;
-    // What happened in a graph inside a node is a part of that node.
+    // Events of a graph inside a node belong to that node.
     if (line.path !== undefined && line.event !== "usage") return;
     handlers.get(line.event)?.(this, line);
   }
 
-  /** What had happened when a checkpoint was saved; `undefined` when the log does not know it. */
+  /** The last visit when a checkpoint was saved; `undefined` if the log does not have the checkpoint. */
   at(checkpointId: string): { last: Visit | undefined } | undefined {
     return this.#checkpoints.has(checkpointId)
       ? { last: this.#checkpoints.get(checkpointId) }
@@ -108,7 +108,7 @@ export class Replay {
   }
 
   save(line: LogLine): void {
-    // Saved before the run continues: what came after the checkpoint that was loaded is not in it.
+    // Saved before the run continues, so without the visits after the checkpoint that was loaded.
     if (line.reason === "resume") this.#setBack(this.#holds(count(line, "step")));
     if (line.reason === "rollback") {
       this.#setBack(this.#holds(count(line, "step")));
@@ -120,7 +120,7 @@ export class Replay {
     if (oldest !== undefined) this.#checkpoints.delete(oldest);
     this.#checkpoints.set(text(line, "checkpointId"), this.last);
     this.saved = this.last;
-    // What is saved between a load and the start is of another process.
+    // A save between a load and the start is by another process.
     if (!this.#isLoading) this.#unsaved = Ledger.empty;
   }
 
@@ -190,7 +190,7 @@ export class Replay {
     this.next = line.node;
   }
 
-  /** The last visit that the checkpoint which was loaded holds. */
+  /** The last visit that the loaded checkpoint contains. */
   #holds(step: number): Visit | undefined {
     if (this.#checkpoints.has(this.#loaded)) return this.#checkpoints.get(this.#loaded);
     let visit = this.last;
@@ -198,7 +198,7 @@ export class Replay {
     return visit;
   }
 
-  /** All that came after this visit was in vain. */
+  /** Counts all visits after this one as lost. */
   #setBack(to: Visit | undefined): void {
     if (to !== this.last) this.#losePaused();
     const held = new Set<Visit>();
@@ -239,7 +239,7 @@ const handlers: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ["node.complete", (replay, line) => replay.nodeComplete(line)],
 ]);
 
-/** A field of a line as text. Anybody may have written to a log, so nothing in it is taken for granted. */
+/** A field of a line as text. Any program may have written to the log, so its fields are checked. */
 function text(line: LogLine, field: string): string {
   const value = line[field];
   return typeof value === "string" ? value : "";

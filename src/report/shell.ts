@@ -1,7 +1,7 @@
 /**
- * A command as it can be typed.
+ * A command, quoted for a shell.
  *
- * @param runId - an id that begins with a dash would be taken for an option: it comes last, after `--`.
+ * @param runId - comes last, after `--`, if it begins with a dash and would be taken for an option.
  */
 export function typed(verb: string, runId?: string, options: readonly string[] = []): string {
   const isDashed = runId?.startsWith("-") === true;
@@ -10,7 +10,6 @@ export function typed(verb: string, runId?: string, options: readonly string[] =
   return ["waymark", verb, ...words].map(quoted).join(" ");
 }
 
-/** A word as a shell takes it for one. */
 function quoted(word: string): string {
   return /^[\w./:@%+,=-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`;
 }

@@ -3,23 +3,23 @@ import type { StepRecord } from "../state/steps.js";
 import type { StepReport } from "./record.js";
 import type { Visit } from "./replay.js";
 
-/** What is known of a run besides its log. */
+/** What is known about a run besides its log. */
 export interface Known {
-  /** The steps that the State remembers. */
+  /** The steps in the State. */
   readonly records: readonly StepRecord[];
   readonly outputs: Readonly<Record<string, Output>>;
-  /** Whether a checkpoint holds a visit. */
+  /** Whether a checkpoint contains a visit. */
   isSaved(visit: Visit): boolean;
 }
 
-/** The visits up to this one, oldest first. */
+/** All visits up to this one, oldest first. */
 export function visitsUpTo(last: Visit | undefined): Visit[] {
   const visits: Visit[] = [];
   for (let visit = last; visit !== undefined; visit = visit.before) visits.push(visit);
   return visits.reverse();
 }
 
-/** The steps of a run: those that a checkpoint has, and those that only the log knows. */
+/** The steps of a run: those in the checkpoint, and those that only the log has. */
 export function stepsOf(visits: readonly Visit[], known: Known): StepReport[] {
   const steps = new Map<number, StepReport>();
   for (const record of known.records) steps.set(record.step, recorded(record));
@@ -43,7 +43,7 @@ export function stepsOf(visits: readonly Visit[], known: Known): StepReport[] {
 }
 
 function recorded({ usage, ...record }: StepRecord): StepReport {
-  // What is not counted is zero.
+  // Counters that are missing are zero.
   const used = usage && ({ ...Ledger.empty.usage, ...usage } as UsageTotals);
   return { ...record, saved: true, usage: used, outputs: {} };
 }

@@ -140,7 +140,7 @@ function duration(ms: number): string {
     : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Columns of the same width; numbers to the right. */
+/** Aligns the columns; numbers to the right. */
 function aligned(rows: readonly (readonly string[])[]): string[] {
   const widths = head.map((_, at) => Math.max(...rows.map((row) => [...(row[at] ?? "")].length)));
   return rows.map((row) =>
@@ -156,7 +156,7 @@ function aligned(rows: readonly (readonly string[])[]): string[] {
 
 const numeric: ReadonlySet<number> = new Set([0, 3, 4, 5, 6, 7]);
 
-/** Names and messages may hold anything; what moves the cursor would spoil the table. */
+/** Names and messages may contain anything, including sequences that move the cursor. */
 function printable(line: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
   return line.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, " ");

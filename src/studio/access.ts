@@ -11,7 +11,7 @@ export interface AccessOptions {
 /** Returns whether a request is allowed; a string also names the user who makes it. @inline */
 export type Auth = (request: Request) => boolean | string | Promise<boolean | string>;
 
-/** The names of this machine that no other site can point here. */
+/** The names of this machine, which no other site can resolve to it. */
 const loopback = ["localhost", "127.0.0.1", "[::1]"];
 
 /** An unguessable token. */
@@ -32,8 +32,8 @@ export class AccessCheck {
   }
 
   /**
-   * Rejects a request whose Host is not one of this server's names, as a hostile site may have pointed its own name here, and
-   * one that comes from a page of another site.
+   * Rejects a request whose Host is not a name of this server, since a hostile site may resolve its own name to this
+   * machine (DNS rebinding), and a request from a page of another site.
    *
    * @throws HttpError if it is rejected.
    */
@@ -46,7 +46,7 @@ export class AccessCheck {
     const origin = request.headers.get("origin");
     if (origin === null) return;
     const from = URL.canParse(origin) ? new URL(origin).host : "";
-    // Behind a proxy the Host may be another name of this server.
+    // Behind a proxy, the Host may be another name of this server.
     if (from !== host && !this.#isNamed(from)) {
       throw new HttpError(403, "FORBIDDEN", "the request's Origin is not allowed");
     }
@@ -77,7 +77,7 @@ export class AccessCheck {
     return this.#hosts.has(host) || this.#hosts.has(withoutPort(host));
   }
 
-  /** Whether a name is configured, and not one that every machine has. */
+  /** Whether a name is configured, and is not one that every machine has. */
   #isNamed(host: string): boolean {
     return !loopback.includes(withoutPort(host)) && this.#isAllowed(host);
   }
@@ -87,7 +87,7 @@ function withoutPort(host: string): string {
   return host.replace(/:\d+$/, "");
 }
 
-/** Gives strings of any length the same length, so that comparing takes the same time for all. */
+/** Hashes a token, so that a comparison takes the same time whatever its length. */
 function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }

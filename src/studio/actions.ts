@@ -18,13 +18,13 @@ import { isAnswerable } from "./view.js";
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** Does something with a run; gives its status code too. */
+/** An action on a run; returns its result and the HTTP status. */
 type Action = (runId: string, body: Body, audit: Audit) => Promise<[ActionResult, status: number]>;
 
-/** What can be done with runs. */
+/** The actions on runs. */
 export class Actions {
   readonly #studio: Studio;
-  /** The graphs, saving in the studio's store. */
+  /** The graphs, bound to the studio's store. */
   readonly #inside = new Map<AnyGraph, AnyGraph>();
   readonly #draining = new AbortController();
 
@@ -32,7 +32,7 @@ export class Actions {
     this.#studio = studio;
   }
 
-  /** The action of a name. */
+  /** The actions of `POST` routes, by name. */
   readonly byName: Readonly<Record<string, Action>> = {
     resume: (runId, body, audit) => this.#resume(runId, body, audit),
     retry: (runId, body, audit) => this.#retry(runId, body, audit),
@@ -47,7 +47,7 @@ export class Actions {
   async delete(runId: string, audit: Audit): Promise<void> {
     const store = this.#studio.storeFor(audit);
     await this.#checkFree(runId);
-    // An absent run is fine for a store, and a mistake of whoever asks.
+    // A store ignores a run that it does not have; here that is a 404.
     const [run] = await listRuns(store, { runId, limit: 1 });
     const isThere = run !== undefined || (await store.list()).includes(runId);
     if (!isThere) throw new CheckpointNotFoundError(runId);
@@ -55,7 +55,7 @@ export class Actions {
     await removeRunFiles(this.#studio.settings.log, runId);
   }
 
-  /** Stops the runs that were started here, so that they can be resumed. */
+  /** Stops the runs that were continued here, so that they can be resumed. */
   async close(): Promise<void> {
     this.#draining.abort();
     await Promise.all([...this.#inside.values()].map((graph) => graph.drain()));
@@ -89,7 +89,7 @@ export class Actions {
       await (state.pauses.length === 1 ? run.resume(value) : run.signal(name, value));
       return [resultOf(state), 202];
     }
-    // Several are answered by their names.
+    // If there are several, each is answered by its name.
     const input = state.pauses.length === 1 ? value : { [name]: value };
     return this.#continue(state, { input }, audit);
   }
@@ -102,7 +102,7 @@ export class Actions {
   async #replay(runId: string, body: Body, audit: Audit): ReturnType<Action> {
     checkFields(body, { at: "text", data: "object" });
     if (body.at === undefined) throw badRequest("at must name a checkpoint");
-    // Before anything is saved.
+    // Checked before anything is saved.
     this.#runnable((await this.#store(audit).load(runId)).graph?.name ?? "");
     return this.#continue(await this.#forked(runId, body, audit), {}, audit);
   }
@@ -130,7 +130,7 @@ export class Actions {
     return [resultOf(await this.#studio.settings.store.load<object>(runId)), 200];
   }
 
-  /** Lets a graph or a worker continue a run; resolves when it is at work, or in the queue. */
+  /** Lets a graph or a worker continue a run; resolves when it has started, or is in the queue. */
   async #continue(
     state: State<object>,
     options: CheckpointAt & { readonly input?: unknown },
@@ -139,7 +139,7 @@ export class Actions {
     const { runId } = state;
     const run = await this.#queued(state);
     if (run === undefined) {
-      // Whether it may run at all shows before its first node; how it ends is in its checkpoints.
+      // A run that can't start rejects before its first save; how it ends is in its checkpoints.
       await this.#graph(state).start(runId, { ...options, audit }).saved;
       return [{ ...resultOf(state), status: "in_progress" }, 202];
     }
@@ -151,7 +151,7 @@ export class Actions {
     return [resultOf(state), 202];
   }
 
-  /** A run that nobody works on. */
+  /** Loads a run that no process works on. */
   async #idle(runId: string, audit: Audit): Promise<State<object>> {
     const state = await this.#store(audit).load<object>(runId);
     this.#runnable(state.graph?.name ?? "");
@@ -172,7 +172,7 @@ export class Actions {
     return this.#studio.settings.client?.run(graph?.name ?? "", runId);
   }
 
-  /** The graph of a run, saving in the studio's store. */
+  /** The graph of a run, bound to the studio's store. */
   #graph(state: State<object>): AnyGraph {
     const { graphs, store } = this.#studio.settings;
     const name = state.graph?.name ?? "";
@@ -215,14 +215,13 @@ const kinds: Readonly<Record<string, (value: unknown) => boolean>> = {
 function checkFields(body: Body, fields: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(body)) {
     const kind = Object.hasOwn(fields, name) ? fields[name] : undefined;
-    if (kind === undefined) throw badRequest(`${name} is no field of this request`);
+    if (kind === undefined) throw badRequest(`${name} is not a field of this request`);
     if (kinds[kind]?.(value) !== true) {
       throw badRequest(`${name} must be ${kind === "text" ? "a non-empty string" : "an object"}`);
     }
   }
 }
 
-/** A value out of tagged JSON. */
 function decoded(tree: unknown, name: string): unknown {
   return decode(tree, name).value;
 }

@@ -17,7 +17,7 @@ import { noHistory } from "./http.js";
 /** The options of a studio, validated and with their defaults. */
 export interface StudioSettings {
   readonly store: CheckpointStore;
-  /** Names the store for people. */
+  /** The name of the store, for people. */
   readonly name: string;
   readonly graphs: ReadonlyMap<string, AnyGraph>;
   readonly client: Client | undefined;
@@ -29,10 +29,10 @@ export interface StudioSettings {
   readonly pollMs: number;
 }
 
-/** The number of graphs that are kept in memory. */
+/** The number of topologies that are cached. */
 const TOPOLOGIES = 200;
 
-/** What all routes work with. */
+/** What all routes share. */
 export class Studio {
   readonly settings: StudioSettings;
   readonly #topologies = new Map<string, GraphTopology | undefined>();
@@ -41,13 +41,13 @@ export class Studio {
     this.settings = { ...settings, store: inspecting(settings.store) };
   }
 
-  /** The store, reporting who uses it. */
+  /** The store, with audit events for its use. */
   storeFor(audit: Audit): CheckpointStore {
     const { store, observer } = this.settings;
     return observer === undefined ? store : audited(store, observer, audit);
   }
 
-  /** The checkpoint of a run that a text names; the newest for none. */
+  /** The checkpoint that a text names; the newest if there is no text. */
   async placeOf(runId: string, at: string | null | undefined): Promise<CheckpointAt> {
     if (at === null || at === undefined || at === "") return {};
     if (isStep(at)) return { step: Number(at) };
@@ -58,13 +58,13 @@ export class Studio {
     throw new CheckpointNotFoundError(runId, { checkpointId: at });
   }
 
-  /** Whether a run of this graph can be continued from here. */
+  /** Whether runs of this graph can be continued here. */
   canRun(graph: string): boolean {
     const { client, graphs, readOnly } = this.settings;
     return !readOnly && graph !== "" && (client !== undefined || graphs.has(graph));
   }
 
-  /** What a graph looks like; `undefined` if neither the store nor its code says so. */
+  /** The topology of a graph; `undefined` if neither the store nor its code has it. */
   async topologyOf(graph: GraphIdentity | undefined): Promise<GraphTopology | undefined> {
     if (graph === undefined) return undefined;
     const known = this.#topologies;
@@ -77,7 +77,7 @@ export class Studio {
     return topology;
   }
 
-  /** A command that does what the page does, as it can be typed. */
+  /** The command that does the same as the page, quoted for a shell. */
   command(verb: string, runId?: string, ...options: readonly string[]): string {
     const { name } = this.settings;
     const store = parseAddress(name) === undefined ? [] : ["--store", name];
@@ -85,7 +85,7 @@ export class Studio {
   }
 }
 
-/** A store whose loads leave everything as it is, so that looking at a damaged run changes nothing. */
+/** A store whose loads change nothing, even if a run is damaged. */
 function inspecting(store: CheckpointStore): CheckpointStore {
   const load: CheckpointStore["load"] = (runId, at, context) =>
     store.load(runId, at, { ...context, inspect: true });

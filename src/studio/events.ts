@@ -6,11 +6,11 @@ import { Feed, OVERLAP, type Sent } from "./feed.js";
 import { HttpError, securityHeaders } from "./http.js";
 import type { Runs } from "./runs.js";
 
-/** So many streams may be open. */
+/** The maximum number of open streams. */
 const STREAMS = 100;
 /** The number of checkpoints that a stream holds. */
 const CHECKPOINTS = 1000;
-/** How often a stream that has nothing to say shows that it is there, in milliseconds. */
+/** How often an idle stream sends a comment to stay open, in milliseconds. */
 const BEAT = 15_000;
 
 /** The streams of a studio. */
@@ -27,7 +27,7 @@ export class Streams {
   /** A stream of the changes of all runs, or of one. */
   open(request: Request, runId: string | null): Response {
     if (this.#open.size >= STREAMS) {
-      throw new HttpError(503, "TOO_MANY_STREAMS", `${STREAMS} streams are open already`);
+      throw new HttpError(503, "TOO_MANY_STREAMS", `there are already ${STREAMS} open streams`);
     }
     const ending = new AbortController();
     this.#open.add(ending);
@@ -38,7 +38,7 @@ export class Streams {
     return this.#stream(events, ending);
   }
 
-  /** Reports that a run was deleted here, which no store remembers. */
+  /** Reports that a run was deleted here, since no store records that. */
   deleted(runId: string): void {
     this.#feed.deleted(runId);
   }
@@ -68,7 +68,7 @@ export class Streams {
     }
   }
 
-  /** One run, by its history: the id of an event is the sequence of its checkpoint, whoever asks and whenever. */
+  /** The checkpoints of one run. The id of an event is the checkpoint's sequence, so any server can continue the stream. */
   async *#one(
     runId: string,
     lastId: string,
@@ -98,9 +98,9 @@ export class Streams {
   }
 
   /**
-   * The checkpoints of a run behind `last`, oldest first: only the first ones, since they are held while a slow client
-   * reads them. All of them if the run was replaced by one that has not got as far. The history is read only if the run
-   * has been saved since it had this stamp.
+   * The checkpoints of a run after `last`, oldest first; from the beginning if the run was replaced by one with fewer
+   * checkpoints. There may be more: only so many are returned, since they stay in memory while a slow client reads them.
+   * The history is read only if the run has been saved since it had the stamp `before`.
    */
   async #look(
     runId: string,
@@ -124,7 +124,7 @@ export class Streams {
     return { stamp, newest, entries: behind.slice(-CHECKPOINTS).reverse() };
   }
 
-  /** Waits until the next look; shows now and then that the stream is alive. */
+  /** Waits until the next look, and keeps the connection open. */
   async *#wait(signal: AbortSignal): AsyncGenerator<undefined> {
     const { pollMs } = this.#studio.settings;
     const isBeat = Math.floor(monotonic() / BEAT) !== Math.floor((monotonic() + pollMs) / BEAT);
@@ -132,7 +132,7 @@ export class Streams {
     await sleep(pollMs, signal);
   }
 
-  /** Gives an event only when the client asks for it, so that a slow one costs no memory. */
+  /** Produces an event only when the client reads, so that a slow client uses no memory. */
   #stream(events: AsyncGenerator<Sent | undefined>, ending: AbortController): Response {
     const encoder = new TextEncoder();
     const end = (): void => {
@@ -166,6 +166,6 @@ function ready(id: string): Sent {
 function textOf(sent: Sent | undefined): string {
   if (sent === undefined) return ": alive\n\n";
   const { id, event } = sent;
-  // JSON has no line breaks of its own, so that nothing in data can end the event.
+  // JSON escapes line breaks, so nothing in the data can end the event.
   return `id: ${id}\nevent: ${event.event}\ndata: ${JSON.stringify(event.data)}\n\n`;
 }

@@ -7,43 +7,43 @@ import type { StudioEvent } from "./api.js";
 import type { Studio } from "./context.js";
 import type { Runs } from "./runs.js";
 
-/** So many events are remembered for those who come back. */
+/** How many events are kept for clients that reconnect. */
 const REMEMBERED = 1000;
-/** More changes than this at once are no news, but a reason to fetch all again. */
+/** With more changes than this at once, clients fetch everything again. */
 const BURST = 500;
-/** A run may show up later than one that was saved after it: clocks differ, and saves take time. */
+/** How much later, in milliseconds, a run may appear than one that was saved after it: clocks differ, and saves take time. */
 export const OVERLAP = 5000;
-/** So many runs are looked through at once. */
+/** How many runs one look reads at most. */
 const LOOKED = 1000;
-/** So many runs are listed at once; of these newest ones it is noticed that one was deleted elsewhere. */
+/** How many runs are listed at once. Among these newest runs, deletions by other processes are noticed. */
 const PAGE = 200;
-/** So many States are loaded at once. */
+/** How many States are loaded concurrently. */
 const AT_ONCE = 4;
 
-/** An event with the id that a client continues behind. */
+/** An event with the id that a client continues after. */
 export interface Sent {
   readonly id: string;
   readonly event: StudioEvent;
 }
 
-/** The changes of all runs of a store, numbered. It looks only while somebody asks. */
+/** The numbered changes of all runs of a store. It polls only while a client reads. */
 export class Feed {
   readonly #studio: Studio;
   readonly #runs: Runs;
-  /** Ids of another feed mean nothing here. */
+  /** Part of each id, since the ids of another feed are not valid here. */
   readonly #name = randomUUID().slice(0, 8);
   readonly #events: { readonly number: number; readonly event: StudioEvent }[] = [];
   #last = 0;
-  /** What was seen of each run that was saved shortly before the newest. */
+  /** The last known state of the runs that were saved within `OVERLAP` before the newest. */
   #seen = new Map<string, Pick<RunSummary, "savedAt" | "step" | "status">>();
   #newest: string | undefined;
-  /** When the newest runs were saved, as of the last look. */
+  /** When the newest runs were saved, at the last look. */
   #listed = new Map<string, string>();
-  /** The runs that were deleted here since the last look began. */
+  /** Runs that were deleted here since the last look began. */
   readonly #deleted = new Set<string>();
   #looking: Promise<void> | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
-  /** Whether there were changes since `#forgotAt` that are in no event. */
+  /** Whether there were changes since `#forgotAt` without an event. */
   #isBehind = false;
   #forgotAt = Number.NEGATIVE_INFINITY;
 
@@ -52,7 +52,7 @@ export class Feed {
     this.#runs = runs;
   }
 
-  /** Looks for changes, unless that has just been done. */
+  /** Looks for changes, unless the last look is recent. */
   refresh(): Promise<void> {
     const isFresh = monotonic() - this.#lookedAt < this.#studio.settings.pollMs / 2;
     if (this.#looking === undefined && isFresh) return Promise.resolve();
@@ -67,7 +67,7 @@ export class Feed {
     return this.#idOf(this.#last);
   }
 
-  /** The events behind an id; `undefined` if they are no longer known. */
+  /** The events after an id; `undefined` if they are no longer kept. */
   behind(id: string): Sent[] | undefined {
     const [name, text] = id.split(".");
     const number = Number(text);
@@ -92,7 +92,7 @@ export class Feed {
     if (this.#events.length > REMEMBERED) this.#events.shift();
   }
 
-  /** Leaves everybody behind, so that each client gets one reset. */
+  /** Drops all events, so that each client gets one reset. */
   #forget(): void {
     this.#events.length = 0;
     this.#last++;
@@ -115,7 +115,7 @@ export class Feed {
     const changed = runs.filter(isNew).reverse();
     const isBurst = !isFirst && (isMore || changed.length > BURST);
     const isBehind = this.#isBehind || isBurst;
-    // Rows first: what can't be loaded now is looked for again.
+    // Rows first: if one can't be loaded, the next look tries again.
     const rows =
       isFirst || isBehind ? [] : await mapLimit(changed, AT_ONCE, (run) => this.#runs.row(run));
     const gone = await this.#gone(listed);
@@ -129,20 +129,20 @@ export class Feed {
     const horizon = this.#horizon();
     for (const [runId, { savedAt }] of this.#seen) if (savedAt < horizon) this.#seen.delete(runId);
     this.#isBehind = isBehind;
-    // While a burst lasts, those who listen need not fetch everything at every look; once it is over, they must.
+    // During a burst, clients need not fetch everything at every look; once it is over, they must.
     if (isBehind && (!isBurst || monotonic() - this.#forgotAt >= OVERLAP)) this.#forget();
     for (const data of rows.filter(isHere)) this.#add({ event: "run", data });
     for (const data of gone.filter(isHere)) this.#add({ event: "delete", data });
   }
 
-  /** The runs that were listed at the last look, and would still be if the store had them. */
+  /** The runs that were listed at the last look and have been deleted since. */
   async #gone(listed: readonly RunSummary[]): Promise<Pick<RunSummary, "runId">[]> {
     const now = new Set(listed.map(({ runId }) => runId));
     const oldest = listed.length < PAGE ? "" : (listed.at(-1)?.savedAt ?? "");
     const missing = [...this.#listed].filter(
       ([runId, savedAt]) => !now.has(runId) && savedAt >= oldest,
     );
-    // A save during the look may have moved it, and a corrupt run is in no list.
+    // A save during the look may have moved the run, and a corrupt run is not listed.
     const found = await mapLimit(missing, AT_ONCE, async ([runId]) =>
       (await this.#runs.find(runId)) === undefined ? [{ runId }] : [],
     );
@@ -150,8 +150,8 @@ export class Feed {
   }
 
   /**
-   * The newest runs; those that were saved since the last look, or shortly before it, newest first; and whether there
-   * are more since then than can be looked through.
+   * The newest runs (`listed`); those saved since the last look or shortly before it, newest first (`runs`); and whether
+   * more runs have been saved since then than one look reads.
    */
   async #recent(): Promise<{
     readonly listed: RunSummary[];

@@ -6,12 +6,13 @@ import type { DayFigures, Figures, GraphFigures, NodeFigures, Percentiles } from
 import type { Studio } from "./context.js";
 import { newest } from "./inbox.js";
 
-/** So many runs are counted. */
+/** How many runs are counted. */
 const COUNTED = 10_000;
-/** So many of each graph are loaded, for times and costs, and for no longer than this in all. */
+/** How many runs of each graph are loaded, for times and costs. */
 const SAMPLED = 500;
+/** How long loading may take in total, in milliseconds. */
 const BUDGET = 2000;
-/** So many nodes are among the slowest and the dearest. */
+/** How many nodes are listed as the slowest and the most expensive. */
 const TOP = 5;
 
 interface Node {
@@ -24,7 +25,7 @@ interface Node {
   readonly durations: number[];
 }
 
-/** What the runs of each graph, or of one, came to. */
+/** The figures of each graph, or of one. */
 export async function figuresOf(studio: Studio, graph: string | null): Promise<Figures> {
   const filter = graph === null || graph === "" ? {} : { graph };
   const runs = await newest(studio, filter, COUNTED + 1);
@@ -38,7 +39,7 @@ export async function figuresOf(studio: Studio, graph: string | null): Promise<F
   const graphs: GraphFigures[] = [];
   const names = [...byGraph.keys()].sort();
   for (const [index, name] of names.entries()) {
-    // Each graph has its share of the time that is left.
+    // Each graph gets an equal share of the remaining time.
     const share = (end - monotonic()) / (names.length - index);
     graphs.push(await ofGraph(studio, name, byGraph.get(name) ?? [], monotonic() + share));
   }
@@ -59,7 +60,7 @@ async function ofGraph(
   let sampled = 0;
   for (const { runId, startedAt } of runs.slice(0, SAMPLED)) {
     if (monotonic() > end) break;
-    // A run that is gone or corrupt meanwhile has no times.
+    // Skips a run that has been deleted or damaged in the meantime.
     const state = await store.load<object>(runId).catch(() => undefined);
     if (state === undefined) continue;
     sampled++;

@@ -3,7 +3,7 @@ import { type ErrorCode, isWaymarkError, messageOf } from "../errors.js";
 import { typed } from "../report/shell.js";
 import type { ApiError } from "./api.js";
 
-/** An answer that is no success. */
+/** An error response. */
 export class HttpError extends Error {
   readonly status: number;
   readonly code: string;
@@ -18,18 +18,18 @@ export class HttpError extends Error {
   }
 }
 
-/** The request is malformed. */
+/** The error for a malformed request. */
 export function badRequest(message: string): HttpError {
   return new HttpError(400, "BAD_REQUEST", message);
 }
 
-/** The store can't say what its checkpoints were. */
+/** The error for a store without `history()`. */
 export function noHistory(): HttpError {
   const help = "a store with history() lists its checkpoints";
   return new HttpError(501, "NO_HISTORY", "the store keeps no history", help);
 }
 
-/** What every answer has: it is kept nowhere, framed nowhere, and is never anything else than it says. */
+/** The headers of every response: it is not cached, not framed, and not sniffed for another type. */
 export const securityHeaders: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -40,7 +40,7 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   "x-frame-options": "DENY",
 };
 
-/** An answer of JSON. */
+/** A JSON response. */
 export function json(value: unknown, status = 200): Response {
   const headers = { ...securityHeaders, "content-type": "application/json; charset=utf-8" };
   return new Response(JSON.stringify(value), { status, headers });
@@ -59,7 +59,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   STORE: 503,
 };
 
-/** The answer to a request that something was thrown for. */
+/** The response for an error that was thrown. */
 export function failure(error: unknown): Response {
   const { status, ...rest } = explain(error);
   const answer = json({ error: rest } satisfies ApiError, status);
@@ -75,7 +75,7 @@ function explain(error: unknown): ApiError["error"] & { readonly status: number 
   const message = messageOf(error);
   if (!isWaymarkError(error)) {
     const code = String(Reflect.get(Object(error), "code") ?? "INTERNAL");
-    // The store's server is not there, which may pass.
+    // The store's server can't be reached, which may be temporary.
     const isAway = /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|57P)/.test(code);
     return { status: isAway ? 503 : 500, code, message };
   }
@@ -95,15 +95,15 @@ function explain(error: unknown): ApiError["error"] & { readonly status: number 
   };
 }
 
-/** The largest body that is read, in bytes. */
+/** The maximum size of a body, in bytes. */
 const MAX_BODY = 1_048_576;
 /** How long a body may take, in milliseconds. */
 const BODY_TIMEOUT = 10_000;
 
 /**
- * The JSON object in a request's body; an empty one if there is no body.
+ * Reads the JSON object in a request's body; an empty one if there is no body.
  *
- * @throws HttpError if it is too large, too slow, or no JSON object.
+ * @throws HttpError if the body is too large, too slow, or not a JSON object.
  */
 export async function bodyOf(request: Request): Promise<Readonly<Record<string, unknown>>> {
   const text = await textOf(request);

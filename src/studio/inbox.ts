@@ -4,19 +4,19 @@ import type { Inbox, InboxPause } from "./api.js";
 import type { Studio } from "./context.js";
 import { isAnswerable, pausesOf } from "./view.js";
 
-/** So many paused runs are looked through for the oldest. */
+/** How many paused runs are searched for the oldest pauses. */
 const SCANNED = 5000;
 const PAGE = 200;
 const MOST = 500;
 
-/** All open pauses that a person can end, oldest first. */
+/** All open pauses that a person can answer or resume, oldest first. */
 export async function inboxOf(studio: Studio): Promise<Inbox> {
   const { store, redaction } = studio.settings;
   const runs = await newest(studio, { status: "paused" }, SCANNED);
   const pauses: InboxPause[] = [];
   for (const { runId } of runs.reverse()) {
     if (pauses.length > MOST) break;
-    // A run that is gone or corrupt meanwhile waits for nobody.
+    // Skips a run that has been deleted or damaged in the meantime.
     const state = await redaction
       .store(store)
       .load<object>(runId)
@@ -34,7 +34,7 @@ export async function inboxOf(studio: Studio): Promise<Inbox> {
   return { pauses: pauses.slice(0, MOST), more: pauses.length > MOST };
 }
 
-/** The newest runs that fit a filter, newest first. */
+/** The newest runs that match a filter, newest first. */
 export async function newest(
   { settings: { store } }: Studio,
   filter: RunFilter,

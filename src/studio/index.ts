@@ -1,5 +1,5 @@
 /**
- * A page on the runs of a store, and the HTTP API below it.
+ * A web page that shows the runs of a store, and its HTTP API.
  *
  * @packageDocumentation
  */

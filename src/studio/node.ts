@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import type { ReadableStream as NodeStream } from "node:stream/web";
 import { setTimeout as wait } from "node:timers/promises";
 
-/** A listener for `node:http`, and a handler for Express and its like. @inline */
+/** A listener for `node:http`, Express or Connect. @inline */
 type NodeListener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** How long clients may take, in milliseconds. */
@@ -12,13 +12,14 @@ const limits = {
   headersTimeout: 10_000,
   requestTimeout: 20_000,
   keepAliveTimeout: 5000,
-  /** To read what they were sent. */
+  /** To read a response. */
   drainTimeout: 30_000,
   connectionsCheckingInterval: 2000,
 };
 
 /**
- * Makes a listener for `node:http`, Express or Connect of a fetch handler. A client that does not read its answer is cut off.
+ * Turns a fetch handler into a listener for `node:http`, Express or Connect. A client that does not read its response is
+ * disconnected.
  *
  * @example
  * ```ts
@@ -55,7 +56,7 @@ async function answer(
   outgoing.once("close", () => closed.abort());
   const response = await handler(requestOf(incoming, closed.signal));
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-  // A body that was not read to its end would be taken for the next request.
+  // The unread rest of a body would be parsed as the next request.
   if (!incoming.complete) outgoing.shouldKeepAlive = false;
   if (response.body !== null) await send(response.body, outgoing, closed.signal, drainTimeout);
   outgoing.end();
@@ -63,7 +64,7 @@ async function answer(
 
 function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
   const { method = "GET", headers, socket } = incoming;
-  // Express cuts off where it is mounted.
+  // Express removes the mount path from `url`.
   const original: unknown = Reflect.get(incoming, "originalUrl");
   const path = typeof original === "string" ? original : (incoming.url ?? "/");
   const fields = new Headers();
@@ -71,7 +72,7 @@ function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
     if (!name.startsWith(":")) for (const one of [value ?? []].flat()) fields.append(name, one);
   }
   const scheme = "encrypted" in socket ? "https" : "http";
-  // The Host is for the handler to judge; here it must only not break the address.
+  // The handler checks the Host header; here it must not end up in the URL.
   const url = new URL(`${scheme}://localhost${path.startsWith("/") ? path : "/"}`);
   if (headers.host === undefined) fields.set("host", String(headers[":authority"] ?? "unknown"));
   const hasBody = method !== "GET" && method !== "HEAD";
@@ -102,7 +103,7 @@ async function send(
   }
 }
 
-/** Whether the client has read what it was sent, in time. */
+/** Whether the client has read the pending data in time. */
 async function isDrained(outgoing: ServerResponse, drainTimeout: number): Promise<boolean> {
   const ending = new AbortController();
   const { signal } = ending;
@@ -117,7 +118,7 @@ async function isDrained(outgoing: ServerResponse, drainTimeout: number): Promis
   }
 }
 
-/** A server of its own for a handler, that gives slow and idle clients no more time than they need. */
+/** A server for a handler, with timeouts for slow and idle clients. */
 export function serverOf(handler: Handler, given: typeof limits = limits): Server {
   const { drainTimeout, ...options } = given;
   const listener = listenerOf(handler, drainTimeout);

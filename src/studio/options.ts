@@ -15,33 +15,33 @@ import type { StudioSettings } from "./context.js";
 
 /** Options of {@link studio}. */
 export interface StudioOptions {
-  /** The store whose runs to show, or its address or name. */
+  /** The store with the runs to show, or its address or registered name. */
   readonly store: CheckpointStore | string;
   /** What the store is called on the page and in commands; its address by default. */
   readonly name?: string;
-  /** Graphs whose runs can be continued in this process. In an object, a key is one more name of its graph. */
+  /** Graphs whose runs can be continued in this process. In an object, each key is an additional name of its graph. */
   readonly graphs?: readonly AnyGraph[] | Readonly<Record<string, AnyGraph>>;
-  /** Lets workers continue the runs, of all graphs. It comes before `graphs`. */
+  /** Lets workers continue the runs of all graphs. It takes precedence over `graphs`. */
   readonly client?: Client;
-  /** Refuses everything that changes a run; false by default. */
+  /** Rejects every request that would change a run; false by default. */
   readonly readOnly?: boolean;
-  /** What `Authorization: Bearer` must carry; at least 16 characters. Without it and `auth`, one is made: {@link StudioHandler.token}. */
+  /** The token for `Authorization: Bearer`, at least 16 characters. Without it and `auth`, one is generated: {@link StudioHandler.token}. */
   readonly token?: string;
-  /** Who the token stands for, in audit events; `token` by default. */
+  /** The name of the token's user in audit events; `token` by default. */
   readonly actor?: string;
-  /** Decides instead whether a request may come in: `true`, or the name of who makes it, which audit events have. */
+  /** Authenticates requests instead of a token: returns `false`, `true`, or the user's name for audit events. */
   readonly auth?: Auth;
-  /** The names by which the server may be called; `localhost`, `127.0.0.1` and `[::1]` by default. A port may be given. */
+  /** The allowed Host headers, with or without a port; `localhost`, `127.0.0.1` and `[::1]` by default. */
   readonly hosts?: readonly string[];
-  /** Where the studio is mounted: `/studio`. The root by default. */
+  /** The path where the studio is mounted, such as `/studio`; the root by default. */
   readonly basePath?: string;
-  /** What is removed from all answers; see `redact` of `waymark/codecs`. */
+  /** What to redact in all responses; see `redact` of `waymark/codecs`. */
   readonly redact?: Patterns;
-  /** Where the runs' event log is, as `eventLog` was given it. */
+  /** Where the event log of the runs is, as passed to `eventLog`. */
   readonly log?: LogPlace;
-  /** Receives the loads, saves and removals that the studio makes, with `actor: "studio/…"` and `purpose`. */
+  /** Receives an event for each load, save and removal by the studio, with `actor: "studio/…"` and `purpose`. */
   readonly observer?: Observer;
-  /** How often to look for changes while somebody follows them, in milliseconds; at least 10, 500 by default. */
+  /** How often to look for changes while a client follows them, in milliseconds; at least 10, 500 by default. */
   readonly pollMs?: number;
 }
 
@@ -65,7 +65,7 @@ export function resolveStudioOptions(options: StudioOptions): StudioSettings {
     readOnly: flag,
     token: (name, value) => {
       if (typeof value === "string" && /^[\w.~+/=-]{16,}$/.test(value)) return;
-      // What it got is a secret.
+      // The value is a secret, so the message does not show it.
       throw new ConfigError(
         name,
         "must be a string of 16 characters or more: letters, digits, -._~+/=",

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { HttpError, securityHeaders } from "./http.js";
 
-/** The page as it was built. From src/ as well as from dist/, this file is two levels below the package. */
+/** The built page. This file is two levels below the package, both in src/ and in dist/. */
 const built = new URL("../../dist/studio/page/", import.meta.url);
 
 const types: Readonly<Record<string, string>> = {
@@ -14,7 +14,7 @@ const types: Readonly<Record<string, string>> = {
   woff2: "font/woff2",
 };
 
-/** What the page may do: run its own files, and talk to its own server. */
+/** Allows the page to load its own files and to connect to its own server. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -28,7 +28,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** A file of the page; none of them has data in it. */
+/** A file of the page. None of them contains data. */
 export async function pageFile(path: string): Promise<Response> {
   const name = path === "/" ? "index.html" : path.slice(1);
   const [, extension = ""] = /^[\w-]+(?:\.[\w-]+)*\.(\w+)$/.exec(name) ?? [];
@@ -43,7 +43,7 @@ export async function pageFile(path: string): Promise<Response> {
     return new Response(await readFile(new URL(name, built)), { headers });
   } catch (error) {
     if (path !== "/" || Reflect.get(Object(error), "code") !== "ENOENT") throw notFound();
-    const text = "The page is not built. In a clone of waymark, npm run build does so.\n";
+    const text = "The page is not built. In a clone of waymark, run npm run build.\n";
     return new Response(text, {
       status: 503,
       headers: { ...headers, "content-type": "text/plain; charset=utf-8" },
@@ -51,7 +51,7 @@ export async function pageFile(path: string): Promise<Response> {
   }
 }
 
-/** There is no such route. */
+/** The error for an unknown route. */
 export function notFound(): HttpError {
   return new HttpError(404, "NOT_FOUND", "there is no such route");
 }

@@ -22,10 +22,10 @@ import { newest } from "./inbox.js";
 import { countOf } from "./runs.js";
 import { bounded, matchesIn, viewOf } from "./values.js";
 
-/** The graphs of so many runs are listed. */
+/** How many runs are searched for names of graphs. */
 const LISTED = 1000;
 const CHANGES = 1000;
-/** A value of a difference with more characters is left out. */
+/** The maximum length of a value in a difference, as JSON; longer ones are sent as `$large`. */
 const VALUE = 4096;
 const CHECKPOINTS = 1000;
 const MOST_CHECKPOINTS = 10_000;
@@ -33,7 +33,7 @@ const PROBLEMS = 100;
 const LOG_LIMIT = 200;
 const MOST_LINES = 1000;
 
-/** What a studio looks at, and what it may do. */
+/** What a studio shows, and what it can do. */
 export async function sessionOf(studio: Studio): Promise<StudioSession> {
   const { name, graphs, client, readOnly, log, redaction } = studio.settings;
   const seen = (await newest(studio, {}, LISTED)).map(({ graph }) => graph);
@@ -53,7 +53,7 @@ export async function sessionOf(studio: Studio): Promise<StudioSession> {
 }
 
 async function version(): Promise<string> {
-  // From src/ as well as from dist/, this file is two levels below.
+  // This file is two levels below the package, both in src/ and in dist/.
   const manifest = await readFile(new URL("../../package.json", import.meta.url), "utf8");
   return (JSON.parse(manifest) as { version: string }).version;
 }
@@ -66,7 +66,7 @@ export async function historyOf(
 ): Promise<RunHistory> {
   const { store, redaction } = studio.settings;
   if (store.history === undefined) {
-    // A run that is not there is missing in any store.
+    // A missing run is a 404 in any store.
     await store.load(runId);
     throw noHistory();
   }
@@ -86,7 +86,7 @@ export async function historyOf(
   return { checkpoints, total: history.length, problems };
 }
 
-/** Whether the newest checkpoint loads without a word: reading all of them takes long. */
+/** Whether the newest checkpoint loads without a warning. Verifying all of them would take long. */
 async function isWhole({ settings: { store } }: Studio, runId: string): Promise<boolean> {
   let isFine = true;
   const emit = (): void => {
@@ -96,7 +96,7 @@ async function isWhole({ settings: { store } }: Studio, runId: string): Promise<
   return isFine;
 }
 
-/** The State of a checkpoint, one value of it, or where a text is in it. */
+/** The State of a checkpoint, one of its values, or the matches of a search. */
 export async function stateOf(
   studio: Studio,
   runId: string,
@@ -110,7 +110,7 @@ export async function stateOf(
   if (path !== null) {
     const from = countOf(query, "from", 0, 0, Number.MAX_SAFE_INTEGER);
     const found = viewOf(tree, keysOf(path), from);
-    if (found === undefined) throw badRequest("path leads nowhere");
+    if (found === undefined) throw badRequest("path does not exist in this State");
     return found;
   }
   const fields = Object.entries(tree).map(([key, value]) => [key, bounded(value)]);
@@ -123,7 +123,7 @@ function keysOf(text: string): readonly (string | number)[] {
     const keys: unknown = JSON.parse(text);
     if (Array.isArray(keys) && keys.every(isKey)) return keys;
   } catch {
-    // What is no JSON is no path either.
+    // Invalid JSON is an invalid path.
   }
   throw badRequest('path must be a JSON array of keys, such as ["data","pages",0]');
 }
@@ -139,7 +139,7 @@ async function loaded(
   return studio.settings.redaction.state(state as State<object>);
 }
 
-/** What is different between two checkpoints. */
+/** The difference of two checkpoints. */
 export async function differenceOf(
   studio: Studio,
   runId: string,
@@ -165,7 +165,7 @@ export async function differenceOf(
   };
 }
 
-/** What nodes make; the rest changes with every save. */
+/** What nodes change; the rest changes with every save. */
 function compared(json: StateJSON, isAll: boolean): object {
   if (isAll) return json;
   const { step, checkpointNode, status, error, pauses, ledger, data } = json;

@@ -10,12 +10,12 @@ import { badRequest } from "./http.js";
 
 const LIMIT = 50;
 const MOST = 200;
-/** A search looks through so many runs, then hands on to the next page. */
+/** How many runs a search reads for one page. */
 const SCANNED = 2000;
-/** So many runs are remembered, so that a list that is fetched again loads only what is new. */
+/** How many runs are cached, so that a list that is fetched again loads only new States. */
 const REMEMBERED = 5000;
 
-/** How long the runs that can't be read are remembered, in milliseconds. */
+/** How long the ids of unreadable runs are cached, in milliseconds. */
 const UNREADABLE_AGE = 5000;
 
 type Fits = (run: RunSummary) => boolean;
@@ -24,7 +24,7 @@ type Facts = Pick<RunRow, "costUsd" | "maxSteps" | "waitsFor" | "problem"> & {
   readonly run: RunSummary;
 };
 
-/** The runs of a store, as a list shows them. */
+/** The runs of a store, as rows of a list. */
 export class Runs {
   readonly #studio: Studio;
   readonly #known = new Map<string, { readonly stamp: string; readonly facts: Facts }>();
@@ -61,28 +61,28 @@ export class Runs {
         if (fits?.(this.#studio.settings.redaction.summary(run)) ?? true) found.push(run);
       }
     }
-    // First of all, since nobody knows when they were saved, and somebody should look at them.
+    // First, since nobody knows when they were saved, and somebody should look at them.
     const runs = start === undefined ? await this.#unlisted(filter, fits) : [];
-    // One after the other: all States together may not fit into memory.
+    // One by one: all States together may not fit into memory.
     for (const run of found) runs.push(await this.row(run));
     return { runs, ...(isMore && cursor !== undefined && { next: textOf(cursor) }) };
   }
 
-  /** Makes the next list look again for what can't be read. */
+  /** Makes the next list look for unreadable runs again. */
   lookAgain(): void {
     this.#lookedAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** One run; `undefined` if the store has none of this id. */
+  /** One run; `undefined` if the store does not have it. */
   async find(runId: string): Promise<RunRow | undefined> {
     const [run] = await listRuns(this.#studio.settings.store, { runId, limit: 1 });
     return run === undefined ? this.#unlistedRow(runId) : this.row(run);
   }
 
-  /** The runs that are there, and in no list, since nothing of them can be read. */
+  /** The runs that the store does not list because nothing of them can be read. */
   async #unlisted(filter: RunFilter, fits: Fits | undefined): Promise<RunRow[]> {
     const { status, graph, metadata } = filter;
-    // They are shown as failed; nobody knows what else is true of them.
+    // They are shown as failed; nothing else is known about them.
     const isFailed = status === undefined || status.includes("failed");
     if (!isFailed || graph !== undefined || metadata !== undefined) return [];
     const rows: RunRow[] = [];
@@ -94,7 +94,7 @@ export class Runs {
     return rows;
   }
 
-  /** Looked for now and then only: a store of files reads all headers for it. */
+  /** Cached, since a FileStore reads all headers for it. */
   #unreadable(): Promise<string[]> {
     if (monotonic() >= this.#lookedAt + UNREADABLE_AGE) {
       this.#lookedAt = monotonic();
@@ -104,16 +104,16 @@ export class Runs {
     return this.#damaged;
   }
 
-  /** A run that is in no list; `undefined` unless it is there and corrupt. */
+  /** A run that is not listed; `undefined` unless it exists and is corrupt. */
   async #unlistedRow(runId: string): Promise<RunRow | undefined> {
     const row = await this.row(unreadable(runId));
     return row.problem?.code === "CHECKPOINT_CORRUPT" ? row : undefined;
   }
 
-  /** A run with what its newest State says of it. */
+  /** A run, with facts from its newest State. */
   async row(listed: RunSummary): Promise<RunRow> {
     const { store, redaction } = this.#studio.settings;
-    // Before the run itself: one that ends in between is over, and was not left.
+    // Before the State: a run that ends in between must not look abandoned.
     const isAtWork = listed.status === "in_progress" || listed.status === "pending";
     const holder = isAtWork ? await store.holder?.(listed.runId) : undefined;
     const { run, ...facts } = await this.#facts(listed);
@@ -130,7 +130,7 @@ export class Runs {
     if (known?.stamp === stamp) return known.facts;
     const facts = await this.#load(listed);
     this.#known.delete(runId);
-    // A repair need not change what is listed.
+    // Not cached: a repair may leave the summary unchanged.
     if (facts.problem !== undefined) return facts;
     if (this.#known.size >= REMEMBERED) {
       const [oldest = ""] = this.#known.keys();
@@ -165,9 +165,9 @@ export class Runs {
   }
 }
 
-const help = "repair sets corrupt checkpoints aside, so that the run continues from an intact one";
+const help = "repair moves corrupt checkpoints aside, so that the run continues from an intact one";
 
-/** A run of which no more than its id is known. */
+/** A run of which only the id is known. */
 function unreadable(runId: string): RunSummary {
   const place = { graph: "", node: "", nextNode: undefined, phase: "", step: 0, metadata: {} };
   return { runId, status: "failed", ...place, startedAt: "", savedAt: "", timestamp: "" };
@@ -188,7 +188,7 @@ export function problemOf(studio: Studio, runId: string, error: unknown): RunPro
   };
 }
 
-/** An integer in a query. */
+/** An integer parameter of a query. */
 export function countOf(
   query: URLSearchParams,
   name: string,
@@ -249,7 +249,7 @@ function cursorOf(text: string | null): Cursor | undefined {
     const [savedAt, runId] = JSON.parse(Buffer.from(text, "base64url").toString()) as unknown[];
     if (typeof savedAt === "string" && typeof runId === "string") return { savedAt, runId };
   } catch {
-    // What is no JSON is no cursor either.
+    // Invalid JSON is an invalid cursor.
   }
-  throw badRequest("cursor must be the next of a page");
+  throw badRequest("cursor must be the `next` of a page");
 }

@@ -13,19 +13,19 @@ import { differenceOf, historyOf, logOf, sessionOf, stateOf } from "./reads.js";
 import { Runs } from "./runs.js";
 import { viewOf } from "./view.js";
 
-/** What {@link studio} gives: a function for any server that speaks in Requests and Responses. */
+/** What {@link studio} returns: a fetch handler for any server. */
 export interface StudioHandler {
-  /** Answers a request; it never rejects. */
+  /** Answers a request; never rejects. */
   (request: Request): Promise<Response>;
-  /** The token that requests must carry; `undefined` if only `auth` decides. A page opened at `/#token=…` takes it from there. */
+  /** The token that requests must have; `undefined` if there is only `auth`. The page takes it from its address: `/#token=…`. */
   readonly token: string | undefined;
   /** Ends all streams, and stops the runs that were continued here, so that they can be resumed. */
   close(): Promise<void>;
 }
 
 /**
- * A page on the runs of a store, and the HTTP API below it, as one function to mount in a server. It answers nobody without
- * its token, and only by a name and to a page that are its own.
+ * Creates a fetch handler that serves a page with the runs of a store, and its HTTP API. The API requires the token, and
+ * rejects requests with a foreign Host or Origin.
  *
  * @throws ConfigError if an option is invalid.
  *
@@ -178,12 +178,12 @@ function checkMethod({ method }: Request, ...allowed: readonly string[]): void {
   throw new HttpError(405, "METHOD_NOT_ALLOWED", `the method must be ${allowed.join(" or ")}`);
 }
 
-/** The segments behind `/api`. */
+/** The segments after `/api`. */
 function segmentsOf(path: string): string[] {
   try {
     return path.split("/").slice(2).map(decodeURIComponent);
   } catch {
-    throw badRequest("the path is not encoded as a URL is");
+    throw badRequest("the path must be URL-encoded");
   }
 }
 

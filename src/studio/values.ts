@@ -1,28 +1,28 @@
 import { looksTagged, setKey } from "../state/shape.js";
 import type { LargeValue, StateMatches, TaggedValue, ValueView } from "./api.js";
 
-/** A value whose JSON has no more characters than this is given as it is. */
+/** A value whose JSON is at most this long is sent whole. */
 const WHOLE = 65_536;
-/** Of one that is larger, the parts that have no more than this. */
+/** Of a larger one, the parts whose JSON is at most this long. */
 const PART = 4096;
-/** So many items or entries at once. */
+/** How many items or entries are sent at once. */
 const ENTRIES = 200;
-/** So many characters at once; a multiple of 4, as base64 is cut into such pieces too. */
+/** How many characters are sent at once; a multiple of 4, so that base64 can be cut too. */
 const TEXT = 65_536;
 const MATCHES = 200;
 
 type Path = readonly (string | number)[];
 type Entry = readonly [key: string | number, value: unknown];
 
-/** What a value of tagged JSON is, and how it can be given in parts. */
+/** What a value of tagged JSON is, and how to send it in parts. */
 interface Anatomy {
   readonly kind: LargeValue["kind"];
   readonly length: number;
-  /** A part of it; what is too large in that is left out. */
+  /** A part of it, with large values replaced by `$large`. */
   slice?(from: number): unknown;
 }
 
-/** A value of tagged JSON with what is large in it left out. */
+/** A value of tagged JSON, with large values replaced by `$large`. */
 export function bounded(tree: unknown, room = WHOLE): TaggedValue {
   if (sizeOf(tree) <= room) return tree as TaggedValue;
   const { slice, kind, length } = anatomy(tree);
@@ -30,7 +30,7 @@ export function bounded(tree: unknown, room = WHOLE): TaggedValue {
   return (isSmall && slice !== undefined ? slice(0) : large(tree)) as TaggedValue;
 }
 
-/** What is at a path of tagged JSON, from some item or character on; `undefined` if there is nothing. */
+/** The value at a path of tagged JSON, starting at an item or character; `undefined` if there is none. */
 export function viewOf(root: unknown, path: Path, from: number): ValueView | undefined {
   let tree = root;
   for (const key of path) {
@@ -46,7 +46,7 @@ export function viewOf(root: unknown, path: Path, from: number): ValueView | und
   return { path, value, length, from, ...(end < length && { next: end }) };
 }
 
-/** Where a text is in the keys and values of tagged JSON. */
+/** Finds a text in the keys and values of tagged JSON. */
 export function matchesIn(root: unknown, text: string): StateMatches {
   const wanted = text.toLowerCase();
   const has = (value: unknown): boolean => String(value).toLowerCase().includes(wanted);
@@ -109,7 +109,7 @@ function listOf(
   wrap: (part: readonly unknown[]) => unknown,
 ): Anatomy {
   const isEntry = kind === "map";
-  // The two parts of an entry, so that it stays one.
+  // An entry of a Map stays a pair; its key and its value are bounded separately.
   const cut = (item: unknown): unknown =>
     isEntry && Array.isArray(item) ? item.map((part) => bounded(part, PART)) : bounded(item, PART);
   return {

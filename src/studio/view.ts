@@ -37,7 +37,7 @@ export async function viewOf(
   const emit = (type: string, data: object): void => {
     if (type === "checkpoint.warning") warnings.push(String(Reflect.get(data, "message")));
   };
-  // Before the run itself: one that ends in between is over, and was not left.
+  // Before the State: a run that ends in between must not look abandoned.
   const holder = await store.holder?.(runId);
   const listed = await runs.find(runId);
   try {
@@ -67,7 +67,7 @@ async function newest(
   }
 }
 
-/** What `report` says of a State that is loaded already. */
+/** The report of a State that is already loaded. */
 function reported(
   { settings: { log } }: Studio,
   runId: string,
@@ -132,7 +132,7 @@ async function describe(
   };
 }
 
-/** What a run waits for, with the node that asks. */
+/** The open pauses of a run, with the node that asks. */
 export function pausesOf(state: State<object>): RunPause[] {
   const node = progressOf(state).unfinished?.node ?? state.checkpointNode;
   return state.pauses.map((pause) => pauseOf(pause, node, state.savedAt));
@@ -180,7 +180,7 @@ function nextNode(
   try {
     return graphs.get(state.graph?.name ?? "")?.nextNode(state);
   } catch {
-    // The graph has changed since; looking at a run works without it.
+    // The graph has changed since; the run can be shown without the next node.
     return undefined;
   }
 }
@@ -197,7 +197,7 @@ function nextCommand(
   return studio.command("resume", runId, ...(asks ? ["--input", "JSON"] : []));
 }
 
-/** What can be done with a run now. */
+/** The actions that are possible now. */
 function actionsOf(
   studio: Studio,
   { status, graph }: RunRow,
@@ -221,12 +221,12 @@ function actionsOf(
   return [isAsked ? "answer" : "resume", ...rest];
 }
 
-/** Whether a person can answer a pause: it is no breakpoint, and does not only wait for a moment. */
+/** Whether a person can answer a pause: it is neither a breakpoint nor a wait until a given time. */
 export function isAnswerable({ breakpoint, until }: PauseRequest | RunPause): boolean {
   return breakpoint === undefined && until === undefined;
 }
 
-/** The command that does each; none stops a run of another process. */
+/** The command of each action; there is none that cancels a run of another process. */
 const verbs: Readonly<
   Record<Exclude<StudioAction, "cancel">, readonly [verb: string, ...options: string[]]>
 > = {
@@ -251,7 +251,7 @@ function possible(
   });
 }
 
-/** A run that only its log knows. */
+/** A run that only the log has. */
 function rowOf(found: RunReport): RunRow {
   const { runId, graph, status, lastStep = "", phase, completedSteps, metadata, error } = found;
   const startedAt = found.startedAt ?? found.updatedAt;
@@ -269,7 +269,7 @@ function rowOf(found: RunReport): RunRow {
   };
 }
 
-/** What is known of a run that can't be read. */
+/** The view of a run that can't be read. */
 function nothing(run: RunRow): Omit<RunView, "warnings" | "actions"> {
   const { usage, nodes, decisions } = Ledger.empty;
   return {

@@ -16,7 +16,7 @@ beforeAll(async () => {
   script = await bundle(join(import.meta.dirname, "fixtures/job.ts"), folder);
 });
 
-/** Runs the job until it is killed at a place, or to its end. */
+/** Runs the job until it is killed at the given place, or to its end. */
 function run(root: string, where = ""): string | number | null {
   const child = spawnSync(process.execPath, [script, root, where]);
   expect(child.stderr.toString()).toBe("");
@@ -85,7 +85,7 @@ describe("a run that is killed and resumed three times", () => {
     expect(told.startedAt).toBe(state.startedAt);
     expect(told.updatedAt).toBe(lines.at(-1)?.ts);
 
-    // The log alone tells the same, but for what only the ledger holds.
+    // The log alone gives the same report, except for what only the ledger has.
     const logOnly = await report("job-1", { log: { root } });
     const { startedAt, elapsedMs, crashes } = told;
     const rest = { steps: [], decisions: [], startedAt, elapsedMs, crashes };
@@ -99,7 +99,7 @@ describe("a run that is killed and resumed three times", () => {
     expect(logOnly.steps).toMatchObject(inBoth.map((step) => ({ ...step, outputs: {} })));
     expect(told.steps.map(({ restarts = 0 }) => restarts).reduce((sum, n) => sum + n)).toBe(3);
 
-    // The checkpoint alone tells the same, but for what was lost.
+    // The checkpoint alone gives the same report, except for lost work.
     const { repeated, updatedAt, elapsedMs: _elapsedMs, ...known } = told;
     const storeOnly = await report("job-1", { store });
     expect(storeOnly).toMatchObject(known);

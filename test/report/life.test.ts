@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => removeBundle(built));
 
-/** What each process is to do: three are killed, one fails, one is killed after that, one waits, one of another commit completes. */
+/** What each process does: three are killed, one fails, one is killed after that, one pauses, one of another commit completes. */
 const lives = [
   ["in 1", "c1"],
   ["done 2", "c1"],
@@ -65,7 +65,7 @@ test.each(["file", "sqlite", "pglite"])(
       Date.parse(time) <= (processes[life]?.ended ?? 0);
     expect([isIn(state.startedAt, 0), isIn(state.savedAt, 6)]).toEqual([true, true]);
 
-    // Each step has begun before its last visit and ended after it, and worked as long as its visits that hold.
+    // Each step began before its last visit and ended after it, and worked as long as its visits that count.
     expect(state.steps.map(({ node }) => node)).toEqual(nodes);
     expect(state.steps.map(({ restarts = 0 }) => restarts)).toEqual([0, 1, 1, 0, 2]);
     expect(state.steps.map(({ attempts }) => attempts)).toEqual([1, 1, 1, 1, 2]);
@@ -94,7 +94,7 @@ test.each(["file", "sqlite", "pglite"])(
       write: { visits: 1, attempts: 2 },
     });
 
-    // The report says the same with a log and without, but for what was lost.
+    // The report is the same with and without a log, except for lost work.
     const known = {
       status: "completed",
       resumes: 6,
@@ -117,7 +117,7 @@ test.each(["file", "sqlite", "pglite"])(
     });
     expect(logged.steps).toEqual(alone.steps);
 
-    // So do the log, the history and the list.
+    // So are the log, the history and the list.
     const begun: string[] = [];
     for await (const line of readEventLog({ root }, "r")) {
       if (line.event === "node.start") begun.push(`${line.node} ${line.step}`);

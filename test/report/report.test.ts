@@ -54,7 +54,7 @@ function setting(keep = Number.POSITIVE_INFINITY, preserve = true) {
 }
 
 describe("a report", () => {
-  test("of a run that failed says where and why, and what comes next", async () => {
+  test("of a failed run has the error, its node, and the next step", async () => {
     const { store, fault, start, log, graph } = setting();
     Object.assign(fault, { at: 2, times: 2 });
     await start().catch(() => {});
@@ -80,7 +80,7 @@ describe("a report", () => {
     await graph.resume("r");
     const done = await report("r", { store, log });
     expect(done).toMatchObject({ status: "completed", resumes: 1, error: undefined });
-    // Two attempts before the resume and two after it, all of them paid for.
+    // Two attempts before the resume and two after it, with the usage of all.
     expect(done.steps[2]).toMatchObject({ attempts: 4, usage: { inputTokens: 40 }, saved: true });
     expect(done.steps.reduce((sum, step) => sum + (step.usage?.inputTokens ?? 0), 0)).toBe(
       done.totals.usage.inputTokens,
@@ -90,7 +90,7 @@ describe("a report", () => {
     expect(done.nodes).toMatchObject({ tick: { inputTokens: 70, costUsd: 0.07 } });
   });
 
-  test("of a run that was set back counts what holds, and what was in vain", async () => {
+  test("of a run that was rolled back counts its steps and the lost work", async () => {
     const { store, graph, start, log } = setting();
     await start();
     await graph.rollback("r", 2);
@@ -114,7 +114,7 @@ describe("a report", () => {
     expect(again.steps.map((step) => step.usage?.inputTokens)).toEqual([10, 10, 10, 10, undefined]);
   });
 
-  test("of a failed run that was set back has no error any more", async () => {
+  test("of a failed run that was rolled back has no error", async () => {
     const { store, graph, fault, start, log } = setting();
     Object.assign(fault, { at: 2, times: 2 });
     await start().catch(() => {});
@@ -124,7 +124,7 @@ describe("a report", () => {
     }
   });
 
-  test("of a run that paused counts what the node used before and after", async () => {
+  test("of a paused run counts the node's usage before and after the pause", async () => {
     const root = join(folder, `${++roots}`);
     const store = new MemoryStore();
     const meter = metrics();
@@ -163,13 +163,13 @@ describe("a report", () => {
 
     await graph.execute(State.create({ n: 0 }, { runId: "s" }));
     await store.delete("s");
-    // The same run from the start: what it used before it paused was in vain.
+    // The same run from the start: its usage before the pause is lost.
     await graph.execute(State.create({ n: 0 }, { runId: "s" }));
     const again = await report("s", { store, log: { root } });
     expect([again.totals.usage.inputTokens, again.repeated.usage.inputTokens]).toEqual([100, 100]);
   });
 
-  test("from a store alone tells what its checkpoints know", async () => {
+  test("from a store alone has what the checkpoints contain", async () => {
     const { store, start } = setting();
     await start();
     const told = await report("r", { store });
@@ -191,7 +191,7 @@ describe("a report", () => {
     const few = setting(2);
     await few.start();
     const kept = await report("r", { store: few.store });
-    // The newest checkpoint remembers steps whose own checkpoints are gone.
+    // The newest checkpoint has steps whose own checkpoints are gone.
     expect(kept.startedAt).toBeDefined();
     expect(kept.elapsedMs).toBeGreaterThanOrEqual(0);
     expect(kept.steps.map((step) => step.step)).toEqual([1, 2, 3, 4, 5]);
@@ -199,7 +199,7 @@ describe("a report", () => {
     expect((await report("r", { store: few.store, log: few.log })).steps).toHaveLength(5);
   });
 
-  test("of one checkpoint tells what the run had done by then", async () => {
+  test("of one checkpoint has what the run had done by then", async () => {
     const { store, graph, fault, start, log } = setting();
     Object.assign(fault, { at: 3, times: 2 });
     await start().catch(() => {});
@@ -231,7 +231,7 @@ describe("a report", () => {
     });
   });
 
-  test("of a run that started over forgets the life before", async () => {
+  test("of a run that started over has only what happened since", async () => {
     const { store, start, log } = setting();
     await start();
     await store.delete("r");
@@ -241,7 +241,7 @@ describe("a report", () => {
     expect(told.repeated).toMatchObject({ visits: 5, usage: { inputTokens: 40 } });
   });
 
-  test("passes over what others have written into the log", async () => {
+  test("ignores what other programs have written to the log", async () => {
     const { root, store, start, log } = setting();
     await start();
     const line = { ts: "2020", step_id: "", parent_id: "", node: "", run: "r" };
@@ -260,7 +260,7 @@ describe("a report", () => {
     expect((await report("r", { log })).status).toBe("completed");
   });
 
-  test("of a run that continues, waits or was cancelled says what is next", async () => {
+  test("of a running, paused or cancelled run has the next step", async () => {
     const { store, graph, log, fault } = setting();
     const stop = new AbortController();
     graph.on("node.complete", ({ data }) => {
@@ -300,7 +300,7 @@ describe("a report", () => {
     });
   });
 
-  test("of a store that can't be read is an error", async () => {
+  test("rejects if the store can't be read", async () => {
     const { store } = setting();
     const broken = Object.assign(Object.create(store) as MemoryStore, {
       load: () => Promise.reject(new Error("disk")),
@@ -308,7 +308,7 @@ describe("a report", () => {
     await expect(report("r", { store: broken })).rejects.toThrow("disk");
   });
 
-  test("a checkpoint that the log does not know counts by its step", async () => {
+  test("uses the step of a checkpoint that the log does not have", async () => {
     const { root, store, start, graph } = setting();
     await start();
     // The log began after the first half of the run.
@@ -325,7 +325,7 @@ describe("a report", () => {
     expect(root).toBeDefined();
   });
 
-  test("wants a run that somebody knows", async () => {
+  test("rejects if neither store nor log has the run", async () => {
     const { store, log } = setting();
     await expect(report("r", { store, log })).rejects.toThrow('run "r" has no checkpoint');
     await expect(report("r", {})).rejects.toThrow("options must have a store, a log, or both");
