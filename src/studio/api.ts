@@ -225,6 +225,8 @@ export interface RunRow extends RunSummary {
   readonly live: boolean | null;
   /** What a paused run waits for, oldest first: the reasons of its pauses. */
   readonly waitsFor: readonly string[];
+  /** What there is to know of its newest checkpoint, although it can be read: that it is large. */
+  readonly warnings: readonly string[];
   /** Why its newest checkpoint can't be read; absent if it can. The rest is of the newest that can. */
   readonly problem?: RunProblem;
 }
@@ -263,7 +265,7 @@ export interface RunView {
   readonly run: RunRow;
   /** Why it can't be read. If it is there, all below is empty; its history may still be there. */
   readonly problem?: RunProblem;
-  /** What was noticed while it was read: that it was read from an older checkpoint, for example. */
+  /** What was noticed while it was read: that it was read from an older checkpoint, that it is large. */
   readonly warnings: readonly string[];
   /** The newest checkpoint; `null` if there is none that can be read. */
   readonly checkpointId: string | null;

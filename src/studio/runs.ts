@@ -4,6 +4,8 @@ import { monotonic } from "../clock.js";
 import { isWaymarkError, messageOf } from "../errors.js";
 import { longestPath } from "../graph/description.js";
 import type { Metadata, RunStatus } from "../state/record.js";
+import type { State } from "../state/state.js";
+import { sizeWarning } from "../warnings.js";
 import type { RunProblem, RunRow, RunsPage } from "./api.js";
 import type { Studio } from "./context.js";
 import { badRequest } from "./http.js";
@@ -20,7 +22,7 @@ const UNREADABLE_AGE = 5000;
 
 type Fits = (run: RunSummary) => boolean;
 
-type Facts = Pick<RunRow, "costUsd" | "maxSteps" | "waitsFor" | "problem"> & {
+type Facts = Pick<RunRow, "costUsd" | "maxSteps" | "waitsFor" | "warnings" | "problem"> & {
   readonly run: RunSummary;
 };
 
@@ -156,11 +158,12 @@ export class Runs {
         costUsd: state.ledger.usage.costUsd,
         maxSteps: (topology && longestPath(topology)) ?? null,
         waitsFor: state.pauses.map(({ reason }) => reason),
+        warnings: warningsOf(state),
         ...(problem && { problem }),
       };
     } catch (error) {
       problem = problemOf(this.#studio, listed.runId, error);
-      return { run: listed, costUsd: null, maxSteps: null, waitsFor: [], problem };
+      return { run: listed, costUsd: null, maxSteps: null, waitsFor: [], warnings: [], problem };
     }
   }
 }
@@ -171,6 +174,12 @@ const help = "repair moves corrupt checkpoints aside, so that the run continues 
 function unreadable(runId: string): RunSummary {
   const place = { graph: "", node: "", nextNode: undefined, phase: "", step: 0, metadata: {} };
   return { runId, status: "failed", ...place, startedAt: "", savedAt: "", timestamp: "" };
+}
+
+/** What there is to know of a checkpoint that was read. */
+export function warningsOf(state: State<object>): string[] {
+  const size = sizeWarning(state);
+  return size === undefined ? [] : [size];
 }
 
 /** Why a run can't be read. */

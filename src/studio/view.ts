@@ -19,7 +19,7 @@ import type {
   StudioAction,
 } from "./api.js";
 import type { Studio } from "./context.js";
-import { problemOf, type Runs } from "./runs.js";
+import { problemOf, type Runs, warningsOf } from "./runs.js";
 import { bounded } from "./values.js";
 
 /** A view has at most this many steps, the newest: a run may take any number of them. */
@@ -45,6 +45,7 @@ export async function viewOf(
     if (state === undefined && log === undefined) throw new CheckpointNotFoundError(runId);
     const found = redaction.report(await reported(studio, runId, state));
     const run = listed ?? rowOf(found);
+    if (state !== undefined) warnings.push(...warningsOf(state));
     return { ...(await describe(studio, run, state, found, holder)), warnings };
   } catch (error) {
     if (listed === undefined || isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) throw error;
@@ -266,6 +267,7 @@ function rowOf(found: RunReport): RunRow {
     maxSteps: null,
     live: null,
     waitsFor: [],
+    warnings: [],
   };
 }
 

@@ -188,6 +188,8 @@ export async function serveSamples() {
   await letter.execute(
     State.create({ title: "long", pages: [], scan: new Uint8Array() }, { runId: "letter" }),
   );
+  const large = { title: "x".repeat(600_000), pages: [], scan: new Uint8Array() };
+  await letter.execute(State.create(large, { runId: "letter-large" }));
   const setting = { observer, checkpoint: { store, interval: 1, preserve: true } as const };
   const bad = filledWith(hostile, setting);
   const wordy = filledWith(longWord, setting);

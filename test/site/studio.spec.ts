@@ -478,6 +478,15 @@ describe("a run", () => {
     });
   });
 
+  test("with a large checkpoint says so, in the list too", async () => {
+    await visit({ at: "/runs/letter-large" }, async (page) => {
+      await page.getByText(/more than warnBytes/).waitFor();
+      await page.getByRole("link", { name: "Runs", exact: true }).first().click();
+      const row = page.getByRole("row", { name: "letter-large" });
+      await row.getByRole("img", { name: /more than warnBytes/ }).waitFor();
+    });
+  });
+
   test("whose checkpoints are corrupt says so, and what to do", async () => {
     await visit({ at: "/runs/broken", allow: /422/ }, async (page) => {
       await page.getByText("corrupt").first().waitFor();
@@ -570,6 +579,53 @@ describe("actions ask once, show the command and happen", () => {
       for (const name of ["Fork", "Delete", "Resume"]) {
         expect(await page.getByRole("button", { name, exact: true }).count()).toBe(0);
       }
+    });
+  });
+});
+
+describe("dialogs and menus", () => {
+  test.each([wide, tablet, phone])("fit a window of $width pixels", async (viewport) => {
+    await visit({ at: "/runs/article-cairns", viewport }, async (page) => {
+      const whole = page.locator("html");
+      await button(page, "More actions").click();
+      expect(await isInside(page.locator(".menu-panel"), whole)).toBe(true);
+      await page.keyboard.press("Escape");
+      for (const name of ["Replay from a checkpoint", "Roll back", "Delete"]) {
+        await button(page, "More actions").click();
+        await button(page, name).click();
+        const dialog = page.getByRole("dialog");
+        await dialog.waitFor();
+        const { x = 0, width = 0 } = (await dialog.boundingBox()) ?? {};
+        expect(x).toBeGreaterThanOrEqual(0);
+        expect(x + width).toBeLessThanOrEqual(viewport.width);
+        await dialog.getByRole("button", { name: "Keep as it is" }).click();
+        await dialog.waitFor({ state: "detached" });
+      }
+      await page.goto(`${samples.url}/#/runs`);
+      await page.getByLabel("Select article-cairns").check();
+      const { x = 0, width = 0 } = (await button(page, "Clear").boundingBox()) ?? {};
+      expect(x + width).toBeLessThanOrEqual(viewport.width);
+      await button(page, "Columns").click();
+      expect((await page.locator(".menu-panel").boundingBox())?.x).toBeGreaterThanOrEqual(0);
+    });
+  });
+
+  test("take the focus, and give it back", async () => {
+    await visit({ at: "/runs/article-cairns" }, async (page) => {
+      const focused = page.locator(":focus");
+      await button(page, "Fork").focus();
+      await page.keyboard.press("Enter");
+      await expect.poll(() => focused.textContent()).toBe("Fork");
+      await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      await expect.poll(() => focused.textContent()).toBe("Fork");
+      await button(page, "More actions").click();
+      await button(page, "Delete").click();
+      // Enter must not delete anything.
+      await expect.poll(() => focused.textContent()).toBe("Keep as it is");
+      await page.keyboard.press("Enter");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      await expect.poll(() => focused.getAttribute("aria-label")).toBe("More actions");
     });
   });
 });

@@ -1,4 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { useSubmit } from "../client/hooks.js";
 import { Command } from "./command.js";
 import { Dialog } from "./dialog.js";
@@ -26,6 +27,9 @@ export function Confirm({
   readonly children?: ComponentChildren;
 }): JSX.Element {
   const { busy, failure, submit } = useSubmit(act);
+  const first = useRef<HTMLButtonElement>(null);
+  // Enter does what was asked for, but never what can't be undone.
+  useLayoutEffect(() => first.current?.focus(), []);
   return (
     <Dialog title={title} onClose={onClose}>
       <form class="form" onSubmit={submit}>
@@ -38,10 +42,15 @@ export function Confirm({
           </div>
         )}
         <div class="form-end">
-          <button type="button" class="plain" onClick={onClose}>
+          <button type="button" class="plain" ref={danger ? first : null} onClick={onClose}>
             Keep as it is
           </button>
-          <button type="submit" class={danger ? "danger primary" : "primary"} disabled={busy}>
+          <button
+            type="submit"
+            class={danger ? "danger primary" : "primary"}
+            ref={danger ? null : first}
+            disabled={busy}
+          >
             {busy ? "Working…" : confirm}
           </button>
         </div>

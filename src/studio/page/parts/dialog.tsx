@@ -40,7 +40,10 @@ export function Modal({
 }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
-    dialog.current?.showModal();
+    const element = dialog.current;
+    element?.showModal();
+    // Closing it, rather than only removing it, gives the focus back to what had it before.
+    return () => element?.close();
   }, []);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes a dialog by itself; the click is on what lies around it.
@@ -48,7 +51,8 @@ export function Modal({
       ref={dialog}
       class={`dialog ${kind}`}
       aria-label={label}
-      onClose={onClose}
+      // One that is gone has been closed already.
+      onClose={() => dialog.current !== null && onClose()}
       onClick={(event) => {
         if (event.target === dialog.current) onClose();
       }}

@@ -1,5 +1,8 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+
+/** The space that a panel leaves to the edge of the window, in pixels. */
+const EDGE = 8;
 
 /** A button that opens a panel under it; Escape, or a click elsewhere, closes it. */
 export function Menu({
@@ -18,6 +21,7 @@ export function Menu({
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
+  const panel = useRef<HTMLDivElement>(null);
   const id = useId();
   const close = (): void => {
     setOpen(false);
@@ -38,6 +42,11 @@ export function Menu({
       removeEventListener("keydown", onKey);
     };
   }, [open]);
+  // A button near the left edge has its panel to the right.
+  useLayoutEffect(() => {
+    const { left = 0 } = panel.current?.getBoundingClientRect() ?? {};
+    if (left < EDGE && panel.current !== null) panel.current.style.right = `${left - EDGE}px`;
+  }, [open]);
   return (
     <div class={`menu ${kind}`} ref={root}>
       <button
@@ -53,7 +62,7 @@ export function Menu({
         {label}
       </button>
       {open && (
-        <div class="menu-panel" id={id}>
+        <div class="menu-panel" id={id} ref={panel}>
           {children(close)}
         </div>
       )}

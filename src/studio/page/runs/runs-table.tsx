@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { RunRow } from "../../api.js";
 import { runHref } from "../address.js";
+import { Icon } from "../parts/icon.js";
 import { type Mark, Status } from "../parts/status.js";
 import type { Column } from "./columns.js";
 
@@ -107,7 +108,7 @@ export function RunLink({ runId }: { readonly runId: string }): JSX.Element {
 
 /** Where a run is, and what there is to say about it. */
 function Where({ run }: { readonly run: RunRow }): JSX.Element {
-  const { status, node, nextNode, error, problem, waitsFor } = run;
+  const { status, node, nextNode, error, problem, waitsFor, warnings } = run;
   const note = problem?.message ?? (status === "failed" ? error?.message : waitsFor[0]);
   const place = (status === "failed" ? error?.node : undefined) ?? (isOver(run) ? node : nextNode);
   return (
@@ -118,6 +119,11 @@ function Where({ run }: { readonly run: RunRow }): JSX.Element {
           {note}
         </span>
       )}
+      {warnings.map((warning) => (
+        <span key={warning} class="size-warning" role="img" aria-label={warning} title={warning}>
+          <Icon name="warning" />
+        </span>
+      ))}
     </>
   );
 }
