@@ -29,11 +29,14 @@ describe("events of a graph inside a node", () => {
 
   test("have a path through every graph around theirs", async () => {
     const events: AnyEvent[] = [];
-    const middle = only(inside(linear(["a"])));
+    const middle = new StateGraph<Trail>()
+      .addNode("draft", inside(linear(["a"])))
+      .setEntryPoint("draft")
+      .setExitPoint("draft");
     const outer = only(inside(middle));
     outer.on("node.start", (event) => events.push(event as AnyEvent));
     await outer.execute(start("r"));
-    expect(pathsOf(events, "node.start")).toEqual(["", "work/work", "work/work/a"]);
+    expect(pathsOf(events, "node.start")).toEqual(["", "work/draft", "work/draft/a"]);
     expect(new Set(events.slice(1).map(({ rootRunId }) => rootRunId))).toEqual(new Set(["r"]));
   });
 
