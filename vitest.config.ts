@@ -1,4 +1,6 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import manifest from "./package.json" with { type: "json" };
@@ -18,18 +20,52 @@ const alias = [
   ...Object.entries(manifest.imports).map(([name, target]) => toSource(name, target.node)),
 ];
 
+const TESTS = "test/**/*.test.ts";
+
+/** The tests that replace modules or load them a second time. */
+const ownModules = readdirSync(join(import.meta.dirname, "test"), {
+  recursive: true,
+  encoding: "utf8",
+})
+  .filter((file) => file.endsWith(".test.ts"))
+  .map((file) => `test/${file}`)
+  .filter((file) =>
+    /vi\.(mock|doMock|resetModules)\(/.test(readFileSync(join(import.meta.dirname, file), "utf8")),
+  );
+
 export default defineConfig({
   resolve: { alias },
   test: {
-    include: ["test/**/*.test.ts"],
     // Only what hangs is to meet these: some tests work for long, on a machine that does other things as well.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    // Crash tests signal and kill: a process of their own keeps that from the other tests.
+    // Crash tests signal and kill, which a thread can't.
     pool: "forks",
-    // Many tests wait for disks and processes; Vitest would leave a core of two idle.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
-    typecheck: { include: ["test/types/**/*.test-d.ts"], tsconfig: "./tsconfig.json" },
+    projects: [
+      // Files share the modules of their process: loading them for each file takes a quarter of all CPU time.
+      {
+        extends: true,
+        test: { name: "shared", isolate: false, include: [TESTS], exclude: ownModules },
+      },
+      {
+        extends: true,
+        test: { name: "isolated", include: ownModules },
+      },
+      {
+        extends: true,
+        test: {
+          name: "types",
+          include: [],
+          typecheck: {
+            enabled: true,
+            include: ["test/types/**/*.test-d.ts"],
+            tsconfig: "./test/types/tsconfig.json",
+          },
+        },
+      },
+    ],
+    // Many tests wait for disks and processes; one worker more than cores keeps every core busy.
+    maxWorkers: availableParallelism() + 1,
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts"],

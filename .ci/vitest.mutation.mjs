@@ -1,7 +1,7 @@
 // The tests that mutants have to pass: those of the core that start no process and search no space.
 import base from "../vitest.config.ts";
 
-const { coverage: _coverage, typecheck: _typecheck, ...test } = base.test;
+const { coverage: _coverage, projects: _projects, ...test } = base.test;
 
 export default {
   ...base,
