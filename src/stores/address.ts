@@ -17,7 +17,7 @@ export interface StoreAddress {
 /** How to open a store, beside where it is: the options of its class. */
 export type StoreOptions = Readonly<Record<string, unknown>>;
 
-/** The kinds that are not on a server, and where each is if its address names no place. */
+/** The kinds that are not on a server, with the default location of each. */
 const places: Partial<Record<StoreScheme, string>> = {
   memory: "",
   file: ".waymark",
@@ -25,7 +25,7 @@ const places: Partial<Record<StoreScheme, string>> = {
   pglite: ".waymark/pg",
 };
 
-/** Whether a store is on a server, so that its location is a URL, which may hold a password, and no path. */
+/** Whether a store is on a server: its location is then a URL, which may hold a password, and not a path. */
 export function isServer({ scheme }: StoreAddress): boolean {
   return !Object.hasOwn(places, scheme);
 }
@@ -39,16 +39,16 @@ const MIRROR = "mirror:";
 const NEXT_STORE = /,(?=(?:file|sqlite|pglite|postgres|postgresql|redis|rediss)(?:[:,]|$))/;
 
 /**
- * An address out of its text: `file:DIR`, `sqlite:FILE`, `pglite:DIR`, `postgres://…`, `redis://…`, a bare
- * `file`, `sqlite`, `pglite` or `memory` for the default place, or `mirror:` and two or more of these, the
- * primary first. `undefined` if it is none of these.
+ * Parses an address: `file:DIR`, `sqlite:FILE`, `pglite:DIR`, `postgres://…`, `redis://…`, a bare `file`,
+ * `sqlite`, `pglite` or `memory` for the default place, or `mirror:` and two or more of these, the primary first.
+ * `undefined` if it is none of these.
  */
 export function parseAddress(text: string): StoreAddress | undefined {
   if (!text.startsWith(MIRROR)) return parseOne(text);
   const stores = text.slice(MIRROR.length).split(NEXT_STORE).map(parseOne);
   const [primary, ...replicas] = stores.filter((one) => one !== undefined);
   const isWhole = replicas.length > 0 && replicas.length === stores.length - 1;
-  // A copy is for when this process is gone, and memory is gone with it.
+  // A copy must survive this process, which memory does not.
   if (primary === undefined || !isWhole || primary.scheme === "memory") return undefined;
   return { ...primary, replicas };
 }
@@ -59,13 +59,13 @@ function parseOne(text: string): StoreAddress | undefined {
   const [, scheme = "", colon, location = ""] = /^([a-z]+)(:)?(.*)$/s.exec(text) ?? [];
   if (!Object.hasOwn(places, scheme)) return undefined;
   const kind = scheme as StoreScheme;
-  // A colon needs a place after it; memory has none.
+  // A colon must be followed by a location, which memory does not have.
   if (colon === undefined)
     return location === "" ? { scheme: kind, location: places[kind] ?? "" } : undefined;
   return location === "" || kind === "memory" ? undefined : { scheme: kind, location };
 }
 
-/** An address as it may be shown: without a password. */
+/** An address for display, without its password. */
 export function showAddress({ replicas = [], ...address }: StoreAddress): string {
   if (replicas.length > 0) return MIRROR + [address, ...replicas].map(showAddress).join(",");
   const { scheme, location } = address;
@@ -73,7 +73,7 @@ export function showAddress({ replicas = [], ...address }: StoreAddress): string
   return location === "" ? scheme : `${scheme}:${location}`;
 }
 
-/** A text without the passwords that may be in it. */
+/** A text with the passwords in its URLs removed. */
 export function hidePassword(text: string): string {
   return text
     .replace(/(:\/\/[^/:@]*):[^/]*@/g, "$1:***@")
@@ -81,7 +81,8 @@ export function hidePassword(text: string): string {
 }
 
 /**
- * Opens the store at an address. Of a mirror that only reads it is the primary: its copies answer nothing.
+ * Opens the store at an address. A mirror opened only for reading is its primary alone, since reads never use the
+ * copies.
  *
  * @throws ConfigError if it needs a package that is not installed, or an option is invalid.
  */
@@ -89,7 +90,7 @@ export async function openStore(
   { scheme, location, replicas = [] }: StoreAddress,
   options: StoreOptions = {},
 ): Promise<CheckpointStore> {
-  // The modules of stores need Node, and are loaded when they are needed.
+  // The modules of stores need Node, so they are loaded on first use.
   const open = await import("#stores/open");
   const primary = await open[scheme](location, options);
   if (replicas.length === 0 || options.readOnly === true) return primary;

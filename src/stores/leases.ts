@@ -4,39 +4,42 @@ import { elapsedSince, inBackground, isoNow, type Moment, moment } from "../cloc
 import { messageOf } from "../errors.js";
 import { isLiving, ownerName } from "./process.js";
 
-/** How long a claim lasts after the last sign of life, unless the caller says otherwise, in milliseconds. */
+/** How long a claim lasts after its last renewal by default, in milliseconds. */
 const TTL = 30_000;
 
-/** Keeps the leases of claims where other processes see them, by a clock that they share. */
+/** Stores leases where other processes see them, by a shared clock. */
 export interface LeaseKeeper {
   /**
-   * Gives an owner the lease of a run if no other owner's is still good.
+   * Gives an owner the lease of a run unless another owner's is still valid.
    *
-   * @returns its epoch, higher than those of all leases of this run before; `undefined` if one is good.
+   * @returns its epoch, higher than that of any earlier lease of this run; `undefined` if another is valid.
    */
   acquire(runId: string, owner: string, ttl: number): Promise<number | undefined>;
   /** Makes a lease last `ttl` from now; `false` if the run has another epoch, or it was released. */
   renew(runId: string, epoch: number, ttl: number): Promise<boolean>;
   /** Ends a lease; nothing if the run has another epoch. */
   release(runId: string, epoch: number): Promise<void>;
-  /** The owner of the lease that is still good; for a keeper whose `acquire` does not see that it is dead. */
+  /** The owner of the valid lease; for a keeper whose `acquire` can't see that the owner is dead. */
   owner?(runId: string): Promise<string | undefined>;
   /** Ends the lease of an owner, if it still has it. */
   evict?(runId: string, owner: string): Promise<void>;
 }
 
-/** The claims of a store that other processes may take over once their lease has ended. */
+/** The claims of a store. Another process can take one over once its lease has expired. */
 export class Leases {
   readonly #keeper: LeaseKeeper;
   readonly #held = new Map<string, Lease>();
-  /** The owners of leases that may be held although nobody has them: the same owner gets them back. */
+  /**
+   * Owners of leases that may still be stored although they are no longer held here; the same owner can get them
+   * back.
+   */
   readonly #unreleased = new Map<string, string>();
 
   constructor(keeper: LeaseKeeper) {
     this.#keeper = keeper;
   }
 
-  /** The lease that this store has, or had until somebody took it over. */
+  /** The lease that this store holds, or held until another process took it over. */
   held(runId: string): Lease | undefined {
     return this.#held.get(runId);
   }
@@ -47,13 +50,13 @@ export class Leases {
     const owner = this.#unreleased.get(runId) ?? newOwner();
     this.#unreleased.delete(runId);
     const epoch = await this.#acquire(runId, owner, ttl).catch((error: unknown) => {
-      // It may have been given all the same.
+      // The lease may have been granted nevertheless.
       this.#unreleased.set(runId, owner);
       throw error;
     });
     if (epoch === undefined) return undefined;
     const lease = new Lease(epoch, owner, ttl, at, () => this.#keeper.renew(runId, epoch, ttl));
-    // One that ran out unnoticed, while the event loop stood still for example.
+    // An earlier lease that expired unnoticed, for example while the event loop was blocked.
     this.#held.get(runId)?.lose(TAKEN);
     this.#held.set(runId, lease);
     let released: Promise<void> | undefined;
@@ -68,7 +71,7 @@ export class Leases {
     };
   }
 
-  /** The lease of a process of this machine that is known to be dead is not waited for. */
+  /** Does not wait for the lease of a process on this machine that is known to be dead. */
   async #acquire(runId: string, owner: string, ttl: number): Promise<number | undefined> {
     const keeper = this.#keeper;
     const epoch = await keeper.acquire(runId, owner, ttl);
@@ -85,7 +88,7 @@ export class Leases {
     return owner === undefined || isOwnerLiving(owner) === false ? undefined : holderOf(owner);
   }
 
-  /** Releases all, as far as the keeper can be reached: their leases end by themselves. */
+  /** Releases all leases. If the keeper can't be reached, they expire. */
   async close(): Promise<void> {
     const releases = [...this.#held].map(([runId, lease]) => this.#release(runId, lease));
     await Promise.allSettled(releases);
@@ -122,7 +125,7 @@ export function holderOf(owner: string, pid = 0): ClaimHolder {
   }
 }
 
-/** Whether the process of an owner lives; `undefined` if that can't be seen from here. */
+/** Whether the owner's process is alive; `undefined` if that can't be determined here. */
 export function isOwnerLiving(owner: string): boolean | undefined {
   try {
     return isLiving(String((JSON.parse(owner) as { id?: unknown }).id));
@@ -134,10 +137,10 @@ export function isOwnerLiving(owner: string): boolean | undefined {
 const TAKEN = "another process has claimed it";
 const LATE = "no answer came in time";
 
-/** How often to ask for a lease whose time was over before the answer came. */
+/** How often to request a lease again that expired before the answer arrived. */
 const REGAIN_TRIES = 3;
 
-/** Keeps a claim by renewing its lease well before it ends. */
+/** Keeps a claim by renewing its lease well before it expires. */
 export class Lease {
   readonly epoch: number;
   readonly owner: string;
@@ -145,13 +148,13 @@ export class Lease {
   readonly ttl: number;
   readonly #renew: () => Promise<boolean>;
   readonly #lost = new AbortController();
-  /** When it was last renewed, or asked for: here it never lasts longer than where it is kept. */
+  /** When the last renewal was requested, so that it never lasts longer here than in the store. */
   #at: Moment;
   #regaining: Promise<boolean> | undefined;
   #cancel: () => void = () => {};
   #stopped = false;
 
-  /** @param at - when it was asked for. */
+  /** @param at - when it was requested. */
   constructor(
     epoch: number,
     owner: string,
@@ -172,14 +175,14 @@ export class Lease {
     return this.#lost.signal;
   }
 
-  /** Notes that it was renewed by what was sent at this moment: a save, for example. */
+  /** Records a renewal by something sent at this time, such as a save. */
   renewed(at: Moment): void {
     if (elapsedSince(at) < elapsedSince(this.#at)) this.#at = at;
   }
 
   /**
-   * Whether nobody else can have the run: known at once while it lasts. After that, when the process was
-   * stopped or the machine slept for example, the keeper says whether somebody has taken it.
+   * Whether no other process can have the run. Known immediately until the lease expires; after that, for example
+   * if the process was stopped or the machine slept, the keeper is asked.
    */
   holds(): boolean | Promise<boolean> {
     if (this.#lost.signal.aborted) return false;
@@ -205,7 +208,7 @@ export class Lease {
     return !this.#lost.signal.aborted;
   }
 
-  /** Renews it no more. */
+  /** Stops renewing it. */
   stop(): void {
     this.#stopped = true;
     this.#cancel();
@@ -218,18 +221,18 @@ export class Lease {
     this.#lost.abort(new Error(`the claim on the run is lost: ${why}`));
   }
 
-  /** It is renewed when a third of its time is over. */
+  /** Schedules the renewal, after a third of its duration. */
   #schedule(least = 0): void {
     const wait = Math.max(this.#due, least);
     this.#cancel = inBackground(wait, () => this.#beat());
   }
 
-  /** How many milliseconds it lasts. */
+  /** How many milliseconds are left. */
   get #left(): number {
     return this.ttl - elapsedSince(this.#at);
   }
 
-  /** In how many milliseconds it is to be renewed. */
+  /** In how many milliseconds it must be renewed. */
   get #due(): number {
     return this.#left - (this.ttl * 2) / 3;
   }

@@ -46,7 +46,7 @@ export interface MemoryStoreOptions {
   readonly keep?: number;
 }
 
-/** A checkpoint that is kept. */
+/** A stored checkpoint. */
 class KeptState implements Keepable {
   readonly state: State<object>;
   /** The checkpoint it was made from. Its id is asked for later: see {@link MemoryRecord}. */
@@ -78,10 +78,10 @@ interface KeptRun {
   most: number;
 }
 
-/** So many checkpoints more than are kept may gather, so that a save does not look at all of them. */
+/** How many surplus checkpoints may accumulate, so that not every save has to look for them. */
 const SLACK = 16;
 
-/** The record of one save. Its id is put together when it is asked for: that costs more than the save. */
+/** The record of one save. Its id is built on demand, because that costs more than the save. */
 class MemoryRecord implements Saved {
   readonly sequence: number;
   readonly savedAt: string;

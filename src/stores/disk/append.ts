@@ -41,13 +41,13 @@ import type { RunFolder } from "./run-folder.js";
  * old one.
  */
 
-/** The newest file of a run, as this process knows it. */
+/** The newest file of a run, as known to this process. */
 export interface Newest {
   readonly sequence: number;
   /** See {@link FileInfo.id}. */
   readonly id: string;
   readonly checkpointId: string;
-  /** Open, so that no other file can have this id; closed by whoever holds this. */
+  /** Kept open so that no other file can get this id; closed by the owner of this object. */
   readonly file: number | undefined;
 }
 
@@ -71,7 +71,7 @@ export class Appender {
   /**
    * Writes the file that comes after `base`; it is safe when the promise resolves.
    *
-   * @param encode - gives the record that is to be in it; it works while the file is created.
+   * @param encode - returns the record to write; it runs while the file is being created.
    * @returns the base of the next one; `"stale"` if this one did not hold, so that there may be
    *   another to look for; `"lost"` if somebody else was seen to be at it.
    * @throws BackendError if the file system fails; what `encode` throws is thrown as it is.
@@ -114,14 +114,14 @@ export class Appender {
         fs.stat(file),
         this.#isThere(base.newest),
       ]);
-      // Somebody who deletes the run has taken its folder away.
+      // Another process is deleting the run and has removed its folder.
       const isGone = durable && folder === undefined;
       if (!holds || isGone) return "stale";
       mayBeNamed = true;
       if (!(await this.#claim(temporary, sequence))) return "stale";
       const [, , isNext] = await together([
         folder === undefined ? undefined : syncNames(fs, folder),
-        // If this fails, a file that nobody needs is left for the next sweep.
+        // If this fails, the next sweep removes the file.
         fs.unlink(temporary).catch(() => {}),
         this.#isNext(base.newest, sequence),
       ]);
@@ -134,7 +134,7 @@ export class Appender {
     }
   }
 
-  /** Whether the file that is built on has its name still. */
+  /** Whether the file that this save builds on still has its name. */
   async #isThere(newest: Newest | undefined): Promise<boolean> {
     if (newest === undefined) return true;
     return (await this.#folder.fs.idOf(this.#folder.at(newest.sequence))) === newest.id;
@@ -148,7 +148,7 @@ export class Appender {
     return how === "reserved" ? succeeds(fs.rename(temporary, path)) : how === "linked";
   }
 
-  /** Whether no other file of this sequence was there before. */
+  /** Whether no other file has had this sequence before. */
   async #isNext(newest: Newest | undefined, sequence: number): Promise<boolean> {
     if (newest === undefined) {
       const listing = await this.#folder.list();
@@ -162,7 +162,7 @@ export class Appender {
     return this.#isThere(newest);
   }
 
-  /** Leaves nothing behind but, at the worst, a file that the next sweep takes. */
+  /** Cleans up; at worst, a file is left for the next sweep. */
   async #giveUp(temporary: string, file: number, folder: number | undefined): Promise<void> {
     const { fs } = this.#folder;
     await fs.close(file).catch(() => {});
@@ -172,16 +172,16 @@ export class Appender {
 }
 
 /**
- * The error for a file system that failed, or refused, while a file was written.
+ * The error for a file system that failed while a file was written.
  *
- * @param unsure - whether the file may have its name all the same.
+ * @param unsure - whether the file may have got its name nevertheless.
  */
 export function failure(cause: unknown, unsure: boolean): Error {
   if (isWaymarkError(cause, "CONFIG")) return cause;
   return new BackendError(messageOf(cause), { unsure, cause });
 }
 
-/** What a function gives, also if it throws at once. */
+/** Calls a function; what it throws becomes a rejection. */
 async function attempt<T>(action: () => T | Promise<T>): Promise<T> {
   return action();
 }

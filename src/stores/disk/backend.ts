@@ -26,13 +26,15 @@ import { folderName, GRAPHS, graphName, ownerOf, quarantinedSequence, runOf } fr
 import { faulty, type Listing, RunFolder, sequencesIn } from "./run-folder.js";
 import { RunWriter } from "./run-writer.js";
 
-/** For how many runs to remember, with two open files each, what was saved last; the others are looked up again. */
+/** For how many runs to remember the last save, with two open files each; others are looked up again. */
 const REMEMBERED_RUNS = 64;
-/** How many saves may have files open at a time, up to three each; the others wait. So may reads. */
+/**
+ * How many saves may have files open at once, up to three each; the others wait. The same limit applies to reads.
+ */
 const AT_ONCE = 64;
-/** How often to look again at a folder in which files come and go. */
+/** How often to read a folder again that changes while it is read. */
 const ATTEMPTS = 100;
-/** How many folders to look into at once. */
+/** How many folders to read at once. */
 const SCANNED_AT_ONCE = 16;
 
 /** A run's folder that has checkpoints: the sequences that have a file, oldest first. */
@@ -52,7 +54,7 @@ export class FileBackend implements RecordBackend {
   readonly #writes = new Semaphore(AT_ONCE);
   readonly #reads = new Semaphore(AT_ONCE);
   readonly #tasks = new TaskSet();
-  /** All runs, as they were found for a page of them, by its last one. */
+  /** The scans behind pages of a listing, by the last entry of the page. */
   readonly #scans = new WeakMap<object, readonly RunEntry[]>();
 
   constructor(fs: FileSystem, root: string, durable: boolean) {
@@ -76,12 +78,12 @@ export class FileBackend implements RecordBackend {
           };
           return encoding instanceof Promise ? encoding.then(note) : note(encoding);
         });
-        // A writer that waits for its turn can't be dropped, so its files must not be open while it does.
+        // A writer that waits for its turn can't be dropped, so it must not keep files open while it waits.
         if (this.#writers.size > REMEMBERED_RUNS) await writer.forget();
         return head;
       }),
     );
-    // Nothing more is to come, so its files need not stay open.
+    // The run has ended, so its files need not stay open.
     if (ends) this.#letGo(writer);
     this.#makeRoom(writer);
     return elsewhere;
@@ -98,7 +100,7 @@ export class FileBackend implements RecordBackend {
           ? checkpoints.find((one) => one === at.sequence)
           : checkpoints.findLast((one) => one < at.below);
       const record = sequence === undefined ? undefined : await this.#read(folder, sequence);
-      // It was removed since: another may be the newest now.
+      // It was removed in the meantime: another may be the newest now.
       if (sequence !== undefined && record === undefined) continue;
       const head = await headIn(folder, listing, record);
       return { head, records: record === undefined ? [] : [record] };
@@ -197,7 +199,7 @@ export class FileBackend implements RecordBackend {
     return this.#claims.holder(runId);
   }
 
-  /** What dead processes left. The next to use a run removes it. */
+  /** What dead processes left behind. The next process to use the run removes it. */
   async *verify(): AsyncGenerator<Finding> {
     const leftover = { sequence: 0, problem: "leftover", expected: "nothing" } as const;
     for (const { name, run, lives } of await claimsUnder(this.#fs, this.place)) {
@@ -218,7 +220,7 @@ export class FileBackend implements RecordBackend {
     await this.#tasks.settled();
     const writers = [...this.#writers];
     await Promise.all(writers.map(([, writer]) => writer.inTurn(() => writer.forget())));
-    // What could not be discarded is tried again.
+    // What could not be discarded is retried.
     for (const [runId, writer] of writers) if (writer.idle) this.#writers.delete(runId);
   }
 
@@ -239,9 +241,9 @@ export class FileBackend implements RecordBackend {
   async #findRun(name: string): Promise<FoundRun | undefined> {
     const path = join(this.place, name);
     const found = await ignoring(this.#fs.lstat(path));
-    // A file, or a link that leads elsewhere, is nobody's run.
+    // A file or a symbolic link is not a run.
     if (found?.kind !== "folder") return undefined;
-    // Only the names: what else is wrong with one run must not hide the others.
+    // Reads only the names: a damaged run must not hide the others.
     const checkpoints = sequencesIn(await ignoring(this.#fs.readdir(path), ["ENOENT"], []));
     if (checkpoints.length === 0) return undefined;
     const run = runOf(name);
@@ -251,7 +253,7 @@ export class FileBackend implements RecordBackend {
     return { folder: header === undefined ? cut : this.#folder(header.runId), checkpoints };
   }
 
-  /** All runs, or one, each as its newest header that can be read says; `undefined` if none can. */
+  /** All runs, or one, each from its newest readable header; `undefined` if it has none. */
   async #summarize(
     only?: string,
   ): Promise<{ readonly runId: string | undefined; readonly entry: RunEntry | undefined }[]> {
@@ -263,7 +265,7 @@ export class FileBackend implements RecordBackend {
     });
   }
 
-  /** What is in a run's folder; what the dead have left there is swept. */
+  /** Lists a run's folder and removes what dead processes left in it. */
   async #list(folder: RunFolder): Promise<Listing | undefined> {
     const listing = await folder.list();
     if (listing !== undefined) this.#sweep(folder, listing);
@@ -288,7 +290,7 @@ export class FileBackend implements RecordBackend {
     return new RunWriter(folder, this.#root, (listing) => this.#sweep(folder, listing));
   }
 
-  /** Drops the writers that were not used for longest. Those that are busy may be too many for a while. */
+  /** Drops the least recently used writers. Busy ones stay, so there may be too many for a while. */
   #makeRoom(writer: RunWriter): void {
     if (this.#writers.size <= REMEMBERED_RUNS) return;
     for (const [runId, one] of this.#writers) {
@@ -354,5 +356,5 @@ async function headIn(
   return { sequence, checkpointId: headed?.header?.checkpointId ?? "" };
 }
 
-/** What nobody waits for and fails is tried again by the next to come. */
+/** For background work: if it fails, the next call retries it. */
 function ignore(): void {}

@@ -23,32 +23,32 @@ import { folderName } from "./layout.js";
 const FOLDER = ".claims";
 const ALIVE = ".alive";
 const NAME = new RegExp(`^(?:([^@]+)@)?(${OWNER})\\.(?:\\d+|alive)$`);
-/** How often a process shows that it lives, in milliseconds. */
+/** The interval of heartbeats, in milliseconds. */
 const BEAT = 1000;
-/** How long to watch for a sign of life. */
+/** How long to watch for a heartbeat. */
 const WATCH = 3 * BEAT;
-/** How long to believe that a process lives that was seen to. */
+/** For how long a process that was seen alive counts as alive. */
 const BELIEVED = 10 * BEAT;
-/** How often to look whether the other has given up, and how long to wait before each time, in milliseconds. */
+/** How often to check whether a rival has given up, and how long to wait before each check, in milliseconds. */
 const LOOKS = 20;
 const PAUSE = 5;
 const MARK = Buffer.from(".");
-/** Enough for what a claim says. */
+/** Enough bytes for the contents of a claim. */
 const HEAD = 1024;
 
-/** A claim on a run, of the living or the dead. */
+/** A claim on a run, by a living or a dead process. */
 export interface FoundClaim {
   /** The name of its file. */
   readonly name: string;
-  /** The name of the run's folder; `""` for a sign of life. */
+  /** The name of the run's folder; `""` for a heartbeat file. */
   readonly run: string;
   /** The process that made it. */
   readonly owner: string;
-  /** Whether that process lives; `undefined` if that can't be seen from here. */
+  /** Whether that process is alive; `undefined` if that can't be determined here. */
   readonly lives: boolean | undefined;
 }
 
-/** The claims under a root. Nothing is changed, also not what the dead have left. */
+/** The claims under a root. Changes nothing; claims of dead processes stay. */
 export async function claimsUnder(fs: FileSystem, root: string): Promise<FoundClaim[]> {
   const lives = new Map<string, boolean | undefined>();
   return ((await namesIn(fs, join(root, FOLDER))) ?? []).flatMap((name) => {
@@ -61,15 +61,15 @@ export async function claimsUnder(fs: FileSystem, root: string): Promise<FoundCl
 
 let claims = 0;
 
-/** The claims of a root, as one store of this process has them and sees them. */
+/** The claims under a root: those of this store, and what it knows of others. */
 export class Claims {
   readonly #fs: FileSystem;
   readonly #root: Root;
   readonly #folder: string;
   readonly #looks = new CoalescedRead(() => this.#look());
-  /** What was found, by watching, of processes that can't be asked. */
+  /** Whether processes on other machines are alive, found by watching their heartbeats. */
   readonly #watched = new Map<string, Promise<boolean>>();
-  /** The names of this store's claims, each with what to abort if it is lost, once it was made. */
+  /** The names of this store's claims, each with the controller to abort if it is lost. */
   readonly #held = new Map<string, AbortController | undefined>();
   #name: string | undefined;
   #heart: Heartbeat | undefined;
@@ -80,18 +80,18 @@ export class Claims {
     this.#folder = join(root.path, FOLDER);
   }
 
-  /** Names this store among those that claim runs. */
+  /** Identifies this store among all claimants. */
   get #owner(): string {
     this.#name ??= ownerName();
     return this.#name;
   }
 
-  /** Who has claimed a run and lives. */
+  /** The living process that has claimed a run. */
   async holder(runId: string): Promise<ClaimHolder | undefined> {
     const [rival] = await this.#rivals(folderName(runId), "");
     if (rival === undefined) return undefined;
     const [head] = await this.#fs.heads([join(this.#folder, rival.name)], HEAD);
-    // Its file says nothing while it is being written.
+    // Its file may still be empty.
     return holderOf(Buffer.from(head?.bytes ?? []).toString(), pidOf(rival.owner));
   }
 
@@ -123,8 +123,8 @@ export class Claims {
   }
 
   /**
-   * Whether nobody else can have the run. Others believe for a while that this process lives; when it has
-   * shown no sign of that for longer, they may have removed its claim.
+   * Whether no other process can have the run. Without a heartbeat for some time, others may have removed this
+   * claim.
    */
   #holds(name: string, lost: AbortController): boolean | Promise<boolean> {
     if (lost.signal.aborted) return false;
@@ -143,19 +143,19 @@ export class Claims {
     return false;
   }
 
-  /** The claims of others on this run who live. What the dead have left is removed. */
+  /** The claims of other living processes on this run. Removes those of dead ones. */
   async #rivals(run: string, own: string): Promise<FoundClaim[]> {
     const rivals: FoundClaim[] = [];
     for (const claim of (await this.#looks.get()).get(run) ?? []) {
       if (claim.name === own) continue;
       if (claim.lives ?? (await this.#beats(claim.owner))) rivals.push(claim);
-      // If it can't be removed, it does not count all the same.
+      // Even if it can't be removed, it does not count.
       else await this.#unlink(claim.name).catch(() => {});
     }
     return rivals;
   }
 
-  /** The claims that are there, by run. What the dead have left is removed. */
+  /** The existing claims, by run. Removes those of dead processes. */
   async #look(): Promise<ReadonlyMap<string, readonly FoundClaim[]>> {
     const found = new Map<string, FoundClaim[]>();
     for (const claim of await claimsUnder(this.#fs, this.#root.path)) {
@@ -167,7 +167,7 @@ export class Claims {
     return found;
   }
 
-  /** Whether a process on another machine, or in another container, shows that it lives. */
+  /** Whether a process on another machine or in another container has a heartbeat. */
   #beats(owner: string): Promise<boolean> {
     const watched = this.#watched.get(owner) ?? this.#watch(owner);
     this.#watched.set(owner, watched);
@@ -180,13 +180,13 @@ export class Claims {
     const before = await size();
     await new Promise((resolve) => setTimeout(resolve, WATCH));
     const lives = (await size()) > before;
-    // The dead stay dead.
+    // A dead process stays dead; a living one is checked again later.
     if (lives) setTimeout(() => this.#watched.delete(owner), BELIEVED).unref();
     else await this.#unlink(owner + ALIVE).catch(() => {});
     return lives;
   }
 
-  /** Finds out which claims others have removed, as this process did not show that it lives for too long. */
+  /** Finds the claims that others removed because this process had no heartbeat for too long. */
   async #findLost(): Promise<void> {
     const held = [...this.#held];
     const names = new Set((await namesIn(this.#fs, this.#folder)) ?? []);
@@ -207,7 +207,7 @@ export class Claims {
     await ignoring(this.#fs.rmdir(this.#folder), ["ENOENT", "ENOTEMPTY", "EEXIST"]);
   }
 
-  /** Makes the file of a claim. The last one to leave may take the folder away at any time. */
+  /** Creates the file of a claim. The last process to release one may remove the folder at any time. */
   async #create(name: string): Promise<void> {
     const path = join(this.#folder, name);
     const holder: ClaimHolder = { host: hostname(), pid: process.pid, since: isoNow() };
@@ -231,15 +231,15 @@ export class Claims {
 }
 
 /**
- * Shows that this process lives, by a file that grows. It is made with the first beat, so that what is
- * over sooner costs nothing.
+ * The heartbeat of this process: a file that grows. It is created by the first beat, so a shorter claim costs
+ * nothing.
  */
 class Heartbeat {
   readonly #fs: FileSystem;
   readonly #path: string;
   readonly #timer: NodeJS.Timeout;
   readonly #onBeat: () => Promise<void>;
-  /** When it last showed that this process lives. */
+  /** The time of the last beat. */
   last = moment();
   #file: number | undefined;
   #beats: Promise<void> = Promise.resolve();
@@ -249,7 +249,7 @@ class Heartbeat {
     this.#path = path;
     this.#onBeat = onBeat;
     this.#timer = setInterval(() => void this.beat(), BEAT);
-    // A run that waits for nothing that could still happen must not keep the process from its end.
+    // The heartbeat alone must not keep the process alive.
     this.#timer.unref();
   }
 
@@ -261,7 +261,7 @@ class Heartbeat {
     await ignoring(this.#fs.unlink(this.#path));
   }
 
-  /** Shows it now, and finds out what others made of it; never rejects. */
+  /** Beats now, and checks for lost claims; never rejects. */
   beat(): Promise<void> {
     this.#beats = this.#beats.then(() => this.#beat()).catch(() => {});
     return this.#beats;

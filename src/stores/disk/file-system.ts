@@ -1,9 +1,9 @@
 import { systemCode } from "../../errors.js";
 
-/** What a name in a folder stands for. A symbolic link is `other`: it is never followed. */
+/** What a name in a folder refers to. A symbolic link is `other`: it is never followed. */
 export type FileKind = "file" | "folder" | "other";
 
-/** What a file system says of a file. */
+/** Metadata of a file. */
 export interface FileInfo {
   readonly kind: FileKind;
   /** Distinguishes this file from every other that exists or is open at the same time. */
@@ -13,57 +13,57 @@ export interface FileInfo {
   readonly modified: number;
 }
 
-/** The beginning of a file, and how long the whole is. */
+/** The beginning of a file, and the size of the whole. */
 export interface FileHead {
   readonly bytes: Uint8Array;
   readonly size: number;
 }
 
 /**
- * All that the file store asks of a file system, call by call, so that a test can put another in its
- * place: one that crashes, or fails, at every single call. Errors carry the codes of Node: `ENOENT`.
+ * Everything that the file store needs of a file system, so that a test can replace it with one that crashes or
+ * fails at any call. Errors carry Node's codes, such as `ENOENT`.
  */
 export interface FileSystem {
-  /** Names the process that writes. It goes into the names of its temporary files. */
+  /** Identifies the writing process; part of the names of its temporary files. */
   readonly owner: string;
-  /** Whether the process of that name may still be there; one that has its number now is another. */
+  /** Whether that process may still be alive; another process that got its pid does not count. */
   isAlive(owner: string): boolean;
 
-  /** Creates a file, for its owner only, and opens it to write. `EEXIST` when the name is taken. */
+  /** Creates a file with mode 0600 and opens it for writing. `EEXIST` if the name is taken. */
   create(path: string): Promise<number>;
-  /** Opens a file to read it; never through a symbolic link (`ELOOP`). */
+  /** Opens a file for reading; never through a symbolic link (`ELOOP`). */
   open(path: string): Promise<number>;
-  /** Opens a folder to sync it; `undefined` where a system has no such thing. */
+  /** Opens a folder to sync it; `undefined` on systems that can't. */
   openFolder(path: string): Promise<number | undefined>;
   /** Writes all of the bytes. */
   write(file: number, bytes: Uint8Array): Promise<void>;
-  /** At most so many bytes, from the beginning of the file on. */
+  /** Reads at most `length` bytes from the beginning of the file. */
   read(file: number, length: number): Promise<Uint8Array>;
-  /** Makes what was written, or the names in a folder, outlive a power cut. */
+  /** Makes the contents of a file, or the names in a folder, survive a power cut. */
   sync(file: number): Promise<void>;
   stat(file: number): Promise<FileInfo>;
   close(file: number): Promise<void>;
 
-  /** The id of what has this name, `undefined` when nothing has; for names that were used just before. */
+  /** The id of what has this name; `undefined` if nothing has it. For names used just before. */
   idOf(path: string): Promise<string | undefined>;
   /** Looks at a name; a symbolic link is not followed. */
   lstat(path: string): Promise<FileInfo>;
   readdir(path: string): Promise<string[]>;
-  /** Creates a folder for its owner only. `EEXIST` when the name is taken. */
+  /** Creates a folder with mode 0700. `EEXIST` if the name is taken. */
   mkdir(path: string): Promise<void>;
   /** Removes an empty folder. */
   rmdir(path: string): Promise<void>;
-  /** Gives a file a second name. `EEXIST` when that is taken: of all who try, one succeeds. */
+  /** Gives a file a second name. `EEXIST` if it is taken: of several attempts at once, one succeeds. */
   link(from: string, to: string): Promise<void>;
-  /** Gives a file another name, also when it is taken. */
+  /** Renames a file, replacing any file of the new name. */
   rename(from: string, to: string): Promise<void>;
   unlink(path: string): Promise<void>;
 
-  /** The beginnings of many files; `undefined` for what is gone or is no file. */
+  /** The beginnings of many files; `undefined` for what is missing or not a file. */
   heads(paths: readonly string[], length: number): Promise<(FileHead | undefined)[]>;
 }
 
-/** What an action gives; `otherwise` if it fails with one of these codes. */
+/** The result of an action; `otherwise` if it fails with one of these codes. */
 export async function ignoring<T, U = undefined>(
   action: Promise<T>,
   codes: readonly string[] = ["ENOENT"],
@@ -101,11 +101,11 @@ export async function together<T extends readonly unknown[]>(
   return values as unknown as T;
 }
 
-/** How exFAT, some network shares, Android and old Windows say that a file can't have two names. */
+/** The error codes with which exFAT, some network shares, Android and old Windows refuse hard links. */
 const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EISDIR"];
 
 /**
- * Takes a name for a file, so that of all who try exactly one succeeds:
+ * Takes a name for a file; of several attempts at once, exactly one succeeds:
  *
  * - `linked`: the file has both names now;
  * - `reserved`: this file system has no links; an empty file keeps the name until the file is renamed;

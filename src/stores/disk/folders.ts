@@ -2,10 +2,10 @@ import { dirname } from "node:path";
 import { CheckpointCorruptionError, systemCode } from "../../errors.js";
 import { type FileKind, type FileSystem, ignoring, together } from "./file-system.js";
 
-/** No document is larger: V8 has no string that would hold it. */
+/** No document can be larger: it would not fit into a V8 string. */
 const MAX_SIZE = 2 ** 30;
 
-/** The names in a folder; `undefined` when it is not there. A link to a folder is not followed. */
+/** The names in a folder; `undefined` if it does not exist. A symbolic link is not followed. */
 export async function namesIn(fs: FileSystem, folder: string): Promise<string[] | undefined> {
   const [found, names] = await together([
     ignoring(fs.lstat(folder)),
@@ -16,7 +16,7 @@ export async function namesIn(fs: FileSystem, folder: string): Promise<string[] 
   return names;
 }
 
-/** The names in the root, `undefined` when it is not there. It is where its user says: also behind a link. */
+/** The names in the root; `undefined` if it does not exist. The root itself may be a symbolic link. */
 export async function namesInRoot(fs: FileSystem, root: string): Promise<string[] | undefined> {
   try {
     return await fs.readdir(root);
@@ -26,7 +26,7 @@ export async function namesInRoot(fs: FileSystem, root: string): Promise<string[
   }
 }
 
-/** The error for something else in the place of a file or a folder. Nothing was done to it. */
+/** The error for something else in the place of a file or folder, which is left untouched. */
 export function refused(
   path: string,
   expected: "a file" | "a folder",
@@ -62,7 +62,7 @@ export async function readFile(fs: FileSystem, path: string): Promise<Uint8Array
   }
 }
 
-/** The same error, with the file's name in its message where it has none. */
+/** The same error, with the file's name added to its message if it is missing. */
 function named(error: unknown, path: string): unknown {
   if (!(error instanceof Error) || error.message.includes(path)) return error;
   const { message } = error;
@@ -71,7 +71,7 @@ function named(error: unknown, path: string): unknown {
   });
 }
 
-/** Makes the names in a folder outlive a power cut. */
+/** Makes the names in a folder survive a power cut. */
 export async function syncFolder(fs: FileSystem, folder: string): Promise<void> {
   const file = await fs.openFolder(folder);
   if (file === undefined) return;
@@ -82,13 +82,13 @@ export async function syncFolder(fs: FileSystem, folder: string): Promise<void> 
   }
 }
 
-/** The same, of a folder that is open. */
+/** The same for an open folder. */
 export async function syncNames(fs: FileSystem, folder: number): Promise<void> {
-  // Some network file systems know no such call for a folder; they write names at once.
+  // Some network file systems can't sync a folder; they write names immediately.
   await ignoring(fs.sync(folder), ["EINVAL", "ENOTSUP", "EOPNOTSUPP"]);
 }
 
-/** The folder of all runs. It is made when it is first needed. */
+/** The folder of all runs, created on first use. */
 export class Root {
   readonly path: string;
   readonly #fs: FileSystem;
@@ -102,10 +102,10 @@ export class Root {
   }
 
   /**
-   * Sees to it that a folder in the root is there, also if the one who made it died before it was there
-   * for good.
+   * Ensures that a folder in the root exists and is durable, even if the process that created it died before
+   * syncing it.
    *
-   * @param durable - whether it has to outlive a power cut.
+   * @param durable - whether it must survive a power cut.
    */
   async makeFolder(folder: string, durable = this.#durable): Promise<void> {
     await this.#make();
@@ -113,7 +113,7 @@ export class Root {
       await ignoring(this.#fs.mkdir(folder), ["EEXIST"]);
     } catch (error) {
       if (systemCode(error) !== "ENOENT") throw error;
-      // The root was removed since.
+      // The root was removed in the meantime.
       this.#ready = undefined;
       await this.#make();
       await ignoring(this.#fs.mkdir(folder), ["EEXIST"]);
@@ -138,13 +138,13 @@ export class Root {
       await ignoring(fs.mkdir(folder), ["EEXIST"]);
       if (this.#durable) await syncFolder(fs, dirname(folder));
     }
-    // Whoever may not read what is around the root did not make it.
+    // A process that can't read the root's parent did not create the root.
     if (this.#durable && created.length === 0) {
       await ignoring(syncFolder(fs, dirname(this.path)), ["EACCES", "EPERM"]);
     }
   }
 
-  /** The folders on the way to this one that are not there yet, from the top down. */
+  /** The missing parents of this folder and itself, outermost first. */
   async #missing(folder: string): Promise<string[]> {
     const found = await ignoring(this.#fs.lstat(folder));
     if (found !== undefined || dirname(folder) === folder) return [];

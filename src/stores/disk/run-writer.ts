@@ -9,7 +9,7 @@ import type { Root } from "./folders.js";
 import { checkpointName, goneName, QUARANTINE } from "./layout.js";
 import type { Listing, RunFolder } from "./run-folder.js";
 
-/** How often to look again when what was built on was not there any more, and yet nobody else had saved. */
+/** How often to look again if the file that a save builds on is gone although nobody else saved. */
 const ATTEMPTS = 100;
 /** Enough for the header of a document. */
 const HEAD = 64 * 1024;
@@ -36,7 +36,7 @@ export class RunWriter {
   /** The highest sequence that a file says to be gone; 0 if there is no such file. */
   #gone = 0;
 
-  /** @param onListing - gets what is in the folder whenever it was looked at. */
+  /** @param onListing - receives each listing of the folder. */
   constructor(folder: RunFolder, root: Root, onListing: (listing: Listing) => void) {
     this.#folder = folder;
     this.#root = root;
@@ -73,7 +73,7 @@ export class RunWriter {
       await this.forget();
       if (next === "stale") continue;
       const head = headOf(await this.#look());
-      // Its own file has the name, but another had it before: that one counts.
+      // This save's file has the name now, but another file had it before, and that one counts.
       const { fields } = await encodeOnce();
       return head.checkpointId === fields.checkpointId ? { ...head, checkpointId: "" } : head;
     }
@@ -90,7 +90,7 @@ export class RunWriter {
     await this.#discarding;
   }
 
-  /** Lets go of what is known and of the files that are open for it. */
+  /** Forgets what is known and closes the open files. */
   async forget(): Promise<void> {
     const known = this.#known;
     this.#known = undefined;
@@ -102,11 +102,11 @@ export class RunWriter {
 
   async #append(known: Known, encode: Encode): Promise<Known | "stale" | "lost"> {
     if (known.newest === undefined) {
-      // What is refused leaves no folder behind.
+      // A State that can't be encoded must leave no folder behind.
       await encode();
       try {
         await this.#root.makeFolder(this.#folder.path);
-        // Refuses a link that was put in its place.
+        // Rejects a symbolic link in its place.
         await this.#folder.list();
       } catch (error) {
         throw failure(error, false);

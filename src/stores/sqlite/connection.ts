@@ -1,13 +1,13 @@
 import type { SqlRow } from "../sql/runs.js";
 import type { SqliteClient, SqliteStatement, SqliteValue } from "./client.js";
 
-/** How long SQLite itself waits for a lock, in milliseconds: the event loop stands still meanwhile. */
+/** How long SQLite itself waits for a lock, in milliseconds; this blocks the event loop. */
 const BUSY_TIMEOUT = 5;
 
-/** How many pages the write-ahead log gets before they are copied into the database. */
+/** How many pages the write-ahead log may have before they are copied into the database. */
 const CHECKPOINT_PAGES = 1000;
 
-/** A database that is open, with the statements it has prepared. */
+/** An open database with its prepared statements. */
 export class Connection {
   /** Where the database is, for messages. */
   readonly place: string;
@@ -19,7 +19,7 @@ export class Connection {
   constructor(client: SqliteClient, place: string) {
     this.#client = client;
     this.place = place;
-    // Damage is then reported where it is met, and not passed on.
+    // Reports damage where it is read, instead of returning wrong rows.
     this.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT}; PRAGMA cell_size_check = ON`);
   }
 
@@ -43,7 +43,7 @@ export class Connection {
     return this.#prepared(sql).all(...params) as SqlRow[];
   }
 
-  /** All rows of a statement that is rarely the same. */
+  /** All rows of a statement that is not worth preparing. */
   query(sql: string, params: readonly SqliteValue[]): SqlRow[] {
     return this.#client.prepare(sql).all(...params) as SqlRow[];
   }
@@ -57,7 +57,7 @@ export class Connection {
   /**
    * Begins a transaction that writes.
    *
-   * @param flushes - whether what it writes must outlive a power cut.
+   * @param flushes - whether it must survive a power cut.
    */
   begin(flushes: boolean): void {
     if (!this.#isReadyToWrite) {
@@ -71,12 +71,12 @@ export class Connection {
     this.run("BEGIN IMMEDIATE");
   }
 
-  /** Makes what was written since `begin` count. */
+  /** Commits what was written since `begin`. */
   commit(): void {
     this.run("COMMIT");
   }
 
-  /** Undoes what was written since `begin`; SQLite may have done so already. */
+  /** Rolls back what was written since `begin`; SQLite may have done so already. */
   rollback(): void {
     try {
       this.exec("ROLLBACK");

@@ -16,12 +16,12 @@ export interface DatabaseSettings {
   readonly path: string | undefined;
   readonly client: SqliteClient | undefined;
   readonly readOnly: boolean;
-  /** For how many milliseconds to try again what a lock of another process is in the way of. */
+  /** For how many milliseconds to retry while another process holds a lock. */
   readonly busyFor: number;
   readonly load: Load | undefined;
 }
 
-/** What was opened; it has no tables until something is written. */
+/** An open database. A new one has no tables until the first write. */
 interface Opened {
   readonly connection: Connection;
   readonly owned: OwnedClient | undefined;
@@ -32,7 +32,7 @@ const MAGIC = "SQLite format 3\0";
 const APPLICATION_ID_AT = 68;
 const HEADER_BYTES = 100;
 
-/** The database of a store: opened when it is first used, made when something is first written. */
+/** The database of a store: opened on first use, created by the first write. */
 export class Database {
   /** Where it is, for messages. */
   readonly place: string;
@@ -51,7 +51,7 @@ export class Database {
     return this.#opened?.hasTables === true ? this.#opened.connection : undefined;
   }
 
-  /** Reads something; `none` while there is no database. What another process is in the way of is tried again. */
+  /** Reads; returns `none` if there is no database. Retries while another process holds a lock. */
   read<T>(read: (connection: Connection) => T, none: T): Promise<T> {
     return this.#retried(async () => {
       const connection = this.ready ?? (await this.#open(false));
@@ -59,7 +59,7 @@ export class Database {
     }, true);
   }
 
-  /** The connection to write by. */
+  /** The connection for writing; creates the database if necessary. */
   async writing(): Promise<Connection> {
     const connection = this.ready ?? (await this.#retried(() => this.#open(true), false));
     if (connection === undefined) throw new Error("a database that was made is not there");
@@ -75,7 +75,7 @@ export class Database {
     );
   }
 
-  /** A driver's error as the store throws it. */
+  /** Converts a driver's error to the one that the store throws. */
   failure(error: unknown, { unsure = false, isReading = false } = {}): Error {
     if (!isDamage(error, isReading)) return failure(error, unsure);
     this.#isDamaged = true;
@@ -83,9 +83,9 @@ export class Database {
   }
 
   /**
-   * Waits a little before something is tried again that another process was in the way of.
+   * Waits a little before retrying what a lock of another process prevented.
    *
-   * @throws the error as the store throws it, if it is another one, or has lasted for too long.
+   * @throws the converted error if it is not about a lock, or the lock has lasted too long.
    */
   async wait(error: unknown, since: number, isReading = false): Promise<void> {
     const waited = performance.now() - since;
@@ -93,19 +93,19 @@ export class Database {
     await sleep(1 + Math.random() * Math.min(20, 2 + waited / 10));
   }
 
-  /** Lets go of the file. Who is the last to do so takes the write-ahead log away. */
+  /** Closes the file. The last process to close it removes the write-ahead log. */
   close(): Promise<void> {
     return this.#mutex.run(async () => {
       const { connection, owned } = this.#opened ?? {};
       this.#opened = undefined;
       if (connection === undefined || owned === undefined) return;
       try {
-        // Some drivers keep the log while a statement of theirs is not collected yet.
+        // Some drivers keep the log until their statements are garbage-collected.
         if (!this.#isDamaged && !this.#settings.readOnly) {
           connection.exec("PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE");
         }
       } catch {
-        // Others have it open.
+        // Other processes have it open.
       }
       this.#isDamaged = false;
       owned.close();
@@ -169,7 +169,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
   }
 }
 
-/** Makes an empty file that only its owner can read, and the folders around it. */
+/** Creates an empty file that only its owner can read, with its parent folders. */
 async function create(path: string): Promise<void> {
   const folder = dirname(path);
   const first = await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -178,7 +178,7 @@ async function create(path: string): Promise<void> {
   } catch (error) {
     if (systemCode(error) !== "EEXIST") throw error;
   }
-  // SQLite flushes the folder of the file; here are those around it.
+  // SQLite syncs the folder of the file; this syncs its parents.
   for (
     let made = folder;
     first !== undefined && made.length >= first.length;
@@ -190,13 +190,13 @@ async function create(path: string): Promise<void> {
 }
 
 /**
- * Looks at the first bytes of a file, so that SQLite does not even open somebody else's. Not of one that may
- * be open in this process: to close it here would end the locks of all who have it open.
+ * Checks the first bytes of a file, so that SQLite does not even open another application's. Skips a file that
+ * this process may have open: closing it here would release all of the process's locks on it.
  *
- * @throws CheckpointCorruptionError if it is not ours.
+ * @throws CheckpointCorruptionError if it is not waymark's.
  */
 function checkFile(path: string): void {
-  // It is open, or SQLite puts back first what a process that was killed has left half written.
+  // It is open, or SQLite must first roll back what a killed process left half-written.
   if (["-shm", "-journal"].some((end) => existsSync(path + end))) return;
   const bytes = Buffer.alloc(HEADER_BYTES);
   const file = openSync(path, "r");

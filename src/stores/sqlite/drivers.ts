@@ -8,7 +8,7 @@ export interface OwnedClient extends SqliteClient {
   close(): unknown;
 }
 
-/** Gives the module of a driver, nothing if there is none; tests put another in its place. */
+/** Loads the module of a driver; `undefined` if it is not installed. Tests replace it. */
 export type Load = (name: string) => unknown;
 
 type Constructor = new (path: string, options?: object) => OwnedClient;
@@ -19,7 +19,7 @@ interface Driver {
   open(module: unknown, path: string, readOnly: boolean): OwnedClient;
 }
 
-/** The drivers, the first that is there is used. */
+/** The drivers; the first that is available is used. */
 const drivers: readonly Driver[] = [
   {
     name: "node:sqlite",
@@ -38,7 +38,7 @@ const drivers: readonly Driver[] = [
   },
   {
     name: "libsql",
-    // It has no option for this, and takes an address.
+    // It has no read-only option, but accepts a URL.
     open: (module, path, readOnly) =>
       new (module as Constructor)(readOnly ? `${pathToFileURL(path).href}?mode=ro` : path),
   },
@@ -50,7 +50,7 @@ function exported(module: unknown, name: string): Constructor {
 
 const require = createRequire(import.meta.url);
 
-/** The modules of a runtime are there or not; the others are packages. */
+/** Modules of the runtime may be absent; the others are packages. */
 const load: Load = (name) => {
   if (name === "node:sqlite") return process.getBuiltinModule?.(name);
   if (name === "bun:sqlite" && process.versions.bun === undefined) return undefined;
@@ -63,7 +63,7 @@ const load: Load = (name) => {
 };
 
 /**
- * Opens a file by the first driver that is there.
+ * Opens a file with the first available driver.
  *
  * @throws ConfigError if there is none.
  */

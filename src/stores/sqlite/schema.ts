@@ -61,13 +61,13 @@ const SIGNATURE = `
   FROM pragma_application_id, pragma_user_version`;
 
 /**
- * Whether the tables are there.
+ * Whether the tables exist.
  *
  * @throws ConfigError if a newer version made them.
- * @throws CheckpointCorruptionError if it is somebody else's database.
+ * @throws CheckpointCorruptionError if it is another application's database.
  */
 export function hasTables(connection: Connection): boolean {
-  // Both were set together with the tables, and asking for them takes a tenth of the time.
+  // Both were set together with the tables, and reading them takes a tenth of the time.
   const isOurs = connection.pragma("application_id") === APPLICATION_ID;
   if (isOurs && connection.pragma("user_version") === migrations.length) return true;
   const found = connection.get(SIGNATURE) ?? {};
@@ -87,12 +87,12 @@ export function hasTables(connection: Connection): boolean {
   );
 }
 
-/** Makes the tables. Of many processes that do so at once, one does it. */
+/** Creates the tables. If several processes try at once, one succeeds. */
 export function makeTables(connection: Connection): void {
   connection.exec("BEGIN");
   try {
-    // Begins to write, and only an empty database takes it. On its own it would leave one without our signature
-    // for a moment, which another process takes for somebody else's.
+    // This starts the write transaction, and only an empty database accepts it. Outside the transaction, another
+    // process could see a database without our signature and take it for another application's.
     connection.exec("PRAGMA auto_vacuum = INCREMENTAL");
     if (!hasTables(connection)) {
       const version = Number(connection.pragma("user_version"));
