@@ -47,19 +47,6 @@ test("the session says which store it is and what can be done", async () => {
   });
 });
 
-test("a large checkpoint is a warning of its run, in the list and on its page", async () => {
-  const store = new MemoryStore();
-  await State.create({ text: "x".repeat(600_000) }, { runId: "large" }).checkpoint(store);
-  await State.create({ text: "" }, { runId: "small" }).checkpoint(store);
-  const { get } = opened({ store });
-  const { runs } = await get<"GET /api/runs">("/api/runs");
-  const warning = expect.stringMatching(/^the checkpoint has \d+ bytes, more than warnBytes/);
-  const found = Object.fromEntries(runs.map(({ runId, warnings }) => [runId, warnings]));
-  expect(found).toEqual({ large: [warning], small: [] });
-  const view = await get<"GET /api/runs/:id">("/api/runs/large");
-  expect(view.warnings).toEqual([warning]);
-});
-
 test("runs come in pages, filtered by status, graph, metadata and text", async () => {
   const store = new MemoryStore();
   for (let at = 0; at < 7; at++) {

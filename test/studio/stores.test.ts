@@ -141,3 +141,16 @@ test("the event log is read page by page, and shows a run whose checkpoints are 
   expect(view.steps.map(({ node }) => node)).toEqual(["one", "two"]);
   expect((await call("GET", "/api/runs/nobody")).status).toBe(404);
 });
+
+test("a large checkpoint is a warning of its run, in the list and on its page", async () => {
+  const store = new FileStore({ root: newFolder() });
+  await State.create({ text: "x".repeat(600_000) }, { runId: "large" }).checkpoint(store);
+  await State.create({ text: "" }, { runId: "small" }).checkpoint(store);
+  const { get } = opened({ store });
+  const { runs } = await get<"GET /api/runs">("/api/runs");
+  const warning = expect.stringMatching(/^the checkpoint has \d+ bytes, more than warnBytes/);
+  const found = Object.fromEntries(runs.map(({ runId, warnings }) => [runId, warnings]));
+  expect(found).toEqual({ large: [warning], small: [] });
+  const view = await get<"GET /api/runs/:id">("/api/runs/large");
+  expect(view.warnings).toEqual([warning]);
+});
