@@ -1,6 +1,6 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { ModelMessage } from "ai";
+import type { generateText as GenerateText, LanguageModel, ModelMessage, Tool } from "ai";
 import type OpenAI from "openai";
 import type { JsonValue } from "type-fest";
 import { describe, expectTypeOf, test } from "vitest";
@@ -9,6 +9,7 @@ import {
   chain,
   dag,
   END,
+  map,
   parallel,
   pause,
   route,
@@ -17,6 +18,7 @@ import {
   StateGraph,
   subgraph,
 } from "waymark";
+import { durable, durableClient } from "waymark/ai";
 import type { Client } from "waymark/worker";
 import { z } from "zod";
 
@@ -33,6 +35,11 @@ const empty: Chat = { messages: [], openai: [], anthropic: [], memory: null, jso
 const state = State.create<Chat>(empty);
 
 declare const client: Client;
+declare const model: Exclude<LanguageModel, string>;
+declare const look: Tool<{ place: string }, JsonValue>;
+declare const openaiClient: OpenAI;
+declare const anthropicClient: Anthropic;
+declare const generateText: typeof GenerateText;
 declare const ai: (messages: ModelMessage[]) => Promise<ModelMessage[]>;
 declare const openai: (messages: OpenAI.ChatCompletionMessageParam[]) => void;
 declare const anthropic: (messages: Anthropic.MessageParam[]) => void;
@@ -82,6 +89,20 @@ describe("data of other libraries", () => {
         chain(["a", "b"], (given, text) => given.set("memory", text)),
       )
       .addNode(
+        "intermediate",
+        chain(
+          (given) => given.data.openai,
+          async (given, message) => ({ openai: [...given.get("openai"), message] }),
+          { intermediate: (_, states) => ({ json: states.length, memory: [null] }) },
+        ),
+      )
+      .addNode("handled", (given) => given, {
+        errorHandler: async (error, given) => ({
+          anthropic: [...given.get("anthropic"), { role: "user", content: String(error) }],
+          memory: { seen: [given.get("memory")] },
+        }),
+      })
+      .addNode(
         "parallel",
         parallel(["a", "b"], async (_, text): Promise<JsonValue> => ({ text }), {
           merge: (given, results) => given.set("memory", [...results]),
@@ -89,15 +110,57 @@ describe("data of other libraries", () => {
       )
       .addNode(
         "route",
-        route<Chat>(() => "one", { one: (given) => given.set("json", 1) }),
+        route(
+          () => "one",
+          {
+            one: (given) => given.set("json", 1),
+            two: async (given) => ({ messages: await ai(given.get("messages")) }),
+          },
+          () => ({ openai: [{ role: "user", content: "Hello" }], json: { deep: [[]] } }),
+        ),
       )
-      .addNode("subgraph", subgraph(inner, { in: (given) => given.data, out: (_, done) => done }));
+      .addNode(
+        "merged",
+        parallel(
+          (given) => given.data.anthropic,
+          async (_, message) => message,
+          {
+            merge: (_, anthropic) => ({ anthropic, json: anthropic.length }),
+          },
+        ),
+      )
+      .addNode("subgraph", subgraph(inner, { in: (given) => given.data, out: (_, done) => done }))
+      .addNode(
+        "part",
+        subgraph(inner, {
+          in: (given) => ({ ...empty, messages: given.get("messages") }),
+          out: (_, { data }) => ({ messages: data.messages, memory: data.memory }),
+        }),
+      );
     const tasks = dag<Chat>({
       memory: { run: () => ({ n: 1 }) },
       json: { dependsOn: ["memory"], run: ({ data }) => [data.memory] },
     });
+    const checked = dag<Chat>()({
+      memory: () => ({ n: [1, null] }),
+      json: { dependsOn: ["memory"], run: ({ data }) => [data.memory] },
+      messages: { node: async (given) => ({ messages: await ai(given.get("messages")) }) },
+      openai: {
+        dependsOn: ["messages"],
+        run: map(
+          ({ data }) => data.messages,
+          (_, message): OpenAI.ChatCompletionMessageParam => ({
+            role: "user",
+            content: message.role,
+          }),
+        ),
+      },
+    });
+    expectTypeOf(checked.execute).returns.resolves.toEqualTypeOf<State<Chat>>();
     expectTypeOf(tasks.execute).returns.resolves.toEqualTypeOf<State<Chat>>();
     expectTypeOf(graph.execute).returns.resolves.toEqualTypeOf<State<Chat>>();
+    // @ts-expect-error no such role
+    graph.addNode("later", async () => ({ openai: [{ role: "usr", content: "Hello" }] }));
     // @ts-expect-error no such role
     graph.addNode("wrong", () => ({ messages: [{ role: "usr", content: "Hello" }] }));
   });
@@ -116,6 +179,29 @@ describe("data of other libraries", () => {
       () => client.schedule(graph, { ...empty, mesages: [] }, { id: "x" }),
     ];
     expectTypeOf(wrong).toBeArray();
+  });
+
+  test("goes through durable calls with the types of its SDK", () => {
+    new StateGraph<Chat>()
+      .addNode("generate", async (given, ctx) => {
+        const { model: durableModel, tools } = durable(ctx, { model, tools: { look } });
+        expectTypeOf(tools.look).toEqualTypeOf(look);
+        const messages = given.get("messages");
+        const { response } = await generateText({ model: durableModel, tools, messages });
+        return { messages: [...messages, ...response.messages] };
+      })
+      .addNode("complete", async (given, ctx) => {
+        const sdk = durableClient(ctx, openaiClient);
+        const messages = given.get("openai");
+        const { choices } = await sdk.chat.completions.create({ model: "m", messages });
+        return { openai: [...messages, ...choices.map(({ message }) => message)] };
+      })
+      .addNode("create", async (given, ctx) => {
+        const sdk = durableClient(ctx, anthropicClient);
+        const messages = given.get("anthropic");
+        const { content } = await sdk.messages.create({ model: "m", max_tokens: 1, messages });
+        return { anthropic: [...messages, { role: "assistant", content }] };
+      });
   });
 
   test("a schema of any JSON gives the data its type", () => {
