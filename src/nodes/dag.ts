@@ -34,7 +34,7 @@ export interface DagTask<D extends object, R> extends TaskOptions {
 interface DagNodeTask<D extends object> extends TaskOptions {
   /** The tasks that must be done first. */
   readonly dependsOn?: readonly (keyof D & string)[];
-  /** The node. It may change only the key that is the task's name. */
+  /** The node. It may change only the key that is the task's name: any other is an error when it runs. */
   readonly node: NodeFunction<D>;
   /** Only of a task that is no node. */
   readonly run?: undefined;
@@ -66,7 +66,7 @@ interface CheckedTask<D extends object, Tasks, Needs, R> extends TaskOptions {
 interface CheckedNodeTask<D extends object, Tasks, Needs, K> extends TaskOptions {
   /** The tasks that must be done first. */
   readonly dependsOn?: readonly (Needs & Tasks)[];
-  /** The node. It may change only the key that is the task's name. */
+  /** The node. It may change only the key that is the task's name: any other is an error when it runs. */
   readonly node: NodeFunction<VisibleTo<D, Tasks, Needs> & Pick<D, K & keyof D>>;
   /** Only of a task that is no node. */
   readonly run?: undefined;
@@ -74,13 +74,13 @@ interface CheckedNodeTask<D extends object, Tasks, Needs, K> extends TaskOptions
 
 /** Tasks that see only what they depend on: `T` has, by task, the names it depends on. @inline */
 type CheckedTasks<D extends object, T> = {
-  readonly [K in keyof T]:
-    | CheckedTask<D, keyof T, T[K], ResultOf<D, K>>
-    | CheckedNodeTask<D, keyof T, T[K], K>
-    | TaskFunction<VisibleTo<D, keyof T, T[K]>, ResultOf<D, K>>;
-} & { readonly [K in Exclude<keyof T, keyof D>]: never };
-
-type ResultOf<D extends object, K> = K extends keyof D ? D[K] | Immutable<D[K]> : never;
+  readonly [K in keyof T]: K extends keyof D
+    ?
+        | CheckedTask<D, keyof T, T[K], D[K] | Immutable<D[K]>>
+        | CheckedNodeTask<D, keyof T, T[K], K>
+        | TaskFunction<VisibleTo<D, keyof T, T[K]>, D[K] | Immutable<D[K]>>
+    : `"${K & string}" is not a key of the data`;
+};
 
 /** Makes a {@link dag} of tasks that see only what they depend on. @inline */
 export type CheckedDag<D extends object> = <const T>(

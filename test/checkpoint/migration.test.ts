@@ -136,7 +136,14 @@ describe("migrate", () => {
     ],
     ["one that returns null", 0, 1, { 0: () => null as never }, /got null/, { from: 0 }],
     ["one that returns a list", 0, 1, { 0: () => [] }, /got an array/, { from: 0 }],
-    ["one that is asynchronous", 0, 1, { 0: async () => ({}) }, /got a Promise/, { from: 0 }],
+    [
+      "one that is asynchronous",
+      0,
+      1,
+      { 0: (async () => ({})) as never },
+      /got a Promise/,
+      { from: 0 },
+    ],
   ])("refuses %s", (_, from, to, table, message, fields) => {
     const run = (): unknown => migrate(made(from), to, table);
     expect(run).toThrow(message);

@@ -180,6 +180,12 @@ describe("reducers", () => {
   });
 });
 
+test("a migration returns data, not a promise of it", () => {
+  new StateGraph<Article>({ version: 1, migrations: { 0: (old: { topic: string }) => old } });
+  // @ts-expect-error not data yet
+  new StateGraph<Article>({ version: 1, migrations: { 0: async () => ({}) } });
+});
+
 describe("a run's State", () => {
   test("is that of its graph", () => {
     void chained.execute(State.create<Article>({ topic: "x", score: 0, tags: [] }));

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { typeCheck } from "./type-check.js";
 
 const before = `
-  import { chain, parallel, pause, route, State, StateGraph, subgraph } from "waymark";
+  import { chain, dag, parallel, pause, route, State, StateGraph, subgraph } from "waymark";
   interface Article { topic: string; text?: string; score: number; tags: string[]; kind: "a" | "b" }
   declare const graph: StateGraph<Article, "draft">;
   declare const inner: StateGraph<{ n: number }, "n">;
@@ -75,6 +75,7 @@ const mistakes: readonly (readonly [code: string, says: string])[] = [
     unknown,
   ],
   [`graph.addNode("x", subgraph(inner, { in: () => ({}), out: (s) => s }))`, "{ n: number; }"],
+  ["dag<Article>()({ txet: () => 1 })", unknown],
   [`graph.addEdge("draft", "daft")`, '"daft"'],
   [`graph.addNode("x", async (s) => s.set("txet", ""))`, '"txet"'],
   [`graph.addNode("x", async (s) => pause(s, { reason: "r", into: "txet" }))`, '"txet"'],
