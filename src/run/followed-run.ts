@@ -128,7 +128,7 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
 
   async cancel(): Promise<boolean> {
     const { state, isHeld } = await this.#snapshot();
-    if (state?.status === "completed") return false;
+    if (state === undefined ? !isHeld : state.status === "completed") return false;
     if (!isHeld) return true;
     const store = await this.#graph.store();
     const holder = await store.holder?.(this.runId).catch(() => undefined);

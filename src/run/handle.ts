@@ -77,7 +77,7 @@ export interface RunHandle<D extends object = object> {
   /**
    * Stops the run so that it can be resumed. Resolves when it has stopped.
    *
-   * @returns whether it is unfinished: `false` if it had completed.
+   * @returns whether it is unfinished: `false` if it had completed, or there is no such run.
    * @throws CheckpointConflictError if another process works on it that can't be reached from here.
    */
   cancel(): Promise<boolean>;

@@ -147,7 +147,7 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
    * Stops the run: removes it from the queue, or aborts the `signal` of its node within about a second. The run stays
    * in the store, even if it has not begun, and {@link QueuedRun.resume} continues it from there.
    *
-   * @returns whether it was stopped; `false` if it had already ended.
+   * @returns whether it was stopped; `false` if it had already ended, or there is no such run.
    * @throws ConfigError if the client is closed.
    */
   async cancel(): Promise<boolean> {
@@ -157,10 +157,12 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
   async #cancel(): Promise<boolean> {
     const { queue, cancellations, publish } = this.#deps;
     const request = cancellations.request(queue.name, this.#jobId);
+    let wasQueued = false;
     try {
       for (;;) {
         const where = await queue.getJobState(this.#jobId);
         if (where === "unknown" || where === "completed") break;
+        wasQueued = true;
         const removed = await queue.remove(this.#jobId).catch(() => undefined);
         if (removed === 1) {
           // Not every queue reports it.
@@ -175,13 +177,14 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
     } finally {
       await request.takeBack();
     }
-    return this.#noteCancel();
+    return this.#noteCancel(wasQueued);
   }
 
   /** Saves that a run was cancelled, in case the queue has to be refilled; returns whether it had not ended. */
-  async #noteCancel(): Promise<boolean> {
+  async #noteCancel(wasQueued: boolean): Promise<boolean> {
     const saved = await this.#load();
-    if (saved === undefined || isCancelled(saved)) return true;
+    if (saved === undefined) return wasQueued;
+    if (isCancelled(saved)) return true;
     if (saved.status === "completed") return false;
     await this.#change(cancelled);
     return true;

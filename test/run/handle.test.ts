@@ -301,6 +301,7 @@ describe("attach", () => {
     expect((await rejection(follower.result(), ExecutionError)).code).toBe("ABORTED");
     const unknown = graph.attach("nobody");
     expect((await unknown.status()).state).toBe("unknown");
+    expect(await unknown.cancel()).toBe(false);
     await rejection(unknown.result(), CheckpointNotFoundError);
     await rejection(unknown.saved, CheckpointNotFoundError);
 

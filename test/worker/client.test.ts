@@ -478,6 +478,10 @@ test("a client that waits for its database closes at once, and nobody waits with
   expect((await submitted).option).toBe("client");
 });
 
+test("cancel of a run that nobody knows stops nothing", async () => {
+  expect(await (await place.client.run("nothing", "nobody")).cancel()).toBe(false);
+});
+
 describe("events", () => {
   const read = async (events: AsyncIterable<AnyEvent>, types: string[] = []): Promise<string[]> => {
     for await (const event of events) types.push(event.type);
