@@ -6,7 +6,7 @@ import type { Ledger } from "../state/ledger.js";
 import type { PauseRequest, Signal } from "../state/record.js";
 import type { State } from "../state/state.js";
 import type { Settings } from "./config.js";
-import { type Failure, nameOf, stackOf } from "./failure.js";
+import { bounded, type Failure, nameOf, stackOf } from "./failure.js";
 import type { Saver } from "./saver.js";
 import { withUsage } from "./step-recorder.js";
 import type { Tally } from "./tally.js";
@@ -114,8 +114,8 @@ export class Ending<D extends object> {
     if (cancelled && state.reason === "abort" && this.#isSaved(state)) return state;
     const error =
       cause === undefined
-        ? { name: "ExecutionError", message, node }
-        : { name: nameOf(cause), message: messageOf(cause), node, ...stackOf(cause) };
+        ? { name: "ExecutionError", message: bounded(message), node }
+        : { name: nameOf(cause), message: bounded(messageOf(cause)), node, ...stackOf(cause) };
     // Where no edge matched, a resume looks at the edges again.
     const isAtEdge = code === "NO_MATCHING_EDGE" || code === "PREDICATE_FAILED";
     const left = withProgress(state, {

@@ -113,17 +113,23 @@ export function tooLong<D extends object>(state: State<D>, node: string): Failur
   return new Failure("MAX_ITERATIONS", node, state, message);
 }
 
-/** How much of a stack a checkpoint keeps, in characters. */
-const MAX_STACK = 4000;
+/** How much of a stack or a message a checkpoint keeps, in characters. */
+const MAX_TEXT = 4000;
 
 /** An error's stack, cut to what a checkpoint keeps; nothing where there is none. */
 export function stackOf(error: unknown): { readonly stack?: string } {
   try {
     const stack: unknown = error instanceof Error ? error.stack : undefined;
-    return typeof stack === "string" ? { stack: stack.slice(0, MAX_STACK) } : {};
+    return typeof stack === "string" ? { stack: stack.slice(0, MAX_TEXT) } : {};
   } catch {
     return {};
   }
+}
+
+/** A message, cut to what a checkpoint keeps. */
+export function bounded(message: string): string {
+  const more = message.length - MAX_TEXT;
+  return more > 0 ? `${message.slice(0, MAX_TEXT)}… (${more} more characters)` : message;
 }
 
 /** An error's name; a string whatever the error says it is. */

@@ -18,7 +18,7 @@ export const statuses: readonly RunStatus[] = [
 export interface RunError {
   /** The name of the error, such as `TypeError`. */
   readonly name: string;
-  /** Its message. */
+  /** Its message; of a longer one the first 4,000 characters, and how many follow. */
   readonly message: string;
   /** The node that threw it. */
   readonly node: string;
