@@ -135,9 +135,23 @@ function standIn<D extends object>(
   topology: Topology<D>,
   settings: PositionSettings,
 ): { readonly node: GraphNode<D>; readonly isSame: boolean } {
-  const { onMissingNode: missing } = settings;
-  const found = Object.hasOwn(missing, name) ? missing[name] : undefined;
+  const found = replacement(name, settings.onMissingNode, topology);
   if (found === undefined) throw unknownNode(state, name, isInside, topology, settings);
+  return found;
+}
+
+/**
+ * What replaces a node; `undefined` if nothing does.
+ *
+ * @throws GraphError if the graph does not have the replacement either.
+ */
+export function replacement<D extends object>(
+  name: string,
+  missing: MissingNodes,
+  topology: Topology<D>,
+): { readonly node: GraphNode<D>; readonly isSame: boolean } | undefined {
+  const found = Object.hasOwn(missing, name) ? missing[name] : undefined;
+  if (found === undefined) return undefined;
   const isSame = typeof found === "object";
   const node = topology.node(isSame ? found.as : found, `config.onMissingNode[${show(name)}]`);
   return { node, isSame };

@@ -223,7 +223,7 @@ export class Runner<D extends object> {
   ): Promise<State<D>> {
     const { settings, topology } = this.#graph;
     const { nodes } = topology;
-    const entry = topology.validate();
+    const entry = this.#graph.validate();
     this.#checkBreakpoints(from.saver !== undefined);
     const { claim } = running;
     const plan = { settings, nodes, entry, claim, gate, onValues, ...from };

@@ -4,7 +4,7 @@ import { ConfigError, messageOf } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import { type GraphTopology, shapeOf } from "../graph/description.js";
-import { END, type End } from "../graph/node.js";
+import { END, type End, type GraphNode } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
 import type { GraphIdentity } from "../state/record.js";
 import { jsonSchemaOf } from "../state/schema.js";
@@ -12,7 +12,7 @@ import type { State } from "../state/state.js";
 import type { Settings } from "./config.js";
 import { Failure } from "./failure.js";
 import { nextNode } from "./next.js";
-import { positionOf, type RunPosition } from "./run-position.js";
+import { positionOf, type RunPosition, replacement } from "./run-position.js";
 
 /** A graph as its checkpoints identify it, and the store they are in. */
 export class SavedGraph<D extends object> {
@@ -27,6 +27,21 @@ export class SavedGraph<D extends object> {
   /** The same graph, some of whose settings differ. */
   with(settings: Partial<Settings>): SavedGraph<D> {
     return new SavedGraph({ ...this.settings, ...settings }, this.topology);
+  }
+
+  /**
+   * The entry point of a graph that is complete and has every node that its config names.
+   *
+   * @throws GraphError if it is not.
+   */
+  validate(): GraphNode<D> {
+    const { onMissingNode, triggers } = this.settings;
+    const entry = this.topology.validate();
+    for (const name of Object.keys(onMissingNode)) replacement(name, onMissingNode, this.topology);
+    for (const { nodes = [] } of triggers) {
+      for (const node of nodes) this.topology.node(node, "config.checkpoint.triggers");
+    }
+    return entry;
   }
 
   /** The identity of the graph in its checkpoints. */

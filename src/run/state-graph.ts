@@ -216,12 +216,12 @@ export class StateGraph<D extends object, N extends string = never> {
   }
 
   /**
-   * Checks that the graph is complete, as `execute` and `resume` do.
+   * Checks that the graph is complete and has the nodes that its config names, as `execute` and `resume` do.
    *
    * @throws GraphError listing every problem; its code is that of the first.
    */
   validate(): this {
-    this.#topology.validate();
+    this.#graph.validate();
     return this;
   }
 
@@ -248,7 +248,7 @@ export class StateGraph<D extends object, N extends string = never> {
   async execute(state: State<D>, options: ExecuteOptions = {}): Promise<State<D>> {
     checkState(state);
     checkOptions("options", options, executeOptions);
-    this.#topology.validate();
+    this.#graph.validate();
     return this.#runner.for(options.audit).start(state, options);
   }
 
@@ -272,7 +272,7 @@ export class StateGraph<D extends object, N extends string = never> {
       checkOptions("run", run, { checkpointId: text });
     }
     checkOptions("options", options, resumeOptions);
-    this.#topology.validate();
+    this.#graph.validate();
     return this.#runner.for(options.audit).resume(run, options);
   }
 
@@ -286,7 +286,7 @@ export class StateGraph<D extends object, N extends string = never> {
   async resumeOrStart(state: State<D>, options: ExecuteOptions = {}): Promise<State<D>> {
     checkState(state);
     checkOptions("options", options, executeOptions);
-    this.#topology.validate();
+    this.#graph.validate();
     return this.#runner.for(options.audit).resumeOrStart(state, options);
   }
 
@@ -313,7 +313,7 @@ export class StateGraph<D extends object, N extends string = never> {
     const isNew = run instanceof State;
     if (!isNew && typeof run !== "string") checkState(run);
     checkOptions("options", options, isNew ? executeOptions : resumeOptions);
-    this.#topology.validate();
+    this.#graph.validate();
     const runId = isNew ? run.runId : checkRunId(run);
     const runner = this.#runner.for(options.audit);
     return isNew
@@ -383,7 +383,7 @@ export class StateGraph<D extends object, N extends string = never> {
     if (typeof run === "object") checkState(run);
     const checks = isNew ? executeOptions : resumeOptions;
     checkOptions("options", options, { ...checks, values: flag });
-    this.#topology.validate();
+    this.#graph.validate();
     const runId = isNew ? run.runId : checkRunId(run);
     const { values, ...rest } = options;
     const runner = this.#runner.for(options.audit);
@@ -416,7 +416,7 @@ export class StateGraph<D extends object, N extends string = never> {
     prepare: Prepare,
     claim?: Claim,
   ): Promise<State<D> | undefined> {
-    this.#topology.validate();
+    this.#graph.validate();
     return this.#runner.recover(runId, { signal }, prepare, claim);
   }
 

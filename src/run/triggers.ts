@@ -27,6 +27,8 @@ export interface Trigger {
   readonly reason: string;
   /** Whether to save this State, which a node has just returned. */
   due(state: TriggerState, input: TriggerInput): boolean;
+  /** The nodes it names; a graph that lacks one of them is rejected. */
+  readonly nodes?: readonly string[];
 }
 
 /**
@@ -81,7 +83,7 @@ export function when(
  */
 export function afterNodes(...nodes: readonly string[]): Trigger {
   for (const node of nodes) text("node", node);
-  return { reason: "node", due: (state) => nodes.includes(state.checkpointNode) };
+  return { reason: "node", nodes, due: (state) => nodes.includes(state.checkpointNode) };
 }
 
 /**

@@ -1,6 +1,15 @@
 import { expect, test } from "vitest";
-import { ConfigError, type GraphConfig, MemoryStore, StateGraph } from "waymark";
-import { linear, RecordingStore, start, thrown } from "../graphs.js";
+import {
+  afterNodes,
+  ConfigError,
+  ExecutionError,
+  type GraphConfig,
+  GraphError,
+  MemoryStore,
+  type NodeFunction,
+  StateGraph,
+} from "waymark";
+import { linear, RecordingStore, rejection, start, type Trail, thrown } from "../graphs.js";
 
 function refused(config: unknown): ConfigError {
   return thrown(() => new StateGraph(config as GraphConfig), ConfigError);
@@ -144,4 +153,27 @@ test("what a config is changed to later changes nothing", async () => {
   await graph.execute(start());
   expect(store.saved).toHaveLength(3);
   expect(await store.list()).toHaveLength(1);
+});
+
+test.each<[config: GraphConfig<Trail>, message: string]>([
+  [{ checkpoint: { triggers: [afterNodes("a", "typo")] } }, "config.checkpoint.triggers"],
+  [{ onMissingNode: { old: "typo" } }, 'config.onMissingNode["old"]'],
+  [{ onMissingNode: { old: { as: "typo" } } }, 'config.onMissingNode["old"]'],
+])("a graph without a node that its config %j names is incomplete", async (config, option) => {
+  const graph = linear(["a", "b"], config);
+  const message = `${option}: there is no node "typo"; the nodes are: "a", "b"`;
+  expect(() => graph.validate()).toThrow(message);
+  expect((await rejection(graph.execute(start()), GraphError)).message).toContain(message);
+});
+
+test("the message of a saved error is bounded, and says so", async () => {
+  const store = new MemoryStore();
+  const a: NodeFunction<Trail> = () => {
+    throw new Error("x".repeat(1_000_000));
+  };
+  const graph = linear(["a"], { checkpoint: { store, interval: 1 } }, { a });
+  const { cause } = await rejection(graph.execute(start("r")), ExecutionError);
+  expect(Object(cause).message).toHaveLength(1_000_000);
+  const message = (await store.load("r")).error?.message;
+  expect(message).toBe(`${"x".repeat(4000)}… (996000 more characters)`);
 });
