@@ -6,8 +6,8 @@ import { basename } from "node:path";
 let self: string | undefined;
 
 /**
- * Names a part of this thread so that others can see whether it lives: the ids of its process and of
- * itself, when it was started, which a later thread with the same id was not, and where its id counts.
+ * A name by which others can see whether this thread is alive: its process id and thread id, its start time, which
+ * tells it from a later thread with the same id, and the scope in which these ids are unique.
  */
 export function ownerName(): string {
   self ??= nameOfThread();
@@ -16,12 +16,12 @@ export function ownerName(): string {
 
 function nameOfThread(): string {
   const { pid } = process;
-  // A call that blocks is made by the thread itself, also in a worker: so this is its own id.
+  // A blocking call runs on the thread itself, also in a worker, so this is its own id.
   const thread = basename(read(() => readlinkSync("/proc/thread-self"))) || "0";
   return `${pid}-${thread}-${startOf(pid, thread) ?? "0"}`;
 }
 
-/** What such a name looks like, for regular expressions. */
+/** The pattern of such a name, for regular expressions. */
 export const OWNER = "\\d+-\\d+-\\d+-[\\da-f]{8}-[\\da-f]{8}";
 
 /** The process id in such a name. */
@@ -29,13 +29,13 @@ export function pidOf(owner: string): number {
   return Number.parseInt(owner, 10);
 }
 
-/** Whether the thread of that name lives; `undefined` if that can't be seen from here. */
+/** Whether the thread of that name is alive; `undefined` if that can't be determined here. */
 export function isLiving(owner: string): boolean | undefined {
   const [, thread = "", started, where] = /^\d+-(\d+)-(\d+)-([\da-f]+)-[\da-f]+$/.exec(owner) ?? [];
   if (where !== place()) return undefined;
   const pid = pidOf(owner);
   if (!isThere(pid)) return false;
-  // Where the system says nothing of processes, it says nothing of their threads either.
+  // A system that hides processes hides their threads, too.
   if (startOf(pid, String(pid)) === undefined) return undefined;
   return startOf(pid, thread) === started;
 }
@@ -45,22 +45,25 @@ function isThere(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it is there and belongs to somebody else.
+    // EPERM: it exists and belongs to another user.
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }
 
-/** When a thread was started, in ticks since the machine was; `undefined` if there is none, or the system does not say. A zombie has no start. */
+/**
+ * The start time of a thread, in ticks since boot; `undefined` if there is no such thread, it is a zombie, or the
+ * system does not tell.
+ */
 function startOf(pid: number, thread: string): string | undefined {
   const stat = read(() => readFileSync(`/proc/${pid}/task/${thread}/stat`, "latin1"));
-  // The name before these may hold anything, spaces and brackets too.
+  // The name before these fields may contain anything, including spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return fields[0] === "Z" || fields[0] === "X" ? "" : fields[19];
 }
 
 let here: string | undefined;
 
-/** Where process ids count: on this machine, since it was started, in this container. */
+/** The scope of process ids: this machine, since its last boot, in this container. */
 function place(): string {
   here ??= createHash("sha256")
     .update(hostname())

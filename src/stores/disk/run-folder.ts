@@ -16,10 +16,10 @@ import {
   sequenceOf,
 } from "./layout.js";
 
-/** Enough for a header whose names are not extraordinarily long; then for any. */
+/** Enough bytes for a header with names of ordinary length; then enough for any. */
 const HEAD_SIZES = [4 * 1024, 256 * 1024];
 
-/** How long a temporary file is left alone if its writer can't be asked, in milliseconds. */
+/** How old a temporary file must be to be removed if its writer can't be checked, in milliseconds. */
 const ABANDONED = 60 * 60 * 1000;
 
 /** What is in a run's folder. */
@@ -32,7 +32,7 @@ export interface Listing {
   readonly quarantined: readonly string[];
   /** The names of the files that are being written, or were left behind. */
   readonly temporaries: readonly string[];
-  /** The sequences that are said to have been used by a file of their own. */
+  /** The sequences that a `.gone` file marks as used. */
   readonly gone: readonly number[];
 }
 
@@ -50,7 +50,7 @@ export class RunFolder {
   readonly path: string;
   /** The run; `undefined` if only its checkpoints know. */
   readonly runId: string | undefined;
-  /** Whether what is done has to outlive a power cut. */
+  /** Whether changes must survive a power cut. */
   readonly durable: boolean;
 
   constructor(fs: FileSystem, path: string, runId: string | undefined, durable: boolean) {
@@ -66,7 +66,7 @@ export class RunFolder {
   }
 
   /**
-   * What is in the folder; `undefined` if it is not there.
+   * Lists the folder; `undefined` if it does not exist.
    *
    * @throws CheckpointCorruptionError if there is something else in its place.
    */
@@ -94,7 +94,7 @@ export class RunFolder {
     return header?.sequence === sequence && (runId === undefined || header.runId === runId);
   }
 
-  /** The headers of these checkpoints; `undefined` for what is gone or is no file. */
+  /** The headers of these checkpoints; `undefined` for what is missing or not a file. */
   async headers(sequences: readonly number[]): Promise<(Headed | undefined)[]> {
     const found = new Map<number, Headed>();
     let missing = sequences;
@@ -212,7 +212,7 @@ export class RunFolder {
    * @returns whether it was removed.
    */
   async remove(expected?: number): Promise<boolean> {
-    // Somebody else may remove it too, and be at the end of it.
+    // Another process may be removing it, too, and be further along.
     const sync = async (): Promise<void> => {
       if (this.durable) await ignoring(syncFolder(this.fs, this.path));
     };
@@ -242,7 +242,7 @@ export class RunFolder {
     if (gone && this.durable) await syncFolder(this.fs, dirname(this.path));
   }
 
-  /** Of these temporary files those whose writer is another process, and dead as far as can be seen. */
+  /** The temporary files whose writer is another process that appears to be dead. */
   leftovers(temporaries: readonly string[]): string[] {
     const { fs } = this;
     return temporaries.filter((name) => {
@@ -279,7 +279,7 @@ export function faulty(sequence: number, fault: Error): StoredRecord {
   return { sequence, header: "", content: "", sha256: "", fault };
 }
 
-/** A name that is taken may be of this very move, begun by somebody who was stopped in the middle. */
+/** A taken name may be the result of this same move, begun by a process that was stopped in the middle. */
 async function leftBehind(
   fs: FileSystem,
   path: string,

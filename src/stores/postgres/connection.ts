@@ -13,13 +13,13 @@ export interface ConnectionSettings extends Sending {
   readonly client: PostgresClient;
   readonly schema: string;
   readonly retryFor: number;
-  /** Whether nothing may be written: no row, and no table either. */
+  /** Whether nothing may be written, neither rows nor tables. */
   readonly readOnly: boolean;
 }
 
 /**
- * The database of a store: opened, and brought to this version, when it is first used. What is asked of
- * it is asked again when the connection is lost, so it must do no harm a second time.
+ * The database of a store: opened and migrated on first use. Statements are sent again after a lost connection, so
+ * they must be idempotent.
  */
 export class Connection {
   readonly #settings: ConnectionSettings;
@@ -32,7 +32,7 @@ export class Connection {
     this.#load = load;
   }
 
-  /** Runs a statement that only reads. Where there are no tables it finds nothing. */
+  /** Runs a statement that only reads. Without tables it returns no rows. */
   read(text: Statement | string, params?: readonly unknown[]): Promise<SqlRow[]> {
     return this.#with((database) => database.query(text, params), []);
   }
@@ -49,7 +49,7 @@ export class Connection {
     return this.#with((database) => database.transaction(work), undefined as T);
   }
 
-  /** Asks a database about itself, whether it has tables or not; `undefined` where there is none. */
+  /** Queries the database itself, whether it has tables or not; `undefined` if there is no database. */
   async inspect(text: string, params: readonly unknown[]): Promise<SqlRow | undefined> {
     // A folder can be open only once.
     const database = this.#ready ?? (await this.#connect());
@@ -78,7 +78,7 @@ export class Connection {
     );
   }
 
-  /** @param none - what comes of it where nothing was ever saved, and nothing may be written. */
+  /** @param none - the result if there are no tables and none may be created. */
   #with<T>(action: (database: Database) => Promise<T>, none: T): Promise<T> {
     return retrying(this.#settings.retryFor, failures, async (begin) => {
       const database = this.#ready ?? (await this.#open());
@@ -94,7 +94,7 @@ export class Connection {
     };
     const opening: Promise<Database | undefined> = this.#make().then(
       (database) => {
-        // Tables that are not there yet may be the next time.
+        // Tables that are missing now may exist the next time.
         if (database === undefined) forget();
         else if (this.#opening === opening) this.#ready = database;
         return database;
@@ -108,7 +108,7 @@ export class Connection {
     return opening;
   }
 
-  /** The database with its tables; `undefined` if they are missing and nothing may be written. */
+  /** The database with its tables; `undefined` if they are missing and may not be created. */
   async #make(): Promise<Database | undefined> {
     const { schema, readOnly } = this.#settings;
     const database = await this.#connect();

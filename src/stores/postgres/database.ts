@@ -12,7 +12,7 @@ export interface Session {
 
 /** A server or a folder. */
 export interface Database extends Session {
-  /** All that `work` does, or nothing of it. */
+  /** Runs `work` in a transaction. */
   transaction<T>(work: (session: Session) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
@@ -21,11 +21,11 @@ export interface Database extends Session {
 export interface Sending {
   /** Whether to prepare each statement once for a connection. */
   readonly prepare: boolean;
-  /** How long to wait for an answer, in milliseconds. */
+  /** How long to wait for a response, in milliseconds. */
   readonly statementTimeout: number;
 }
 
-/** What `query` of pg also takes: a name to prepare the statement by, and how long to wait for its answer. */
+/** Further options of pg's `query`: a name under which to prepare the statement, and a timeout. */
 type ConfiguredQuery = (config: {
   readonly name?: string;
   readonly text: string;
@@ -42,7 +42,7 @@ export class PoolDatabase implements Database {
 
   constructor(pool: PostgresPool, sending: Sending, close: () => Promise<void> = async () => {}) {
     this.#pool = pool;
-    // Only pg and what is made of it count their connections, and only they take more than a text.
+    // Only pg and its derivatives count their connections, and only they accept these options.
     this.#sending = typeof Reflect.get(pool, "totalCount") === "number" ? sending : undefined;
     this.#timeout = sending.statementTimeout;
     this.#close = close;
@@ -50,8 +50,8 @@ export class PoolDatabase implements Database {
   }
 
   query(text: Statement | string, params: readonly unknown[] = []): Promise<SqlRow[]> {
-    // The pool closes a connection whose statement failed, so also one that gave no answer in time. It may have to
-    // connect first, which the user's own pool may do without a limit.
+    // The pool closes a connection whose statement failed or timed out. It may have to connect first, and the
+    // user's own pool may have no limit for that.
     const asked = ask(this.#pool, this.#sending, text, params);
     return answeredWithin(2 * this.#timeout, asked, { error: noAnswer });
   }
@@ -73,7 +73,7 @@ export class PoolDatabase implements Database {
       await query("COMMIT");
       return result;
     } catch (error) {
-      // Nothing is heard from a connection that gave no answer in time.
+      // A connection that timed out is not used again.
       if (isTimeout(error)) failure = error;
       else await query("ROLLBACK").catch((worse: Error) => (failure = worse));
       throw error;
@@ -98,15 +98,15 @@ export class PoolDatabase implements Database {
 const heard = new WeakSet<object>();
 
 /**
- * Without a listener the loss of a connection ends the process: a pool reports one that is idle, and
- * one that was taken out of it reports itself, between two statements. The next statement fails anyway.
+ * Without a listener, a lost connection ends the process: the pool emits an error for an idle one, and a
+ * checked-out one emits its own between two statements. The next statement fails anyway.
  */
 function listenTo(source: object): void {
   const on: unknown = Reflect.get(source, "on");
   if (heard.has(source) || typeof on !== "function") return;
   heard.add(source);
   on.call(source, "error", () => {});
-  // Not once it is here: the loss may be reported in the same moment as that it is free.
+  // Not only once it is acquired here: the loss may be emitted at the moment it becomes available.
   on.call(source, "acquire", listenTo);
 }
 

@@ -2,7 +2,7 @@ import { BackendError } from "../../checkpoint/records/backend.js";
 import { messageOf, systemCode } from "../../errors.js";
 import type { FailureKind, Failures } from "../retrying.js";
 
-/** The connection broke, perhaps after the statement was done. */
+/** The connection broke, perhaps after the statement was executed. */
 const BROKEN = new Set([
   "57P01", // the server shuts down
   "57P02", // it crashed
@@ -12,7 +12,7 @@ const BROKEN = new Set([
   "ETIMEDOUT",
 ]);
 
-/** There was no connection, so nothing was done. */
+/** There was no connection, so nothing was executed. */
 const UNREACHED = new Set([
   "57P03", // the server starts, or stops
   "53300", // it has too many connections
@@ -24,10 +24,10 @@ const UNREACHED = new Set([
   "ENOTFOUND", // nor has anybody its name, perhaps not yet
 ]);
 
-/** Another transaction was in the way; it was undone. */
+/** The transaction conflicted with another and was rolled back. */
 const UNDONE = new Set(["40001", "40P01"]);
 
-/** What pg says without a code. */
+/** Errors of pg that have no code. */
 const BROKEN_MESSAGE = /^(Connection terminated|Client has encountered a connection error)/;
 const UNREACHED_MESSAGE =
   /^(timeout exceeded when trying to connect|Connection terminated due to connection timeout)/;
@@ -43,19 +43,19 @@ function kindOf(error: unknown): FailureKind {
   return SQLSTATE.test(code) ? "refused" : "unknown";
 }
 
-/** Whether the server looked at the statement and refused it. */
+/** Whether the server rejected the statement itself. */
 export function isRefused(error: unknown): boolean {
   return kindOf(error instanceof BackendError ? error.cause : error) === "refused";
 }
 
 const NO_ANSWER = "Query read timeout";
 
-/** The error that pg throws if a statement has no answer within `query_timeout`. */
+/** The error that pg throws if a statement gets no response within `query_timeout`. */
 export function noAnswer(): Error {
   return new Error(NO_ANSWER);
 }
 
-/** Whether no answer came within `statementTimeout`. */
+/** Whether there was no response within `statementTimeout`. */
 export function isTimeout(error: unknown): error is Error {
   return error instanceof Error && error.message === NO_ANSWER;
 }
@@ -74,7 +74,7 @@ const advice: Readonly<Record<string, string>> = {
   "42501": "the role lacks a right: it needs CREATE on the database once, then its own schema",
 };
 
-/** An error in words, with what to do about it. */
+/** The message of an error, with what to do about it. */
 function explain(error: unknown): string {
   const message = messageOf(error);
   if (UNREACHED_MESSAGE.test(message)) {

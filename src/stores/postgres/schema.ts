@@ -33,7 +33,7 @@ const migrations: readonly ((schema: string) => readonly string[])[] = [
       owner text NOT NULL DEFAULT '',
       lease_until timestamptz
     )`,
-    // Runs are listed status by status, so these two serve every filter but that by metadata.
+    // Runs are listed status by status, so these two serve every filter except metadata.
     `CREATE INDEX runs_by_status ON ${schema}.runs (status, saved_at, run_id)`,
     `CREATE INDEX runs_by_graph ON ${schema}.runs (graph, status, saved_at, run_id)`,
     `CREATE INDEX runs_by_metadata ON ${schema}.runs USING gin (metadata jsonb_path_ops)
@@ -55,16 +55,16 @@ const migrations: readonly ((schema: string) => readonly string[])[] = [
   ],
 ];
 
-/** A name as SQL takes it. */
+/** A quoted SQL identifier. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
 /**
- * Brings the schema to this version. Of many processes that do so at once, one does it and the others
- * wait; when there is nothing to do, nothing is locked or written.
+ * Migrates the schema to this version. If several processes do so at once, one migrates and the others wait; if
+ * there is nothing to do, nothing is locked or written.
  *
- * @throws ConfigError if a newer version has made it.
+ * @throws ConfigError if a newer version created it.
  */
 export async function migrate(database: Database, name: string): Promise<void> {
   if ((await versionOf(database, name)) === migrations.length) return;
@@ -78,7 +78,8 @@ export async function migrate(database: Database, name: string): Promise<void> {
       const migration = migrations[found];
       if (migration === undefined) return found;
       if (found === 0) {
-        // Only when it is missing: to ask for it takes a right that a role may lack on a schema of its own.
+        // Only if it is missing: CREATE SCHEMA IF NOT EXISTS needs a privilege that the owner of the schema may
+        // lack.
         const there = await session.query("SELECT FROM pg_namespace WHERE nspname = $1", [name]);
         if (there.length === 0) await session.query(`CREATE SCHEMA ${schema}`);
         await session.query(
@@ -95,11 +96,11 @@ export async function migrate(database: Database, name: string): Promise<void> {
 /**
  * The version of the tables in a schema; 0 if there are none.
  *
- * @throws ConfigError if a newer version has made them.
+ * @throws ConfigError if a newer version created them.
  */
 export async function versionOf(session: Session, name: string): Promise<number> {
   const table = `${quoted(name)}.migrations`;
-  // Not to_regclass: what that does not find it does not find again in the same transaction.
+  // Not to_regclass: what it fails to find once, it does not find later in the same transaction.
   const there = await session.query(
     "SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'migrations'",
     [name],

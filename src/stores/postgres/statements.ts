@@ -32,7 +32,7 @@ export function saveRow(runId: string, after: After, record: NewRecord, lease: L
   };
 }
 
-/** Metadata as a column that can be searched; it is never read. */
+/** Metadata for a searchable column, which is never read back. */
 export function toJsonb(metadata: Metadata): string {
   const entries = Object.entries(metadata).map(([key, value]) => [
     toColumn(key),
@@ -64,7 +64,7 @@ const columns: Readonly<Record<Column, string>> = {
 };
 
 const names = Object.keys(columns) as Column[];
-/** Those that are an array each when several are saved; the other two are cut out of one long text. */
+/** Columns that become arrays when several rows are saved; the other two are sliced out of one long text. */
 const listed = names.filter((column) => column !== "header" && column !== "content");
 
 const inRun: readonly Column[] = [
@@ -100,7 +100,8 @@ export function statementsFor(name: string) {
   const epochs = `${quoted(name)}.epochs`.replaceAll("'", "''");
   const parameter = (column: Column): string => `$${names.indexOf(column) + 1}::${columns[column]}`;
   const insert = `INSERT INTO ${checkpoints} (run, ${inCheckpoint.join(", ")})`;
-  // The fence and the write are one: the row of the run is locked, and looked at again once it is.
+  // Fencing and writing are one statement: the run's row is locked, and its conditions are checked again once it
+  // is.
   const moved = (value: typeof parameter): string => `
     SET ${inRun.map((column) => `${column} = ${value(column)}`).join(", ")},
       lease_until = CASE WHEN r.lease_until IS NULL OR ${value("epoch")} IS NULL THEN r.lease_until
@@ -148,8 +149,8 @@ export function statementsFor(name: string) {
       USING unnest($1::bigint[], $2::bigint[]) AS d (run, sequence)
       WHERE c.run = d.run AND c.sequence = d.sequence`,
     /**
-     * Claims runs; this and the next two are for several, each parameter is an array. The same owner asks
-     * again when the answer was lost. An epoch is never followed by a lower one.
+     * Claims runs. This and the next two take arrays, for several runs. The same owner may claim again if the
+     * response was lost. Epochs never decrease.
      */
     claim: `
       INSERT INTO ${runs} AS r (run_id, epoch, owner, lease_until)
@@ -160,12 +161,12 @@ export function statementsFor(name: string) {
       WHERE EXCLUDED.epoch > r.epoch
         AND (r.lease_until IS NULL OR r.lease_until <= clock_timestamp() OR r.owner = EXCLUDED.owner)
       RETURNING ${runId}, epoch`,
-    /** One that was released stays so, also when the release overtook this. */
+    /** A released lease stays released, even if the release overtook this renewal. */
     renew: `
       UPDATE ${runs} r SET lease_until = ${fromNow("c.ttl")}
       FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS c (run_id, epoch, ttl)
       WHERE r.run_id = c.run_id AND r.epoch = c.epoch AND r.lease_until IS NOT NULL RETURNING ${runId}`,
-    /** A run that nobody saved is then not there at all. */
+    /** A run that was never saved is removed entirely. */
     release: `
       WITH c AS (SELECT * FROM unnest($1::text[], $2::bigint[]) AS c (run_id, epoch)),
         gone AS (
@@ -173,21 +174,21 @@ export function statementsFor(name: string) {
           WHERE r.run_id = c.run_id AND r.epoch = c.epoch AND r.sequence = 0)
       UPDATE ${runs} r SET lease_until = NULL FROM c
       WHERE r.run_id = c.run_id AND r.epoch = c.epoch AND r.sequence > 0`,
-    /** Ends the lease of an owner that is dead. */
+    /** Ends the lease of a dead owner. */
     evict: `UPDATE ${runs} SET lease_until = NULL WHERE run_id = $1 AND owner = $2`,
     holder: `SELECT owner FROM ${runs} WHERE run_id = $1 AND lease_until > clock_timestamp()`,
     claimed: `SELECT ${runId} FROM ${runs} r WHERE lease_until > clock_timestamp()`,
     look: found,
-    /** In the order of the ids, so that two who remove the same runs don't wait for each other. */
+    /** In the order of ids, so that two processes that remove the same runs don't deadlock. */
     lock: `${found} FOR UPDATE`,
     removeCheckpoints: `DELETE FROM ${checkpoints} WHERE run = ANY($1::bigint[])`,
     removeRuns: `DELETE FROM ${runs} WHERE run_id = ANY($1::text[])`,
-    /** Removes all of a run but its claim. */
+    /** Removes everything of a run except its claim. */
     emptyRuns: `
       UPDATE ${runs} SET id = DEFAULT, sequence = 0, checkpoint_id = '', graph = '', status = '',
         saved_at = '', header = '', metadata = NULL
       WHERE run_id = ANY($1::text[])`,
-    /** Removes what is left of those who claimed a run and died before they saved it. */
+    /** Removes the rows of runs that were claimed by a process that died before saving them. */
     sweep: `
       DELETE FROM ${runs}
       WHERE status = '' AND (lease_until IS NULL OR lease_until <= clock_timestamp())`,
@@ -215,7 +216,7 @@ export function parametersOfAll(rows: readonly SaveRow[]): unknown[] {
   return [...lists, texts, arrayOf(starts), arrayOf(splits)];
 }
 
-/** An array as Postgres reads it. Drivers differ in what they make of one, and take longer. */
+/** An array literal of Postgres. Drivers encode arrays differently, and more slowly. */
 export function arrayOf(values: readonly unknown[]): string {
   const items = values.map((value) => {
     if (value === null) return "NULL";

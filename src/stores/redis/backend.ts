@@ -40,7 +40,7 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
   readonly #connection: Connection;
   readonly #ttl: string;
   readonly #leases = new Leases(this);
-  /** The first checkpoint of runs that were saved to, which distinguishes a run from a later one with its id. */
+  /** The first checkpoint of runs that were saved here, which tells a run from a later one with the same id. */
   readonly #born = new Map<string, string>();
 
   /** @param finishedTtl - after how many milliseconds a finished run expires; `undefined` for never. */
@@ -114,7 +114,7 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
     sequence: number,
     isBad: () => Promise<boolean>,
   ): Promise<string | undefined> {
-    // Asked for first: of a run that starts over meanwhile nothing is touched.
+    // Looked up first, so that a run that starts over in the meantime is left alone.
     const run = await this.#look(runId);
     if (run === undefined || !(await isBad())) return undefined;
     const done = await this.#write("setAside", runId, run.born, String(sequence));
@@ -141,7 +141,7 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
     const found = new Map<string, RunEntry>();
     let { cursor } = filter;
     while (found.size < limit) {
-      // With nothing to filter by but an index, what it gives is what was asked for.
+      // If the filter needs nothing but an index, the index's result is final.
       const isExact = Object.keys(metadata).length === 0;
       const most = Math.min(PAGE, isExact ? limit - found.size : PAGE);
       const page = await this.#page(most, end, cursor, indexes);
@@ -152,7 +152,7 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
     return [...found.values()].slice(0, limit);
   }
 
-  /** The runs that come next after a cursor, out of all tags: each gives as many as there may be. */
+  /** The next runs after a cursor, merged from all tags; each tag returns a full page. */
   async #page(
     most: number,
     end: string,
@@ -211,7 +211,7 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
       if (typeof reply === "string") {
         throw claimLost(runId, run.sequence, run.sequence, holderOf(reply), "remove it");
       }
-      // Asked again after the answer was lost it finds nothing, and it was there.
+      // If the response was lost, the retry finds nothing although the run was there.
       this.#born.delete(runId);
       return [runId];
     });
@@ -253,7 +253,7 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
     await this.#connection.close();
   }
 
-  /** What distinguishes a run from a later one with its id, and where it is. */
+  /** A run's first checkpoint, which tells it from a later run with the same id, and its position. */
   async #look(
     runId: string,
   ): Promise<{ born: string; sequence: number; isClaimed: boolean } | undefined> {
@@ -280,7 +280,7 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
   }
 }
 
-/** The moment of a save as a sorted set orders by it. */
+/** The time of a save as a score of a sorted set. */
 function scoreOf(savedAt: string): number {
   return Date.parse(savedAt) || 0;
 }
@@ -299,7 +299,7 @@ function headOf(sequence: unknown, id: unknown): Head {
   return { sequence: Number(sequence), checkpointId: String(JSON.parse(String(id))) };
 }
 
-/** The size and the header in an entry; neither if somebody has changed it. */
+/** The size and header in an entry; neither if the entry was tampered with. */
 function partsOf(entry: string): { readonly bytes: number; readonly header: string } {
   const end = entry.indexOf("\n");
   return { bytes: Number(entry.split(" ", 2)[1] ?? 0) || 0, header: entry.slice(end + 1) };
@@ -314,7 +314,7 @@ function recordsOf(values: readonly string[]): StoredRecord[] {
   }));
 }
 
-/** Runs out of a listing. One whose header can't be read is listed by what the index says. */
+/** Parses a listing. A run whose header can't be read is listed from the index. */
 function runsOf(reply: unknown): RunEntry[] {
   return (Array.isArray(reply) ? reply : []).map((one: unknown) => {
     const [runId = "", score, at, index = "", entry = ""] = texts(one);

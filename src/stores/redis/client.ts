@@ -1,24 +1,24 @@
 import { messageOf } from "../../errors.js";
 import type { Script } from "./scripts.js";
 
-/** What is used of a `Redis` or a `Cluster` of ioredis. */
+/** The part of ioredis's `Redis` or `Cluster` that is used. */
 export interface IoRedisClient {
   /** Sends one command. */
   call(command: string, ...args: string[]): Promise<unknown>;
   /** Several commands, sent together on one connection. */
   pipeline(commands: string[][]): {
-    /** Sends them; gives an error or a reply for each. */
+    /** Sends them; returns an error or a reply for each. */
     exec(): Promise<[error: Error | null, reply: unknown][] | null>;
   };
 }
 
-/** What is used of a client or a cluster of the package `redis`, version 5. */
+/** The part of a client or cluster of `redis` 5 that is used. */
 export interface NodeRedisClient {
   /** Calls a script by its SHA-1. */
   evalSha(sha1: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
   /** Calls a script by its text. */
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
-  /** Sends one command: its parts, for a cluster after the key that it goes to and whether it only reads. */
+  /** Sends one command. For a cluster, the routing key and whether the command only reads come first. */
   sendCommand: unknown;
   /** Whether it was connected. */
   readonly isOpen: boolean;
@@ -36,13 +36,13 @@ export interface Call {
   readonly args: readonly string[];
 }
 
-/** A connection to a server, by whatever package. */
+/** A connection to a server, through either package. */
 export interface Commands {
   /** Calls a script: by its hash, or by its text if the server does not have it. */
   call(call: Call): Promise<unknown>;
   /** Sends commands on one connection, that of a tag, one right after the other; an error is among the replies. */
   together(tag: string, commands: readonly (readonly string[])[]): Promise<unknown[]>;
-  /** Lets go of a connection that the store has made; nothing is answered any more. */
+  /** Drops a connection that the store made; pending calls get no reply. */
   drop(): void;
 }
 
@@ -58,7 +58,7 @@ export function commandOf({ script, tag, args }: Call, isKnown: boolean): string
   return [isKnown ? "evalsha" : "eval", isKnown ? script.sha1 : script.text, "1", tag, ...args];
 }
 
-/** Whether a server does not know a script, as after it was started again. */
+/** Whether the server does not know a script, for example after a restart. */
 export function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && messageOf(error).startsWith("NOSCRIPT");
 }
@@ -78,7 +78,7 @@ function ofIoRedis(client: IoRedisClient, drop: () => void): Commands {
     drop,
     call: (call) => retriedByText((isKnown) => send(call, isKnown)),
     together: async (_tag, commands) => {
-      // The pipeline of a cluster goes where the keys in it are.
+      // A cluster routes a pipeline by the keys in it.
       const pipeline = client.pipeline(commands.map((command) => ["call", ...command]));
       return ((await pipeline.exec()) ?? []).map(([error, reply]) => error ?? reply);
     },
@@ -111,7 +111,7 @@ function ofNodeRedis(client: NodeRedisClient, drop: () => void): Commands {
   };
 }
 
-/** Nothing was done by a script that the server does not have. */
+/** Sends a script's text if the server does not know its hash, in which case nothing was executed. */
 async function retriedByText(send: (isKnown: boolean) => Promise<unknown>): Promise<unknown> {
   try {
     return await send(true);
@@ -123,7 +123,7 @@ async function retriedByText(send: (isKnown: boolean) => Promise<unknown>): Prom
 
 const heard = new WeakSet<object>();
 
-/** Without a listener the loss of a connection ends the process, or is printed; the next command fails anyway. */
+/** Without a listener, a lost connection ends the process or is printed; the next command fails anyway. */
 function listenTo(client: object): void {
   const on: unknown = Reflect.get(client, "on");
   if (heard.has(client) || typeof on !== "function") return;

@@ -7,7 +7,7 @@ const CONNECT = 10_000;
 
 const ADDRESS = /^rediss?:\/\//;
 
-/** Gives the module of a package; tests put another in its place. */
+/** Loads a package; tests replace it. */
 export type Load = (name: string) => Promise<unknown>;
 
 const peers: Readonly<Record<string, () => Promise<unknown>>> = {
@@ -15,7 +15,7 @@ const peers: Readonly<Record<string, () => Promise<unknown>>> = {
   redis: () => import("redis"),
 };
 
-/** Refuses a string that names no server. What comes after the scheme may be secret. */
+/** Rejects a string that is not the URL of a server. Shows only its scheme, since the rest may be secret. */
 export function checkUrl(url: unknown): asserts url is string {
   if (typeof url === "string" && ADDRESS.test(url) && URL.canParse(url)) return;
   const scheme = typeof url === "string" ? /^[a-z+]+:/i.exec(url)?.[0] : undefined;
@@ -24,12 +24,12 @@ export function checkUrl(url: unknown): asserts url is string {
 }
 
 /**
- * Connects to a server by ioredis or, where that is not installed, by redis. The connection does not
- * restore itself: the store makes another when it needs one, so nothing waits where nobody sees it. It does
- * not keep the process alive.
+ * Connects to a server with ioredis or, if that is not installed, with redis. The connection does not reconnect by
+ * itself: the store makes a new one when it needs it, so that no call waits in a hidden queue. It does not keep
+ * the process alive.
  *
- * @param statementTimeout - how long the server may take to answer, in milliseconds.
- * @param onEnd - is called when it is lost.
+ * @param statementTimeout - how long the server may take to respond, in milliseconds.
+ * @param onEnd - called when it is lost.
  */
 export async function connect(
   url: string,
@@ -67,7 +67,7 @@ async function openIoRedis(
     lazyConnect: true,
     connectTimeout: CONNECT,
     retryStrategy: () => null,
-    // The store asks itself whether the server is ready.
+    // The store itself checks whether the server is ready.
     enableReadyCheck: false,
   });
   let cause: unknown;

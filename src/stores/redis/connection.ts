@@ -29,19 +29,19 @@ export interface ConnectionSettings {
 /** How many hash tags there are in a cluster: enough for the runs to spread over its nodes. */
 const TAGS = 64;
 
-/** So many calls that save may be under way to a tag; what comes meanwhile goes together in the next. */
+/** How many save calls may be under way per tag; saves that arrive meanwhile share the next call. */
 const SAVES_UNDER_WAY = 8;
 
-/** What was found out about a server when it was first used. */
+/** What was learned about a server on first use. */
 interface Server {
   readonly tags: readonly string[];
-  /** The command that waits until a save is durable; `undefined` if the answer to it means so. */
+  /** The command that waits until a save is durable; `undefined` if its reply already means so. */
   readonly wait: readonly string[] | undefined;
 }
 
 /**
- * The server of a store, asked about itself when it is first used. What is asked of it is asked again when
- * the connection is lost, so it must do no harm a second time.
+ * The server of a store, inspected on first use. Calls are sent again after a lost connection, so they must be
+ * idempotent.
  */
 export class Connection {
   readonly #settings: ConnectionSettings;
@@ -49,7 +49,7 @@ export class Connection {
   #commands: Commands | undefined;
   #connecting: Promise<Commands> | undefined;
   #server: Server | undefined;
-  /** Saves of one tag that are asked for at once go together. */
+  /** Combines concurrent saves of one tag. */
   readonly #batchers = new Map<string, Batcher<readonly string[], unknown>>();
 
   constructor(settings: ConnectionSettings, load?: Load) {
@@ -57,7 +57,7 @@ export class Connection {
     this.#load = load;
   }
 
-  /** The hash tag of a run's keys; of anything else with a name, too. */
+  /** The hash tag of the keys of a run, or of anything else that has a name. */
   async tagOf(name: string): Promise<string> {
     const tags = this.#server?.tags ?? (await this.tags());
     return tags[tags.length === 1 ? 0 : hashOf(name) % tags.length] ?? "";
@@ -80,7 +80,7 @@ export class Connection {
     return this.#with((commands) => commands.call({ script, tag, args }));
   }
 
-  /** Calls the script that saves; the result is there when it is as durable as the store promises. */
+  /** Calls the script that saves; resolves once the save is as durable as the store promises. */
   async save(tag: string, args: readonly string[]): Promise<unknown> {
     this.checkWritable();
     let batcher = this.#batchers.get(tag);
@@ -96,7 +96,7 @@ export class Connection {
     return batcher.run(args);
   }
 
-  /** What the server says of itself, and what may make it lose runs. */
+  /** Facts about the server, and what may make it lose runs. */
   async facts(): Promise<{ readonly facts: ServerFacts; readonly problem: string | undefined }> {
     return this.#with(async (commands) => {
       const facts = await this.#ask(commands);
@@ -104,7 +104,7 @@ export class Connection {
     });
   }
 
-  /** Lets go of a connection that was made here; the next use makes another. */
+  /** Drops a connection that was made here; the next use makes a new one. */
   async close(): Promise<void> {
     const connecting = this.#connecting;
     this.#forget();
@@ -129,7 +129,7 @@ export class Connection {
     });
   }
 
-  /** What a promise gives, unless that takes too long: then nothing more is expected of its connection. */
+  /** Waits for a promise; if it takes too long, drops the connection. */
   #answered<T>(promise: Promise<T>): Promise<T> {
     const { statementTimeout, client } = this.#settings;
     return answered(statementTimeout, promise, () => {
