@@ -17,6 +17,8 @@
       startOnLoad: false,
       securityLevel: "strict",
       theme: isDark() ? "dark" : "neutral",
+      // Mermaid's own grey has too little contrast with the labels' text.
+      themeVariables: isDark() ? { edgeLabelBackground: "#444444" } : {},
     });
     for (const [index, { element, code }] of diagrams.entries()) {
       const { svg } = await mermaid.render(`diagram-${index}`, code);
