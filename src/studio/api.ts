@@ -1,6 +1,6 @@
 /*
- * What the studio's HTTP API answers and takes. Only types, and only those of the core: the page in the
- * browser imports them as well. `openapi.json` is generated from this file.
+ * The requests and responses of the studio's HTTP API. Types only, since the page in the browser imports them too.
+ * `openapi.json` is generated from this file.
  */
 
 import type { ClaimHolder, HistoryEntry, RunSummary } from "../checkpoint/store.js";
@@ -12,7 +12,7 @@ import type { ParentLink, PauseRequest } from "../state/record.js";
 import type { AttemptRecord, ItemRecord } from "../state/steps.js";
 
 /**
- * The HTTP API: the query, the body and the answer of each route. Every answer that is no success is an {@link ApiError}.
+ * The HTTP API: the query or body and the response of each route. Every error response is an {@link ApiError}.
  * `GET /api/events` is a stream of {@link StudioEvent}s.
  *
  * @example
@@ -29,7 +29,7 @@ import type { AttemptRecord, ItemRecord } from "../state/steps.js";
  * ```
  */
 export interface StudioApi {
-  /** What this studio looks at, and what it may do. */
+  /** What this studio shows, and what it can do. */
   readonly "GET /api/session": Route<StudioSession>;
   /** Runs, the most recently saved first. */
   readonly "GET /api/runs": Route<RunsPage, RunsQuery>;
@@ -37,29 +37,29 @@ export interface StudioApi {
   readonly "GET /api/runs/:id": Route<RunView>;
   /** Its checkpoints, newest first. */
   readonly "GET /api/runs/:id/history": Route<RunHistory, HistoryQuery>;
-  /** The State of a checkpoint; with `path` one value of it, with `q` where a text is in it. */
+  /** The State of a checkpoint; with `path` one of its values, with `q` the matches of a search. */
   readonly "GET /api/runs/:id/state": Route<StateView | ValueView | StateMatches, StateQuery>;
-  /** What is different between two checkpoints. */
+  /** The difference of two checkpoints. */
   readonly "GET /api/runs/:id/diff": Route<StateDifference, DifferenceQuery>;
   /** Its event log. */
   readonly "GET /api/runs/:id/log": Route<RunLog, LogQuery>;
   /** Changes of runs, as they happen. */
   readonly "GET /api/events": Route<StudioEvent, EventsQuery>;
-  /** All open pauses that a person can end, oldest first. */
+  /** All open pauses that a person can answer or resume, oldest first. */
   readonly "GET /api/inbox": Route<Inbox>;
-  /** What the runs of each graph, or of one, came to. */
+  /** Counts, times and costs of each graph, or of one. */
   readonly "GET /api/figures": Route<Figures, FiguresQuery>;
-  /** Continues a run that is not at work. */
+  /** Continues a run that no process works on. */
   readonly "POST /api/runs/:id/resume": Route<ActionResult, ResumeRequest>;
   /** Runs the failed node of a failed run again. */
   readonly "POST /api/runs/:id/retry": Route<ActionResult>;
   /** Answers a pause, and continues the run. */
   readonly "POST /api/runs/:id/answer": Route<ActionResult, AnswerRequest>;
-  /** Makes a new run from a checkpoint; nothing runs. */
+  /** Creates a new run from a checkpoint, without running it. */
   readonly "POST /api/runs/:id/fork": Route<ActionResult, ForkRequest>;
   /** Runs again from a checkpoint, as a fork. */
   readonly "POST /api/runs/:id/replay": Route<ActionResult, ReplayRequest>;
-  /** Sets a run back to a checkpoint; nothing runs, and its history stays. */
+  /** Rolls a run back to a checkpoint, without running it; its history stays. */
   readonly "POST /api/runs/:id/rollback": Route<ActionResult, RollbackRequest>;
   /** Stops a run so that it can be resumed. */
   readonly "POST /api/runs/:id/cancel": Route<ActionResult>;
@@ -69,7 +69,7 @@ export interface StudioApi {
 
 /** A route of the {@link StudioApi}. */
 export interface Route<Answer, Request = unknown> {
-  /** The JSON that it answers. */
+  /** The JSON of the response. */
   readonly answer: Answer;
   /** The query of a `GET`, the JSON body of a `POST`. */
   readonly request: Request;
@@ -77,17 +77,17 @@ export interface Route<Answer, Request = unknown> {
 
 /** The query of `GET /api/runs`. */
 export interface RunsQuery {
-  /** Only runs of this status, or of one of these: the parameter may be repeated. */
+  /** Only runs with one of these statuses; the parameter may be repeated. */
   readonly status?: readonly RunSummary["status"][];
   /** Only runs of this graph. */
   readonly graph?: string;
   /** `key=value`: a number, `true`, `false`, or text. Only runs with this metadata; may be repeated. */
   readonly metadata?: readonly string[];
-  /** Only runs with this text in their id, graph, node, phase, error or metadata, upper and lower case alike. */
+  /** Only runs with this text in their id, graph, node, phase, error or metadata, ignoring case. */
   readonly q?: string;
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   readonly cursor?: string;
-  /** At most so many, up to 200; 50 by default. */
+  /** The maximum number of runs, up to 200; 50 by default. */
   readonly limit?: number;
 }
 
@@ -105,12 +105,12 @@ export interface StateQuery {
   readonly at?: string;
   /**
    * A JSON array of the keys that lead to one value in a {@link StateView}, tags included: `["data","pages",3]`,
-   * `["data","index","$map",0,1]`. The answer is a {@link ValueView}.
+   * `["data","index","$map",0,1]`. The response is a {@link ValueView}.
    */
   readonly path?: string;
-  /** With `path`: the first character, item or entry to give; 0 by default. */
+  /** With `path`: the first character, item or entry to return; 0 by default. */
   readonly from?: number;
-  /** A text to search for in keys and values, upper and lower case alike. The answer is {@link StateMatches}. */
+  /** A text to search for in keys and values, ignoring case. The response is {@link StateMatches}. */
   readonly q?: string;
 }
 
@@ -122,7 +122,7 @@ export interface DifferenceQuery {
   readonly to?: string;
   /** The run that `to` is a checkpoint of, if it is another one. */
   readonly run?: string;
-  /** Compare all that checkpoints hold, and not only what nodes make. */
+  /** Compare everything in the checkpoints, not only what nodes change. */
   readonly all?: boolean;
 }
 
@@ -149,13 +149,13 @@ export interface FiguresQuery {
 }
 
 /**
- * A value of a State as JSON. What JSON has no type for is an object with one key that starts with `$`, as in a
+ * A value of a State as JSON. A value that JSON has no type for is an object with one key that starts with `$`, as in a
  * checkpoint: `{ $date: "2026-01-31T…" }` (`null` for an invalid one), `{ $map: [[key, value], …] }`, `{ $set: […] }`,
  * `{ $bigint: "12" }`, `{ $bytes: ["Uint8Array", base64] }`, `{ $regexp: [source, flags, lastIndex] }`, `{ $url: "https://…" }`,
  * `{ $error: [class, name, message, stack | null, fields] }`, `{ $number: "NaN" }`, `{ $undefined: true }`,
  * `{ $sparse: [length, indexes, items] }`, `{ $type: [name, value] }` for a registered class, and `{ $object: {…} }`
- * around an object of the user's that looks like one of these. One is the studio's own: `{ $large: {…} }`,
- * see {@link LargeValue}, stands for what is fetched on demand. What is redacted is the text `[redacted]`.
+ * around an object of the data that looks like one of these. `{ $large: {…} }` is the studio's own: it stands for a
+ * {@link LargeValue}, which is fetched on demand. A redacted value is the text `[redacted]`.
  */
 export type TaggedValue =
   | string
@@ -169,11 +169,11 @@ export type TaggedValue =
     }
   | { readonly [key: string]: TaggedValue };
 
-/** What `$large` holds: a value that is too large for the answer. `path` of {@link StateQuery} fetches it. */
+/** Describes a value that is too large for the response. `path` of {@link StateQuery} fetches it. */
 export interface LargeValue {
   /** What it is. */
   readonly kind: "string" | "array" | "object" | "map" | "set" | "bytes" | "other";
-  /** How many characters its JSON has. */
+  /** The length of its JSON, in characters. */
   readonly size: number;
   /** How many characters, items or entries it has. */
   readonly length: number;
@@ -190,26 +190,26 @@ export type StudioAction =
   | "cancel"
   | "delete";
 
-/** What a studio looks at, and what it may do. */
+/** What a studio shows, and what it can do. */
 export interface StudioSession {
-  /** The store, as people name it: `file:.waymark`; no password is in it. */
+  /** The name of the store, without a password: `file:.waymark`. */
   readonly store: string;
   /** The version of waymark. */
   readonly version: string;
-  /** Whether nothing can be done here, only looked at. */
+  /** Whether the studio is read-only. */
   readonly readOnly: boolean;
-  /** The graphs that the store's newest runs are of, and those that were given. */
+  /** The graphs of the newest runs, and those that the studio was given. */
   readonly graphs: readonly {
-    /** Its name; `""` for runs of no graph. */
+    /** Its name; `""` for runs without a graph. */
     readonly name: string;
-    /** Whether its runs can be continued from here: by its code, or by a worker. */
+    /** Whether its runs can be continued here, by its code or by a worker. */
     readonly runnable: boolean;
   }[];
   /** Whether there is an event log to read: see `GET /api/runs/:id/log`. */
   readonly log: boolean;
-  /** Whether something is removed from all answers. */
+  /** Whether responses are redacted. */
   readonly redacted: boolean;
-  /** What can be done in principle; a run's own `actions` say what can be done with it now. */
+  /** The actions that this studio supports; `actions` of a run has those that are possible now. */
   readonly actions: readonly StudioAction[];
 }
 
@@ -217,17 +217,17 @@ export interface StudioSession {
 export interface RunRow extends RunSummary {
   /** From its start to its last save, in milliseconds. */
   readonly elapsedMs: number;
-  /** What it has cost, in US dollars; `null` if its checkpoint can't be read. */
+  /** Its cost, in US dollars; `null` if its checkpoint can't be read. */
   readonly costUsd: number | null;
-  /** How many steps a run of its graph has at most; `null` if it has cycles, or nobody knows. */
+  /** The maximum number of steps of a run of its graph; `null` if the graph has cycles or is unknown. */
   readonly maxSteps: number | null;
-  /** Whether a process works on it now; `null` if the store can't say. */
+  /** Whether a process works on it now; `null` if the store does not know. */
   readonly live: boolean | null;
-  /** What a paused run waits for, oldest first: the reasons of its pauses. */
+  /** The reasons of its open pauses, oldest first. */
   readonly waitsFor: readonly string[];
-  /** What there is to know of its newest checkpoint, although it can be read: that it is large. */
+  /** Warnings about its newest checkpoint, for example that it is large. */
   readonly warnings: readonly string[];
-  /** Why its newest checkpoint can't be read; absent if it can. The rest is of the newest that can. */
+  /** Why its newest checkpoint can't be read; absent if it can. The other fields are from the newest that can. */
   readonly problem?: RunProblem;
 }
 
@@ -250,9 +250,9 @@ export interface RunProblem {
 /** A page of runs. */
 export interface RunsPage {
   /**
-   * At most `limit`; fewer, even none, where a search has more to look through. Where the list ends, and no filter is
-   * set, runs follow of which the store knows no more than their id, with a `problem`, without times and as failed; not
-   * if the store has more than 2,000 runs.
+   * At most `limit`. A search may return fewer, even none, and still have a next page. On the first page, unless
+   * filtered by graph, metadata or another status, runs of which only the id can be read come first: as failed, with a
+   * `problem`, without times.
    */
   readonly runs: readonly RunRow[];
   /** The `cursor` of the next page; absent at the end. */
@@ -263,11 +263,11 @@ export interface RunsPage {
 export interface RunView {
   /** The run itself. */
   readonly run: RunRow;
-  /** Why it can't be read. If it is there, all below is empty; its history may still be there. */
+  /** Why it can't be read. If present, the fields below are empty; the history may still be available. */
   readonly problem?: RunProblem;
-  /** What was noticed while it was read: that it was read from an older checkpoint, that it is large. */
+  /** Warnings about the checkpoint, for example that it is large, or that an older one was read. */
   readonly warnings: readonly string[];
-  /** The newest checkpoint; `null` if there is none that can be read. */
+  /** The id of the newest checkpoint; `null` if none can be read. */
   readonly checkpointId: string | null;
   /** Its sequence; 0 if there is none. */
   readonly sequence: number;
@@ -277,7 +277,7 @@ export interface RunView {
   readonly reason: string;
   /** The run that it was forked from; `null` if it was not. */
   readonly parent: ParentLink | null;
-  /** The graph as it was when the run was last saved; `null` if nobody knows it. */
+  /** The graph as it was when the run was last saved; `null` if unknown. */
   readonly topology: GraphTopology | null;
   /** How often each node completed. */
   readonly visits: Readonly<Record<string, number>>;
@@ -285,57 +285,57 @@ export interface RunView {
   readonly tasks: readonly string[];
   /** The newest 500 steps that completed, oldest first, as far as the checkpoint or the log has them. */
   readonly steps: readonly RunStep[];
-  /** The node that is at work, or was when the run stopped; `null` if none is. */
+  /** The node that is running, or was when the run stopped; `null` if there is none. */
   readonly unfinished: UnfinishedNode | null;
   /** How the run continues. */
   readonly next: {
-    /** The node that runs next; `null` if none does, or nobody knows. */
+    /** The node that runs next; `null` if there is none, or it is unknown. */
     readonly node: string | null;
-    /** Who works on the run now; `null` if nobody does, or the store can't say. */
+    /** The process that works on the run now; `null` if there is none, or it is unknown. */
     readonly holder: ClaimHolder | null;
-    /** The command that continues or follows it; `null` when there is nothing to do. */
+    /** The command that continues or follows the run; `null` if it has completed. */
     readonly command: string | null;
   };
-  /** What it waits for. */
+  /** Its open pauses. */
   readonly pauses: readonly RunPause[];
-  /** What was used, decided and made. */
+  /** Usage, decisions, agents and outputs. */
   readonly ledger: {
-    /** Of the whole run. */
+    /** The usage of the whole run. */
     readonly usage: UsageTotals;
-    /** Of each node. */
+    /** The usage of each node. */
     readonly nodes: Readonly<Record<string, UsageTotals>>;
-    /** Newest last. */
+    /** The decisions, newest last. */
     readonly decisions: readonly Decision[];
-    /** By id. */
+    /** The agents, by id. */
     readonly agents: Readonly<Record<string, AgentView>>;
-    /** By name. */
+    /** The outputs, by name. */
     readonly outputs: Readonly<Record<string, OutputView>>;
-    /** How sure the run is, from 0 to 1; `null` when nobody said. */
+    /** The confidence of the run, from 0 to 1; `null` if none was recorded. */
     readonly confidence: number | null;
   };
   /** How long nodes worked, in milliseconds, without pauses and downtime. */
   readonly workedMs: number;
-  /** How often it was resumed, as far as a log knows. */
+  /** How often it was resumed. */
   readonly resumes: number;
   /** How often it was resumed after its process had died. */
   readonly crashes: number;
-  /** Work that was done and lost, as far as a log knows. */
+  /** Work that was lost, according to the log. */
   readonly repeated: RunReport["repeated"];
-  /** What made it end early; `null` if nothing did. */
+  /** The error it failed with; `null` if there is none. */
   readonly error: ReportError | null;
-  /** What can be done with it now. */
+  /** The actions that are possible now. */
   readonly actions: readonly PossibleAction[];
 }
 
-/** What is known of an agent. */
+/** An agent of a run. */
 export interface AgentView extends Omit<Agent, "state"> {
   /** What it needs to continue. */
   readonly state?: TaggedValue;
 }
 
-/** Something that a run made. */
+/** An output of a run. */
 export interface OutputView extends Omit<Output, "ref"> {
-  /** Where it is, or what it is. */
+  /** The output, or a reference to it. */
   readonly ref: TaggedValue;
 }
 
@@ -345,9 +345,9 @@ export interface RunStep extends Omit<StepReport, "outputs"> {
   readonly items: readonly ItemRecord[];
   /** The attempts that failed, oldest first; the newest 20. */
   readonly failedAttempts: readonly AttemptRecord[];
-  /** How often it was begun again after its process had died. */
+  /** How often it was restarted after its process had died. */
   readonly restarts: number;
-  /** The names of the outputs that it made. */
+  /** The names of its outputs. */
   readonly outputs: readonly string[];
 }
 
@@ -369,11 +369,11 @@ export interface UnfinishedNode {
   readonly inner: readonly string[];
 }
 
-/** Something that a run waits for. */
+/** An open pause. */
 export interface RunPause extends Omit<PauseRequest, "ask" | "onTimeout"> {
   /** The node that asks. */
   readonly node: string;
-  /** What is asked of a person. */
+  /** The question for a person. */
   readonly ask?: TaggedValue;
   /** What is merged into the data if nobody answers in time. */
   readonly onTimeout?: TaggedValue;
@@ -381,11 +381,11 @@ export interface RunPause extends Omit<PauseRequest, "ask" | "onTimeout"> {
   readonly since: string;
 }
 
-/** What can be done with a run. */
+/** An action that is possible now. */
 export interface PossibleAction {
   /** `POST /api/runs/:id/<action>`, or `DELETE /api/runs/:id` for `delete`. */
   readonly action: StudioAction;
-  /** The command that does the same; `""` if none does. */
+  /** The command that does the same; `""` if there is none. */
   readonly command: string;
 }
 
@@ -399,7 +399,7 @@ export interface RunHistory {
   readonly problems: readonly {
     /** Its place in the run's history. */
     readonly sequence: number;
-    /** What is wrong, as `verify` of a store says it. */
+    /** What is wrong, as reported by `verify` of the store. */
     readonly problem: string;
     /** What should be there. */
     readonly expected: string;
@@ -408,7 +408,7 @@ export interface RunHistory {
   }[];
 }
 
-/** The State of a checkpoint as `State.toJSON()` gives it, with {@link LargeValue}s. */
+/** The State of a checkpoint as returned by `State.toJSON()`, with {@link LargeValue}s. */
 export interface StateView {
   /** The run. */
   readonly runId: string;
@@ -426,25 +426,25 @@ export interface StateView {
   readonly savedAt: string;
   /** The data. */
   readonly data: TaggedValue;
-  /** Everything else that the checkpoint holds. */
+  /** Everything else in the checkpoint. */
   readonly [field: string]: unknown;
 }
 
 /** One value of a State. */
 export interface ValueView {
-  /** The keys. */
+  /** The keys that lead to it. */
   readonly path: readonly (string | number)[];
-  /** The value; of a long text, array, object, Map or Set only what comes from `from` on, with its tag. */
+  /** The value; of a long text, array, object, Map or Set only a part that begins at `from`, with its tag. */
   readonly value: TaggedValue;
   /** How many characters, items or entries it has. */
   readonly length: number;
-  /** The first of them that `value` has. */
+  /** Where `value` begins. */
   readonly from: number;
-  /** The `from` that continues; absent at the end. */
+  /** The `from` of the next part; absent at the end. */
   readonly next?: number;
 }
 
-/** Where a text is in a State. */
+/** The matches of a search in a State. */
 export interface StateMatches {
   /** At most 200. */
   readonly matches: readonly {
@@ -457,11 +457,11 @@ export interface StateMatches {
   readonly more: boolean;
 }
 
-/** What is different between two checkpoints; only what nodes make, unless `all` is true. */
+/** The difference of two checkpoints: only what nodes change, unless `all` is true. */
 export interface StateDifference {
-  /** The older one, or that of `:id`. */
+  /** The checkpoint that `from` names. */
   readonly from: CheckpointName;
-  /** The other. */
+  /** The checkpoint that `to` names. */
   readonly to: CheckpointName;
   /** At most 1,000. */
   readonly changes: readonly ValueChange[];
@@ -483,7 +483,7 @@ export interface CheckpointName {
   readonly node: string;
 }
 
-/** What is at one path in two States. */
+/** How one path differs between two States. */
 export interface ValueChange {
   /** What happened to it. */
   readonly op: "add" | "remove" | "change";
@@ -497,21 +497,21 @@ export interface ValueChange {
 
 /** A page of a run's event log. */
 export interface RunLog {
-  /** Oldest first; each has `ts`, `event`, `source` and what the event holds. */
+  /** The lines, oldest first; each has `ts`, `event`, `source` and the event's own fields. */
   readonly lines: readonly Readonly<Record<string, unknown>>[];
-  /** The `after` of the next page, which may be empty as yet; absent if there is no log. */
+  /** The `after` of the next page, which may still be empty; absent if there is no log. */
   readonly next?: string;
 }
 
 /**
- * A Server-Sent Event. Each has an id; after a lost connection the header `Last-Event-ID`
- * continues behind it, with no gap and no duplicate. Without `run` there is a `run` event for each run that is new or was
- * saved, and a `delete` for one that was deleted: through this studio, or elsewhere while it was one of the 200 saved last.
- * With `run=` there is a `checkpoint` event for each checkpoint of that run, and a `delete` when it is gone.
+ * A Server-Sent Event. Each has an id; after a lost connection, the header `Last-Event-ID` continues the stream after it,
+ * without gap or duplicate. Without `run=`, there is a `run` event for each run that is new or was saved, and a `delete`
+ * event for each that was deleted: through this studio, or elsewhere while it was among the 200 saved last. With `run=`,
+ * there is a `checkpoint` event for each checkpoint of that run, and a `delete` event when the run is deleted.
  */
 export type StudioEvent =
   | {
-      /** The stream has begun: always the first. What happens from here on follows. */
+      /** The stream has begun. Always the first event. */
       readonly event: "ready";
       /** What it holds. */
       readonly data: Readonly<Record<string, never>>;
@@ -529,19 +529,19 @@ export type StudioEvent =
       readonly data: HistoryEntry;
     }
   | {
-      /** A run is gone. */
+      /** A run was deleted. */
       readonly event: "delete";
       /** What it holds. */
       readonly data: Pick<RunSummary, "runId">;
     }
   | {
-      /** More has changed since the last event than is kept: fetch all again. New events follow. */
+      /** More has changed since the last event than is kept: fetch everything again. New events follow. */
       readonly event: "reset";
       /** What it holds. */
       readonly data: Readonly<Record<string, never>>;
     };
 
-/** All open pauses that a person can end, oldest first. */
+/** All open pauses that a person can answer or resume, oldest first. */
 export interface Inbox {
   /** At most 500. */
   readonly pauses: readonly InboxPause[];
@@ -555,7 +555,7 @@ export interface InboxPause extends RunPause {
   readonly runId: string;
   /** The graph's name. */
   readonly graph: string;
-  /** What the run belongs to. */
+  /** The metadata of the run. */
   readonly metadata: RunSummary["metadata"];
   /** Whether it can be answered here. */
   readonly answerable: boolean;
@@ -564,8 +564,8 @@ export interface InboxPause extends RunPause {
 }
 
 /**
- * What the runs of each graph, or of one, came to. Counts are of the newest 10,000 runs; times and costs of
- * the newest 500 of each graph.
+ * Counts, times and costs of each graph, or of one. Counts cover the newest 10,000 runs; times and costs the newest 500 of
+ * each graph.
  */
 export interface Figures {
   /** One entry for each graph, by name. */
@@ -574,7 +574,7 @@ export interface Figures {
   readonly more: boolean;
 }
 
-/** What the runs of a graph came to. */
+/** Counts, times and costs of a graph. */
 export interface GraphFigures {
   /** The graph's name. */
   readonly graph: string;
@@ -582,21 +582,21 @@ export interface GraphFigures {
   readonly runs: number;
   /** How many have each status. */
   readonly statuses: Readonly<Partial<Record<RunSummary["status"], number>>>;
-  /** Of the runs that ended, the part that failed, from 0 to 1; `null` if none has ended. */
+  /** The share of ended runs that failed, from 0 to 1; `null` if none has ended. */
   readonly failureRate: number | null;
-  /** By the day on which runs started, oldest first; days without runs are not there. */
+  /** By the day on which runs started, oldest first; days without runs are omitted. */
   readonly days: readonly DayFigures[];
-  /** Of how many runs the times and costs are. */
+  /** How many runs the times and costs cover. */
   readonly sampled: number;
-  /** What those cost, in US dollars. */
+  /** Their cost, in US dollars. */
   readonly costUsd: number;
-  /** What a run took from start to end, of those that completed; `null` if none did. */
+  /** The time from start to end of completed runs; `null` if there are none. */
   readonly elapsed: Percentiles | null;
   /** The nodes, by name. */
   readonly nodes: readonly NodeFigures[];
-  /** The nodes that worked longest, by their p95; at most 5. */
+  /** The slowest nodes by p95; at most 5. */
   readonly slowest: readonly string[];
-  /** The nodes that cost most; at most 5. */
+  /** The most expensive nodes; at most 5. */
   readonly dearest: readonly string[];
 }
 
@@ -610,7 +610,7 @@ export interface DayFigures {
   readonly completed: number;
   /** How many of them failed. */
   readonly failed: number;
-  /** Of the runs that were sampled. */
+  /** The cost of the sampled runs, in US dollars. */
   readonly costUsd: number;
 }
 
@@ -622,63 +622,63 @@ export interface Percentiles {
   readonly p95Ms: number;
 }
 
-/** What a node did in the runs that were sampled. */
+/** Counts, times and costs of a node in the sampled runs. */
 export interface NodeFigures extends Percentiles {
-  /** The node that completed last. */
+  /** The node. */
   readonly node: string;
   /** How often it completed. */
   readonly visits: number;
-  /** How many of the runs are failed in it. */
+  /** How many runs failed in it. */
   readonly failures: number;
-  /** The most attempts that a visit took. */
+  /** The maximum number of attempts of a visit. */
   readonly maxAttempts: number;
-  /** What it cost, in US dollars. */
+  /** Its cost, in US dollars. */
   readonly costUsd: number;
   /** Tokens sent to models. */
   readonly inputTokens: number;
-  /** Tokens that came back. */
+  /** Tokens received from models. */
   readonly outputTokens: number;
 }
 
-/** The body of `POST /api/runs/:id/resume`: continues a run that is not at work. */
+/** The body of `POST /api/runs/:id/resume`. */
 export interface ResumeRequest {
   /** Continue after this checkpoint instead of the newest. */
   readonly at?: string;
-  /** The answer to the only pause of a paused run, tagged as {@link TaggedValue} says. */
+  /** The answer to the only pause of a paused run, as a {@link TaggedValue}. */
   readonly input?: TaggedValue;
 }
 
-/** The body of `POST /api/runs/:id/answer`: answers a pause. */
+/** The body of `POST /api/runs/:id/answer`. */
 export interface AnswerRequest {
-  /** The name of the pause; may be omitted for an only one. */
+  /** The name of the pause; optional if there is only one. */
   readonly name?: string;
-  /** The answer, tagged as {@link TaggedValue} says. */
+  /** The answer, as a {@link TaggedValue}. */
   readonly input: TaggedValue;
 }
 
-/** The body of `POST /api/runs/:id/fork`: makes a new run; nothing runs. */
+/** The body of `POST /api/runs/:id/fork`. */
 export interface ForkRequest {
-  /** From this checkpoint instead of the newest. */
+  /** Fork from this checkpoint instead of the newest. */
   readonly at?: string;
-  /** Merged into the data, tagged as {@link TaggedValue} says. */
+  /** Merged into the data, as {@link TaggedValue}s. */
   readonly data?: { readonly [key: string]: TaggedValue };
 }
 
-/** The body of `POST /api/runs/:id/replay`: a fork that runs at once. */
+/** The body of `POST /api/runs/:id/replay`: a fork that runs immediately. */
 export interface ReplayRequest extends ForkRequest {
   /** The checkpoint to run from. */
   readonly at: string;
 }
 
-/** The body of `POST /api/runs/:id/rollback`: sets the run back; nothing runs, and its history stays. */
+/** The body of `POST /api/runs/:id/rollback`. */
 export interface RollbackRequest {
-  /** The checkpoint to go back to. */
+  /** The checkpoint to roll back to. */
   readonly at: string;
 }
 
-/** What a `POST` answers. The status is 202 where the run is at work now, else 200. */
+/** The response of a `POST`. The HTTP status is 202 if the run continues now, otherwise 200. */
 export interface ActionResult {
-  /** The run: the new one of a fork or replay. */
+  /** The run; the new one of a fork or replay. */
   readonly runId: string;
   /** What the run is doing, or how it ended. */
   readonly status: RunSummary["status"];
@@ -687,10 +687,11 @@ export interface ActionResult {
 }
 
 /**
- * Every answer that is not a success. 400: the request is malformed. 401: no token. 403: the Host or Origin is not allowed,
- * or the studio is read-only. 404: no such run, checkpoint or route. 405: no such method. 409: the run is elsewhere by now, a process works
- * on it, or its status does not allow it. 413: the body is too large. 422: the checkpoint is corrupt, or data is refused.
- * 501: the studio was not given what it takes, or the store keeps no history. 500 and 503: the store failed.
+ * An error response. 400: the request is malformed. 401: no valid token. 403: the Host or Origin is not allowed, or the
+ * studio is read-only. 404: no such run, checkpoint or route. 405: no such method. 408: the body took too long. 409: the
+ * run has been saved since, a process works on it, or its status does not allow the action. 413: the body is too large.
+ * 415: the body is not JSON. 422: the checkpoint is corrupt, or the data is invalid. 501: the studio has neither the graph
+ * nor a client, or the store has no history. 500 and 503: the store failed.
  *
  * @example
  * ```ts compile
@@ -715,11 +716,11 @@ export interface ApiError {
     readonly message: string;
     /** What to do about it. */
     readonly help?: string;
-    /** Of a corrupt checkpoint: what should be there. */
+    /** For a corrupt checkpoint: what should be there. */
     readonly expected?: string;
-    /** Of a corrupt checkpoint: what is there. */
+    /** For a corrupt checkpoint: what is there. */
     readonly actual?: string;
-    /** Of data that is refused: where and why. */
+    /** For invalid data: where and why. */
     readonly issues?: readonly SchemaIssue[];
   };
 }
