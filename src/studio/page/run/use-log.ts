@@ -20,25 +20,28 @@ export function useLog(
   const [isThere, setThere] = useState(hasLog);
   const after = useRef<string | undefined>(undefined);
   const busy = useRef(false);
+  // A request that outlived the screen would keep all of it in memory.
+  const ending = useRef(new AbortController());
+  useEffect(() => () => ending.current.abort(), []);
   const look = useCallback(async () => {
     if (busy.current) return;
     busy.current = true;
     try {
       for (;;) {
         const query = after.current === undefined ? "newest=true" : `after=${after.current}`;
-        const page = await get<RunLog>(runPath(runId, `log?${query}&limit=${PAGE}`));
+        const path = runPath(runId, `log?${query}&limit=${PAGE}`);
+        const page = await get<RunLog>(path, ending.current.signal);
         setThere(page.next !== undefined);
         if (page.lines.length > 0) setLines((before) => [...before, ...page.lines].slice(-MOST));
         after.current = page.next ?? after.current;
         if (page.lines.length === 0) break;
       }
     } catch {
-      // What is shown stays; the shell says that the connection is lost.
+      // The lines stay; the shell shows that the connection is lost.
     } finally {
       busy.current = false;
     }
   }, [runId]);
-  // A new turn looks again.
   useEffect(() => {
     if (hasLog) void look();
   }, [look, turn, hasLog]);
