@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 /** The screens of the page. */
 export type Screen = "runs" | "run" | "compare" | "inbox" | "figures" | "unknown";
 
-/** Where the page is: all of it is in the fragment of the address, so that any screen can be shared. */
+/** The address of a screen. It is entirely in the fragment, so that any screen can be shared. */
 export interface Address {
   readonly screen: Screen;
   /** The run, on screens of one run; `""` elsewhere. */
@@ -13,7 +13,7 @@ export interface Address {
   readonly query: URLSearchParams;
 }
 
-/** Where a fragment leads. */
+/** Parses a fragment. */
 function parseAddress(fragment: string): Address {
   const [path = "", query = ""] = fragment.replace(/^#/, "").split("?", 2);
   const parts = path.split("/").filter(Boolean).map(decoded);
@@ -25,7 +25,7 @@ function parseAddress(fragment: string): Address {
   return { screen: "unknown", ...at };
 }
 
-/** The fragment that leads to a screen; fields that are empty are left out. */
+/** The fragment of a screen; empty fields are omitted. */
 export function href(
   path: readonly string[],
   query: Readonly<Record<string, string | readonly string[] | undefined>> = {},
@@ -38,7 +38,7 @@ export function href(
   return `#/${path.map(encodeURIComponent).join("/")}${text === "" ? "" : `?${text}`}`;
 }
 
-/** The screen of a run. */
+/** The fragment of a run's screen. */
 export function runHref(
   runId: string,
   query?: Readonly<Record<string, string | undefined>>,
@@ -46,21 +46,21 @@ export function runHref(
   return href(["runs", runId], query);
 }
 
-/** The whole address of a fragment, to be copied; it never has the token. */
+/** The full URL of a fragment, for copying. It never contains the token. */
 export function linkTo(fragment: string): string {
   return `${location.origin}${location.pathname}${fragment}`;
 }
 
 const moved = "studio:moved";
 
-/** Goes to a fragment; `replace` leaves no entry in the browser's history. */
+/** Navigates to a fragment; `replace` adds no entry to the browser's history. */
 export function go(fragment: string, { replace = false } = {}): void {
   if (fragment === location.hash) return;
   history[replace ? "replaceState" : "pushState"](null, "", fragment);
   dispatchEvent(new Event(moved));
 }
 
-/** Changes fields of the address in place. */
+/** Changes fields of the current address, without a history entry. */
 export function amend(
   fields: Readonly<Record<string, string | readonly string[] | undefined>>,
 ): void {
@@ -74,7 +74,7 @@ export function amend(
   go(`${path || "#/"}${text === "" ? "" : `?${text}`}`, { replace: true });
 }
 
-/** Where the page is, and a new rendering when that changes. */
+/** The current address; renders again when it changes. */
 export function useAddress(): Address {
   const [fragment, setFragment] = useState(location.hash);
   useEffect(() => {

@@ -14,7 +14,7 @@ import { EmptyShell, Shell } from "./shell/shell.js";
 import { SignIn } from "./shell/sign-in.js";
 import { type Choice, type Studio, StudioContext } from "./studio.js";
 
-/** The page: a shell around one screen, once the studio knows who asks. */
+/** The page: a shell around one screen, once the token is accepted. */
 export function App(): JSX.Element {
   const [token, setToken] = useState(0);
   const { data: session, failure, reload } = useGet<StudioSession>(`session?${token || ""}`);
@@ -27,12 +27,12 @@ export function App(): JSX.Element {
       </main>
     );
   }
-  // Without a token the answer is most likely that one is needed, in place of the shell.
+  // Without a token, the next thing to show is most likely the sign-in, not the shell.
   return currentToken() === "" ? <main class="alone" aria-busy="true" /> : <EmptyShell />;
 }
 
 function Open({ session }: { readonly session: StudioSession }): JSX.Element {
-  // Read here, so that each address gets a new element: the shell's properties keep what was rendered in the last one.
+  // Read here, so that each address creates a new element: the shell's `children` keep the last rendered tree in memory.
   const address = useAddress();
   const [said, setSaid] = useState("");
   const handlers = useRef(new Set<(event: StudioEvent) => void>());

@@ -3,12 +3,12 @@ import { useContext, useEffect, useRef } from "preact/hooks";
 import type { StudioEvent, StudioSession } from "../api.js";
 import type { LiveStatus } from "./client/live.js";
 
-/** Something the palette offers. */
+/** An entry of the palette. */
 export interface Choice {
   readonly title: string;
-  /** What it belongs to: `Go to`, `This run`, `Runs`. */
+  /** Its group: `Go to`, `This run`, `Runs`. */
   readonly group: string;
-  /** What is shown beside it. */
+  /** The text beside it. */
   readonly hint?: string;
   readonly choose: () => void;
 }
@@ -17,15 +17,15 @@ export interface Choice {
 export interface Studio {
   readonly session: StudioSession;
   readonly status: LiveStatus;
-  /** Calls a handler for each event of the stream, until the returned function is called. */
+  /** Calls a handler for each event, until the returned function is called. */
   readonly subscribe: (handler: (event: StudioEvent) => void) => () => void;
-  /** Offers choices in the palette, until the returned function is called. */
+  /** Adds choices to the palette, until the returned function is called. */
   readonly offer: (choices: () => readonly Choice[]) => () => void;
-  /** Says that something was done, to eyes and to screen readers. */
+  /** Announces that something was done, visibly and to screen readers. */
   readonly announce: (text: string) => void;
 }
 
-/** Filled by the app. */
+/** Provided by the app. */
 export const StudioContext = createContext<Studio | undefined>(undefined);
 
 /** What every screen shares. */
@@ -35,7 +35,7 @@ export function useStudio(): Studio {
   return studio;
 }
 
-/** Handles the events of the stream while it is shown. */
+/** Handles events while the component is mounted. */
 export function useEvents(handler: (event: StudioEvent) => void): void {
   const { subscribe } = useStudio();
   const newest = useRef(handler);
@@ -43,7 +43,7 @@ export function useEvents(handler: (event: StudioEvent) => void): void {
   useEffect(() => subscribe((event) => newest.current(event)), [subscribe]);
 }
 
-/** Offers choices in the palette while it is shown. */
+/** Adds choices to the palette while the component is mounted. */
 export function useChoices(choices: () => readonly Choice[]): void {
   const { offer } = useStudio();
   const newest = useRef(choices);

@@ -3,19 +3,19 @@ import type { StudioEvent } from "../../api.js";
 import { get, type RequestFailure } from "./http.js";
 import { follow, type LiveStatus } from "./live.js";
 
-/** What a request has given so far. */
+/** The state of a request. */
 export interface Loaded<T> {
-  /** The newest answer; it stays while a newer one is on its way. */
+  /** The latest response; kept while a newer one is loading. */
   readonly data: T | undefined;
   readonly failure: RequestFailure | undefined;
   readonly loading: boolean;
-  /** Asks again, at most once in a while however often it is called. */
+  /** Requests again; throttled, however often it is called. */
   readonly reload: () => void;
 }
 
 const RELOAD_PAUSE_MS = 250;
 
-/** The answer to `GET api/<path>`; nothing is asked while the path is `undefined`. */
+/** Requests `GET api/<path>`; does nothing while the path is `undefined`. */
 export function useGet<T>(path: string | undefined): Loaded<T> {
   const [answer, setAnswer] = useState<{
     readonly path: string | undefined;
@@ -26,7 +26,6 @@ export function useGet<T>(path: string | undefined): Loaded<T> {
   const due = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const isBusy = useRef(false);
   const isStale = useRef(false);
-  // A new turn asks again.
   useEffect(() => {
     if (path === undefined) return;
     const ending = new AbortController();
@@ -54,7 +53,7 @@ export function useGet<T>(path: string | undefined): Loaded<T> {
   const reload = useCallback(() => {
     due.current ??= setTimeout(() => {
       due.current = undefined;
-      // A request that takes longer than the time between two events must still arrive.
+      // Not aborted: otherwise a response that takes longer than the time between two events would never arrive.
       if (isBusy.current) isStale.current = true;
       else setTurn((before) => before + 1);
     }, RELOAD_PAUSE_MS);
@@ -65,7 +64,7 @@ export function useGet<T>(path: string | undefined): Loaded<T> {
   return { data, failure, loading: path !== undefined && !data && !failure, reload };
 }
 
-/** Follows the changes of all runs while it is shown. */
+/** Follows the changes of all runs while the component is mounted. */
 export function useLive(onEvent: (event: StudioEvent) => void): LiveStatus {
   const [status, setStatus] = useState<LiveStatus>("connecting");
   const handler = useRef(onEvent);
@@ -74,7 +73,7 @@ export function useLive(onEvent: (event: StudioEvent) => void): LiveStatus {
   return status;
 }
 
-/** Sends a form: whether it is on its way, and why it was refused; it can be tried again. */
+/** Submits a form: whether it is being sent, and why it failed. It can be submitted again. */
 export function useSubmit(act: () => Promise<unknown>): {
   readonly busy: boolean;
   readonly failure: RequestFailure | undefined;
@@ -99,7 +98,7 @@ export function useSubmit(act: () => Promise<unknown>): {
 
 const SETTLED_MS = 200;
 
-/** A text once it has stayed the same for a moment. */
+/** A text, once it has not changed for a moment. */
 export function useSettled(text: string): string {
   const [settled, setSettled] = useState(text);
   useEffect(() => {
@@ -111,7 +110,7 @@ export function useSettled(text: string): string {
 
 const QUIET_RELOAD_MS = 15_000;
 
-/** Loads again now and then, since no event says that a worker died, or that an old run was deleted elsewhere. */
+/** Reloads every 15 seconds, since no event reports that a worker died or that an old run was deleted elsewhere. */
 export function useQuietReload(reload: () => void): void {
   const newest = useRef(reload);
   newest.current = reload;
@@ -123,7 +122,7 @@ export function useQuietReload(reload: () => void): void {
   }, []);
 }
 
-/** The time, anew every so often, so that ages stay true. */
+/** The current time, updated regularly so that ages stay correct. */
 export function useNow(everyMs = 10_000): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

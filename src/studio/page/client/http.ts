@@ -1,7 +1,7 @@
 import type { ApiError } from "../../api.js";
 import { currentToken } from "./token.js";
 
-/** Why a request failed, as the page shows it. */
+/** How the page presents a failed request. */
 export type FailureKind =
   | "unauthorized"
   | "forbidden"
@@ -39,13 +39,13 @@ const kinds: Readonly<Record<number, FailureKind>> = {
   409: "conflict",
 };
 
-/** Where the API is, whatever path the studio is mounted at. */
+/** The URL of an API path, wherever the studio is mounted. */
 export function apiUrl(path: string): string {
   const base = location.pathname.replace(/[^/]*$/, "");
   return `${base}api/${path}`;
 }
 
-/** The headers that every request has. */
+/** The headers of every request. */
 export function headers(more: Readonly<Record<string, string>> = {}): Record<string, string> {
   const token = currentToken();
   return { ...(token !== "" && { authorization: `Bearer ${token}` }), ...more };
@@ -56,7 +56,7 @@ export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return request<T>(path, { method: "GET", ...(signal && { signal }) });
 }
 
-/** `POST api/<path>` with a body of JSON. */
+/** `POST api/<path>` with a JSON body. */
 export function post<T>(path: string, body: unknown): Promise<T> {
   return request<T>(path, {
     method: "POST",
@@ -70,25 +70,25 @@ export function remove(path: string): Promise<unknown> {
   return request<unknown>(path, { method: "DELETE" });
 }
 
-/** The path of a run, with what comes behind it. */
+/** The API path of a run, or of one of its routes. */
 export function runPath(runId: string, rest = ""): string {
   return `runs/${encodeURIComponent(runId)}${rest === "" ? "" : `/${rest}`}`;
 }
 
-/** A failure of a response that is not a success. */
+/** The failure that an error response describes. */
 export async function failureOf(response: Response): Promise<RequestFailure> {
   let error: ApiError["error"] = { code: String(response.status), message: response.statusText };
   try {
     error = ((await response.json()) as ApiError).error ?? error;
   } catch {
-    // A proxy may answer with something else than the API does.
+    // A proxy may respond with something else.
   }
   const isCorrupt = response.status === 422 && error.code.startsWith("CHECKPOINT");
   const kind = isCorrupt ? "corrupt" : (kinds[response.status] ?? "failed");
   return new RequestFailure(kind, error);
 }
 
-/** The failure of a request that got no answer. */
+/** The failure of a request without a response. */
 export function unreachable(): RequestFailure {
   return new RequestFailure("offline", {
     code: "OFFLINE",

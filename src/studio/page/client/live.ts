@@ -2,7 +2,7 @@ import type { StudioEvent } from "../../api.js";
 import { apiUrl, failureOf, headers, type RequestFailure, unreachable } from "./http.js";
 import { MessageReader } from "./sse.js";
 
-/** What a stream is doing. */
+/** The state of a stream. */
 export type LiveStatus = "connecting" | "live" | "lost" | "refused";
 
 const FIRST_WAIT_MS = 500;
@@ -15,8 +15,8 @@ export interface LiveHandlers {
 }
 
 /**
- * Follows `GET /api/events` until it is closed. A lost connection is taken up again behind the last event that arrived.
- * `EventSource` can't carry the token in a header, so the stream is read by fetch.
+ * Follows `GET /api/events` until it is closed. After a lost connection it continues after the last event that arrived.
+ * Uses fetch, since `EventSource` can't send the token in a header.
  */
 export function follow({ onEvent, onStatus }: LiveHandlers): () => void {
   const ending = new AbortController();
@@ -72,7 +72,7 @@ function isRefusal(failure: unknown): boolean {
   return kind === "unauthorized" || kind === "forbidden" || kind === "missing";
 }
 
-/** Waits; a browser that is online again, or a page that is looked at again, ends the wait. */
+/** Waits; ends early when the browser is online again or the page becomes visible. */
 function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const wake = (): void => {

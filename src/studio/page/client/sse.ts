@@ -5,12 +5,12 @@ export interface Message {
   readonly data: string;
 }
 
-/** Reads Server-Sent Events out of pieces of text, wherever they were cut. */
+/** Parses Server-Sent Events from chunks of text, wherever they are split. */
 export class MessageReader {
   #rest = "";
   #id = "";
 
-  /** The messages that this piece completes. */
+  /** The messages that this chunk completes. */
   add(piece: string): Message[] {
     const blocks = (this.#rest + piece).replaceAll("\r\n", "\n").split("\n\n");
     this.#rest = blocks.pop() ?? "";

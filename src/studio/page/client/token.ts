@@ -1,7 +1,7 @@
-/** The token lives here and nowhere else: no cookie, no storage, no address. */
+/** The token is kept only here: not in a cookie, in storage, or in the address. */
 let token = "";
 
-/** Takes the token out of the fragment of the printed link, and the fragment out of the address. */
+/** Takes the token from the fragment of the printed link, and removes it from the address. */
 export function takeToken(): void {
   const match = /(?:^#|[?&])token=([^&]*)/.exec(location.hash);
   if (match === null) return;
@@ -15,13 +15,13 @@ export function takeToken(): void {
   history.replaceState(null, "", path);
 }
 
-/** The token that requests carry; `""` if there is none. */
+/** The token for requests; `""` if there is none. */
 export function currentToken(): string {
   return token;
 }
 
-/** Uses another token, which a person has typed. */
+/** Sets the token that a person has typed. */
 export function setToken(typed: string): void {
-  // A whole link is as good as the token in it.
+  // It may also be the whole link.
   token = /token=([^&\s]+)/.exec(typed)?.[1] ?? typed.trim();
 }

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 
-/** Lines on a ground of 16 × 16. */
+/** SVG paths in a 16 × 16 view box. */
 const lines = {
   check: "M3.5 8.5l3 3 6-7",
   cross: "M4 4l8 8M12 4l-8 8",
@@ -32,7 +32,7 @@ const lines = {
 /** The name of an icon. */
 export type IconName = keyof typeof lines;
 
-/** An icon beside a text that says the same; a screen reader passes over it. */
+/** An icon beside a text with the same meaning; hidden from screen readers. */
 export function Icon({ name }: { readonly name: IconName }): JSX.Element {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
@@ -41,7 +41,7 @@ export function Icon({ name }: { readonly name: IconName }): JSX.Element {
   );
 }
 
-/** A cairn: the sign of waymark. */
+/** A cairn, the logo of waymark. */
 export function Cairn(): JSX.Element {
   return (
     <svg class="cairn" viewBox="0 0 32 32" aria-hidden="true" focusable="false">

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 
-/** What a run or a node can look like: the run's statuses, and what only a picture of one knows. */
+/** How a run or a node is marked: a run's statuses, and marks that only the page uses. */
 export type Mark =
   | "pending"
   | "in_progress"

@@ -20,7 +20,7 @@ import { TimelinePanel } from "./timeline/timeline-panel.js";
 import { useHistory } from "./use-history.js";
 import { useLog } from "./use-log.js";
 
-/** All about one run. */
+/** The screen of a run. */
 export function RunScreen({
   runId,
   query,

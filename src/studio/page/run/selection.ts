@@ -3,17 +3,17 @@ import { amend } from "../address.js";
 
 type Checkpoint = RunHistory["checkpoints"][number];
 
-/** The step that is selected in the graph, the timeline, the history and the State at once. */
+/** The step that is selected in the graph, the timeline, the history and the State. */
 export interface Selection {
-  /** The checkpoint; `undefined` if the run has none that is known. */
+  /** The checkpoint; `undefined` if the run has none. */
   readonly checkpoint: Checkpoint | undefined;
-  /** Whether a person chose it; if not, it is the newest and moves on with the run. */
+  /** Whether a person selected it; if not, it is the newest and follows the run. */
   readonly chosen: boolean;
   readonly step: number | undefined;
   readonly node: string;
 }
 
-/** What the address selects: `at`, a checkpoint's sequence, and `node`. */
+/** The selection in the address: `at`, a checkpoint's sequence, and `node`. */
 export function selectionOf(
   query: URLSearchParams,
   view: RunView,
@@ -32,7 +32,7 @@ export function selectionOf(
   return { checkpoint, chosen: found !== undefined, step: isStep ? found.step : undefined, node };
 }
 
-/** The node that a checkpoint is about: the one that had completed, or that was at work. */
+/** The node of a checkpoint: the one that had completed, or was running. */
 function nodeOf({ node, unfinished, status, sequence }: Checkpoint, view: RunView): string {
   const isNewest = sequence === view.sequence;
   if (isNewest && status === "failed") return view.error?.node ?? node;
@@ -45,7 +45,7 @@ export function selectCheckpoint(sequence: number): void {
   amend({ at: String(sequence), node: "" });
 }
 
-/** Selects a step by its node: this visit, or the newest checkpoint for a node that has not completed. */
+/** Selects a step, or the newest checkpoint for a node that has not completed. */
 export function selectStep(
   { node, step }: { readonly node: string; readonly step: number | undefined },
   history: RunHistory | undefined,
@@ -59,7 +59,7 @@ export function selectStep(
   amend({ at: found === undefined ? "" : String(found.sequence), node });
 }
 
-/** Selects a node: its newest visit, or the one before that if it is selected already. */
+/** Selects a node: its newest visit, or the previous one if a visit is already selected. */
 export function selectNode(
   node: string,
   selection: Selection,

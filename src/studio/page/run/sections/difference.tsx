@@ -7,7 +7,7 @@ import { preview } from "../../values/tagged.js";
 
 type Checkpoint = RunHistory["checkpoints"][number];
 
-/** What is different between two checkpoints of a run, by path. */
+/** The difference of two checkpoints of a run, by path. */
 export function Difference({
   runId,
   one,
@@ -28,7 +28,7 @@ export function Difference({
       <h3>
         {from === undefined ? "The first checkpoint" : `From ${from.sequence} to ${to.sequence}`}
       </h3>
-      {from === undefined && <p class="muted">There is none before it to compare with.</p>}
+      {from === undefined && <p class="muted">There is no earlier checkpoint to compare with.</p>}
       {failure !== undefined && <Problem failure={failure} />}
       {from !== undefined && data === undefined && failure === undefined && <Loading lines={3} />}
       {data !== undefined && <Changes difference={data} />}
@@ -41,7 +41,7 @@ export function Changes({ difference }: { readonly difference: StateDifference }
   const { more } = difference;
   const isData = ({ path }: ValueChange): number => Number(!path.startsWith("data"));
   const changes = [...difference.changes].sort((a, b) => isData(a) - isData(b));
-  if (changes.length === 0) return <p class="muted">Nothing that a node makes is different.</p>;
+  if (changes.length === 0) return <p class="muted">No data has changed.</p>;
   return (
     <>
       <ul class="changes" aria-label="Changes">

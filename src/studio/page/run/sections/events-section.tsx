@@ -45,7 +45,7 @@ export function EventsSection({
       {lines.length === 0 && (
         <p class="muted nothing">
           {hasLog
-            ? "The log has nothing of this run."
+            ? "The log has no events of this run."
             : "No event log. A graph with observer: eventLog({ root }) writes one beside its checkpoints."}
         </p>
       )}

@@ -15,7 +15,7 @@ import { Difference } from "./difference.js";
 
 const PART = 200;
 
-/** The checkpoints of a run, newest first, and what is different between two of them. */
+/** The checkpoints of a run, newest first, and the difference of two of them. */
 export function HistorySection({
   runId,
   loaded,
@@ -26,7 +26,7 @@ export function HistorySection({
   readonly runId: string;
   readonly loaded: ReturnType<typeof useHistory>;
   readonly selection: Selection;
-  /** The other checkpoint; the one before the selected one by default. */
+  /** The checkpoint to compare with; by default the one before the selected one. */
   readonly compareWith: number | undefined;
   readonly now: number;
 }): JSX.Element {
@@ -42,7 +42,7 @@ export function HistorySection({
     const next = checkpoints[at + (key === "j" ? 1 : key === "k" ? -1 : Number.NaN)];
     if (next !== undefined) selectCheckpoint(next.sequence);
   });
-  // A selection made elsewhere is brought into sight.
+  // Scrolls to a selection that was made elsewhere.
   useEffect(() => {
     if (selection.chosen)
       intoSight(list.current?.querySelector<HTMLElement>("[aria-selected=true]"));
@@ -152,7 +152,7 @@ export function HistorySection({
   );
 }
 
-/** Why there is no list: a store without a history is no fault, and asking again changes nothing. */
+/** Why there is no list. A store without history is not an error, and can't be retried. */
 function NoHistory({
   failure,
   reload,
@@ -162,9 +162,7 @@ function NoHistory({
 }): JSX.Element {
   if (failure.code !== "NO_HISTORY") return <Failed failure={failure} onRetry={reload} />;
   return (
-    <p class="muted nothing">
-      This store keeps no history: there is only the newest State of each run.
-    </p>
+    <p class="muted nothing">This store keeps no history, only the newest State of each run.</p>
   );
 }
 
@@ -173,7 +171,7 @@ function nameOf({ node, unfinished }: RunHistory["checkpoints"][number]): string
   return unfinished ? `after ${node}` : node;
 }
 
-/** Scrolls a row into its table, and leaves the page where it is. */
+/** Scrolls the table to a row, without scrolling the page. */
 function intoSight(row: HTMLElement | null | undefined): void {
   const box = row?.closest<HTMLElement>(".table-wrap");
   if (!row || !box) return;

@@ -11,7 +11,7 @@ type Usage = Ledger["usage"];
 
 const PART = 10;
 
-/** What a run used, decided and made. */
+/** The usage, decisions, agents and outputs of a run. */
 export function LedgerSection({
   view,
   now,

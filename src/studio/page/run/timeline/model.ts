@@ -1,22 +1,22 @@
 import type { RunHistory, RunStep, RunView } from "../../../api.js";
 import { markOfNode } from "../graph/model.js";
 
-/** A stretch of time, in milliseconds since 1970. */
+/** A period of time, in milliseconds since 1970. */
 export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** A stretch in which nobody worked on the run. */
+/** A period in which no process worked on the run. */
 export interface Gap extends Span {
   readonly kind: "pause" | "downtime";
 }
 
-/** An attempt of a node, or a part of a visit. */
+/** An attempt of a node, or an item of a visit. */
 export interface Bar extends Span {
   readonly name: string;
   readonly mark: "completed" | "failed" | "in_progress" | "paused" | "next";
-  /** Which attempt of the visit it is, from 1 up. */
+  /** The number of the attempt in its visit, starting at 1. */
   readonly attempt: number;
   /** How many attempts the visit has had. */
   readonly attempts: number;
@@ -28,17 +28,17 @@ export interface Bar extends Span {
 export interface Row {
   readonly node: string;
   readonly bars: readonly Bar[];
-  /** Items, tasks and calls, in as few lanes as keep them apart. */
+  /** Items, tasks and calls, in as few lanes as possible without overlap. */
   readonly lanes: readonly (readonly Bar[])[];
 }
 
-/** What is known of a visit as a whole. */
+/** A visit as a whole. */
 interface Visit extends Span {
-  /** How long it worked, in milliseconds; `undefined` if it took all its time. */
+  /** How long it worked, in milliseconds; `undefined` if all the time. */
   readonly worked: number | undefined;
 }
 
-/** A run in time. */
+/** The timeline of a run. */
 export interface Timeline extends Span {
   readonly rows: readonly Row[];
   readonly gaps: readonly Gap[];
@@ -47,10 +47,10 @@ export interface Timeline extends Span {
 }
 
 const MAX_LANES = 6;
-/** A stretch without work that is shorter than this is no gap. */
+/** The minimum length of a gap. */
 const SHORTEST_GAP_MS = 500;
 
-/** What a run did when. `now` is where a run that is at work has got to. */
+/** Computes the timeline of a run. A live run extends to `now`. */
 export function timelineOf(view: RunView, history: RunHistory | undefined, now: number): Timeline {
   const { run, steps, unfinished } = view;
   const isLive = run.status === "in_progress" && run.live !== false;
@@ -72,7 +72,7 @@ export function timelineOf(view: RunView, history: RunHistory | undefined, now: 
     const { node: name, attempts, failedAttempts, lastAttemptAt } = step;
     const began = lastAttemptAt ?? step.startedAt ?? step.completedAt;
     const failed = failedBars(name, failedAttempts, attempts - 1, attempts, step);
-    // What an error handler did comes behind the attempt that failed.
+    // An error handler runs after the attempt that failed.
     const from = Math.min(to, Math.max(Date.parse(began), failed.at(-1)?.to ?? 0));
     const visited = Math.min(to, Date.parse(step.startedAt ?? step.completedAt));
     visits.push({ from: visited, to, worked: step.durationMs });
@@ -97,7 +97,7 @@ export function timelineOf(view: RunView, history: RunHistory | undefined, now: 
     }
     rowOf(name).items.push(...itemsOf(unfinished.items, undefined));
   } else if (isLive && view.next.node !== null) {
-    // Of a node that has saved nothing yet, only the save before it is known.
+    // A node that has saved nothing yet began at the last save.
     const name = view.next.node;
     const from = Date.parse(run.savedAt);
     const begun = { name, from, to: Math.max(from, now), mark: barMark(name, view) };
@@ -106,7 +106,7 @@ export function timelineOf(view: RunView, history: RunHistory | undefined, now: 
   }
   const bars = [...rows.values()].flatMap((row) => row.bars);
   const earlier = (steps[0]?.step ?? run.step + 1) - 1;
-  // A fork has steps from before it was made. If the first steps are missing, nobody knows when they were.
+  // A fork has steps from before it was created. If the first steps are missing, the timeline begins after them.
   const first = Math.min(...bars.map((bar) => bar.from));
   const from = earlier > 0 && bars.length > 0 ? first : Math.min(Date.parse(run.startedAt), first);
   const isOver = run.status === "completed" || run.status === "failed";
@@ -127,7 +127,7 @@ function barMark(name: string, view: RunView): Bar["mark"] {
   return mark === "failed" || mark === "in_progress" || mark === "paused" ? mark : "next";
 }
 
-/** The attempts of a visit that failed: the newest of so many. */
+/** The bars of the newest failed attempts of a visit; `failed` is how many there were. */
 function failedBars(
   name: string,
   records: RunStep["failedAttempts"],
@@ -143,7 +143,7 @@ function failedBars(
   });
 }
 
-/** Bars in lanes in which none covers another. */
+/** Distributes bars over lanes in which they don't overlap. */
 function lanesOf(items: readonly Bar[]): Bar[][] {
   const lanes: Bar[][] = [];
   for (const item of [...items].sort((a, b) => a.from - b.from)) {
@@ -155,8 +155,8 @@ function lanesOf(items: readonly Bar[]): Bar[][] {
 }
 
 /**
- * When nobody worked: between visits, and inside one that took longer than it worked. What the last checkpoint before it
- * says decides what kind it is.
+ * The gaps between visits, and inside visits that took longer than they worked. The status of the last checkpoint before a
+ * gap decides its kind.
  */
 function gapsOf(
   whole: Span,
@@ -186,7 +186,7 @@ function gapsOf(
   return idle;
 }
 
-/** The longest stretches between the saves inside a visit, as many as make up for what it did not work. */
+/** The longest periods between saves inside a visit, as many as add up to the time it did not work. */
 function idleInside({ from: begun, to: end, worked }: Visit, saves: readonly number[]): Span[] {
   if (worked === undefined) return [];
   let missing = end - begun - worked;

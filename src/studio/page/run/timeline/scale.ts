@@ -1,12 +1,12 @@
 import type { Gap, Span } from "./model.js";
 
-/** Where a moment is drawn, from 0 to 1. A long gap is drawn short, so that the work around it can be seen. */
+/** Maps a time to a position from 0 to 1. Long gaps are compressed, so that the work around them stays visible. */
 export interface Scale {
   readonly at: (time: number) => number;
   readonly ticks: readonly { readonly at: number; readonly ms: number }[];
 }
 
-/** A gap takes at most this part of what all work takes. */
+/** The maximum width of a gap, as a share of the width of all work. */
 const GAP_SHARE = 0.3;
 
 export function scaleOf(whole: Span, gaps: readonly Gap[]): Scale {
@@ -64,7 +64,7 @@ function niceStep(ms: number): number {
   return steps.find((step) => step >= ms) ?? Math.ceil(ms / 86_400_000) * 86_400_000;
 }
 
-/** Gaps that touch or cover each other as one. */
+/** Merges gaps that touch or overlap. */
 function joined(gaps: readonly Gap[]): Span[] {
   const spans: { from: number; to: number }[] = [];
   for (const { from, to } of [...gaps].sort((a, b) => a.from - b.from)) {

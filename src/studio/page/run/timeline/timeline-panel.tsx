@@ -13,7 +13,7 @@ const MAX_BARS = 1000;
 /** The height of the line with the times, in pixels. */
 const HEAD = 24;
 
-/** What a run did when. */
+/** The timeline of a run. */
 export function TimelinePanel({
   view,
   history,
@@ -22,7 +22,7 @@ export function TimelinePanel({
 }: {
   readonly view: RunView;
   readonly history: RunHistory | undefined;
-  /** What is selected: a step, and its node. */
+  /** The selected step and node. */
   readonly selected: { readonly step: number | undefined; readonly node: string };
   readonly onSelect: (bar: { readonly node: string; readonly step: RunStep | undefined }) => void;
 }): JSX.Element {
@@ -102,7 +102,7 @@ function showRow(chart: HTMLElement | null, node: string): void {
 }
 
 function wordOf(kind: Gap["kind"]): string {
-  return kind === "pause" ? "paused" : "nobody worked";
+  return kind === "pause" ? "paused" : "down";
 }
 
 function GapBand({ gap, scale }: { readonly gap: Gap; readonly scale: Scale }): JSX.Element {
@@ -143,7 +143,7 @@ function RowView({
     const left = scale.at(from);
     return { left: `${left * 100}%`, width: `${(scale.at(to) - left) * 100}%` };
   };
-  /** When nobody worked during a bar, placed in it. */
+  /** The gaps during a bar, positioned inside it. */
   const idle = (bar: Bar): Record<string, string>[] => {
     const left = scale.at(bar.from);
     const width = scale.at(bar.to) - left;
@@ -223,7 +223,9 @@ function describe({ name, mark, attempt, attempts, step, from, to }: Bar): strin
     duration(attempts > 1 ? to - from : (step?.durationMs ?? to - from)),
     `at ${clock(new Date(from).toISOString())}`,
     attempts > 1 ? `attempt ${attempt} of ${attempts}` : undefined,
-    step !== undefined && step.restarts > 0 ? `begun again ${step.restarts} times` : undefined,
+    step !== undefined && step.restarts > 0
+      ? `restarted ${step.restarts} ${step.restarts === 1 ? "time" : "times"}`
+      : undefined,
     tokens > 0 ? `${count(tokens)} tokens` : undefined,
     usage !== undefined && usage.costUsd > 0 ? money(usage.costUsd) : undefined,
   ]
