@@ -93,6 +93,14 @@ export function inBackground(ms: number, callback: () => void): () => void {
   return () => clearTimeout(timer as ReturnType<typeof setTimeout>);
 }
 
+/** `sleep` for claims: keeps the process alive, and a fake clock leaves it alone. */
+export function steadySleep(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    if (current.background === undefined) setTimeout(resolve, ms);
+    else current.after(ms, resolve);
+  });
+}
+
 /** A browser's timer is a number. */
 function isUnrefable(timer: unknown): timer is { unref(): void } {
   return typeof timer === "object" && timer !== null && "unref" in timer;

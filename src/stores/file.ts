@@ -70,11 +70,10 @@ export class FileStore extends RecordStore {
       ...recordStoreChecks,
     });
     const root = resolve(options.root ?? ".waymark");
-    const own = options.readOnly === true ? new ReadOnlyFileSystem() : nodeFileSystem;
-    const backend = new FileBackend(fileSystem ?? own, root, options.durability !== "os");
+    const NodeFiles = options.readOnly === true ? ReadOnlyFileSystem : NodeFileSystem;
+    const fs = fileSystem ?? new NodeFiles();
+    const backend = new FileBackend(fs, root, options.durability !== "os");
     super(backend, { ...options, snapshotEvery: 1, discardEvery: 1 });
     this.root = root;
   }
 }
-
-const nodeFileSystem = new NodeFileSystem();

@@ -1,8 +1,7 @@
-import { hostname } from "node:os";
 import type { Claim, ClaimHolder } from "../checkpoint/store.js";
 import { elapsedSince, inBackground, isoNow, type Moment, moment } from "../clock.js";
 import { messageOf } from "../errors.js";
-import { isLiving, ownerName } from "./process.js";
+import { type Processes, systemProcesses } from "./process.js";
 
 /** How long a claim lasts after its last renewal by default, in milliseconds. */
 const TTL = 30_000;
@@ -28,6 +27,7 @@ export interface LeaseKeeper {
 /** The claims of a store. Another process can take one over once its lease has expired. */
 export class Leases {
   readonly #keeper: LeaseKeeper;
+  readonly #processes: Processes;
   readonly #held = new Map<string, Lease>();
   /**
    * Owners of leases that may still be stored although they are no longer held here; the same owner can get them
@@ -35,8 +35,9 @@ export class Leases {
    */
   readonly #unreleased = new Map<string, string>();
 
-  constructor(keeper: LeaseKeeper) {
+  constructor(keeper: LeaseKeeper, processes = systemProcesses) {
     this.#keeper = keeper;
+    this.#processes = processes;
   }
 
   /** The lease that this store holds, or held until another process took it over. */
@@ -47,7 +48,7 @@ export class Leases {
   /** Claims a run; see `CheckpointStore.claim`. */
   async claim(runId: string, ttl = TTL): Promise<Claim | undefined> {
     const at = moment();
-    const owner = this.#unreleased.get(runId) ?? newOwner();
+    const owner = this.#unreleased.get(runId) ?? newOwner(this.#processes);
     this.#unreleased.delete(runId);
     const epoch = await this.#acquire(runId, owner, ttl).catch((error: unknown) => {
       // The lease may have been granted nevertheless.
@@ -77,7 +78,7 @@ export class Leases {
     const epoch = await keeper.acquire(runId, owner, ttl);
     if (epoch !== undefined) return epoch;
     const other = await keeper.owner?.(runId);
-    if (other === undefined || isOwnerLiving(other) !== false) return undefined;
+    if (other === undefined || isOwnerLiving(other, this.#processes) !== false) return undefined;
     await keeper.evict?.(runId, other);
     return keeper.acquire(runId, owner, ttl);
   }
@@ -85,7 +86,8 @@ export class Leases {
   /** Who has claimed a run; nobody if that process is known to be dead. For a keeper that has `owner`. */
   async holder(runId: string): Promise<ClaimHolder | undefined> {
     const owner = await this.#keeper.owner?.(runId);
-    return owner === undefined || isOwnerLiving(owner) === false ? undefined : holderOf(owner);
+    if (owner === undefined || isOwnerLiving(owner, this.#processes) === false) return undefined;
+    return holderOf(owner);
   }
 
   /** Releases all leases. If the keeper can't be reached, they expire. */
@@ -107,8 +109,8 @@ export class Leases {
 }
 
 /** Names this process, this moment and no other claim. */
-function newOwner(): string {
-  return JSON.stringify({ host: hostname(), pid: process.pid, since: isoNow(), id: ownerName() });
+function newOwner({ host, pid, newOwner: newName }: Processes): string {
+  return JSON.stringify({ host, pid, since: isoNow(), id: newName() });
 }
 
 /**
@@ -125,10 +127,13 @@ export function holderOf(owner: string, pid = 0): ClaimHolder {
   }
 }
 
-/** Whether the owner's process is alive; `undefined` if that can't be determined here. */
-export function isOwnerLiving(owner: string): boolean | undefined {
+/** Whether the process of an owner lives; `undefined` if that can't be seen from here. */
+export function isOwnerLiving(
+  owner: string,
+  processes: Processes = systemProcesses,
+): boolean | undefined {
   try {
-    return isLiving(String((JSON.parse(owner) as { id?: unknown }).id));
+    return processes.isLiving(String((JSON.parse(owner) as { id?: unknown }).id));
   } catch {
     return undefined;
   }

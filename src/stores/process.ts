@@ -3,13 +3,34 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { basename } from "node:path";
 
+/** How one process sees itself and the others, so that a test can put others in their place. */
+export interface Processes {
+  /** The machine that it runs on, and its number there, for people to read. */
+  readonly host: string;
+  readonly pid: number;
+  /** Names a part of it so that others can see whether it lives; each time another name. */
+  newOwner(): string;
+  /** Whether the process with a part of that name lives; `undefined` if that can't be seen from here. */
+  isLiving(owner: string): boolean | undefined;
+}
+
+/** The processes of the operating system. */
+export const systemProcesses: Processes = {
+  get host() {
+    return hostname();
+  },
+  pid: process.pid,
+  newOwner: ownerName,
+  isLiving,
+};
+
 let self: string | undefined;
 
 /**
  * A name by which others can see whether this thread is alive: its process id and thread id, its start time, which
  * tells it from a later thread with the same id, and the scope in which these ids are unique.
  */
-export function ownerName(): string {
+function ownerName(): string {
   self ??= nameOfThread();
   return `${self}-${place()}-${randomBytes(4).toString("hex")}`;
 }
@@ -29,8 +50,7 @@ export function pidOf(owner: string): number {
   return Number.parseInt(owner, 10);
 }
 
-/** Whether the thread of that name is alive; `undefined` if that can't be determined here. */
-export function isLiving(owner: string): boolean | undefined {
+function isLiving(owner: string): boolean | undefined {
   const [, thread = "", started, where] = /^\d+-(\d+)-(\d+)-([\da-f]+)-[\da-f]+$/.exec(owner) ?? [];
   if (where !== place()) return undefined;
   const pid = pidOf(owner);

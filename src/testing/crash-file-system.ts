@@ -1,10 +1,12 @@
 import { basename, dirname } from "node:path";
+import { now } from "../clock.js";
 import {
   type FileHead,
   type FileInfo,
   type FileSystem,
   ignoring,
 } from "../stores/disk/file-system.js";
+import type { Processes } from "../stores/process.js";
 import { type Change, type Crash, crashesOf } from "./crash-points.js";
 import { type FileNode, type FolderNode, type Node, newFolder } from "./disk.js";
 
@@ -14,7 +16,15 @@ import { type FileNode, type FolderNode, type Node, newFolder } from "./disk.js"
  */
 export type Gate = (call: string, path: string) => Promise<void> | void;
 
-let processes = 0;
+let mounts = 0;
+
+/** A process to which all others count as dead, or alive. */
+function newProcess(othersAlive: boolean): Processes {
+  const pid = ++mounts;
+  const owner = `${pid}-${pid}-0-00000000-00000000`;
+  const isLiving = (other: string): boolean => other === owner || othersAlive;
+  return { host: "simulated", pid, newOwner: () => owner, isLiving };
+}
 
 /**
  * An in-memory disk that several processes use and that can lose power. It records every change and every sync, so
@@ -38,7 +48,12 @@ export class CrashDisk {
    * `othersAlive`.
    */
   mount(gate: Gate = () => {}, othersAlive = false): FileSystem {
-    return new MountedDisk(this, `${++processes}-process`, gate, othersAlive);
+    return this.mountAs(newProcess(othersAlive), gate);
+  }
+
+  /** The same, of a process that sees the others in its own way. */
+  mountAs(processes: Processes, gate: Gate): FileSystem {
+    return new MountedDisk(this, processes, gate);
   }
 
   /** The same disk after a clean shutdown, with everything on it durable. */
@@ -108,7 +123,7 @@ export class CrashDisk {
       node === "folder"
         ? newFolder(++this.#nodes)
         : node === "file"
-          ? { kind: "file", number: ++this.#nodes, bytes: new Uint8Array() }
+          ? { kind: "file", number: ++this.#nodes, bytes: new Uint8Array(), modified: now() }
           : node;
     folder.entries.set(name, added);
     this.#changes.push({ type: "names", folder: folder.number, set: [[name, added]] });
@@ -148,6 +163,7 @@ export class CrashDisk {
   /** @internal */
   write(node: FileNode, bytes: Uint8Array): void {
     node.bytes = Buffer.concat([node.bytes, bytes]);
+    node.modified = now();
     this.#changes.push({ type: "write", node: node.number, bytes: node.bytes, synced: false });
   }
 
@@ -158,22 +174,18 @@ export class CrashDisk {
 }
 
 class MountedDisk implements FileSystem {
+  readonly processes: Processes;
   readonly owner: string;
   readonly #disk: CrashDisk;
   readonly #gate: Gate;
-  readonly #othersAlive: boolean;
   readonly #open = new Map<number, Node>();
   #files = 0;
 
-  constructor(disk: CrashDisk, owner: string, gate: Gate, othersAlive: boolean) {
+  constructor(disk: CrashDisk, processes: Processes, gate: Gate) {
     this.#disk = disk;
-    this.owner = owner;
+    this.processes = processes;
+    this.owner = processes.newOwner();
     this.#gate = gate;
-    this.#othersAlive = othersAlive;
-  }
-
-  isAlive(owner: string): boolean {
-    return owner === this.owner || this.#othersAlive;
   }
 
   async create(path: string): Promise<number> {
@@ -282,8 +294,8 @@ class MountedDisk implements FileSystem {
   }
 
   #info(node: Node): FileInfo {
-    const size = node.kind === "file" ? node.bytes.length : 0;
-    return { kind: node.kind, id: String(node.number), size, modified: 0 };
+    const { bytes, modified } = node.kind === "file" ? node : { bytes: [], modified: 0 };
+    return { kind: node.kind, id: String(node.number), size: bytes.length, modified };
   }
 
   #opened(node: Node): number {

@@ -51,6 +51,7 @@ export function* crashesOf(
   random: () => number,
   most = 128,
 ): Generator<Crash> {
+  const draw = (options: number): number => Math.floor(random() * options);
   for (let at = 0; at <= changes.length; at++) {
     const done = changes.slice(0, at);
     // A mark changes nothing on the disk, but what it names is promised from here on.
@@ -58,10 +59,29 @@ export function* crashesOf(
     const open = unsynced(done);
     const combinations = 2 ** open.names.length * tears.length ** open.writes.length;
     for (let count = 0; count < Math.min(combinations, most); count++) {
-      const choice = combinations <= most ? count : Math.floor(random() * combinations);
-      yield { at, marks, root: leave(before, done, open, choice) };
+      const pick = combinations <= most ? digitsOf(count) : draw;
+      yield { at, marks, root: leave(before, done, open, pick) };
     }
   }
+}
+
+/** What one power cut now leaves, of what was not synced by what is picked. */
+export function powerCut(
+  before: FolderNode,
+  changes: readonly Change[],
+  pick: (options: number) => number,
+): FolderNode {
+  return leave(before, changes, unsynced(changes), pick);
+}
+
+/** Picks as the digits of a number say, so that counting up goes through all combinations. */
+function digitsOf(number: number): (options: number) => number {
+  let rest = number;
+  return (options) => {
+    const digit = rest % options;
+    rest = Math.floor(rest / options);
+    return digit;
+  };
 }
 
 interface Unsynced {
@@ -85,20 +105,16 @@ function unsynced(done: readonly Change[]): Unsynced {
   return { names, writes: [...writes] };
 }
 
-/** The disk with the unsynced changes that `choice` selects: one bit for each name, two for each write. */
+/** The disk with the unsynced changes that are picked: whether each name is there, and how each write came out. */
 function leave(
   before: FolderNode,
   done: readonly Change[],
   { names, writes }: Unsynced,
-  choice: number,
+  pick: (options: number) => number,
 ): FolderNode {
-  const lost = new Set(names.filter((_, index) => Math.floor(choice / 2 ** index) % 2 === 0));
-  let rest = Math.floor(choice / 2 ** names.length);
+  const lost = new Set(names.filter(() => pick(2) === 0));
   const torn = new Map<number, (typeof tears)[number]>();
-  for (const node of writes) {
-    torn.set(node, tears[rest % tears.length] ?? ((bytes) => bytes));
-    rest = Math.floor(rest / tears.length);
-  }
+  for (const node of writes) torn.set(node, tears[pick(tears.length)] ?? ((bytes) => bytes));
   const contents = contentsOf(before, done, torn);
   const folders = new Map<number, FolderNode>();
   const restore = (node: Node): Node => {
@@ -106,7 +122,7 @@ function leave(
     if (known !== undefined) return known;
     if (node.kind === "file") {
       const bytes = contents.get(node.number) ?? new Uint8Array();
-      return { kind: "file", number: node.number, bytes };
+      return { ...node, bytes };
     }
     const folder = newFolder(node.number);
     folders.set(node.number, folder);

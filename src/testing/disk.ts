@@ -4,6 +4,8 @@ export interface FileNode {
   /** Its inode. */
   readonly number: number;
   bytes: Uint8Array;
+  /** When it was last written, in milliseconds since 1970. */
+  modified: number;
 }
 
 /** A folder on an in-memory disk. */

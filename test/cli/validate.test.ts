@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { ownerName } from "../../src/stores/process.js";
+import { systemProcesses } from "../../src/stores/process.js";
 import { articleRun, contentOf, damage, json, project, spoil, waymark } from "./harness.js";
 
 /** The bytes of a page of SQLite. */
@@ -111,7 +111,7 @@ describe("checkpoints in files", () => {
     const folder = project();
     await articleRun(folder);
     const { runId } = (await json(folder, "fork", "monday", "--at", "1")) as { runId: string };
-    const dead = ownerName().replace(/^\d+/, "999999999");
+    const dead = systemProcesses.newOwner().replace(/^\d+/, "999999999");
     const leftover = `.checkpoint_0005.${dead}.1.tmp`;
     writeFileSync(join(folder, ".waymark/monday", leftover), "half");
     const found = (await json(folder, "validate")) as Found;

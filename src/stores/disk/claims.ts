@@ -1,11 +1,10 @@
-import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Claim, ClaimHolder } from "../../checkpoint/store.js";
-import { elapsedSince, isoNow, moment } from "../../clock.js";
+import { elapsedSince, inBackground, isoNow, moment, steadySleep } from "../../clock.js";
 import { CoalescedRead } from "../../concurrency.js";
 import { systemCode } from "../../errors.js";
 import { holderOf } from "../leases.js";
-import { isLiving, OWNER, ownerName, pidOf } from "../process.js";
+import { OWNER, pidOf } from "../process.js";
 import { type FileSystem, ignoring } from "./file-system.js";
 import { namesIn, type Root } from "./folders.js";
 import { folderName } from "./layout.js";
@@ -54,14 +53,12 @@ export async function claimsUnder(fs: FileSystem, root: string): Promise<FoundCl
   return ((await namesIn(fs, join(root, FOLDER))) ?? []).flatMap((name) => {
     const [, run = "", owner] = NAME.exec(name) ?? [];
     if (owner === undefined) return [];
-    if (!lives.has(owner)) lives.set(owner, isLiving(owner));
+    if (!lives.has(owner)) lives.set(owner, fs.processes.isLiving(owner));
     return [{ name, run, owner, lives: lives.get(owner) }];
   });
 }
 
-let claims = 0;
-
-/** The claims under a root: those of this store, and what it knows of others. */
+/** The claims of a root, as one store of this process has them and sees them. */
 export class Claims {
   readonly #fs: FileSystem;
   readonly #root: Root;
@@ -71,7 +68,7 @@ export class Claims {
   readonly #watched = new Map<string, Promise<boolean>>();
   /** The names of this store's claims, each with the controller to abort if it is lost. */
   readonly #held = new Map<string, AbortController | undefined>();
-  #name: string | undefined;
+  #claims = 0;
   #heart: Heartbeat | undefined;
 
   constructor(fs: FileSystem, root: Root) {
@@ -80,13 +77,7 @@ export class Claims {
     this.#folder = join(root.path, FOLDER);
   }
 
-  /** Identifies this store among all claimants. */
-  get #owner(): string {
-    this.#name ??= ownerName();
-    return this.#name;
-  }
-
-  /** The living process that has claimed a run. */
+  /** Who has claimed a run and lives. */
   async holder(runId: string): Promise<ClaimHolder | undefined> {
     const [rival] = await this.#rivals(folderName(runId), "");
     if (rival === undefined) return undefined;
@@ -99,11 +90,11 @@ export class Claims {
   async claim(runId: string): Promise<Claim | undefined> {
     const run = folderName(runId);
     if ((await this.#rivals(run, "")).length > 0) return undefined;
-    const name = `${run}@${this.#owner}.${++claims}`;
+    const name = `${run}@${this.#fs.owner}.${++this.#claims}`;
     const lost = new AbortController();
     let isMine = false;
     this.#held.set(name, undefined);
-    this.#heart ??= new Heartbeat(this.#fs, join(this.#folder, this.#owner + ALIVE), () =>
+    this.#heart ??= new Heartbeat(this.#fs, join(this.#folder, this.#fs.owner + ALIVE), () =>
       this.#findLost(),
     );
     try {
@@ -138,7 +129,7 @@ export class Claims {
       const rivals = await this.#rivals(run, name);
       if (rivals.length === 0) return true;
       if (rivals.some((rival) => rival.name < name)) return false;
-      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+      await steadySleep(PAUSE);
     }
     return false;
   }
@@ -160,7 +151,7 @@ export class Claims {
     const found = new Map<string, FoundClaim[]>();
     for (const claim of await claimsUnder(this.#fs, this.#root.path)) {
       const { name, run } = claim;
-      const lives = claim.owner === this.#owner || claim.lives;
+      const lives = claim.owner === this.#fs.owner || claim.lives;
       if (lives === false) await this.#unlink(name).catch(() => {});
       else found.set(run, [...(found.get(run) ?? []), { ...claim, lives }]);
     }
@@ -178,10 +169,10 @@ export class Claims {
     const path = join(this.#folder, owner + ALIVE);
     const size = async (): Promise<number> => (await ignoring(this.#fs.lstat(path)))?.size ?? 0;
     const before = await size();
-    await new Promise((resolve) => setTimeout(resolve, WATCH));
+    await steadySleep(WATCH);
     const lives = (await size()) > before;
-    // A dead process stays dead; a living one is checked again later.
-    if (lives) setTimeout(() => this.#watched.delete(owner), BELIEVED).unref();
+    // The dead stay dead.
+    if (lives) inBackground(BELIEVED, () => this.#watched.delete(owner));
     else await this.#unlink(owner + ALIVE).catch(() => {});
     return lives;
   }
@@ -210,7 +201,8 @@ export class Claims {
   /** Creates the file of a claim. The last process to release one may remove the folder at any time. */
   async #create(name: string): Promise<void> {
     const path = join(this.#folder, name);
-    const holder: ClaimHolder = { host: hostname(), pid: process.pid, since: isoNow() };
+    const { host, pid } = this.#fs.processes;
+    const holder: ClaimHolder = { host, pid, since: isoNow() };
     for (let tries = 1; ; tries++) {
       try {
         const file = await this.#fs.create(path);
@@ -237,24 +229,29 @@ export class Claims {
 class Heartbeat {
   readonly #fs: FileSystem;
   readonly #path: string;
-  readonly #timer: NodeJS.Timeout;
   readonly #onBeat: () => Promise<void>;
   /** The time of the last beat. */
   last = moment();
   #file: number | undefined;
   #beats: Promise<void> = Promise.resolve();
+  #cancel: () => void = () => {};
 
   constructor(fs: FileSystem, path: string, onBeat: () => Promise<void>) {
     this.#fs = fs;
     this.#path = path;
     this.#onBeat = onBeat;
-    this.#timer = setInterval(() => void this.beat(), BEAT);
-    // The heartbeat alone must not keep the process alive.
-    this.#timer.unref();
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    this.#cancel = inBackground(BEAT, () => {
+      void this.beat();
+      this.#schedule();
+    });
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#cancel();
     await this.#beats;
     if (this.#file === undefined) return;
     await this.#fs.close(this.#file);

@@ -1,4 +1,5 @@
 import { systemCode } from "../../errors.js";
+import type { Processes } from "../process.js";
 
 /** What a name in a folder refers to. A symbolic link is `other`: it is never followed. */
 export type FileKind = "file" | "folder" | "other";
@@ -24,10 +25,10 @@ export interface FileHead {
  * fails at any call. Errors carry Node's codes, such as `ENOENT`.
  */
 export interface FileSystem {
-  /** Identifies the writing process; part of the names of its temporary files. */
+  /** Who else uses it. */
+  readonly processes: Processes;
+  /** Names who uses it this way. It goes into the names of temporary files and claims. */
   readonly owner: string;
-  /** Whether that process may still be alive; another process that got its pid does not count. */
-  isAlive(owner: string): boolean;
 
   /** Creates a file with mode 0600 and opens it for writing. `EEXIST` if the name is taken. */
   create(path: string): Promise<number>;

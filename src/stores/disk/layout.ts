@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
+import { newId } from "../../random.js";
 
 /*
  * {root}/{run}/checkpoint_NNNN.json               a checkpoint, NNNN its sequence
- * {root}/{run}/.checkpoint_NNNN.{owner}.{n}.tmp   one that is being written
+ * {root}/{run}/.checkpoint_NNNN.{owner}.{id}.tmp  one that is being written
  * {root}/{run}/.checkpoint_NNNN.gone              empty: there was one; see append.ts
  * {root}/{run}/quarantine/checkpoint_NNNN.json    one that is not what was written
  * {root}/.claims/                                 who works on which run; see claims.ts
@@ -43,16 +44,14 @@ export function quarantinedSequence(name: string): number | undefined {
   return sequenceOf(name.replace(/\.\d+\.json$/, ".json"));
 }
 
-let temporaries = 0;
-
 /** A name for a checkpoint while it is written, which nobody else uses. */
 export function temporaryName(sequence: number, owner: string): string {
-  return `.checkpoint_${digits(sequence)}.${owner}.${++temporaries}.tmp`;
+  return `.checkpoint_${digits(sequence)}.${owner}.${newId()}.tmp`;
 }
 
 /** Who writes, or wrote, a temporary file; `undefined` for any other name. */
 export function ownerOf(name: string): string | undefined {
-  return /^\.checkpoint_\d{4,16}\.([\w-]+)\.\d+\.tmp$/.exec(name)?.[1];
+  return /^\.checkpoint_\d{4,16}\.([\w-]+)\.[\w.-]+\.tmp$/.exec(name)?.[1];
 }
 
 /** The file that says of a sequence that it was used. */

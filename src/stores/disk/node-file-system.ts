@@ -2,7 +2,7 @@ import * as fs from "node:fs";
 import { type BigIntStats, constants } from "node:fs";
 import { promisify } from "node:util";
 import { ConfigError, systemCode } from "../../errors.js";
-import { isLiving, ownerName } from "../process.js";
+import { systemProcesses } from "../process.js";
 import type { FileHead, FileInfo, FileKind, FileSystem } from "./file-system.js";
 
 // Callbacks and plain descriptors: `fs/promises` makes a save about a tenth slower.
@@ -24,11 +24,8 @@ const exact = { bigint: true } as const;
 
 /** The file system of Node. */
 export class NodeFileSystem implements FileSystem {
-  readonly owner = ownerName();
-
-  isAlive(owner: string): boolean {
-    return isLiving(owner) ?? true;
-  }
+  readonly processes = systemProcesses;
+  readonly owner = this.processes.newOwner();
 
   readonly create = (path: string): Promise<number> => open(path, CREATE, FILE_MODE);
 

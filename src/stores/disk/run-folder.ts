@@ -247,7 +247,7 @@ export class RunFolder {
     const { fs } = this;
     return temporaries.filter((name) => {
       const owner = ownerOf(name) ?? fs.owner;
-      return owner !== fs.owner && !fs.isAlive(owner);
+      return owner !== fs.owner && fs.processes.isLiving(owner) === false;
     });
   }
 

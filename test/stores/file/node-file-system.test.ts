@@ -84,15 +84,15 @@ test("reads many heads without holding everybody up", async () => {
 test("knows the living from the dead", () => {
   const dead = execFileSync(process.execPath, ["-p", "process.pid"], { encoding: "utf8" }).trim();
   const [pid, thread, started, place] = fs.owner.split("-");
-  expect(fs.isAlive(fs.owner)).toBe(true);
-  expect(fs.isAlive(new NodeFileSystem().owner)).toBe(true);
-  expect(fs.isAlive(`${dead}-${dead}-${started}-${place}-00000000`)).toBe(false);
+  expect(fs.processes.isLiving(fs.owner)).toBe(true);
+  expect(fs.processes.isLiving(new NodeFileSystem().owner)).toBe(true);
+  expect(fs.processes.isLiving(`${dead}-${dead}-${started}-${place}-00000000`)).toBe(false);
   // Another that had our own number is not us.
   if (process.platform === "linux") {
-    expect(fs.isAlive(`${pid}-${thread}-${Number(started) - 1}-${place}-00000000`)).toBe(false);
+    expect(fs.processes.isLiving(`${pid}-${thread}-${Number(started) - 1}-${place}-00000000`)).toBe(false);
   }
   // Whoever is elsewhere can't be asked.
-  expect(fs.isAlive(`${dead}-${dead}-${started}-ffffffff-00000000`)).toBe(true);
+  expect(fs.processes.isLiving(`${dead}-${dead}-${started}-ffffffff-00000000`)).toBeUndefined();
 });
 
 test("a call that fails waits for those beside it", async () => {

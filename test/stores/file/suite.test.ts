@@ -43,7 +43,7 @@ for (const [name, codec] of Object.entries(codecs)) {
 const disks = new Map<CheckpointStore, CrashDisk>();
 
 function openWithoutLinks(disk: CrashDisk): FileStore {
-  const store = new FileStore({ root: "/w" }, disk.mount(withoutLinks));
+  const store = new FileStore({ root: "/w" }, disk.mount(withoutLinks, true));
   disks.set(store, disk);
   return store;
 }
