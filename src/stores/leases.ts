@@ -35,7 +35,7 @@ export class Leases {
    */
   readonly #unreleased = new Map<string, string>();
 
-  constructor(keeper: LeaseKeeper, processes = systemProcesses) {
+  constructor(keeper: LeaseKeeper, processes: Processes = systemProcesses) {
     this.#keeper = keeper;
     this.#processes = processes;
   }
@@ -109,8 +109,9 @@ export class Leases {
 }
 
 /** Names this process, this moment and no other claim. */
-function newOwner({ host, pid, newOwner: newName }: Processes): string {
-  return JSON.stringify({ host, pid, since: isoNow(), id: newName() });
+function newOwner(processes: Processes): string {
+  const { host, pid } = processes;
+  return JSON.stringify({ host, pid, since: isoNow(), id: processes.newOwner() });
 }
 
 /**

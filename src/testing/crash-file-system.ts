@@ -7,7 +7,7 @@ import {
   ignoring,
 } from "../stores/disk/file-system.js";
 import type { Processes } from "../stores/process.js";
-import { type Change, type Crash, crashesOf } from "./crash-points.js";
+import { type Change, type Crash, crashesOf, powerCut } from "./crash-points.js";
 import { type FileNode, type FolderNode, type Node, newFolder } from "./disk.js";
 
 /**
@@ -59,6 +59,11 @@ export class CrashDisk {
   /** The same disk after a clean shutdown, with everything on it durable. */
   settled(): CrashDisk {
     return new CrashDisk(copy(this.#root) as FolderNode);
+  }
+
+  /** The same disk after a power cut, of what was not synced with what is picked; see {@link crashesOf}. */
+  afterPowerCut(pick: (options: number) => number): CrashDisk {
+    return new CrashDisk(powerCut(this.#before, this.#changes, pick));
   }
 
   /** Records that something is promised from now on, such as an acknowledged save. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { CrashDisk } from "../../src/testing/crash-file-system.js";
+import { State } from "waymark";
+import { CrashDisk } from "../../src/testing/crash-file-system.js";
 import { nextStep } from "../stores/folders.js";
 import { allowed, count, countTo, load, newDisk, start } from "./counting.js";
 import { seeded } from "./random.js";
@@ -135,4 +136,39 @@ test("the simulated disk does lose what was not synced", async () => {
     found.add((await load(openFileStore(crash.disk.mount())).catch(() => undefined))?.data.n);
   }
   expect(found.has(2) && found.has(undefined)).toBe(true);
+});
+
+describe("what is acknowledged outlives a power cut", () => {
+  const nothingUnsynced = () => 0;
+  const first = State.create<{ n: number }>({ n: 1 }, { runId: "run" });
+
+  test("in a folder whose maker died before it was there for good", async () => {
+    const disk = new CrashDisk();
+    let isMade = false;
+    const dying = disk.mount((call) => {
+      if (isMade) return new Promise(() => {});
+      isMade = call === "mkdir";
+      return undefined;
+    });
+    void openFileStore(dying).save(first);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([...disk.contents().keys()]).toEqual(["/data/"]);
+    await openFileStore(disk.mount()).save(first);
+    const after = openFileStore(disk.afterPowerCut(nothingUnsynced).mount());
+    expect((await after.load<{ n: number }>("run")).data.n).toBe(1);
+  });
+
+  test("if the call that named it was answered as if another had", async () => {
+    const disk = new CrashDisk();
+    let links = 0;
+    const doubled = disk.mount((call, path) => {
+      if (call !== "link" || links++ > 0) return;
+      const temporary = [...disk.contents().keys()].find((name) => name.endsWith(".tmp")) ?? "";
+      disk.add(path, disk.find(temporary));
+    });
+    await openFileStore(doubled).save(first);
+    expect(links).toBe(1);
+    const after = openFileStore(disk.afterPowerCut(nothingUnsynced).mount());
+    expect((await after.load<{ n: number }>("run")).data.n).toBe(1);
+  });
 });

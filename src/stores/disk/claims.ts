@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Claim, ClaimHolder } from "../../checkpoint/store.js";
 import { elapsedSince, inBackground, isoNow, moment, steadySleep } from "../../clock.js";
 import { CoalescedRead } from "../../concurrency.js";
@@ -47,7 +47,14 @@ export interface FoundClaim {
   readonly lives: boolean | undefined;
 }
 
-/** The claims under a root. Changes nothing; claims of dead processes stay. */
+/** What was found of a process by watching it. */
+interface Watched {
+  readonly lives: boolean;
+  /** Its last sign of life: changes with each; `""` for none. */
+  readonly sign: string;
+}
+
+/** The claims under a root. Nothing is changed, also not what the dead have left. */
 export async function claimsUnder(fs: FileSystem, root: string): Promise<FoundClaim[]> {
   const lives = new Map<string, boolean | undefined>();
   return ((await namesIn(fs, join(root, FOLDER))) ?? []).flatMap((name) => {
@@ -64,9 +71,9 @@ export class Claims {
   readonly #root: Root;
   readonly #folder: string;
   readonly #looks = new CoalescedRead(() => this.#look());
-  /** Whether processes on other machines are alive, found by watching their heartbeats. */
-  readonly #watched = new Map<string, Promise<boolean>>();
-  /** The names of this store's claims, each with the controller to abort if it is lost. */
+  /** What was found, by watching, of processes that can't be asked. */
+  readonly #watched = new Map<string, Promise<Watched>>();
+  /** The names of this store's claims, each with what to abort if it is lost, once it was made. */
   readonly #held = new Map<string, AbortController | undefined>();
   #claims = 0;
   #heart: Heartbeat | undefined;
@@ -94,7 +101,7 @@ export class Claims {
     const lost = new AbortController();
     let isMine = false;
     this.#held.set(name, undefined);
-    this.#heart ??= new Heartbeat(this.#fs, join(this.#folder, this.#fs.owner + ALIVE), () =>
+    this.#heart ??= new Heartbeat(this.#fs, this.#aliveFile(this.#fs.owner), () =>
       this.#findLost(),
     );
     try {
@@ -121,32 +128,55 @@ export class Claims {
     if (lost.signal.aborted) return false;
     const heart = this.#heart;
     if (heart === undefined || elapsedSince(heart.last) < WATCH) return true;
-    return heart.beat().then(() => !lost.signal.aborted && this.#held.has(name));
+    return heart.beat().then((isKnown) => isKnown && !lost.signal.aborted && this.#held.has(name));
   }
 
   async #isFirst(run: string, name: string): Promise<boolean> {
     for (let looks = 0; looks < LOOKS; looks++) {
       const rivals = await this.#rivals(run, name);
-      if (rivals.length === 0) return true;
+      // Others may have taken this process for dead since.
+      if (rivals.length === 0) return this.#isThere(name);
       if (rivals.some((rival) => rival.name < name)) return false;
       await steadySleep(PAUSE);
     }
     return false;
   }
 
-  /** The claims of other living processes on this run. Removes those of dead ones. */
+  async #isThere(name: string): Promise<boolean> {
+    return (await this.#fs.idOf(join(this.#folder, name))) !== undefined;
+  }
+
+  /**
+   * The claims of others on this run who live. Those of the silent are removed if there is an own one
+   * already, so that nobody comes in between.
+   */
   async #rivals(run: string, own: string): Promise<FoundClaim[]> {
     const rivals: FoundClaim[] = [];
     for (const claim of (await this.#looks.get()).get(run) ?? []) {
       if (claim.name === own) continue;
       if (claim.lives ?? (await this.#beats(claim.owner))) rivals.push(claim);
-      // Even if it can't be removed, it does not count.
-      else await this.#unlink(claim.name).catch(() => {});
+      else if (own !== "") await this.#evict(claim);
     }
     return rivals;
   }
 
-  /** The existing claims, by run. Removes those of dead processes. */
+  /**
+   * Removes the claim of a process that shows no sign of life. It may wake up just now, and not see before
+   * its next sign of life that its claim is gone: until then, or until it asks, it is waited for.
+   */
+  async #evict({ name, owner }: FoundClaim): Promise<void> {
+    const { sign = "" } = (await this.#watched.get(owner)) ?? {};
+    await this.#unlink(name);
+    if (sign === "" || (await this.#signOf(owner)) !== sign) {
+      this.#watched.delete(owner);
+      await steadySleep(WATCH);
+    }
+    const left = (await namesIn(this.#fs, this.#folder)) ?? [];
+    if (left.some((one) => one.includes(`@${owner}.`))) return;
+    await this.#unlink(owner + ALIVE).catch(() => {});
+  }
+
+  /** The claims that are there, by run. What the dead have left is removed. */
   async #look(): Promise<ReadonlyMap<string, readonly FoundClaim[]>> {
     const found = new Map<string, FoundClaim[]>();
     for (const claim of await claimsUnder(this.#fs, this.#root.path)) {
@@ -158,33 +188,52 @@ export class Claims {
     return found;
   }
 
-  /** Whether a process on another machine or in another container has a heartbeat. */
-  #beats(owner: string): Promise<boolean> {
-    const watched = this.#watched.get(owner) ?? this.#watch(owner);
-    this.#watched.set(owner, watched);
-    return watched;
+  /** Whether a process on another machine, or in another container, shows that it lives. */
+  async #beats(owner: string): Promise<boolean> {
+    const known = this.#watched.get(owner);
+    if (known !== undefined) {
+      const { lives, sign } = await known;
+      // One that was silent then may have woken up since.
+      if (lives || sign === (await this.#signOf(owner))) return lives;
+    }
+    const watching = this.#watch(owner);
+    this.#watched.set(owner, watching);
+    watching.catch(() => this.#watched.delete(owner));
+    return (await watching).lives;
   }
 
-  async #watch(owner: string): Promise<boolean> {
-    const path = join(this.#folder, owner + ALIVE);
-    const size = async (): Promise<number> => (await ignoring(this.#fs.lstat(path)))?.size ?? 0;
-    const before = await size();
+  async #watch(owner: string): Promise<Watched> {
+    const before = await this.#signOf(owner);
     await steadySleep(WATCH);
-    const lives = (await size()) > before;
-    // The dead stay dead.
+    const sign = await this.#signOf(owner);
+    const lives = sign !== before && sign !== "";
     if (lives) inBackground(BELIEVED, () => this.#watched.delete(owner));
-    else await this.#unlink(owner + ALIVE).catch(() => {});
-    return lives;
+    return { lives, sign };
   }
 
-  /** Finds the claims that others removed because this process had no heartbeat for too long. */
-  async #findLost(): Promise<void> {
+  /** The last sign of life of a process. */
+  async #signOf(owner: string): Promise<string> {
+    const found = await ignoring(this.#fs.lstat(this.#aliveFile(owner)));
+    return found === undefined ? "" : `${found.id} ${found.size} ${found.modified}`;
+  }
+
+  #aliveFile(owner: string): string {
+    return join(this.#folder, owner + ALIVE);
+  }
+
+  /**
+   * Finds out which claims others have removed, as this process did not show that it lives for too long.
+   *
+   * @returns the names that are there.
+   */
+  async #findLost(): Promise<ReadonlySet<string>> {
     const held = [...this.#held];
     const names = new Set((await namesIn(this.#fs, this.#folder)) ?? []);
     for (const [name, lost] of held) {
       if (names.has(name) || this.#held.get(name) !== lost) continue;
       lost?.abort(new Error("the claim on the run is lost: another process has removed it"));
     }
+    return names;
   }
 
   async #release(name: string): Promise<void> {
@@ -229,14 +278,15 @@ export class Claims {
 class Heartbeat {
   readonly #fs: FileSystem;
   readonly #path: string;
-  readonly #onBeat: () => Promise<void>;
-  /** The time of the last beat. */
+  readonly #onBeat: () => Promise<ReadonlySet<string>>;
+  /** When it last showed that this process lives, and found out after that what others made of it. */
   last = moment();
   #file: number | undefined;
-  #beats: Promise<void> = Promise.resolve();
+  #beats: Promise<boolean> = Promise.resolve(true);
   #cancel: () => void = () => {};
 
-  constructor(fs: FileSystem, path: string, onBeat: () => Promise<void>) {
+  /** @param onBeat - looks what others made of it; gives the names that are there. */
+  constructor(fs: FileSystem, path: string, onBeat: () => Promise<ReadonlySet<string>>) {
     this.#fs = fs;
     this.#path = path;
     this.#onBeat = onBeat;
@@ -254,21 +304,44 @@ class Heartbeat {
     this.#cancel();
     await this.#beats;
     if (this.#file === undefined) return;
-    await this.#fs.close(this.#file);
+    await this.#close();
     await ignoring(this.#fs.unlink(this.#path));
   }
 
-  /** Beats now, and checks for lost claims; never rejects. */
-  beat(): Promise<void> {
-    this.#beats = this.#beats.then(() => this.#beat()).catch(() => {});
+  /** Shows it now, and then finds out what others made of it; `false` if that can't be known. Never rejects. */
+  beat(): Promise<boolean> {
+    this.#beats = this.#beats.then(() => this.#beat()).catch(() => false);
     return this.#beats;
   }
 
-  async #beat(): Promise<void> {
-    const at = moment();
+  async #beat(): Promise<boolean> {
+    for (let tries = 0; tries < 2; tries++) {
+      const at = moment();
+      const isShown = await this.#show().then(
+        () => true,
+        () => false,
+      );
+      const names = await this.#onBeat();
+      // On a full disk nothing can be shown; what is there can still be seen.
+      if (!isShown) return true;
+      if (names.has(basename(this.#path))) {
+        this.last = at;
+        return true;
+      }
+      // Others took this process for dead, and its file away: what is written to it, nobody sees.
+      await this.#close();
+    }
+    return false;
+  }
+
+  async #show(): Promise<void> {
     this.#file ??= await this.#fs.create(this.#path);
     await this.#fs.write(this.#file, MARK);
-    await this.#onBeat();
-    this.last = at;
+  }
+
+  async #close(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    if (file !== undefined) await this.#fs.close(file);
   }
 }

@@ -133,14 +133,14 @@ export class Root {
 
   async #create(): Promise<void> {
     const fs = this.#fs;
-    const created = await this.#missing(this.path);
-    for (const folder of created) {
+    const missing = await this.#missing(this.path);
+    const [first] = missing;
+    const found = first === undefined ? this.path : dirname(first);
+    // Who made it may have died before it was there for good. Whoever may not read what is around it did not make it.
+    if (this.#durable) await ignoring(syncFolder(fs, dirname(found)), ["EACCES", "EPERM"]);
+    for (const folder of missing) {
       await ignoring(fs.mkdir(folder), ["EEXIST"]);
       if (this.#durable) await syncFolder(fs, dirname(folder));
-    }
-    // A process that can't read the root's parent did not create the root.
-    if (this.#durable && created.length === 0) {
-      await ignoring(syncFolder(fs, dirname(this.path)), ["EACCES", "EPERM"]);
     }
   }
 

@@ -5,7 +5,7 @@ import { Mutex } from "../../concurrency.js";
 import { systemCode } from "../../errors.js";
 import { Appender, type Base, failure, type Newest } from "./append.js";
 import { ignoring } from "./file-system.js";
-import type { Root } from "./folders.js";
+import { type Root, syncFolder } from "./folders.js";
 import { checkpointName, goneName, QUARANTINE } from "./layout.js";
 import type { Listing, RunFolder } from "./run-folder.js";
 
@@ -64,7 +64,10 @@ export class RunWriter {
     };
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const known = await this.#look();
-      if (!fits(known, after)) return headOf(known);
+      if (!fits(known, after)) {
+        await this.#makeDurable();
+        return headOf(known);
+      }
       const next = await this.#append(known, encodeOnce).catch(async (error: unknown) => {
         await this.forget();
         throw error;
@@ -98,6 +101,18 @@ export class RunWriter {
     for (const file of [known?.newest?.file, known?.folder]) {
       if (file !== undefined) await fs.close(file).catch(() => {});
     }
+  }
+
+  /**
+   * Whoever is told that a checkpoint is there relies on it: it may be the one to be saved, named by a call that
+   * failed all the same, or that of a process that died before it had synced the name.
+   */
+  async #makeDurable(): Promise<void> {
+    const { fs, path, durable } = this.#folder;
+    if (!durable) return;
+    await ignoring(syncFolder(fs, path)).catch((error: unknown) => {
+      throw failure(error, true);
+    });
   }
 
   async #append(known: Known, encode: Encode): Promise<Known | "stale" | "lost"> {

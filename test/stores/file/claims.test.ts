@@ -141,6 +141,15 @@ describe("a claim in the file store", () => {
     await kept?.release();
   });
 
+  test("is lost if the folder of all claims is gone", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+    const claim = await new FileStore({ root }).claim("run");
+    rmSync(join(root, ".claims"), { recursive: true });
+    vi.setSystemTime(Date.now() + 3000);
+    expect(await claim?.holds?.()).toBe(false);
+    await claim?.release();
+  });
+
   test("leaves files alone that are nobody's claim", async () => {
     const folder = join(root, ".claims");
     mkdirSync(folder);
@@ -193,6 +202,46 @@ describe("the claim of a dead process does not count", () => {
     const claim = await claiming;
     expect(claim).toBeDefined();
     await claim?.release();
+    expect(readdirSync(root)).toEqual([]);
+  });
+});
+
+describe("the claim of a process on another machine that was silent", () => {
+  const silent = { toFake: ["setTimeout", "clearTimeout"] } as const;
+
+  test("counts again once that process has woken up", async () => {
+    const { pid, started } = await ownName();
+    const { alive } = leave(pid, started, "ffffffff");
+    const store = new FileStore({ root });
+    vi.useFakeTimers({ toFake: [...silent.toFake] });
+    const first = store.claim("run");
+    await vi.waitFor(() => expect(vi.getTimerCount()).toBeGreaterThan(0));
+    await vi.advanceTimersByTimeAsync(3000);
+    await (await first)?.release();
+    leave(pid, started, "ffffffff");
+    const second = store.claim("run");
+    await vi.waitFor(() => expect(vi.getTimerCount()).toBeGreaterThan(0));
+    writeFileSync(alive, "..");
+    await vi.advanceTimersByTimeAsync(3000);
+    expect(await second).toBeUndefined();
+  });
+
+  test("is waited for once more if that process never gave a sign", async () => {
+    const { pid, started } = await ownName();
+    const { name, alive } = leave(pid, started, "ffffffff");
+    rmSync(alive);
+    vi.useFakeTimers({ toFake: [...silent.toFake] });
+    let isClaimed = false;
+    const claiming = new FileStore({ root }).claim("run").finally(() => {
+      isClaimed = true;
+    });
+    await vi.waitFor(() => expect(vi.getTimerCount()).toBeGreaterThan(0));
+    await vi.advanceTimersByTimeAsync(2500);
+    expect([isClaimed, existsSync(name)]).toEqual([false, true]);
+    await vi.waitFor(() => expect(existsSync(name)).toBe(false));
+    expect(isClaimed).toBe(false);
+    await vi.advanceTimersByTimeAsync(3000);
+    await (await claiming)?.release();
     expect(readdirSync(root)).toEqual([]);
   });
 });

@@ -89,7 +89,9 @@ test("knows the living from the dead", () => {
   expect(fs.processes.isLiving(`${dead}-${dead}-${started}-${place}-00000000`)).toBe(false);
   // Another that had our own number is not us.
   if (process.platform === "linux") {
-    expect(fs.processes.isLiving(`${pid}-${thread}-${Number(started) - 1}-${place}-00000000`)).toBe(false);
+    expect(fs.processes.isLiving(`${pid}-${thread}-${Number(started) - 1}-${place}-00000000`)).toBe(
+      false,
+    );
   }
   // Whoever is elsewhere can't be asked.
   expect(fs.processes.isLiving(`${dead}-${dead}-${started}-ffffffff-00000000`)).toBeUndefined();
