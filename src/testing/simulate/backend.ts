@@ -23,10 +23,8 @@ import type { State } from "../../state/state.js";
 import { holderOf, type LeaseKeeper, Leases } from "../../stores/leases.js";
 import type { Database } from "./database.js";
 import type { CallOptions, Network } from "./network.js";
+import type { StorageObserver } from "./storage.js";
 import type { Process } from "./world.js";
-
-/** Hears that a process knows that a record was saved. */
-export type OnSaved = (runId: string, record: NewRecord, process: Process) => void;
 
 /** Keeps the records of one process in the simulated database, as `PostgresBackend` does in a real one. */
 export class SimulatedBackend implements RecordBackend, LeaseKeeper {
@@ -34,23 +32,20 @@ export class SimulatedBackend implements RecordBackend, LeaseKeeper {
   readonly #process: Process;
   readonly #network: Network;
   readonly #database: Database;
-  readonly #onSaved: OnSaved;
-  readonly #isUnchecked: boolean;
-  readonly #leases = new Leases(this);
+  readonly #observer: Pick<StorageObserver, "saved">;
+  readonly #leases: Leases;
 
-  /** @param isUnchecked - the planted fault: nobody asks whether a lease has run out. */
   constructor(
     process: Process,
     network: Network,
     database: Database,
-    onSaved: OnSaved,
-    isUnchecked: boolean,
+    observer: Pick<StorageObserver, "saved">,
   ) {
     this.#process = process;
     this.#network = network;
     this.#database = database;
-    this.#onSaved = onSaved;
-    this.#isUnchecked = isUnchecked;
+    this.#observer = observer;
+    this.#leases = new Leases(this, process);
   }
 
   async append(
@@ -69,7 +64,7 @@ export class SimulatedBackend implements RecordBackend, LeaseKeeper {
       { isDurable: true },
     );
     if (elsewhere === undefined || elsewhere.checkpointId === checkpointId) {
-      this.#onSaved(runId, record, this.#process);
+      this.#observer.saved(fields);
     }
     if (elsewhere === undefined) lease?.renewed(at);
     return elsewhere;
@@ -131,18 +126,12 @@ export class SimulatedBackend implements RecordBackend, LeaseKeeper {
     return this.#call("remove", remove, { isDurable: true });
   }
 
-  async claim(runId: string, ttl: number | undefined): Promise<Claim | undefined> {
-    const claim = await this.#leases.claim(runId, ttl);
-    if (claim === undefined || !this.#isUnchecked) return claim;
-    const { holds: _, ...unchecked } = claim;
-    return unchecked;
+  claim(runId: string, ttl: number | undefined): Promise<Claim | undefined> {
+    return this.#leases.claim(runId, ttl);
   }
 
   acquire(runId: string, owner: string, ttl: number): Promise<number | undefined> {
-    const { name: host, life: pid } = this.#process;
-    // The real ones differ from one process to the next, and are in messages.
-    const simulated = JSON.stringify({ ...(JSON.parse(owner) as object), host, pid });
-    const acquire = () => this.#database.acquire(runId, simulated, ttl, this.#process);
+    const acquire = () => this.#database.acquire(runId, owner, ttl, this.#process);
     return this.#call(`claim ${runId}`, acquire, { isDurable: true });
   }
 

@@ -1,6 +1,6 @@
-import type { NewRecord } from "../../checkpoint/records/backend.js";
+import type { RecordHeader } from "../../checkpoint/records/header.js";
 import type { RunStatus } from "../../state/record.js";
-import type { Database, DatabaseObserver } from "./database.js";
+import type { Storage, StorageObserver } from "./storage.js";
 import type { Process, World } from "./world.js";
 
 /**
@@ -8,7 +8,7 @@ import type { Process, World } from "./world.js";
  *
  * - `kept`: what was acknowledged is never lost;
  * - `begun-again`: an acknowledged node never begins again;
- * - `one-writer`: nobody writes to a run that another process has claimed;
+ * - `one-writer`: nobody writes to a run that another process has claimed, or begins a node of it;
  * - `answer`: an acknowledged answer is never dropped;
  * - `end`: every run ends;
  * - `error`: nothing fails in a way that nobody foresaw;
@@ -46,7 +46,7 @@ interface RunFacts {
 }
 
 /** Watches from outside whether the rules of a run hold. */
-export class Checker implements DatabaseObserver {
+export class Checker implements StorageObserver {
   readonly #world: World;
   readonly #runs = new Map<string, RunFacts>();
   violation: Violation | undefined;
@@ -69,20 +69,24 @@ export class Checker implements DatabaseObserver {
   }
 
   written(
-    runId: string,
-    { sequence, fields }: NewRecord,
+    { runId, sequence, status }: RecordHeader,
     by: Process,
     epoch: number | null,
     isClaimed: boolean,
   ): void {
     const run = this.#of(runId);
-    run.status = fields.status;
+    run.status = status;
     const { holder } = run;
     if (holder === undefined || holder.process === by) return;
     const isOld = epoch !== null && epoch !== holder.epoch;
     if (!isOld && !isClaimed) return;
     const what = `${by.name} wrote checkpoint ${sequence} of ${runId}`;
     this.fail("one-writer", `${what}, which ${holder.process.name} has claimed`);
+  }
+
+  /** Who has claimed a run. */
+  holder(runId: string): Process | undefined {
+    return this.#of(runId).holder?.process;
   }
 
   claimed(runId: string, process: Process, epoch: number): void {
@@ -94,11 +98,10 @@ export class Checker implements DatabaseObserver {
     if (run.holder?.epoch === epoch) run.holder = undefined;
   }
 
-  /** A process knows that a checkpoint is saved. */
-  saved(runId: string, { sequence, fields }: NewRecord): void {
+  saved({ runId, sequence, step }: Pick<RecordHeader, "runId" | "sequence" | "step">): void {
     const run = this.#of(runId);
     run.sequence = Math.max(run.sequence, sequence);
-    run.step = Math.max(run.step, fields.step);
+    run.step = Math.max(run.step, step);
   }
 
   /** A process knows that an answer is saved. */
@@ -113,27 +116,31 @@ export class Checker implements DatabaseObserver {
   }
 
   /** A node begins. */
-  began(runId: string, node: string, step: number, process: Process, database: Database): void {
+  began(runId: string, node: string, step: number, process: Process, storage: Storage): void {
     this.#world.note(process, `begins ${node} at step ${step} of ${runId}`);
     const run = this.#runs.get(runId);
     // One inside a node has no checkpoints of its own.
     if (run === undefined) return;
-    const whole = run.isDamaged ? (database.newestWhole(runId)?.fields.step ?? 0) : run.step;
-    if (step >= Math.min(run.step, whole)) return;
-    const known = `when ${run.step} steps were acknowledged`;
-    this.fail("begun-again", `${process.name} began ${node} at step ${step} of ${runId} ${known}`);
+    const whole = run.isDamaged ? (storage.newestWhole(runId)?.step ?? 0) : run.step;
+    const what = `${process.name} began ${node} at step ${step} of ${runId}`;
+    if (step < Math.min(run.step, whole)) {
+      this.fail("begun-again", `${what} when ${run.step} steps were acknowledged`);
+    }
+    const holder = run.holder?.process ?? process;
+    if (holder !== process) this.fail("one-writer", `${what}, which ${holder.name} has claimed`);
   }
 
   /** The disk has damaged something: what was acknowledged may be lost. */
-  damaged(runId: string): void {
+  damaged(runId: string, storage: Storage): void {
     this.#of(runId).isDamaged = true;
+    this.checkKept(storage);
   }
 
   /** Looks whether what was acknowledged is there. */
-  checkKept(database: Database): void {
-    const listed = new Map(database.runs().map(({ runId, status }) => [runId, status]));
+  checkKept(storage: Storage): void {
+    const listed = new Map(storage.runs().map(({ runId, status }) => [runId, status]));
     for (const [runId, run] of this.#runs) {
-      const newest = database.newestWhole(runId);
+      const newest = storage.newestWhole(runId);
       // A run that ended, and whose end is damaged, is as the list says: nobody continues it.
       run.status = listed.get(runId);
       const { sequence = 0 } = newest ?? {};
@@ -156,7 +163,7 @@ export class Checker implements DatabaseObserver {
   }
 
   /** Nothing more will happen, or for too long nothing has: says what is wrong. */
-  stuck(database: Database): void {
+  stuck(storage: Storage): void {
     const [runId] = this.open((status) => status === "completed");
     if (runId === undefined) return;
     const { answers, isDamaged, status } = this.#of(runId);
@@ -164,7 +171,7 @@ export class Checker implements DatabaseObserver {
       this.fail("answer", `${runId} waits, although ${[...answers].join(", ")} was answered`);
       return;
     }
-    const { step = 0, node = "" } = database.newestWhole(runId)?.fields ?? {};
+    const { step = 0, node = "" } = storage.newestWhole(runId) ?? {};
     const where = `at step ${step} after ${JSON.stringify(node)}`;
     this.fail("end", `${runId} does not end: it is ${status ?? "not begun"} ${where}`);
   }

@@ -10,9 +10,10 @@ import {
   runEntryOf,
   type StoredRecord,
 } from "../../checkpoint/records/backend.js";
-import { parseHeader } from "../../checkpoint/records/header.js";
+import { parseHeader, type RecordHeader } from "../../checkpoint/records/header.js";
 import { holderOf, type Lease } from "../../stores/leases.js";
 import type { Server } from "./network.js";
+import type { StorageObserver } from "./storage.js";
 import type { Process, World } from "./world.js";
 
 /** A record in the database. */
@@ -35,34 +36,20 @@ interface RunRow {
   until: number;
 }
 
-/** Faults of the database's own logic that a test bugs. */
+/** Faults of the database's own logic that a test plants. */
 export interface DatabaseBugs {
   /** Saves don't look at the claim. */
   readonly noFence?: boolean;
-  /** A claim has the epoch of the one before. */
+  /** A claim has the epoch of the one before; in files, that of a process is not told from its next life's. */
   readonly noEpoch?: boolean;
-}
-
-/** What an observer hears of the database. */
-export interface DatabaseObserver {
-  /** A record was written, while somebody's claim was good or nobody's. */
-  written(
-    runId: string,
-    record: NewRecord,
-    by: Process,
-    epoch: number | null,
-    isClaimed: boolean,
-  ): void;
-  /** A claim was given. */
-  claimed(runId: string, by: Process, epoch: number): void;
-  /** A claim was given back. */
-  released(runId: string, epoch: number): void;
+  /** A save is acknowledged before the disk has it. */
+  readonly earlyAcknowledgement?: boolean;
 }
 
 /** A database server: what it has written is on its disk only after a sync. */
 export class Database implements Server {
   readonly #world: World;
-  readonly #observer: DatabaseObserver;
+  readonly #observer: StorageObserver;
   readonly #bugs: DatabaseBugs;
   readonly #runs = new Map<string, RunRow>();
   readonly #graphs = new Map<string, string>();
@@ -73,7 +60,7 @@ export class Database implements Server {
   isFull = false;
   generation = 0;
 
-  constructor(world: World, observer: DatabaseObserver, bugs: DatabaseBugs) {
+  constructor(world: World, observer: StorageObserver, bugs: DatabaseBugs) {
     this.#world = world;
     this.#observer = observer;
     this.#bugs = bugs;
@@ -112,8 +99,8 @@ export class Database implements Server {
   }
 
   /** The newest record of a run that can be read with all that it builds on. */
-  newestWhole(runId: string): NewRecord | undefined {
-    return this.#intact(runId)[0]?.record;
+  newestWhole(runId: string): RecordHeader | undefined {
+    return this.#intact(runId)[0]?.record.fields;
   }
 
   /** The records that can be read, newest first. */
@@ -164,7 +151,7 @@ export class Database implements Server {
     if (run.until !== RELEASED && run.epoch === epoch) {
       run.until = this.#world.time + (lease?.ttl ?? 0);
     }
-    this.#observer.written(runId, record, by, epoch, run.until > this.#world.time);
+    this.#observer.written(record.fields, by, epoch, run.until > this.#world.time);
     return undefined;
   }
 

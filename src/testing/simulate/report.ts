@@ -96,7 +96,9 @@ export class EffectCounts {
 export function programOf(script: SimulationScript): string {
   const faults = script.faults.map((fault) => `      ${inline(fault)},`);
   const { faults: _, ...rest } = script;
-  const fields = Object.entries(rest).map(([name, value]) => `    ${name}: ${value},`);
+  const fields = Object.entries(rest).map(
+    ([name, value]) => `    ${name}: ${JSON.stringify(value)},`,
+  );
   return [
     'import { simulate } from "waymark/testing";',
     "",

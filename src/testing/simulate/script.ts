@@ -5,14 +5,15 @@ import { SeededRandom } from "./seeded-random.js";
  *
  * - `kill`: a worker dies; its successor starts `for` ms later;
  * - `stop`: a worker stands still for `for` ms, as after SIGSTOP or while a laptop sleeps;
- * - `cut`: nothing gets through between a worker and the servers for `for` ms;
+ * - `cut`: nothing gets through between a worker and the servers for `for` ms; a call to a file server waits;
  * - `delay`: messages of a worker, or of all, take up to `by` ms more and overtake each other, for `for` ms;
  * - `lose-answer`: the next call of a worker is served, and its answer is lost;
  * - `double-call`: the next call of a worker arrives twice;
  * - `skew`: the wall clock of a worker is set forward or back by `by` ms;
  * - `power-cut`: database and queue lose the last `by` writes that they have not synced, and are away for `for` ms;
- * - `torn-write`: the same, and the newest write that is left is torn;
- * - `full-disk`: the database refuses writes for `for` ms;
+ *   a disk with files loses some or all that was not synced, and the workers die;
+ * - `torn-write`: the same, and the newest write that is left, or every file that was not synced, is torn;
+ * - `full-disk`: the database, or the disk, refuses writes for `for` ms;
  * - `corrupt`: the newest checkpoint of a run is damaged on the disk;
  * - `lost-queue`: the queue loses all its jobs.
  */
@@ -60,6 +61,18 @@ export interface Fault {
   readonly by?: number;
 }
 
+/**
+ * Where runs are kept:
+ *
+ * - `database`: a database that workers reach over a network;
+ * - `file`: a `FileStore` on the disk of the one machine on which all workers are;
+ * - `shared-file`: a `FileStore` on a file server, and each worker on a machine of its own.
+ */
+export type SimulatedStorage = "database" | "file" | "shared-file";
+
+/** All kinds of storage. */
+export const storageKinds: readonly SimulatedStorage[] = ["database", "file", "shared-file"];
+
 /** All that decides what happens in one simulation. */
 export interface SimulationScript {
   /** Decides how long each message takes. */
@@ -72,6 +85,8 @@ export interface SimulationScript {
   readonly latency: number;
   /** Whether the runs are submitted to a queue that the workers take them from. */
   readonly queue: boolean;
+  /** Where the runs are kept. */
+  readonly store: SimulatedStorage;
   /** What goes wrong, in order. */
   readonly faults: readonly Fault[];
 }
@@ -86,7 +101,10 @@ const MOST_KINDS = 4;
 /** The script of a seed. */
 export function scriptOf(
   seed: number,
-  limits: Pick<SimulationScript, "workers" | "runs"> & { readonly queue?: boolean | undefined },
+  limits: Pick<SimulationScript, "workers" | "runs"> & {
+    readonly queue?: boolean | undefined;
+    readonly store?: SimulatedStorage | undefined;
+  },
   kinds: readonly FaultKind[],
 ): SimulationScript {
   const random = new SeededRandom(seed, 7);
@@ -102,7 +120,9 @@ export function scriptOf(
     faults.push(faultOf(random, at, random.pick(first, ...others), workers));
   }
   const queue = limits.queue ?? random.chance(0.5);
-  return { seed, workers, runs, latency, queue, faults };
+  const drawn = random.pick("database", "database", ...storageKinds);
+  const store = limits.store ?? drawn;
+  return { seed, workers, runs, latency, queue, store, faults };
 }
 
 function someOf<T>(random: SeededRandom, all: readonly T[], count: number): T[] {

@@ -24,6 +24,7 @@ export async function shrink(
       if (!(await accept({ ...smallest, faults }))) from += size;
     }
   }
+  if (smallest.store === "shared-file") await accept({ ...smallest, store: "file" });
   if (smallest.queue) await accept({ ...smallest, queue: false });
   while (smallest.runs > 1 && (await accept({ ...smallest, runs: smallest.runs - 1 })));
   while (smallest.workers > 1 && (await accept(withoutLastWorker(smallest))));

@@ -1,5 +1,5 @@
 import { ConfigError, messageOf, show } from "../../errors.js";
-import { callable, check, checkOptions, flag, integer } from "../../options.js";
+import { callable, check, checkOptions, flag, integer, oneOf } from "../../options.js";
 import { StateGraph } from "../../run/state-graph.js";
 import type { State } from "../../state/state.js";
 import {
@@ -8,7 +8,14 @@ import {
   type SimulationFailure,
   type SimulationReport,
 } from "./report.js";
-import { type FaultKind, faultKinds, type SimulationScript, scriptOf } from "./script.js";
+import {
+  type FaultKind,
+  faultKinds,
+  type SimulatedStorage,
+  type SimulationScript,
+  scriptOf,
+  storageKinds,
+} from "./script.js";
 import { shrink } from "./shrink.js";
 import { type PlantedBugs, play, type SimulationOutcome } from "./simulation.js";
 import type { SimulationSetup } from "./worker.js";
@@ -28,6 +35,8 @@ export interface SimulateOptions<D extends object> extends SimulationSetup<D> {
    * runs by itself. By default half of the seeds do the one, half the other.
    */
   readonly queue?: boolean;
+  /** Where the runs are kept; by default in a database in three of five seeds, in files in the others. */
+  readonly store?: SimulatedStorage;
   /** What may go wrong; everything by default. */
   readonly faults?: readonly FaultKind[];
   /** Instead of drawing faults, kills the one worker of one run at every point of it, once each; false by default. */
@@ -54,7 +63,7 @@ const isFaults = check(
 /**
  * Runs a graph in a simulated world in which everything goes wrong that can: workers die, stop and wake up, the
  * network loses, delays and doubles, clocks are set, disks fill up, tear and rot, the database loses power.
- * waymark itself is the real one; clock, network and database are simulated, so a day takes a moment, and a
+ * waymark itself is the real one; clock, network, disk and database are simulated, so a day takes a moment, and a
  * seed gives the same simulation on every machine, step by step.
  *
  * After each step it checks from outside what waymark promises: what was acknowledged is never lost, an
@@ -117,7 +126,7 @@ function checkSimulateOptions<D extends object>(options: SimulateOptions<D>): vo
   checkOptions("options", options, {
     ...{ graph: isGraph, data: callable, answer: callable, check: callable, script: isScript },
     ...{ seeds: count, seed: integer(0), workers: count, runs: count, maxFailures: count },
-    ...{ faults: isFaults, everywhere: flag, queue: flag },
+    ...{ faults: isFaults, everywhere: flag, queue: flag, store: oneOf(...storageKinds) },
   });
   isGraph("options.graph", options.graph);
   callable("options.data", options.data);
@@ -164,7 +173,7 @@ class Simulator<D extends object> {
 
   async *#all(): AsyncGenerator<SimulationScript> {
     const { script, everywhere = false, seeds = 100, seed: first = 1 } = this.#options;
-    const { workers = 3, runs = 2, faults = faultKinds, queue } = this.#options;
+    const { workers = 3, runs = 2, faults = faultKinds, queue, store } = this.#options;
     if (script !== undefined) {
       yield script;
     } else if (everywhere) {
@@ -174,6 +183,7 @@ class Simulator<D extends object> {
         runs: 1,
         latency: 4,
         queue: queue ?? false,
+        store: store ?? "database",
         faults: [],
       };
       yield calm;
@@ -183,7 +193,7 @@ class Simulator<D extends object> {
       }
     } else {
       for (let seed = first; seed < first + seeds; seed++) {
-        yield scriptOf(seed, { workers, runs, queue }, faults);
+        yield scriptOf(seed, { workers, runs, queue, store }, faults);
       }
     }
   }

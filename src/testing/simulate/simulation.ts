@@ -1,8 +1,10 @@
 import type { RunStatus } from "../../state/record.js";
 import type { State } from "../../state/state.js";
 import { Checker, type Violation } from "./checker.js";
-import { Database, type DatabaseBugs } from "./database.js";
+import type { DatabaseBugs } from "./database.js";
+import { DatabaseStorage } from "./database-storage.js";
 import { Effects, type Execution } from "./effects.js";
+import { type FileBugs, Files } from "./files.js";
 import { Network } from "./network.js";
 import { type QueueBugs, QueueServer } from "./queue.js";
 import { liveByQueue, submitAndAnswer } from "./queue-worker.js";
@@ -16,12 +18,10 @@ import {
   tolerate,
   type WorkerBugs,
 } from "./worker.js";
-import { Process, World } from "./world.js";
+import { Machine, Process, World } from "./world.js";
 
 /** Faults of waymark itself that a test plants, to see that they are found. */
-export interface PlantedBugs extends DatabaseBugs, QueueBugs, WorkerBugs {
-  /** A save is acknowledged before the disk has it. */
-  readonly earlyAcknowledgement?: boolean;
+export interface PlantedBugs extends DatabaseBugs, FileBugs, QueueBugs, WorkerBugs {
   /** A process asks its wall clock whether its lease has run out. */
   readonly leaseByWallClock?: boolean;
 }
@@ -33,6 +33,17 @@ export interface SimulationOutcome<D extends object> {
   readonly executions: readonly Execution[];
   readonly finals: readonly State<D>[];
   readonly trace: readonly string[];
+}
+
+/** The machine of each worker: one for all, or one for each. */
+function machinesOf(
+  { workers, store }: SimulationScript,
+  numbersOnly: boolean | undefined,
+): readonly Machine[] {
+  const only = new Machine(0, numbersOnly);
+  return Array.from({ length: workers }, (_, worker) =>
+    store === "file" ? only : new Machine(worker, numbersOnly),
+  );
 }
 
 /** How long runs may take after the last fault, in milliseconds, and how many steps in all. */
@@ -52,13 +63,16 @@ export async function play<D extends object>(
   const world = new World(isTraced, bugs.leaseByWallClock);
   const leave = world.enter();
   const checker = new Checker(world);
-  const database = new Database(world, checker, bugs);
-  const network = new Network(world, database, script.latency, bugs.earlyAcknowledgement);
+  const machines = machinesOf(script, bugs.noEpoch);
+  const storage =
+    script.store === "database"
+      ? new DatabaseStorage(world, checker, script.latency, bugs)
+      : new Files(world, checker, new Set(machines), script.seed, bugs);
   const queueServer = new QueueServer(world, bugs);
   const queueNetwork = new Network(world, queueServer, script.latency);
   const effects = new Effects(world);
-  const servers = { network, database, queueNetwork, queueServer };
-  const around = { setup, world, ...servers, checker, effects, bugs };
+  const servers = { storage, queueNetwork, queueServer };
+  const around = { setup, world, machines, ...servers, checker, effects, bugs };
   try {
     const strikeNext = start(script, around);
     const { answer } = setup;
@@ -69,11 +83,11 @@ export async function play<D extends object>(
       (status === "paused" && answer === undefined);
     while (checker.violation === undefined) {
       quietAt = strikeNext() ?? quietAt;
-      const isEnd = database.unsynced === 0 && checker.open(isOver).length === 0;
+      const isEnd = storage.unsynced === 0 && checker.open(isOver).length === 0;
       if (isEnd) break;
       const isLate = world.time > quietAt + PATIENCE || world.steps > MOST_STEPS;
       if (isLate || !(await world.step())) {
-        checker.stuck(database);
+        checker.stuck(storage);
         break;
       }
     }
@@ -96,12 +110,12 @@ function start<D extends object>(
   script: SimulationScript,
   around: Surroundings<D>,
 ): () => number | undefined {
-  const { world, checker } = around;
+  const { world, machines, checker, storage } = around;
   const lives = new Map<number, readonly Process[]>();
   const begin = (worker: number): void => {
     const life = (lives.get(worker)?.[0]?.life ?? 0) + 1;
-    const process = new Process(worker, life, script.seed);
-    const client = new Process(worker, life, script.seed, "c");
+    const process = new Process(worker, life, script.seed, "w", machines[worker]);
+    const client = new Process(worker, life, script.seed, "c", machines[worker]);
     lives.set(worker, script.queue ? [process, client] : [process]);
     // Every run has one worker that starts it, and some have a second that tries to.
     const runs = Array.from({ length: script.runs }, (_, run) => run).filter(
@@ -131,11 +145,15 @@ function start<D extends object>(
       const { worker = 0, for: span = 0 } = fault;
       world.note(undefined, `FAULT ${JSON.stringify(fault)}`);
       quietAt = Math.max(quietAt, world.time + span);
-      // A worker that is dead, and not back yet, can't suffer more.
-      const processes = (lives.get(worker) ?? []).filter(({ isAlive }) => isAlive);
       const ends = [strike(fault, around)];
-      for (const process of processes) ends.push(hit(fault, process, world));
-      if (fault.kind === "kill" && processes.length > 0) ends.push(() => begin(worker));
+      const isPowerCut = fault.kind === "power-cut" || fault.kind === "torn-write";
+      const all = isPowerCut && storage.isLocal;
+      for (const one of all ? lives.keys() : [worker]) {
+        // A worker that is dead, and not back yet, can't suffer more.
+        const processes = (lives.get(one) ?? []).filter(({ isAlive }) => isAlive);
+        for (const process of processes) ends.push(hit(fault, process, all, world));
+        if ((fault.kind === "kill" || all) && processes.length > 0) ends.push(() => begin(one));
+      }
       for (const end of ends) if (end !== undefined) world.after(span, undefined, end);
     }
     return quietAt;
@@ -145,34 +163,34 @@ function start<D extends object>(
 /** Lets a fault of the servers or their network happen; gives what ends it, if it ends. */
 function strike<D extends object>(
   { kind, worker, by = 0 }: Fault,
-  { network, database, queueNetwork, queueServer, checker }: Surroundings<D>,
+  { storage, queueNetwork, queueServer, checker }: Surroundings<D>,
 ): (() => void) | undefined {
   switch (kind) {
     case "delay":
       if (worker !== undefined) return undefined;
-      network.delay += by;
+      storage.delay += by;
       queueNetwork.delay += by;
       return () => {
-        network.delay -= by;
+        storage.delay -= by;
         queueNetwork.delay -= by;
       };
     case "power-cut":
     case "torn-write":
-      database.cutPower(by, kind === "torn-write");
+      storage.cutPower(by, kind === "torn-write");
       queueServer.cutPower(by);
-      checker.checkKept(database);
+      checker.checkKept(storage);
       return () => {
-        database.isUp = true;
+        storage.isUp = true;
         queueServer.isUp = true;
       };
     case "full-disk":
-      database.isFull = true;
+      storage.isFull = true;
       return () => {
-        database.isFull = false;
+        storage.isFull = false;
       };
     case "corrupt": {
-      const runId = database.corrupt(by);
-      if (runId !== undefined) checker.damaged(runId);
+      const runId = storage.corrupt(by);
+      if (runId !== undefined) checker.damaged(runId, storage);
       return undefined;
     }
     case "lost-queue":
@@ -187,9 +205,10 @@ function strike<D extends object>(
 function hit(
   { kind, worker, by = 0 }: Fault,
   process: Process,
+  losesPower: boolean,
   world: World,
 ): (() => void) | undefined {
-  switch (kind) {
+  switch (losesPower ? "kill" : kind) {
     case "kill":
       world.kill(process);
       return undefined;
@@ -226,9 +245,9 @@ async function lookAtRuns<D extends object>(
   script: SimulationScript,
   around: Surroundings<D>,
 ): Promise<State<D>[]> {
-  const { world, checker, database } = around;
-  checker.checkKept(database);
-  database.isUp = true;
+  const { world, checker, storage } = around;
+  checker.checkKept(storage);
+  storage.isUp = true;
   const observer = new Process(OBSERVER, 0, script.seed);
   const finals: State<D>[] = [];
   world.after(0, observer, async () => {

@@ -1,5 +1,5 @@
 import type { CheckpointStore } from "../../checkpoint/store.js";
-import { isWaymarkError, messageOf } from "../../errors.js";
+import { isWaymarkError, messageOf, systemCode } from "../../errors.js";
 import type { EventHandler } from "../../events.js";
 import { recoverRuns } from "../../recovery/recover-runs.js";
 import { claimOf } from "../../run/claim.js";
@@ -7,13 +7,12 @@ import { StateGraph } from "../../run/state-graph.js";
 import { withProgress } from "../../state/derive.js";
 import type { PauseRequest } from "../../state/record.js";
 import { State } from "../../state/state.js";
-import { SimulatedBackend, SimulatedStore } from "./backend.js";
 import type { Checker } from "./checker.js";
-import type { Database } from "./database.js";
 import type { Effects, SimulationTools } from "./effects.js";
 import type { Network } from "./network.js";
 import type { QueueServer } from "./queue.js";
-import type { Process, World } from "./world.js";
+import type { Storage } from "./storage.js";
+import type { Machine, Process, World } from "./world.js";
 
 /** What is simulated. */
 export interface SimulationSetup<D extends object> {
@@ -39,8 +38,8 @@ export interface WorkerBugs {
 export interface Surroundings<D extends object> {
   readonly setup: SimulationSetup<D>;
   readonly world: World;
-  readonly network: Network;
-  readonly database: Database;
+  readonly machines: readonly Machine[];
+  readonly storage: Storage;
   readonly queueNetwork: Network;
   /** @internal Its types are those of the package `bullmq`. */
   readonly queueServer: QueueServer;
@@ -52,28 +51,31 @@ export interface Surroundings<D extends object> {
 /** How long a worker rests before it looks for work again, in milliseconds. */
 export const REST = 10_000;
 
-/** At the latest, every so many checkpoints are written whole: few, so that both kinds are met often. */
-const SNAPSHOT_EVERY = 4;
-
 /** So often that no run is given up: what ends a run is what is looked for. */
 export const ATTEMPTS = 1_000_000;
+/** What a disk fails with under faults. */
+const DISK_ERRORS = ["ENOSPC", "EIO"];
 const DAY = 24 * 60 * 60 * 1000;
 
 /** The store of a process. */
 export function storeOf<D extends object>(
   process: Process,
-  { network, database, checker, bugs }: Surroundings<D>,
+  { storage, bugs }: Surroundings<D>,
 ): CheckpointStore {
-  const onSaved = checker.saved.bind(checker);
-  const isUnchecked = bugs.noCheck === true;
-  const backend = new SimulatedBackend(process, network, database, onSaved, isUnchecked);
-  return new SimulatedStore(backend, SNAPSHOT_EVERY);
+  const store = storage.open(process);
+  if (!bugs.noCheck) return store;
+  return withMethods(store, {
+    claim: async (runId, options) => {
+      const { holds: _, ...unchecked } = (await store.claim?.(runId, options)) ?? {};
+      return "release" in unchecked ? unchecked : undefined;
+    },
+  });
 }
 
 /** The graph of a process, watched, as it is before a store is put under it. */
 export function graphOf<D extends object>(
   process: Process,
-  { setup, checker, database, effects }: Surroundings<D>,
+  { setup, checker, storage, effects }: Surroundings<D>,
 ): StateGraph<D, string> {
   const { graph: given } = setup;
   const graph = typeof given === "function" ? given(effects.tools(process)) : given;
@@ -81,7 +83,7 @@ export function graphOf<D extends object>(
     // The events of a graph that all workers share reach them all.
     if (effects.current !== process) return;
     effects.began(process, runId, node, step);
-    checker.began(runId, node, step, process, database);
+    checker.began(runId, node, step, process, storage);
   };
   // What nobody listens to would be printed.
   const ignore = (): void => {};
@@ -192,7 +194,8 @@ export async function tolerate<T, D extends object>(
     return await promise;
   } catch (error) {
     world.note(world.current, `failed: ${messageOf(error)}`);
-    if (!isWaymarkError(error))
+    // What a file system fails with, a file store throws as it is, unless it was saving.
+    if (!isWaymarkError(error) && !DISK_ERRORS.includes(systemCode(error)))
       checker.fail("error", `${world.current?.name}: ${messageOf(error)}`);
     return undefined;
   }

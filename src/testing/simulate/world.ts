@@ -1,5 +1,6 @@
 import { useClock } from "../../clock.js";
 import { useChance } from "../../random.js";
+import type { Processes } from "../../stores/process.js";
 import { SeededRandom } from "./seeded-random.js";
 
 /** When a simulation begins, in milliseconds since 1970. */
@@ -18,8 +19,32 @@ interface ScheduledAction {
   cancelled: boolean;
 }
 
+/** Where the number of a process counts, from one start of the machine to the next. */
+export class Machine {
+  /** Whether the number of a process is taken for the process: a fault that a test plants. */
+  readonly numbersOnly: boolean;
+  readonly processes: Process[] = [];
+  readonly #number: number;
+  #starts = 0;
+
+  constructor(number: number, numbersOnly = false) {
+    this.#number = number;
+    this.numbersOnly = numbersOnly;
+  }
+
+  /** Eight hexadecimal digits, of this machine since it was started. */
+  get place(): string {
+    return (this.#number * 2 ** 16 + this.#starts).toString(16).padStart(8, "0");
+  }
+
+  restart(): void {
+    this.#starts++;
+    this.processes.length = 0;
+  }
+}
+
 /** One life of a worker: what it awaits comes from the simulation, so a dead one never continues. */
-export class Process {
+export class Process implements Processes {
   /** `w2.1`: the first life of worker 2; `c2.1`: the client beside it. */
   readonly name: string;
   readonly worker: number;
@@ -42,18 +67,54 @@ export class Process {
   expects = 0;
   /** What came while it was stopped. */
   readonly held: ScheduledAction[] = [];
+  readonly machine: Machine;
+  /** Its number on the machine: that of its former lives, as in a container. */
+  readonly #number: number;
   #ids = 0;
+  #owners = 0;
 
   /** @param kind - workers and the clients beside them have different names and different random numbers. */
-  constructor(worker: number, life: number, seed: number, kind: "w" | "c" = "w") {
+  constructor(
+    worker: number,
+    life: number,
+    seed: number,
+    kind: "w" | "c" = "w",
+    machine = new Machine(worker),
+  ) {
     this.worker = worker;
     this.life = life;
     this.name = `${kind}${worker}.${life}`;
     this.random = new SeededRandom(seed, worker, life, ...(kind === "c" ? [1] : []));
+    this.machine = machine;
+    this.#number = worker * 2 + (kind === "c" ? 2 : 1);
+    machine.processes.push(this);
   }
 
   newId(): string {
     return `${this.name}-${++this.#ids}`;
+  }
+
+  get host(): string {
+    return this.name;
+  }
+
+  get pid(): number {
+    return this.life;
+  }
+
+  newOwner(): string {
+    const count = (++this.#owners).toString(16).padStart(8, "0");
+    return `${this.#number}-${this.#number}-${this.life}-${this.machine.place}-${count}`;
+  }
+
+  isLiving(owner: string): boolean | undefined {
+    const [number, , life, place] = owner.split("-");
+    const { machine } = this;
+    if (place !== machine.place) return undefined;
+    return machine.processes.some((one) => {
+      if (!one.isAlive || one.#number !== Number(number)) return false;
+      return machine.numbersOnly || one.life === Number(life);
+    });
   }
 }
 

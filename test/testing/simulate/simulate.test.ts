@@ -2,11 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { ConfigError, StateGraph } from "waymark";
 import { type FaultKind, type SimulateOptions, simulate } from "waymark/testing";
-import { faultKinds } from "../../../src/testing/simulate/script.js";
+import { faultKinds, storageKinds } from "../../../src/testing/simulate/script.js";
 import { shrink } from "../../../src/testing/simulate/shrink.js";
 import { simulateWith } from "../../../src/testing/simulate/simulate.js";
 import type { PlantedBugs } from "../../../src/testing/simulate/simulation.js";
-import { workload } from "./workload.js";
+import { type Work, workload } from "./workload.js";
 
 /** How many seeds to play, and the first; `npm run simulate` plays many more. */
 const SEEDS = Number(process.env.SEEDS ?? (process.env.MODE === "simulate" ? 6000 : 2000));
@@ -25,42 +25,69 @@ test(`the rules of a run hold whatever goes wrong, in ${SEEDS} worlds`, async ()
   expect(steps).toBeGreaterThan(SEEDS);
 }, 3_600_000);
 
+type Row = readonly [what: string, keyof PlantedBugs, faults: readonly FaultKind[], rules: string];
+
+/** Looks for a planted fault; what comes out plays again to the same end. */
+async function find(
+  plant: keyof PlantedBugs,
+  rules: string,
+  options: Partial<SimulateOptions<Work>>,
+): Promise<void> {
+  const bugs = { [plant]: true };
+  const { failures } = await simulateWith({ ...workload, seeds: 5000, ...options }, bugs);
+  const [failure] = failures;
+  expect(rules.split(" ")).toContain(failure?.rule);
+  const again = await simulateWith({ ...workload, script: failure?.script }, bugs);
+  expect(again.failures[0]?.message).toBe(failure?.message);
+  expect(again.trace).toEqual(failure?.trace);
+  expect(failure?.program).toContain(`seed: ${failure?.script.seed},`);
+}
+
 describe.each([false, true])("a fault that is planted is found, queue: %s:", (queue) => {
-  type Row = readonly [
-    what: string,
-    keyof PlantedBugs,
-    faults: readonly FaultKind[],
-    rules: string,
-  ];
   const planted: readonly Row[] = [
     ["no fence", "noFence", ["stop", "delay"], "one-writer"],
     ["no epoch", "noEpoch", ["stop", "delay"], "one-writer begun-again"],
     ["a save acknowledged early", "earlyAcknowledgement", ["power-cut"], "kept begun-again"],
-    ["a lease by the wall clock", "leaseByWallClock", ["stop", "skew"], "begun-again"],
-    ["no check before a node", "noCheck", ["stop"], "begun-again"],
+    ["a lease by the wall clock", "leaseByWallClock", ["stop", "skew"], "begun-again one-writer"],
+    ["no check before a node", "noCheck", ["stop"], "begun-again one-writer"],
     ["a dropped answer", "droppedAnswer", [], "answer"],
   ];
   const plantedInQueue: readonly Row[] = [
     ["a job that nobody gets again", "noRedelivery", ["kill"], "end"],
     ["trust in the queue's lock", "noClaim", ["stop"], "one-writer begun-again"],
   ];
-  test.each([...planted, ...(queue ? plantedInQueue : [])])("%s", async (_what, plant, ...row) => {
+  test.each([...planted, ...(queue ? plantedInQueue : [])])("%s", (_what, plant, ...row) => {
     const [faults, rules] = row;
-    const bugs = { [plant]: true };
-    const { failures } = await simulateWith({ ...workload, queue, faults, seeds: 5000 }, bugs);
-    const [failure] = failures;
-    expect(rules.split(" ")).toContain(failure?.rule);
-    // What comes out plays again to the same end.
-    const again = await simulateWith({ ...workload, script: failure?.script }, bugs);
-    expect(again.failures[0]?.message).toBe(failure?.message);
-    expect(again.trace).toEqual(failure?.trace);
-    expect(failure?.program).toContain(`seed: ${failure?.script.seed},`);
+    return find(plant, rules, { queue, faults, store: "database" });
   });
+});
+
+describe("a fault that is planted in files is found:", () => {
+  const planted: readonly (readonly [...Row, Partial<SimulateOptions<Work>>])[] = [
+    ["a name that two can take", "noFence", ["stop"], "one-writer", { store: "file" }],
+    ["a pid that is used again", "noEpoch", ["kill"], "end", { store: "file", queue: false }],
+    ["no sync", "earlyAcknowledgement", ["power-cut"], "kept begun-again", { store: "file" }],
+    ["no claim", "noClaim", ["stop"], "one-writer begun-again", { store: "file", seed: 414 }],
+    [
+      ...["no check before a node", "noCheck", ["stop"], "one-writer begun-again"],
+      { store: "shared-file", seed: 560 },
+    ] as const,
+  ];
+  test.each(planted)("%s", (_what, plant, faults, rules, options) =>
+    find(plant, rules, { faults, ...options }),
+  );
 });
 
 test("a run that is submitted again is not written to while a worker has it", async () => {
   const lost = (at: number) => ({ at, kind: "lose-answer", worker: 0 }) as const;
-  const script = { seed: 4227, workers: 1, runs: 2, latency: 3000, queue: true } as const;
+  const script = {
+    seed: 4227,
+    workers: 1,
+    runs: 2,
+    latency: 3000,
+    queue: true,
+    store: "database",
+  } as const;
   const faults = [lost(0), lost(5), lost(48)];
   const { failures, runs } = await simulate({ ...workload, script: { ...script, faults } });
   expect([failures, runs.completed]).toEqual([[], 2]);
@@ -68,7 +95,7 @@ test("a run that is submitted again is not written to while a worker has it", as
 
 test("a script that fails is shrunk to what it takes", async () => {
   const script = {
-    ...{ seed: 1, workers: 3, runs: 4, latency: 4, queue: true },
+    ...({ seed: 1, workers: 3, runs: 4, latency: 4, queue: true, store: "shared-file" } as const),
     faults: faultKinds.map((kind, at) => ({ at, kind, worker: at % 2, for: 64 })),
   };
   const needed = ["stop", "skew"];
@@ -76,15 +103,17 @@ test("a script that fails is shrunk to what it takes", async () => {
     needed.every((kind) => runs > 1 && faults.some((fault) => fault.kind === kind)),
   );
   expect(smallest.faults.map(({ kind }) => kind)).toEqual(needed);
-  expect([smallest.runs, smallest.workers, smallest.queue]).toEqual([2, 2, false]);
+  expect(smallest).toMatchObject({ runs: 2, workers: 2, queue: false, store: "file" });
 });
 
-test("a seed gives the same trace again, and another one another", async () => {
-  const script = { seed: 5, workers: 3, runs: 2, latency: 4, queue: true } as const;
+test.each(storageKinds)("a seed gives the same trace again on a %s", async (store) => {
+  const script = { seed: 5, workers: 3, runs: 2, latency: 4, queue: true, store } as const;
   const faults = [
     { at: 20, kind: "kill", worker: 0, for: 50 },
     { at: 40, kind: "stop", worker: 1, for: 40_000 },
     { at: 60, kind: "corrupt", by: 1 },
+    { at: 80, kind: "full-disk", for: 20 },
+    { at: 200, kind: "torn-write", for: 50, by: 1 },
   ] as const;
   const traceOf = async (seed: number) =>
     (await simulate({ ...workload, script: { ...script, faults, seed } })).trace.join("\n");
@@ -95,7 +124,8 @@ test("a seed gives the same trace again, and another one another", async () => {
 });
 
 test("a trace has nothing of the process that simulates", async () => {
-  const script = { seed: 1, workers: 2, runs: 1, latency: 4, queue: false, faults: [] };
+  const limits = { seed: 1, workers: 2, runs: 1, latency: 4, queue: false } as const;
+  const script = { ...limits, store: "database", faults: [] } as const;
   const { trace } = await simulate({ ...workload, script });
   const held = trace.filter((line) => line.includes("is being worked on by process"));
   expect(held[0]).toMatch(/process 1 on w\d\.1 since 2030-01-01T00:00:00/);

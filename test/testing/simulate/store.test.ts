@@ -7,7 +7,7 @@ import { Network } from "../../../src/testing/simulate/network.js";
 import { Process, World } from "../../../src/testing/simulate/world.js";
 import { linear } from "../../graphs.js";
 
-const unobserved = { written: () => {}, claimed: () => {}, released: () => {} };
+const unobserved = { written: () => {}, saved: () => {}, claimed: () => {}, released: () => {} };
 
 /** One simulated database, whose time passes by itself until another one is opened. */
 class Place {
@@ -26,7 +26,7 @@ class Place {
     const process = new Process(this.#stores++, 1, 7);
     // What it awaits comes from the test, not from a node.
     process.expects++;
-    const backend = new SimulatedBackend(process, this.#network, this.#database, () => {}, false);
+    const backend = new SimulatedBackend(process, this.#network, this.#database, unobserved);
     return new SimulatedStore(backend, 3);
   }
 
