@@ -12,7 +12,10 @@ type Migration = MigrationMethod["migrate"];
 /** Declares `Migration` as a method: only a method's parameter may be narrower than `object`. @inline */
 interface MigrationMethod {
   /** Takes the frozen data of the older version and returns that of the next, at once. */
-  migrate(data: object): object & { readonly then?: undefined };
+  migrate(data: object): object & {
+    /** A migration is synchronous: a promise is no result. */
+    readonly then?: undefined;
+  };
 }
 
 /**
