@@ -1,10 +1,6 @@
-import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
-import { hostname } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type CheckpointStore, MemoryStore, type Metadata, State, StateGraph } from "waymark";
-import { environment } from "waymark/environment";
 import { FileStore } from "waymark/stores/file";
 import { SqliteStore } from "waymark/stores/sqlite";
 import { newFolder } from "../stores/folders.js";
@@ -53,39 +49,5 @@ describe.each(Object.keys(stores))("metadata in a %s store", (name) => {
     await graphOf(store, { host: "old" }).execute(State.create({ n: 0 }, { runId: "r" }));
     expect((await graphOf(store, { host: "new" }).resume("r")).metadata).toEqual({ host: "old" });
     await store.close?.();
-  });
-});
-
-describe("environment", () => {
-  const git = (cwd: string, ...args: string[]): string =>
-    execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b.c", ...args], {
-      cwd,
-    }).toString();
-
-  test("names the commit, and whether something was changed since", () => {
-    const cwd = newFolder();
-    writeFileSync(join(cwd, "package.json"), '{ "name": "shop", "version": "1.2.3" }');
-    git(cwd, "init", "-q");
-    git(cwd, "add", ".");
-    git(cwd, "commit", "-qm", "first");
-    const commit = git(cwd, "rev-parse", "HEAD").trim();
-    expect(environment({ cwd })).toEqual({
-      commit,
-      dirty: false,
-      host: hostname(),
-      pid: process.pid,
-      node: process.version,
-      waymark: expect.stringMatching(/^\d+\.\d+\.\d+/),
-      package: "shop@1.2.3",
-    });
-    writeFileSync(join(cwd, "new.txt"), "");
-    expect(environment({ cwd }).dirty).toBe(true);
-  });
-
-  test("leaves out what it can't find", () => {
-    const found = environment({ cwd: newFolder() });
-    expect(found).not.toHaveProperty("commit");
-    expect(found).not.toHaveProperty("package");
-    expect(() => environment({ cwd: "" })).toThrow("environment.cwd must be a non-empty string");
   });
 });

@@ -13,11 +13,11 @@ import {
 } from "waymark";
 import { FileStore } from "waymark/stores/file";
 import { useFakeClock } from "waymark/testing";
-import { FRAME_BYTES } from "../../../src/checkpoint/records/document.js";
-import { checkpointName } from "../../../src/stores/disk/layout.js";
-import { NodeFileSystem } from "../../../src/stores/disk/node-file-system.js";
-import { CrashDisk, systemError } from "../../../src/testing/crash-file-system.js";
-import { type Count, filesOf, listen, newFolder, nextStep, saveTimes } from "../folders.js";
+import { FRAME_BYTES } from "../../src/checkpoint/records/document.js";
+import { checkpointName } from "../../src/stores/disk/layout.js";
+import { NodeFileSystem } from "../../src/stores/disk/node-file-system.js";
+import { CrashDisk, systemError } from "../../src/testing/crash-file-system.js";
+import { type Count, filesOf, listen, newFolder, nextStep, saveTimes } from "./folders.js";
 
 describe("options", () => {
   test.each([

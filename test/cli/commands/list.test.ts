@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
-import { resetWarnings } from "../../src/warnings.js";
-import { articleRun, json, phasedRun, project, spoil, waymark } from "./harness.js";
+import { resetWarnings } from "../../../src/warnings.js";
+import { articleRun, json, phasedRun, project, spoil, waymark } from "../harness.js";
 
 describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("list of runs in %s", (store) => {
   test("has the columns that were asked for, keys of the metadata too", async () => {

@@ -1,17 +1,17 @@
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { isLive } from "../../src/cli/store/live.js";
-import { articleRun, json, project, slowRun, waymark } from "./harness.js";
+import { isLive } from "../../../src/cli/store/live.js";
+import { articleRun, json, project, slowRun, waymark } from "../harness.js";
 
-vi.mock("../../src/cli/store/live.js", { spy: true });
+vi.mock("../../../src/cli/store/live.js", { spy: true });
 
 /** A run that ends at the very moment when the command looks for the process that works on it. */
 async function endingRun(): Promise<string> {
   const folder = project();
   const { finish } = await slowRun(folder);
   const { isLive: look } = await vi.importActual<{ isLive: typeof isLive }>(
-    "../../src/cli/store/live.js",
+    "../../../src/cli/store/live.js",
   );
   vi.mocked(isLive).mockImplementationOnce(async (store, runId) => {
     await finish();

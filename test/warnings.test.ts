@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, type MockInstance, test, vi } from "vite
 import { type GraphConfig, State, StateGraph } from "waymark";
 import { metrics } from "waymark/observers/metrics";
 import { FileStore } from "waymark/stores/file";
-import { resetWarnings } from "../../src/warnings.js";
-import { newFolder } from "../stores/folders.js";
+import { resetWarnings } from "../src/warnings.js";
+import { newFolder } from "./stores/folders.js";
 
 let stderr: MockInstance<typeof process.stderr.write>;
 beforeEach(() => {
@@ -48,7 +48,7 @@ test("a store that is used by itself prints it too", async () => {
 
 test("where there is no process, nothing happens", async () => {
   vi.stubGlobal("process", undefined);
-  const { printWarning } = await import("../../src/warnings.js");
+  const { printWarning } = await import("../src/warnings.js");
   expect(() => printWarning("r", { kind: "size", node: "", message: "large" })).not.toThrow();
   vi.unstubAllGlobals();
 });

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { END, type Metadata, State, StateGraph } from "waymark";
-import { articleRun, json, phasedRun, project, touch, waymark } from "./harness.js";
+import { articleRun, json, phasedRun, project, touch, waymark } from "../harness.js";
 
 interface Entry {
   readonly checkpointId: string;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { State, StateGraph } from "waymark";
 import { FileStore } from "waymark/stores/file";
-import { articleRun, contentOf, json, newFolder, project, spoil, waymark } from "./harness.js";
+import { articleRun, contentOf, json, newFolder, project, spoil, waymark } from "../harness.js";
 
 const stores = [{ store: "file:.waymark" }, { store: "sqlite:.waymark/runs.db" }];
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { json, newFolder, waymark } from "./harness.js";
+import { json, newFolder, waymark } from "../harness.js";
 
 /** A folder whose config has stores that a user wrote. */
 function project(): string {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { articleRun, json, phasedRun, project, slowRun, waymark } from "./harness.js";
+import { articleRun, json, phasedRun, project, slowRun, waymark } from "../harness.js";
 
 /** Leaves a log in two parts and a report for a run, as observers do. */
 function observed(folder: string, run = "monday"): string {

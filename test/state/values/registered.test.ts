@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { MemoryStore, State } from "waymark";
 import { registerType, type TypeDefinition } from "waymark/codecs";
-import { configError, serializationError } from "../matchers.js";
-import { decode, encode, saved } from "./documents.js";
+import { decode, encode, saved } from "../../codecs/documents.js";
+import { configError, serializationError } from "../../matchers.js";
 
 class Money {
   readonly #cents: bigint;

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { articleRun, type Ended, newFolder, project, type World, waymark } from "./harness.js";
+import { articleRun, type Ended, newFolder, project, type World, waymark } from "../harness.js";
 
 /** Starts the studio, gives what it printed, and ends it by Ctrl-C. */
 async function during(

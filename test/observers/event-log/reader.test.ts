@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { ConfigError } from "waymark";
-import { LogReader } from "../../src/observers/event-log/reader.js";
-import { eventLog, readEventLog } from "../../src/observers/event-log.js";
-import { event } from "./events.js";
+import { LogReader } from "../../../src/observers/event-log/reader.js";
+import { eventLog, readEventLog } from "../../../src/observers/event-log.js";
+import { event } from "../events.js";
 
 const folder = mkdtempSync(join(tmpdir(), "waymark-reader-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isWaymarkError } from "waymark";
-import { serializationError } from "../matchers.js";
-import { decode, encode, forge, saved } from "./documents.js";
+import { decode, encode, forge, saved } from "../../codecs/documents.js";
+import { serializationError } from "../../matchers.js";
 
 /** A document whose hash fits and whose data is this JSON. */
 async function holding(json: string): Promise<Uint8Array> {

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { articleRun, json, newFolder, project, slowRun, waymark } from "./harness.js";
+import { articleRun, json, newFolder, project, slowRun, waymark } from "../harness.js";
 
 describe("doctor", () => {
   test("finds all well, also where nothing is yet", async () => {

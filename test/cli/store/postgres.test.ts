@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Databases, startDatabases } from "./database.js";
-import { articleRun, json, newFolder, project, slowRun, waymark } from "./harness.js";
+import { type Databases, startDatabases } from "../database.js";
+import { articleRun, json, newFolder, project, slowRun, waymark } from "../harness.js";
 
 describe("a server", () => {
   let databases: Databases;

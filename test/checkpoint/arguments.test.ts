@@ -3,7 +3,7 @@ import { type CheckpointStore, ConfigError, MemoryStore, State } from "waymark";
 import { FileStore } from "waymark/stores/file";
 import { PostgresStore } from "waymark/stores/postgres";
 import { rejection } from "../graphs.js";
-import { newFolder } from "./folders.js";
+import { newFolder } from "../stores/folders.js";
 
 const stores: Readonly<Record<string, () => CheckpointStore>> = {
   MemoryStore: () => new MemoryStore(),

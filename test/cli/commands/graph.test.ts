@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { articleRun, json, newFolder, project, waymark } from "./harness.js";
+import { articleRun, json, newFolder, project, waymark } from "../harness.js";
 
 describe("graph", () => {
   test("prints Mermaid, with a run what is done and next", async () => {

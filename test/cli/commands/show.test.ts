@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { articleRun, json, phasedRun, project, touch, waymark } from "./harness.js";
+import { articleRun, json, phasedRun, project, touch, waymark } from "../harness.js";
 
 test.each(["file:.waymark", "sqlite:.waymark/runs.db"])(
   "a run in %s is shown out of its checkpoints alone",

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { CheckpointConflictError } from "waymark";
-import { errorTable } from "../../src/errors/table.js";
-import { json, newFolder, waymark } from "./harness.js";
+import { errorTable } from "../../../src/errors/table.js";
+import { json, newFolder, waymark } from "../harness.js";
 
 test.each(Object.keys(errorTable))("%s is explained by the guide", async (code) => {
   const { code: exit, out } = await waymark(newFolder(), "explain", code);

@@ -1,7 +1,7 @@
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ALWAYS, type RedisServer, startRedis, withRedis } from "../stores/redis/server.js";
-import { articleRun, type Ended, json, project, waymark } from "./harness.js";
+import { ALWAYS, type RedisServer, startRedis, withRedis } from "../../stores/redis/server.js";
+import { articleRun, type Ended, json, project, waymark } from "../harness.js";
 
 const PASSWORD = "pa55word";
 

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { articleRun, json, project, waymark } from "./harness.js";
+import { articleRun, json, project, waymark } from "../harness.js";
 
 const MIRROR = "mirror:sqlite:here/runs.db,file:there";
 

@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test, vi } from "vitest";
-import { eventLog, readEventLog } from "../../src/observers/event-log.js";
-import { event } from "./events.js";
+import { eventLog, readEventLog } from "../../../src/observers/event-log.js";
+import { event } from "../events.js";
 
 const links = vi.hoisted(() => ({ code: "" }));
 vi.mock("node:fs", async (original) => ({

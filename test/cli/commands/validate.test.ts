@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { systemProcesses } from "../../src/stores/process.js";
-import { articleRun, contentOf, damage, json, project, spoil, waymark } from "./harness.js";
+import { systemProcesses } from "../../../src/stores/process.js";
+import { articleRun, contentOf, damage, json, project, spoil, waymark } from "../harness.js";
 
 /** The bytes of a page of SQLite. */
 const PAGE = 4096;
