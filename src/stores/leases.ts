@@ -11,14 +11,15 @@ export interface LeaseKeeper {
   /**
    * Gives an owner the lease of a run unless another owner's is still valid.
    *
-   * @returns its epoch, higher than that of any earlier lease of this run; `undefined` if another is valid.
+   * @returns its epoch, higher than that of any earlier lease of this run; `undefined` if another lease is
+   *   valid.
    */
   acquire(runId: string, owner: string, ttl: number): Promise<number | undefined>;
-  /** Makes a lease last `ttl` from now; `false` if the run has another epoch, or it was released. */
+  /** Extends a lease to `ttl` from now; `false` if the run has another epoch or the lease was released. */
   renew(runId: string, epoch: number, ttl: number): Promise<boolean>;
-  /** Ends a lease; nothing if the run has another epoch. */
+  /** Ends a lease; does nothing if the run has another epoch. */
   release(runId: string, epoch: number): Promise<void>;
-  /** The owner of the valid lease; for a keeper whose `acquire` can't see that the owner is dead. */
+  /** The owner of the valid lease; for a keeper whose `acquire` can't detect that the owner is dead. */
   owner?(runId: string): Promise<string | undefined>;
   /** Ends the lease of an owner, if it still has it. */
   evict?(runId: string, owner: string): Promise<void>;
@@ -108,16 +109,16 @@ export class Leases {
   }
 }
 
-/** Names this process, this moment and no other claim. */
+/** Identifies one claim, with its process and time. */
 function newOwner(processes: Processes): string {
   const { host, pid } = processes;
   return JSON.stringify({ host, pid, since: isoNow(), id: processes.newOwner() });
 }
 
 /**
- * Who an owner is.
+ * The process behind an owner.
  *
- * @param pid - its process, if it does not say.
+ * @param pid - its process id, if `owner` can't be parsed.
  */
 export function holderOf(owner: string, pid = 0): ClaimHolder {
   try {
@@ -128,7 +129,7 @@ export function holderOf(owner: string, pid = 0): ClaimHolder {
   }
 }
 
-/** Whether the process of an owner lives; `undefined` if that can't be seen from here. */
+/** Whether the process of an owner is alive; `undefined` if that can't be determined here. */
 export function isOwnerLiving(
   owner: string,
   processes: Processes = systemProcesses,
@@ -143,7 +144,7 @@ export function isOwnerLiving(
 const TAKEN = "another process has claimed it";
 const LATE = "no answer came in time";
 
-/** How often to request a lease again that expired before the answer arrived. */
+/** How often to renew a lease whose renewal arrived too late. */
 const REGAIN_TRIES = 3;
 
 /** Keeps a claim by renewing its lease well before it expires. */
@@ -249,12 +250,14 @@ export class Lease {
     let problem = LATE;
     let isRenewed = false;
     let stopWatching = (): void => {};
-    // Its time may be over already, when the process was stopped: nothing begins until the answer is there.
+    // If the process was suspended, the lease may have expired already: nothing starts until the answer
+    // arrives.
     const watch = (): void => {
       const [set, wait] = [moment(), Math.max(this.#left, this.ttl / 3)];
       stopWatching = inBackground(wait, () => giveUp(elapsedSince(set) - wait));
     };
-    // A save may have renewed it meanwhile; and after a stop timers come before the answers that are there.
+    // A save may have renewed it meanwhile; and after a suspension, timers fire before answers that have
+    // already arrived are processed.
     const giveUp = (lateness: number): void => {
       if (this.#left > 0 || lateness > this.ttl / 10) watch();
       else this.lose(problem);
@@ -268,7 +271,8 @@ export class Lease {
       problem = unrenewed(error);
     }
     stopWatching();
-    // An answer from before the process was stopped says nothing of now: it is asked for again.
+    // A renewal that succeeded before the process was suspended may have expired by now; the next one
+    // decides.
     if (this.#left <= 0 && !isRenewed) this.lose(problem);
     if (!this.#stopped) this.#schedule(this.ttl / 10);
   }

@@ -8,40 +8,40 @@ import { checkpointName, goneName, QUARANTINE, temporaryName } from "./layout.js
 import type { RunFolder } from "./run-folder.js";
 
 /*
- * Two processes on one run: exactly one wins, and there is no lock, so none can be left behind by
- * a dead process, nor be mistaken for another's after its process id was used again.
+ * When two processes save to one run, exactly one wins. There is no lock, so a dead process can't leave
+ * one behind, and none can be attributed to the wrong process after its id was reused.
  *
- * A name is what is fought for. To save sequence n+1 on top of n a writer
- *   1. writes a temporary file, and syncs it;
- *   2. looks whether the very file that it builds on, n, is still there;
- *   3. links the temporary file to the name of n+1, which fails when that is taken;
- *   4. looks once more whether n is there, and n+1 is neither in quarantine nor said to be gone. If
- *      so, the save counts. If not, it has lost; its file stays where it is, older than what the
- *      winner has written.
- * What makes this enough: if n is there after n+1 was linked, no n+1 can have been there before and be
- * gone again unseen. There are three ways for a file to lose its name.
- *   - Quarantine: it is seen there.
- *   - Delete: it removes the oldest first and stops at the first failure, so n went before n+1.
- *   - Discard, which keeps some files that are older than those it removes: a step before the progress
- *     saves after it. Before x loses its name while x-1 has its own, or is in quarantine, an empty file
- *     `.checkpoint_x.gone` is made. It goes when a look at the folder finds no file that is older than
- *     x. That is enough for all who would write x: they have seen the folder when x-1 was the highest,
- *     so x-1 was the file they build on, which is gone or still there, or it was in quarantine. And as
- *     they look for this file first and for n after it, they can't miss both.
- * The newest file is never discarded, so the highest sequence can always be seen. So a writer that
- * knows an old state of the run, however old, either meets the name, or the word that it was used, or
- * misses its n. Without an n, in a run that seems to have no file, it looks at the whole folder.
- * Delete also takes temporary files away, and looks again until it finds nothing: a writer that has
- * passed step 2 before can't get past step 3 after it, so a deleted run does not come back.
- * n is held open, so its number can't be given to another file meanwhile.
+ * The processes compete for a file name. To save sequence n+1 on top of n, a writer
+ *   1. writes a temporary file and syncs it;
+ *   2. checks that the very file it builds on, n, is still there;
+ *   3. links the temporary file to the name of n+1, which fails if that name is taken;
+ *   4. checks again that n is there, and that n+1 is neither in quarantine nor marked as gone. If so, the
+ *      save counts. If not, it has lost; its file stays where it is, older than what the winner has
+ *      written.
+ * Why this suffices: if n is there after n+1 was linked, no earlier n+1 can have come and gone unnoticed.
+ * A file can lose its name in three ways.
+ *   - Quarantine: the file can be seen there.
+ *   - Delete: it removes the oldest file first and stops at the first failure, so n went before n+1.
+ *   - Discard: it may keep files older than those it removes, such as a step whose later progress saves
+ *     are discarded. Before x loses its name while x-1 has its own or is in quarantine, an empty file
+ *     `.checkpoint_x.gone` is created. It is removed once a listing of the folder has no file older than
+ *     x. That covers every writer that would write x: it saw the folder when x-1 was the highest, so
+ *     either x-1 is the file it builds on, which is gone or still there, or x-1 was in quarantine. As a
+ *     writer looks for the `.gone` file first and for n after it, it can't miss both.
+ * The newest file is never discarded, so the highest sequence can always be seen. A writer whose view of
+ * the run is out of date, however old, therefore finds the name taken, finds it marked as gone, or finds
+ * its n missing. Without an n, in a run that seems to have no file, it lists the whole folder.
+ * Delete also removes temporary files, and lists the folder again until nothing is left: a writer that
+ * passed step 2 before can't pass step 3 afterwards, so a deleted run does not come back.
+ * The file n is kept open, so its inode can't be reused for another file meanwhile.
  *
- * A writer never takes a name back: between a look and the removal it could have become another's.
- * For the same reason there is one thing that this does not cover: a run that is deleted and started
- * again under the same id while another process was stopped in the middle of discarding files of the
- * old one.
+ * A writer never removes a name it has taken: between the check and the removal, the name could have
+ * become another writer's. For the same reason one case is not covered: a run that is deleted and
+ * started again under the same id while another process is suspended in the middle of discarding files
+ * of the old one.
  */
 
-/** The newest file of a run, as known to this process. */
+/** The newest file of a run, as far as this process knows. */
 export interface Newest {
   readonly sequence: number;
   /** See {@link FileInfo.id}. */
@@ -51,12 +51,12 @@ export interface Newest {
   readonly file: number | undefined;
 }
 
-/** What is known of a run. */
+/** What this process knows about a run. */
 export interface Base {
-  /** The highest sequence that was ever used. */
+  /** The highest sequence ever used. */
   readonly sequence: number;
   readonly newest: Newest | undefined;
-  /** The folder, open, once it was synced. */
+  /** The open folder; `undefined` until its first sync. */
   readonly folder: number | undefined;
 }
 
@@ -69,12 +69,12 @@ export class Appender {
   }
 
   /**
-   * Writes the file that comes after `base`; it is safe when the promise resolves.
+   * Writes the file that comes after `base`; it is durable when the promise resolves.
    *
    * @param encode - returns the record to write; it runs while the file is being created.
-   * @returns the base of the next one; `"stale"` if this one did not hold, so that there may be
-   *   another to look for; `"lost"` if somebody else was seen to be at it.
-   * @throws BackendError if the file system fails; what `encode` throws is thrown as it is.
+   * @returns the base of the next file; `"stale"` if `base` is out of date and the folder must be listed
+   *   again; `"lost"` if another writer has won.
+   * @throws BackendError if the file system fails; errors from `encode` are passed on unchanged.
    */
   async append(base: Base, encode: Encode): Promise<Base | "stale" | "lost"> {
     const { fs } = this.#folder;
@@ -140,7 +140,7 @@ export class Appender {
     return (await this.#folder.fs.idOf(this.#folder.at(newest.sequence))) === newest.id;
   }
 
-  /** Gives the file its name. */
+  /** Gives the file its name; `false` if that failed. */
   async #claim(temporary: string, sequence: number): Promise<boolean> {
     const { fs } = this.#folder;
     const path = this.#folder.at(sequence);
@@ -148,7 +148,7 @@ export class Appender {
     return how === "reserved" ? succeeds(fs.rename(temporary, path)) : how === "linked";
   }
 
-  /** Whether no other file has had this sequence before. */
+  /** Whether no other file ever had this sequence. */
   async #isNext(newest: Newest | undefined, sequence: number): Promise<boolean> {
     if (newest === undefined) {
       const listing = await this.#folder.list();
@@ -174,14 +174,14 @@ export class Appender {
 /**
  * The error for a file system that failed while a file was written.
  *
- * @param unsure - whether the file may have got its name nevertheless.
+ * @param unsure - whether the file may have got its name all the same.
  */
 export function failure(cause: unknown, unsure: boolean): Error {
   if (isWaymarkError(cause, "CONFIG")) return cause;
   return new BackendError(messageOf(cause), { unsure, cause });
 }
 
-/** Calls a function; what it throws becomes a rejection. */
+/** Calls a function and turns a synchronous throw into a rejection. */
 async function attempt<T>(action: () => T | Promise<T>): Promise<T> {
   return action();
 }

@@ -26,13 +26,13 @@ import { folderName, GRAPHS, graphName, ownerOf, quarantinedSequence, runOf } fr
 import { faulty, type Listing, RunFolder, sequencesIn } from "./run-folder.js";
 import { RunWriter } from "./run-writer.js";
 
-/** For how many runs to remember the last save, with two open files each; others are looked up again. */
+/** For how many runs to keep the last save in memory, with two open files each; other runs are listed again. */
 const REMEMBERED_RUNS = 64;
 /**
  * How many saves may have files open at once, up to three each; the others wait. The same limit applies to reads.
  */
 const AT_ONCE = 64;
-/** How often to read a folder again that changes while it is read. */
+/** How often to list a folder again that changes while it is read. */
 const ATTEMPTS = 100;
 /** How many folders to read at once. */
 const SCANNED_AT_ONCE = 16;
@@ -54,7 +54,7 @@ export class FileBackend implements RecordBackend {
   readonly #writes = new Semaphore(AT_ONCE);
   readonly #reads = new Semaphore(AT_ONCE);
   readonly #tasks = new TaskSet();
-  /** The scans behind pages of a listing, by the last entry of the page. */
+  /** The scan behind each page of a listing, by the page's last entry. */
   readonly #scans = new WeakMap<object, readonly RunEntry[]>();
 
   constructor(fs: FileSystem, root: string, durable: boolean) {
@@ -100,7 +100,7 @@ export class FileBackend implements RecordBackend {
           ? checkpoints.find((one) => one === at.sequence)
           : checkpoints.findLast((one) => one < at.below);
       const record = sequence === undefined ? undefined : await this.#read(folder, sequence);
-      // It was removed in the meantime: another may be the newest now.
+      // It was removed in the meantime; another file may be the newest now.
       if (sequence !== undefined && record === undefined) continue;
       const head = await headIn(folder, listing, record);
       return { head, records: record === undefined ? [] : [record] };
@@ -220,7 +220,7 @@ export class FileBackend implements RecordBackend {
     await this.#tasks.settled();
     const writers = [...this.#writers];
     await Promise.all(writers.map(([, writer]) => writer.inTurn(() => writer.forget())));
-    // What could not be discarded is retried.
+    // A writer that still has files to discard is kept, so that it can retry.
     for (const [runId, writer] of writers) if (writer.idle) this.#writers.delete(runId);
   }
 
@@ -253,7 +253,7 @@ export class FileBackend implements RecordBackend {
     return { folder: header === undefined ? cut : this.#folder(header.runId), checkpoints };
   }
 
-  /** All runs, or one, each from its newest readable header; `undefined` if it has none. */
+  /** Summarizes all runs, or one, from the newest readable header; `entry` is `undefined` if there is none. */
   async #summarize(
     only?: string,
   ): Promise<{ readonly runId: string | undefined; readonly entry: RunEntry | undefined }[]> {
@@ -290,7 +290,7 @@ export class FileBackend implements RecordBackend {
     return new RunWriter(folder, this.#root, (listing) => this.#sweep(folder, listing));
   }
 
-  /** Drops the least recently used writers. Busy ones stay, so there may be too many for a while. */
+  /** Drops the least recently used writers. Busy ones stay, so the limit may be exceeded for a while. */
   #makeRoom(writer: RunWriter): void {
     if (this.#writers.size <= REMEMBERED_RUNS) return;
     for (const [runId, one] of this.#writers) {
@@ -301,7 +301,7 @@ export class FileBackend implements RecordBackend {
     }
   }
 
-  /** Closes the files of a writer, in its turn. */
+  /** Closes a writer's files when its turn comes. */
   #letGo(writer: RunWriter): void {
     this.#tasks.start(() => writer.inTurn(() => writer.forget()), ignore);
   }

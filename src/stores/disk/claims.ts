@@ -10,13 +10,14 @@ import { namesIn, type Root } from "./folders.js";
 import { folderName } from "./layout.js";
 
 /*
- * {root}/.claims/{run}@{owner}.{n}   a claim, for as long as its owner lives: {"host","pid","since"}
+ * {root}/.claims/{run}@{owner}.{n}   a claim, valid while its owner lives: {"host","pid","since"}
  * {root}/.claims/{owner}.alive       grows while its owner has claims
  *
- * There is no file that all fight for, so none has to be taken over from the dead. A claimant puts its
- * own file beside those of the others, and then looks: if no living one has another, it has the run. Of
- * two, the one that was there second sees the first, so never both have it. Should both have come at
- * once and see each other, the one with the larger name gives up and the other waits for that.
+ * No file is shared, so none has to be taken over from a dead process. A claimant creates its own file
+ * beside those of the others and then lists the folder: if no other living process has a claim on the
+ * run, the claimant has it. Of two claimants, the second one to create its file sees the first, so they
+ * never both have it. If each sees the other, the one with the larger name gives up, and the other
+ * waits for that.
  */
 
 const FOLDER = ".claims";
@@ -47,14 +48,14 @@ export interface FoundClaim {
   readonly lives: boolean | undefined;
 }
 
-/** What was found of a process by watching it. */
+/** What watching a process has shown. */
 interface Watched {
   readonly lives: boolean;
-  /** Its last sign of life: changes with each; `""` for none. */
+  /** Identifies its last heartbeat; `""` if there was none. */
   readonly sign: string;
 }
 
-/** The claims under a root. Nothing is changed, also not what the dead have left. */
+/** The claims under a root. Changes nothing, not even what dead processes left behind. */
 export async function claimsUnder(fs: FileSystem, root: string): Promise<FoundClaim[]> {
   const lives = new Map<string, boolean | undefined>();
   return ((await namesIn(fs, join(root, FOLDER))) ?? []).flatMap((name) => {
@@ -65,15 +66,18 @@ export async function claimsUnder(fs: FileSystem, root: string): Promise<FoundCl
   });
 }
 
-/** The claims of a root, as one store of this process has them and sees them. */
+/** One store's claims under a root, and its view of other processes' claims. */
 export class Claims {
   readonly #fs: FileSystem;
   readonly #root: Root;
   readonly #folder: string;
   readonly #looks = new CoalescedRead(() => this.#look());
-  /** What was found, by watching, of processes that can't be asked. */
+  /** What watching has shown about processes whose liveness can't be queried. */
   readonly #watched = new Map<string, Promise<Watched>>();
-  /** The names of this store's claims, each with what to abort if it is lost, once it was made. */
+  /**
+   * The names of this store's claims, each with the controller to abort if it is lost; `undefined` until the
+   * claim is won.
+   */
   readonly #held = new Map<string, AbortController | undefined>();
   #claims = 0;
   #heart: Heartbeat | undefined;
@@ -84,12 +88,12 @@ export class Claims {
     this.#folder = join(root.path, FOLDER);
   }
 
-  /** Who has claimed a run and lives. */
+  /** The living process that has claimed a run. */
   async holder(runId: string): Promise<ClaimHolder | undefined> {
     const [rival] = await this.#rivals(folderName(runId), "");
     if (rival === undefined) return undefined;
     const [head] = await this.#fs.heads([join(this.#folder, rival.name)], HEAD);
-    // Its file may still be empty.
+    // The file may still be empty.
     return holderOf(Buffer.from(head?.bytes ?? []).toString(), pidOf(rival.owner));
   }
 
@@ -121,8 +125,8 @@ export class Claims {
   }
 
   /**
-   * Whether no other process can have the run. Without a heartbeat for some time, others may have removed this
-   * claim.
+   * Whether no other process can have the run. After some time without a heartbeat, others may have removed
+   * this claim.
    */
   #holds(name: string, lost: AbortController): boolean | Promise<boolean> {
     if (lost.signal.aborted) return false;
@@ -134,7 +138,7 @@ export class Claims {
   async #isFirst(run: string, name: string): Promise<boolean> {
     for (let looks = 0; looks < LOOKS; looks++) {
       const rivals = await this.#rivals(run, name);
-      // Others may have taken this process for dead since.
+      // Others may have taken this process for dead and removed its claim.
       if (rivals.length === 0) return this.#isThere(name);
       if (rivals.some((rival) => rival.name < name)) return false;
       await steadySleep(PAUSE);
@@ -147,8 +151,8 @@ export class Claims {
   }
 
   /**
-   * The claims of others on this run who live. Those of the silent are removed if there is an own one
-   * already, so that nobody comes in between.
+   * The claims of other living processes on this run. The claims of silent processes are removed, but only if
+   * `own` already exists, so that no third process can take the run in between.
    */
   async #rivals(run: string, own: string): Promise<FoundClaim[]> {
     const rivals: FoundClaim[] = [];
@@ -161,8 +165,8 @@ export class Claims {
   }
 
   /**
-   * Removes the claim of a process that shows no sign of life. It may wake up just now, and not see before
-   * its next sign of life that its claim is gone: until then, or until it asks, it is waited for.
+   * Removes the claim of a process without a heartbeat. If that process is just waking up, it learns only
+   * with its next heartbeat that its claim is gone, so this waits long enough for one.
    */
   async #evict({ name, owner }: FoundClaim): Promise<void> {
     const { sign = "" } = (await this.#watched.get(owner)) ?? {};
@@ -176,7 +180,7 @@ export class Claims {
     await this.#unlink(owner + ALIVE).catch(() => {});
   }
 
-  /** The claims that are there, by run. What the dead have left is removed. */
+  /** The existing claims by run. Those of dead processes are removed. */
   async #look(): Promise<ReadonlyMap<string, readonly FoundClaim[]>> {
     const found = new Map<string, FoundClaim[]>();
     for (const claim of await claimsUnder(this.#fs, this.#root.path)) {
@@ -188,12 +192,12 @@ export class Claims {
     return found;
   }
 
-  /** Whether a process on another machine, or in another container, shows that it lives. */
+  /** Whether a process on another machine or in another container has a heartbeat. */
   async #beats(owner: string): Promise<boolean> {
     const known = this.#watched.get(owner);
     if (known !== undefined) {
       const { lives, sign } = await known;
-      // One that was silent then may have woken up since.
+      // A process that was silent then may have woken up since.
       if (lives || sign === (await this.#signOf(owner))) return lives;
     }
     const watching = this.#watch(owner);
@@ -211,7 +215,7 @@ export class Claims {
     return { lives, sign };
   }
 
-  /** The last sign of life of a process. */
+  /** Identifies the last heartbeat of a process. */
   async #signOf(owner: string): Promise<string> {
     const found = await ignoring(this.#fs.lstat(this.#aliveFile(owner)));
     return found === undefined ? "" : `${found.id} ${found.size} ${found.modified}`;
@@ -222,9 +226,9 @@ export class Claims {
   }
 
   /**
-   * Finds out which claims others have removed, as this process did not show that it lives for too long.
+   * Aborts the claims that others have removed because this process had no heartbeat for too long.
    *
-   * @returns the names that are there.
+   * @returns the names in the folder.
    */
   async #findLost(): Promise<ReadonlySet<string>> {
     const held = [...this.#held];
@@ -279,13 +283,13 @@ class Heartbeat {
   readonly #fs: FileSystem;
   readonly #path: string;
   readonly #onBeat: () => Promise<ReadonlySet<string>>;
-  /** When it last showed that this process lives, and found out after that what others made of it. */
+  /** When the last beat began after which this process's heartbeat file was seen to be still there. */
   last = moment();
   #file: number | undefined;
   #beats: Promise<boolean> = Promise.resolve(true);
   #cancel: () => void = () => {};
 
-  /** @param onBeat - looks what others made of it; gives the names that are there. */
+  /** @param onBeat - checks for removed claims; resolves to the names in the folder. */
   constructor(fs: FileSystem, path: string, onBeat: () => Promise<ReadonlySet<string>>) {
     this.#fs = fs;
     this.#path = path;
@@ -308,7 +312,7 @@ class Heartbeat {
     await ignoring(this.#fs.unlink(this.#path));
   }
 
-  /** Shows it now, and then finds out what others made of it; `false` if that can't be known. Never rejects. */
+  /** Beats now, then checks for removed claims; `false` if that could not be determined. Never rejects. */
   beat(): Promise<boolean> {
     this.#beats = this.#beats.then(() => this.#beat()).catch(() => false);
     return this.#beats;
@@ -322,13 +326,13 @@ class Heartbeat {
         () => false,
       );
       const names = await this.#onBeat();
-      // On a full disk nothing can be shown; what is there can still be seen.
+      // On a full disk there is no heartbeat, but removed claims can still be seen.
       if (!isShown) return true;
       if (names.has(basename(this.#path))) {
         this.last = at;
         return true;
       }
-      // Others took this process for dead, and its file away: what is written to it, nobody sees.
+      // Others took this process for dead and removed its file: nobody sees what is written to it.
       await this.#close();
     }
     return false;

@@ -21,13 +21,13 @@ export interface FileHead {
 }
 
 /**
- * Everything that the file store needs of a file system, so that a test can replace it with one that crashes or
+ * Everything that the file store needs from a file system; a test can replace it with one that crashes or
  * fails at any call. Errors carry Node's codes, such as `ENOENT`.
  */
 export interface FileSystem {
-  /** Who else uses it. */
+  /** The processes that share it. */
   readonly processes: Processes;
-  /** Names who uses it this way. It goes into the names of temporary files and claims. */
+  /** Identifies this user of the file system in the names of temporary files and claims. */
   readonly owner: string;
 
   /** Creates a file with mode 0600 and opens it for writing. `EEXIST` if the name is taken. */
@@ -45,9 +45,9 @@ export interface FileSystem {
   stat(file: number): Promise<FileInfo>;
   close(file: number): Promise<void>;
 
-  /** The id of what has this name; `undefined` if nothing has it. For names used just before. */
+  /** The id of the file with this name; `undefined` if there is none. For names that were used a moment ago. */
   idOf(path: string): Promise<string | undefined>;
-  /** Looks at a name; a symbolic link is not followed. */
+  /** Metadata of a name; a symbolic link is not followed. */
   lstat(path: string): Promise<FileInfo>;
   readdir(path: string): Promise<string[]>;
   /** Creates a folder with mode 0700. `EEXIST` if the name is taken. */
@@ -90,7 +90,7 @@ export function succeeds(
   );
 }
 
-/** Like `Promise.all`, but nothing is left running when it fails: a file must not be closed under a call. */
+/** Like `Promise.all`, but nothing is still running when it rejects: a file must not be closed during a call. */
 export async function together<T extends readonly unknown[]>(
   actions: readonly [...{ [K in keyof T]: Promise<T[K]> | T[K] }],
 ): Promise<T> {
@@ -109,9 +109,9 @@ const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EISDIR"];
  * Takes a name for a file; of several attempts at once, exactly one succeeds:
  *
  * - `linked`: the file has both names now;
- * - `reserved`: this file system has no links; an empty file keeps the name until the file is renamed;
- * - `taken`: somebody else has the name;
- * - `gone`: the file, or the folder, is not there any more.
+ * - `reserved`: this file system has no links; an empty file holds the name until the file is renamed;
+ * - `taken`: another file has the name;
+ * - `gone`: the file or the folder no longer exists.
  */
 export async function reserve(
   fs: FileSystem,

@@ -26,7 +26,7 @@ export async function namesInRoot(fs: FileSystem, root: string): Promise<string[
   }
 }
 
-/** The error for something else in the place of a file or folder, which is left untouched. */
+/** The error for something else in place of a file or folder. */
 export function refused(
   path: string,
   expected: "a file" | "a folder",
@@ -42,7 +42,7 @@ export function refused(
 /**
  * The bytes of a checkpoint's file; `undefined` if it is gone.
  *
- * @throws CheckpointCorruptionError if it is not a file, but a link or a folder.
+ * @throws CheckpointCorruptionError if it is a link or a folder instead of a file.
  * @throws the file system's own error, which names the file, if it can't be read.
  */
 export async function readFile(fs: FileSystem, path: string): Promise<Uint8Array | undefined> {
@@ -136,7 +136,8 @@ export class Root {
     const missing = await this.#missing(this.path);
     const [first] = missing;
     const found = first === undefined ? this.path : dirname(first);
-    // Who made it may have died before it was there for good. Whoever may not read what is around it did not make it.
+    // The process that created it may have died before syncing its parent. A process that may not read the
+    // parent did not create it.
     if (this.#durable) await ignoring(syncFolder(fs, dirname(found)), ["EACCES", "EPERM"]);
     for (const folder of missing) {
       await ignoring(fs.mkdir(folder), ["EEXIST"]);
@@ -144,7 +145,7 @@ export class Root {
     }
   }
 
-  /** The missing parents of this folder and itself, outermost first. */
+  /** This folder and its parents, as far as they are missing, outermost first. */
   async #missing(folder: string): Promise<string[]> {
     const found = await ignoring(this.#fs.lstat(folder));
     if (found !== undefined || dirname(folder) === folder) return [];

@@ -2,23 +2,23 @@ import { createHash } from "node:crypto";
 import { newId } from "../../random.js";
 
 /*
- * {root}/{run}/checkpoint_NNNN.json               a checkpoint, NNNN its sequence
- * {root}/{run}/.checkpoint_NNNN.{owner}.{id}.tmp  one that is being written
- * {root}/{run}/.checkpoint_NNNN.gone              empty: there was one; see append.ts
- * {root}/{run}/quarantine/checkpoint_NNNN.json    one that is not what was written
- * {root}/.claims/                                 who works on which run; see claims.ts
- * {root}/.graphs/{fingerprint}.json               what a graph looks like
+ * {root}/{run}/checkpoint_NNNN.json               a checkpoint; NNNN is its sequence
+ * {root}/{run}/.checkpoint_NNNN.{owner}.{id}.tmp  a checkpoint being written
+ * {root}/{run}/.checkpoint_NNNN.gone              empty; marks a sequence as used: see append.ts
+ * {root}/{run}/quarantine/checkpoint_NNNN.json    a corrupt checkpoint
+ * {root}/.claims/                                 which process works on which run: see claims.ts
+ * {root}/.graphs/{fingerprint}.json               the topology of a graph
  *
- * Any other name in these folders belongs to somebody else and is left alone.
+ * Any other file in these folders is foreign and left alone.
  */
 
-/** The folder of a run for what is not what was written. */
+/** A run's folder for corrupt checkpoints. */
 export const QUARANTINE = "quarantine";
 
-/** The folder for what graphs look like. */
+/** The folder for the topologies of graphs. */
 export const GRAPHS = ".graphs";
 
-/** The file for what a graph looks like. */
+/** The file of a graph's topology. */
 export function graphName(fingerprint: string): string {
   return `${folderName(fingerprint)}.json`;
 }
@@ -34,7 +34,7 @@ export function sequenceOf(name: string): number | undefined {
   return checkpointName(sequence) === name && sequence > 0 ? sequence : undefined;
 }
 
-/** Where to put a file that has this sequence in its name; the first of these names that is free. */
+/** A name in quarantine for a file of this sequence; `attempt` counts the names that were taken. */
 export function quarantineName(sequence: number, attempt: number): string {
   return `checkpoint_${digits(sequence)}${attempt === 0 ? "" : `.${attempt}`}.json`;
 }
@@ -44,17 +44,17 @@ export function quarantinedSequence(name: string): number | undefined {
   return sequenceOf(name.replace(/\.\d+\.json$/, ".json"));
 }
 
-/** A name for a checkpoint while it is written, which nobody else uses. */
+/** A unique name for a checkpoint being written. */
 export function temporaryName(sequence: number, owner: string): string {
   return `.checkpoint_${digits(sequence)}.${owner}.${newId()}.tmp`;
 }
 
-/** Who writes, or wrote, a temporary file; `undefined` for any other name. */
+/** The owner in the name of a temporary file; `undefined` for any other name. */
 export function ownerOf(name: string): string | undefined {
   return /^\.checkpoint_\d{4,16}\.([\w-]+)\.[\w.-]+\.tmp$/.exec(name)?.[1];
 }
 
-/** The file that says of a sequence that it was used. */
+/** The file that marks a sequence as used. */
 export function goneName(sequence: number): string {
   return `.checkpoint_${digits(sequence)}.gone`;
 }
@@ -65,20 +65,20 @@ export function goneSequence(name: string): number | undefined {
   return goneName(sequence) === name ? sequence : undefined;
 }
 
-/** A number in a name, so that names sort like their numbers up to 9999. */
+/** A number padded so that names up to 9999 sort like numbers. */
 function digits(sequence: number): string {
   return String(sequence).padStart(4, "0");
 }
 
-/** Longer names are cut: many file systems end at 255 bytes, some at 143, and a path has its limits too. */
+/** Longer names are cut: many file systems allow 255 bytes, some only 143, and paths are limited too. */
 const MAX_NAME = 100;
 const CUT_NAME = 60;
 const HASH_LENGTH = 32;
 const MARK = "~";
 
 /**
- * The name of a run's folder: the id itself where that is safe everywhere, else with `%xx` in it.
- * Capitals are written so too, for file systems that don't tell them apart; a uuid has none.
+ * The name of a run's folder: the run id, with `%xx` for whatever is not safe on every file system. Capitals
+ * are escaped too, because some file systems ignore case; a uuid has none.
  */
 export function folderName(runId: string): string {
   const plain = Buffer.from(runId).toString("latin1");
@@ -91,7 +91,10 @@ export function folderName(runId: string): string {
   return `${cut}${MARK}${createHash("sha256").update(runId).digest("hex").slice(0, HASH_LENGTH)}`;
 }
 
-/** The run of a folder: its id, `"cut"` when only its checkpoints know, `undefined` when it is no run's. */
+/**
+ * The run of a folder: its id, `"cut"` if the name was cut and only the checkpoints hold the id, `undefined`
+ * if it is not a run's folder.
+ */
 export function runOf(folder: string): { runId: string } | "cut" | undefined {
   const cut = /^[a-z0-9_.%-]{1,60}~[\da-f]{32}$/;
   if (cut.test(folder)) return "cut";

@@ -5,20 +5,20 @@ import { ConfigError, systemCode } from "../../errors.js";
 import { systemProcesses } from "../process.js";
 import type { FileHead, FileInfo, FileKind, FileSystem } from "./file-system.js";
 
-// Callbacks and plain descriptors: `fs/promises` makes a save about a tenth slower.
+// Callbacks and plain descriptors: with `fs/promises` a save is about 10% slower.
 const open = promisify(fs.open);
 const lstat = promisify(fs.lstat);
 const readdir = promisify(fs.readdir);
 const mkdir = promisify(fs.mkdir);
 
 const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
-// Windows has neither flag. Without O_NONBLOCK a planted pipe would be waited for.
+// Windows has neither flag. Without O_NONBLOCK, opening a pipe planted here would block.
 const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
-/** How long reading many heads may keep everybody else waiting, in milliseconds. */
+/** How long reading heads may block the event loop at a time, in milliseconds. */
 const SLICE = 1;
-/** How much is written without waiting for a turn of the thread pool, in bytes. */
+/** Up to how many bytes are written synchronously instead of on the thread pool. */
 const LITTLE = 128 * 1024;
 const exact = { bigint: true } as const;
 
@@ -37,7 +37,7 @@ export class NodeFileSystem implements FileSystem {
     return process.platform === "win32" ? undefined : open(path, constants.O_RDONLY);
   }
 
-  /** Blocking where there is little to write: that only goes to memory, what takes time is to sync it. */
+  /** Synchronous for small writes: they only reach the page cache; the sync is what takes time. */
   async write(file: number, bytes: Uint8Array): Promise<void> {
     const isLittle = bytes.length <= LITTLE;
     for (let offset = 0; offset < bytes.length; ) {
@@ -62,17 +62,17 @@ export class NodeFileSystem implements FileSystem {
   readonly unlink = promisify(fs.unlink);
   readonly rmdir = promisify(fs.rmdir) as (path: string) => Promise<void>;
 
-  /** Blocking: what has to reach the disk was synced before, so there is nothing to wait for. */
+  /** Synchronous: what must reach the disk was synced before, so there is nothing to wait for. */
   async close(file: number): Promise<void> {
     fs.closeSync(file);
   }
 
-  /** Blocking, as what is known of an open file is in memory: a tenth of the time. */
+  /** Synchronous, because an open file's metadata is in memory: it takes a tenth of the time. */
   async stat(file: number): Promise<FileInfo> {
     return toInfo(fs.fstatSync(file, exact));
   }
 
-  /** Blocking for the same reason. */
+  /** Synchronous for the same reason. */
   async idOf(path: string): Promise<string | undefined> {
     const stats = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false });
     return stats && toInfo(stats).id;
@@ -88,7 +88,7 @@ export class NodeFileSystem implements FileSystem {
 
   readonly mkdir = (path: string): Promise<void> => mkdir(path, FOLDER_MODE);
 
-  /** Blocking calls, a slice of time at a go: four times as fast as others for what is in the cache. */
+  /** Synchronous calls in short slices: four times as fast as asynchronous ones for cached files. */
   async heads(paths: readonly string[], length: number): Promise<(FileHead | undefined)[]> {
     const found: (FileHead | undefined)[] = [];
     let started = performance.now();
@@ -103,8 +103,8 @@ export class NodeFileSystem implements FileSystem {
 }
 
 /**
- * A file system that nothing can be written to, so that to look at runs changes nothing: no corrupt
- * file is moved, and nothing that a dead process left is swept.
+ * A file system that can't be written to, so that looking at runs changes nothing: no corrupt file is moved,
+ * and what dead processes left behind stays.
  */
 export class ReadOnlyFileSystem extends NodeFileSystem {
   override readonly create = refuse;
@@ -143,7 +143,7 @@ function toInfo(stats: BigIntStats): FileInfo {
   const kind: FileKind = stats.isFile() ? "file" : stats.isDirectory() ? "folder" : "other";
   return {
     kind,
-    // Most who ask for the size don't ask for this, and a bigint is slow to write.
+    // A getter: most callers need only the size, and formatting a bigint is slow.
     get id() {
       return `${stats.dev}:${stats.ino}`;
     },

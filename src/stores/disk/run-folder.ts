@@ -16,17 +16,17 @@ import {
   sequenceOf,
 } from "./layout.js";
 
-/** Enough bytes for a header with names of ordinary length; then enough for any. */
+/** Bytes to read for a header: first enough for names of ordinary length, then enough for any. */
 const HEAD_SIZES = [4 * 1024, 256 * 1024];
 
-/** How old a temporary file must be to be removed if its writer can't be checked, in milliseconds. */
+/** How old a temporary file must be to be removed if its writer is not known to be dead, in milliseconds. */
 const ABANDONED = 60 * 60 * 1000;
 
 /** What is in a run's folder. */
 export interface Listing {
   /** The sequences that have a file, oldest first. */
   readonly checkpoints: readonly number[];
-  /** The highest sequence that was ever used, as far as can be seen; 0 for none. */
+  /** The highest sequence known to have been used; 0 for none. */
   readonly highest: number;
   /** The names of the files in quarantine. */
   readonly quarantined: readonly string[];
@@ -38,17 +38,17 @@ export interface Listing {
 
 /** A record's header and size. */
 interface Headed {
-  /** `undefined` if it can't be read, or is of another run or sequence. */
+  /** `undefined` if it can't be read or belongs to another run or sequence. */
   readonly header: RecordHeader | undefined;
   /** The size of header and content in bytes. */
   readonly bytes: number;
 }
 
-/** The folder of one run: what is in it, and how files leave it. New ones come by an `Appender`. */
+/** The folder of one run: reads and removes its files. An `Appender` adds new ones. */
 export class RunFolder {
   readonly fs: FileSystem;
   readonly path: string;
-  /** The run; `undefined` if only its checkpoints know. */
+  /** The run; `undefined` if only its checkpoints hold the id. */
   readonly runId: string | undefined;
   /** Whether changes must survive a power cut. */
   readonly durable: boolean;
@@ -68,7 +68,7 @@ export class RunFolder {
   /**
    * Lists the folder; `undefined` if it does not exist.
    *
-   * @throws CheckpointCorruptionError if there is something else in its place.
+   * @throws CheckpointCorruptionError if there is something other than a folder in its place.
    */
   async list(): Promise<Listing | undefined> {
     const names = await namesIn(this.fs, this.path);
@@ -88,13 +88,13 @@ export class RunFolder {
     };
   }
 
-  /** Whether a header is of this checkpoint; of any run if that is not known. */
+  /** Whether a header belongs to this checkpoint; if the run is unknown, only the sequence is compared. */
   owns(header: RecordHeader | undefined, sequence: number): header is RecordHeader {
     const { runId } = this;
     return header?.sequence === sequence && (runId === undefined || header.runId === runId);
   }
 
-  /** The headers of these checkpoints; `undefined` for what is missing or not a file. */
+  /** The headers of these checkpoints; `undefined` for one that is missing or not a file. */
   async headers(sequences: readonly number[]): Promise<(Headed | undefined)[]> {
     const found = new Map<number, Headed>();
     let missing = sequences;
@@ -130,7 +130,7 @@ export class RunFolder {
   /**
    * The record in a file; `undefined` if it is gone.
    *
-   * @throws CheckpointCorruptionError if something that is no file is in its place.
+   * @throws CheckpointCorruptionError if there is something other than a file in its place.
    */
   async read(sequence: number): Promise<StoredRecord | undefined> {
     const path = this.at(sequence);
@@ -147,13 +147,13 @@ export class RunFolder {
   }
 
   /**
-   * Moves a file that is not what was written out of the way, where a person can look at it. It has its
-   * new name for good before it loses the old one, so that no crash can lose it, and a writer that
-   * takes the old name afterwards sees that it was taken before.
+   * Moves a corrupt file to quarantine, where it can be inspected. Its new name is durable before the old one
+   * is removed, so no crash can lose it, and a writer that takes the old name afterwards sees that it was
+   * used before.
    *
-   * @param isBad - asked once more where there are no links, as what was seen may have been a name
-   *   that a living writer had only reserved.
-   * @returns where it is now; `undefined` if it is not there, or not bad, any more.
+   * @param isBad - called again on a file system without links, where a name that a living writer has only
+   *   reserved looks corrupt.
+   * @returns its new path; `undefined` if it no longer exists or is no longer corrupt.
    */
   async quarantine(sequence: number, isBad: () => Promise<boolean>): Promise<string | undefined> {
     const { fs } = this;
@@ -183,7 +183,7 @@ export class RunFolder {
     }
   }
 
-  /** Removes a checkpoint's file if it is one of this run's; anything else is moved to quarantine. */
+  /** Removes a checkpoint's file if it belongs to this run; any other file is moved to quarantine. */
   async discard(sequence: number): Promise<void> {
     const { fs } = this;
     const path = this.at(sequence);
@@ -204,15 +204,15 @@ export class RunFolder {
   }
 
   /**
-   * Removes the run: first what is being written, then its checkpoints, oldest first, the newest by itself.
-   * So a crash leaves the run as it was, or with less history, or gone, never set back. What others have
-   * put into the folder, and the quarantine, stay.
+   * Removes the run: temporary files first, then its checkpoints, oldest first, with a sync before the
+   * newest. A crash leaves the run as it was, with less history, or gone, but never set back. Foreign files
+   * and the quarantine stay.
    *
-   * @param expected - the sequence that the run must be at, or it is left alone; any if absent.
+   * @param expected - the sequence that the run must be at to be removed; any if absent.
    * @returns whether it was removed.
    */
   async remove(expected?: number): Promise<boolean> {
-    // Another process may be removing it, too, and be further along.
+    // The folder may be missing: another process may be removing the run too.
     const sync = async (): Promise<void> => {
       if (this.durable) await ignoring(syncFolder(this.fs, this.path));
     };
@@ -252,8 +252,8 @@ export class RunFolder {
   }
 
   /**
-   * Removes temporary files whose writer is dead, or that are an hour old. Should one be mistaken, its
-   * writer finds its file gone and writes it again.
+   * Removes temporary files of other processes whose writer is dead, or that are an hour old. A writer whose
+   * file was removed by mistake notices and writes it again.
    */
   async sweep(temporaries: readonly string[], time: number): Promise<void> {
     const { fs } = this;
@@ -279,7 +279,7 @@ export function faulty(sequence: number, fault: Error): StoredRecord {
   return { sequence, header: "", content: "", sha256: "", fault };
 }
 
-/** A taken name may be the result of this same move, begun by a process that was stopped in the middle. */
+/** The name may be taken by the same move, begun by a process that died in the middle. */
 async function leftBehind(
   fs: FileSystem,
   path: string,

@@ -9,14 +9,14 @@ import { type Root, syncFolder } from "./folders.js";
 import { checkpointName, goneName, QUARANTINE } from "./layout.js";
 import type { Listing, RunFolder } from "./run-folder.js";
 
-/** How often to look again if the file that a save builds on is gone although nobody else saved. */
+/** How often to list the folder again if the file that a save builds on is gone although nobody else saved. */
 const ATTEMPTS = 100;
-/** Enough for the header of a document. */
+/** Enough bytes for the header of a document. */
 const HEAD = 64 * 1024;
 
-/** What a writer knows of its run's folder. */
+/** What a writer knows about its run's folder. */
 interface Known extends Base {
-  /** The files up to this sequence were found; those above are this writer's own. */
+  /** Files up to this sequence were already there; those above it are this writer's own. */
   readonly found: number;
 }
 
@@ -30,10 +30,10 @@ export class RunWriter {
   #known: Known | undefined;
   /** The last file that this writer has written; 0 for none. */
   #last = 0;
-  /** The sequences to discard, and what is doing so. */
+  /** The sequences to discard. */
   readonly #doomed = new Set<number>();
   #discarding: Promise<void> | undefined;
-  /** The highest sequence that a file says to be gone; 0 if there is no such file. */
+  /** The highest sequence marked as gone; 0 if there is none. */
   #gone = 0;
 
   /** @param onListing - receives each listing of the folder. */
@@ -49,12 +49,12 @@ export class RunWriter {
     return this.#mutex.idle && this.#doomed.size === 0;
   }
 
-  /** Runs one action at a time, in the order in which they came. */
+  /** Runs one action at a time, in the order of the calls. */
   inTurn<T>(action: () => Promise<T>): Promise<T> {
     return this.#mutex.run(action);
   }
 
-  /** See `RecordBackend.append`. Only in turn. */
+  /** See `RecordBackend.append`. Must be called inside `inTurn`. */
   async append(after: After, encode: Encode): Promise<Head | undefined> {
     if (this.#known !== undefined && !fits(this.#known, after)) await this.forget();
     let encoding: ReturnType<Encode> | undefined;
@@ -84,8 +84,8 @@ export class RunWriter {
   }
 
   /**
-   * Removes these files; one that is not this run's goes to quarantine. The oldest first, and not past a
-   * failure, after which the rest is removed the next time.
+   * Removes these files, oldest first; a file that does not belong to this run is moved to quarantine. After
+   * a failure it stops, and the next call removes the rest.
    */
   async discard(sequences: readonly number[]): Promise<void> {
     for (const sequence of sequences) this.#doomed.add(sequence);
@@ -104,8 +104,9 @@ export class RunWriter {
   }
 
   /**
-   * Whoever is told that a checkpoint is there relies on it: it may be the one to be saved, named by a call that
-   * failed all the same, or that of a process that died before it had synced the name.
+   * Syncs the folder before an existing checkpoint is reported, because the caller relies on it: it may be
+   * the one that was to be saved, linked by a call that failed afterwards, or that of a process that died
+   * before it synced the name.
    */
   async #makeDurable(): Promise<void> {
     const { fs, path, durable } = this.#folder;
@@ -135,7 +136,7 @@ export class RunWriter {
     return this.#known;
   }
 
-  /** What is in the folder, if it is not known. */
+  /** What is known about the folder; lists it if nothing is. */
   async #look(): Promise<Known> {
     if (this.#known !== undefined) return this.#known;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -152,7 +153,7 @@ export class RunWriter {
     throw new Error(`${this.#folder.path} changed ${ATTEMPTS} times while it was read`);
   }
 
-  /** Opens the newest file, to know it again; `undefined` if it is gone. */
+  /** Opens the newest file, to recognize it later; `undefined` if it is gone. */
   async #open(sequence: number): Promise<Newest | undefined> {
     const { fs } = this.#folder;
     const path = this.#folder.at(sequence);
@@ -166,7 +167,7 @@ export class RunWriter {
     } catch (error) {
       if (file !== undefined) await fs.close(file).catch(() => {});
       if (systemCode(error) === "ENOENT") return undefined;
-      // What is no file, or can't be read, has its name all the same.
+      // Something that is not a file, or can't be read, takes the name all the same.
       const found = await ignoring(fs.lstat(path));
       return found && { sequence, id: found.id, checkpointId: "", file: undefined };
     }
@@ -178,8 +179,8 @@ export class RunWriter {
         const newest = this.#last || (await this.#newestFile());
         const sequences = [...this.#doomed].sort((a, b) => a - b);
         for (const sequence of sequences) {
-          // The newest file is never discarded: see append.ts. Nor is this writer's last one: another may
-          // be about to build on it whose file is there already, and would lose to nobody.
+          // The newest file is never discarded: see append.ts. Nor is this writer's last one: another writer
+          // that builds on it may have linked its file already, and would lose although nobody wins.
           if (sequence < newest) await this.#remove(sequence);
           this.#doomed.delete(sequence);
         }
@@ -201,7 +202,7 @@ export class RunWriter {
     else await this.#folder.unlink(sequence);
   }
 
-  /** Says that a sequence was used, where somebody could still want to use it: see append.ts. */
+  /** Marks a sequence as used, where a writer could still try to use it: see append.ts. */
   async #noteGone(sequence: number): Promise<void> {
     const folder = this.#folder;
     const { fs } = folder;
@@ -216,7 +217,7 @@ export class RunWriter {
     }
   }
 
-  /** Removes what says so of sequences that nobody can want any more. */
+  /** Removes the marks of sequences that no writer can try to use any more. */
   async #removeGone(): Promise<void> {
     const { checkpoints = [], gone = [] } = (await this.#folder.list()) ?? {};
     const [oldest = 0] = checkpoints;
@@ -229,12 +230,12 @@ export class RunWriter {
 
 /** Where the run is, as far as its newest checkpoint can be read. */
 function headOf({ sequence, newest }: Base): Head {
-  // Of what is in quarantine nothing is known.
+  // Nothing is known about a file in quarantine.
   const checkpointId = newest?.sequence === sequence ? newest.checkpointId : "";
   return { sequence, checkpointId };
 }
 
-/** Whether the run is where it has to be. What can't be read may be what is built on. */
+/** Whether the run is still at `after`. A newest checkpoint that can't be read may be the expected one. */
 function fits(known: Base, { sequence, checkpointId }: After): boolean {
   const head = headOf(known);
   return (
