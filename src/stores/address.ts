@@ -14,7 +14,7 @@ export interface StoreAddress {
   readonly replicas?: readonly StoreAddress[];
 }
 
-/** How to open a store, beside where it is: the options of its class. */
+/** The options of the store's class, other than its location. */
 export type StoreOptions = Readonly<Record<string, unknown>>;
 
 /** The kinds that are not on a server, with the default location of each. */
@@ -48,7 +48,7 @@ export function parseAddress(text: string): StoreAddress | undefined {
   const stores = text.slice(MIRROR.length).split(NEXT_STORE).map(parseOne);
   const [primary, ...replicas] = stores.filter((one) => one !== undefined);
   const isWhole = replicas.length > 0 && replicas.length === stores.length - 1;
-  // A copy must survive this process, which memory does not.
+  // Mirroring memory makes no sense: its checkpoints end with the process.
   if (primary === undefined || !isWhole || primary.scheme === "memory") return undefined;
   return { ...primary, replicas };
 }

@@ -1,4 +1,4 @@
-/** A longer timer would fire at once. */
+/** A longer timer would fire immediately. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** Keeps the process alive until the response, which a store's connection does not. */

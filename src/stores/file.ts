@@ -1,5 +1,5 @@
 /**
- * Checkpoints as files: one JSON document each, which survives a crash and which a person can read.
+ * Checkpoints as files: one readable JSON document each, written so that it survives a crash.
  *
  * @packageDocumentation
  */
@@ -16,29 +16,29 @@ import { NodeFileSystem, ReadOnlyFileSystem } from "./disk/node-file-system.js";
 
 /** Options of `FileStore`. */
 export interface FileStoreOptions extends RecordStoreOptions {
-  /** The folder for the checkpoints of all runs; `.waymark` by default. It is created when it is needed. */
+  /** The folder for the checkpoints of all runs; `.waymark` by default. The first save creates it. */
   readonly root?: string;
   /**
-   * What a save waits for. `"fsync"`, the default: until the disk has it, so that it survives a power cut.
-   * `"os"`: until the operating system has it, so that it survives the death of the process only. A
-   * power cut can lose the checkpoints of the last half minute, even if these are all that are kept.
+   * What a save waits for. `"fsync"`, the default: until the disk has it, so it survives a power cut. `"os"`:
+   * only until the operating system has it, so it survives a killed process, but a power cut can lose the
+   * checkpoints of the last half minute, even if they are the only ones kept.
    */
   readonly durability?: "fsync" | "os";
   /**
-   * Whether the store only reads; false by default. It then leaves what is corrupt where it is, and has no
-   * runs where there is no root. Saves, claims and removals throw a ConfigError.
+   * Only read: corrupt files stay where they are, a missing root has no runs, and saves, claims and removals
+   * throw a ConfigError. False by default.
    */
   readonly readOnly?: boolean;
 }
 
 /**
- * Keeps each checkpoint as a file of its own, `{root}/{runId}/checkpoint_NNNN.json`: a JSON document
- * with its own SHA-256. A save is complete or absent, and it survives a power cut. A file that
- * is not what was written is moved to `{runId}/quarantine/`, and the next older is used. Several
- * processes may use one root; of two that continue the same run, one gets a conflict.
+ * Keeps each checkpoint as a file of its own, `{root}/{runId}/checkpoint_NNNN.json`: a JSON document with its
+ * own SHA-256. A save is complete or absent, and it survives a power cut. A corrupt file is moved to
+ * `{runId}/quarantine/`, and the next older one is used. Several processes may use one root; of two that
+ * continue the same run, one gets a conflict.
  *
- * Nothing is removed that this store did not write, and what is in quarantine stays also when its run
- * is deleted: a person decides about it.
+ * The store removes only files that it wrote. Files in quarantine stay even if their run is deleted; what to
+ * do with them is up to you.
  *
  * @example
  * ```ts

@@ -49,7 +49,7 @@ export interface MemoryStoreOptions {
 /** A stored checkpoint. */
 class KeptState implements Keepable {
   readonly state: State<object>;
-  /** The checkpoint it was made from. Its id is asked for later: see {@link MemoryRecord}. */
+  /** The checkpoint it was made from. Its id is built on demand: see {@link MemoryRecord}. */
   readonly parent: Pick<Saved, "checkpointId">;
 
   constructor(state: State<object>, parent: Pick<Saved, "checkpointId">) {
@@ -70,7 +70,7 @@ class KeptState implements Keepable {
   }
 }
 
-/** A run: its checkpoints, oldest first, and how many may gather before those not kept are cut off. */
+/** A run: its checkpoints, oldest first, and how many may accumulate before the surplus is removed. */
 interface KeptRun {
   sequence: number;
   rule: KeepRule;
@@ -78,7 +78,7 @@ interface KeptRun {
   most: number;
 }
 
-/** How many surplus checkpoints may accumulate, so that not every save has to look for them. */
+/** How many surplus checkpoints may accumulate, so that not every save has to remove some. */
 const SLACK = 16;
 
 /** The record of one save. Its id is built on demand, because that costs more than the save. */
@@ -142,7 +142,7 @@ export class MemoryStore implements CheckpointStore {
     if (sequence === 0) this.#runs.set(runId, run);
     run.sequence = sequence + 1;
     run.rule = { keep: options.keep ?? this.#keep, keepPerPhase: options.keepPerPhase };
-    // What a run keeps is what its caller says it is: nobody else can know.
+    // The data type of a run is what its caller declares; the store can't check it.
     run.states.push(new KeptState(copy as unknown as State<object>, recordOf(state).saved));
     if (run.states.length > run.most) trim(run);
     return saved;
@@ -260,7 +260,7 @@ export class MemoryStore implements CheckpointStore {
     return this.#graphs.get(fingerprint);
   }
 
-  /** What is kept of a run, newest first. */
+  /** The kept checkpoints of a run, newest first. */
   #kept(runId: string): readonly KeptState[] {
     const run = this.#runs.get(runId);
     return run === undefined ? [] : kept(run.states.toReversed(), run.rule);
@@ -284,9 +284,8 @@ function trim(run: KeptRun): void {
 }
 
 /**
- * A State that shares nothing anybody could write to, nor emits events to anybody. A frozen one is
- * shared; one with a buffer in it, say, is copied as a file would be, which also refuses what no
- * checkpoint can hold.
+ * A State that shares no mutable value and has no observer. Frozen data is shared; data that can't be frozen,
+ * such as a buffer, is copied by encoding it, which also rejects values that no checkpoint can hold.
  */
 function detached<D extends object>(state: State<D>): State<D> {
   return isOpaque(state) ? State.fromJSON<D>(state.toJSON()) : stateOf<D>(recordOf(state));

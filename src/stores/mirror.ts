@@ -45,21 +45,21 @@ export interface MirrorOptions {
 interface Failed {
   /** The run. */
   readonly runId: string;
-  /** Which of the replicas, from 0 up. */
+  /** The index of the replica, from 0. */
   readonly replica: number;
 }
 
-/** A replica that was checked, to be used in place of the primary. */
+/** A replica that was verified, to be used in place of the primary. */
 export interface Promotion {
   /** The replica. */
   readonly store: CheckpointStore;
   /** Its runs, each with the sequence of its newest checkpoint, and how many later ones are known to be missing. */
   readonly runs: readonly {
-    /** Names the run. */
+    /** The run. */
     readonly runId: string;
-    /** Up to which sequence the replica has it; 0 for not at all. */
+    /** The sequence of its newest checkpoint in the replica; 0 if it has none. */
     readonly sequence: number;
-    /** How many acknowledged saves come after that. */
+    /** How many later acknowledged saves the replica lacks. */
     readonly missing: number;
   }[];
 }
@@ -164,7 +164,7 @@ export class MirrorStore implements CheckpointStore {
   }
 
   /**
-   * Removes old runs from the primary, and the same from the copies.
+   * Removes old runs from the primary, and the same runs from the copies.
    *
    * @throws ConfigError if the primary has no `prune`.
    */
@@ -179,7 +179,7 @@ export class MirrorStore implements CheckpointStore {
 
   /** Claims a run in the primary. */
   async claim(runId: string, options?: ClaimOptions): Promise<Claim | undefined> {
-    // Where nobody can claim, everybody may work.
+    // Without claims, nobody is kept from working on the run.
     if (this.#primary.claim === undefined) return { release: async () => {} };
     return this.#primary.claim(runId, options);
   }
@@ -223,7 +223,7 @@ export class MirrorStore implements CheckpointStore {
   async saveTopology(topology: GraphTopology): Promise<void> {
     await this.#primary.saveTopology?.(topology);
     const copies = this.#replicas.map(({ store }) => store.saveTopology?.(topology));
-    // It only helps to draw a run, and is saved again by the next process.
+    // A failure does no harm: the next process saves it again.
     const all = Promise.allSettled(copies);
     if (this.#isSync) await all;
   }
@@ -253,8 +253,9 @@ export class MirrorStore implements CheckpointStore {
 
   /**
    * Checks that a replica is intact, and up to which sequence it has each run, so that it can replace a lost
-   * primary. What is missing is known from the primary where that can be reached, else from the saves of this
-   * process that were not copied yet. Nothing is changed: pass `store` to your graphs from then on.
+   * primary. What is missing is read from the primary if it can be reached; otherwise only the saves of this
+   * process that were not copied yet are counted. Nothing is changed: pass `store` to your graphs from then
+   * on.
    *
    * @throws CheckpointCorruptionError if the replica is damaged.
    * @throws ConfigError if there is no such replica.
@@ -281,7 +282,7 @@ export class MirrorStore implements CheckpointStore {
     return { store, runs };
   }
 
-  /** Copies what waits, as far as the copies can be reached, then closes all stores. */
+  /** Copies what is pending, as far as the copies can be reached, then closes all stores. */
   async close(): Promise<void> {
     await Promise.all(this.#replicas.map((replica) => replica.settle()));
     for (const replica of this.#replicas) replica.stop();
@@ -289,7 +290,7 @@ export class MirrorStore implements CheckpointStore {
     await Promise.all(stores.map((store) => store.close?.()));
   }
 
-  /** Where the runs of the primary are; `undefined` if it can't be reached. */
+  /** The newest sequence of each run in the primary; `undefined` if it can't be reached. */
   async #heads(): Promise<ReadonlyMap<string, number> | undefined> {
     try {
       const heads = await mapLimit(await this.#primary.list(), AT_ONCE, async (runId) => {
@@ -310,10 +311,10 @@ export class MirrorStore implements CheckpointStore {
 
 /**
  * A store that keeps everything in `primary` and copies it to the replicas, each checkpoint with its id and
- * sequence: SQLite here and Postgres elsewhere, for example. Loads, lists and claims are the primary's.
+ * sequence: SQLite here and Postgres elsewhere, for example. Loads, lists and claims use the primary only.
  *
- * A replica that can't be reached never fails a save: `onError` is called, and it catches up by itself,
- * as long as the process runs; {@link MirrorStore.catchUp} does so after that.
+ * A replica that can't be reached never fails a save: `onError` is called, and the replica catches up by
+ * itself while the process runs. After a restart, call {@link MirrorStore.catchUp}.
  *
  * @throws ConfigError if a store or an option is invalid.
  *

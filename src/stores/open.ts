@@ -2,7 +2,7 @@ import type { CheckpointStore } from "../checkpoint/store.js";
 import { MemoryStore } from "./memory.js";
 
 /*
- * How each kind of store that an address can name is opened. Its module is loaded when it is needed.
+ * Opens each kind of store that an address can name. Its module is loaded on first use.
  */
 
 type Options = Readonly<Record<string, unknown>>;

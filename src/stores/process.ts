@@ -3,14 +3,14 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { basename } from "node:path";
 
-/** How one process sees itself and the others, so that a test can put others in their place. */
+/** How a process sees itself and others; tests replace it. */
 export interface Processes {
-  /** The machine that it runs on, and its number there, for people to read. */
+  /** The machine that it runs on, for display. */
   readonly host: string;
   readonly pid: number;
-  /** Names a part of it so that others can see whether it lives; each time another name. */
+  /** A new name, each time different, by which others can see whether this process is alive. */
   newOwner(): string;
-  /** Whether the process with a part of that name lives; `undefined` if that can't be seen from here. */
+  /** Whether the process with this name is alive; `undefined` if that can't be determined here. */
   isLiving(owner: string): boolean | undefined;
 }
 
@@ -27,8 +27,8 @@ export const systemProcesses: Processes = {
 let self: string | undefined;
 
 /**
- * A name by which others can see whether this thread is alive: its process id and thread id, its start time, which
- * tells it from a later thread with the same id, and the scope in which these ids are unique.
+ * A name by which others can see whether this thread is alive: its process id and thread id, its start time,
+ * which distinguishes it from a later thread with the same id, and the scope in which these ids are unique.
  */
 function ownerName(): string {
   self ??= nameOfThread();
@@ -37,7 +37,7 @@ function ownerName(): string {
 
 function nameOfThread(): string {
   const { pid } = process;
-  // A blocking call runs on the thread itself, also in a worker, so this is its own id.
+  // A synchronous call runs on the calling thread, even in a worker, so this is that thread's id.
   const thread = basename(read(() => readlinkSync("/proc/thread-self"))) || "0";
   return `${pid}-${thread}-${startOf(pid, thread) ?? "0"}`;
 }
@@ -55,7 +55,7 @@ function isLiving(owner: string): boolean | undefined {
   if (where !== place()) return undefined;
   const pid = pidOf(owner);
   if (!isThere(pid)) return false;
-  // A system that hides processes hides their threads, too.
+  // A system that hides processes also hides their threads.
   if (startOf(pid, String(pid)) === undefined) return undefined;
   return startOf(pid, thread) === started;
 }
@@ -71,8 +71,8 @@ function isThere(pid: number): boolean {
 }
 
 /**
- * The start time of a thread, in ticks since boot; `undefined` if there is no such thread, it is a zombie, or the
- * system does not tell.
+ * The start time of a thread, in ticks since boot; `undefined` if there is no such thread, or the system does
+ * not report it; `""` for a zombie.
  */
 function startOf(pid: number, thread: string): string | undefined {
   const stat = read(() => readFileSync(`/proc/${pid}/task/${thread}/stat`, "latin1"));

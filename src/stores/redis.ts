@@ -23,7 +23,7 @@ import type { ServerFacts } from "./redis/facts.js";
 
 export type { IoRedisClient, NodeRedisClient, RedisClient };
 
-/** Options of {@link RedisStore}. One of `client` and `url` is needed. */
+/** Options of {@link RedisStore}. Either `client` or `url` is required. */
 export interface RedisStoreOptions extends RecordStoreOptions {
   /** A client or a cluster of `ioredis` 5 or `redis` 5. The store does not close it. */
   readonly client?: RedisClient;
@@ -36,8 +36,8 @@ export interface RedisStoreOptions extends RecordStoreOptions {
   readonly prefix?: string;
   /**
    * What a save waits for. `"server"`, the default: the server's answer, so an acknowledged save is as
-   * durable as the server makes it by `appendonly` and `appendfsync`. `"aof"`: until its append-only file is
-   * on the disk; needs `appendfsync always`, or Redis 7.2. `"replicas"`: until a replica has it, too.
+   * durable as `appendonly` and `appendfsync` make it. `"aof"`: until the append-only file is on disk;
+   * requires `appendfsync always` or Redis 7.2. `"replicas"`: until a replica has it too.
    */
   readonly durability?: "server" | "aof" | "replicas";
   /** Milliseconds after which the server removes a run that is completed or failed; never by default. */
@@ -45,13 +45,13 @@ export interface RedisStoreOptions extends RecordStoreOptions {
   /** Write a whole State at least once in this many checkpoints of a run; 256 by default, 1 for every one. */
   readonly snapshotEvery?: number;
   /**
-   * For how many milliseconds to retry what a lost connection, a server that starts, or a failover
-   * prevented; 10,000 by default, 0 for never. Nothing is done twice by it.
+   * For how many milliseconds to retry a call that failed because of a lost connection, a server that is
+   * starting, or a failover; 10,000 by default, 0 for never. A retried call takes effect once.
    */
   readonly retryFor?: number;
   /**
-   * How many milliseconds to wait for an answer; 30,000 by default, `Infinity` for no limit. After that a save
-   * may or may not have happened: the next save finds out.
+   * How many milliseconds to wait for an answer; 30,000 by default, `Infinity` for no limit. After a timeout,
+   * a save may or may not have happened; the next save finds out.
    */
   readonly statementTimeout?: number;
   /** Only read: saves, claims and removals are rejected, and nothing is set aside. False by default. */
@@ -66,15 +66,15 @@ const isPrefix = check(
 );
 
 /**
- * Keeps checkpoints in Redis 6 or later, or Valkey. It needs one of the packages `ioredis` and `redis`.
+ * Keeps checkpoints in Redis 6 or later, or Valkey. It needs one of the packages `ioredis` or `redis`.
  *
  * A save is one script call that writes only what changed, and only if the run is still at the State's
- * sequence. While a run is claimed through this store, its saves also need that claim: once another
- * process has claimed the run, this one can write nothing more to it. What fails because a connection
- * was lost is retried.
+ * sequence. While a run is claimed through this store, its saves also need that claim: once another process
+ * has claimed the run, this one can write nothing more to it. Calls that fail because of a lost connection
+ * are retried.
  *
- * What a crash or a failover can undo is up to the server and to `durability`; the store warns, by a
- * process warning, if the server keeps nothing or removes keys when its memory is full.
+ * What a crash or a failover can undo depends on the server and on `durability`. The store emits a process
+ * warning if the server keeps nothing on disk or removes keys when its memory is full.
  *
  * @example
  * ```ts compile
@@ -91,7 +91,7 @@ const isPrefix = check(
  * ```
  */
 export class RedisStore extends RecordStore {
-  /** What its keys begin with. */
+  /** The prefix of its keys. */
   readonly prefix: string;
   readonly #connection: Connection;
 
@@ -129,7 +129,7 @@ export class RedisStore extends RecordStore {
   }
 
   /**
-   * What is known of the server, and what may make it lose runs.
+   * Facts about the server, and what may make it lose runs.
    *
    * @internal
    */

@@ -8,14 +8,14 @@ import { MemoryStore } from "./memory.js";
 /** Makes a store when it is first needed; may load a module for it. @inline */
 export type CheckpointStoreFactory = () => CheckpointStore | Promise<CheckpointStore>;
 
-/** What users registered, and the stores that were opened by their address. */
+/** The stores that users registered or opened by address. */
 const registered = new Map<string, CheckpointStore | CheckpointStoreFactory>();
 
 /**
  * Gives a store a name that graphs can use. A factory is called when the store is first used. The registry is a
  * convenience: wherever a name is accepted, so is a store.
  *
- * @throws ConfigError if the name is empty, or there is neither a store nor a factory.
+ * @throws ConfigError if the name is empty, or `store` is neither a store nor a factory.
  *
  * @example
  * ```ts
@@ -49,7 +49,7 @@ export function registerCheckpointStore(
  * The store of this name or address, the same one each time. Addresses are `memory`, `file:DIR`,
  * `sqlite:FILE`, `pglite:DIR`, `postgres://…` and `redis://…`; `file`, `sqlite` and `pglite` alone mean their
  * default place under `.waymark`. `mirror:STORE,COPY` copies what is saved in the first to the others.
- * What was registered comes first.
+ * Registered names take precedence.
  *
  * @throws ConfigError if it is neither an address nor registered.
  *

@@ -6,28 +6,28 @@ const FIRST_WAIT = 20;
 const LONGEST_WAIT = 500;
 
 /**
- * What an error of a server means for what was asked of it:
+ * What a server's error means for the request:
  *
- * - `unreached`: it never saw it, or is not ready to do it;
- * - `undone`: it undid it;
- * - `broken`: the connection broke, perhaps after it was done;
- * - `refused`: it looked at it and refused it;
- * - `unknown`: nobody can say.
+ * - `unreached`: the server did not receive it, or is not ready to execute it;
+ * - `undone`: the server rolled it back;
+ * - `broken`: the connection broke, perhaps after it was executed;
+ * - `refused`: the server rejected it;
+ * - `unknown`: it may or may not have been executed.
  */
 export type FailureKind = "unreached" | "undone" | "broken" | "refused" | "unknown";
 
-/** How to read the errors of a server. */
+/** Interprets the errors of a server. */
 export interface Failures {
   kindOf(error: unknown): FailureKind;
-  /** An error in words, with what to do about it. */
+  /** The error's message, with advice where there is any. */
   explain(error: unknown): string;
 }
 
 /**
- * Tries again for so many milliseconds what the connection, not the statement, is to blame for.
+ * Retries for up to `retryFor` milliseconds what failed because of the connection rather than the request.
  *
- * @param attempt - calls `begin` once it sends something that may take effect.
- * @throws BackendError that is unsure if something may have taken effect.
+ * @param attempt - calls `begin` before it sends something that may take effect.
+ * @throws BackendError if the retries failed too; it is `unsure` if something may have taken effect.
  */
 export async function retrying<T>(
   retryFor: number,

@@ -21,7 +21,7 @@ export type { SqliteClient, SqliteStatement, SqliteValue };
 export interface SqliteStoreOptions extends RecordStoreOptions {
   /** The file; `.waymark/waymark.db` by default. The first save creates it. */
   readonly path?: string;
-  /** An open database instead of `path`: of `node:sqlite`, `bun:sqlite`, `better-sqlite3` or `libsql`. */
+  /** An open database instead of `path`, from `node:sqlite`, `bun:sqlite`, `better-sqlite3` or `libsql`. */
   readonly client?: SqliteClient;
   /**
    * `"fsync"`, the default: a save waits until the disk has it. `"os"`: it waits only until the operating
@@ -38,7 +38,7 @@ export interface SqliteStoreOptions extends RecordStoreOptions {
   readonly snapshotEvery?: number;
 }
 
-/** What tests put in place. */
+/** What tests replace. */
 interface Internals {
   readonly load?: Load;
   readonly busyFor?: number;

@@ -1,6 +1,6 @@
 import { ConfigError } from "../errors.js";
 
-/** Stands for what opens the stores that need Node, where there is none: bundlers for the browser take it in its place. */
+/** Replaces `open.ts`, whose stores need Node, in bundles for the browser. */
 async function unavailable(): Promise<never> {
   throw new ConfigError("store", "needs Node: use MemoryStore here, or a store of your own");
 }

@@ -9,7 +9,7 @@ import type { State } from "../../state/state.js";
 
 /** How far a replica is behind, as far as this process knows. */
 export interface MirrorLag {
-  /** Which of the replicas, from 0 up. */
+  /** The index of the replica, from 0. */
   readonly replica: number;
   /** How many saves of this process it does not have yet. */
   readonly saves: number;
@@ -21,25 +21,25 @@ export interface MirrorLag {
   readonly error: string | undefined;
 }
 
-/** How long to wait before a copy that failed is tried again, in milliseconds: at first, and at most. */
+/** How long to wait before a failed copy is retried, in milliseconds: the first and the longest wait. */
 const FIRST_RETRY = 500;
 const LONGEST_RETRY = 30_000;
 
-/** How many runs to copy, or to look at, at once. */
+/** How many runs to copy or compare at once. */
 export const AT_ONCE = 8;
 
-/** How many runs to remember the newest copy of; the others are looked at again when they are saved. */
+/** For how many runs to keep the newest copy in memory; other runs are compared again when they are saved. */
 const REMEMBERED = 512;
 
-/** What waits to be copied of one run. */
+/** What is still to be copied for one run. */
 interface Waiting {
   /** The saves, oldest first. */
   readonly saves: { readonly checkpoint: ExportedCheckpoint; readonly options: SaveOptions }[];
-  /** How many there are, with those that are not held in memory any more. */
+  /** How many there are, including those no longer held in memory. */
   count: number;
-  /** The newest of them. */
+  /** The sequence of the newest one. */
   sequence: number;
-  /** Whether the run was deleted, before those saves. */
+  /** Whether the run was deleted before those saves. */
   isDeleted: boolean;
   /** Whether the replica may lack earlier checkpoints. */
   isBehind: boolean;
@@ -71,7 +71,7 @@ export class Replica {
     this.#onError = onError;
   }
 
-  /** Copies a save; resolves when that is done, or has failed and is to be tried again. */
+  /** Copies a save; resolves once that is done, or has failed and will be retried. */
   saved(checkpoint: ExportedCheckpoint, options: SaveOptions): Promise<void> {
     const { runId, sequence } = checkpoint.state;
     const waiting = this.#wait(runId);
@@ -88,14 +88,14 @@ export class Replica {
     return this.#workUnlessAway(runId, waiting);
   }
 
-  /** Compares a run with the primary's, and copies what is missing. */
+  /** Compares a run with the primary's and copies what is missing. */
   compare(runId: string): Promise<void> {
     const waiting = this.#wait(runId);
     waiting.isBehind = true;
     return this.#workUnlessAway(runId, waiting);
   }
 
-  /** Tries all that waits once more, now. */
+  /** Copies everything that is pending now. */
   async settle(): Promise<void> {
     this.stop();
     await mapLimit(
@@ -113,12 +113,12 @@ export class Replica {
     return { replica, saves, runs, ms, error: this.#error };
   }
 
-  /** Where the runs are that wait. */
+  /** The newest sequence of each run that has something pending. */
   get known(): ReadonlyMap<string, number> {
     return new Map([...this.#waiting].map(([runId, { sequence }]) => [runId, sequence]));
   }
 
-  /** Tries again no more by itself. */
+  /** Cancels the scheduled retry. */
   stop(): void {
     this.#cancelRetry?.();
     this.#cancelRetry = undefined;
@@ -133,14 +133,14 @@ export class Replica {
     return waiting;
   }
 
-  /** While a replica can't be reached no save waits for it, nor is held in memory: it is found by comparing. */
+  /** While a replica can't be reached, saves neither wait for it nor stay in memory; comparing finds them later. */
   async #workUnlessAway(runId: string, waiting: Waiting): Promise<void> {
     if (this.#cancelRetry === undefined) return this.#work(runId);
     waiting.isBehind = true;
     waiting.saves.length = 0;
   }
 
-  /** Copies what waits of a run; one after the other, so that each finds the one before. */
+  /** Copies what is pending for a run, one copy at a time, so that each finds the one before. */
   async #work(runId: string): Promise<void> {
     const mutex = this.#mutexes.get(runId) ?? new Mutex();
     this.#mutexes.set(runId, mutex);
@@ -160,7 +160,7 @@ export class Replica {
     } catch (error) {
       this.#newest.delete(runId);
       const { count, sequence, isDeleted, since } = waiting;
-      // What came meanwhile is newer.
+      // Saves that arrived meanwhile are newer.
       const later = this.#waiting.get(runId) ?? { count: 0, sequence: 0, isDeleted: false };
       this.#waiting.set(runId, {
         saves: [],
@@ -185,7 +185,7 @@ export class Replica {
   }
 
   async #copy(runId: string, { saves, isDeleted, isBehind }: Waiting): Promise<void> {
-    // An address opens its store when it is first used.
+    // A store named by an address opens on first use.
     const store = this.store instanceof DeferredStore ? await this.store.ready() : this.store;
     if (isDeleted) {
       this.#newest.delete(runId);
@@ -198,7 +198,7 @@ export class Replica {
       if (known !== undefined && known.sequence >= sequence) continue;
       const isNext = known !== undefined && known.sequence === sequence - 1;
       const isFirst = sequence === 1 && (await historyOf(store, runId)).length === 0;
-      // Another process has written the copy, or it was away.
+      // Another process wrote to the copy, or it could not be reached for a while.
       if (!isNext && !isFirst) return this.#copyMissing(store, runId);
       try {
         this.#remember(await store.append(checkpoint, known, options));
@@ -209,7 +209,10 @@ export class Replica {
     }
   }
 
-  /** Brings a run to where the primary is: by what comes after, or whole where that is no longer kept. */
+  /**
+   * Brings a run up to date with the primary: appends the later checkpoints, or imports the whole run if the
+   * copy's newest is no longer kept.
+   */
   async #copyMissing(store: CheckpointStore, runId: string): Promise<void> {
     this.#newest.delete(runId);
     const theirs = await historyOf(this.#primary, runId);
@@ -220,7 +223,7 @@ export class Replica {
     if (copied !== undefined && common === undefined) {
       const oldest = theirs.at(-1)?.sequence ?? 0;
       if (copied.sequence >= oldest) throw diverged(runId, copied.sequence, newest.sequence);
-      // The primary has removed all that the copy has: it is older, and replaced.
+      // The primary no longer keeps any checkpoint of the copy: the copy is older, and is replaced.
       await store.delete(runId);
     }
     if (common === undefined) await store.import?.(exportOf(this.#primary, runId));

@@ -26,10 +26,10 @@ import { fromColumn, toColumn } from "../sql/text.js";
 import type { Connection } from "./connection.js";
 import { scripts } from "./scripts.js";
 
-/** How many runs to read, or to remove, at a time. */
+/** How many runs to read or remove at a time. */
 const PAGE = 500;
 
-/** How many runs to remember the first checkpoint of. */
+/** For how many runs to remember the first checkpoint. */
 const KNOWN_RUNS = 10_000;
 
 const SHA256 = 64;
@@ -40,7 +40,10 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
   readonly #connection: Connection;
   readonly #ttl: string;
   readonly #leases = new Leases(this);
-  /** The first checkpoint of runs that were saved here, which tells a run from a later one with the same id. */
+  /**
+   * The first checkpoint of runs saved by this store, which distinguishes a run from a later one with the
+   * same id.
+   */
   readonly #born = new Map<string, string>();
 
   /** @param finishedTtl - after how many milliseconds a finished run expires; `undefined` for never. */
@@ -196,7 +199,10 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
     return reply === null ? undefined : String(reply);
   }
 
-  /** @throws CheckpointConflictError if this store had claimed one of them, and another has since. */
+  /**
+   * @throws CheckpointConflictError if this store had claimed one of them and another process has claimed it
+   * since.
+   */
   async remove(runs: readonly Removal[], options: RemoveOptions): Promise<string[]> {
     const { unclaimed, dryRun } = options;
     const removed = await mapLimit(runs, PAGE, async ({ runId, sequence }) => {
@@ -253,7 +259,7 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
     await this.#connection.close();
   }
 
-  /** A run's first checkpoint, which tells it from a later run with the same id, and its position. */
+  /** A run's first checkpoint, which distinguishes it from a later run with the same id, and its sequence. */
   async #look(
     runId: string,
   ): Promise<{ born: string; sequence: number; isClaimed: boolean } | undefined> {

@@ -26,7 +26,7 @@ export interface NodeRedisClient {
   connect(): Promise<unknown>;
 }
 
-/** What a `RedisStore` talks to: a client or a cluster of `ioredis` 5 or of `redis` 5. */
+/** The client of a `RedisStore`: a client or a cluster of `ioredis` 5 or `redis` 5. */
 export type RedisClient = IoRedisClient | NodeRedisClient;
 
 /** A script with the hash tag of its keys, and its arguments. */
@@ -40,7 +40,7 @@ export interface Call {
 export interface Commands {
   /** Calls a script: by its hash, or by its text if the server does not have it. */
   call(call: Call): Promise<unknown>;
-  /** Sends commands on one connection, that of a tag, one right after the other; an error is among the replies. */
+  /** Sends commands back to back on the connection for a tag; errors are returned among the replies. */
   together(tag: string, commands: readonly (readonly string[])[]): Promise<unknown[]>;
   /** Drops a connection that the store made; pending calls get no reply. */
   drop(): void;
@@ -53,7 +53,7 @@ export function isRedisClient(value: unknown): value is RedisClient {
   return (has("call") && has("pipeline")) || (has("evalSha") && has("eval") && has("sendCommand"));
 }
 
-/** The command that calls a script: by its hash or, the second time, by its text. */
+/** The command that calls a script by its hash or, if the server does not know that, by its text. */
 export function commandOf({ script, tag, args }: Call, isKnown: boolean): string[] {
   return [isKnown ? "evalsha" : "eval", isKnown ? script.sha1 : script.text, "1", tag, ...args];
 }

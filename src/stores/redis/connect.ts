@@ -29,7 +29,7 @@ export function checkUrl(url: unknown): asserts url is string {
  * the process alive.
  *
  * @param statementTimeout - how long the server may take to respond, in milliseconds.
- * @param onEnd - called when it is lost.
+ * @param onEnd - called when the connection is lost.
  */
 export async function connect(
   url: string,
@@ -79,12 +79,13 @@ async function openIoRedis(
   const ready = async (): Promise<void> => {
     try {
       await client.connect();
-      // It waits for neither AUTH nor SELECT, and stays in database 0 if that fails. Their answers come before this one.
+      // ioredis waits for neither AUTH nor SELECT, and stays in database 0 if SELECT fails. Their answers
+      // come before this one.
       await client.call("PING").catch((error: unknown) => {
         if (failures.kindOf(error) !== "refused") throw error;
       });
     } catch (error) {
-      // Of a connection that could not be made it says here only that it is closed.
+      // If the connection failed, this error says only that it is closed; the event has the cause.
       cause ??= error;
     }
     if (cause === undefined) return;

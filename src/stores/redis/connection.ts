@@ -15,7 +15,7 @@ import { type Durability, parseFacts, problemOf, type ServerFacts, waitFor } fro
 import { answered, failures, NotDurable } from "./failure.js";
 import { type Script, scripts } from "./scripts.js";
 
-/** What a connection needs of its store. */
+/** What a connection needs from its store. */
 export interface ConnectionSettings {
   /** The user's client, or the address of a server. */
   readonly client: RedisClient | string;
@@ -26,7 +26,7 @@ export interface ConnectionSettings {
   readonly readOnly: boolean;
 }
 
-/** How many hash tags there are in a cluster: enough for the runs to spread over its nodes. */
+/** How many hash tags a cluster gets: enough to spread the runs over its nodes. */
 const TAGS = 64;
 
 /** How many save calls may be under way per tag; saves that arrive meanwhile share the next call. */
@@ -35,7 +35,7 @@ const SAVES_UNDER_WAY = 8;
 /** What was learned about a server on first use. */
 interface Server {
   readonly tags: readonly string[];
-  /** The command that waits until a save is durable; `undefined` if its reply already means so. */
+  /** The command that waits until a save is durable; `undefined` if the reply to the save already means that. */
   readonly wait: readonly string[] | undefined;
 }
 
@@ -172,7 +172,7 @@ export class Connection {
     }
   }
 
-  /** Any tag will do to ask a server, or one of a cluster. */
+  /** Any tag will do for a question to a server or to one node of a cluster. */
   get #anyTag(): string {
     return `{${this.#settings.prefix}:0}`;
   }
@@ -191,7 +191,7 @@ export class Connection {
   async #inspect(commands: Commands): Promise<Server> {
     const { prefix, durability, statementTimeout, readOnly } = this.#settings;
     const facts = await this.#ask(commands);
-    // A fact of the server, so that all who use it agree.
+    // Derived from the server, so that all its users agree.
     const count = facts.isCluster ? TAGS : 1;
     const tags = Array.from({ length: count }, (_, index) => `{${prefix}:${index}}`);
     const setting = (name: string): Promise<string> => this.#setting(commands, name);
@@ -200,10 +200,10 @@ export class Connection {
   }
 
   /**
-   * Saves several by one call, then waits for it if the store promises more than the answer. What waits does
-   * so for the writes of its own connection: the first and last command show that all went over the same
-   * one, and one write that is always made, also when a save turns out to be done already, makes it wait for
-   * all before it.
+   * Sends several saves in one call and then, if the store promises more than the server's answer, waits
+   * until they are durable. WAIT and WAITAOF cover only the writes of their own connection: the first and
+   * last command show that all went over the same one. The extra write makes them wait for everything before
+   * it, even if a retried save turns out to be done already.
    */
   #saveAll(save: Call): Promise<unknown[]> {
     const { tag } = save;
@@ -238,7 +238,7 @@ export class Connection {
   }
 }
 
-/** A number for a name, always the same (FNV-1a). */
+/** The FNV-1a hash of a name. */
 function hashOf(name: string): number {
   let hash = 0x811c9dc5;
   for (const byte of Buffer.from(name)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;

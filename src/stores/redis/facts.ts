@@ -1,15 +1,15 @@
 import { ConfigError } from "../../errors.js";
 
-/** What an acknowledged save has to outlive. */
+/** What a save waits for; see `RedisStoreOptions.durability`. */
 export type Durability = "server" | "aof" | "replicas";
 
-/** What is known of a server. */
+/** Facts about a server. */
 export interface ServerFacts {
-  /** The version of Redis that it is, or behaves as. */
+  /** The version of Redis that it is or emulates. */
   readonly version: string;
   /** Whether it is part of a cluster. */
   readonly isCluster: boolean;
-  /** Whether it is a replica, which takes no writes. */
+  /** Whether it is a replica, which accepts no writes. */
   readonly isReplica: boolean;
   /** Whether it writes an append-only file. */
   readonly hasAof: boolean;
@@ -39,9 +39,9 @@ export function parseFacts(text: string): ServerFacts {
 const OPTION = "RedisStore.durability";
 
 /**
- * The command that waits until a save is durable; `undefined` if the answer to the save means so.
+ * The command that waits until a save is durable; `undefined` if the reply to the save already means that.
  *
- * @param setting - gives a setting of the server; `"?"` if that is not allowed.
+ * @param setting - returns a setting of the server; `"?"` if the user may not see it.
  * @throws ConfigError if the server can't do that.
  */
 export async function waitFor(
@@ -50,7 +50,7 @@ export async function waitFor(
   timeout: number,
   setting: (name: string) => Promise<string>,
 ): Promise<readonly string[] | undefined> {
-  // The server gives up before the store does, which then knows why. 0 is for ever.
+  // The server gives up before the store does, so that the store knows why. 0 means forever.
   const ms = String(Number.isFinite(timeout) ? Math.ceil(timeout / 2) : 0);
   if (durability === "replicas") {
     if (facts.replicas > 0) return ["WAIT", "1", ms];
@@ -63,7 +63,7 @@ export async function waitFor(
         'is "aof", but the server has no append-only file: set appendonly yes',
       );
     }
-    // It then answers once the disk has it.
+    // The server then answers only once the disk has it.
     if ((await setting("appendfsync")) === "always") return undefined;
     if (isAtLeast(facts.version, 7, 2)) return ["WAITAOF", "1", "0", ms];
     throw new ConfigError(
@@ -76,7 +76,7 @@ export async function waitFor(
   return undefined;
 }
 
-/** What may lose runs that were acknowledged, though the server keeps running or is only restarted. */
+/** What may lose acknowledged saves although the server keeps running or is only restarted. */
 export async function problemOf(
   { hasAof, eviction }: ServerFacts,
   setting: (name: string) => Promise<string>,
@@ -92,7 +92,7 @@ export async function problemOf(
 
 const warned = new Set<string>();
 
-/** Warns once in a process of each problem: nobody can listen to a store. */
+/** Warns once per process of each problem; a store has no other way to report it. */
 function warn(problem: string): void {
   if (warned.has(problem)) return;
   warned.add(problem);

@@ -2,7 +2,7 @@ import { messageOf, systemCode } from "../../errors.js";
 import { answeredWithin } from "../deadline.js";
 import type { FailureKind, Failures } from "../retrying.js";
 
-/** The server did nothing, and may do it soon: it starts, is being replaced, or works on something long. */
+/** The server did nothing but may be ready soon: it is starting, failing over, or busy with a long command. */
 const NOT_READY = new Set([
   "LOADING",
   "BUSY",
@@ -31,7 +31,7 @@ class NoAnswer extends Error {
   }
 }
 
-/** What a save waits for beside the server's answer did not happen. */
+/** What a save waits for besides the server's answer did not happen. */
 export class NotDurable extends Error {
   constructor(message: string) {
     super(message);
@@ -40,9 +40,9 @@ export class NotDurable extends Error {
 }
 
 /**
- * What a promise gives, or a `NoAnswer` if that takes longer than `statementTimeout`.
+ * Waits for a promise; throws `NoAnswer` if it takes longer than `statementTimeout`.
  *
- * @param drop - is called then, and lets go of the connection.
+ * @param drop - called then to drop the connection.
  */
 export function answered<T>(
   statementTimeout: number,
@@ -53,7 +53,7 @@ export function answered<T>(
   return answeredWithin(statementTimeout, promise, { error, drop });
 }
 
-/** The word that an error reply begins with, inside a script too; `""` if it is none. */
+/** The code that an error reply begins with, also inside a script; `""` if it is not an error reply. */
 function replyCode(error: unknown): string {
   const message = messageOf(error);
   return /^(?:ERR Error running script.*?: -?)?([A-Z][A-Z\d]{2,}) /s.exec(message)?.[1] ?? "";
@@ -64,7 +64,7 @@ function kindOf(error: unknown): FailureKind {
   if (UNREACHED.has(systemCode(error))) return "unreached";
   const code = replyCode(error);
   if (NOT_READY.has(code)) return "unreached";
-  // All else that is no reply is a connection that broke, however a client puts it.
+  // Anything else that is not a reply is a broken connection, whatever the client calls it.
   return code === "" ? "broken" : "refused";
 }
 
@@ -84,5 +84,5 @@ function explain(error: unknown): string {
   return hint === undefined ? messageOf(error) : `${messageOf(error)} (${hint})`;
 }
 
-/** How to read the errors of Redis and its clients. */
+/** Interprets the errors of Redis and its clients. */
 export const failures: Failures = { kindOf, explain };

@@ -1,23 +1,23 @@
 import { createHash } from "node:crypto";
 
 /*
- * All keys of a run, and of the indexes that list it, begin with one hash tag, which is the only key that
- * a script is given: `{waymark:0}`. So they are in one slot of a cluster, and a script changes the run and
- * its index entries in one step that no crash can fall into. On a single server there is one tag; in a
- * cluster there are several, a run always has the same one, and a listing merges what each of them has.
+ * All keys of a run, and of the indexes that list it, begin with one hash tag, `{waymark:0}` for example,
+ * which is the only key passed to a script. They are therefore in one slot of a cluster, and a script
+ * changes a run and its index entries atomically. A single server has one tag; a cluster has several, a
+ * run always has the same one, and a listing merges the results of all tags.
  *
- *   TAG:run:RUN            hash: where the run is, who has claimed it, and its records:
+ *   TAG:run:RUN            hash: the run's head, its claim, and its records:
  *                            SEQUENCE → "BASE BYTES ID\nHEADER", cSEQUENCE → the SHA-256 and the content;
- *                            under -SEQUENCE and c-SEQUENCE what was set aside
+ *                            records that were set aside are under -SEQUENCE and c-SEQUENCE
  *   TAG:checkpoint:ID      string: the run that has this checkpoint
  *   TAG:all                set of runs
  *   TAG:runs:STATUS:GRAPH  sorted set of runs by the time of their last save: an index
  *   TAG:indexes            set of the indexes that are not empty: "STATUS:GRAPH"
- *   TAG:expiring           sorted set of finished runs by when they expire
+ *   TAG:expiring           sorted set of finished runs by expiry time
  *   TAG:graphs             hash: fingerprint → topology
  *
- * A run that expires takes its keys along; its index entries are passed over from then on, and removed by
- * a later save.
+ * When a run expires, so do its keys. Its index entries are skipped from then on and removed by a later
+ * save.
  */
 
 /** A script, and the hash to call it by. */
@@ -38,7 +38,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `;
 
-/** The sequences of a run's records, also of those that were set aside: these are negative. */
+/** The sequences of a run's records; negative for those that were set aside. */
 const SEQUENCES = `
 local function sequences(hash)
   local found = {}
@@ -47,7 +47,7 @@ local function sequences(hash)
 end
 `;
 
-/** What is done to each key that a run has of its own, and to its place in an index. */
+/** Commands on every key of a run, and on its index entry. */
 const OWN_KEYS = `${SEQUENCES}
 local function each(hash, command, ...)
   for _, n in ipairs(sequences(hash)) do redis.call(command, idKey(redis.call('HGET', hash, num(n))), ...) end
@@ -67,7 +67,7 @@ local function expire(runId, ttl, index)
 end
 `;
 
-/** A run as a listing gives it. */
+/** A run as an entry of a listing. */
 const LISTED = `
 local function listed(runId, score)
   local hash = hashOf(runId)
@@ -79,8 +79,8 @@ end
 
 const texts = {
   /**
-   * The fence and the write, of as many saves as there are twelve arguments each. Gives for each what the
-   * run's first checkpoint is called, or, if nothing was written, where the run is.
+   * The fence and the write, for any number of saves of twelve arguments each. Returns for each the id of the
+   * run's first checkpoint or, if nothing was written, the run's head and claim.
    */
   save: `${KEYS}${NOW}${OWN_KEYS}${EXPIRE}
 local function move(runId, hash, from, to)
@@ -125,7 +125,10 @@ local replies = {}
 for at = 1, #ARGV, 12 do replies[#replies + 1] = save(unpack(ARGV, at, at + 11)) end
 return replies`,
 
-  /** The newest record below a sequence, or that very one, after all that it builds on; and where the run is. */
+  /**
+   * The newest record below a sequence, or exactly that one, preceded by all records that it builds on; and
+   * the run's head.
+   */
   chain: `${KEYS}${SEQUENCES}
 local hash, bound, isExact = hashOf(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1'
 local head = redis.call('HMGET', hash, 'sequence', 'id')
@@ -173,7 +176,7 @@ for _, n in ipairs(sequences(hash)) do
 end
 return found`,
 
-  /** What distinguishes a run from a later one with its id, where it is, and whether it is claimed. */
+  /** What distinguishes a run from a later one with its id, its sequence, and whether it is claimed. */
   look: `${KEYS}${NOW}
 local run = redis.call('HMGET', hashOf(ARGV[1]), 'born', 'sequence', 'until')
 return run[1] and {run[1], run[2], run[3] and tonumber(run[3]) > now and '1' or '0'}`,
@@ -201,7 +204,7 @@ redis.call('HDEL', hash, unpack(fields))
 if #ids > 0 then redis.call('DEL', unpack(ids)) end
 return 1`,
 
-  /** Removes a run, but not the claim on it. Gives its owner if that is no longer who asks. */
+  /** Removes a run, but not the claim on it. Returns the claim's owner if the caller has lost the claim. */
   remove: `${KEYS}${NOW}${OWN_KEYS}
 local runId, born, sequence, unclaimed, epoch = unpack(ARGV)
 local hash = hashOf(runId)
@@ -219,7 +222,7 @@ redis.call('SREM', tag .. ':all', runId)
 unlist(runId, run[6])
 return 1`,
 
-  /** An epoch is the time of the server or more, so that none comes again, whatever the server has lost or removed. */
+  /** An epoch is at least the server's time, so that none is repeated, whatever the server has lost or removed. */
   claim: `${KEYS}${NOW}${OWN_KEYS}
 local runId, owner, ttl = unpack(ARGV)
 local hash = hashOf(runId)
@@ -239,7 +242,7 @@ redis.call('HSET', hash, 'until', num(now + ttl))
 if not run[3] then redis.call('PEXPIRE', hash, ttl) end
 return 1`,
 
-  /** A run that nobody saved is then not there at all. */
+  /** Removes a run that was never saved. */
   release: `${KEYS}${NOW}${OWN_KEYS}${EXPIRE}
 local runId, epoch = unpack(ARGV)
 local hash = hashOf(runId)
@@ -293,7 +296,7 @@ return page`,
 local index = redis.call('HGET', hashOf(ARGV[1]), 'index')
 return index and {listed(ARGV[1], redis.call('ZSCORE', tag .. ':runs:' .. index, ARGV[1]) or '0')} or {}`,
 
-  /** Some of the runs, after the cursor of the next; "0" is the last. */
+  /** The cursor for the next call, "0" at the end, followed by some of the runs. */
   list: `${KEYS}
 local page = redis.call('SSCAN', tag .. ':all', ARGV[1], 'COUNT', 1000)
 local found = {page[1]}
@@ -305,7 +308,7 @@ return found`,
   find: `return redis.call('GET', KEYS[1] .. ':checkpoint:' .. ARGV[1])`,
   saveGraph: `return redis.call('HSETNX', KEYS[1] .. ':graphs', ARGV[1], ARGV[2])`,
   graph: `return redis.call('HGET', KEYS[1] .. ':graphs', ARGV[1])`,
-  /** A write, so that what waits for those of this connection waits for all before it. */
+  /** A write that makes WAIT and WAITAOF wait for everything before it on this connection. */
   touch: `return redis.call('SET', KEYS[1] .. ':touched', '1')`,
   facts: `
 local found = {}

@@ -13,7 +13,7 @@ import { show } from "../../errors.js";
 import { runOfRow, runsQuery, type SqlDialect, type SqlRow } from "./runs.js";
 import { fromColumn, idColumn, runIdIn, textOf, toColumn } from "./text.js";
 
-/** A statement that is used again and again, and the name to prepare it by. */
+/** A statement that is used repeatedly, and the name to prepare it under. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
@@ -22,7 +22,7 @@ export interface Statement {
 /** A parameter of a statement. */
 export type SqlValue = string | number | null;
 
-/** Statements with names of their own, whatever tables are in them. */
+/** Statements with names derived from their text, so that other table names give other names. */
 export function prepared<K extends string>(
   texts: Record<K, string>,
 ): Readonly<Record<K, Statement>> {
@@ -42,7 +42,7 @@ export function statementsOf({ table, text, placeholder, metadataColumn }: SqlDi
   const listed = ["graph", "status", "saved_at", ...(metadataColumn ? ["metadata"] : [])];
   const next = listed.length + 1;
   return prepared({
-    /** The newest record between two sequences, after all that it builds on; and where the run is. */
+    /** The newest record between two sequences, preceded by all records that it builds on; and the run's head. */
     chain: `
       SELECT r.sequence AS head, ${text("r.checkpoint_id")} AS head_id, c.sequence,
         ${texts("c.header", "c.content", "c.sha256")}
@@ -61,7 +61,7 @@ export function statementsOf({ table, text, placeholder, metadataColumn }: SqlDi
     list: `SELECT ${text(idColumn("run_id"))} AS run_id FROM ${runs} WHERE sequence > 0`,
     find: `SELECT ${texts("header")} FROM ${checkpoints} WHERE checkpoint_id = ${first} AND aside = 0 LIMIT 1`,
     identify: `SELECT id, sequence FROM ${runs} WHERE run_id = ${first}`,
-    /** Lists a run by an older record, unless it was saved to meanwhile. The run stays at its sequence. */
+    /** Lists a run from an older record, unless it was saved to meanwhile. The run's sequence stays. */
     relist: `
       UPDATE ${runs} AS r SET ${listed.map((column, at) => `${column} = ${placeholder(at + 1)}`).join(", ")},
         header = coalesce((SELECT c.header FROM ${checkpoints} c
@@ -76,7 +76,7 @@ export function statementsOf({ table, text, placeholder, metadataColumn }: SqlDi
   });
 }
 
-/** What the backends of databases have in common: the same tables, and the statements that read them. */
+/** What the SQL backends have in common: the same tables and the statements that read them. */
 export abstract class SqlBackend {
   abstract readonly place: string;
   readonly #dialect: SqlDialect;
@@ -87,7 +87,7 @@ export abstract class SqlBackend {
     this.#statements = statements;
   }
 
-  /** The rows of a statement that only reads; none while there are no tables. */
+  /** The rows of a statement that only reads; none if the tables do not exist yet. */
   protected abstract read(
     statement: Statement | string,
     params: readonly SqlValue[],
@@ -129,18 +129,18 @@ export abstract class SqlBackend {
     sequence: number,
     isBad: () => Promise<boolean>,
   ): Promise<string | undefined> {
-    // Asked for first: of a run that starts over meanwhile nothing is touched.
+    // Looked up first, so that a run that starts over in the meantime is left alone.
     const [run] = await this.read(this.#statements.identify, [runId]);
     if (run === undefined || !(await isBad())) return undefined;
     const id = Number(run.id);
-    // First, so that a process that dies in between leaves a record that is found damaged again.
+    // Relisted first: if the process dies in between, the record is found damaged again.
     await this.#relist(runId, id, Number(run.sequence), sequence);
     const rows = await this.write(this.#statements.setAside, [id, sequence]);
     if (rows.length === 0) return undefined;
     return `${this.place}, checkpoint ${sequence} of run ${show(runId)}`;
   }
 
-  /** Lists a run, which is at the sequence `head`, by its newest record but for the damaged one. */
+  /** Lists a run, whose head is at sequence `head`, from its newest record other than the damaged one. */
   async #relist(runId: string, id: number, head: number, damaged: number): Promise<void> {
     const entries = (await this.headers(runId)).filter(({ setAside }) => !setAside);
     const [newest, before] = entries;
@@ -177,14 +177,14 @@ export abstract class SqlBackend {
     return row && textOf(row.topology);
   }
 
-  /** The number of a run's row, which no other run with its name ever has. */
+  /** The id of a run's row, which no other run with the same name ever has. */
   protected async rowOf(runId: string): Promise<number | undefined> {
     const [row] = await this.read(this.#statements.identify, [runId]);
     return row && Number(row.id);
   }
 }
 
-/** Where a run is, by two of its columns. */
+/** A run's head, from two of its columns. */
 export function headOf(sequence: unknown, checkpointId: unknown): Head {
   return { sequence: Number(sequence), checkpointId: fromColumn(checkpointId) };
 }

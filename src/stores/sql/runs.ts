@@ -7,17 +7,17 @@ import { fromColumn, textOf, toColumn } from "./text.js";
 /** A row, by the names of its columns. */
 export type SqlRow = Readonly<Record<string, unknown>>;
 
-/** What differs from one database to the other. */
+/** What differs between the databases. */
 export interface SqlDialect {
-  /** A table, as it stands in a statement. */
+  /** A table's name as written in a statement. */
   readonly table: (name: string) => string;
-  /** What to select for a column of text: its name, or what gives it as bytes. */
+  /** The expression that selects a text column, perhaps as bytes. */
   readonly text: (column: string) => string;
-  /** The placeholder of the parameter at this place, from 1 up: `?`, `$1`. */
+  /** The placeholder of the parameter at this position, from 1: `?`, `$1`. */
   readonly placeholder: (place: number) => string;
   /** The conditions that a run has this metadata. */
   metadata(metadata: Metadata, parameter: (value: string | number) => string): readonly string[];
-  /** Metadata as it stands in the column by which an index finds runs; absent if there is none. */
+  /** Metadata as written in the indexed column; absent if there is no such column. */
   readonly metadataColumn?: (metadata: Metadata) => string;
 }
 
@@ -25,9 +25,9 @@ const TEXTS = ["run_id", "graph", "status", "saved_at", "header"];
 const COLUMNS = ["sequence", ...TEXTS].join(", ");
 
 /**
- * Finds runs, newest save first; `undefined` if no run can fit. Each status is a part of its own, in the
- * order of an index on `(status, saved_at, run_id)` or `(graph, status, saved_at, run_id)`, and the
- * database merges the parts: so a page costs the same wherever it is, and whatever it is a page of.
+ * Finds runs, newest save first; `undefined` if no run can match. Each status is a separate subquery in the
+ * order of an index on `(status, saved_at, run_id)` or `(graph, status, saved_at, run_id)`, and the database
+ * merges them, so a page costs the same at any position and for any filter by these columns.
  */
 export function runsQuery(
   filter: RunFilter,
@@ -45,7 +45,7 @@ export function runsQuery(
     const conditions = [`status IN (${some.map(parameter).join(", ")})`];
     if (runId !== undefined) conditions.push(`run_id = ${parameter(runId)}`);
     if (graph !== undefined) conditions.push(`graph = ${parameter(toColumn(graph))}`);
-    // Of two bounds a database may begin at the wider one, and read all that is between them.
+    // Given two bounds, a database may start at the wider one and read everything in between.
     if (end !== undefined && !(cursor && cursor.savedAt < end)) {
       conditions.push(`saved_at < ${parameter(end)}`);
     } else if (cursor !== undefined) {
@@ -55,7 +55,7 @@ export function runsQuery(
     conditions.push(...dialect.metadata(metadata, parameter));
     return `SELECT ${COLUMNS} FROM ${dialect.table("runs")} WHERE ${conditions.join(" AND ")} ORDER BY saved_at DESC, run_id DESC ${most()}`;
   };
-  // What has some metadata is found by that, once, and then sorted.
+  // A filter by metadata uses that index, once, and then sorts.
   const groups = isByMetadata ? [wanted] : wanted.map((one) => [one]);
   const parts = groups.map((some) => `SELECT * FROM (${part(some)}) AS ${some[0]}`);
   const texts = TEXTS.map((name) => `${dialect.text(name)} AS ${name}`);
@@ -65,7 +65,7 @@ export function runsQuery(
   return { text, params };
 }
 
-/** A run out of its row. One whose header can't be read is listed by what its columns say. */
+/** A run from its row. One whose header can't be read is listed from its columns. */
 export function runOfRow(row: SqlRow): RunEntry {
   const at = { runId: textOf(row.run_id), sequence: Number(row.sequence) };
   const header = parseHeader(textOf(row.header));
@@ -74,6 +74,6 @@ export function runOfRow(row: SqlRow): RunEntry {
     const savedAt = textOf(row.saved_at);
     return unreadableRun({ ...at, graph: fromColumn(row.graph), status, savedAt });
   }
-  // Not the column: a driver may cut off a leading U+FEFF.
+  // Not from the column: a driver may strip a leading U+FEFF.
   return { ...runEntryOf(header, at.sequence), runId: header.runId };
 }

@@ -23,23 +23,23 @@ import { Transactions } from "./transactions.js";
 /** How many runs are removed in one transaction. */
 const RUNS = 100;
 
-/** How many records are removed, all at once, in the time that it takes to save one. */
+/** About how many records a single statement removes in the time it takes to save one. */
 const REMOVED_PER_SAVED = 8;
 
-/** How many rows of runs to remember. */
+/** For how many runs to remember the row. */
 const KNOWN_ROWS = 10_000;
 
-/** How many pages are given back to the file system in one transaction. */
+/** How many pages are returned to the file system in one transaction. */
 const PAGES = 200;
 
 const dialect: SqlDialect = {
   table: (name) => name,
-  // As bytes: over a text that is no UTF-8, as a damaged file may have, libsql ends the process.
+  // As bytes: on text that is not UTF-8, which a damaged file may contain, libsql ends the process.
   text: (column) => `CAST(${column} AS BLOB)`,
   placeholder: () => "?",
   metadata: (metadata, parameter) =>
     Object.entries(metadata).map(([key, value]) => {
-      // As JSON wrote it, and will again: so the number 1, the text "1" and true differ.
+      // Compared as JSON, so that the number 1, the string "1" and true differ.
       const json = JSON.stringify(value);
       if (/^[\w.: -]+$/.test(key)) {
         return `header -> ${parameter(`$.metadata."${key}"`)} = ${parameter(json)}`;
@@ -57,7 +57,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
   readonly #transactions: Transactions;
   readonly #leases = new Leases(this);
   readonly #tasks = new TaskSet();
-  /** The rows of runs that were saved to. One that is not the run's any more is not changed. */
+  /** The rows of runs that were saved to. The statement checks that a row is still the run's. */
   readonly #rows = new Map<string, number>();
   #isShrinking = false;
 
@@ -114,7 +114,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
     this.#rows.set(runId, row);
   }
 
-  /** Where a run is. */
+  /** A run's head. */
   #head(connection: Connection, runId: string): Head {
     const run = connection.get(statements.run, runId);
     if (run === undefined) return { sequence: 0, checkpointId: "" };
@@ -122,7 +122,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
     return this.#isLost(runId, run) ? { ...head, claimedBy: holderOf(textOf(run.owner)) } : head;
   }
 
-  /** Whether somebody else has claimed a run since this store did. */
+  /** Whether another process has claimed a run since this store did. */
   #isLost(runId: string, run: SqlRow): boolean {
     const held = this.#leases.held(runId);
     return held !== undefined && held.epoch !== Number(run.epoch);
@@ -152,7 +152,10 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
     await this.#transactions.run(work, { flushes: false, count });
   }
 
-  /** @throws CheckpointConflictError if this store had claimed one of them, and another has since. */
+  /**
+   * @throws CheckpointConflictError if this store had claimed one of them and another process has claimed it
+   * since.
+   */
   async remove(runs: readonly Removal[], options: RemoveOptions): Promise<string[]> {
     const { unclaimed, dryRun } = options;
     if (dryRun) {
@@ -178,7 +181,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
     return removed;
   }
 
-  /** Those of these runs that are still as they were found. */
+  /** The runs among these that have not changed since they were found. */
   #removable(
     connection: Connection,
     runs: readonly Removal[],
@@ -197,7 +200,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
     });
   }
 
-  /** Gives pages that are not needed any more back to the file system, in the background. */
+  /** Returns free pages to the file system, in the background. */
   #shrink(): void {
     if (this.#isShrinking) return;
     this.#isShrinking = true;
@@ -214,7 +217,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
         this.#isShrinking = false;
       }
     };
-    // What can't be given back is used again.
+    // Pages that can't be returned are reused.
     this.#tasks.start(shrink, () => {});
   }
 
@@ -225,7 +228,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
   acquire(runId: string, owner: string, ttl: number): Promise<number | undefined> {
     const work = (connection: Connection): number | undefined => {
       const run = connection.get(statements.run, runId);
-      // The same owner asks again when it did not hear the answer.
+      // The same owner asks again if the answer did not reach it.
       if (run !== undefined && isGood(run) && textOf(run.owner) !== owner) return undefined;
       const epoch = Number(connection.get(statements.nextEpoch)?.last);
       connection.run(statements.claim, runId, epoch, owner, Date.now() + ttl);
@@ -273,7 +276,10 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
   }
 }
 
-/** Whether a claim is good by the machine's clock, which all its processes share, and its process is not known to be dead. */
+/**
+ * Whether a claim is valid by the machine's clock, which all its processes share, and its process is not
+ * known to be dead.
+ */
 function isGood({ lease_until: until, owner }: SqlRow): boolean {
   return Number(until) > Date.now() && isOwnerLiving(textOf(owner)) !== false;
 }

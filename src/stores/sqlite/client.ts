@@ -1,23 +1,23 @@
-/** What a parameter of a statement can be. */
+/** A parameter of a statement. */
 export type SqliteValue = string | number | bigint | null;
 
-/** A prepared statement, as the common drivers have it. Parameters are positional. */
+/** A prepared statement, as in the common drivers. Parameters are positional. */
 export interface SqliteStatement {
-  /** Runs it; `changes` says how many rows it changed. */
+  /** Runs it. */
   run(...params: SqliteValue[]): {
     /** How many rows were changed. */
     readonly changes: number | bigint;
   };
-  /** Its first row, by the names of the columns; nothing if there is none. */
+  /** Its first row, keyed by column name; `undefined` or `null` if there is none. */
   get(...params: SqliteValue[]): unknown;
   /** All its rows. */
   all(...params: SqliteValue[]): unknown[];
 }
 
 /**
- * What a `SqliteStore` talks to: a database of `node:sqlite`, `bun:sqlite`, `better-sqlite3`, `libsql`, or
- * anything else with these two methods. It must be the store's own: nobody else may have a transaction
- * open on this connection.
+ * The database of a `SqliteStore`: of `node:sqlite`, `bun:sqlite`, `better-sqlite3`, `libsql`, or anything
+ * else with these two methods. The store must have the connection to itself: nobody else may open a
+ * transaction on it.
  */
 export interface SqliteClient {
   /** Runs statements without parameters. */

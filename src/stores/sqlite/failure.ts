@@ -1,7 +1,7 @@
 import { BackendError } from "../../checkpoint/records/backend.js";
 import { CheckpointCorruptionError, isWaymarkError, messageOf } from "../../errors.js";
 
-/** The result codes of SQLite that mean something to a store. */
+/** The result codes of SQLite that the store handles. */
 const CODES = {
   ERROR: 1,
   BUSY: 5,
@@ -34,22 +34,22 @@ function resultCode(error: unknown): number {
   }
   const [, name = ""] = /^SQLITE_([A-Z]+)/.exec(String(Reflect.get(error, "code"))) ?? [];
   if (Object.hasOwn(CODES, name)) return CODES[name as keyof typeof CODES];
-  // What libsql says of a file that it can't open.
+  // The message of libsql for a file that it can't open.
   const [, code = "0"] = /Unable to open connection.*: (\d+)"?\)?$/.exec(error.message) ?? [];
   return Number(code) & 0xff;
 }
 
-/** Whether another connection was in the way, so that trying again is worth it. */
+/** Whether another connection held a lock, so that a retry may succeed. */
 export function isBusy(error: unknown): boolean {
   const code = resultCode(error);
   return code === CODES.BUSY || code === CODES.LOCKED || code === CODES.PROTOCOL;
 }
 
 /**
- * Whether the file is damaged, or no database.
+ * Whether the file is damaged or not a database.
  *
- * @param isReading - then it is also damage if a statement that is known to be right is refused, because
- *   a table is missing for example, or a value is longer than any that was written.
+ * @param isReading - if true, a rejected statement also means damage, since the statements are known to be
+ *   correct: for example if a table is missing, or a value is longer than any that was written.
  */
 export function isDamage(error: unknown, isReading: boolean): boolean {
   const code = resultCode(error);
@@ -65,9 +65,9 @@ export function damaged(place: string, actual: string, cause?: unknown): Checkpo
 }
 
 /**
- * A driver's error as a store throws it, unless it is of damage.
+ * A driver's error as the store throws it, unless the file is damaged.
  *
- * @param unsure - whether nobody knows if what was to be written is there.
+ * @param unsure - whether the write may have taken effect.
  */
 export function failure(error: unknown, unsure: boolean): Error {
   if (isWaymarkError(error)) return error;

@@ -3,14 +3,14 @@ import type { Connection } from "./connection.js";
 import { damaged } from "./failure.js";
 
 /*
- * runs         one row a run: where it is, its newest header, who has claimed it
- * checkpoints  one row a record, in the order in which they were written
- * graphs       one row a graph, by its fingerprint: what it looks like
- * epochs       one row: the highest epoch of any claim, so that none is ever used again
+ * runs         one row per run: its head, its newest header, its claim
+ * checkpoints  one row per record, in the order in which they were written
+ * graphs       one row per graph: its topology by its fingerprint
+ * epochs       one row: the highest epoch of any claim, so that none is ever reused
  *
- * A row of runs is there from the first claim or save on; while nothing is saved its sequence is 0 and its
- * status "". Headers and contents are JSON text, as they were hashed: `SELECT header ->> 'node' FROM runs`.
- * The content comes last, so that who reads headers does not read its further pages.
+ * A run has a row from its first claim or save on; until something is saved, its sequence is 0 and its
+ * status "". Headers and contents are JSON text, exactly as hashed: `SELECT header ->> 'node' FROM runs`.
+ * The content is the last column, so that reading headers does not read its overflow pages.
  */
 const migrations: readonly string[] = [
   `
@@ -48,12 +48,12 @@ const migrations: readonly string[] = [
   `,
 ];
 
-/** "wymk", in the header of each file of ours. */
+/** "wymk", in the header of every waymark database. */
 export const APPLICATION_ID = 0x77796d6b;
 
 /**
- * One statement, so that all three are of one moment: another process may be making the tables. Litestream creates
- * two of its own in a database that it finds empty.
+ * One statement, so that the three values are consistent while another process creates the tables. Litestream
+ * creates two tables of its own in an empty database.
  */
 const SIGNATURE = `
   SELECT application_id AS application, user_version AS version,
@@ -67,7 +67,7 @@ const SIGNATURE = `
  * @throws CheckpointCorruptionError if it is another application's database.
  */
 export function hasTables(connection: Connection): boolean {
-  // Both were set together with the tables, and reading them takes a tenth of the time.
+  // Both were set together with the tables, and reading them takes a tenth of the time of the full query.
   const isOurs = connection.pragma("application_id") === APPLICATION_ID;
   if (isOurs && connection.pragma("user_version") === migrations.length) return true;
   const found = connection.get(SIGNATURE) ?? {};
@@ -91,8 +91,8 @@ export function hasTables(connection: Connection): boolean {
 export function makeTables(connection: Connection): void {
   connection.exec("BEGIN");
   try {
-    // This starts the write transaction, and only an empty database accepts it. Outside the transaction, another
-    // process could see a database without our signature and take it for another application's.
+    // This starts the write transaction, and only an empty database accepts it. Outside the transaction,
+    // another process could see a database without waymark's signature and take it for another application's.
     connection.exec("PRAGMA auto_vacuum = INCREMENTAL");
     if (!hasTables(connection)) {
       const version = Number(connection.pragma("user_version"));

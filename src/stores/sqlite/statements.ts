@@ -9,12 +9,12 @@ export const statements = {
   start: `
     INSERT INTO runs (${columns.join(", ")}, run_id) VALUES (${columns.map(() => "?").join(", ")}, ?)
     ON CONFLICT (run_id) DO UPDATE SET ${taken} WHERE runs.sequence = 0`,
-  /** The fence: nothing is changed unless the run is where it must be. */
+  /** The fence: nothing is changed unless the run is at the expected sequence, checkpoint and epoch. */
   advance: `
     UPDATE runs SET ${assigned}
     WHERE run_id = ? AND sequence = ? AND checkpoint_id = ifnull(?, checkpoint_id)
       AND epoch = ifnull(?, epoch)`,
-  /** The same for a row that is known: to find it by its number takes half as long. */
+  /** The same for a known row: finding it by its id takes half as long. */
   advanceRow: `
     UPDATE runs SET ${assigned}
     WHERE id = ? AND run_id = ? AND sequence = ? AND checkpoint_id = ifnull(?, checkpoint_id)
@@ -30,20 +30,20 @@ export const statements = {
   discard: `DELETE FROM checkpoints WHERE ${inRun} AND sequence IN (SELECT value FROM json_each(?))`,
   removeRecords: "DELETE FROM checkpoints WHERE run = ?",
   removeRun: "DELETE FROM runs WHERE id = ?",
-  /** Leaves a run with nothing but its claim. */
+  /** Leaves nothing of a run but its claim. */
   empty: `
     UPDATE runs SET sequence = 0, checkpoint_id = '', graph = '', status = '', saved_at = '', header = ''
     WHERE id = ?`,
-  /** Of those who claimed a run and died before they saved it. */
+  /** Removes the rows of processes that claimed a run and died before they saved it. */
   sweep: "DELETE FROM runs WHERE status = '' AND sequence = 0 AND lease_until <= ?",
   nextEpoch: "UPDATE epochs SET last = last + 1 RETURNING last",
   claim: `
     INSERT INTO runs (run_id, epoch, owner, lease_until) VALUES (?, ?, ?, ?)
     ON CONFLICT (run_id) DO UPDATE
     SET epoch = excluded.epoch, owner = excluded.owner, lease_until = excluded.lease_until`,
-  /** One that was released stays so. */
+  /** A released claim stays released. */
   renew: "UPDATE runs SET lease_until = ? WHERE run_id = ? AND epoch = ? AND lease_until > 0",
   release: "UPDATE runs SET lease_until = 0 WHERE run_id = ? AND epoch = ?",
-  /** A run that nobody saved is then not there at all. */
+  /** Removes the row of a run that was never saved. */
   forget: "DELETE FROM runs WHERE run_id = ? AND epoch = ? AND sequence = 0",
 } as const;

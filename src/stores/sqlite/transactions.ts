@@ -2,18 +2,18 @@ import type { Connection } from "./connection.js";
 import type { Database } from "./database.js";
 import { isBusy } from "./failure.js";
 
-/** The most of one transaction, so that the event loop does not stand still for long. */
+/** The limits of one transaction, so that the event loop is not blocked for long. */
 const MAX_COUNT = 200;
 const MAX_BYTES = 1024 * 1024;
 
-/** After so many milliseconds of transactions the event loop gets its turn. */
+/** After this many milliseconds of transactions, the event loop gets a turn. */
 const MAX_BLOCKED = 10;
 
 /** How work is done. */
 export interface WorkOptions {
-  /** Whether it must outlive a power cut once it is done. */
+  /** Whether it must survive a power cut once it is done. */
   readonly flushes: boolean;
-  /** How many rows it writes or removes, about; 1 by default. */
+  /** About how many rows it writes or removes; 1 by default. */
   readonly count?: number;
   /** How many bytes it writes; 0 by default. */
   readonly bytes?: number;
@@ -25,13 +25,13 @@ interface Job {
   readonly options: WorkOptions;
   readonly resolve: (result: never) => void;
   readonly reject: (error: unknown) => void;
-  /** Since it failed together with others. */
+  /** Whether it must run in a transaction of its own, because it failed together with others. */
   isAlone: boolean;
 }
 
 /**
- * Writes to a database. What is asked for at about the same time shares one transaction, and with it a
- * flush of the disk; should one of them fail, it fails alone.
+ * Writes to a database. Work that arrives at about the same time shares one transaction, and with it one disk
+ * flush; if one piece of work fails, it fails alone.
  */
 export class Transactions {
   readonly #database: Database;
@@ -51,7 +51,8 @@ export class Transactions {
   /**
    * Does work in a transaction.
    *
-   * @param work - may be called again, if its transaction is rolled back: it must change nothing else.
+   * @param work - may be called again if its transaction is rolled back, so it must have no other side
+   *   effects.
    */
   run<T>(work: (connection: Connection) => T, options: WorkOptions): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -67,10 +68,10 @@ export class Transactions {
   }
 
   async #drain(): Promise<void> {
-    // Who asks in the same turn is in the same transaction.
+    // Work submitted in the same turn shares a transaction.
     await undefined;
     while (this.#queue.length > 0) {
-      // Where several runs were at it last time, all that can continue by now get into this transaction.
+      // If the last transaction was shared, let the runs that it released submit their next work first.
       if (this.#lastCount > 1 || performance.now() - this.#turnAt > MAX_BLOCKED) await this.#turn();
       const batch = this.#take();
       try {
@@ -106,7 +107,7 @@ export class Transactions {
     return this.#queue.splice(0, length);
   }
 
-  /** @throws what is wrong with the database; the jobs are then to be done again, or can't be. */
+  /** @throws the driver's error if the transaction did not take place; the jobs are then retried or rejected. */
   #commit(connection: Connection, batch: readonly Job[]): void {
     connection.begin(this.#flushes && batch.some(({ options }) => options.flushes));
     const results: unknown[] = [];
@@ -122,14 +123,14 @@ export class Transactions {
     } catch (error) {
       connection.rollback();
       if (isBusy(error)) throw error;
-      // The record that says so may be on the disk: if this process dies now, it may count.
+      // The commit record may be on the disk: if this process dies now, it may count.
       for (const { reject } of batch) reject(this.#database.failure(error, { unsure: true }));
       return;
     }
     for (const [index, { resolve }] of batch.entries()) resolve(results[index] as never);
   }
 
-  /** One of them is to blame, and only that one must fail. */
+  /** Queues the jobs of a failed transaction again, one per transaction, so that only the culprit fails. */
   #split(batch: readonly Job[], error: unknown): void {
     const [first] = batch;
     if (batch.length === 1) {
@@ -140,7 +141,7 @@ export class Transactions {
     this.#queue.unshift(...batch);
   }
 
-  /** The transaction did not begin. */
+  /** Handles a transaction that did not take place. */
   async #failed(batch: readonly Job[], error: unknown): Promise<void> {
     this.#busySince ??= performance.now();
     try {
