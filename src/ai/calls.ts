@@ -3,13 +3,13 @@ import type { UsageCall } from "../state/ledger/usage.js";
 import { copyOf } from "./copy.js";
 import type { Digest } from "./digest.js";
 
-/** What is needed of a node's context: that of a node, of an item of `parallel`, or of a step of `chain`. */
+/** The context members that durable calls use. Every node, `parallel` item and `chain` step has them. */
 export type CallContext = Pick<
   NodeContext,
   "node" | "step" | "signal" | "recall" | "remember" | "pause" | "ledger" | "emit"
 >;
 
-/** A call that was made, as a checkpoint holds it. */
+/** A completed call, as a checkpoint stores it. */
 interface CallRecord {
   /** How many calls were recorded before it. */
   readonly number: number;
@@ -19,21 +19,21 @@ interface CallRecord {
   readonly nth: number;
   /** How many model calls began before it; `-1` for a tool call. */
   readonly position: number;
-  /** What it gave. */
+  /** What it returned. */
   readonly value: unknown;
 }
 
-/** One call: answered by the checkpoint, or to be made and kept. */
+/** One call: either answered from the checkpoint, or to be made and recorded. */
 export interface Call {
-  /** What it gave before, as a copy; `undefined` if it is to be made. */
+  /** A copy of the recorded result; `undefined` if the call has to be made. */
   readonly recorded: { readonly value: unknown } | undefined;
-  /** Saves what it gave and counts what it used. */
+  /** Saves the result and adds its usage to the ledger. */
   keep(value: unknown, usage?: UsageCall): Promise<void>;
-  /** It gave nothing: the next call with the same input takes its place. */
+  /** The call had no result: the next one with the same input takes its slot. */
   release(): void;
 }
 
-/** What the positions of model calls are counted under. */
+/** The name of the slots that number the model calls. */
 const MODEL = "model";
 
 const known = new WeakMap<CallContext, Calls>();
@@ -41,7 +41,7 @@ const known = new WeakMap<CallContext, Calls>();
 /** The calls of one attempt of a node, in the order in which they begin. */
 export class Calls {
   readonly context: CallContext;
-  /** Those that were recorded, by the key they have. */
+  /** The recorded calls, by key. */
   readonly #records = new Map<string, CallRecord>();
   /** The keys, oldest record first. */
   readonly #keys: string[];
@@ -71,7 +71,7 @@ export class Calls {
     }
   }
 
-  /** The calls of a context: all that are made durable in one attempt share one record. */
+  /** The calls of a context: everything that is made durable in one attempt shares them. */
   static of(context: CallContext): Calls {
     let calls = known.get(context);
     if (calls === undefined) {
@@ -81,24 +81,26 @@ export class Calls {
     return calls;
   }
 
-  /** Begins a call of a model. After a pause none begins: the SDK took the pause for an error of the tool. */
+  /**
+   * Begins a model call. After a pause it throws: the SDK treats the pause as a tool error and asks the model again.
+   */
   model(digest: Digest, keepCalls: number): Call {
     if (this.#stop !== undefined) throw this.#stop.error;
     const position = this.slotsOf(MODEL).take();
     return this.#begin(digest, position, keepCalls);
   }
 
-  /** Begins a call of a tool. */
+  /** Begins a tool call. */
   tool(digest: Digest, keepCalls: number): Call {
     return this.#begin(digest, -1, keepCalls);
   }
 
-  /** Begins no further model call: what an SDK makes of this error must not reach the model. */
+  /** Makes every later model call throw: what an SDK makes of this error must not reach the model. */
   stop(error: unknown): void {
     this.#stop ??= { error };
   }
 
-  /** Counts those that are otherwise the same. */
+  /** The slots under a name; they number calls that are otherwise the same. */
   slotsOf(name: string): Slots {
     const slots = this.#slots.get(name) ?? new Slots();
     this.#slots.set(name, slots);
@@ -136,7 +138,7 @@ export class Calls {
     this.#records.set(key, record);
     this.#byInput.set(inputOf(record), record);
     try {
-      // Both in this turn, so that one save has them: what was recorded is counted, and only once.
+      // Both synchronously, so that one save has both: a recorded call is counted exactly once.
       await Promise.all([this.context.remember(key, record), this.#count(usage)]);
     } catch (error) {
       this.stop(error);
@@ -148,13 +150,13 @@ export class Calls {
     if (usage !== undefined) this.context.ledger.usage(usage);
   }
 
-  /** The key of the call that an earlier attempt made in this one's place, with another input. */
+  /** The key of the call that an earlier attempt made at this position with a different input. */
   #replaced({ hash, position }: Omit<CallRecord, "number">, digest: Digest): string | undefined {
     const old = this.#before.get(position);
     // A node that resumes from a milestone is past that call.
     if (old === undefined || old.hash === hash || digest.prefixes.has(old.hash)) return undefined;
     this.#before.delete(position);
-    // Once for each conversation: the calls that continue a changed one are changed too.
+    // Once per conversation: the calls that continue a changed one have changed too.
     if (![...digest.prefixes].some((prefix) => this.#changed.has(prefix))) {
       const { node, step } = this.context;
       const message = `model call ${position + 1} differs from the recorded one, so it was made again`;
@@ -164,7 +166,7 @@ export class Calls {
     return this.#drop(this.#keys.find((key) => this.#records.get(key) === old));
   }
 
-  /** The key of the oldest record, where there are as many as there may be. */
+  /** The key of the oldest record, if the limit is reached. */
   #keyToReuse(keepCalls: number): string | undefined {
     return this.#keys.length < keepCalls ? undefined : this.#drop(this.#keys[0]);
   }
@@ -185,7 +187,7 @@ export class Calls {
   }
 }
 
-/** Numbers slots from 0; a released one is taken again first. */
+/** Numbers slots from 0; a released one is reused first. */
 class Slots {
   #next = 0;
   readonly #free: number[] = [];

@@ -6,10 +6,10 @@ import { digestOf } from "./digest.js";
 import { RecordedStream, type SourceStream } from "./recorded-stream.js";
 import { type CallOptions, callChecks, countOf, fieldAt, type Tokens, usageOf } from "./usage.js";
 
-/** A client of the OpenAI or the Anthropic SDK: anything with one of these. */
+/** A client of the OpenAI or the Anthropic SDK: anything with one of these APIs. */
 export type LanguageClient = ChatClient | ResponsesClient | MessagesClient;
 
-/** A client of OpenAI's chat completions. */
+/** A client with OpenAI's chat completions API. */
 export interface ChatClient {
   /** The chat API. */
   readonly chat: {
@@ -18,25 +18,25 @@ export interface ChatClient {
   };
 }
 
-/** A client of OpenAI's responses. */
+/** A client with OpenAI's responses API. */
 export interface ResponsesClient {
   /** The responses API. */
   readonly responses: Creates;
 }
 
-/** A client of Anthropic's messages. */
+/** A client with Anthropic's messages API. */
 export interface MessagesClient {
   /** The messages API. */
   readonly messages: Creates;
 }
 
-/** A resource of an SDK whose `create` asks a model. */
+/** An SDK resource whose `create` calls a model. */
 export interface Creates {
-  /** Asks a model. */
+  /** Calls a model. */
   create(body: never, options?: never): PromiseLike<unknown>;
 }
 
-/** A chunk of a stream, of any of the SDKs. */
+/** A chunk of a stream from any of these SDKs. */
 interface Chunk {
   readonly type?: string;
   readonly choices?: readonly { readonly finish_reason?: unknown }[];
@@ -44,13 +44,13 @@ interface Chunk {
 
 /** What differs between the APIs. */
 interface Api {
-  /** Where its `create` is. */
+  /** The path to the resource that has `create`. */
   readonly path: readonly string[];
-  /** The field of the body that has the messages. */
+  /** The field of the request body that holds the messages. */
   readonly messages: string;
-  /** The response in a chunk of a stream, where its usage and model are. */
+  /** The parts of a stream's chunk that may hold the usage and the model. */
   readonly responses: (chunk: unknown) => readonly unknown[];
-  /** Whether a chunk is the last of a stream that came to its end. */
+  /** Whether a chunk marks the end of a complete stream. */
   readonly isEnd: (chunk: Chunk) => boolean;
 }
 
@@ -86,9 +86,9 @@ interface Body {
 type Create = (...args: readonly [body: Body, ...rest: unknown[]]) => PromiseLike<unknown>;
 
 /**
- * Makes each `create` call of an OpenAI or Anthropic client happen once in this visit to the node: of
+ * Makes each `create` call of an OpenAI or Anthropic client happen once per visit to the node: those of
  * `chat.completions`, `responses` and `messages`, including streams. The result of a call is saved before it is
- * used; after a crash or a retry the checkpoint answers it. The rest of the client is unchanged.
+ * used; after a crash or a retry it comes from the checkpoint. The rest of the client is unchanged.
  *
  * @throws ConfigError if an option is invalid, or the client has no such `create`.
  *
@@ -126,7 +126,7 @@ export function durableClient<C extends LanguageClient>(
   return durableAt(client, found, (api, create) => durableCreate(calls, api, create, options));
 }
 
-/** A part of a client in which each API's `create` is replaced. */
+/** Wraps a part of a client so that each API's `create` is replaced. */
 function durableAt<O extends object>(
   target: O,
   inside: readonly Api[],
@@ -138,7 +138,7 @@ function durableAt<O extends object>(
       const value: unknown = Reflect.get(target, key, target);
       const [ended] = inside.filter(({ path }) => path.length === depth);
       if (typeof value === "function") {
-        // Bound, because the classes of the SDKs have private fields, which no proxy has.
+        // Bound, because the SDKs' classes have private fields, which can't be read through a proxy.
         const method: unknown = key === "constructor" ? value : value.bind(target);
         return ended !== undefined && key === "create" ? wrap(ended, method as Create) : method;
       }
@@ -189,7 +189,7 @@ function durableCreate(calls: Calls, api: Api, create: Create, settings: CallOpt
     Object.assign(run(body, rest), { asResponse: refuse, withResponse: refuse });
 }
 
-/** Passes a stream on as it comes, and keeps its chunks before it ends. */
+/** Passes a stream through as it arrives, and records its chunks before it ends. */
 async function* live(
   source: SourceStream<Chunk>,
   api: Api,
@@ -203,7 +203,7 @@ async function* live(
       chunks.push(copyOf(chunk) as Chunk);
       yield chunk;
     }
-    // An SDK ends a stream that was aborted as if it were over.
+    // An SDK ends an aborted stream as if it were complete.
     isWhole = chunks.some(api.isEnd) && !source.controller.signal.aborted;
   } finally {
     if (!isWhole) release();
@@ -220,13 +220,13 @@ async function refuse(): Promise<never> {
   throw new ConfigError("create of a durable client", problem);
 }
 
-/** The usage that the last of these says, as OpenAI's two APIs and Anthropic's name it. */
+/** The newest usage in these responses, by the field names of OpenAI's two APIs and Anthropic's. */
 function tokensOf(responses: readonly unknown[]): Tokens {
   const newest = (...path: readonly string[]): unknown =>
     responses
       .map((one) => fieldAt(one, "usage", ...path))
       .findLast((count) => typeof count === "number");
-  // Anthropic counts what is cached beside the input, OpenAI within it.
+  // Anthropic counts cached tokens in addition to the input, OpenAI as part of it.
   const beside = countOf(newest("cache_read_input_tokens"));
   const cacheWrite = countOf(newest("cache_creation_input_tokens"));
   const within = countOf(

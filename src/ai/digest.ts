@@ -2,13 +2,13 @@ import { createHash } from "node:crypto";
 
 /** Identifies the input of a call. */
 export interface Digest {
-  /** A hash of all of it. */
+  /** The hash of the whole input. */
   readonly hash: string;
   /** The hashes of the inputs that this one continues: the same settings, with fewer messages. */
   readonly prefixes: ReadonlySet<string>;
 }
 
-/** Hashes the settings of a call and, one after the other, its messages. */
+/** Hashes the settings of a call, then its messages one by one. */
 export function digestOf(settings: unknown, messages: readonly unknown[]): Digest {
   const prefixes = new Set<string>();
   let hash = sha(textOf(settings));
@@ -52,7 +52,7 @@ function textOfObject(value: object): string {
   if (value instanceof Set) return `Set${textOf([...value])}`;
   if (value instanceof RegExp) return `RegExp ${value}`;
   if (value instanceof Error) return `Error ${textOf([value.name, value.message])}`;
-  // A Date and a URL have it.
+  // Date and URL, among others.
   if ("toJSON" in value && typeof value.toJSON === "function") {
     return `JSON ${textOf(value.toJSON())}`;
   }

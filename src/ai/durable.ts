@@ -32,9 +32,9 @@ export interface DurableOptions<M extends LanguageModelLike, T extends object> e
 }
 
 /**
- * Makes each call of a model and of its tools happen once in this visit to the node. The result of a call is
- * saved before it is used; after a crash or a retry the checkpoint answers it. Pass the result to
- * `generateText`, `streamText`, `generateObject` or an agent of the AI SDK.
+ * Makes each model call and each tool call happen once per visit to the node. The result of a call is saved before
+ * it is used; after a crash or a retry it comes from the checkpoint. Pass the result to `generateText`,
+ * `streamText`, `generateObject` or an agent of the AI SDK.
  *
  * A tool with `needsApproval` pauses the run, with the tool's input as the question: resume with `true`,
  * `false` or `{ approved, reason }`.

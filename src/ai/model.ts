@@ -3,21 +3,21 @@ import { copyOf } from "./copy.js";
 import { digestOf } from "./digest.js";
 import { type CallOptions, countOf, fieldAt, type Tokens, usageOf } from "./usage.js";
 
-/** A language model of the AI SDK: anything with these, such as what `openai("gpt-5")` returns. */
+/** A language model of the AI SDK: anything with these members, such as what `openai("gpt-5")` returns. */
 export interface LanguageModelLike {
   /** The version of the SDK's model interface, such as `v3`. */
   readonly specificationVersion: string;
-  /** Who serves it. */
+  /** The name of its provider. */
   readonly provider: string;
   /** Its id. */
   readonly modelId: string;
   /** Answers a prompt. */
   doGenerate(options: never): PromiseLike<unknown>;
-  /** Answers a prompt part by part. */
+  /** Answers a prompt as a stream. */
   doStream(options: never): PromiseLike<unknown>;
 }
 
-/** What a model is called with. */
+/** The options of a model call. */
 interface ModelOptions {
   readonly prompt: readonly unknown[];
   readonly abortSignal?: AbortSignal;
@@ -36,7 +36,7 @@ interface StreamResult {
 
 type ModelCall = (options: ModelOptions) => Promise<object>;
 
-/** The same model, whose calls are answered by the checkpoint where they were made before. */
+/** The same model, except that recorded calls are answered from the checkpoint. */
 export function durableModel<M extends LanguageModelLike>(
   calls: Calls,
   model: M,
@@ -100,8 +100,8 @@ export function durableModel<M extends LanguageModelLike>(
 }
 
 /**
- * Passes a stream on as it comes, and keeps its parts before it ends. A tool call is passed on when it is kept: the
- * tool must not run for a call that would be made again.
+ * Passes a stream through as it arrives, and records its parts before it ends. A tool call is held back until the
+ * record is saved: the tool must not run for a model call that would be made again.
  */
 function recorded(
   source: ReadableStream<Part>,
@@ -147,7 +147,7 @@ function streamOf(parts: readonly Part[]): ReadableStream<Part> {
   });
 }
 
-/** A result without the HTTP bodies: each request has all messages before it, so they would grow with their square. */
+/** A result without the HTTP bodies: each request repeats all earlier messages, so they would grow quadratically. */
 function withoutBodies(result: object): object {
   const { request, response, ...rest } = result as { request?: unknown; response?: object };
   if (response === undefined) return rest;

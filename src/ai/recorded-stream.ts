@@ -1,9 +1,9 @@
-/** A stream of an SDK. */
+/** A stream returned by an SDK. */
 export interface SourceStream<T> extends AsyncIterable<T> {
   readonly controller: AbortController;
 }
 
-/** A stream as the OpenAI and Anthropic SDKs have them, of chunks that come live or from a checkpoint. */
+/** A stream like those of the OpenAI and Anthropic SDKs, whose chunks arrive live or come from a checkpoint. */
 export class RecordedStream<T> implements SourceStream<T> {
   readonly controller: AbortController;
   readonly #iterate: () => AsyncIterator<T>;

@@ -2,7 +2,7 @@ import { PauseSignal } from "../run/pauses.js";
 import type { Call, Calls } from "./calls.js";
 import { digestOf } from "./digest.js";
 
-/** What a tool is run with. */
+/** The options of a tool call. */
 interface ToolOptions {
   readonly toolCallId: string;
   readonly abortSignal?: AbortSignal;
@@ -10,19 +10,19 @@ interface ToolOptions {
   readonly experimental_context?: unknown;
 }
 
-/** What is used of a tool of the AI SDK. */
+/** The members of an AI SDK tool that are used here. */
 interface Tool {
   readonly execute?: (input: unknown, options: ToolOptions) => unknown;
   readonly needsApproval?: boolean | ((input: unknown, options: ToolOptions) => unknown);
 }
 
-/** What a tool gave: what it returned, all that it yielded, or what it threw. */
+/** What a tool returned, all that it yielded, or what it threw. */
 type Outcome =
   | { readonly output: unknown }
   | { readonly yielded: readonly unknown[] }
   | { readonly error: unknown };
 
-/** The same tools, whose calls are answered by the checkpoint where they were made before. */
+/** The same tools, except that recorded calls are answered from the checkpoint. */
 export function durableTools<T extends object>(calls: Calls, tools: T, keepCalls: number): T {
   const durable = Object.entries(tools).map(([name, tool]: [string, Tool]) => [
     name,
@@ -72,7 +72,7 @@ function durableTool(calls: Calls, name: string, tool: Tool, keepCalls: number):
     await call.keep({ yielded } satisfies Outcome);
   }
 
-  /** What a tool throws is its answer to the model, unless the run pauses or stops. */
+  /** Records a tool's error, which is its answer to the model, unless the run pauses or stops. */
   async function failed(call: Call, error: unknown, { abortSignal }: ToolOptions): Promise<never> {
     const isAborted = abortSignal?.aborted === true || calls.context.signal.aborted;
     if (error instanceof PauseSignal) calls.stop(error);
@@ -125,7 +125,7 @@ function replay(value: unknown): unknown {
   })();
 }
 
-/** What a tool gives in the end. */
+/** The final output of a tool. */
 async function settled(result: unknown): Promise<unknown> {
   if (!isAsyncIterable(result)) return result;
   let last: unknown;
@@ -133,7 +133,7 @@ async function settled(result: unknown): Promise<unknown> {
   return last;
 }
 
-/** What a person decided: `true`, `false`, a reason to say no, or the answer of the AI SDK. */
+/** The decision in an answer: `true`, `false`, a reason for rejecting, or `{ approved, reason }`. */
 function decisionOf(answer: unknown): { approved: boolean; reason: string } {
   const { approved, reason } = (
     typeof answer === "object" && answer !== null ? answer : { approved: answer, reason: answer }
@@ -141,7 +141,7 @@ function decisionOf(answer: unknown): { approved: boolean; reason: string } {
   return { approved: approved === true, reason: typeof reason === "string" ? reason : "" };
 }
 
-/** The part of an error that the model sees, and where it was thrown; the rest may be a response or a socket. */
+/** The part of an error that the model sees, and its stack; other fields may hold a response or a socket. */
 function errorToKeep(error: unknown): unknown {
   if (!(error instanceof Error)) return typeof error === "object" ? jsonOf(error) : String(error);
   const kept = new Error(error.message);

@@ -1,15 +1,15 @@
 import { type Check, checkOptions, integer, number, object } from "../options.js";
 import type { UsageCall } from "../state/ledger/usage.js";
 
-/** What a model costs, in US dollars per million tokens. */
+/** The price of a model, in US dollars per million tokens. */
 export interface Price {
   /** Tokens sent. */
   readonly input: number;
-  /** Tokens that come back. */
+  /** Tokens received. */
   readonly output: number;
-  /** Tokens sent that the provider had cached; as `input` by default. */
+  /** Tokens sent that the provider reads from its cache; the price of `input` by default. */
   readonly cachedInput?: number;
-  /** Tokens sent that the provider puts into its cache; as `input` by default. */
+  /** Tokens sent that the provider writes to its cache; the price of `input` by default. */
   readonly cacheWrite?: number;
 }
 
@@ -26,22 +26,22 @@ export interface Price {
  */
 export type Prices = Readonly<Record<string, Price>>;
 
-/** How calls are kept and counted. */
+/** How calls are recorded and priced. */
 export interface CallOptions {
-  /** What the models cost; without it no cost is counted. */
+  /** The prices of the models; without them no cost is recorded. */
   readonly price?: Prices;
   /**
-   * How many calls the node keeps, an integer ≥ 1; all by default. Older ones are dropped, and a resume that
-   * reaches one makes it again: for a node that saves its messages with `ctx.checkpoint` as it loops.
+   * How many calls the node keeps, an integer ≥ 1; all by default. Older ones are dropped, and a resume that reaches
+   * one makes it again. Set it in a node that saves its messages with `ctx.checkpoint` as it loops.
    */
   readonly keepCalls?: number;
 }
 
-/** What one call used. */
+/** The tokens that one call used. */
 export interface Tokens {
   readonly input: number;
   readonly output: number;
-  /** How many of the input were read from a cache, and written to one. */
+  /** How many of the input tokens were read from a cache, and how many were written to one. */
   readonly cacheRead: number;
   readonly cacheWrite: number;
 }
@@ -68,7 +68,7 @@ export const callChecks: Readonly<Record<string, Check>> = {
   },
 };
 
-/** What a call adds to the ledger. The model that answered may have a longer name than the one that was asked. */
+/** What a call adds to the ledger. The model that answered may have a longer name than the one requested. */
 export function usageOf(
   tokens: Tokens,
   models: readonly unknown[],
@@ -97,7 +97,7 @@ function costOf({ input, output, cacheRead, cacheWrite }: Tokens, price: Price):
   return (fresh * price.input + cached + written + output * price.output) / MILLION;
 }
 
-/** A field of what a provider sent, at a path; `undefined` where there is none. */
+/** The value at a path in an object of unknown shape; `undefined` if there is none. */
 export function fieldAt(value: unknown, ...path: readonly string[]): unknown {
   let found = value;
   for (const key of path) {
@@ -107,7 +107,7 @@ export function fieldAt(value: unknown, ...path: readonly string[]): unknown {
   return found;
 }
 
-/** A count of tokens that a provider sent: the first that is one. */
+/** The first of these that is a token count; 0 if none is. */
 export function countOf(...counts: readonly unknown[]): number {
   return (
     counts.find((count): count is number => Number.isSafeInteger(count) && Number(count) >= 0) ?? 0

@@ -1,7 +1,7 @@
 import { isPlainObject } from "../state/shape.js";
 import { type GraphNode, targetOf } from "./node.js";
 
-/** A graph as data: what it looks like and how it saves, without its code. */
+/** A graph as data: its nodes, its edges and how it saves, without its code. */
 export interface GraphTopology {
   /** The graph's name. */
   readonly name: string;
@@ -31,7 +31,7 @@ export interface TopologyNode {
   readonly phase: string;
   /** Whether a run may end here. */
   readonly exit: boolean;
-  /** The graph that it runs inside itself, as `subgraph` does. */
+  /** The graph that runs inside it, as with `subgraph`. */
   readonly graph?: GraphTopology;
 }
 
@@ -55,7 +55,7 @@ interface TopologyTask {
   readonly dependsOn: readonly string[];
 }
 
-/** What is different between two graphs. */
+/** The differences between two graphs. */
 export interface TopologyDifference {
   /** Nodes, or tasks of a dag, that only the newer one has. */
   readonly added: readonly string[];
@@ -100,15 +100,15 @@ type Describe = () => GraphTopology;
 
 /** The graphs that run inside nodes, by the function of the node. */
 const inner = new WeakMap<object, Describe>();
-/** Those that are being described: a graph may run itself. */
+/** The descriptions under way: a graph may contain itself. */
 const open = new Set<Describe>();
 
-/** Says which graph a node runs inside itself. */
+/** Registers the graph that runs inside a node. */
 export function setInner(node: object, describe: Describe): void {
   inner.set(node, describe);
 }
 
-/** What describes the graph inside a node; `undefined` if there is none. */
+/** The function that describes the graph inside a node; `undefined` if there is none. */
 export function innerOf(node: object): Describe | undefined {
   return inner.get(node);
 }
@@ -142,7 +142,7 @@ export function compareTopologies(
   };
 }
 
-/** How many nodes a run of a graph without cycles completes at the most; `undefined` if it has cycles. */
+/** The most nodes that a run can complete; `undefined` if the graph has cycles. */
 export function longestPath({ entry, nodes, edges }: GraphTopology): number | undefined {
   const names = new Set(nodes.map(({ name }) => name));
   const next = new Map<string, string[]>();
@@ -165,7 +165,7 @@ export function longestPath({ entry, nodes, edges }: GraphTopology): number | un
   return names.has(entry) ? visit(entry) : undefined;
 }
 
-/** A topology out of its JSON text; `undefined` if it is not one. */
+/** Parses a topology; `undefined` if the text is not one. */
 export function parseTopology(text: string): GraphTopology | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -195,12 +195,12 @@ function isListOf(list: unknown, ...texts: readonly string[]): boolean {
   );
 }
 
-/** What each task depends on, as text that can be compared. */
+/** The dependencies of each task, as text for comparison. */
 function needsOf(tasks: readonly TopologyTask[]): Map<string, string> {
   return new Map(tasks.map(({ name, dependsOn }) => [name, JSON.stringify([...dependsOn].sort())]));
 }
 
-/** What leaves each node, as text that can be compared. */
+/** The outgoing edges of each node, and whether it is an exit point, as text for comparison. */
 function linksOf({ nodes, edges }: Pick<GraphTopology, "nodes" | "edges">): Map<string, string> {
   return new Map(
     nodes.map(({ name, exit }) => {

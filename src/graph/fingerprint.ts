@@ -1,8 +1,8 @@
 import { type GraphNode, targetOf } from "./node.js";
 
 /**
- * A short hash of a graph's shape: its nodes, entry and exits, and each node's edges in their order,
- * which decides the way, and the tasks of a dag. Functions are not in it: they change with every build.
+ * A short hash of a graph's shape: its nodes, entry and exits, each node's edges in order (the first that matches is
+ * taken), and the tasks of a dag. Functions are left out: they change with every build.
  */
 export function fingerprint<D extends object>(shape: {
   readonly nodes: readonly GraphNode<D>[];
@@ -20,7 +20,7 @@ export function fingerprint<D extends object>(shape: {
   return hash(JSON.stringify([shape.entry?.name ?? "", nodes, ...tasks]));
 }
 
-/** A hash of a text, as 16 hexadecimal digits; it finds changes, it keeps nobody out. */
+/** A hash of a text, as 16 hexadecimal digits. It detects changes; it is not cryptographic. */
 export function hash(text: string): string {
   return fnv(text, 0x811c9dc5) + fnv(text, 0x1000193);
 }

@@ -2,7 +2,7 @@ import type { Visits } from "../state/record.js";
 import type { GraphTopology } from "./description.js";
 import { END } from "./node.js";
 
-/** How far a run is, for a diagram. */
+/** The progress of a run, for a diagram. */
 export interface DiagramProgress {
   /** How often each node ran. */
   readonly visits: Visits;
@@ -41,7 +41,7 @@ export function toMermaid(
   return `${lines.join("\n")}\n`;
 }
 
-/** Any text as a quoted label: what Mermaid could read as syntax is written as entities. */
+/** Any text as a quoted label: characters that Mermaid could read as syntax become entities. */
 function label(text: string): string {
   return `"${text.replace(/[#"<>&|\\[\](){}`\p{Cc}\u2028\u2029]/gu, (char) => `#${char.charCodeAt(0)};`)}"`;
 }

@@ -11,8 +11,8 @@ import type { InputSchemas, Pause, PauseOptions, SchemaPauseOptions } from "./pa
 /** What a node receives besides the State. */
 export interface NodeContext<D extends object = object> {
   /**
-   * Aborts when the run is cancelled, the attempt times out, or another writer takes the run. Pass it on to
-   * what you call.
+   * Aborts when the run is cancelled, the attempt times out, or another writer takes the run. Pass it to what you
+   * call.
    */
   readonly signal: AbortSignal;
   /**
@@ -20,7 +20,7 @@ export interface NodeContext<D extends object = object> {
    * reason.
    */
   readonly draining: AbortSignal;
-  /** The run. */
+  /** The id of the run. */
   readonly runId: string;
   /** This node's name. */
   readonly node: string;
@@ -31,20 +31,21 @@ export interface NodeContext<D extends object = object> {
   /** The same across all retries and resumes of this visit to the node: pass it to services that accept one. */
   readonly idempotencyKey: string;
   /**
-   * Does something once in this visit to the node, whatever happens: its result is saved before it is returned,
-   * and a retry or a resume gets that result without doing it again. Concurrent calls with the same key share
-   * one execution. An action that throws is called again.
+   * Runs an action once per visit to the node: its result is saved before it is returned, and a retry or a resume
+   * gets that result without running the action again. Concurrent calls with the same key share one execution. An
+   * action that throws is called again.
    *
-   * @throws SerializationError that names the key, when the result can't be saved.
-   * @throws ConfigError that names the keys, when the action awaits a call with its own key, directly or by way of
-   * others, and so would wait for itself.
+   * @throws SerializationError, naming the key, if the result can't be saved.
+   * @throws ConfigError, naming the keys, if the action awaits a call with its own key, directly or through others,
+   * and so would wait for itself.
    */
   once<T>(key: string, action: () => T | Promise<T>): Promise<T>;
   /** The value remembered under a key in this visit to the node; `undefined` if there is none. */
   recall(key: string): unknown;
   /**
-   * Saves a value that a retry or a resume of this visit can recall. Values that come in while a save is under
-   * way are saved together. An abandoned attempt is rejected: the next one may have saved something newer.
+   * Saves a value that a retry or a resume of this visit can recall. Values that arrive while a save is under way
+   * are saved together. Calls from an abandoned attempt are rejected: the next attempt may have saved something
+   * newer.
    */
   remember(key: string, value: unknown): Promise<void>;
   /** Forgets what was remembered under a key; the next save omits it. */
@@ -55,11 +56,11 @@ export interface NodeContext<D extends object = object> {
    */
   checkpoint(state: State<D>, reason: string): Promise<State<D>>;
   /**
-   * Pauses the run inside the node, unless this pause was answered: then it returns the answer. On `resume` the
+   * Pauses the run inside the node, unless this pause has been answered; then it returns the answer. On `resume` the
    * node runs again up to here, so wrap expensive work in {@link NodeContext.once}. Names distinguish several
-   * pauses, even concurrent ones: all pauses with the same name, including those of list items, share one
-   * question and its answer. It throws to stop the node; catching that changes nothing. A `schema` checks the
-   * answer and gives it its type.
+   * pauses, even concurrent ones: all pauses with the same name, including those of list items, share one question
+   * and its answer. It throws to stop the node; catching that changes nothing. A `schema` checks the answer and
+   * gives it its type.
    *
    * @throws PauseTimeoutError if `timeout` has passed since the pause was first asked. A node may catch it.
    */
@@ -67,9 +68,9 @@ export interface NodeContext<D extends object = object> {
   /** The same without a schema: the answer can be anything. */
   pause(name: string, options: PauseOptions): Promise<unknown>;
   /**
-   * Waits this many milliseconds from the first call with this name in this visit, across retries and resumes:
-   * after a crash only the remaining time is waited for. A worker releases the run in the meantime, as for a
-   * pause, unless the wait is short.
+   * Waits this many milliseconds from the first call with this name in this visit, across retries and resumes: after
+   * a crash it waits only for the remaining time. A worker releases the run in the meantime, as for a pause, unless
+   * the wait is short.
    */
   sleep(name: string, ms: number): Promise<void>;
   /** Records what this run uses, decides and produces; it is saved with the State. */
@@ -86,13 +87,13 @@ export interface ProgressPart {
   readonly title: string;
   /** What was found or made. */
   readonly summary: string;
-  /** Where it is from. */
+  /** Where it comes from. */
   readonly sources?: readonly string[];
 }
 
 /** What a node writes into the run's ledger. */
 export interface LedgerWriter {
-  /** Adds tokens, cost and counters of your own to the totals of the run and of this node, and emits `usage`. */
+  /** Adds tokens, cost and custom counters to the totals of the run and of this node, and emits `usage`. */
   usage(usage: UsageCall): void;
   /** Adds a decision, and emits it. */
   decision(decision: Omit<Decision, keyof Origin>): void;
@@ -100,7 +101,7 @@ export interface LedgerWriter {
   agent(id: string, agent: AgentUpdate): void;
   /** Records where an output of the run is. */
   output(name: string, ref: unknown): void;
-  /** Adds what another ledger got since it was `base`: that of a run inside this node. */
+  /** Adds what another ledger, that of a run inside this node, has gained since `base`. */
   merge(base: Ledger, other: Ledger): void;
 }
 
@@ -110,8 +111,8 @@ export type NodeResult<D extends object> = State<D> | Patch<D> | Pause<D>;
 /**
  * A node: a function from State to State. It may run again after a crash, until its result is saved.
  *
- * The compiler finds an unknown key beside a known one in what a function given to `addNode` returns, but not in a
- * function declared with this type: declare its result as a {@link Patch} instead.
+ * If a returned object has an unknown key beside a known one, the compiler reports it in a function passed to
+ * `addNode`, but not in one declared with this type: declare its result as a {@link Patch} instead.
  */
 export type NodeFunction<D extends object, R = NodeResult<D> | Promise<NodeResult<D>>> = (
   state: State<D>,
@@ -119,21 +120,21 @@ export type NodeFunction<D extends object, R = NodeResult<D> | Promise<NodeResul
 ) => R;
 
 /**
- * What a function may return that changes a State, and anything else: {@link CheckedResult} says why it may not. Its
+ * Anything that a function can return; {@link CheckedResult} then rejects what it must not, with a message. The
  * first members give literals in the result their types.
  *
  * @inline
  */
 export type AnyResult<D extends object> =
-  // biome-ignore lint/complexity/noBannedTypes: with it the union takes what the compiler does not know yet
+  // biome-ignore lint/complexity/noBannedTypes: it makes the union accept types that are not inferred yet
   NodeResult<D> | Promise<NodeResult<D>> | {} | null | undefined;
 
 /**
- * A result whose objects have only keys of the data, with values of their types; else a message in place of its
- * type. TypeScript itself finds an unknown key only if there is no known one beside it.
+ * The result itself if its objects have only keys of the data, with values of the right types; otherwise a message.
+ * TypeScript itself reports an unknown key only if there is no known one beside it.
  *
- * It stands where a function given as an argument returns, because there the compiler infers `R` and still knows the
- * types of the function's parameters.
+ * Used as the return type of a function argument, because there the compiler infers `R` and still knows the types of
+ * the function's parameters.
  *
  * @inline
  */
@@ -144,11 +145,11 @@ export type CheckedResult<D extends object, R, Allowed = NodeResult<D> | Promise
   ? R
   : NoInfer<Problem<D, R, Allowed>>;
 
-/** The keys of the objects that are returned, now or later. @inline */
+/** The keys of the returned objects, directly or in a promise. @inline */
 type ReturnedKeys<D extends object, R> =
   R extends PromiseLike<infer A> ? NamedKeys<D, A> : NamedKeys<D, R>;
 
-/** The keys of an object to merge; none if it may have any. @inline */
+/** The keys of an object to merge; none if it has an index signature. @inline */
 type NamedKeys<D extends object, R> = R extends State<D> | Pause<D>
   ? never
   : string extends keyof R
@@ -168,8 +169,8 @@ type Problem<D extends object, R, Allowed> =
       : ObjectProblem<D, R>;
 
 /**
- * What is wrong with an object: with its keys, unless it is of a kind of its own. Nothing if it takes any patch, which
- * spares the compiler to look at each key of large data.
+ * What is wrong with the keys of an object; nothing for a State, a Pause or an array. Nothing either if the type
+ * accepts any patch, which saves the compiler from checking each key of large data.
  *
  * @inline
  */
@@ -189,7 +190,7 @@ type ObjectProblem<D extends object, R> = R extends State<D> | Pause<object> | r
           }[keyof R]
         : never;
 
-/** A type as a message can show it. @inline */
+/** A type in a form that a message can contain. @inline */
 type Shown<T> = [T] extends [string | number | bigint | boolean | null | undefined]
   ? T
   : "of its type in the data";
@@ -214,13 +215,13 @@ export const END = "__end__";
 /** The type of {@link END}. @inline */
 export type End = typeof END;
 
-/** A way from one node to another, or to the end. */
+/** An edge from one node to another, or to the end. */
 export interface Edge<D extends object> {
   readonly from: string;
   readonly to: GraphNode<D> | End;
   readonly predicate: Predicate<D> | undefined;
   readonly name: string | undefined;
-  /** What its events carry; made once, because a run may pass here a million times. */
+  /** The data of its events; made once, because a run may take the edge a million times. */
   readonly events: {
     readonly transition: EventMap["edge.transition"];
     readonly taken: EventMap["edge.evaluate"];
@@ -228,10 +229,10 @@ export interface Edge<D extends object> {
   };
 }
 
-/** A node in its place in the graph. */
+/** A node of a graph, with its outgoing edges. */
 export interface GraphNode<D extends object> {
   readonly name: string;
-  /** Its place among the nodes, in the order they were added. */
+  /** Its index in the order in which the nodes were added. */
   readonly index: number;
   readonly run: NodeFunction<D>;
   readonly edges: Edge<D>[];

@@ -8,7 +8,7 @@ import { isSchema, jsonSchemaOf, type StandardSchema } from "../state/schema.js"
 import { isPlainObject } from "../state/shape.js";
 import { checkState, type Patch, type State } from "../state/state.js";
 
-/** What a pause tells whoever answers it. @inline */
+/** The question that a pause asks. @inline */
 interface PauseQuestion {
   /** Why the run waits. */
   readonly reason: string;
@@ -77,7 +77,7 @@ export class Pause<D extends object> {
  * edge; the node does not run again.
  *
  * @throws ConfigError if an option is invalid.
- * @throws SerializationError when a checkpoint can't hold what is asked.
+ * @throws SerializationError if a checkpoint can't hold what is asked.
  *
  * @example
  * ```ts
@@ -131,25 +131,25 @@ const checks = {
   ),
 };
 
-/** Refuses what can't be the options of a pause inside a node. */
+/** Checks the options of a pause inside a node. */
 export function checkPauseOptions(options: PauseOptions): void {
   checkOptions("pause", options, { ...checks, schema: check("a Standard Schema", isSchema) });
   text("pause.reason", options.reason);
 }
 
-/** The last moment that a Date can be. */
+/** The latest time that a Date can hold. */
 const END_OF_TIME = 8.64e15;
 
-/** A moment as text, also one that is too far away. */
+/** A time as ISO 8601 text, no later than a Date can hold. */
 export function momentOf(ms: number): string {
   return new Date(Math.min(ms, END_OF_TIME)).toISOString();
 }
 
 /**
- * A request out of a pause's options.
+ * Makes a request from the options of a pause.
  *
- * @param deadline - when its time is up, in milliseconds since 1970.
- * @throws SerializationError when a checkpoint can't hold what is asked.
+ * @param deadline - when the pause times out, in milliseconds since 1970.
+ * @throws SerializationError if a checkpoint can't hold what is asked.
  */
 export function pauseRequest(
   name: string,
@@ -168,7 +168,7 @@ export function pauseRequest(
   });
 }
 
-/** A value as a checkpoint keeps it. */
+/** A frozen copy of a value, once it is known that a checkpoint can hold it. */
 function keptOf<T>(value: T, name: string): T {
   const kept = freezeCopy(value) as T;
   encode(kept, name);

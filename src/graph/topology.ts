@@ -9,9 +9,11 @@ import { validate } from "./validation.js";
 /** The nodes and edges of a graph. It runs nothing. */
 export class Topology<D extends object> {
   readonly #nodes = new Map<string, GraphNode<D>>();
-  /** Where a run continues, in a graph whose State says more of that than the last node; `undefined` at its end. */
+  /**
+   * Finds where a run continues, in a graph where the last node alone does not determine it; `undefined` at its end.
+   */
   locate: ((state: State<D>) => string | undefined) | undefined;
-  /** What the tasks inside the nodes depend on, where the nodes are layers of them. */
+  /** The dependencies of the tasks inside the nodes, if the nodes are layers of a dag. */
   tasks: ReadonlyMap<string, readonly string[]> | undefined;
   #entry: GraphNode<D> | undefined;
   #valid = false;
@@ -96,14 +98,14 @@ export class Topology<D extends object> {
     node.exit = true;
   }
 
-  /** The entry point of a graph that is whole. */
+  /** Validates the graph and returns its entry point. */
   validate(): GraphNode<D> {
     if (!this.#valid) validate(this);
     this.#valid = true;
     return this.#entry as GraphNode<D>;
   }
 
-  /** The node of a name, if there is one. */
+  /** The node with a name, if there is one. */
   find(name: string): GraphNode<D> | undefined {
     return this.#nodes.get(name);
   }

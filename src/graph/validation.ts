@@ -7,8 +7,7 @@ interface Shape<D extends object> {
 }
 
 /**
- * Refuses a graph that can't run to an end. All that is wrong is in the message; the code is that of
- * the first.
+ * Rejects a graph that can't run to its end. The message lists all problems; the code is that of the first.
  *
  * @throws GraphError
  */
@@ -47,7 +46,7 @@ function* findProblems<D extends object>({
 
 function reachable<D extends object>(entry: GraphNode<D>): Set<GraphNode<D>> {
   const reached = new Set([entry]);
-  // A Set hands out what is added to it while it is walked.
+  // Iterating over a Set also visits what is added meanwhile.
   for (const node of reached) for (const { to } of node.edges) if (to !== END) reached.add(to);
   return reached;
 }

@@ -20,7 +20,7 @@ import {
   recordProgress,
 } from "./scope.js";
 
-/** A step of a chain: from a State and an item to the next State, or to what changes in it. @inline */
+/** A step of a chain: takes a State and an item, and returns the next State or the changes to make. @inline */
 export type ChainStep<D extends object, I, R = Change<D> | Promise<Change<D>>> = (
   state: State<D>,
   item: I,
@@ -32,16 +32,16 @@ export interface ChainOptions<D extends object, R = Change<D>> {
   /** Called after each step with the number done, the total, and the State. It can't disturb the chain. */
   readonly onProgress?: (completed: number, total: number, state: State<D>) => unknown;
   /**
-   * Called with the last State and a list of all: the one before the chain, then one after each step. Its
-   * return value is the node's result. All these States are then in the checkpoint.
+   * Called with the last State and the list of all States: the one before the chain, then one after each step. Its
+   * return value is the node's result. With this option the checkpoint holds all of them.
    */
   readonly intermediate?: (state: State<D>, states: readonly State<D>[]) => R;
 }
 
-/** The key of how many steps are done, and of the data that they came to. */
+/** The key of the number of completed steps, and of the data after the last of them. */
 const CHAIN = "chain";
 
-/** The key of the data after a step, where a chain is to keep that. */
+/** The key of the data after a step, which only `intermediate` needs. */
 function stepKey(step: number): string {
   return `${CHAIN} ${step}`;
 }
@@ -50,7 +50,7 @@ function stepKey(step: number): string {
  * A node that works on items one after the other: each step gets the State of the previous one. The result of a
  * step is saved before the next starts, so a resume continues at the next item.
  *
- * @throws ChainError, out of the node, if a step fails; it has the item and the State so far.
+ * @throws ChainError from the node if a step fails; it has the item and the State so far.
  * @throws ConfigError if an option is invalid.
  *
  * @example
@@ -132,7 +132,7 @@ export function chain<D extends object, I>(
   });
 }
 
-/** One step, and the events around it. */
+/** Runs one step and emits its events. */
 async function take<D extends object, I>(
   step: ChainStep<D, I>,
   state: State<D>,
@@ -148,7 +148,7 @@ async function take<D extends object, I>(
   let next: State<D>;
   try {
     next = scope.change(state, await step(state, item, scope));
-    // What it came to is saved as the run's own data before the loop could refuse it.
+    // Checked here, because the result is saved as the run's own data before the engine could reject it.
     if (next.runId !== state.runId) {
       const problem = `returned the State of run ${show(next.runId)}: build on the State it is given`;
       throw new ConfigError("step", problem);

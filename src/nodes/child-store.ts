@@ -11,15 +11,15 @@ import { recordProgress } from "./scope.js";
 
 const KEY = "subgraph";
 
-/** Keeps a run inside a node: its newest State is what the node remembers, in the outer run's checkpoint. */
+/** Stores a run inside a node: the node remembers its newest State, in the outer run's checkpoint. */
 export class ChildStore<D extends object> implements CheckpointStore {
   readonly #context: FactoryContext<D>;
   readonly #opens: (node: string) => boolean;
   #latest: State<object> | undefined;
-  /** Called with each save, so that what it forgets goes with it. */
+  /** Called in each save, so that what it forgets is gone in the same checkpoint. */
   onSave: () => void = () => {};
 
-  /** @param opens - whether an inner node has a graph inside as well. */
+  /** @param opens - whether an inner node itself contains a graph. */
   constructor(context: FactoryContext<D>, opens: (node: string) => boolean) {
     this.#context = context;
     this.#opens = opens;
@@ -29,7 +29,7 @@ export class ChildStore<D extends object> implements CheckpointStore {
 
   /** The newest State, if there is one. */
   latest<C extends object>(): State<C> | undefined {
-    // What a run keeps is what its caller says it is: nobody else can know.
+    // Only the caller knows the type of the run's data.
     return this.#latest as unknown as State<C> | undefined;
   }
 
@@ -38,7 +38,7 @@ export class ChildStore<D extends object> implements CheckpointStore {
     const saved = state.savedAs({ checkpointId: `${state.runId}.${sequence}`, sequence });
     const json = saved.toJSON();
     const [from, to] = [progressMark(this.#latest), progressMark(state)];
-    // All in one go, so that no checkpoint has the one without the other; what may throw comes first.
+    // All synchronously, so that no checkpoint has one without the others; what may throw comes first.
     this.#context.ledger.merge(this.#latest?.ledger ?? Ledger.empty, state.ledger);
     this.onSave();
     for (const node of this.#ended(state)) this.#context.addInner(node);
@@ -55,7 +55,7 @@ export class ChildStore<D extends object> implements CheckpointStore {
     return latest;
   }
 
-  /** Kept in the store of the outer run: a resume has to know what the inner graph was. */
+  /** Saved in the store of the outer run: a resume must know what the inner graph was. */
   async saveTopology(topology: GraphTopology): Promise<void> {
     await this.#context.store?.saveTopology?.(topology);
   }
@@ -75,14 +75,14 @@ export class ChildStore<D extends object> implements CheckpointStore {
       ended.push({ name: node, ...lastAttemptOf(taken), outcome: "completed" });
     }
     const failed = progressOf(state).begun?.failedAttempts.at(-1);
-    // A failed run that is resumed keeps its error, and was noted when it failed.
+    // A resumed run still has the error of its failure, which was recorded at the time.
     if (state.error !== undefined && state.reason === "failure" && failed !== undefined) {
       ended.push({ ...failed, name: state.error.node, outcome: "failed" });
     }
     return ended;
   }
 
-  /** The node forgets it when it has completed. */
+  /** Nothing to do: the node forgets the run when it completes. */
   async delete(): Promise<void> {}
 
   async list(): Promise<string[]> {
@@ -90,7 +90,7 @@ export class ChildStore<D extends object> implements CheckpointStore {
   }
 }
 
-/** The attempt that a step completed in: the failed ones have records of their own. */
+/** The attempt in which a step completed; failed attempts have their own records. */
 function lastAttemptOf(step: Omit<StepRecord, "node" | "step" | "items">): AttemptRecord {
   const { startedAt, completedAt, durationMs, lastAttemptAt } = step;
   if (lastAttemptAt === undefined) return { startedAt, durationMs };
@@ -98,12 +98,12 @@ function lastAttemptOf(step: Omit<StepRecord, "node" | "step" | "items">): Attem
   return { startedAt: lastAttemptAt, durationMs: Math.max(0, ms) };
 }
 
-/** The inner nodes that lead to where a run has stopped inside a node, outermost first; none if it runs no graph. */
+/** The inner nodes that lead to where a run stopped inside a node, outermost first; none if the node runs no graph. */
 export function innerPathOf<D extends object>(state: State<D>): string[] {
   return pathIn(progressOf(state).unfinished?.results.byKey().get(KEY));
 }
 
-/** Not read as a State: what is redacted is none, and the data may be large. */
+/** Reads the JSON, not a State: a redacted one can't be parsed as a State, and the data may be large. */
 function pathIn(json: unknown): string[] {
   if (typeof json !== "object" || json === null) return [];
   const { error, unfinished, nextNode } = json as Partial<StateJSON>;
@@ -112,7 +112,7 @@ function pathIn(json: unknown): string[] {
   return [node, ...pathIn(Reflect.get(Object(unfinished?.results), KEY))];
 }
 
-/** How far a run is: what changes when it gets further, and not when it fails. */
+/** Identifies the progress of a run: it changes when the run advances, not when it fails. */
 function progressMark<D extends object>(state: State<D> | undefined): string {
   return state === undefined ? "" : `${state.step}.${progressOf(state).unfinished?.count ?? 0}`;
 }

@@ -21,9 +21,9 @@ import { type Task, type TaskFunction, type TaskOptions, toTask } from "./task.j
 export interface DagTask<D extends object, R> extends TaskOptions {
   /** The tasks that must be done first. */
   readonly dependsOn?: readonly (keyof D & string)[];
-  /** Makes the task's result: a function, or {@link map}. */
+  /** Produces the task's result: a function, or {@link map}. */
   readonly run: TaskFunction<D, R>;
-  /** Only of a task that is a node. */
+  /** Only for a task that is a node. */
   readonly node?: undefined;
 }
 
@@ -36,7 +36,7 @@ interface DagNodeTask<D extends object> extends TaskOptions {
   readonly dependsOn?: readonly (keyof D & string)[];
   /** The node. It may change only the key that is the task's name: any other is an error when it runs. */
   readonly node: NodeFunction<D>;
-  /** Only of a task that is no node. */
+  /** Only for a task that is not a node. */
   readonly run?: undefined;
 }
 
@@ -56,9 +56,9 @@ type VisibleTo<D extends object, Tasks, Needs> = Omit<D, Tasks & PropertyKey> &
 interface CheckedTask<D extends object, Tasks, Needs, R> extends TaskOptions {
   /** The tasks that must be done first. */
   readonly dependsOn?: readonly (Needs & Tasks)[];
-  /** Makes the task's result: a function, or {@link map}. */
+  /** Produces the task's result: a function, or {@link map}. */
   readonly run: TaskFunction<VisibleTo<D, Tasks, Needs>, R>;
-  /** Only of a task that is a node. */
+  /** Only for a task that is a node. */
   readonly node?: undefined;
 }
 
@@ -68,7 +68,7 @@ interface CheckedNodeTask<D extends object, Tasks, Needs, K> extends TaskOptions
   readonly dependsOn?: readonly (Needs & Tasks)[];
   /** The node. It may change only the key that is the task's name: any other is an error when it runs. */
   readonly node: NodeFunction<VisibleTo<D, Tasks, Needs> & Pick<D, K & keyof D>>;
-  /** Only of a task that is no node. */
+  /** Only for a task that is not a node. */
   readonly run?: undefined;
 }
 
@@ -92,9 +92,7 @@ export type CheckedDag<D extends object> = <const T>(
 export interface DagOptions<D extends object = object> extends GraphConfig<D> {
   /** How many tasks to run at once; see {@link parallel}. */
   readonly concurrency?: number;
-  /**
-   * Milliseconds one attempt at a task may take; no limit by default. A task's own setting takes precedence.
-   */
+  /** Milliseconds one attempt at a task may take; no limit by default. A task's own setting takes precedence. */
   readonly timeout?: number;
   /** Retries a failed task; no retries by default. A task's own setting takes precedence. */
   readonly retry?: RetryPolicy;
@@ -145,7 +143,7 @@ const EAGER = "tasks";
  */
 export function dag<D extends object>(): CheckedDag<D>;
 /**
- * The same at once; its tasks see all of the data.
+ * The same in a single call; its tasks see all of the data.
  *
  * @throws GraphError if tasks depend on each other in a cycle, which it shows, or on something that is not a
  * task.
@@ -156,9 +154,9 @@ export function dag<D extends object>(
   options?: DagOptions<D>,
 ): StateGraph<D, string>;
 /**
- * Both of them.
+ * Implements both overloads.
  *
- * @throws GraphError, ConfigError as they do.
+ * @throws GraphError, ConfigError as above.
  */
 export function dag<D extends object>(
   ...given: readonly (DagTasks<D> | DagOptions<D> | undefined)[]
@@ -189,7 +187,7 @@ function build<D extends object>(
     defaults: { timeout, retry },
     saves: saves ?? (isEager ? "item" : "layer"),
   };
-  // A dag can't loop, and one that was changed runs some of its layers again.
+  // A dag can't loop, and one that was changed may run some of its layers again.
   const graph = new StateGraph<D, string>({ maxIterations: Number.POSITIVE_INFINITY, ...config });
   const nodes = isEager
     ? [{ name: EAGER, tasks: layers.flat() }]
@@ -204,7 +202,7 @@ function build<D extends object>(
   const last = nodes.at(-1);
   if (last !== undefined) graph.setExitPoint(last.name);
   StateGraph.locateBy(graph, dependencies, (state) => {
-    // What is saved in the middle of a layer is not in the data yet: its task is not among these.
+    // A result that was saved in the middle of a layer is not in the data yet, so its task is not among these.
     const done = new Set(progressOf(state).tasks);
     return nodes.find(({ tasks: layer }) => layer.some((task) => !done.has(task)))?.name;
   });
@@ -219,7 +217,7 @@ const optionChecks = {
   schedule: oneOf("layers", "eager"),
 };
 
-/** The phase of a layer: that of its tasks, and where they differ all of them. */
+/** The phase of a layer: that of its tasks or, if they differ, all of them. */
 function phaseOf(phases: readonly (string | undefined)[]): string | undefined {
   const known = new Set(phases.filter((phase) => phase !== undefined));
   return known.size === 0 ? undefined : [...known].join(", ");
@@ -236,7 +234,7 @@ interface Work<D extends object> {
   readonly saves: Saves;
 }
 
-/** A node that runs those of its tasks that are not done, each after those it depends on. */
+/** A node that runs its unfinished tasks, each after those it depends on. */
 function layerNode<D extends object>(layer: readonly string[], work: Work<D>): NodeFunction<D> {
   const { tasks, concurrency, defaults, saves } = work;
   return oncePerNode<D>("dag", async (state, context) => {
@@ -249,7 +247,7 @@ function layerNode<D extends object>(layer: readonly string[], work: Work<D>): N
         const seen = pickAncestors(task, tasks, results);
         try {
           const result = await tasks.get(task)?.run(withResults(state, seen, context), scope);
-          // What others see must not change under them.
+          // Other tasks see it, so it must not change any more.
           const kept: unknown = freezeCopy(result);
           setKey(results, task, kept);
           return kept;
@@ -265,7 +263,7 @@ function layerNode<D extends object>(layer: readonly string[], work: Work<D>): N
       options: (task) => ({ ...defaults, ...tasks.get(task) }),
       needs: (task) => (tasks.get(task)?.dependsOn ?? []).flatMap((need) => at.get(need) ?? []),
     });
-    // Saved in the middle of a layer; a task may have been in another one then.
+    // Saved in the middle of a layer; the task may have been in a different layer then.
     for (const [task, result] of pool.before) if (tasks.has(task)) setKey(results, task, result);
     for (const [task, result] of await pool.run()) {
       if (tasks.has(task)) setKey(results, task, result);
@@ -275,14 +273,14 @@ function layerNode<D extends object>(layer: readonly string[], work: Work<D>): N
   });
 }
 
-/** Remembers which task asks for a pause: one that is removed waits for nothing any more. */
+/** Remembers which task asked for a pause: once the task is removed, nothing waits for the answer. */
 function noteAsker<D extends object>(
   context: FactoryContext<D>,
   task: string,
   requests: readonly PauseRequest[],
 ): void {
   const asked = askersOf(context.recall(ASKED));
-  // The others among the requests are what tasks before it have asked for.
+  // The other requests are from earlier tasks.
   for (const { name } of requests) if (!asked.has(name)) asked.set(name, task);
   context.keep(ASKED, asked);
 }
@@ -303,8 +301,8 @@ function pickAncestors<D extends object>(
 }
 
 /**
- * A State with the results of tasks merged in, as the node does when it is done. No listener hears of it: it would
- * twice.
+ * A State with the results of tasks merged in, as the node does when it is done. It emits nothing: listeners would
+ * get each event twice.
  */
 function withResults<D extends object>(
   state: State<D>,

@@ -1,6 +1,6 @@
 import { type ErrorState, messageOf, show, WaymarkError } from "../errors.js";
 
-/** How many of its items an error names in its message. */
+/** How many items an error's message names. */
 const NAMED = 5;
 
 /** An item that failed. @inline */
@@ -40,7 +40,7 @@ export class ChainError extends WaymarkError {
   readonly index: number;
   /** The item. */
   readonly item: unknown;
-  /** The State of the steps before it. */
+  /** The State after the steps before it. */
   readonly state: ErrorState;
 
   /** @param failure - the item and what its step threw; `state` is what the step was given. */
@@ -81,7 +81,7 @@ export class ParallelError extends WaymarkError {
   /** The results of the items that succeeded, in the order of the list. */
   readonly results: readonly unknown[];
 
-  /** @param total - how many items there are; `results` is what those that succeeded gave. */
+  /** @param total - how many items there are; `results` are those of the items that succeeded. */
   constructor(errors: readonly ItemError[], results: readonly unknown[], total: number) {
     const named = errors
       .slice(0, NAMED)

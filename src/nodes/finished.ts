@@ -2,10 +2,10 @@ import type { FactoryContext } from "../run/factory-context.js";
 import { setKey } from "../state/shape.js";
 import type { Saves } from "./saves.js";
 
-/** How many results are put together into one piece. */
+/** How many results make a full piece. */
 const PIECE = 256;
 
-/** What an item remembered while it was worked on. */
+/** What an item remembered and no longer needs. */
 interface Spent {
   forgetAll(): void;
 }
@@ -13,31 +13,30 @@ interface Spent {
 type Piece = Readonly<Record<string, unknown>>;
 
 /**
- * The results of a list's items, by the items' ids, as a node remembers them. With `saves: "item"` a result
- * is saved as soon as the save before it is done, together with all that came meanwhile: slow items are saved
- * one by one, fast ones many at a time. A result is written twice at most, so that a hundred thousand cost no
- * more each than ten.
+ * The results of a list's items, by item id, as a node remembers them. With `saves: "item"` a result is saved as
+ * soon as the previous save is done, together with all that arrived meanwhile: slow items are saved one by one, fast
+ * ones in batches. A result is written at most twice, so its cost does not grow with the length of the list.
  */
 export class Finished<D extends object> {
   readonly #context: FactoryContext<D>;
-  /** How many results must wait before they are saved. */
+  /** How many results to collect before saving them. */
   readonly #every: number;
   readonly #failed: (error: unknown) => void;
   readonly #before = new Set<string>();
   #count = 0;
   /** How many pieces are full. */
   #pieces = 0;
-  /** What is remembered since, and under which keys. */
+  /** What was remembered since the last full piece, and its keys. */
   #open: Record<string, unknown> = {};
   #size = 0;
   readonly #keys: string[] = [];
-  /** What is not remembered yet, and what its items remembered and need no more. */
+  /** What is not remembered yet, and what its items no longer need. */
   #fresh: Record<string, unknown> = {};
   #waiting = 0;
   readonly #spent: Spent[] = [];
   #saving: Promise<void> | undefined;
 
-  /** @param failed - is called when a save fails. */
+  /** @param failed - called when a save fails. */
   constructor(context: FactoryContext<D>, saves: Saves, failed: (error: unknown) => void) {
     this.#context = context;
     this.#every = saves === "item" ? 1 : saves === "layer" ? Number.POSITIVE_INFINITY : saves;
@@ -63,7 +62,7 @@ export class Finished<D extends object> {
     return this.#before.has(id);
   }
 
-  /** Keeps a result. A promise says that the store is too far behind. */
+  /** Adds a result. Returns a promise to wait for if the store is too far behind. */
   add(id: string, value: unknown, spent: readonly Spent[] = []): Promise<void> | undefined {
     setKey(this.#fresh, id, value);
     this.#count++;
@@ -71,18 +70,18 @@ export class Finished<D extends object> {
     for (const one of spent) this.#spent.push(one);
     if (this.#waiting < this.#every) return undefined;
     this.#saving ??= this.#save();
-    // A share of all, so that what the saves write stays in proportion to what there is.
+    // A share of the total, so that the amount written stays proportional to the number of results.
     const most = Math.max(PIECE, this.#every, this.#count / 8);
     return this.#waiting < most ? undefined : this.#saving;
   }
 
-  /** All results by id, once those that are being saved are. */
+  /** All results by id, after the save under way. */
   async results(): Promise<Map<string, unknown>> {
     await this.#saving;
     return this.known();
   }
 
-  /** The results there are now. */
+  /** All results so far, by id. */
   known(): Map<string, unknown> {
     const results = new Map<string, unknown>();
     for (const piece of [...this.#full(), this.#open, this.#fresh]) {
@@ -91,7 +90,7 @@ export class Finished<D extends object> {
     return results;
   }
 
-  /** The node is not done: what is not saved yet is left to its next save, and to its next attempt. */
+  /** The node ends without completing: unsaved results are left for its next save and its next attempt. */
   leave(): void {
     if (this.#waiting > 0) this.#store((key, value) => this.#context.keep(key, value));
   }
@@ -114,7 +113,7 @@ export class Finished<D extends object> {
         let saved: Promise<void> | undefined;
         this.#store((key, value) => {
           saved = this.#context.remember(key, value);
-          // An attempt that was given up can't recall either: then nobody waits for this one.
+          // In an abandoned attempt `recall` throws as well, and then nobody awaits this promise.
           saved.catch(() => {});
         });
         await saved;
@@ -126,11 +125,11 @@ export class Finished<D extends object> {
     }
   }
 
-  /** Puts what is fresh where the node remembers it. */
+  /** Moves the fresh results to where the node remembers them. */
   #store(put: (key: string, value: Piece) => void): void {
     const context = this.#context;
     const isFull = this.#size + this.#waiting >= PIECE;
-    // In one go with what is remembered, so that no checkpoint has neither.
+    // Synchronously with `put`, so that no checkpoint has neither.
     for (const one of this.#spent.splice(0)) one.forgetAll();
     for (const key of isFull ? this.#keys.splice(0) : []) context.forget(key);
     const key = isFull ? `results ${this.#pieces++}` : this.#nextKey();
@@ -140,7 +139,7 @@ export class Finished<D extends object> {
       this.#size = 0;
     } else {
       this.#keys.push(key);
-      // What was remembered is frozen, and is not copied again.
+      // The remembered value is frozen, so it is not copied again.
       this.#addTo(this.#open, (context.recall(key) ?? {}) as Piece);
       this.#size += this.#waiting;
     }

@@ -1,11 +1,11 @@
 import { onAbort } from "../concurrency.js";
 import type { Stop } from "../run/failure.js";
 
-/** Passes the abort of one signal on to many of their own: Node warns when one signal has many listeners. */
+/** Forwards the abort of one signal to many others: Node warns if one signal has many listeners. */
 export class SignalFan {
   readonly #source: AbortSignal;
   readonly #branches = new Set<AbortController>();
-  /** Lets go of the source. */
+  /** Stops listening to the source. */
   readonly end: () => void;
 
   constructor(source: AbortSignal) {
@@ -27,7 +27,7 @@ export class SignalFan {
   }
 }
 
-/** What stops one item of many; its signals are made when somebody asks for them. */
+/** The signals that stop one item; each is created on first use. */
 export class ItemSignals implements Stop {
   readonly #signals: SignalFan;
   readonly #drains: SignalFan;
@@ -49,7 +49,7 @@ export class ItemSignals implements Stop {
     return this.#drain.signal;
   }
 
-  /** The item is done. */
+  /** Releases the signals of a finished item. */
   end(): void {
     this.#signals.close(this.#signal);
     this.#drains.close(this.#drain);

@@ -1,12 +1,12 @@
 import { GraphError, show } from "../errors.js";
 
-/** What each task depends on, by task, in the order the tasks were given. */
+/** The dependencies of each task, in the order in which the tasks were given. */
 export type Dependencies = ReadonlyMap<string, readonly string[]>;
 
 /**
- * The tasks in layers: each layer waits for nothing but those before it.
+ * The tasks in layers: each layer depends only on those before it.
  *
- * @throws GraphError if tasks depend on each other in a loop, which it shows, or on what is no task.
+ * @throws GraphError if tasks depend on each other in a cycle, which it shows, or on something that is not a task.
  */
 export function layersOf(tasks: Dependencies): string[][] {
   const needs = new Map<string, Set<string>>();
@@ -17,7 +17,7 @@ export function layersOf(tasks: Dependencies): string[][] {
       const dependents = neededBy.get(need);
       if (dependents === undefined) {
         const known = [...tasks.keys()].map(show).join(", ");
-        const problem = `task ${show(name)} depends on ${show(need)}, which is no task; the tasks are: ${known}`;
+        const problem = `task ${show(name)} depends on ${show(need)}, which is not a task; the tasks are: ${known}`;
         throw new GraphError("GRAPH_NODE_UNKNOWN", problem);
       }
       dependents.push(name);
@@ -43,7 +43,7 @@ export function layersOf(tasks: Dependencies): string[][] {
   return layers;
 }
 
-/** Tasks that wait for each other, as `a → b → a`. */
+/** A cycle among these tasks, as `a → b → a`. */
 function loop(needs: ReadonlyMap<string, ReadonlySet<string>>): string {
   const path: string[] = [];
   let [name] = needs.keys();

@@ -7,17 +7,17 @@ import { type ItemContext, ItemScope, type Items, itemsOf } from "./scope.js";
 
 /** Options of {@link map}. @inline */
 export interface MapOptions {
-  /** How many items to work on at once; at least 1. By default twice the processors, at most 16. */
+  /** How many items to work on at once; at least 1. By default twice the number of processors, at most 16. */
   readonly concurrency?: number | undefined;
   /** Milliseconds one item may take; then its signal aborts and it fails. No limit by default. */
   readonly timeout?: number | undefined;
 }
 
 /**
- * A task of a {@link dag} that works on many items at once; its result is the list of theirs, in order. Items
- * are saved as the dag's `saves` says, so a retry or a resume works only on the missing ones.
+ * A task of a {@link dag} that works on many items at once; its result is the list of their results, in order. Items
+ * are saved as the dag's `saves` option says, so a retry or a resume works only on the missing ones.
  *
- * @throws ParallelError, out of the task, with each item that failed.
+ * @throws ParallelError from the task, with each item that failed.
  * @throws ConfigError if an option is invalid.
  *
  * @example

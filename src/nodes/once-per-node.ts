@@ -5,22 +5,22 @@ import type { State } from "../state/state.js";
 
 interface Use {
   readonly node: unknown;
-  /** Whether it failed, so that it may be tried again. */
+  /** Whether it failed and may be tried again. */
   hasFailed: boolean;
 }
 
 const factoryNodes = new WeakSet<object>();
 const uses = new WeakMap<object, Map<string, Use>>();
 
-/** What a node factory makes: a node that can do more with its context than others. */
+/** A node made by a factory; its context can do more than that of other nodes. */
 export type FactoryNode<D extends object> = (
   state: State<D>,
   context: FactoryContext<D>,
 ) => Promise<NodeResult<D>>;
 
 /**
- * A node that refuses to run where one of its kind has run before: both would remember under the same
- * keys, and the second would take the results of the first for its own.
+ * A node that refuses to run in a context where another of its kind has run: both would use the same keys, and the
+ * second would take the first one's results for its own.
  */
 export function oncePerNode<D extends object>(kind: string, node: FactoryNode<D>): NodeFunction<D> {
   const made: NodeFunction<D> = async (state, context) => {

@@ -9,7 +9,7 @@ import { Pool, usualConcurrency } from "./pool.js";
 import { checkSaves, type Saves } from "./saves.js";
 import { type Change, type ItemContext, type Items, itemsOf } from "./scope.js";
 
-/** Works on one item of a parallel node; its result can be saved. @inline */
+/** Works on one item of a parallel node; its result must be something a checkpoint can hold. @inline */
 export type ParallelWorker<D extends object, I, R> = (
   state: State<D>,
   item: I,
@@ -18,7 +18,7 @@ export type ParallelWorker<D extends object, I, R> = (
 
 /** Options of {@link parallel}. @inline */
 export interface ParallelOptions<D extends object, R, C = Change<D>> {
-  /** How many items to work on at once; at least 1. By default twice the processors, at most 16. */
+  /** How many items to work on at once; at least 1. By default twice the number of processors, at most 16. */
   readonly concurrency?: number | undefined;
   /**
    * What the first error does. `true`, the default: the node fails, and the signals of running items abort.
@@ -59,7 +59,7 @@ const checks = {
  * works only on the missing ones. An item that pauses lets the others finish; then the run pauses, once for all
  * of them.
  *
- * @throws ParallelError, out of the node, with each item that failed and the results of the others.
+ * @throws ParallelError from the node, with each item that failed and the results of the others.
  * @throws ConfigError if an option is invalid.
  *
  * @example

@@ -28,24 +28,24 @@ export interface PoolOptions<D extends object, I, R> {
   readonly failFast: boolean;
   readonly saves: Saves;
   readonly onProgress?: ((completed: number, total: number, result: R) => void) | undefined;
-  /** Distinguishes an item from the others, whatever its place in the list; its index by default. */
+  /** Identifies an item, whatever its place in the list; its index by default. */
   readonly id?: (item: I) => string;
   /** How an item is worked on. */
   readonly options: (item: I) => ItemOptions;
-  /** The items, by their places, whose results an item waits for; none by default. */
+  /** The indexes of the items whose results an item waits for; none by default. */
   readonly needs?: (item: I) => readonly number[];
 }
 
-/** The most that run at once unless it is said otherwise. */
+/** The upper limit of the default concurrency. */
 const CAP = 16;
 
-/** How many items run at once by default: twice the processors, where they can be counted. */
+/** How many items run at once by default: twice the number of processors, if it is known. */
 export function usualConcurrency(): number {
   const host = globalThis as { navigator?: { hardwareConcurrency?: number } };
   return Math.min(2 * (host.navigator?.hardwareConcurrency ?? 4), CAP);
 }
 
-/** One attempt at a list of items, so many at a time. */
+/** One attempt at a list of items, with limited concurrency. */
 export class Pool<D extends object, I, R> {
   /** The items that failed. */
   readonly errors: ItemError[] = [];
@@ -75,12 +75,12 @@ export class Pool<D extends object, I, R> {
     this.#queue = new Queue(isDone, (index) => options.needs?.(items[index] as I) ?? []);
   }
 
-  /** The results that were saved before, by id; those of items that are not in the list too. */
+  /** The results that were saved before, by id, including those of items that are no longer in the list. */
   get before(): Map<string, unknown> {
     return this.#finished.known();
   }
 
-  /** The results of all items that succeeded, by id; those of items that are not in the list too. */
+  /** The results of all items that succeeded, by id, including those of items that are no longer in the list. */
   async run(): Promise<Map<string, unknown>> {
     const { signal } = this.#context;
     const abort = (): void => this.#controller.abort(signal.reason);
@@ -114,12 +114,12 @@ export class Pool<D extends object, I, R> {
     this.#context.emit("parallel.complete", data);
   }
 
-  /** What is done stays done, whoever continues; an attempt that was given up has nobody to leave it to. */
+  /** Leaves finished results for the next attempt; an abandoned attempt can't. */
   #leave(): void {
     try {
       this.#finished.leave();
     } catch {
-      // The node's own error is what the caller must see.
+      // The caller must see the node's own error.
     }
   }
 
@@ -148,7 +148,7 @@ export class Pool<D extends object, I, R> {
     }
   }
 
-  /** Works on one item; whether it succeeded. */
+  /** Works on one item, and returns whether it succeeded. */
   async #work(index: number, item: I): Promise<boolean> {
     const { failFast, onProgress, options } = this.#options;
     const context = this.#context;
@@ -192,7 +192,7 @@ export class Pool<D extends object, I, R> {
     return true;
   }
 
-  /** Tries an item as often as its policy says. */
+  /** Tries an item as often as its retry policy allows. */
   async #attempts(item: I, work: ItemWork<D>): Promise<R> {
     const { index, id, data, stop, timeout, retry, spent } = work;
     const { worker, saves } = this.#options;
@@ -226,7 +226,7 @@ export class Pool<D extends object, I, R> {
     }
   }
 
-  /** Throws what the node must end with, if it has no result. */
+  /** Throws the error, abort or pause that the node ends with, if it has no result. */
   #throwUnlessDone(results: ReadonlyMap<string, unknown>): void {
     if (this.#unsaved !== undefined) throw this.#unsaved.error;
     const total = this.#items.length;
@@ -258,16 +258,16 @@ interface ItemWork<D extends object> {
   readonly stop: ItemSignals;
   readonly timeout: number | undefined;
   readonly retry: RetryPolicy | undefined;
-  /** The scopes that have remembered something. */
+  /** The scopes that remembered something. */
   readonly spent: ItemScope<D>[];
 }
 
-/** The items that are still to be worked on, in their order, each when those it waits for are done. */
+/** The remaining items, in order; each becomes ready when those it waits for are done. */
 class Queue {
-  /** The items that wait for nothing more, and how many of them were taken. */
+  /** The items that are ready, and how many of them were taken. */
   readonly #ready: number[] = [];
   #taken = 0;
-  /** How many results each item still waits for, and who waits for it. */
+  /** How many results each item still waits for, and which items wait for it. */
   readonly #open: number[] = [];
   readonly #waiting: number[][] = [];
   #running = 0;
@@ -294,7 +294,7 @@ class Queue {
     return this.#ready[this.#taken++];
   }
 
-  /** Whether nothing that runs can make an item ready. */
+  /** Whether no running item can make another one ready. */
   get isOver(): boolean {
     return this.#running === 0;
   }
@@ -308,7 +308,7 @@ class Queue {
     this.wake();
   }
 
-  /** Waits until something has changed. */
+  /** Waits until something changes. */
   more(): Promise<void> {
     this.#more ??= new Promise((resolve) => {
       this.#wake = resolve;

@@ -24,8 +24,8 @@ const handlersByName = check(
  * resumes keep the choice.
  *
  * @param fallback - the node for a name that is not among the handlers.
- * @throws RouteError, out of the node: its code says whether choosing failed, the name is unknown and there is
- * no fallback, or the handler failed.
+ * @throws RouteError from the node: its code says whether choosing failed, the name is unknown and there is no
+ * fallback, or the handler failed.
  *
  * @example
  * ```ts
@@ -83,7 +83,8 @@ export function route<D extends object>(
     const data = { node, step, route: name, fallback: !known.has(name) };
     context.emit("route.select", data);
     signal.throwIfAborted();
-    // What the handler saves belongs to this route only; a save that fails ends the run by itself.
+    // What the handler saves belongs to this route, so the choice is saved with it; a failed save ends the run
+    // anyway.
     const keep = (): void => {
       if (context.recall("route") === undefined) context.remember("route", name).catch(() => {});
     };

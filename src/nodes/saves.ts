@@ -9,7 +9,7 @@ import { check } from "../options.js";
  */
 export type Saves = "item" | "layer" | number;
 
-/** Refuses what can't say when to save. */
+/** Checks the `saves` option. */
 export const checkSaves = check(
   '"item", "layer" or an integer ≥ 1',
   (value) =>

@@ -37,21 +37,21 @@ export function itemsOf<D extends object, I>(items: Items<D, I>, state: State<D>
   throw new ConfigError("items", problem);
 }
 
-/** How long the name of an item may be in an event. */
+/** The maximum length of an item's name in events. */
 const MAX_LABEL = 100;
 
-/** What events call an item: itself if it is short and simple, else its place in the list. */
+/** The name of an item in events: a simple value itself, cut if it is long; otherwise the index. */
 export function labelOf(item: unknown, index: number): string {
   const isSimple = ["string", "number", "bigint", "boolean"].includes(typeof item);
   return isSimple ? String(item).slice(0, MAX_LABEL) : `#${index}`;
 }
 
-/** A part of a node, as its own code sees the node's context: its keys are apart from those of the others. */
+/** The context of one part of a node; its keys are separate from those of other parts. */
 export class Scope<D extends object> implements FactoryContext<D> {
   readonly #outer: FactoryContext<D>;
   readonly #prefix: string;
   readonly #touch: () => void;
-  /** What the keys that were used here are called outside. */
+  /** The outer names of the keys that were used here. */
   #keys: string[] | undefined;
   #dataKeys: string[] | undefined;
 
@@ -59,7 +59,7 @@ export class Scope<D extends object> implements FactoryContext<D> {
     bindMethods(Scope.prototype);
   }
 
-  /** @param touch - is called before anything is saved. */
+  /** @param touch - called before anything is saved. */
   constructor(outer: FactoryContext<D>, prefix: string, touch: () => void = () => {}) {
     this.#outer = outer;
     this.#prefix = prefix;
@@ -141,7 +141,7 @@ export class Scope<D extends object> implements FactoryContext<D> {
   }
 
   addInner(): void {
-    // The item is what the record has.
+    // A step record lists the items, not what runs inside them.
   }
 
   completeTasks(tasks: Iterable<string>): void {
@@ -229,7 +229,7 @@ export class Scope<D extends object> implements FactoryContext<D> {
     return this.#keys !== undefined || this.#dataKeys !== undefined;
   }
 
-  /** Lets go of all that was remembered here. */
+  /** Forgets everything that was remembered here. */
   forgetAll(): void {
     for (const key of this.#keys ?? []) this.#outer.forget(key);
     for (const key of this.#dataKeys ?? []) this.#outer.forgetData(key);
@@ -246,19 +246,19 @@ export class Scope<D extends object> implements FactoryContext<D> {
 /** Which item of a list a scope is for, and how it is worked on. */
 export interface ItemPlace {
   readonly index: number;
-  /** Distinguishes the item from the others, whatever its place; the index by default. */
+  /** Identifies the item, whatever its place in the list; the index by default. */
   readonly id?: string;
-  /** Which attempt at the item this is, where items are tried again. */
+  /** The number of the attempt at the item, if items are retried. */
   readonly attempt?: number;
-  /** What stops this item; what stops the node by default. */
+  /** The signals that stop this item; those of the node by default. */
   readonly stop?: Stop;
-  /** When what the item does is saved. */
+  /** When results inside the item are saved. */
   readonly saves?: Saves;
-  /** What events call the item. */
+  /** The item's name in events. */
   readonly label: string;
 }
 
-/** One item of a list. */
+/** The context of one item of a list. */
 export class ItemScope<D extends object> extends Scope<D> implements ItemContext<D> {
   readonly index: number;
   readonly saves: Saves;
@@ -295,7 +295,7 @@ export class ItemScope<D extends object> extends Scope<D> implements ItemContext
     return this.#attempt ?? super.attempt;
   }
 
-  /** Of items inside an item, the outer one is named. */
+  /** For items inside an item, the event names the outer one. */
   override progress(part: ProgressPart): void {
     super.progress(part, this.#label);
   }
@@ -308,18 +308,18 @@ export class ItemScope<D extends object> extends Scope<D> implements ItemContext
     return `${super.idempotencyKey}[${this.#id}]`;
   }
 
-  /** Not shared between attempts: the one that was given up may be waiting for ever. */
+  /** Not shared between attempts: an abandoned one may wait forever. */
   override once<T>(key: string, action: () => T | Promise<T>, attempt?: string): Promise<T> {
     const own = this.#attempt === undefined ? attempt : `${this.#attempt}.${attempt ?? ""}`;
     return super.once(key, action, own);
   }
 
-  /** The node's State is one, and its items are many. */
+  /** The node has one State and many items. */
   override async checkpoint(): Promise<never> {
     throw new ConfigError("checkpoint", "is not for one item of a list: use once or remember");
   }
 
-  /** The attempt has ended: it may not write into the next one's work. */
+  /** Ends the attempt: it must not write into the next one's work. */
   end(): void {
     this.#isOver = true;
   }
@@ -336,14 +336,14 @@ export function rootOf<D extends object>(context: FactoryContext<D>): FactoryCon
   return context instanceof Scope ? context.root : context;
 }
 
-/** Names the items that a context is in: `[3]`, `[3][0]`; `""` in none. */
+/** The path of items that a context is inside, such as `[3]` or `[3][0]`; `""` for none. */
 export function itemPathOf<D extends object>(context: NodeContext<D>): string {
   return context instanceof Scope ? context.itemPath : "";
 }
 
 /**
- * Remembers that a node has come further. What it is at only replaces what it was at, and of that nobody
- * can see whether it got further: how far it is, is a result of its own.
+ * Remembers that a node has advanced. Overwriting its intermediate value does not show that, so the position is
+ * remembered under a key of its own.
  */
 export function recordProgress<D extends object>(
   context: NodeContext<D>,
@@ -351,7 +351,7 @@ export function recordProgress<D extends object>(
   from: string,
   to: string,
 ): Promise<void> {
-  // First, because an attempt that was given up is refused here, before a promise waits for nobody.
+  // First, because it throws in an abandoned attempt, before there is a promise that nobody awaits.
   context.forget(`${name} ${from}`);
   return context.remember(`${name} ${to}`, true);
 }

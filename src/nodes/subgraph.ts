@@ -28,7 +28,7 @@ export interface SubgraphOptions<
   readonly out: (state: State<D>, inner: State<C>) => R;
 }
 
-/** How long a run's id may be. */
+/** The maximum length of a run id. */
 const MAX_ID = 200;
 
 const isGraph = check("a StateGraph", (value) => value instanceof StateGraph);
@@ -39,7 +39,7 @@ const isGraph = check("a StateGraph", (value) => value instanceof StateGraph);
  * whose input is passed on. The inner run's ledger entries are also in the outer ledger. Its events reach the
  * listeners of both graphs, once each, with the `path` of nodes that leads to them.
  *
- * @throws ExecutionError of the inner run, out of the node.
+ * @throws ExecutionError of the inner run, from the node.
  * @throws ConfigError if an option is invalid.
  *
  * @example
@@ -97,7 +97,7 @@ export function subgraph<D extends object, C extends object, N extends string>(
     const inner = StateGraph.inside(graph, store, draining, undefined, more);
     let last = store.latest<C>();
     if (last === undefined) {
-      // In a loop, and for each item of a list, another run.
+      // Each visit in a loop, and each item of a list, has its own run.
       const runId = shortened(context.idempotencyKey, MAX_ID);
       last = await inner.execute(State.create(options.in(state) as C, { runId }), { signal });
     } else if (last.status !== "paused") {
@@ -126,7 +126,7 @@ export function subgraph<D extends object, C extends object, N extends string>(
   return node;
 }
 
-/** A text that fits where an id does: a long one is cut, with a hash in place of the rest. */
+/** A text as a valid run id: a long one is cut, with a hash in place of the rest. */
 function shortened(text: string, max: number): string {
   const short = text.length <= max ? text : `${text.slice(0, max - 17)}~${hash(text)}`;
   return short.replace(/[\p{Cc}\p{Cs}]/gu, "_");
@@ -151,7 +151,7 @@ async function answers<D extends object, C extends object>(
     asked
       .map((one) => ({ ...one, answer: rootOf(context).recall(answerKey(one.outer)) }))
       .filter(({ answer }) => answer !== undefined);
-  // What happens when nobody answers in time is for the inner graph to say.
+  // After the deadline, the inner graph decides what happens.
   if (known().length === 0 && !pauses.some(isExpired)) {
     const settled = await Promise.allSettled(
       asked.map(({ pause, outer }) => context.answer(outerRequest(pause, outer))),
@@ -166,7 +166,7 @@ async function answers<D extends object, C extends object>(
   };
 }
 
-/** What the outer run says of a pause inside. */
+/** The outer run's request for an inner pause. */
 function outerRequest(
   { reason, ask, schema, deadline, refused }: PauseRequest,
   name: string,

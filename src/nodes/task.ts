@@ -8,7 +8,7 @@ import { State } from "../state/state.js";
 import { isFactoryNode } from "./once-per-node.js";
 import type { ItemContext } from "./scope.js";
 
-/** Makes the result of a task. The results of the tasks it depends on are in the data. */
+/** Produces the result of a task. The results of the tasks it depends on are in the data. */
 export type TaskFunction<D extends object, R> = (
   state: State<D>,
   context: ItemContext<D>,
@@ -20,11 +20,11 @@ export interface TaskOptions {
   readonly retry?: RetryPolicy;
   /** Milliseconds an attempt may take; the dag's `timeout` by default. */
   readonly timeout?: number;
-  /** What the task is a part of; in its events, and the phase of a layer whose tasks have no other. */
+  /** The phase the task belongs to: it is in the task's events, and is the layer's phase if its tasks have no other. */
   readonly phase?: string;
 }
 
-/** A task, all of it there and checked. */
+/** A task after its checks, with defaults filled in. */
 export interface Task<D extends object> extends TaskOptions {
   readonly dependsOn: readonly string[];
   readonly run: TaskFunction<D, unknown>;
@@ -34,7 +34,7 @@ interface GivenTask<D extends object> extends Task<D> {
   readonly node: NodeFunction<D>;
 }
 
-/** What was given as a task, checked; a node among them as a function that makes a result. */
+/** Checks a given task; a node becomes a function that returns the task's result. */
 export function toTask<D extends object>(
   name: string,
   given: unknown,
@@ -68,12 +68,12 @@ export function toTask<D extends object>(
 }
 
 const names = check(
-  "an array of names of tasks",
+  "an array of task names",
   (value) => Array.isArray(value) && value.every((name) => typeof name === "string"),
 );
 
 /**
- * A node as the task of a dag: the task's result is the value that the node gives to the task's key.
+ * A node as the task of a dag: the task's result is the value that the node sets the task's key to.
  *
  * @param isReduced - whether the key has a reducer, which takes an update and not the whole value.
  */

@@ -7,27 +7,27 @@ import { progressOf, withProgress } from "../state/derive.js";
 import type { Recovery } from "../state/record.js";
 import type { State } from "../state/state.js";
 
-/** What an attempt to recover a run goes by. */
+/** Settings of an attempt to recover a run. */
 export interface AttemptSettings {
   readonly maxAttempts: number;
-  /** Whether to go back by one step if an attempt has failed at the same place before. */
+  /** Whether to go back one step if an earlier attempt failed at the same place. */
   readonly fallBack: boolean;
-  /** Whether to leave alone what was forked or rolled back and not resumed since; not where somebody asked for the run. */
+  /** Whether to skip forks and rolled-back runs that nobody has resumed; unset if this run was asked for explicitly. */
   readonly leavesForks?: boolean;
   /** The run's checkpoints, newest first. */
   readonly history: () => Promise<readonly HistoryEntry[]>;
 }
 
 /**
- * One attempt to recover a run. How often that was tried, without getting any further, is saved with the
- * run before it continues, so that a run which kills its process is not tried for ever.
+ * One attempt to recover a run. The number of attempts without progress is saved with the run before it continues,
+ * so that a run that kills its process is not tried forever.
  */
 export class Attempt {
   readonly #settings: AttemptSettings;
   #gaveUp = false;
-  /** Which attempt this is, from 1 up; 0 if the run was left alone. */
+  /** The number of this attempt, starting at 1; 0 if the run was left alone. */
   count = 0;
-  /** Whether the run was set back by one step. */
+  /** Whether the run went back one step. */
   fellBack = false;
   /** Why the run was left alone, if it was. */
   leftAlone = "it has since ended or paused";
@@ -36,12 +36,15 @@ export class Attempt {
     this.#settings = settings;
   }
 
-  /** Whether there have been enough attempts. */
+  /** Whether the attempts are used up. */
   get gaveUp(): boolean {
     return this.#gaveUp || this.count >= this.#settings.maxAttempts;
   }
 
-  /** What the run continues from; nothing if it needs no recovery, or had enough. */
+  /**
+   * Chooses the State to continue from; the run does not continue if it needs no recovery or has used up its
+   * attempts.
+   */
   readonly begin: Prepare = async (newest, load) => {
     if (newest.status === "completed" || newest.status === "paused") return undefined;
     if (this.#settings.leavesForks && waitsForResume(newest)) {
@@ -56,7 +59,7 @@ export class Attempt {
       return givenUp(newest);
     }
     this.count++;
-    // When an attempt has failed here already, perhaps what was saved last is what makes it fail.
+    // If an attempt already failed here, the last save may be what makes it fail.
     const failedHere = before.attempts > 0 && reached.step === before.step;
     const previous =
       failedHere && this.#settings.fallBack ? await this.#previous(newest.step, load) : undefined;
@@ -68,7 +71,7 @@ export class Attempt {
     };
   };
 
-  /** The attempt was broken off by whoever started it, and does not count. */
+  /** Takes back an attempt that does not count, such as a cancelled one. */
   readonly undo: Prepare = async (newest) => {
     const { recovery } = progressOf(newest);
     if (recovery === undefined || recovery.attempts !== this.count) return undefined;
@@ -79,12 +82,12 @@ export class Attempt {
     };
   };
 
-  /** No more attempts: the run has failed. */
+  /** Marks the run as failed: there are no more attempts. */
   readonly giveUp: Prepare = async (newest) => givenUp(newest);
 
   /**
-   * The newest State of an earlier step whose checkpoint can be read. Progress saves of this step are passed over;
-   * those of the earlier one stay, so that nothing is done or asked twice.
+   * The newest State of an earlier step whose checkpoint can be read. Progress saves of the current step are
+   * skipped; those of the earlier one are kept, so that nothing is done or asked twice.
    */
   async #previous<D extends object>(
     step: number,
@@ -102,7 +105,7 @@ export class Attempt {
   }
 }
 
-/** How far a run has come. */
+/** How far a run has got. */
 type Reached = Omit<Recovery, "attempts">;
 
 function reachedBy<D extends object>(state: State<D>): Reached {
@@ -110,7 +113,7 @@ function reachedBy<D extends object>(state: State<D>): Reached {
   return { step, results: unfinished?.count ?? 0 };
 }
 
-/** How far a run has come in all, and how often it was recovered there; a run that has got further starts counting again. */
+/** The furthest point a run has reached, and how often it was recovered there; progress resets the count. */
 function furthest(before: Recovery | undefined, reached: Reached): Recovery {
   const isFurther =
     before === undefined ||
@@ -133,7 +136,7 @@ function givenUp<D extends object>(
   return { state: withProgress(newest, { status: "failed", error, reason }), continues: false };
 }
 
-/** The reason of a run that was stopped: no crash is to be read out of it. */
+/** The reason to save for a run that was stopped, so that it does not look like a crash. */
 function stopOf<D extends object>(newest: State<D>): string {
   if (!hasCrashed(newest)) return newest.reason;
   return newest.status === "failed" ? "failure" : "abort";

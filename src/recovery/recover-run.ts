@@ -8,7 +8,7 @@ import { Attempt, type AttemptSettings } from "./attempt.js";
 
 /** A graph whose runs can be recovered: any {@link StateGraph}. @inline */
 export interface RecoverableGraph {
-  /** Its name, which its checkpoints carry. */
+  /** Its name, as saved in its checkpoints. */
   readonly name: string;
   /** Stops its runs so that they can be resumed. */
   drain(): Promise<void>;
@@ -28,23 +28,23 @@ export interface RunRecovery {
   /** The name of its graph. */
   readonly graph: string;
   /**
-   * - `completed`, `paused`: it continued and ended like that;
-   * - `failed`, `timed-out`: this attempt did; the next startup tries again;
-   * - `gave-up`: there were enough attempts; the run is marked as failed and tried no more;
+   * - `completed`, `paused`: it continued and ended with that status;
+   * - `failed`, `timed-out`: this attempt failed or timed out; the next startup tries again;
+   * - `gave-up`: the attempts are used up; the run is marked as failed and not tried again;
    * - `skipped`: it was left alone, or the attempt does not count; `reason` says why.
    */
   readonly outcome: "completed" | "paused" | "failed" | "timed-out" | "gave-up" | "skipped";
   /** How often it was tried without progress, including this time. */
   readonly attempts: number;
-  /** Whether it went back by one step first, past checkpoints that can be read. */
+  /** Whether it first went back one step, past checkpoints that can be read. */
   readonly fellBack: boolean;
-  /** Why it was skipped, or was left behind. */
+  /** Why it was skipped or abandoned. */
   readonly reason?: string;
   /** The error of the run, or of the attempt to load it. */
   readonly error?: unknown;
 }
 
-/** What came of a run: its outcome, the reason and the error. */
+/** The outcome of a run, with its reason and error. */
 type Outcome = Pick<RunRecovery, "outcome" | "reason" | "error">;
 
 /** How one run is recovered. */
@@ -53,10 +53,10 @@ export interface RecoverySettings extends AttemptSettings {
   readonly signal: AbortSignal | undefined;
 }
 
-/** How long a run that was cancelled may take to stop before it is left behind, in milliseconds. */
+/** Milliseconds that a cancelled run may take to stop before it is abandoned. */
 const GRACE = 5000;
 
-/** Continues one run. Its claim is released when it has really stopped. Never rejects. */
+/** Continues one run. Its claim is released when it has actually stopped. Never rejects. */
 export async function recoverRun(
   graph: RecoverableGraph,
   runId: string,
@@ -79,7 +79,7 @@ async function continueRun(
   attempt: Attempt,
   deadline: Deadline,
 ): Promise<Outcome> {
-  // What is written about the attempt must be, whatever was cancelled; should it fail, the attempt counts.
+  // Not cancellable, because the outcome of the attempt must be saved; if that fails, the attempt counts.
   const note = (prepare: Prepare): Promise<unknown> =>
     graph.recover(runId, new AbortController().signal, prepare, claim).catch(() => {});
   try {
@@ -105,11 +105,11 @@ async function continueRun(
   }
 }
 
-/** Cancels a run when its time is over, or when whoever started it says so. */
+/** Cancels a run when its time is up, or when the caller's signal aborts. */
 class Deadline {
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal | undefined;
-  /** Comes when the run has been cancelled and does not stop. */
+  /** Resolves if the run was cancelled and does not stop. */
   readonly late: Promise<Outcome>;
   #resolve: (outcome: Outcome) => void = () => {};
   #cancel: () => void;
@@ -135,7 +135,7 @@ class Deadline {
     return this.#controller.signal;
   }
 
-  /** Whether the time is over. */
+  /** Whether the time is up. */
   get passed(): boolean {
     return this.#passed;
   }

@@ -26,8 +26,8 @@ export interface RecoverOptions {
   /** Milliseconds that one run may take before it is cancelled; 300,000 by default. */
   readonly timeoutMs?: number;
   /**
-   * Whether to go back by one completed step if the last attempt failed at the same place, and run its node
-   * again; `false` by default. Corrupt checkpoints are always skipped.
+   * Whether to go back one completed step if the last attempt failed at the same place, and run its node again;
+   * `false` by default. Corrupt checkpoints are always skipped.
    */
   readonly fallbackToPrevious?: boolean;
   /** How many runs to recover at once; at least 1, 4 by default. */
@@ -45,7 +45,7 @@ const unfinished: readonly RunStatus[] = ["pending", "in_progress", "failed"];
  * saved with it; a run that makes progress starts counting again.
  *
  * @returns what was done with each unfinished run. It does not reject because of a run.
- * @throws ConfigError if an option is invalid, and what the store throws if it can't list its runs.
+ * @throws ConfigError if an option is invalid, and the store's error if it can't list its runs.
  *
  * @example
  * ```ts
@@ -93,7 +93,7 @@ function checkRecoverOptions(options: RecoverOptions): void {
   store("options.store", options.store);
 }
 
-/** The graphs by their names, and by the keys they were given under. */
+/** The graphs by name, and by the keys they were given under. */
 function byName(graphs: RecoverOptions["graphs"]): ReadonlyMap<string, RecoverableGraph> {
   const found = new Map<string, RecoverableGraph>();
   if (typeof graphs !== "object" || graphs === null) {
@@ -123,7 +123,7 @@ async function resolveStore(given: CheckpointStore | string): Promise<Checkpoint
 interface FoundRun {
   readonly runId: string;
   readonly graph: string;
-  /** Why nothing more is known of it. */
+  /** The error, if its checkpoint can't be read. */
   readonly unreadable?: unknown;
 }
 
@@ -162,12 +162,12 @@ async function recover(
   } catch (error) {
     return skipped("it can't be claimed", error);
   }
-  if (claim === undefined) return skipped("a living process works on it");
+  if (claim === undefined) return skipped("a live process is working on it");
   const history = async () => (await store.history?.(runId)) ?? [];
   const fallBack = fallbackToPrevious;
   const settings = { maxAttempts, fallBack, leavesForks: true, history, timeoutMs, signal };
   return { runId, graph: name, ...(await recoverRun(graph, runId, claim, settings)) };
 }
 
-/** For stores in which nobody can claim a run: of two who recover it, one gets a conflict. */
+/** For stores without claims: if two processes recover a run, one gets a conflict. */
 const unclaimed: Claim = { release: async () => {} };

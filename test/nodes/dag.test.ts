@@ -146,7 +146,7 @@ describe("a dag that can't be", () => {
   test("because a task depends on what is none says which there are", () => {
     expect(refused({ a: { run }, b: { dependsOn: ["c"], run } })).toMatchObject({
       code: "GRAPH_NODE_UNKNOWN",
-      message: 'task "b" depends on "c", which is no task; the tasks are: "a", "b"',
+      message: 'task "b" depends on "c", which is not a task; the tasks are: "a", "b"',
     });
   });
 
@@ -173,7 +173,7 @@ describe("a dag that can't be", () => {
 
   test.each([null, 5, "ab", {}, [5]])("because a task depends on %j", (dependsOn) => {
     const make = () => dag({ a: { run }, b: { run }, ab: { dependsOn: dependsOn as never, run } });
-    expect(make).toThrow(configError("tasks.ab.dependsOn", "must be an array of names of tasks"));
+    expect(make).toThrow(configError("tasks.ab.dependsOn", "must be an array of task names"));
   });
 });
 

@@ -16,7 +16,7 @@ describe("claims", () => {
     const running = graph.execute(start("r"));
     await entered.opened;
     expect(await recoverRuns({ store, graphs: [graph] })).toMatchObject([
-      { outcome: "skipped", reason: "a living process works on it" },
+      { outcome: "skipped", reason: "a live process is working on it" },
     ]);
     go.open();
     expect((await running).status).toBe("completed");

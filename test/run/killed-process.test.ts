@@ -169,7 +169,7 @@ describe("recoverRuns in a new process", () => {
       lines.on("line", (line) => line === "saved charge" && resolve());
     });
     expect(reportsOf(await world.run("", "recover"))).toMatchObject([
-      { outcome: "skipped", reason: "a living process works on it" },
+      { outcome: "skipped", reason: "a live process is working on it" },
     ]);
     living.kill("SIGKILL");
     await new Promise((resolve) => living.on("close", resolve));
