@@ -3,12 +3,12 @@ import { OPAQUE, traitsOf } from "./json-traits.js";
 import type { Unfinished } from "./record.js";
 import { isPlainObject } from "./shape.js";
 
-/** What the keys begin with under which an unfinished node keeps copies of the run's data. */
+/** The prefix of the keys under which an unfinished node keeps copies of the run's data. */
 export const DATA_COPY = "data: ";
 
 /**
- * What a node has done so far, with `change` done to the copies of the run's data among it: the node
- * continues from those, and not from the State.
+ * Applies `change` to the copies of the run's data in an unfinished node's results: the node continues from
+ * those, not from the State.
  */
 export function withDataCopies(
   unfinished: Unfinished,

@@ -6,17 +6,17 @@ import { looksTagged, MAX_DEPTH, setKey, tooDeep } from "./shape.js";
 import { byTag } from "./values/index.js";
 import { type DecodeWalk, malformed } from "./values/kind.js";
 
-/** A value out of a checkpoint, with what is known of it. */
+/** A value from a checkpoint, with its traits. */
 export interface Decoded {
-  /** Frozen to the bottom. */
+  /** Deeply frozen. */
   readonly value: unknown;
   /** See `json-traits.ts`. */
   readonly traits: number;
 }
 
 /**
- * What `encode` made, back as a frozen value. It takes the tree over: pass one that nobody else
- * holds, fresh from `JSON.parse`.
+ * Restores the result of `encode` as a frozen value. It mutates the tree: pass one that nobody else holds,
+ * fresh from `JSON.parse`.
  *
  * @throws SerializationError that names the path of a tag that is unknown or malformed.
  */
@@ -28,7 +28,7 @@ export function decode(tree: unknown, root: string): Decoded {
 type Tree = Record<string, unknown>;
 
 class Decoder implements DecodeWalk {
-  /** Those of all that was read. */
+  /** The combined traits of everything read so far. */
   traits = PLAIN;
 
   decode(tree: unknown, depth: number): unknown {
@@ -39,7 +39,7 @@ class Decoder implements DecodeWalk {
       : this.object(tree as Tree, depth);
   }
 
-  /** A value as JSON has it. Text of others may hold -0 and 1e400, which JSON reads but does not write. */
+  /** A JSON primitive. Text from elsewhere may contain -0 and 1e400, which JSON reads but does not write. */
   leaf(value: unknown): unknown {
     if (typeof value === "number" && !isJsonNumber(value)) this.traits |= TAGGED;
     return value;
@@ -60,8 +60,8 @@ class Decoder implements DecodeWalk {
   }
 
   /**
-   * An object that is a tag, or else its fields. One walk does both: the first key nearly always shows
-   * that it is no tag, and `for in` is faster than the keys as an array.
+   * An object that is a tag, or else its fields. One walk handles both: the first key nearly always shows
+   * that it is not a tag, and `for in` is faster than an array of keys.
    */
   object(tree: Tree, depth: number): unknown {
     let at: string | undefined;
@@ -71,7 +71,7 @@ class Decoder implements DecodeWalk {
           return this.tag(key, tree[key], depth);
         at = key;
         const item = tree[key];
-        // `for in` also gives what somebody may have added to Object.prototype.
+        // `for in` also visits anything added to Object.prototype.
         if (typeof item !== "object" || item === null || !Object.hasOwn(tree, key)) {
           this.leaf(item);
           continue;

@@ -2,7 +2,7 @@ import { OPAQUE } from "./json-traits.js";
 import { newProgress, type Progress, type StateRecord } from "./record.js";
 import { recordOf, type State, sinkOf, stateOf } from "./state.js";
 
-/** The run's next State: all of `from`, but the data of `to` and the new progress. */
+/** The run's next State: `from` with the data of `to` and the new progress. */
 export function advance<D extends object>(
   from: State<D>,
   to: State<D>,
@@ -13,7 +13,7 @@ export function advance<D extends object>(
   return stateOf({ data, traits, identity, progress, saved }, sinkOf(from));
 }
 
-/** The same State, with some parts of its record changed. */
+/** The same State with parts of its record changed. */
 export function withRecord<D extends object>(
   state: State<D>,
   changes: Partial<StateRecord>,
@@ -22,8 +22,8 @@ export function withRecord<D extends object>(
 }
 
 /**
- * The same State, with some of its progress changed. Its fields are in the order of every other progress, and not in
- * that of a spread: the loop's code is the faster, the fewer shapes it has met.
+ * The same State with parts of its progress changed. The fields keep the order of every other progress
+ * object, which a spread would not: the fewer shapes the loop sees, the faster it is.
  */
 export function withProgress<D extends object>(
   state: State<D>,
@@ -38,7 +38,7 @@ export function isOpaque<D extends object>(state: State<D>): boolean {
   return (traits & OPAQUE) !== 0 || progress.unfinished?.opaque === true;
 }
 
-/** How far a State's run is. */
+/** The progress of a State's run. */
 export function progressOf<D extends object>(state: State<D>): Progress {
   return recordOf(state).progress;
 }

@@ -1,17 +1,16 @@
 /**
- * Exact values in JSON. What JSON has, stays as it is; what it lacks becomes an object with one key
- * that starts with `$`, and an object of the user's that looks like that is wrapped in `$object`.
- * The tags are those of `values/`, and no others; a class can be named only by what `registerType` called it:
- * nothing in a checkpoint can reach another class or function.
+ * Exact values in JSON. JSON's own values stay as they are; any other becomes an object with one key that
+ * starts with `$`, and a user's object that looks like that is wrapped in `$object`. The tags are those of
+ * `values/` and no others; a class can be named only by the name it was registered under, so nothing in a
+ * checkpoint can reach another class or function.
  *
- * Written here, in 5 KB, and not taken from a library; measured on a conversation of 100 KB against
- * `JSON.stringify` and `JSON.parse`. devalue 6 takes about 3.5 × and 1.5 × the time and refuses Errors
- * and `__proto__` keys. seroval 1.8 loses least, but takes 6 × and 5 × and makes the text 1.8 × as long.
- * superjson 2 takes 12 × to write, and drops functions, classes and fields of Errors without a word.
- * msgpackr 2 is fast (1.4 ×, 0.5 ×) but no JSON, and does the same, with URLs, -0 and holes as well.
- * None keeps plain data plain, or says by its path what it can't keep. Here a State that needs no tag
- * is handed to `JSON.stringify` as it is (1.1 ×, and 1.3 × back), because `freezeCopy` has seen its values
- * when they came in.
+ * Why not a library? Measured on a 100 KB conversation, relative to `JSON.stringify` and `JSON.parse`:
+ * devalue 6 takes about 3.5 × and 1.5 × the time and rejects Errors and `__proto__` keys. seroval 1.8 loses
+ * the least, but takes 6 × and 5 × and makes the text 1.8 × as long. superjson 2 takes 12 × to write and
+ * silently drops functions, classes and fields of Errors. msgpackr 2 is fast (1.4 ×, 0.5 ×) but not JSON, and
+ * silently drops the same plus URLs, -0 and holes. None keeps plain data plain or reports the path of a value
+ * it can't keep. Here a State that needs no tag is passed to `JSON.stringify` unchanged (1.1 ×, and 1.3 ×
+ * back), because `freezeCopy` has already inspected its values. It takes 5 KB.
  */
 import { show } from "../errors.js";
 import { isPlain, isSettled } from "./json-traits.js";
@@ -23,18 +22,18 @@ import type { EncodeWalk } from "./values/kind.js";
 import { encodeObject } from "./values/object.js";
 
 /**
- * A value as a tree that `JSON.stringify` writes exactly. What is in it several times is several times in
- * the tree, made once.
+ * A value as a tree that `JSON.stringify` writes exactly. A value that occurs several times is encoded once,
+ * and its tree occurs as often.
  *
- * @param known - trees of values that can't change; what is in it is not made again, and the tree of
- *   a value that stayed the same is the same tree. Nobody may write to such a tree.
+ * @param known - caches the trees of immutable values: an unchanged value gets the same tree again. Such a
+ *   tree must not be modified.
  * @throws SerializationError that names the path of what can't be saved.
  */
 export function encode(value: unknown, root: string, known?: WeakMap<object, unknown>): unknown {
   return named(root, () => new Encoder(known).encode(value));
 }
 
-/** The tree of an object, and how deep in others it was made: any less deep it fits too. */
+/** The tree of an object, and the nesting depth at which it was made; it is also valid at any smaller depth. */
 interface Made {
   readonly tree: unknown;
   readonly depth: number;
@@ -42,7 +41,7 @@ interface Made {
 
 class Encoder implements EncodeWalk {
   readonly #known: WeakMap<object, unknown> | undefined;
-  /** The containers around a value. */
+  /** The containers around the current value. */
   readonly #above = new Set<object>();
   readonly #made = new Map<object, Made>();
   /** How many objects were encoded. */
@@ -68,7 +67,7 @@ class Encoder implements EncodeWalk {
     above.add(value);
     const tree = this.#object(value);
     above.delete(value);
-    // What has no objects in it costs as little to make again.
+    // An object without objects in it is as cheap to encode again.
     if (this.#count > count) this.#made.set(value, { tree, depth });
     known?.set(value, tree);
     return tree;
@@ -78,7 +77,7 @@ class Encoder implements EncodeWalk {
     const encoded: unknown[] = [];
     let at = 0;
     try {
-      // Not `map`: its frames on the stack would halve the depth that there is room for.
+      // Not `map`: its stack frames would halve the possible depth.
       for (; at < items.length; at++) encoded.push(this.encode(items[at]));
     } catch (error) {
       throw below(error, indexes?.[at] ?? at);

@@ -3,24 +3,24 @@ import { checkRunId } from "./run-id.js";
 import { isPlainObject } from "./shape.js";
 
 /*
- * Reads the fields of an untrusted object one by one: each function gives the value of a field, or refuses it by its
- * path, which is the object's and its name.
+ * Reads the fields of an untrusted object one by one: each function returns the value of a field, or throws
+ * an error that names its path.
  */
 
-/** The fields of an object, by their names. */
+/** The fields of an object by name. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The fields of an object, if it is one. */
+/** The fields of a value that must be a plain object. */
 export function fieldsOf(value: unknown, path: string): Fields {
   if (typeof value !== "object" || value === null || !isPlainObject(value)) {
     return refuse(value, path, "an object");
   }
-  // What somebody may have added to Object.prototype is no field of this one.
+  // Anything added to Object.prototype is not a field of this object.
   const isClean = Object.keys(Object.prototype).length === 0;
   return isClean ? value : Object.assign(Object.create(null) as object, value);
 }
 
-/** A field that is an object as `read` reads it, frozen; nothing where it is absent. */
+/** An object field as read by `read`, frozen; `undefined` if it is absent. */
 export function readOptional<T>(
   fields: Fields,
   name: string,
@@ -35,7 +35,7 @@ export function readOptional<T>(
 
 const none: readonly never[] = Object.freeze([]);
 
-/** The same for each item of a list; an empty one where it is absent. */
+/** The same for each item of a list; empty if the field is absent. */
 export function readList<T>(
   fields: Fields,
   name: string,
@@ -77,7 +77,7 @@ export function readRunId(fields: Fields, name: string, path: string): string {
   }
 }
 
-/** What `toISOString` gives; to look at it is seven times as fast as to parse it. */
+/** The format of `toISOString`; matching it is seven times as fast as parsing. */
 const usualTime =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 
@@ -95,7 +95,7 @@ export function readInteger(fields: Fields, name: string, path: string, min: num
     : refuse(value, `${path}.${name}`, `an integer ≥ ${min}`);
 }
 
-/** A number that is left out while it is 0. */
+/** An integer that is omitted when it is 0. */
 export function readCount(fields: Fields, name: string, path: string): number {
   return fields[name] === undefined ? 0 : readInteger(fields, name, path, 0);
 }

@@ -8,24 +8,25 @@ import type { CopyWalk } from "./values/kind.js";
 import { copyObject } from "./values/object.js";
 
 /**
- * A frozen copy of a value; parts that a State owns already, or that can't change, are shared, and what
- * is in the value several times is in the copy several times, not copied for each.
+ * A deeply frozen copy of a value. Parts that a State already owns, or that can't change, are shared, and a
+ * part that occurs several times is copied once.
  *
- * @param before - what a State has had in its place: of what is the same there, nothing is looked up.
+ * @param before - the State's previous value in this place: parts that are the same as there are not
+ *   inspected.
  */
 export function freezeCopy<T>(value: T, before?: unknown): Immutable<T> {
   if (typeof value !== "object" || value === null) return value as Immutable<T>;
   try {
     return new Copier().copy(value, 0, before) as Immutable<T>;
   } catch (error) {
-    // What is too deep for the stack is kept as it is, like what is too deep for a checkpoint.
+    // A value too deep for the stack is kept as it is, like one too deep for a checkpoint.
     if (isOverflow(error)) return value as Immutable<T>;
     throw error;
   }
 }
 
 class Copier implements CopyWalk {
-  /** Most values are one object; it is not worth a Map. */
+  /** Most values hold a single object, for which a Map is not worth it. */
   #first: object | undefined;
   #firstCopy: object | undefined;
   #copies: Map<object, object> | undefined;

@@ -1,7 +1,7 @@
 type Primitive = string | number | boolean | bigint | symbol | null | undefined;
 
 // biome-ignore format: one line for each kind
-/** What can't be drafted or made readonly field by field. */
+/** Types that can't be drafted or made readonly field by field. */
 type Atomic =
   | Date | RegExp | URL | ArrayBufferLike | ArrayBufferView
   | ((...args: never[]) => unknown)
@@ -68,11 +68,14 @@ export type Draft<T> = T extends Primitive | Atomic
               : { -readonly [K in keyof T]: Draft<T[K]> }
             : T;
 
-/** A mapped array would make a recursive type infinite, so only tuples are mapped; one with nothing but optional items has a length. */
+/**
+ * Mapping an array would make a recursive type infinite, so only tuples are mapped. A tuple of optional items
+ * is recognized by its length.
+ */
 type Tuple =
   | readonly [unknown, ...unknown[]]
   | readonly [...unknown[], unknown]
   | { readonly length: 0 | 1 | 2 | 3 | 4 };
 
-/** An object that merely has a name and a message is no Error. */
+/** An object that merely has a name and a message is not an Error. */
 type IsError<T> = Required<T> extends Required<Error> ? true : false;

@@ -12,7 +12,7 @@ export type Patch<D extends object> = { readonly [K in keyof D]?: D[K] | Immutab
 
 /** Options of {@link State.create}. @inline */
 export interface StateOptions {
-  /** Names the run; a new uuid v7 by default. 1 to 200 characters, no control characters. */
+  /** The id of the run, 1 to 200 characters without control characters; a new uuid v7 by default. */
   readonly runId?: string;
   /** Values for listing and filtering the run; at most 4 KB as JSON. */
   readonly metadata?: Metadata;
@@ -28,12 +28,12 @@ const optionChecks: Readonly<Record<keyof StateOptions, Check>> = {
   observer: check("a function or an object with onEvent", isObserver),
 };
 
-/** Refuses what {@link State.create} does not take. */
+/** Throws if an option of {@link State.create} is invalid. */
 export function checkStateOptions(options: unknown): void {
   checkOptions("options", options, optionChecks);
 }
 
-/** Handles the events of a State that this observer was given to. */
+/** The sink that passes a State's events to this observer. */
 export function sinkFor(observer: Observer | undefined): EventSink | undefined {
   if (observer === undefined) return undefined;
   const bus = new EventBus();
@@ -41,7 +41,7 @@ export function sinkFor(observer: Observer | undefined): EventSink | undefined {
   return bus;
 }
 
-/** Refuses what can't be a State's data, or a change of it. */
+/** Throws if the value can't be a State's data or a change of it. */
 export function checkData(data: unknown): asserts data is object {
   if (typeof data !== "object" || data === null || !isPlainObject(data)) {
     throw new ConfigError("data", `must be a plain object; got ${show(data)}`);

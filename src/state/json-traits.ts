@@ -1,9 +1,9 @@
 import { MAX_DEPTH } from "./shape.js";
 
 /**
- * A State never shares memory with its callers: what enters is copied once, frozen and remembered
- * here, and what is remembered is shared for ever after. So a value is walked once in its life, and
- * what was learnt on that walk (its traits) lets a save skip the next one.
+ * A State never shares memory with its callers: a value that enters is copied once, frozen and remembered
+ * here, and is shared from then on. So each value is walked once, and what that walk found (its traits) lets
+ * a save skip the next.
  */
 const owned = new WeakMap<object, number>();
 
@@ -11,32 +11,35 @@ const owned = new WeakMap<object, number>();
 export const PLAIN = 0;
 /** It is frozen, but JSON needs a tag for something in it. */
 export const TAGGED = 1;
-/** Something in it can't be frozen, or perhaps not saved: a buffer, a function, a class instance, too deep a nest. */
+/**
+ * Something in it can't be frozen, or perhaps not saved: a buffer, a function, a class instance, too much
+ * nesting.
+ */
 export const OPAQUE = 2;
 
 const TRAITS = TAGGED | OPAQUE;
 
-/** What is remembered of a value: its traits, and above those bits how many levels it has. */
+/** What is remembered about a value: its traits and, in the bits above, its number of nesting levels. */
 export const LEVEL = 4;
 
-/** What is known of a value: PLAIN, or TAGGED and OPAQUE or'ed together. */
+/** The traits of a value: PLAIN, or TAGGED and OPAQUE or'ed together. */
 export function traitsOf(value: unknown): number {
   return knownOf(value) & TRAITS;
 }
 
-/** Whether JSON text holds a value exactly, also when it is this deep in other values. */
+/** Whether JSON text holds a value exactly when it is nested this deep. */
 export function isPlain(value: unknown, depth: number): boolean {
   const known = knownOf(value);
   return (known & TRAITS) === PLAIN && depth + known / LEVEL <= MAX_DEPTH + 1;
 }
 
-/** Whether nothing in a value can change, and it can be saved at this depth. */
+/** Whether nothing in a value can change and it can be saved at this depth. */
 export function isSettled(value: object, depth: number): boolean {
   const known = knownOf(value);
   return (known & OPAQUE) === 0 && depth + known / LEVEL <= MAX_DEPTH + 1;
 }
 
-/** All that is known of a value. */
+/** The traits and levels of a value. */
 export function knownOf(value: unknown): number {
   switch (typeof value) {
     case "string":
@@ -54,26 +57,26 @@ export function knownOf(value: unknown): number {
   }
 }
 
-/** The traits of an object's values taken together. */
+/** The combined traits of an object's values. */
 export function traitsOfValues(object: object): number {
   let traits = Object.getOwnPropertySymbols(object).length > 0 ? OPAQUE : PLAIN;
   for (const value of Object.values(object)) traits |= traitsOf(value);
   return traits;
 }
 
-/** What is known of two values together. */
+/** The combined traits and levels of two values. */
 export function join(one: number, other: number): number {
   return ((one | other) & TRAITS) | (Math.max(one, other) & ~TRAITS);
 }
 
-/** Remembers a value that is frozen to the bottom, and what is known of its parts. */
+/** Remembers a deeply frozen value, with what is known about its parts. */
 export function remember<T extends object>(value: T, parts: number): T {
   const known = parts + LEVEL;
   owned.set(value, known > MAX_DEPTH * LEVEL + TRAITS ? known | OPAQUE : known);
   return value;
 }
 
-/** Whether JSON writes a number so that it reads back the same. */
+/** Whether a number survives JSON unchanged. */
 export function isJsonNumber(value: number): boolean {
   return Number.isFinite(value) && !Object.is(value, -0);
 }
@@ -83,17 +86,17 @@ export function isOwned(value: object): boolean {
   return owned.has(value);
 }
 
-/** What is known of an object that a State owns; `undefined` of any other. */
+/** The traits and levels of an object that a State owns; `undefined` for any other. */
 export function ownedTraits(value: object): number | undefined {
   return owned.get(value);
 }
 
-/** What cannot change, such as what `decode` made, is kept as it is; of all else the frozen copy. */
+/** Remembers the value itself if it can't change, such as a result of `decode`; otherwise its frozen copy. */
 export function keep(value: object, copy: object, same: boolean, parts: number): object {
   return remember(same ? value : Object.freeze(copy), parts);
 }
 
-/** Whether an object's fields are frozen; a getter of a frozen object can still tell another story each time. */
+/** Whether an object's fields can't change; a getter of a frozen object can still return something else each time. */
 export function cannotChange(value: object): boolean {
   return (
     Object.isFrozen(value) &&

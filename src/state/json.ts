@@ -48,10 +48,10 @@ import {
 
 const breakpoints = ["before", "after"] as const;
 
-/** The format that this version writes. A checkpoint of a higher one is refused. */
+/** The format that this version writes. A checkpoint in a newer format is rejected. */
 const FORMAT = 1;
 
-/** A State as JSON: all of it, and nothing that `JSON.stringify` would change. */
+/** A complete State as JSON, with nothing that `JSON.stringify` would change. */
 export interface StateJSON {
   /** The version of this format. */
   readonly waymark: number;
@@ -87,7 +87,7 @@ export interface StateJSON {
   readonly parent?: ParentLink;
   /** See {@link State.graph}. */
   readonly graph?: GraphIdentity;
-  /** The keys of the metadata that are the graph's. */
+  /** The metadata keys that come from the graph. */
   readonly inherited?: readonly string[];
   /** See {@link State.visits}. */
   readonly visits: Visits;
@@ -103,13 +103,13 @@ export interface StateJSON {
   readonly signals?: readonly unknown[];
   /** What a node that has not completed has done so far. */
   readonly unfinished?: UnfinishedJSON;
-  /** What is known of a node that has begun and not completed. */
+  /** What is known about a node that has begun and not completed. */
   readonly begun?: BegunJSON;
   /** The tasks of a `dag` that have completed. */
   readonly tasks?: readonly string[];
-  /** The sequence at which the run was last set back. */
+  /** The sequence of the last rollback. */
   readonly rollback?: number;
-  /** How often the run was recovered at startup and got no further. */
+  /** How often the run was recovered at startup without progress. */
   readonly recovery?: RecoveryJSON;
   /** See {@link State.resumes}. */
   readonly resumes?: number;
@@ -131,23 +131,23 @@ interface WorkJSON {
 interface UnfinishedJSON {
   /** The node. */
   readonly node: string;
-  /** What it must not do again, by key, with tags where JSON has no type for a value. */
+  /** Its results so far, by key, with tags where JSON has no type for a value. */
   readonly results: unknown;
-  /** How many results it has got in all; where it is missing, as many as there are. */
+  /** How many results it has recorded in total; the number of `results` if absent. */
   readonly count?: number;
 }
 
-/** How often a run was recovered at startup and got no further, as JSON. @inline */
+/** How often a run was recovered at startup without progress, as JSON. @inline */
 interface RecoveryJSON {
   /** How often. */
   readonly attempts: number;
   /** How many nodes had completed. */
   readonly step: number;
-  /** How many results its unfinished node had got. */
+  /** How many results its unfinished node had recorded. */
   readonly results: number;
 }
 
-/** What a record's header says of a State in clear. */
+/** The fields of a State that are in a record's unencrypted header. */
 type InHeader =
   | "runId"
   | "checkpointId"
@@ -163,7 +163,7 @@ type InHeader =
   | "nextNode"
   | "metadata";
 
-/** What of a State can be large, or is mostly the same from one checkpoint to the next. */
+/** The fields of a State that can be large, or that rarely change from one checkpoint to the next. */
 export type BodyJSON = Omit<StateJSON, InHeader>;
 
 /** A State's record as JSON. */
@@ -190,12 +190,12 @@ export function encodeState(record: StateRecord): StateJSON {
   return encodeBody(record, isPlainData(record) ? data : encode(data, "data"), header);
 }
 
-/** Whether JSON text holds the data exactly, just as it is. */
+/** Whether JSON text holds the data exactly, without tags. */
 export function isPlainData({ data, traits }: StateRecord): boolean {
   return traits === PLAIN && !looksTagged(Object.keys(data)) && symbolOf(data) === undefined;
 }
 
-/** The same after a header of the caller's; the data must be JSON already. */
+/** The same, added to the caller's header; the data must be JSON already. */
 export function encodeBody<T extends { readonly waymark: number }>(
   { identity, progress }: StateRecord,
   data: unknown,
@@ -246,7 +246,7 @@ function encodeSignal({ name, value }: Signal): unknown {
 }
 
 /**
- * A State's record out of JSON; every field is checked. It takes the tree over.
+ * Restores a State's record from JSON, checking every field. It mutates the tree.
  *
  * @throws SerializationError that names what is missing or wrong.
  */

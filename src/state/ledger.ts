@@ -52,7 +52,7 @@ export {
   type UsageTotals,
 };
 
-// Not a static field: the compiler writes `new _a()` for it, before `_a` is the class.
+// Not a static field: the compiler would emit `new _a()` before `_a` is assigned.
 let shared: Ledger | undefined;
 
 /**
@@ -128,7 +128,7 @@ export class Ledger {
     return said.length === 0 ? undefined : said.reduce((a, b) => Math.min(a, b));
   }
 
-  /** Whether nothing was written into it. */
+  /** Whether nothing was recorded in it. */
   get isEmpty(): boolean {
     const { tallies, decisions, agents, outputs, dropped } = this.#contents;
     const kept = tallies.size + decisions.length + sizeOf(agents) + sizeOf(outputs);
@@ -138,7 +138,7 @@ export class Ledger {
   /**
    * Adds what a node used.
    *
-   * @throws ConfigError that names the counter that is unknown, negative, not finite or no number.
+   * @throws ConfigError, naming the counter, if one is unknown or not a finite number ≥ 0.
    */
   addUsage(node: string, usage: UsageCall): Ledger {
     text("node", node);
@@ -233,7 +233,7 @@ export class Ledger {
   }
 
   /**
-   * The same ledger with these limits; excess entries are dropped at once.
+   * The same ledger with these limits; excess entries are dropped immediately.
    *
    * @throws ConfigError that names the limit.
    */
@@ -267,7 +267,7 @@ export class Ledger {
     return Ledger.fromTree(tree);
   }
 
-  /** @internal The same; takes over a tree that nobody else holds. */
+  /** @internal The same for a tree that nobody else holds; mutates it. */
   static fromTree(tree: unknown): Ledger {
     const ledger = new Ledger(bounded(decodeLedger(tree)));
     return ledger.isEmpty && sameLimits(ledger.#contents.limits, blank.limits)

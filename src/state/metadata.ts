@@ -2,7 +2,7 @@ import { ConfigError, show } from "../errors.js";
 import { type Metadata, noMetadata } from "./record.js";
 import { isPlainObject } from "./shape.js";
 
-/** How large metadata may be, as bytes of JSON: lists of runs carry it. */
+/** The maximum size of metadata, in bytes of JSON: lists of runs carry it. */
 const MAX_BYTES = 4096;
 
 /** What a value of metadata must be. */
@@ -23,7 +23,7 @@ export function keptMetadata(metadata: Metadata): Metadata {
 }
 
 /**
- * Refuses what can't be metadata.
+ * Throws if the value is not valid metadata.
  *
  * @throws ConfigError that names the option.
  */
@@ -44,15 +44,15 @@ export function checkMetadata(name: string, value: unknown): asserts value is Me
   }
 }
 
-/** Metadata, and which of its keys are the graph's. */
+/** Metadata, and which of its keys come from the graph. */
 export interface MergedMetadata {
   readonly metadata: Metadata;
   readonly inherited: readonly string[];
 }
 
 /**
- * A run's metadata with that of the graph which works on it now. What is the run's own stays; what it had from a
- * graph is replaced.
+ * A run's metadata combined with that of the graph that runs it now. The run's own values stay; those from an
+ * earlier graph are replaced.
  *
  * @throws ConfigError if both together are too large.
  */

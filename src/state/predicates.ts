@@ -49,7 +49,7 @@ export function keyEquals<D extends object, K extends keyof D & string>(
   key: K,
   value: D[K],
 ): Predicate<D> {
-  // What a State holds is a copy, so objects are never the same; `includes` also knows NaN.
+  // A State holds copies, so objects are never the same; `includes` also finds NaN.
   return (state) => state.has(key) && [value as unknown].includes(state.get(key));
 }
 
@@ -121,7 +121,7 @@ function checkAll(predicates: readonly unknown[]): void {
   });
 }
 
-/** What a predicate says. A promise, say, would count as yes whatever comes of it. */
+/** The result of a predicate, which must be a boolean: a promise, for example, would always count as true. */
 function answer<D extends object>(predicate: Predicate<D>, state: State<D>): boolean {
   const result: unknown = predicate(state);
   if (typeof result === "boolean") return result;

@@ -3,13 +3,14 @@ import { ConfigError, show } from "../errors.js";
 
 enableMapSet();
 
-// `freezeCopy` freezes what comes out, and knows what is frozen already; immer would walk it all again.
+// `freezeCopy` freezes the result and skips what is frozen already; immer would walk all of it again.
 const immer = new Immer({ autoFreeze: false });
 
 /**
- * What a recipe makes of the data; what immer would refuse with an error of its own, is refused with ours.
+ * Applies a recipe to the data. What immer would reject is rejected with a ConfigError.
  *
- * @throws ConfigError if the recipe is not a function, is asynchronous, or does not give data.
+ * @throws ConfigError if the recipe is not a function, is asynchronous, or returns something that is not
+ *   data.
  */
 export function produce(data: object, recipe: (draft: object) => unknown): unknown {
   if (typeof recipe !== "function")
@@ -34,7 +35,7 @@ export function produce(data: object, recipe: (draft: object) => unknown): unkno
 function checkResult(result: unknown): asserts result is object | undefined {
   if (result === undefined) return;
   if (result instanceof Promise) {
-    // It fails once it writes to a draft that is gone; this error says so already.
+    // It rejects when it writes to its revoked draft; the error below already reports that.
     result.catch(() => {});
     throw new ConfigError("recipe", "must be synchronous; got a Promise: await before update");
   }

@@ -18,17 +18,17 @@ export const statuses: readonly RunStatus[] = [
 export interface RunError {
   /** The name of the error, such as `TypeError`. */
   readonly name: string;
-  /** Its message; of a longer one the first 4,000 characters, and how many follow. */
+  /** Its message; if longer, the first 4,000 characters and how many follow. */
   readonly message: string;
   /** The node that threw it. */
   readonly node: string;
-  /** Where it was thrown, as far as it was kept. */
+  /** Where it was thrown; cut if it is long. */
   readonly stack?: string;
 }
 
 /** Small values that a caller attaches to a run: saved with every checkpoint, for listing and filtering. */
 export interface Metadata {
-  /** A value by its name. */
+  /** A value by name. */
   readonly [key: string]: string | number | boolean;
 }
 
@@ -42,7 +42,7 @@ export interface GraphIdentity {
   readonly fingerprint: string;
 }
 
-/** Which checkpoint of which run a forked run was made from. @inline */
+/** The run and checkpoint that a run was forked from. @inline */
 export interface ParentLink {
   /** The run it was forked from. */
   readonly runId: string;
@@ -56,7 +56,7 @@ export interface PauseRequest {
   readonly name: string;
   /** Why the run waits. */
   readonly reason: string;
-  /** What a person is asked. If set, the run can't continue without input. */
+  /** What a person is asked. If set, the run can't continue without an answer. */
   readonly ask?: unknown;
   /** The key of the data that receives the input; without it the input is merged into the data. */
   readonly into?: string;
@@ -66,7 +66,7 @@ export interface PauseRequest {
   readonly until?: string;
   /** The JSON Schema of the answer, if the pause has a schema whose library can produce one. */
   readonly schema?: object;
-  /** When its time is up, ISO 8601, if it has a timeout. */
+  /** When it times out, ISO 8601, if it has a timeout. */
   readonly deadline?: string;
   /** What is merged into the data if nobody answers by then. */
   readonly onTimeout?: object;
@@ -74,17 +74,17 @@ export interface PauseRequest {
   readonly refused?: string;
 }
 
-/** An answer that came before its pause was asked, or before the run was resumed. */
+/** An answer that arrived before its pause, or before the run was resumed. */
 export interface Signal {
   /** The name of the pause. */
   readonly name: string;
   readonly value: unknown;
 }
 
-/** How often a run was recovered at startup and got no further. */
+/** How often a run was recovered at startup without progress. */
 export interface Recovery {
   readonly attempts: number;
-  /** How far it had come: the step, and how many results its unfinished node had got. */
+  /** Its progress then: the step, and how many results its unfinished node had recorded. */
   readonly step: number;
   readonly results: number;
 }
@@ -92,9 +92,9 @@ export interface Recovery {
 /** What a node that has not completed has done so far. */
 export interface Unfinished {
   readonly node: string;
-  /** What it must not do again, by key. */
+  /** The results of work that must not be repeated, by key. */
   readonly results: Results;
-  /** How many results it has got in all, also those that it let go of since; one that replaces another is no new one. */
+  /** How many results it has recorded in total, including those removed since; a replacement does not count. */
   readonly count: number;
   /** Whether a save must walk the results; see `json-traits.ts`. */
   readonly opaque: boolean;
@@ -107,11 +107,11 @@ interface Identity {
   readonly graph: GraphIdentity | undefined;
   readonly startedAt: string;
   readonly metadata: Metadata;
-  /** The keys of the metadata that are the graph's; the others are the run's own. */
+  /** The metadata keys that come from the graph; the others are the run's own. */
   readonly inherited: readonly string[];
 }
 
-/** How far a run is. Changes with every completed node. */
+/** The progress of a run. Changes with every completed node. */
 export interface Progress {
   readonly checkpointNode: string;
   readonly phase: string;
@@ -127,11 +127,11 @@ export interface Progress {
   /** Answers that no pause has taken yet, oldest first. */
   readonly signals: readonly Signal[];
   readonly unfinished: Unfinished | undefined;
-  /** What the record of the next step starts from, where an earlier process has begun it. */
+  /** What is known about the next step if an earlier process has begun it. */
   readonly begun: Begun | undefined;
-  /** The tasks of a `dag` that have completed, oldest first: what a resume of a changed one goes by. */
+  /** The tasks of a `dag` that have completed, oldest first; a resume of a changed `dag` relies on it. */
   readonly tasks: readonly string[];
-  /** The sequence at which the run was last set back; 0 if it never was. Part of each idempotency key. */
+  /** The sequence of the last rollback; 0 if there was none. Part of each idempotency key. */
   readonly rollback: number;
   readonly recovery: Recovery | undefined;
   /** How often the run was resumed. */
@@ -141,7 +141,10 @@ export interface Progress {
   readonly ledger: Ledger;
 }
 
-/** Whether a State is saved inside a node that has not completed: a progress save. One that a failed run is resumed by is such. */
+/**
+ * Whether a State is a progress save: one made inside a node that has not completed. The save that resumes a
+ * failed run is one too.
+ */
 export function isProgressSave({ unfinished, status, reason }: Progress): boolean {
   return unfinished !== undefined || (status === "failed" && reason === "resume");
 }
@@ -153,20 +156,20 @@ export type Visits = Readonly<Record<string, number>>;
 export interface Saved {
   /** The id of that one record. */
   readonly checkpointId: string;
-  /** Its place in the run's history, from 1 up; 0 before the first save. */
+  /** Its position in the run's history, starting at 1; 0 before the first save. */
   readonly sequence: number;
   /** When it was saved, ISO 8601; `""` before the first save. */
   readonly savedAt: string;
-  /** How large it is, where the store says so. */
+  /** Its size in bytes, if the store knows it. */
   readonly bytes?: number | undefined;
 }
 
-/** What a store says of a record that it has just saved; without `savedAt` that is now. @inline */
+/** A record that a store has just saved; `savedAt` is now by default. @inline */
 export type SavedNow = Omit<Saved, "savedAt"> & Partial<Pick<Saved, "savedAt">>;
 
-/** All that a State is made of, but for its observer. */
+/** Everything that a State consists of, except its observer. */
 export interface StateRecord {
-  /** Frozen to the bottom. */
+  /** Deeply frozen. */
   readonly data: object;
   /** See `json-traits.ts`. */
   readonly traits: number;
@@ -183,29 +186,35 @@ export const unsaved: Saved = Object.freeze({
   bytes: undefined,
 });
 
-/** Metadata of a run that nobody said anything of. */
+/** No metadata. */
 export const noMetadata: Metadata = Object.freeze({});
 
-/** Metadata that is all the run's own. */
+/** No metadata from a graph. */
 export const noneInherited: readonly string[] = Object.freeze([]);
 
-/** Waiting for nothing. */
+/** No pauses. */
 export const noPauses: readonly PauseRequest[] = Object.freeze([]);
 
-/** No answers that wait for their pauses. */
+/** No pending answers. */
 const noSignals: readonly Signal[] = Object.freeze([]);
 
-/** No tasks done. */
+/** No completed tasks. */
 const noTasks: readonly string[] = Object.freeze([]);
 
 type Result = readonly [key: string, value: unknown];
 
-/** Stands in the log for a result that was let go of. */
+/** Marks a removed result in the log. */
 const gone = Symbol("gone");
 
-/** What a node has done, by key. Taken at every save of a node that may do a hundred thousand things, so taking it costs nothing. */
+/**
+ * The results of a node, by key. A node may have a hundred thousand of them and each save captures them, so
+ * capturing is free.
+ */
 export class Results {
-  /** Only grows, so that those who know a part of it can share it. A later entry replaces an earlier one of its key. */
+  /**
+   * Append-only, so that it can be shared by instances of different length. A later entry replaces an earlier
+   * one with the same key.
+   */
   readonly #log: Result[];
   readonly #length: number;
 
@@ -218,7 +227,7 @@ export class Results {
     return new Results([...results]);
   }
 
-  /** How many entries there are, with those that were replaced. */
+  /** The number of entries, including replaced ones. */
   get length(): number {
     return this.#length;
   }
@@ -241,7 +250,7 @@ export class Results {
   }
 }
 
-/** How far a run is that has not begun. */
+/** The progress of a run that has not begun. */
 export function newProgress(): Progress {
   return {
     checkpointNode: "",

@@ -9,12 +9,12 @@ import { setKey } from "./shape.js";
  */
 export type Reducer<T> = (current: T, update: T) => T;
 
-/** What a graph does with some keys of an object that a node returns, instead of replacing them. @inline */
+/** How a graph combines some keys of a returned object with the State instead of replacing them. @inline */
 export type Reducers<D extends object> = {
   readonly [K in keyof D]?: ReducerMethod<D[K], Required<D>[K]>["reduce"];
 };
 
-/** Holds a reducer as a method: only of methods may a parameter be narrower than what is passed. */
+/** Declares a reducer as a method: only a method's parameter may be narrower than what is passed. */
 interface ReducerMethod<T, U> {
   reduce(current: T, update: U): T | Immutable<T>;
 }
@@ -99,16 +99,16 @@ export function sum(current: number | undefined, update: number): number {
   return (current ?? 0) + update;
 }
 
-/** Refuses what is not a table of reducers. */
+/** Throws if the value is not a table of reducers. */
 export function checkReducers(name: string, value: unknown): void {
   const keys = Object.keys(Object(value));
   checkOptions(name, value, Object.fromEntries(keys.map((key) => [key, callable])));
 }
 
 /**
- * What a node returned, each key that has a reducer put through it.
+ * Applies the reducers to an object that a node returned.
  *
- * @throws ConfigError that names the key, if its reducer does not take what was returned, or is async.
+ * @throws ConfigError, naming the key, if its reducer rejects the returned value or is asynchronous.
  */
 export function reduced(
   data: object,
@@ -139,7 +139,7 @@ function applied(
     throw new ConfigError(`config.reducers.${key}`, `can't take it: ${error.message}`);
   }
   if (!(value instanceof Promise)) return value;
-  // Nobody waits for it.
+  // Nobody awaits it.
   value.catch(() => {});
   throw new ConfigError(`config.reducers.${key}`, "must return a value; got a promise");
 }

@@ -1,6 +1,6 @@
 import { SerializationError } from "../errors.js";
 
-/** Thrown inside; the keys are gathered on its way up, so that a path costs nothing until it is needed. */
+/** Thrown internally. The keys are collected on the way up, so that a path costs nothing until it is needed. */
 export class Refusal {
   readonly problem: string;
   readonly keys: string[] = [];
@@ -10,7 +10,7 @@ export class Refusal {
   }
 }
 
-/** Adds a key to a refusal that passes by. */
+/** Adds a key to the path of a refusal; returns any other error unchanged. */
 export function below(thrown: unknown, key: string | number): unknown {
   const error = refusalOf(thrown);
   if (error instanceof Refusal) {
@@ -25,7 +25,7 @@ export function below(thrown: unknown, key: string | number): unknown {
   return error;
 }
 
-/** Whether the stack was full. How much it holds depends on the engine, and on who calls. */
+/** Whether the stack overflowed. Its capacity depends on the engine and the caller. */
 export function isOverflow(error: unknown): boolean {
   return error instanceof RangeError && error.message.includes("call stack");
 }
@@ -34,7 +34,7 @@ function refusalOf(error: unknown): unknown {
   return isOverflow(error) ? new Refusal("is nested more levels deep than the stack holds") : error;
 }
 
-/** Does something, and turns a refusal out of it into an error that names its path. */
+/** Runs an action and turns a refusal into an error that names its path. */
 export function named<T>(root: string, action: () => T): T {
   try {
     return action();

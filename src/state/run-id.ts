@@ -1,17 +1,17 @@
 import { ConfigError, show } from "../errors.js";
 import { newId } from "../random.js";
 
-/** The longest run id there may be. */
+/** The maximum length of a run id. */
 const MAX_LENGTH = 200;
 
-/** A new run id: a uuid v7, so ids sort by the time they were made. */
+/** A new run id: a uuid v7, so ids sort by creation time. */
 export function newRunId(): string {
   return newId();
 }
 
 /**
- * Checks a run id that a caller gave. Any text will do that a person can type and a store can
- * keep: a store turns it into a file name or a key, never into a path.
+ * Checks a caller's run id. Any text that can be typed and stored will do: a store turns it into a file name
+ * or a key, never into a path.
  */
 export function checkRunId(runId: unknown): string {
   const problem =

@@ -18,20 +18,20 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
-/** The types of a schema; never there at run time. @inline */
+/** The types of a schema; absent at run time. @inline */
 interface StandardTypes<Input, Output> {
-  /** What it takes. */
+  /** What it accepts. */
   readonly input: Input;
-  /** What it gives. */
+  /** What it returns. */
   readonly output: Output;
 }
 
-/** What a schema says of a value: the value, or what is wrong with it. */
+/** A schema's result for a value: the parsed value, or what is wrong with it. */
 export type StandardResult<Output> =
   | {
-      /** The value as the schema made it. */
+      /** The parsed value. */
       readonly value: Output;
-      /** Nothing is wrong. */
+      /** Absent, as nothing is wrong. */
       readonly issues?: undefined;
     }
   | {
@@ -39,13 +39,13 @@ export type StandardResult<Output> =
       readonly issues: readonly StandardIssue[];
     };
 
-/** One part of where something is wrong. */
+/** One segment of the path to an issue. */
 interface StandardPathSegment {
   /** The key or index. */
   readonly key: PropertyKey;
 }
 
-/** One thing that is wrong with a value, as a schema says it. @inline */
+/** One thing that a schema finds wrong with a value. @inline */
 interface StandardIssue {
   /** What is wrong. */
   readonly message: string;
@@ -53,10 +53,10 @@ interface StandardIssue {
   readonly path?: readonly (PropertyKey | StandardPathSegment)[] | undefined;
 }
 
-/** Making a JSON Schema takes long, and it is asked for at each start and each pause. */
+/** Generating a JSON Schema is slow, and one is needed at each start and each pause. */
 const jsonSchemas = new WeakMap<StandardSchema, object | undefined>();
 
-/** The JSON Schema of what a schema takes; `undefined` where its library gives none. */
+/** The JSON Schema of a schema's input; `undefined` if its library can't produce one. */
 export function jsonSchemaOf(schema: StandardSchema): object | undefined {
   if (!jsonSchemas.has(schema)) jsonSchemas.set(schema, toJsonSchema(schema));
   return jsonSchemas.get(schema);
@@ -71,7 +71,7 @@ function toJsonSchema(schema: StandardSchema): object | undefined {
     const json: unknown = Reflect.apply(input, jsonSchema, [{ target: "draft-2020-12" }]);
     return typeof json === "object" && json !== null ? json : undefined;
   } catch {
-    // A date, or a function that checks, has no JSON Schema.
+    // A date or a custom check, for example, has no JSON Schema.
     return undefined;
   }
 }
@@ -89,9 +89,9 @@ export function isSchema(value: unknown): value is StandardSchema {
 }
 
 /**
- * A value as its schema gives it.
+ * Validates a value; returns what its schema returns.
  *
- * @throws SchemaError with all that is wrong.
+ * @throws SchemaError with all issues.
  */
 export async function validated(
   name: string,

@@ -1,25 +1,25 @@
 /*
- * What a value looks like, and how large a checkpoint lets it be.
+ * The shapes of values, and how deep a checkpoint lets them nest.
  */
 
-/** Nesting past this depth is kept as it is, and refused when it is to be saved. */
+/** Values nested deeper are kept as they are, and rejected by a save. */
 export const MAX_DEPTH = 1000;
 
-/** What is said of that. */
+/** The problem reported for those. */
 export const tooDeep = `is nested more than ${MAX_DEPTH} levels deep`;
 
-/** Whether an object could be taken for one of our tags: its only key starts with `$`. */
+/** Whether an object could be taken for a tag: its only key starts with `$`. */
 export function looksTagged(keys: readonly string[]): boolean {
   return keys.length === 1 && keys[0]?.charCodeAt(0) === 36;
 }
 
-/** Whether a value is an object literal, and no instance of a class. */
+/** Whether a value is a plain object, not an instance of a class. */
 export function isPlainObject(value: object): value is Record<string, unknown> {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Whether a value out of JSON is an object with fields. */
+/** Whether a value from JSON is an object with fields. */
 export function isFields(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -38,7 +38,7 @@ export function setKey(target: object, key: string, value: unknown): void {
   }
 }
 
-/** A symbol that is a key of a value; a checkpoint can't hold it. */
+/** The first symbol key of a value; a checkpoint can't hold one. */
 export function symbolOf(value: object): symbol | undefined {
   return Object.getOwnPropertySymbols(value)[0];
 }

@@ -31,10 +31,10 @@ import type { NodeTotals, StepRecord } from "./steps.js";
 
 export type { Patch, StateOptions } from "./input.js";
 
-/** What a State is made of. */
+/** The record of a State. */
 export let recordOf: <D extends object>(state: State<D>) => StateRecord;
 
-/** A State of this record; its data must be frozen. */
+/** The State with this record; its data must be frozen. */
 export let stateOf: <D extends object>(record: StateRecord, sink?: EventSink) => State<D>;
 
 /** Where a State sends its events. */
@@ -116,7 +116,7 @@ export class State<D extends object> {
     return this.#record.data as Immutable<D>;
   }
 
-  /** Names the run. */
+  /** The id of the run. */
   get runId(): string {
     return this.#record.identity.runId;
   }
@@ -136,7 +136,7 @@ export class State<D extends object> {
     return this.#record.progress.checkpointNode;
   }
 
-  /** The phase of that node; `""` if it has none. */
+  /** The phase of the last completed node; `""` if it has none. */
   get phase(): string {
     return this.#record.progress.phase;
   }
@@ -146,7 +146,7 @@ export class State<D extends object> {
     return this.#record.progress.nextNode;
   }
 
-  /** When that node completed, or when the State was made, ISO 8601. */
+  /** When the last node completed, or when the State was created, ISO 8601. */
   get timestamp(): string {
     return this.#record.progress.timestamp;
   }
@@ -167,8 +167,8 @@ export class State<D extends object> {
   }
 
   /**
-   * Why this State was last to be saved: `start`, `interval`, `complete`, `failure`, `abort`, `pause`,
-   * `input`, `resume`, `once`, `fork`, `rollback`, `recovery`, or what a trigger or a milestone says.
+   * Why this State was last saved: `start`, `interval`, `complete`, `failure`, `abort`, `pause`, `input`,
+   * `resume`, `once`, `fork`, `rollback`, `recovery`, or the reason given by a trigger or a milestone.
    */
   get reason(): string {
     return this.#record.progress.reason;
@@ -274,7 +274,7 @@ export class State<D extends object> {
   set<K extends keyof D & string>(key: K, value: D[K] | Immutable<D[K]>): State<D> {
     if (typeof key !== "string") throw new ConfigError("key", `must be a string; got ${show(key)}`);
     const { data, traits } = this.#record;
-    // Not `Reflect.get`, and no computed key in the literal: both are felt at every step.
+    // Not `Reflect.get`, and no computed key in the literal: both are measurably slower, at every step.
     const kept: unknown = freezeCopy(value, (data as Record<string, unknown>)[key]);
     const changed: object = { ...data };
     setKey(changed, key, kept);
@@ -285,7 +285,7 @@ export class State<D extends object> {
   }
 
   /**
-   * A State with several keys set. From another State only the data is taken: the run stays this one.
+   * A State with several keys set. Of another State only the data is merged; the run stays this one.
    *
    * @throws ConfigError if it is given neither an object nor a State.
    */
@@ -293,7 +293,8 @@ export class State<D extends object> {
     const patch: object = changes instanceof State ? changes.#record.data : changes;
     checkData(patch);
     const before = this.#record.data;
-    // A symbol comes along, so that a save can refuse it; to look for one here would cost every step a tenth.
+    // Symbol keys are copied too, so that a save can reject them; checking here would slow every step by a
+    // tenth.
     const data: object = { ...before, ...patch };
     let { traits } = this.#record;
     for (const key of Object.keys(patch)) {
@@ -310,8 +311,8 @@ export class State<D extends object> {
   /**
    * A State changed by an immer recipe, which may modify its draft freely.
    *
-   * @throws ConfigError if the recipe is asynchronous, or returns something that can't be data, or returns
-   * something besides changing its draft.
+   * @throws ConfigError if the recipe is asynchronous, returns something that can't be data, or both returns
+   *   data and changes its draft.
    *
    * @example
    * ```ts
@@ -334,7 +335,7 @@ export class State<D extends object> {
     return next;
   }
 
-  /** An equal State that is another object. The data is shared, since it is immutable. */
+  /** A new State object equal to this one. The data is shared, since it is immutable. */
   clone(): State<D> {
     const next = new State<D>(this.#record, this.#sink);
     next.#emit("state.clone", this.#record.data);
@@ -358,7 +359,7 @@ export class State<D extends object> {
   }
 
   /**
-   * Saves this State. The State that comes back carries its `checkpointId`; build on that one.
+   * Saves this State. The returned State has its `checkpointId`; continue with that one.
    *
    * @throws CheckpointConflictError if another State of this run was saved since.
    * @throws ConfigError if it is given no store.
@@ -408,7 +409,7 @@ export class State<D extends object> {
 
   #with(data: object, traits: number): State<D> {
     const { identity, progress, saved } = this.#record;
-    // What was opaque may be gone; everything else is settled by looking at what came in.
+    // The opaque value may have been replaced; the other traits follow from what came in.
     const known = traits & OPAQUE ? traitsOfValues(data) : traits;
     return new State({ data, traits: known, identity, progress, saved }, this.#sink);
   }

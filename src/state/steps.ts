@@ -20,7 +20,7 @@ export interface StepRecord {
   readonly step: number;
   /** The phase of the node; `""` for none. */
   readonly phase: string;
-  /** When it began, ISO 8601; in an earlier process, if a checkpoint knows. */
+  /** When it began, ISO 8601; if it began in an earlier process, as recorded in a checkpoint. */
   readonly startedAt: string;
   /** When it completed, ISO 8601. */
   readonly completedAt: string;
@@ -40,7 +40,7 @@ export interface StepRecord {
   readonly items?: readonly ItemRecord[];
 }
 
-/** An attempt of a node that failed. @inline */
+/** A failed attempt of a node. @inline */
 export interface AttemptRecord {
   /** When it began, ISO 8601. */
   readonly startedAt: string;
@@ -50,7 +50,7 @@ export interface AttemptRecord {
 
 /** A part of a node: an item of a list, a task of a `dag`, a call of `once`, or a node of a `subgraph`. @inline */
 export interface ItemRecord {
-  /** What it is called: the item, the task, the key of the call, or the inner node; `outer/inner` in a graph inside that. */
+  /** The name of the item, the task or the inner node, or the key of the call; `outer/inner` in a nested graph. */
   readonly name: string;
   /** When it began, ISO 8601. */
   readonly startedAt: string;
@@ -66,7 +66,7 @@ export type ItemOutcome = "completed" | "failed" | "stopped";
 /** Every way in which a part of a node can end. */
 const outcomes: readonly ItemOutcome[] = ["completed", "failed", "stopped"];
 
-/** What is known of a node that has begun and not completed. */
+/** What is known about a node that has begun and not completed. */
 export interface Begun {
   /** The node. */
   readonly node: string;
@@ -98,18 +98,18 @@ export interface NodeTotals {
   readonly usage?: UsageTotals;
 }
 
-/** How many steps a State remembers by default. */
+/** How many steps a State keeps by default. */
 export const DEFAULT_MAX_STEPS = 100;
 
-/** How many parts of a node are remembered. */
+/** How many parts of a node are kept. */
 const MAX_ITEMS = 100;
 
-/** How many failed attempts of a node are remembered. */
+/** How many failed attempts of a node are kept. */
 export const MAX_FAILED_ATTEMPTS = 20;
 
-/** The newest of many. Taken at every save, so adding one costs the same however many there are. */
+/** The newest of many records. Adding one costs the same however many there are. */
 export class NewestLog<T> {
-  /** Only grows, so that those who know a part of it can share it. */
+  /** Append-only, so that it can be shared by instances of different length. */
   readonly #log: T[];
   readonly #length: number;
   readonly #most: number;
@@ -120,12 +120,12 @@ export class NewestLog<T> {
     this.#most = most;
   }
 
-  /** All of these, and as many more as the limit lets. */
+  /** A log of all these records, whose limit is at least their number. */
   static of<T>(records: readonly T[], most: number): NewestLog<T> {
     return new NewestLog([...records], Math.max(most, records.length));
   }
 
-  /** The same records, remembering at most so many from here on. */
+  /** The same log with another limit. */
   withLimit(most: number): NewestLog<T> {
     return most === this.#most ? this : new NewestLog([...this.list()], most);
   }
@@ -137,7 +137,7 @@ export class NewestLog<T> {
     return new NewestLog(log, this.#most);
   }
 
-  /** The newest, oldest first. */
+  /** The newest records, oldest first. */
   list(): readonly T[] {
     const first = Math.max(0, this.#length - this.#most);
     return this.#log.slice(first, this.#length);
@@ -160,13 +160,13 @@ export const noSteps: StepLog = NewestLog.of([], DEFAULT_MAX_STEPS);
 /** No parts yet. */
 export const noItems: ItemLog = NewestLog.of([], MAX_ITEMS);
 
-/** No attempt has failed. */
+/** No failed attempts. */
 export const noFailedAttempts: readonly AttemptRecord[] = Object.freeze([]);
 
-/** How many numbers are counted of each node: its visits, its attempts and the milliseconds it worked. */
+/** The number of counters per node: its visits, its attempts and the milliseconds it worked. */
 export const NUMBERS = 3;
 
-/** What is counted of each node. Taken at every save, so taking it is cheap and naming it comes later. */
+/** The counters of each node. Captured at every save, so they are stored as a flat list and named on demand. */
 export class NodeCounts {
   readonly #names: readonly string[];
   readonly #numbers: readonly number[];
@@ -193,7 +193,7 @@ export class NodeCounts {
     return Object.freeze(work);
   }
 
-  /** These names, and after them those of all other nodes that were counted: nodes that the graph no longer has. */
+  /** These names, followed by those of all other nodes that were counted: nodes that the graph no longer has. */
   namesWith(names: readonly string[]): readonly string[] {
     const known = new Set(names);
     const others: string[] = [];
@@ -203,7 +203,7 @@ export class NodeCounts {
     return others.length === 0 ? names : [...names, ...others];
   }
 
-  /** Whether it is known how many attempts the nodes took. */
+  /** Whether attempts and durations were counted. */
   get hasWork(): boolean {
     let hasWork = false;
     this.#each((_name, _visits, attempts) => {
@@ -212,7 +212,7 @@ export class NodeCounts {
     return hasWork;
   }
 
-  /** The numbers of these nodes, in the order of their names, to continue counting. */
+  /** The counters of these nodes, in this order, to continue counting. */
   numbersOf(names: readonly string[]): number[] {
     const at = new Map(this.#names.map((name, index) => [name, index]));
     return names.flatMap((name) => this.#numbersAt(at.get(name) ?? -1));
@@ -237,7 +237,7 @@ export class NodeCounts {
 /** Nothing counted yet. */
 export const noCounts = new NodeCounts([], []);
 
-/** Reads a step out of JSON, field by field. */
+/** Reads a step from JSON, checking every field. */
 export function decodeStep(fields: Fields, path: string): StepRecord {
   const { restarts, usage, items, failedAttempts, lastAttemptAt } = fields;
   const step: { -readonly [K in keyof StepRecord]: StepRecord[K] } = {
@@ -270,7 +270,10 @@ function decodeUsage(value: unknown, path: string): Usage {
   return usageOf(tallyFromJSON(path, fieldsOf(value, path)));
 }
 
-/** A part of a node as JSON: name, start and duration, and the outcome unless it completed. Many are saved, so it is short. */
+/**
+ * A part of a node as JSON: name, start, duration, and the outcome unless it completed. An array, because
+ * many are saved.
+ */
 type ItemJSON = readonly [
   name: string,
   startedAt: string,
@@ -284,7 +287,7 @@ export interface StepJSON extends Omit<StepRecord, "items"> {
   readonly items?: readonly ItemJSON[];
 }
 
-/** The JSON of records, so that the next save has the very same for those that it has already. */
+/** The JSON of records, so that the next save gets the same objects for records it already has. */
 const known = new WeakMap<object, unknown>();
 
 function once<T extends object, J>(record: T, encode: (record: T) => J): J {
@@ -339,7 +342,7 @@ function decodeItem(value: unknown, path: string): ItemRecord {
   };
 }
 
-/** A node that has begun, as JSON; what is empty is left out. @inline */
+/** A node that has begun, as JSON; empty fields are omitted. @inline */
 export interface BegunJSON {
   /** The node. */
   readonly node: string;
@@ -372,7 +375,7 @@ export function encodeBegun(begun: Begun): BegunJSON {
   };
 }
 
-/** Reads a node that has begun out of JSON, field by field. */
+/** Reads a node that has begun from JSON, checking every field. */
 export function decodeBegun(fields: Fields, path: string): Begun {
   const { usage, items } = fields;
   return {

@@ -5,15 +5,15 @@ import { plus, type Tally } from "./usage.js";
 
 /** How much a ledger keeps. Usage is always kept: it grows with the graph, not with the run. @inline */
 export interface LedgerLimits {
-  /** How many decisions, the newest; a whole number from 0 up, 1000 by default. */
+  /** How many decisions to keep, the newest; an integer ≥ 0, 1000 by default. */
   readonly maxDecisions?: number | undefined;
-  /** How many agents, those that were set last; a whole number from 0 up, 1000 by default. */
+  /** How many agents to keep, the most recently set; an integer ≥ 0, 1000 by default. */
   readonly maxAgents?: number | undefined;
-  /** How many outputs, those that were set last; a whole number from 0 up, 1000 by default. */
+  /** How many outputs to keep, the most recently set; an integer ≥ 0, 1000 by default. */
   readonly maxOutputs?: number | undefined;
 }
 
-/** How many entries a ledger has let go of because of its {@link LedgerLimits}. @inline */
+/** How many entries a ledger has dropped because of its {@link LedgerLimits}. @inline */
 export interface LedgerDropped {
   /** Decisions. */
   readonly decisions: number;
@@ -23,7 +23,7 @@ export interface LedgerDropped {
   readonly outputs: number;
 }
 
-/** All that a ledger is made of. */
+/** Everything that a ledger consists of. */
 export interface Contents {
   readonly tallies: ReadonlyMap<string, Tally>;
   readonly decisions: readonly Decision[];
@@ -36,7 +36,7 @@ export interface Contents {
 /** Every limit, checked. */
 export type Limits = Readonly<Record<keyof LedgerLimits, number>>;
 
-/** What an empty ledger is made of. */
+/** The contents of an empty ledger. */
 export const blank: Contents = {
   tallies: new Map(),
   decisions: Object.freeze([]),
@@ -48,17 +48,17 @@ export const blank: Contents = {
 
 const whole = integer(0);
 
-/** Refuses what is not an object of {@link LedgerLimits}. */
+/** Throws if the value is not valid {@link LedgerLimits}. */
 export function checkLedgerLimits(name: string, value: unknown): void {
   checkOptions(name, value, { maxDecisions: whole, maxAgents: whole, maxOutputs: whole });
 }
 
-/** Refuses what does not count entries. */
+/** Throws if the value is not valid {@link LedgerDropped}. */
 export function checkDropped(name: string, value: unknown): void {
   checkOptions(name, value, { decisions: whole, agents: whole, outputs: whole });
 }
 
-/** All limits; those that are not given are the defaults. */
+/** All limits, with defaults for omitted ones. */
 export function fullLimits(limits: LedgerLimits): Limits {
   const { maxDecisions = 1000, maxAgents = 1000, maxOutputs = 1000 } = limits;
   return Object.freeze({ maxDecisions, maxAgents, maxOutputs });
@@ -107,7 +107,7 @@ export function put<T>(record: Readonly<Record<string, T>>, key: string, value: 
   return copy;
 }
 
-/** What `other` set since it was `base`, set in `record`. */
+/** `record` with the entries that `other` has set since `base`. */
 export function changed<T>(
   record: Readonly<Record<string, T>>,
   base: Readonly<Record<string, T>>,
@@ -122,7 +122,7 @@ export function changed<T>(
   return copy;
 }
 
-/** The value of a key that is the record's own. */
+/** The value of an own key. */
 export function ownOf<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }
@@ -137,14 +137,17 @@ export function objectOf<T, R>(
   return Object.freeze(record);
 }
 
-/** All tallies together. */
+/** The sum of all tallies. */
 export function sumOf(tallies: ReadonlyMap<string, Tally>): Tally {
   let sum: Tally = new Map();
   for (const tally of tallies.values()) sum = plus(sum, tally);
   return sum;
 }
 
-/** The entries of the latest timestamps. By name where those are the same, so that JSON's order of keys is no matter. */
+/**
+ * The entries with the latest timestamps; among equal ones by name, so that the order of keys in JSON does
+ * not matter.
+ */
 function newest<T extends Origin>(
   record: Readonly<Record<string, T>>,
   max: number,

@@ -33,7 +33,7 @@ export interface Decision extends Origin {
   readonly rationale?: string;
   /** The confidence, from 0 to 1. */
   readonly confidence?: number;
-  /** What else was thought of. */
+  /** What else was considered. */
   readonly alternatives?: readonly string[];
   /** The id of the agent that decided. */
   readonly agent?: string;
@@ -55,11 +55,11 @@ export interface Agent extends Origin {
   readonly lastDecision?: string;
   /** Where its output is: a path, a URL or the name of an output. */
   readonly outputRef?: string;
-  /** Each confidence that was given, oldest first; the newest 100. */
+  /** Its confidence over time, oldest first; the newest 100 values. */
   readonly confidenceHistory?: readonly ConfidenceRecord[];
 }
 
-/** How sure an agent was at a moment. @inline */
+/** An agent's confidence at one point in time. @inline */
 interface ConfidenceRecord {
   /** From 0 to 1. */
   readonly confidence: number;
@@ -69,7 +69,7 @@ interface ConfidenceRecord {
   readonly timestamp: string;
 }
 
-/** What a node says of an agent; the ledger adds the rest. */
+/** What a node records about an agent; the ledger adds the rest. */
 export type AgentUpdate = Omit<Agent, keyof Origin | "confidenceHistory">;
 
 /** An output of a run. */
@@ -80,7 +80,7 @@ export interface Output extends Origin {
 
 const confidence = number(0, 1);
 
-/** What can't be saved is refused here, where the node that gave it can still fail. */
+/** Rejects what can't be saved while the node that passed it can still fail. */
 const saveable: Check = (name, value) => {
   if ((traitsOf(value) & OPAQUE) !== 0) encode(value, name);
 };
@@ -112,20 +112,20 @@ const agent = {
 };
 const output = { ...origin, ref: saveable };
 
-/** A frozen copy of a decision that was checked. */
+/** Checks a decision; returns a frozen copy. */
 export function toDecision(name: string, value: unknown): Decision {
   return entry(name, value, decision, ["description"]) as Decision;
 }
 
-/** A frozen copy of an agent that was checked. */
+/** Checks an agent; returns a frozen copy. */
 export function toAgent(name: string, value: unknown): Agent {
   return entry(name, value, agent, []) as Agent;
 }
 
-/** How many confidences of an agent are remembered. */
+/** How many confidence values of an agent are kept. */
 const MAX_CONFIDENCES = 100;
 
-/** What is known of an agent, with what is new. */
+/** An agent with an update applied. */
 export function updatedAgent(before: Agent | undefined, update: Agent): Agent {
   const { confidence: sure, step, timestamp } = update;
   const history = before?.confidenceHistory ?? [];
@@ -137,7 +137,7 @@ export function updatedAgent(before: Agent | undefined, update: Agent): Agent {
   });
 }
 
-/** One agent of two branches: `other` is merged last, and both have the confidences of either. */
+/** Merges an agent that two branches changed: `other` wins, and the confidence histories are combined. */
 export function mergedAgent(one: Agent | undefined, base: Agent | undefined, other: Agent): Agent {
   const seen = new Set(base?.confidenceHistory);
   const since = one?.confidenceHistory?.filter((record) => !seen.has(record)) ?? [];
@@ -147,7 +147,7 @@ export function mergedAgent(one: Agent | undefined, base: Agent | undefined, oth
   return toAgent("agent", { ...other, confidenceHistory: all.slice(-MAX_CONFIDENCES) });
 }
 
-/** A frozen copy of an output that was checked. */
+/** Checks an output; returns a frozen copy. */
 export function toOutput(name: string, value: unknown): Output {
   return entry(name, value, output, ["ref"]) as Output;
 }

@@ -18,9 +18,9 @@ import {
 import { toAgent, toDecision, toOutput } from "./entries.js";
 import { type TallyJSON, tallyFromJSON, tallyToJSON } from "./usage.js";
 
-/** A ledger as JSON; what is empty or as by default is left out. @inline */
+/** A ledger as JSON; empty and default fields are omitted. @inline */
 export interface LedgerJSON {
-  /** Usage by node and counter; text where a number would not be exact. */
+  /** Usage by node and counter; a string where a number would not be exact. */
   readonly usage?: Readonly<Record<string, TallyJSON>>;
   /** See {@link Ledger.decisions}. */
   readonly decisions?: readonly unknown[];
@@ -48,7 +48,7 @@ export function encodeLedger(contents: Contents): LedgerJSON {
 }
 
 /**
- * A ledger's contents out of JSON, all of it checked. It takes the tree over.
+ * Restores a ledger's contents from JSON, checking all of it. It mutates the tree.
  *
  * @throws SerializationError that names the path of what is wrong.
  */
@@ -65,7 +65,7 @@ export function decodeLedger(tree: unknown): Contents {
       limits: fullLimits(rest.limits ?? {}),
     };
   } catch (error) {
-    // What a caller may not give, a checkpoint may not hold.
+    // The checks are those of a caller's input; here the input is a checkpoint.
     if (!(error instanceof ConfigError)) throw error;
     throw new SerializationError(error.option, error.message.slice(error.option.length + 1));
   }

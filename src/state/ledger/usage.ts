@@ -8,21 +8,21 @@ export type { Usage, UsageCall };
 export interface UsageTotals {
   /** Tokens sent to models. */
   readonly inputTokens: number;
-  /** Tokens that came back. */
+  /** Tokens received from models. */
   readonly outputTokens: number;
   /** What it cost, in US dollars. */
   readonly costUsd: number;
-  /** The most memory that was taken, in MB. */
+  /** The highest memory use, in MB. */
   readonly memoryPeakMb: number;
   /** The sums of your own counters. */
   readonly counters: Readonly<Record<string, number>>;
-  /** The highest values of your own counters that don't add up. */
+  /** The highest values of your own counters that are not summed. */
   readonly peaks: Readonly<Record<string, number>>;
 }
 
 /**
- * Totals by counter, as whole numbers of 10^-12, so that adding is exact in any order. None is 0. One's own
- * counters have the name of their field before them: `counters.apiCalls`.
+ * Totals by counter, as integers in units of 10^-12, so that sums are exact in any order. None is 0. The
+ * user's own counters are prefixed with their field: `counters.apiCalls`.
  */
 export type Tally = ReadonlyMap<string, bigint>;
 
@@ -30,7 +30,7 @@ const PLACES = 12;
 const ONE = 10n ** BigInt(PLACES);
 const MILLION = 1_000_000;
 
-/** The fields that hold counters of one's own. */
+/** The fields that hold the user's own counters. */
 const groups = ["counters", "peaks"] as const;
 const known = ["inputTokens", "outputTokens", "costUsd", "memoryPeakMb"] as const;
 
@@ -56,7 +56,7 @@ const fields = {
   },
 };
 
-/** What a caller says was used, as a tally. */
+/** A caller's usage as a tally. */
 export function tallyOf(name: string, usage: unknown): Tally {
   checkOptions(name, usage, fields);
   const given = usage as UsageCall;
@@ -79,7 +79,7 @@ function costOf({ price, inputTokens = 0, outputTokens = 0 }: UsageCall): number
     : (price.input * inputTokens + price.output * outputTokens) / MILLION;
 }
 
-/** A tally out of JSON; sums may be decimal text, and greater than a caller may give. */
+/** A tally from JSON; sums may be decimal strings, and larger than a caller may pass. */
 export function tallyFromJSON(name: string, json: unknown): Tally {
   const tally = new Map<string, bigint>();
   const read = (counter: string, value: unknown): void => {
@@ -106,7 +106,7 @@ const jsonFields = {
   peaks: counters,
 };
 
-/** A tally as JSON: numbers, or decimal text where a number would not read back the same. */
+/** A tally as JSON: numbers, or decimal strings where a number would not be exact. */
 export function tallyToJSON(tally: Tally): TallyJSON {
   return grouped(tally, (units) => {
     const value = toNumber(units);
@@ -120,12 +120,12 @@ export interface TallyJSON {
   readonly [field: string]: number | string | Readonly<Record<string, number | string>>;
 }
 
-/** A tally as what a caller would have said; without what is 0. */
+/** A tally as the usage a caller would pass, without zeros. */
 export function usageOf(tally: Tally): Usage {
   return Object.freeze(grouped(tally, toNumber)) as Usage;
 }
 
-/** A tally for readers. */
+/** A tally as totals, with zeros. */
 export function totalsOf(tally: Tally): UsageTotals {
   const { counters: sums = none, peaks = none, ...rest } = usageOf(tally) as Partial<UsageTotals>;
   const zero = { inputTokens: 0, outputTokens: 0, costUsd: 0, memoryPeakMb: 0 };
@@ -134,7 +134,7 @@ export function totalsOf(tally: Tally): UsageTotals {
 
 const none: Readonly<Record<string, number>> = Object.freeze({});
 
-/** Both tallies together. */
+/** The sum of two tallies. */
 export function plus(one: Tally, other: Tally): Tally {
   const sum = new Map(one);
   for (const [counter, units] of other) {
@@ -144,7 +144,7 @@ export function plus(one: Tally, other: Tally): Tally {
   return sum;
 }
 
-/** What `one` has more than `base`; never less than nothing. A peak is all of it, if it is higher than before. */
+/** The increase from `base` to `one`; never negative. A peak is included whole if it is higher than before. */
 export function minus(one: Tally, base: Tally): Tally {
   const rest = new Map<string, bigint>();
   for (const [counter, units] of one) {
@@ -162,7 +162,7 @@ function isGroup(field: string): field is (typeof groups)[number] {
   return groups.some((group) => group === field);
 }
 
-/** The counters of a tally, one's own in an object for each kind. */
+/** The counters of a tally, with the user's own in one object per field. */
 function grouped<T>(tally: Tally, make: (units: bigint) => T) {
   const made: Record<string, T | Record<string, T>> = {};
   const own: Record<string, Record<string, T>> = {};
@@ -183,7 +183,7 @@ function put(tally: Map<string, bigint>, counter: string, units: bigint): void {
   if (units > 0n) tally.set(counter, units);
 }
 
-/** The decimal number that a person would write for this one, rounded to 12 places: 0.1 is 0.1. */
+/** The shortest decimal notation of a number, rounded to 12 places: 0.1 is exactly 0.1. */
 function toUnits(value: number): bigint {
   if (Number.isSafeInteger(value)) return BigInt(value) * ONE;
   const [digits = "", exponent = "0"] = String(value).split("e");

@@ -15,13 +15,13 @@ import { Refusal } from "../refusal.js";
 import { setKey, symbolOf } from "../shape.js";
 import { type CopyWalk, type EncodeWalk, type Kind, malformed } from "./kind.js";
 
-/** An array this long is kept as it is, and refused when it is to be saved: a sparse one can be long at no cost. */
+/** A longer array is kept as it is, and rejected by a save: a sparse array can be very long at no cost. */
 const MAX_LENGTH = 2 ** 24;
 
-/** Longer arrays are not searched for named properties: it costs more than copying them. */
+/** Longer arrays are not searched for named properties, which would cost more than copying them. */
 const SEARCHED_LENGTH = 100;
 
-/** Longer arrays are looked at whether they are mostly holes, which then cost nothing. */
+/** Longer arrays are checked for being mostly holes, which then cost nothing. */
 const SPARSE_LENGTH = 10_000;
 
 const none: readonly unknown[] = [];
@@ -61,7 +61,7 @@ export function copyArray(
     }
     known = join(known, knownOf(kept));
   }
-  // A regular expression's match has named properties; they are copied so that a save can refuse them.
+  // A RegExp match, for example, has named properties; they are copied so that a save can reject them.
   if (value.length <= SEARCHED_LENGTH && Object.keys(value).length > items) {
     for (const name of Object.keys(value).slice(items)) {
       setKey(copy, name, walk.copy(Reflect.get(value, name), depth + 1));
@@ -73,8 +73,8 @@ export function copyArray(
 }
 
 /**
- * The list before, if it is one of plain JSON. Of a long list that was changed in one place all items
- * but one are found in it, and what is known of it holds for them.
+ * The previous value, if it is an array of plain JSON. If a long array changed in one place, all other items
+ * are found in it, and what is known about it holds for them.
  */
 function listOf(before: unknown): readonly unknown[] {
   return Array.isArray(before) && traitsOf(before) === PLAIN ? before : none;
@@ -137,7 +137,7 @@ export const sparseKind: Kind<readonly unknown[]> = {
       array[Number(indexes[at])] = item;
       known = join(known, walk.known(item));
     });
-    // Its holes are not to be walked again.
+    // Remembered, so that its holes are not walked again.
     return remember(Object.freeze(array), known);
   },
 };
@@ -146,10 +146,10 @@ function isCount(value: unknown, end: number): value is number {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 && value < end;
 }
 
-/** An array of nothing but holes, which take no room however long it is. */
+/** An array of nothing but holes, which take no memory however long it is. */
 function emptyArray(length: number): unknown[] {
   const array: unknown[] = [];
-  // An item far out, so that the engine makes no room for what is between.
+  // Setting the last item first keeps the engine from allocating the rest.
   if (length > 0) array[length - 1] = undefined;
   Reflect.deleteProperty(array, length - 1);
   return array;

@@ -1,7 +1,7 @@
 import { Refusal } from "../refusal.js";
 import { type Kind, malformed } from "./kind.js";
 
-/** A longer one takes so long to read that it is refused. */
+/** Longer ones are rejected: they take too long to parse. */
 const MAX_DIGITS = 100_000;
 
 export const bigintKind: Kind<bigint> = {

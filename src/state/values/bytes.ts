@@ -20,7 +20,7 @@ const types: readonly Make[] = [
   ...(Float16Array === undefined ? [] : [Float16Array]),
 ];
 
-/** What a checkpoint can hold, and how each is made from its bytes. */
+/** The types that a checkpoint can hold, and how each is made from its bytes. */
 const makers: ReadonlyMap<unknown, (buffer: ArrayBuffer) => object> = new Map<
   unknown,
   (buffer: ArrayBuffer) => object
@@ -31,10 +31,10 @@ const makers: ReadonlyMap<unknown, (buffer: ArrayBuffer) => object> = new Map<
   ...types.map((Type) => [Type.name, (buffer: ArrayBuffer) => new Type(buffer)] as const),
 ]);
 
-// Not its own `slice`: that of Node's Buffer copies nothing.
+// Not the value's own `slice`: that of Node's Buffer does not copy.
 const sliceTyped: (start: number) => object = Uint8Array.prototype.slice;
 
-/** Buffers and typed arrays. They can't be frozen, so at least the caller's copy is another one. */
+/** Buffers and typed arrays. They can't be frozen, but the State at least has a copy of its own. */
 export const bytesKind: Kind<ArrayBuffer | Uint8Array> = {
   tag: "$bytes",
   prototype: ArrayBuffer.prototype,
@@ -45,7 +45,7 @@ export const bytesKind: Kind<ArrayBuffer | Uint8Array> = {
       const copy = value instanceof ArrayBuffer ? value.slice(0) : sliceTyped.call(value, 0);
       return remember(copy, OPAQUE);
     } catch {
-      // Its bytes were given to somebody else. A save refuses it.
+      // The buffer was transferred. A save rejects it.
       return value;
     }
   },
@@ -69,7 +69,7 @@ export const bytesKind: Kind<ArrayBuffer | Uint8Array> = {
 function toBase64(buffer: ArrayBufferLike, offset: number, length?: number): string {
   const bytes = bytesOf(buffer, offset, length);
   let binary = "";
-  // In pieces, because a call takes only so many arguments.
+  // In pieces, because a call takes a limited number of arguments.
   for (let at = 0; at < bytes.length; at += 8192)
     binary += String.fromCharCode(...bytes.subarray(at, at + 8192));
   return btoa(binary);

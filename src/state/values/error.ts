@@ -20,9 +20,9 @@ const special: readonly ErrorType[] = [
 ];
 
 /**
- * Of an error its fields, its name and the nearest of JavaScript's own classes are kept; the user's class
- * is not, because nothing in a checkpoint may name one. It is lost at once, so that a run sees the same
- * before and after a resume. Only a class that was registered stays.
+ * Keeps an error's fields, its name and the nearest built-in class. The user's class is not kept, because
+ * nothing in a checkpoint may name one; it is dropped as soon as the error enters a State, so that a run sees
+ * the same before and after a resume. Only a registered class stays.
  */
 export const errorKind: Kind<Error> = {
   tag: "$error",
@@ -30,7 +30,7 @@ export const errorKind: Kind<Error> = {
   copy: (value, walk, depth) => {
     const { name, message } = value;
     if (typeof name !== "string" || typeof message !== "string") return value;
-    // Not before: some engines put the stack's text together when it is read, and fail at such a message.
+    // Only now: some engines build the stack's text when it is read, and fail if the message is not a string.
     const type = typeOf(value);
     const copy = make(type, name, message, value.stack);
     walk.begin(value, copy);
@@ -69,7 +69,7 @@ export const errorKind: Kind<Error> = {
   },
 };
 
-/** The nearest class that JavaScript itself has. */
+/** The nearest built-in class. */
 function typeOf(error: Error): ErrorType {
   const isAbove = Object.prototype.isPrototypeOf;
   return special.find(({ prototype }) => isAbove.call(prototype, error)) ?? general;
@@ -83,7 +83,7 @@ function make(type: ErrorType, name: string, message: string, stack: unknown): E
   return error;
 }
 
-/** The fields that an error has beside its message and stack, `name` too where it was set on this one. */
+/** The fields of an error besides its message and stack, including `name` if it was set on this instance. */
 function keysOf(error: Error): string[] {
   const keys = Object.keys(error).filter((key) => key !== "message" && key !== "stack");
   for (const hidden of ["cause", "errors"]) {
@@ -92,7 +92,7 @@ function keysOf(error: Error): string[] {
   return keys;
 }
 
-/** Gives an error a field; those that JavaScript itself sets are hidden, as it does. */
+/** Sets a field of an error; `cause` and `errors` are not enumerable, as JavaScript sets them. */
 function setField(error: Error, key: string, value: unknown): void {
   define(error, key, value, key !== "cause" && key !== "errors");
 }

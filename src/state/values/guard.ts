@@ -1,6 +1,6 @@
 /*
- * A frozen Date, Map or Set can still be set, since what it holds is no field of it. Here those that
- * belong to a State lose the methods that would.
+ * A frozen Date, Map or Set can still be modified, since its contents are not fields. Those that belong to a
+ * State have their mutating methods replaced by ones that throw.
  */
 
 function refuse(): never {
@@ -19,12 +19,12 @@ export class Guard<T extends object> {
     this.#first = methods[0];
   }
 
-  /** Freezes a value and takes the methods away that would change it. */
+  /** Freezes a value and replaces its mutating methods. */
   freeze(value: T): T {
     return Object.freeze(Object.defineProperties(value, this.#methods));
   }
 
-  /** Whether a value is one that was frozen here. */
+  /** Whether a value was frozen by this guard. */
   has(value: T): boolean {
     return Object.isFrozen(value) && Reflect.get(value, this.#first) === refuse;
   }

@@ -14,7 +14,7 @@ import { setKind } from "./set.js";
 import { undefinedKind } from "./undefined.js";
 import { urlKind } from "./url.js";
 
-/** Every kind of value that JSON lacks. The first that an object is of is its kind. */
+/** Every kind of value that JSON lacks. An object's kind is the first that matches. */
 const kinds: readonly Kind[] = [
   undefinedKind,
   numberKind,
@@ -34,7 +34,7 @@ const kinds: readonly Kind[] = [
 /** The kinds by their tags. */
 export const byTag: ReadonlyMap<string, Kind> = new Map(kinds.map((kind) => [kind.tag, kind]));
 
-/** The kinds of what is no object, by what `typeof` says. */
+/** The kinds of primitives, by `typeof`. */
 export const byType: ReadonlyMap<string, Kind> = new Map(
   kinds.flatMap((kind) => (kind.type === undefined ? [] : [[kind.type, kind]])),
 );
@@ -51,7 +51,7 @@ export function kindOf(value: object, prototype: unknown): Kind | undefined {
   return byPrototype.get(prototype) ?? tested.find(({ is }) => is?.(value, prototype));
 }
 
-/** A key that somebody gave to a Date, a Map or the like, or a symbol: a checkpoint can't hold it. */
+/** A key added to a Date, a Map or the like, or a symbol key; a checkpoint can't hold it. */
 export function strayKey(
   value: object,
   prototype: unknown,

@@ -1,51 +1,51 @@
 /*
- * What each kind of value must say of itself. A kind is one file, with the one list in `index.ts`; the
- * three walks are in `freeze-copy.ts`, `encode.ts` and `decode.ts`, and hand themselves to the kinds.
+ * What each kind of value must define. A kind is one file and one entry in the list in `index.ts`; the three
+ * walks are in `freeze-copy.ts`, `encode.ts` and `decode.ts`, and pass themselves to the kinds.
  */
 
 /** Copies the parts of a value. */
 export interface CopyWalk {
-  /** @param before - what a State has had in its place. */
+  /** @param before - the State's previous value in this place. */
   copy(value: unknown, depth: number, before?: unknown): unknown;
-  /** Says which copy a value gets, before its parts are copied: one of them may lead back to it. */
+  /** Registers the copy of a value before its parts are copied: one of them may refer back to it. */
   begin(value: object, copy: object): void;
 }
 
 /** Writes the parts of a value as JSON. */
 export interface EncodeWalk {
   encode(value: unknown): unknown;
-  /** @param indexes - what the items are called in an error; 0, 1, 2 by default. */
+  /** @param indexes - the indexes of the items in error paths; 0, 1, 2… by default. */
   items(items: readonly unknown[], indexes?: readonly number[]): unknown[];
   fields(value: object, keys: readonly string[]): Record<string, unknown>;
 }
 
-/** Reads the parts of a value out of JSON. */
+/** Reads the parts of a value from JSON. */
 export interface DecodeWalk {
   decode(tree: unknown, depth: number): unknown;
   items(items: unknown[], depth: number): unknown[];
   fields(tree: Record<string, unknown>, depth: number): Record<string, unknown>;
-  /** All that is known of a part that was read; see `json-traits.ts`. */
+  /** The traits and levels of a part that was read; see `json-traits.ts`. */
   known(value: unknown): number;
 }
 
-/** What a kind gives for content that it did not write. */
+/** What a kind returns for content that it did not write. */
 export const malformed = Symbol("malformed");
 
-/** A kind of value: how it is recognised, copied, written and read. */
+/** A kind of value: how it is recognized, copied, written and read. */
 export interface Kind<T = unknown> {
-  /** The key of the object with one key that stands for it in JSON. */
+  /** The only key of the object that represents it in JSON. */
   readonly tag: string;
-  /** What `typeof` says of it, if it is no object. */
+  /** Its `typeof`, if it is a primitive. */
   readonly type?: string;
-  /** What it inherits from, where that identifies it. */
+  /** Its prototype, if that identifies it. */
   readonly prototype?: object;
-  /** Whether an object is of this kind, where it takes more to tell. */
+  /** Whether an object is of this kind, if the prototype does not identify it. */
   is?(value: object, prototype: unknown): boolean;
-  /** Whether it can change although it is frozen. */
+  /** Whether it can't be frozen. */
   readonly opaque?: true;
-  /** Whether the platform gives it symbols of its own. */
+  /** Whether the platform adds symbol keys to it. */
   readonly symbols?: true;
-  /** A frozen copy; only of objects. */
+  /** A frozen copy; objects only. */
   copy?(value: T, walk: CopyWalk, depth: number): unknown;
   /** @throws Refusal if a checkpoint can't hold it. */
   encode(value: T, walk: EncodeWalk): unknown;
@@ -53,7 +53,7 @@ export interface Kind<T = unknown> {
   decode(content: unknown, walk: DecodeWalk, depth: number): unknown;
 }
 
-/** What an action gives; {@link malformed} if it throws. */
+/** The result of an action; {@link malformed} if it throws. */
 export function attempt<T>(action: () => T): T | typeof malformed {
   try {
     return action();

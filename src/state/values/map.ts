@@ -19,7 +19,7 @@ export const mapKind: Kind<Map<unknown, unknown>> = {
       same &&= Object.is(keptKey, key) && Object.is(kept, item);
       known = join(known, join(knownOf(keptKey), knownOf(kept)));
     }
-    // In JSON the entries are a level of their own.
+    // In JSON, the entries add a level.
     return keep(map, guard.freeze(copy), same, known + LEVEL);
   },
   encode: (map, walk) => ({ $map: walk.items([...map]) }),

@@ -20,7 +20,7 @@ export function copyObject(value: Fields, walk: CopyWalk, depth: number, before:
   const keys = Object.keys(copy);
   let known = looksTagged(keys) ? TAGGED : PLAIN;
   let same = Object.getPrototypeOf(value) === Object.prototype && cannotChange(value);
-  // A getter of something else must not be called.
+  // Anything else may have getters, which must not be called.
   const past = traitsOf(before) === PLAIN ? (before as Fields | null) : undefined;
   for (const key of keys) {
     const item = copy[key];
@@ -35,7 +35,7 @@ export function copyObject(value: Fields, walk: CopyWalk, depth: number, before:
   return keep(value, copy, same, known);
 }
 
-/** An object literal as JSON; one that looks like a tag gets one. */
+/** An object literal as JSON; one that looks like a tag is wrapped in one. */
 export function encodeObject(value: object, walk: EncodeWalk): unknown {
   const keys = Object.keys(value);
   const fields = walk.fields(value, keys);

@@ -10,7 +10,7 @@ export const regexpKind: Kind<RegExp> = {
   copy: ({ source, flags, lastIndex }) =>
     remember(Object.assign(new RegExp(source, flags), { lastIndex }), OPAQUE),
   encode: ({ source, flags, lastIndex }) => {
-    // Anybody may set it to anything; what is no integer would not load again.
+    // It can be set to anything, and a value that is not an integer would not load again.
     if (Number.isInteger(lastIndex)) return { $regexp: [source, flags, lastIndex] };
     throw new Refusal(`is a RegExp whose lastIndex is ${show(lastIndex)}: set it to an integer`);
   },

@@ -3,15 +3,15 @@ import { callable, checkOptions, text } from "../../options.js";
 import { Refusal } from "../refusal.js";
 import { type Kind, malformed } from "./kind.js";
 
-/** A class, whatever its constructor takes, private ones too. */
+/** A class with any constructor, including a private one. */
 export interface Class<T extends object> {
-  /** What its instances inherit from. */
+  /** The prototype of its instances. */
   readonly prototype: T;
 }
 
-/** How the instances of a class become data and come back. */
+/** How instances of a class are converted to data and back. */
 export interface TypeDefinition<T extends object, Data> {
-  /** The class itself. A subclass is another type, to be registered on its own. */
+  /** The class itself. A subclass is another type and must be registered separately. */
   readonly class: Class<T>;
   /** The data to save for an instance: anything that a State can hold, including other registered types. */
   readonly toData: (value: T) => Data;
@@ -30,13 +30,13 @@ const byName = new Map<string, Registered>();
 const byPrototype = new Map<unknown, Registered>();
 
 /**
- * Teaches all States to hold the instances of a class. A checkpoint keeps the name and the data; it
- * loads where the name is registered, and is refused elsewhere. An instance is kept as it is, not
- * copied or frozen, so let its class have no setters.
+ * Lets every State hold instances of a class. A checkpoint stores the name and the data; it loads only where
+ * the name is registered. An instance is kept as it is, neither copied nor frozen, so its class should be
+ * immutable.
  *
- * One class may have several names, to read what an older version wrote: the last one is written.
+ * A class may have several names, to read what an older version wrote; the one registered last is written.
  *
- * @throws ConfigError if the name belongs to another class, or something is missing.
+ * @throws ConfigError if the name belongs to another class, or the definition is invalid.
  *
  * @example
  * ```ts
@@ -75,7 +75,7 @@ export function registerType<T extends object, Data>(
   if (known !== undefined && known.prototype !== prototype) {
     throw new ConfigError("name", `${show(name)} is the name of another class already`);
   }
-  // Only instances of the class, and data that its toData gave, ever reach the two functions.
+  // The two functions only ever receive instances of the class and data from its toData.
   const { toData, fromData } = definition as unknown as Registered;
   const registered = { name, prototype, toData, fromData };
   byName.set(name, registered);
@@ -105,7 +105,7 @@ export const registeredKind: Kind<object> = {
   },
 };
 
-/** The instance that this data was. */
+/** Restores an instance from its data. */
 function instanceOf(name: string, data: unknown): object {
   const type = byName.get(name);
   if (type === undefined) {
