@@ -11,6 +11,7 @@ import {
 } from "../checkpoint/records/record-store.js";
 import { checkOptions, flag, oneOf, text } from "../options.js";
 import { FileBackend } from "./disk/backend.js";
+import { explaining } from "./disk/failure.js";
 import type { FileSystem } from "./disk/file-system.js";
 import { NodeFileSystem, ReadOnlyFileSystem } from "./disk/node-file-system.js";
 
@@ -73,7 +74,7 @@ export class FileStore extends RecordStore {
     const NodeFiles = options.readOnly === true ? ReadOnlyFileSystem : NodeFileSystem;
     const fs = fileSystem ?? new NodeFiles();
     const backend = new FileBackend(fs, root, options.durability !== "os");
-    super(backend, { ...options, snapshotEvery: 1, discardEvery: 1 });
+    super(explaining(backend), { ...options, snapshotEvery: 1, discardEvery: 1 });
     this.root = root;
   }
 }

@@ -1,6 +1,12 @@
 import { basename } from "node:path";
 import { describe, expect, test } from "vitest";
-import { CheckpointConflictError, CheckpointSaveError, isWaymarkError, State } from "waymark";
+import {
+  CheckpointConflictError,
+  type Finding,
+  isWaymarkError,
+  State,
+  type WaymarkError,
+} from "waymark";
 import type { FileStore } from "waymark/stores/file";
 import { systemCode } from "../../src/errors.js";
 import { sequenceOf } from "../../src/stores/disk/layout.js";
@@ -10,6 +16,7 @@ import {
   systemError,
   withoutLinks,
 } from "../../src/testing/crash-file-system.js";
+import { linear } from "../graphs.js";
 import { nextStep } from "../stores/folders.js";
 import { failEach } from "./failing.js";
 import { openFileStore as open, ROOT } from "./subjects.js";
@@ -17,6 +24,8 @@ import { openFileStore as open, ROOT } from "./subjects.js";
 interface Count {
   readonly n: number;
 }
+
+const { topology } = linear(["a", "b"]);
 
 /** A disk with a run that was saved four times. */
 async function savedFourTimes(): Promise<CrashDisk> {
@@ -35,6 +44,19 @@ const goOn = async (store: FileStore): Promise<State<Count>> => {
 
 const load = (store: FileStore, runId = "run"): Promise<unknown> =>
   store.load<Count>(runId).catch((error: unknown) => error);
+
+async function found(store: FileStore): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for await (const finding of store.verify()) findings.push(finding);
+  return findings;
+}
+
+/** What the file system threw must have become one of our errors, and be its cause. */
+function expectExplained(outcome: unknown, what: string, codes: readonly string[]): void {
+  const { code, cause } = outcome as WaymarkError;
+  expect(codes, `${what}: ${outcome}`).toContain(code);
+  expect(what.startsWith(`${systemCode(cause)} `), `${what}: ${outcome}`).toBe(true);
+}
 
 const isGone = (loaded: unknown): boolean => isWaymarkError(loaded, "CHECKPOINT_NOT_FOUND");
 
@@ -61,10 +83,7 @@ describe("a call that fails", () => {
               before.some((call) => /^(link|rename)/.test(call)) ? [4, 5] : [4],
               what,
             ).toContain(n);
-            expect(outcome, what).toBeInstanceOf(Error);
-            // A load gives the file system's own error, a save wraps it.
-            const cause = outcome instanceof CheckpointSaveError ? outcome.cause : outcome;
-            expect(what.startsWith(systemCode(cause)), `${what}: ${outcome}`).toBe(true);
+            expectExplained(outcome, what, ["CHECKPOINT_SAVE", "STORE"]);
           }
           // The fault is gone, and all continues, also the run that was told to ignore it.
           expect((await goOn(store)).data.n, what).toBe(5);
@@ -75,6 +94,28 @@ describe("a call that fails", () => {
       expect(calls).toBeGreaterThan(20);
     },
   );
+
+  test.each<[string, (store: FileStore) => Promise<unknown>]>([
+    ["a load", (store) => store.load("run")],
+    ["a claim", async (store) => (await store.claim("run"))?.release()],
+    ["a look at who has claimed a run", (store) => store.holder("run")],
+    ["a list", (store) => store.list()],
+    ["a listing of runs", (store) => store.runs()],
+    ["a history", (store) => store.history("run")],
+    ["a search for a checkpoint", (store) => store.find("none")],
+    ["a delete", (store) => store.delete("run")],
+    ["a verification", (store) => found(store)],
+    ["the save of a topology", (store) => store.saveTopology(topology)],
+    ["a look for a topology", (store) => store.topology(topology.fingerprint)],
+  ])("in %s has the code STORE", async (_, action) => {
+    let failed = 0;
+    await failEach(await savedFourTimes(), open, action, async ({ outcome, what }) => {
+      if (!(outcome instanceof Error)) return;
+      failed++;
+      expectExplained(outcome, what, ["STORE"]);
+    });
+    expect(failed).toBeGreaterThan(0);
+  });
 
   test("does not keep a run that continues from saving again", async () => {
     await failEach(
@@ -136,7 +177,7 @@ test("a call that fails in a quarantine loses nothing, and the older State is us
     (store) => store.load<Count>("run"),
     async ({ outcome, disk: tried, what }) => {
       if (outcome instanceof State) expect((outcome.data as Count).n, what).toBe(3);
-      else expect(what.startsWith(systemCode(outcome)), what).toBe(true);
+      else expectExplained(outcome, what, ["STORE"]);
       const contents = [...tried.contents().values()];
       expect(
         contents.some((bytes) => Buffer.from(bytes).equals(corrupt)),

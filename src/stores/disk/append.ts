@@ -1,7 +1,8 @@
 import { join } from "node:path";
-import { BackendError, type Encode, type NewRecord } from "../../checkpoint/records/backend.js";
+import type { Encode, NewRecord } from "../../checkpoint/records/backend.js";
 import { toDocument } from "../../checkpoint/records/document.js";
-import { isWaymarkError, messageOf } from "../../errors.js";
+import { isWaymarkError } from "../../errors.js";
+import { failure } from "./failure.js";
 import { ignoring, reserve, succeeds, together } from "./file-system.js";
 import { syncNames } from "./folders.js";
 import { checkpointName, goneName, QUARANTINE, temporaryName } from "./layout.js";
@@ -86,7 +87,7 @@ export class Appender {
         await this.#giveUp(temporary, created.value, undefined);
       throw encoded.reason;
     }
-    if (created.status === "rejected") throw failure(created.reason, false);
+    if (created.status === "rejected") throw unwritten(created.reason, false);
     if (created.value === undefined) return "stale";
     return this.#write(base, encoded.value, temporary, created.value);
   }
@@ -128,7 +129,7 @@ export class Appender {
       won = isNext;
       return won ? { sequence, newest: { sequence, id, checkpointId, file }, folder } : "lost";
     } catch (error) {
-      throw failure(error, mayBeNamed);
+      throw unwritten(error, mayBeNamed);
     } finally {
       if (!won) await this.#giveUp(temporary, file, folder === base.folder ? undefined : folder);
     }
@@ -172,13 +173,12 @@ export class Appender {
 }
 
 /**
- * The error for a file system that failed while a file was written.
+ * The error for a file system that failed while a file was written. It names no path: the error of a save does.
  *
  * @param unsure - whether the file may have got its name all the same.
  */
-export function failure(cause: unknown, unsure: boolean): Error {
-  if (isWaymarkError(cause, "CONFIG")) return cause;
-  return new BackendError(messageOf(cause), { unsure, cause });
+export function unwritten(cause: unknown, unsure: boolean): Error {
+  return isWaymarkError(cause, "CONFIG") ? cause : failure(cause, "", unsure);
 }
 
 /** Calls a function and turns a synchronous throw into a rejection. */

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { CheckpointCorruptionError, systemCode } from "../../errors.js";
+import { explained } from "./failure.js";
 import { type FileKind, type FileSystem, ignoring, together } from "./file-system.js";
 
 /** No document can be larger: it would not fit into a V8 string. */
@@ -43,7 +44,7 @@ export function refused(
  * The bytes of a checkpoint's file; `undefined` if it is gone.
  *
  * @throws CheckpointCorruptionError if it is a link or a folder instead of a file.
- * @throws the file system's own error, which names the file, if it can't be read.
+ * @throws BackendError, which names the file, if it can't be read.
  */
 export async function readFile(fs: FileSystem, path: string): Promise<Uint8Array | undefined> {
   let file: number | undefined;
@@ -56,19 +57,10 @@ export async function readFile(fs: FileSystem, path: string): Promise<Uint8Array
   } catch (error) {
     const code = file === undefined ? systemCode(error) : "";
     if (code === "ENOENT") return undefined;
-    throw code === "ELOOP" ? refused(path, "a file", "other") : named(error, path);
+    throw code === "ELOOP" ? refused(path, "a file", "other") : explained(error, path);
   } finally {
     if (file !== undefined) await fs.close(file);
   }
-}
-
-/** The same error, with the file's name added to its message if it is missing. */
-function named(error: unknown, path: string): unknown {
-  if (!(error instanceof Error) || error.message.includes(path)) return error;
-  const { message } = error;
-  return Object.assign(new Error(`${path} can't be read: ${message}`, { cause: error }), {
-    code: systemCode(error),
-  });
 }
 
 /** Makes the names in a folder survive a power cut. */

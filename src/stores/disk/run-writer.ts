@@ -3,7 +3,7 @@ import type { After, Encode, Head } from "../../checkpoint/records/backend.js";
 import { headerOf } from "../../checkpoint/records/document.js";
 import { Mutex } from "../../concurrency.js";
 import { systemCode } from "../../errors.js";
-import { Appender, type Base, failure, type Newest } from "./append.js";
+import { Appender, type Base, type Newest, unwritten } from "./append.js";
 import { ignoring } from "./file-system.js";
 import { type Root, syncFolder } from "./folders.js";
 import { checkpointName, goneName, QUARANTINE } from "./layout.js";
@@ -112,7 +112,7 @@ export class RunWriter {
     const { fs, path, durable } = this.#folder;
     if (!durable) return;
     await ignoring(syncFolder(fs, path)).catch((error: unknown) => {
-      throw failure(error, true);
+      throw unwritten(error, true);
     });
   }
 
@@ -125,7 +125,7 @@ export class RunWriter {
         // Rejects a symbolic link in its place.
         await this.#folder.list();
       } catch (error) {
-        throw failure(error, false);
+        throw unwritten(error, false);
       }
     }
     const next = await this.#appender.append(known, encode);
@@ -139,6 +139,16 @@ export class RunWriter {
   /** What is known about the folder; lists it if nothing is. */
   async #look(): Promise<Known> {
     if (this.#known !== undefined) return this.#known;
+    try {
+      this.#known = await this.#find();
+      return this.#known;
+    } catch (error) {
+      // A file that was written before this look may be there.
+      throw unwritten(error, true);
+    }
+  }
+
+  async #find(): Promise<Known> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const listing = await this.#folder.list();
       if (listing !== undefined) this.#onListing(listing);
@@ -147,8 +157,7 @@ export class RunWriter {
       const found = checkpoints.at(-1);
       const newest = found === undefined ? undefined : await this.#open(found);
       if (found !== undefined && newest === undefined) continue;
-      this.#known = { sequence, newest, folder: undefined, found: sequence };
-      return this.#known;
+      return { sequence, newest, folder: undefined, found: sequence };
     }
     throw new Error(`${this.#folder.path} changed ${ATTEMPTS} times while it was read`);
   }

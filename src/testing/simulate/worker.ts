@@ -1,5 +1,5 @@
 import type { CheckpointStore } from "../../checkpoint/store.js";
-import { isWaymarkError, messageOf, systemCode } from "../../errors.js";
+import { isWaymarkError, messageOf } from "../../errors.js";
 import type { EventHandler } from "../../events.js";
 import { recoverRuns } from "../../recovery/recover-runs.js";
 import { claimOf } from "../../run/claim.js";
@@ -53,8 +53,6 @@ export const REST = 10_000;
 
 /** So often that no run is given up: what ends a run is what is looked for. */
 export const ATTEMPTS = 1_000_000;
-/** What a disk fails with under faults. */
-const DISK_ERRORS = ["ENOSPC", "EIO"];
 const DAY = 24 * 60 * 60 * 1000;
 
 /** The store of a process. */
@@ -194,8 +192,7 @@ export async function tolerate<T, D extends object>(
     return await promise;
   } catch (error) {
     world.note(world.current, `failed: ${messageOf(error)}`);
-    // What a file system fails with, a file store throws as it is, unless it was saving.
-    if (!isWaymarkError(error) && !DISK_ERRORS.includes(systemCode(error)))
+    if (!isWaymarkError(error))
       checker.fail("error", `${world.current?.name}: ${messageOf(error)}`);
     return undefined;
   }

@@ -109,8 +109,9 @@ describe("a file from elsewhere in the place of a checkpoint", () => {
       });
       const error = new FileStore({ root: "/w" }, locked).load("run");
       await expect(error).rejects.toMatchObject({
-        code: "EACCES",
+        code: "STORE",
         message: expect.stringMatching(path),
+        cause: { code: "EACCES" },
       });
       expect(disk.contents().has(path)).toBe(true);
     },
