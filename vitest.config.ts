@@ -41,6 +41,10 @@ export default defineConfig({
     hookTimeout: 120_000,
     // Crash tests signal and kill, which a thread can't.
     pool: "forks",
+    // Files share a process: whatever a test replaced is put back before the next, even if the test failed.
+    restoreMocks: true,
+    unstubEnvs: true,
+    unstubGlobals: true,
     projects: [
       // Files share the modules of their process: loading them for each file takes a quarter of all CPU time.
       {

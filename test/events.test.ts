@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { type AnyEvent, StateGraph } from "waymark";
 import { useClock } from "../src/clock.js";
 import { both, EventBus, isObserver, observe } from "../src/events.js";
@@ -13,10 +13,6 @@ function tell(bus: EventBus): void {
 
 beforeEach(() => {
   vi.spyOn(console, "error").mockImplementation(() => {});
-});
-
-afterEach(() => {
-  vi.restoreAllMocks();
 });
 
 describe("an event", () => {

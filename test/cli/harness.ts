@@ -1,24 +1,11 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { afterEach } from "vitest";
 import type { Io } from "../../src/cli/io.js";
 import { main } from "../../src/cli/program.js";
+import { newFolder } from "../stores/folders.js";
 
-const folders: string[] = [];
-
-afterEach(() => {
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
-});
+export { newFolder };
 
 /** What is different from a pipe in an empty folder. */
 export interface World {
@@ -96,13 +83,6 @@ export async function json(world: World | string, ...args: string[]): Promise<un
   const { code, out, err } = await waymark(world, ...args, "--json");
   if (out === "") throw new Error(`exit code ${code}: ${err}`);
   return JSON.parse(out);
-}
-
-/** A new folder that is removed after the test. */
-export function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "waymark-cli-"));
-  folders.push(folder);
-  return folder;
 }
 
 const graphs = join(import.meta.dirname, "fixtures/graphs.ts");

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { type AnyEvent, consoleObserver, State, StateGraph } from "waymark";
 import { configError } from "../matchers.js";
 
@@ -12,10 +12,6 @@ beforeEach(() => {
   for (const level of levels) {
     vi.spyOn(console, level).mockImplementation((line) => void lines.push([level, line]));
   }
-});
-
-afterEach(() => {
-  vi.restoreAllMocks();
 });
 
 function print(

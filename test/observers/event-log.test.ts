@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type AnyEvent, MemoryStore, State, StateGraph } from "../../src/index.js";
 import { eventLog, type LogLine, readEventLog } from "../../src/observers/event-log.js";
 import { bundle } from "./bundle.js";
@@ -24,7 +24,6 @@ import { event } from "./events.js";
 
 const folder = mkdtempSync(join(tmpdir(), "waymark-log-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-afterEach(() => vi.restoreAllMocks());
 
 let paths = 0;
 const newPath = (): string => join(folder, `${++paths}`, "log.jsonl");

@@ -12,7 +12,6 @@ import { event } from "./events.js";
 
 afterEach(() => {
   vi.doUnmock("node:module");
-  vi.restoreAllMocks();
 });
 
 function tracing(): { tracer: Tracer; spans: (name: string) => ReadableSpan[] } {

@@ -16,7 +16,6 @@ beforeEach(() => {
 });
 afterEach(() => {
   clock.restore();
-  vi.restoreAllMocks();
 });
 
 /** The waits before each attempt of a node that never works, in milliseconds. */

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   afterNodes,
   ConfigError,
@@ -44,8 +44,6 @@ function confident(levels: Readonly<Record<string, number>>) {
   };
   return { a: node, b: node, c: node, d: node };
 }
-
-afterEach(() => vi.restoreAllMocks());
 
 describe("triggers save besides the interval, and their reason is in the history", () => {
   test("afterNodes", async () => {

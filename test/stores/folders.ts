@@ -1,22 +1,16 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import { type AnyEvent, type CheckpointStore, type EventMap, type EventType, State } from "waymark";
 import type { StoreContext } from "../../src/checkpoint/store.js";
 import { recordOf, stateOf } from "../../src/state/state.js";
 import { openFile } from "../../src/stores/sqlite/drivers.js";
 
-const folders: string[] = [];
-
-afterEach(() => {
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
-});
-
 /** A new folder that is removed after the test. */
 export function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "waymark-file-"));
-  folders.push(folder);
+  const folder = mkdtempSync(join(tmpdir(), "waymark-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 

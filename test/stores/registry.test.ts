@@ -1,4 +1,4 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import {
   type CheckpointStore,
   ConfigError,
@@ -15,7 +15,8 @@ const fresh = (): string => `store-${names++}`;
 
 const unhandled: unknown[] = [];
 const note = (error: unknown): number => unhandled.push(error);
-process.on("unhandledRejection", note);
+beforeAll(() => void process.on("unhandledRejection", note));
+afterAll(() => void process.off("unhandledRejection", note));
 afterEach(() => expect(unhandled).toEqual([]));
 
 test("memory is there, one store for the whole process", () => {
