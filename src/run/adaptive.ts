@@ -1,14 +1,14 @@
 import type { EventMap } from "../event-map.js";
 import type { MaxLoss } from "./config.js";
 
-/** Without experience, a failure is expected after so much work, in milliseconds. */
+/** The work between two failures that is assumed at first, in milliseconds. */
 const PRIOR_MS = 10 * 60 * 1000;
-/** What a save is taken to cost before one was measured, in milliseconds. */
+/** The assumed cost of a save before one was measured, in milliseconds. */
 const FIRST_SAVE_MS = 1;
-/** How much a new measurement counts against those before, once there are many. */
+/** The least weight of a new measurement against the earlier ones. */
 const WEIGHT = 0.05;
 
-/** What a decision to save is made of. */
+/** The figures that a decision to save is based on. */
 export type Decision = NonNullable<EventMap["checkpoint.save"]["adaptive"]>;
 
 /** A node that has completed, and where the run continues. */
@@ -16,17 +16,16 @@ interface CompletedNode {
   readonly name: string;
   readonly next: string | undefined;
   readonly durationMs: number;
-  /** What the run has cost so far. */
+  /** The cost of the run so far. */
   readonly costUsd: number;
 }
 
 /**
- * Decides when a checkpoint is worth its cost. With save cost C and mean time between failures M the
- * best work between two saves is about √(2CM) (Young), more exactly Daly's
- * √(2CM)·[1 + ⅓·√(C/2M) + ⅑·C/2M] − C. Saves come only between nodes, so a stretch between two saves is
- * shorter or longer than that; a save is due when the next node would, on average, lose more per millisecond than
- * the stretches so far have. M starts from a prior of one failure in ten minutes of work, and learns from the work
- * the run has done and the crashes its record shows.
+ * Decides when a checkpoint is worth its cost. With save cost C and mean time between failures M the best work
+ * between two saves is about √(2CM) (Young), more exactly Daly's √(2CM)·[1 + ⅓·√(C/2M) + ⅑·C/2M] − C. Saves happen
+ * only between nodes, so a stretch between two saves is shorter or longer than that; a save is due when the next node
+ * would, on average, lose more per millisecond than the stretches so far have. M starts from a prior of one failure
+ * in ten minutes of work, and is updated with the work the run has done and its recorded crashes.
  */
 export class AdaptiveInterval {
   readonly #maxLoss: MaxLoss;
@@ -46,7 +45,7 @@ export class AdaptiveInterval {
   /**
    * @param workedMs - how long the nodes of the run have worked so far.
    * @param crashes - how often it was resumed after a crash.
-   * @param costUsd - what it has cost so far.
+   * @param costUsd - its cost so far.
    */
   constructor(maxLoss: MaxLoss, workedMs: number, crashes: number, costUsd: number) {
     this.#maxLoss = maxLoss;
@@ -56,12 +55,12 @@ export class AdaptiveInterval {
     this.#savedUsd = costUsd;
   }
 
-  /** What the last decision was made of. */
+  /** The figures that the last decision was based on. */
   get decision(): Decision {
     const saveMs = this.#saveMs.count === 0 ? FIRST_SAVE_MS : this.#saveMs.mean;
     const failureMs = (PRIOR_MS + this.#workedMs) / (1 + this.#crashes);
     const intervalMs = bestInterval(saveMs, failureMs);
-    // What a stretch of x intervals loses is 1 + x², in units of half a save: so much per millisecond until now.
+    // A stretch of x intervals loses 1 + x², in units of half a save; `rate` is the loss per unit of work so far.
     const { mean, meanSquare } = this.#stretches;
     const rate = (1 + meanSquare) / (2 * mean);
     const { ms } = this.#next;
@@ -95,7 +94,7 @@ export class AdaptiveInterval {
 
   #ruleThatAsks(): Decision["rule"] {
     const { ms = Number.POSITIVE_INFINITY, costUsd = Number.POSITIVE_INFINITY } = this.#maxLoss;
-    // The next node would take it over the limit: what it does is not saved either until it is done.
+    // Saves if the next node would exceed the limit: its work is not saved until it is done either.
     if (this.#unsavedMs + this.#next.ms.mean > ms) return "maxLoss.ms";
     if (this.#unsavedUsd + this.#next.usd.mean > costUsd) return "maxLoss.costUsd";
     const isDue = this.#unsavedMs > 0 && this.#unsavedMs >= this.decision.dueMs;
@@ -110,10 +109,10 @@ export class AdaptiveInterval {
     return node;
   }
 
-  /** Notes that a save of all that was done has begun; gives what that was decided by. */
+  /** Notes that a save of all work so far has begun; returns the figures behind it. */
   begin(): Decision {
     const { decision } = this;
-    // Stretches that something else has ended say nothing of the rule.
+    // Stretches that something else ended say nothing about the rule.
     if (this.#rule === "interval") this.#stretches.add(this.#unsavedMs / decision.intervalMs);
     this.#unsavedMs = 0;
     this.#savedUsd = this.#costUsd;
@@ -126,7 +125,7 @@ export class AdaptiveInterval {
     this.#saveMs.add(durationMs);
   }
 
-  /** Notes that the save failed: what it was to save is not. */
+  /** Notes that the save failed: its work is unsaved again. */
   failed({ unsavedMs, unsavedUsd }: Decision): void {
     this.#unsavedMs += unsavedMs;
     this.#savedUsd -= unsavedUsd;
@@ -157,13 +156,13 @@ class Average {
   }
 }
 
-/** How long a node takes, and what it costs. */
+/** The duration and the cost of a node. */
 class Node {
   readonly ms = new Average();
   readonly usd = new Average();
 }
 
-/** How much work between two saves loses least, by Young and Daly. */
+/** The amount of work between two saves that loses least, by Young and Daly. */
 export function bestInterval(saveMs: number, failureMs: number): number {
   if (saveMs >= 2 * failureMs) return failureMs;
   const ratio = saveMs / (2 * failureMs);

@@ -31,7 +31,7 @@ import { outsideRun } from "./failure.js";
 import type { SavedGraph } from "./saved-graph.js";
 import { Saver } from "./saver.js";
 
-/** The checkpoints of a graph's runs: what is read and written between runs, never during one. */
+/** Reads and writes the checkpoints of a graph's runs while they are not running. */
 export class Checkpoints<D extends object> {
   readonly #graph: SavedGraph<D>;
 
@@ -51,7 +51,7 @@ export class Checkpoints<D extends object> {
     throw new CheckpointNotFoundError("", { checkpointId });
   }
 
-  /** The State of a checkpoint, ready to be built on: what comes after an older one goes to the end of the history. */
+  /** The State of a checkpoint, ready to continue from: saves after an older one go to the end of the history. */
   async load(runId: string, at: CheckpointAt): Promise<State<D>> {
     const store = await this.#graph.store();
     const state = await this.#read(store, runId, at);
@@ -97,7 +97,7 @@ export class Checkpoints<D extends object> {
   }
 
   /**
-   * Keeps others away from a run meanwhile.
+   * Claims a run while the work lasts.
    *
    * @throws CheckpointConflictError, naming the holder, if a process works on it.
    */
@@ -126,10 +126,10 @@ export class Checkpoints<D extends object> {
   async #append(given: State<D>, reason: string): Promise<State<D>> {
     const named = withProgress(given, { reason });
     const { state: stands, after, next: known } = this.#graph.position(named);
-    // Without the work of a removed node, unless the config says what stands in for that node.
+    // Without the progress of a removed node, unless the config has a replacement for it.
     const state = known === undefined ? stands : named;
     const next = this.#graph.next(state);
-    // A run that ended stays ended, unless what a fork changed leads on.
+    // A completed run stays completed, unless the changes of a fork lead to another node.
     const isEnd = next === END && (after?.exit === true || state.status === "completed");
     const isFirst = state.checkpointNode === "";
     const status = isEnd ? "completed" : isFirst ? "pending" : "in_progress";
@@ -150,7 +150,7 @@ export class Checkpoints<D extends object> {
     }
   }
 
-  /** Loads, then migrates, then looks whether the graph is still the same. */
+  /** Loads, migrates and validates a checkpoint, and compares its graph with this one. */
   async #read(store: CheckpointStore, runId: string, at: CheckpointAt): Promise<State<D>> {
     checkRunId(runId);
     checkAt(at);
@@ -174,7 +174,7 @@ export class Checkpoints<D extends object> {
     });
   }
 
-  /** What the store gives, if it is what it was asked for. */
+  /** Loads from the store, and checks that it returned the checkpoint that was asked for. */
   async #fetch(store: CheckpointStore, runId: string, at: CheckpointAt): Promise<State<D>> {
     const emit: StoreContext["emit"] = (type, data) => this.#graph.emit(type, runId, data);
     const loaded = await store.load<D>(runId, at, { emit }).catch((error: unknown) => {
@@ -197,7 +197,7 @@ export class Checkpoints<D extends object> {
     return loaded;
   }
 
-  /** Says what has changed in the graph since a State was saved. */
+  /** Reports what has changed in the graph since a State was saved. */
   async #compare(store: CheckpointStore, { graph, runId }: State<D>): Promise<void> {
     const { name, fingerprint } = this.#graph.identity;
     if (graph === undefined || (graph.name === name && graph.fingerprint === fingerprint)) return;

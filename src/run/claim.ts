@@ -1,38 +1,38 @@
 import type { CheckpointStore, Claim } from "../checkpoint/store.js";
 import { CheckpointConflictError } from "../errors.js";
 
-/** Gets the claim under which a run is worked on; `undefined` where runs can't be claimed. */
+/** Claims a run for this process; `undefined` if runs can't be claimed. */
 export type ClaimRun = (
   store: CheckpointStore | undefined,
   runId: string,
 ) => Promise<Claim | undefined>;
 
 /**
- * A claim on a run; `undefined` where runs can't be claimed.
+ * Claims a run; `undefined` if the store can't.
  *
- * @throws CheckpointConflictError that names who has it, and what the store throws if it can't say.
+ * @throws CheckpointConflictError, naming the holder, or the error of a store that fails.
  */
 export async function claimOf(
   store: CheckpointStore | undefined,
   runId: string,
 ): Promise<Claim | undefined> {
   if (store?.claim === undefined) return undefined;
-  // Who does not know whether it has the run must not begin a node: another may be about to.
+  // An error here must stop the run: without a sure claim, another process may begin the same node.
   const claim = await store.claim(runId);
   if (claim !== undefined) return claim;
   const holder = await store.holder?.(runId).catch(() => undefined);
-  // Nobody has it any more: whoever had it has released it meanwhile.
+  // Without a holder, the claim was released in the meantime.
   const again = holder === undefined ? await store.claim(runId) : undefined;
   if (again !== undefined) return again;
   throw new CheckpointConflictError(runId, 0, 0, { holder });
 }
 
-/** The same claim for somebody who must not release it. */
+/** The same claim, which its user can't release. */
 export function borrowed(claim: Claim): Claim {
   return { ...claim, release: async () => {} };
 }
 
-/** The claim of a run under way, which is asked before anything begins and before anything is saved. */
+/** The claim of a run in progress, checked before anything begins and before anything is saved. */
 export class RunClaim {
   readonly #claim: Claim;
   readonly #runId: string;
@@ -47,12 +47,12 @@ export class RunClaim {
     if (claim.lost?.aborted) this.#lose();
   }
 
-  /** The error once another process may have the run: after that nothing begins, and nothing is saved. */
+  /** Set once another process may have the run: after that nothing begins and nothing is saved. */
   get lost(): CheckpointConflictError | undefined {
     return this.#error;
   }
 
-  /** The same for a run inside this one: what it finds out, this one knows. */
+  /** The claim for a run inside this one: if the inner run finds it lost, so does this one. */
   lent(): Claim {
     const isHeld = (): boolean => this.#error === undefined;
     return { holds: () => this.check()?.then(isHeld) ?? isHeld(), release: async () => {} };
@@ -74,7 +74,7 @@ export class RunClaim {
   }
 
   async #settle(holds: Promise<boolean>): Promise<void> {
-    // One that can't be asked for is not known to be good.
+    // If the check fails, the claim may be lost.
     if (!(await holds.catch(() => false))) this.#lose();
   }
 

@@ -90,11 +90,14 @@ export interface GraphConfig<D extends object = object> {
   readonly migrations?: Migrations;
   /**
    * Gives the data its type and checks it before a run starts, after it was loaded and migrated, after a fork or an
-   * answer changed it and, with `validate: "nodes"`, after each node: any Standard Schema, of zod, valibot or arktype for example. It must
-   * accept what it gives.
+   * answer changed it and, with `validate: "nodes"`, after each node: any Standard Schema, such as one of zod,
+   * valibot or arktype. It must accept its own output.
    */
   readonly schema?: StandardSchema<unknown, D>;
-  /** When else to check the data against the schema: `"nodes"` for after each node. */
+  /**
+   * When to check the data against the schema: `"start"`, the default, as `schema` says; `"nodes"`, also after each
+   * node.
+   */
   readonly validate?: "start" | "nodes";
   /**
    * How keys of an object that a node returns are combined with the old values: `{ messages: append }`. Other
@@ -112,25 +115,25 @@ export interface GraphConfig<D extends object = object> {
    * rename: a run that has completed it continues after `write`; one in the middle of it continues in `write`.
    */
   readonly onMissingNode?: MissingNodes;
-  /** Nodes to pause the run before or after, for a look at its State. */
+  /** Nodes to pause the run before or after, to inspect its State. */
   readonly breakpoints?: Breakpoints;
   /** How much of the ledger a run keeps. */
   readonly ledger?: LedgerLimits;
   /**
-   * What the graph's runs belong to: saved with each run, listed and filtered by. A State's own values win. A resume
-   * replaces what came from a graph, so that it says who works on the run now; see `environment()` of
-   * `waymark/environment`.
+   * Labels of the graph's runs: saved with each run, shown in lists and used by filters. A State's own values take
+   * precedence. A resume replaces the values that came from a graph, so that they describe the process that now works
+   * on the run; see `environment()` of `waymark/environment`.
    */
   readonly metadata?: Metadata;
-  /** What a checkpoint remembers of its run. */
+  /** How much a checkpoint records about its run. */
   readonly record?: RecordConfig;
-  /** Who uses this graph, and what for; the events of checkpoints that are saved, loaded or removed carry it. */
+  /** Who uses this graph, and for what; included in the events of checkpoints that are saved, loaded or removed. */
   readonly audit?: Audit;
   /** When to save, and where. */
   readonly checkpoint?: CheckpointConfig;
 }
 
-/** What a checkpoint remembers of its run. @inline */
+/** How much a checkpoint records about its run. @inline */
 interface RecordConfig {
   /** How many steps, the newest; 100 by default, 0 for none. Totals per node stay exact all the same. */
   readonly maxSteps?: number;
@@ -144,10 +147,10 @@ interface Breakpoints {
   readonly after?: readonly string[];
 }
 
-/** Opens the events of a run that an observer keeps. */
+/** Reads the events of a run that an observer has stored. */
 type Tail = (runId: string, from: "start" | "now") => EventTail;
 
-/** A config that was checked, with its defaults, names replaced by what they stand for. */
+/** A checked config with its defaults, and with names replaced by what they refer to. */
 export interface Settings {
   readonly name: string;
   readonly maxIterations: number;
@@ -155,14 +158,14 @@ export interface Settings {
   readonly migrations: Migrations;
   readonly onMismatch: "warn" | "error";
   readonly onMissingNode: MissingNodes;
-  /** `undefined` when nothing is saved. */
+  /** `undefined` if nothing is saved. */
   readonly store: CheckpointStore | undefined;
   readonly interval: number;
   readonly preserve: boolean;
   readonly keep: number | undefined;
   readonly keepPerPhase: number | undefined;
   readonly mode: "sync" | "async" | "exit";
-  /** Whether and how much to lose with `interval: "adaptive"`. */
+  /** The limits of `interval: "adaptive"`; `undefined` without it. */
   readonly adaptive: MaxLoss | undefined;
   readonly schema: StandardSchema | undefined;
   readonly validatesNodes: boolean;
@@ -178,11 +181,11 @@ export interface Settings {
   readonly bus: EventBus;
   /** Reads a run's events back, if one of the observers can. */
   readonly tail: Tail | undefined;
-  /** Gets the claim that a run is worked on under. */
+  /** Claims a run before work on it begins. */
   readonly claim: ClaimRun;
   /** How many milliseconds a run may wait in this process; it pauses for longer waits. */
   readonly longestWait: number;
-  /** Whether its runs are inside a node of another run, and not in a store of their own. */
+  /** Whether its runs are inside a node of another run, without a store of their own. */
   readonly isInner: boolean;
 }
 
@@ -194,7 +197,7 @@ const names: Check = check(
 /**
  * Checks a config and fills in the defaults.
  *
- * @throws ConfigError that names the field.
+ * @throws ConfigError, naming the field.
  */
 export function resolveConfig<D extends object>(config: GraphConfig<D>): Settings {
   checkOptions("config", config, {
@@ -271,11 +274,11 @@ const checkInterval = check(
   (value) => value === "adaptive" || (Number.isSafeInteger(value) && Number(value) >= 0),
 );
 
-/** Refuses what does not say who does something, and what for. */
+/** Checks the `audit` option. */
 export const checkAudit: Check = (name, value) =>
   checkOptions(name, value, { actor: text, purpose: text });
 
-/** Refuses what would be read and ignored. */
+/** Rejects options that would have no effect together. */
 function checkCombinations({ interval, mode, maxLoss, triggers = [] }: CheckpointConfig): void {
   if (maxLoss !== undefined && interval !== "adaptive") {
     throw new ConfigError("config.checkpoint.maxLoss", 'needs checkpoint.interval: "adaptive"');
@@ -297,7 +300,7 @@ function resolveStore(store: string | CheckpointStore): CheckpointStore {
   );
 }
 
-/** @param isChosen - whether the user said who observes: then one who hears nothing means silence. */
+/** @param isChosen - whether the config names an observer: then `"noop"` also silences warnings. */
 function resolveObservers(
   config: ObserverConfig,
   isChosen: boolean,

@@ -20,7 +20,7 @@ import { bindMethods, type FactoryContext } from "./factory-context.js";
 import { deadlineKey, RETRY, sleepKey, waitUntil, workKey } from "./pauses.js";
 import type { Visit } from "./visit.js";
 
-/** What one attempt of one visit of a node gets. Made for every step, so it holds little and computes late. */
+/** The context of one attempt at a node. Created at every step, so it holds little and computes on demand. */
 export class RunContext<D extends object> implements FactoryContext<D> {
   readonly signal: AbortSignal;
   readonly node: string;
@@ -51,7 +51,7 @@ export class RunContext<D extends object> implements FactoryContext<D> {
   get idempotencyKey(): string {
     const { rollback } = this.#visit;
     const key = `${this.runId}:${this.step}:${this.node}`;
-    // What is done after a rollback is done anew, and not once more.
+    // Work after a rollback is new work, not a repetition.
     return rollback === 0 ? key : `${key}@${rollback}`;
   }
 
@@ -165,7 +165,7 @@ export class RunContext<D extends object> implements FactoryContext<D> {
     await this.#wait(key, until);
   }
 
-  /** Waits until another attempt is due, and remembers how many there were where that is not in this process. */
+  /** Waits until the next attempt is due. If the run pauses for that, the number of attempts is remembered. */
   async waitForRetry(ms: number): Promise<void> {
     if (ms <= this.#visit.longestWait) return sleep(ms, this.signal, this.draining);
     const until = now() + ms;
@@ -173,7 +173,7 @@ export class RunContext<D extends object> implements FactoryContext<D> {
     await this.#wait(`${RETRY}attempt ${this.attempt + 1}`, until);
   }
 
-  /** How many attempts have failed before the run was let go to wait for the next; then that one is due now or soon. */
+  /** How many attempts failed before the run paused to wait for the next one; waits until that is due. */
   async attemptsBefore(): Promise<number> {
     const before = this.#visit.recalled(RETRY) as { attempts: number; until: number } | undefined;
     if (before === undefined) return 0;
@@ -216,23 +216,23 @@ export class RunContext<D extends object> implements FactoryContext<D> {
     await this.#visit.claim?.verify();
   }
 
-  /** The same visit, at another attempt. */
+  /** The context of another attempt in the same visit. */
   attempted(attempt: number, signal: AbortSignal): RunContext<D> {
     this.#visit.attempt(attempt);
     return new RunContext(this.#visit, signal, this.node, this.step, attempt);
   }
 
-  /** Notes in the record of the step that this attempt has failed. */
+  /** Notes this failed attempt in the step's record. */
   attemptFailed(): void {
     this.#visit.attemptFailed();
   }
 
-  /** Whether another attempt is of no use: the run pauses, or can't save. */
+  /** Whether another attempt would be useless: the run pauses, or can't save. */
   get isOver(): boolean {
     return this.#visit.failure !== undefined || this.#visit.asked.length > 0;
   }
 
-  /** Where the next attempt starts: at the last milestone, if there was one. */
+  /** The State that the next attempt starts from: the last milestone, if there is one. */
   stateSoFar(): Promise<State<D>> {
     return this.#visit.soFar();
   }

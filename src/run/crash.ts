@@ -3,17 +3,17 @@ import { progressOf, withProgress } from "../state/derive.js";
 import type { State } from "../state/state.js";
 import { noFailedAttempts, noItems } from "../state/steps.js";
 
-/** The reasons of checkpoints of a run in progress that somebody stopped, or set up, on purpose. */
+/** The checkpoint reasons of an unfinished run that was stopped, or created, on purpose. */
 const deliberate: ReadonlySet<string> = new Set(["abort", "cancel", "fork", "rollback"]);
 
-/** Whether the process that saved a State last died in the middle of the run. */
+/** Whether the process that last saved a State died in the middle of the run. */
 export function hasCrashed<D extends object>({ status, reason }: State<D>): boolean {
-  // A failed run keeps its failure until it gets further, so only the reason says that it was resumed.
+  // A failed run stays `failed` until it advances, so only the reason shows that it was resumed.
   if (status === "failed") return reason === "resume" || reason === "recovery";
   return status === "in_progress" && !deliberate.has(reason);
 }
 
-/** The same State, with the crash counted and the node noted that is begun again. */
+/** The same State with the crash counted, and with the restart noted for the node that begins again. */
 export function withCrash<D extends object>(state: State<D>, entry: string): State<D> {
   const { crashes, begun, unfinished, nextNode, checkpointNode } = progressOf(state);
   const node = unfinished?.node ?? nextNode ?? (checkpointNode === "" ? entry : undefined);

@@ -12,7 +12,7 @@ import { withUsage } from "./step-recorder.js";
 import type { Tally } from "./tally.js";
 import type { Visit } from "./visit.js";
 
-/** How a run stops: at its end, in a pause or by an error. What it leaves is saved and emitted here. */
+/** Stops a run at its end, in a pause or with an error: saves its last State and emits the event. */
 export class Ending<D extends object> {
   readonly #settings: Settings;
   readonly #saver: Saver<D> | undefined;
@@ -27,18 +27,18 @@ export class Ending<D extends object> {
     this.#tally = tally;
   }
 
-  /** The signals that the run's last save carries, once it is clear which save that is. */
+  /** The signals in the run's last save, once it is known which save that is. */
   get lastSignals(): readonly Signal[] | undefined {
     return this.#lastSignals;
   }
 
-  /** The next save is the run's last; a signal that comes later is kept some other way. */
+  /** Declares the next save to be the run's last; later signals are saved separately. */
   seal(): readonly Signal[] {
     this.#lastSignals = this.#visit.signals;
     return this.#lastSignals;
   }
 
-  /** Pauses before the current node completes; `before` is what was used when it began. */
+  /** Pauses before the current node completes; `before` is the ledger from when it began. */
   async pause(
     state: State<D>,
     nextNode: string,
@@ -56,7 +56,7 @@ export class Ending<D extends object> {
     return this.paused((await this.#saver?.save(paused, true)) ?? paused, before);
   }
 
-  /** The run has paused, and is saved. */
+  /** Emits that the saved run has paused. */
   paused(state: State<D>, before = this.#visit.ledger): State<D> {
     const node = progressOf(state).unfinished?.node ?? state.checkpointNode;
     const reason = state.pauses.map((pause) => pause.reason).join(", ");
@@ -65,14 +65,14 @@ export class Ending<D extends object> {
     return state;
   }
 
-  /** Ends a run that no node ended: it was resumed where nothing is left to do. */
+  /** Completes a run that was resumed with nothing left to do. */
   async finish(state: State<D>): Promise<State<D>> {
     const end = { status: "completed", reason: "complete", nextNode: undefined } as const;
     const done = withProgress(state, { ...end, signals: this.seal() });
     return this.complete((await this.#saver?.save(done)) ?? done);
   }
 
-  /** The run is at its end, and is saved. */
+  /** Emits that the saved run has completed, and removes its checkpoints unless they are preserved. */
   async complete(state: State<D>): Promise<State<D>> {
     const saver = this.#saver;
     const left = this.#settings.preserve || saver === undefined ? state : await saver.clean(state);
@@ -80,7 +80,7 @@ export class Ending<D extends object> {
     return left;
   }
 
-  /** The run broke off, with an error that is not a step's own. */
+  /** Emits that the run ended with an error other than a node's. */
   breakOff(error: unknown): void {
     const { checkpointNode: node = "", step = 0 } = this.#saver?.latest ?? {};
     const code = error instanceof CheckpointConflictError ? error.code : "NODE_FAILED";
@@ -88,9 +88,9 @@ export class Ending<D extends object> {
   }
 
   /**
-   * Leaves a checkpoint to resume from, and gives the error to throw.
+   * Saves a checkpoint to resume from, and returns the error to throw.
    *
-   * @param conflicts - is called if another process has the run.
+   * @param conflicts - called if another process has the run.
    */
   async fail(
     failure: Failure<D>,
@@ -103,20 +103,20 @@ export class Ending<D extends object> {
     return failure.toError(state, path);
   }
 
-  /** Saves what a failed run knew: as failed, or, if it was only cancelled, as still in progress. */
+  /** Saves a run that ended early: as failed or, if it was only cancelled, as in progress. */
   async #leave(
     { state, code, node, cause, message }: Failure<D>,
     conflicts: (error: CheckpointConflictError) => void,
   ): Promise<State<D>> {
     const cancelled = code === "ABORTED";
     if (code === "CHECKPOINT_SAVE") return state;
-    // Saved even if nothing is new: else a resume would take it for a crash.
+    // Saved even if nothing is new: otherwise a resume would take it for a crash.
     if (cancelled && state.reason === "abort" && this.#isSaved(state)) return state;
     const error =
       cause === undefined
         ? { name: "ExecutionError", message: bounded(message), node }
         : { name: nameOf(cause), message: bounded(messageOf(cause)), node, ...stackOf(cause) };
-    // Where no edge matched, a resume looks at the edges again.
+    // If no edge matched, a resume evaluates the edges again.
     const isAtEdge = code === "NO_MATCHING_EDGE" || code === "PREDICATE_FAILED";
     const left = withProgress(state, {
       status: cancelled ? "in_progress" : "failed",
@@ -126,7 +126,7 @@ export class Ending<D extends object> {
       signals: this.seal(),
       nextNode: isAtEdge ? undefined : node,
     });
-    // The run's own error is what the caller must see; an event says that this save failed too.
+    // The caller must see the run's own error; an event reports that this save failed too.
     const unsaved = (error: unknown): State<D> => {
       if (error instanceof CheckpointConflictError) conflicts(error);
       return left;
@@ -134,7 +134,7 @@ export class Ending<D extends object> {
     return this.#saver?.save(left).catch(unsaved) ?? left;
   }
 
-  /** Whether the store has all that a State of this run has, and every signal. */
+  /** Whether the store has everything in a State of this run, and every signal. */
   #isSaved(state: State<D>): boolean {
     const saver = this.#saver;
     if (saver?.latest === undefined || !saver.has(state)) return false;

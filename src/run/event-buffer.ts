@@ -1,13 +1,13 @@
 import { type Deferred, defer, unlessAborted } from "../concurrency.js";
 import type { AnyEvent } from "../events.js";
 
-/** How many events of a run are remembered. */
+/** How many events of a run are kept. */
 const MOST = 10_000;
 
-/** The newest events of one run, for any number of readers, each at its own place. */
+/** The newest events of one run, for any number of readers, each at its own position. */
 export class EventBuffer {
   #events: AnyEvent[];
-  /** How many came before the first that is left. */
+  /** How many events were dropped from the front. */
   #dropped = 0;
   #ended = false;
   #more: Deferred<void> | undefined;
@@ -18,7 +18,7 @@ export class EventBuffer {
 
   add(event: AnyEvent): void {
     this.#events.push(event);
-    // Not one by one, which would move them all each time.
+    // In bulk: dropping them one by one would move the whole array each time.
     if (this.#events.length >= 2 * MOST) {
       this.#events = this.#events.slice(-MOST);
       this.#dropped += MOST;
@@ -26,15 +26,15 @@ export class EventBuffer {
     this.#wake();
   }
 
-  /** No more will come. */
+  /** Ends the stream for all readers. */
   end(): void {
     this.#ended = true;
     this.#wake();
   }
 
   /**
-   * The events from the start or from now on, until the last. A reader that is too slow misses the oldest.
-   * One that leaves does not wait for the next.
+   * The events from the start or from now on, until the last. A reader that is too slow misses the oldest. A reader
+   * that returns does not have to wait for another event.
    */
   read(
     from: "start" | "now",
@@ -47,7 +47,7 @@ export class EventBuffer {
       left.signal,
     );
     const leave = events.return.bind(events);
-    // A generator looks at this only when its reader's last `next` is answered.
+    // By itself, a generator handles `return` only after the pending `next` has settled.
     events.return = (value) => {
       left.abort();
       return leave(value);

@@ -8,12 +8,12 @@ import {
 } from "../errors.js";
 import type { State } from "../state/state.js";
 
-/** What ends a run early. Thrown inside the loop only; whoever runs the loop saves it and makes an error of it. */
+/** The reason a run ends early. Thrown only inside the loop; outside it is saved and becomes an error. */
 export class Failure<D extends object> {
   readonly code: ExecutionErrorCode;
-  /** The node that was running, or was to. */
+  /** The node that was running, or was about to. */
   readonly node: string;
-  /** What the run knew before that node; a resume continues from here. */
+  /** The State before that node; a resume continues from here. */
   readonly state: State<D>;
   readonly message: string;
   readonly cause: unknown;
@@ -32,7 +32,7 @@ export class Failure<D extends object> {
     this.cause = cause;
   }
 
-  /** The error that a caller sees; `state` is what was left of the run. */
+  /** The error that a caller sees; `state` is the last State of the run. */
   toError(state: State<D>, path: readonly string[]): ExecutionError {
     const options = { nodeName: this.node, state, path, cause: this.cause };
     return this.code === "CHECKPOINT_SAVE"
@@ -41,16 +41,16 @@ export class Failure<D extends object> {
   }
 }
 
-/** Why a run that drains has ended. */
+/** The abort reason of a drained run. */
 export const DRAINS = "the graph drains";
 
-/** What can stop a node before it is done. */
+/** The signals that can stop a node before it completes. */
 export interface Stop {
   readonly signal: AbortSignal;
   readonly draining: AbortSignal;
 }
 
-/** Whether an error says that a node was stopped, and not that it failed. */
+/** Whether an error means that a node was stopped, not that it failed. */
 export function isStop(error: unknown, { signal, draining }: Stop): boolean {
   // A node may have been running another graph, which was stopped with it.
   const isAbort =
@@ -58,7 +58,7 @@ export function isStop(error: unknown, { signal, draining }: Stop): boolean {
   return [signal, draining].some((one) => one.aborted && (error === one.reason || isAbort));
 }
 
-/** A node threw; if it did so because the run was stopped, it did not fail. */
+/** The failure of a node that threw; it counts as aborted if the run was stopped. */
 export function nodeFailed<D extends object>(
   state: State<D>,
   node: string,
@@ -76,18 +76,18 @@ export function nodeFailed<D extends object>(
   );
 }
 
-/** What engines say when frozen data is written to. */
+/** What JavaScript engines report when frozen data is modified. */
 const mutations =
   /read.?only property|object is not extensible|Cannot (?:add|delete|define) property|not configurable|Attempted to assign to readonly/i;
 
-/** What to do instead, for a node that has tried to change the State in place. */
+/** A hint for a node that tried to change the State in place. */
 function mutationHint(error: unknown): string {
   const inner = innermost(error);
   if (!(inner instanceof TypeError) || !mutations.test(messageOf(inner))) return "";
   return ". State data is frozen: use state.update, or return new values";
 }
 
-/** What a caller sees of an error that came up while no run was under way. */
+/** The error for the caller if no run was in progress. */
 export function outsideRun(error: unknown): unknown {
   return error instanceof Failure ? error.toError(error.state, []) : error;
 }
@@ -113,10 +113,10 @@ export function tooLong<D extends object>(state: State<D>, node: string): Failur
   return new Failure("MAX_ITERATIONS", node, state, message);
 }
 
-/** How much of a stack or a message a checkpoint keeps, in characters. */
+/** The maximum length of a stack or a message in a checkpoint, in characters. */
 const MAX_TEXT = 4000;
 
-/** An error's stack, cut to what a checkpoint keeps; nothing where there is none. */
+/** An error's stack, cut to the maximum length; nothing if it has none. */
 export function stackOf(error: unknown): { readonly stack?: string } {
   try {
     const stack: unknown = error instanceof Error ? error.stack : undefined;
@@ -126,13 +126,13 @@ export function stackOf(error: unknown): { readonly stack?: string } {
   }
 }
 
-/** A message, cut to what a checkpoint keeps. */
+/** A message, cut to the maximum length. */
 export function bounded(message: string): string {
   const more = message.length - MAX_TEXT;
   return more > 0 ? `${message.slice(0, MAX_TEXT)}… (${more} more characters)` : message;
 }
 
-/** An error's name; a string whatever the error says it is. */
+/** An error's name; always a string, even if the error's own is not. */
 export function nameOf(error: unknown): string {
   try {
     return error instanceof Error && typeof error.name === "string" ? error.name : "Error";
@@ -141,7 +141,7 @@ export function nameOf(error: unknown): string {
   }
 }
 
-/** What went wrong, out of the errors that chain, parallel, route and subgraph put around it. */
+/** The original error inside those that chain, parallel, route and subgraph wrap around it. */
 export function innermost(error: unknown): unknown {
   let inner = error;
   while (isWaymarkError(inner) && inner.cause !== undefined) inner = inner.cause;

@@ -15,24 +15,24 @@ import {
 import type { SavedGraph } from "./saved-graph.js";
 import { eventOf, lastEvent, stepEvent } from "./step-events.js";
 
-/** How often to look at a run that changes, and at one that does not, in milliseconds. */
+/** How often to poll a run that changes, and one that does not, in milliseconds. */
 const OFTEN = 50;
 const RARELY = 1000;
 
-/** A run as the store has it: its State, and whether a process works on it. */
+/** A run as the store has it: its State, and whether a process is working on it. */
 interface Snapshot<D extends object> {
   readonly state: State<D> | undefined;
-  /** Also `true` if the store can't say. */
+  /** Also `true` if the store can't tell. */
   readonly isHeld: boolean;
 }
 
-/** A look at a run. */
+/** The result of one poll. */
 interface Look<D extends object> extends Snapshot<D> {
-  /** Whether anything was new: then the next look is soon. */
+  /** Whether anything was new; then the next poll is soon. */
   isNew: boolean;
 }
 
-/** The handle of a run that this process does not work on. All it knows comes from the store, and the log if there is one. */
+/** The handle of a run that this process does not work on. It reads the store, and the event log if there is one. */
 export class FollowedRun<D extends object> implements RunHandle<D> {
   readonly runId: string;
   /** See {@link StateGraph.signal}. */
@@ -116,7 +116,7 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
     yield* tail.end(last && lastEvent(last, name), signal);
   }
 
-  /** The events that a State knows of. */
+  /** The events that can be derived from a State. */
   #known({ runId, startedAt, steps }: State<D>): AnyEvent[] {
     const { settings, topology } = this.#graph;
     const start = { entryPoint: topology.entry?.name ?? "", step: 0, resumed: false };
@@ -135,12 +135,12 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
     throw new CheckpointConflictError(this.runId, 0, 0, { holder });
   }
 
-  /** The newest State as a resume takes it: migrated and validated. */
+  /** The newest State as a resume would use it: migrated and validated. */
   #newest(): Promise<State<D>> {
     return new Checkpoints(this.#graph).load(this.runId, {});
   }
 
-  /** Looks at the run again and again, until it has stopped. */
+  /** Polls the run until it has stopped. */
   async *#looks(signal: AbortSignal | undefined): AsyncGenerator<Look<D>, void, undefined> {
     let sequence = -1;
     let idle = 0;
@@ -151,7 +151,7 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
       const look = { state, isHeld, isNew: now !== sequence };
       sequence = now;
       yield look;
-      // Between two looks a run may be saved and let go.
+      // Between two polls a run may be saved and released.
       idle = isHeld || look.isNew ? 0 : idle + 1;
       if (look.isNew) wait = OFTEN;
       if (state === undefined ? !isHeld : hasStopped(state) || idle > 1) return;
@@ -165,7 +165,7 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
     if (state !== undefined && hasStopped(state)) return { state, isHeld: false };
     const holder = await store.holder?.(this.runId).catch(() => undefined);
     const isHeld = store.holder === undefined ? state !== undefined : holder !== undefined;
-    // It may have been saved for the first time since.
+    // It may have been saved for the first time meanwhile.
     if (state === undefined) state = await this.#load(store);
     return { state, isHeld };
   }
@@ -180,7 +180,7 @@ export class FollowedRun<D extends object> implements RunHandle<D> {
   }
 }
 
-/** What is new, by the checkpoints alone. */
+/** New events, derived from checkpoints alone. */
 function checkpointTail(from: "start" | "now"): EventTail {
   let given = from === "start" ? -1 : Number.POSITIVE_INFINITY;
   return {
@@ -194,7 +194,7 @@ function checkpointTail(from: "start" | "now"): EventTail {
   };
 }
 
-/** Whether a run does nothing until somebody resumes it. */
+/** Whether a run has completed, failed or paused. */
 function hasStopped<D extends object>({ status }: State<D>): boolean {
   return status === "completed" || status === "paused" || status === "failed";
 }

@@ -9,16 +9,16 @@ import type { Running } from "./running.js";
 import type { SavedGraph } from "./saved-graph.js";
 import { stepEvent } from "./step-events.js";
 
-/** How many runs that have ended are remembered, for those who ask late. */
+/** How many ended runs are kept, for callers that attach late. */
 const MOST_ENDED = 100;
 
 /** The handles of a graph's runs in this process. */
 export class Handles<D extends object> {
   readonly #graph: SavedGraph<D>;
   readonly #runner: Runner<D>;
-  /** Those under way, by their runs' ids. */
+  /** The runs in progress, by run id. */
   readonly #active = new Map<string, { readonly running: Running<D>; readonly run: LocalRun<D> }>();
-  /** Those that have ended, the newest last. */
+  /** The runs that have ended, newest last. */
   readonly #ended = new Map<string, LocalRun<D>>();
 
   constructor(graph: SavedGraph<D>, runner: Runner<D>) {
@@ -31,16 +31,16 @@ export class Handles<D extends object> {
     return this.#graph.settings.store !== undefined;
   }
 
-  /** The handle of a run that `start` begins; `savedBy` is the event that says that it is in the store. */
+  /** The handle of a run that `start` begins; `savedBy` is the event that shows that it is in the store. */
   start(runId: string, savedBy: AnyEvent["type"], start: () => Promise<State<D>>): RunHandle<D> {
-    // A run is known from here on, and emits nothing before the next turn.
+    // From here on the run is known; it emits nothing before the next microtask.
     const result = start();
     const running = this.#runner.running(runId);
     if (running === undefined) throw new GraphError("GRAPH_STATE", `run ${show(runId)} is unknown`);
     return this.#add(running, result, this.#saves ? savedBy : undefined, []);
   }
 
-  /** The handle of a run: of this process, or of another one. */
+  /** The handle of a run in this process or in another one. */
   attach(runId: string): RunHandle<D> {
     const running = this.#runner.running(runId);
     const active = this.#active.get(runId);
@@ -55,7 +55,7 @@ export class Handles<D extends object> {
     }
     const ended = this.#ended.get(runId);
     if (ended?.outcome !== undefined) {
-      // One that can be resumed may have gone further since, in another process.
+      // An unfinished run may have continued in another process since.
       const isOver = "state" in ended.outcome && ended.outcome.state.status === "completed";
       if (isOver || !this.#saves) return ended;
     }

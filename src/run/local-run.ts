@@ -13,13 +13,13 @@ import {
 } from "./handle.js";
 import type { Running } from "./running.js";
 
-/** What a handle of a run of this process is made of. */
+/** The parts of a handle of a run in this process. */
 export interface LocalRunOptions<D extends object> {
   readonly running: Running<D>;
   readonly result: Promise<State<D>>;
-  /** The event that says that the run is in the store; `undefined` if it is, or nothing is saved. */
+  /** The event that shows that the run is in the store; `undefined` if it already is, or nothing is saved. */
   readonly savedBy: AnyEvent["type"] | undefined;
-  /** What is known to have happened before. */
+  /** The known earlier events. */
   readonly before?: readonly AnyEvent[];
   /** See {@link StateGraph.signal}. */
   readonly signal: (name: string, value: unknown) => Promise<void>;
@@ -28,7 +28,7 @@ export interface LocalRunOptions<D extends object> {
 /** How a run ended. */
 type Outcome<D extends object> = { readonly state: State<D> } | { readonly error: unknown };
 
-/** A run of this process. */
+/** The handle of a run in this process. */
 export class LocalRun<D extends object> implements RunHandle<D> {
   readonly runId: string;
   readonly saved: Promise<void>;
@@ -42,7 +42,7 @@ export class LocalRun<D extends object> implements RunHandle<D> {
     this.#options = options;
     this.#buffer = new EventBuffer(options.before);
     this.saved = this.#saved.promise;
-    // Nobody has to ask for either.
+    // Not awaiting `saved` must not cause an unhandled rejection.
     this.saved.catch(() => {});
     if (options.savedBy === undefined) this.#saved.resolve();
     options.result.then(
@@ -64,7 +64,7 @@ export class LocalRun<D extends object> implements RunHandle<D> {
     return this.#outcome;
   }
 
-  /** Takes in an event of the run. */
+  /** Receives an event of the run. */
   hear(event: AnyEvent): void {
     if (event.type === this.#options.savedBy) this.#saved.resolve();
     this.#buffer.add(event);

@@ -5,8 +5,8 @@ import type { State } from "../state/state.js";
 import { Failure } from "./failure.js";
 
 /**
- * The edge that a run takes from a node: the first whose predicate says `true`, or that has none.
- * `undefined` if there is none, or a predicate fails: {@link nextNode} says what is wrong.
+ * The edge that a run takes from a node: the first whose predicate returns `true`, or that has none. `undefined` if
+ * there is none, or a predicate fails: {@link nextNode} then throws the reason.
  */
 export function chooseEdge<D extends object>(
   state: State<D>,
@@ -20,7 +20,7 @@ export function chooseEdge<D extends object>(
   return undefined;
 }
 
-/** Emits the events of an edge that was chosen: those before it were refused. */
+/** Emits the events of a chosen edge, and of those before it, which did not match. */
 export function emitChoice<D extends object>(
   { runId }: State<D>,
   { edges }: GraphNode<D>,
@@ -68,7 +68,7 @@ export function nextNode<D extends object>(
   );
 }
 
-/** What an edge's predicate says. */
+/** The result of an edge's predicate. */
 function isTrue<D extends object>(edge: Edge<D>, state: State<D>): boolean {
   let result: unknown;
   try {

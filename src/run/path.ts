@@ -1,6 +1,6 @@
 const LIMIT = 100;
 
-/** The names of the last nodes of a run, however long it is. Added to at every step, so nothing ever grows or moves. */
+/** The names of the last nodes of a run: a ring buffer, because one is added at every step. */
 export class Path {
   readonly #names = new Array<string>(LIMIT).fill("");
   #count = 0;

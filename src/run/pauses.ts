@@ -23,17 +23,17 @@ export class PauseSignal extends Error {
   }
 }
 
-/** What a node waits for: what it asked for itself, and what it threw. */
+/** What a node waits for: the pauses it asked for itself, and those it threw. */
 export function pausesOf(error: unknown, asked: readonly PauseRequest[]): readonly PauseRequest[] {
   if (!(error instanceof PauseSignal)) return asked;
   const names = new Set(asked.map(({ name }) => name));
   return [...asked, ...error.requests.filter(({ name }) => !names.has(name))];
 }
 
-/** The key under which a dag remembers which of its tasks has asked for each pause. */
+/** The key under which a dag remembers which of its tasks asked for each pause. */
 export const ASKED = "asked";
 
-/** The task that has asked for each pause, as a dag remembers it. */
+/** The task that asked for each pause, as a dag remembers it. */
 export function askersOf(remembered: unknown): Map<string, string> {
   return new Map(remembered as ReadonlyMap<string, string> | undefined);
 }
@@ -55,7 +55,7 @@ export function cannotPause({ reason }: PauseRequest): ConfigError {
   );
 }
 
-/** The pause of a run that continues by itself at a moment. */
+/** The pause of a run that continues by itself at a set time. */
 export function waitUntil(name: string, until: number): PauseRequest {
   const moment = momentOf(until);
   return Object.freeze({ name, reason: `${name} until ${moment}`, until: moment });
@@ -64,11 +64,11 @@ export function waitUntil(name: string, until: number): PauseRequest {
 const ANSWER = "pause: ";
 const SLEEP = "sleep: ";
 const DEADLINE = "deadline: ";
-/** The key under which a visit remembers its attempts that failed, while it waits for the next. */
+/** The key under which a visit remembers its failed attempts while it waits for the next one. */
 export const RETRY = "retry: ";
 const reserved = [ANSWER, SLEEP, DEADLINE, RETRY, DATA_COPY];
 
-/** Whether the time of a pause is up. */
+/** Whether a pause has timed out. */
 export function isExpired(pause: PauseRequest): pause is PauseRequest & { deadline: string } {
   return pause.deadline !== undefined && now() >= Date.parse(pause.deadline);
 }
@@ -78,7 +78,7 @@ export function answerKey(name: string): string {
   return ANSWER + name;
 }
 
-/** The key under which a visit remembers when the time of one of its pauses is up. */
+/** The key under which a visit remembers when one of its pauses times out. */
 export function deadlineKey(name: string): string {
   return DEADLINE + name;
 }
@@ -88,12 +88,12 @@ export function sleepKey(name: string): string {
   return SLEEP + name;
 }
 
-/** Whether a key is one of ours, and no node's own. */
+/** Whether a key is used by the run itself, not by a node. */
 export function isOwnKey(key: string): boolean {
   return reserved.some((prefix) => key.startsWith(prefix));
 }
 
-/** A key of a node's own, which is none of ours. */
+/** Checks that a node's key is not one that the run itself uses. */
 export const workKey: Check = (name, value) => {
   text(name, value);
   const prefix = reserved.find((one) => String(value).startsWith(one));
@@ -102,13 +102,13 @@ export const workKey: Check = (name, value) => {
 };
 
 /**
- * A paused State with its input taken in: as answers, if the node waits inside, and else in its data.
- * What was not given as input may be among the run's signals.
+ * A paused State with its input applied: as answers if the node paused inside, otherwise in its data. Missing input
+ * is taken from the run's signals.
  *
  * @throws ConfigError if an input is needed and missing, or given and not needed.
  * @throws SchemaError if an input does not fit the schema of its node.
- * @throws PauseTimeoutError if the time of the pause that it answers is up, or nobody answered in time
- * and the pause does not say what happens then.
+ * @throws PauseTimeoutError if the answered pause has timed out, or an unanswered one has and there is no
+ * `onTimeout`.
  * @throws SerializationError if a checkpoint can't hold it.
  */
 export async function answered<D extends object>(
@@ -132,7 +132,7 @@ export async function answered<D extends object>(
   let { results } = unfinished;
   for (const [{ name }, value] of answers)
     results = results.with(answerKey(name), freezeCopy(value));
-  // Whether an answer can be frozen is not looked at: a pause is rare.
+  // Marked opaque without a check of the answers: a pause is rare.
   const count = unfinished.count + answers.size;
   const next = Object.freeze({ ...unfinished, results, count, opaque: true });
   return withProgress(state, { unfinished: next, pauses: noPauses, signals });
@@ -148,7 +148,7 @@ function toPatch(into: string | undefined, value: unknown): object | undefined {
   );
 }
 
-/** What a pause that nobody answered in time puts into the data. */
+/** The changes that a timed-out pause makes to the data. */
 function onTimeoutOf(pause: PauseRequest): object | undefined {
   if (!isExpired(pause)) return undefined;
   const { name, deadline, onTimeout } = pause;
@@ -165,13 +165,13 @@ function refuseNeedless(pauses: readonly PauseRequest[], input: unknown): void {
   throw new ConfigError("input", problem);
 }
 
-/** What answers the pauses of a run, and the signals that are left. */
+/** The answers to the pauses of a run, and the signals that are left. */
 interface Answers {
   readonly answers: ReadonlyMap<PauseRequest, unknown>;
   readonly signals: readonly Signal[];
 }
 
-/** The answer to each pause that has one. One that asks for nothing has its answer as soon as the run is resumed. */
+/** The answer to each pause that has one. A pause that asks for nothing is answered by any resume. */
 async function collect(
   {
     pauses,
@@ -201,8 +201,7 @@ async function collect(
     encode(freezeCopy(answer), label);
     answers.set(pause, answer);
   }
-  // Several may be answered one after the other, each as it comes.
-  // And where some only wait for a moment, that moment may have come.
+  // Several pauses may be answered one at a time, and one that only waits for a set time may have reached it.
   const isNone =
     (given === undefined || Object.keys(given).length === 0) &&
     signals.length === kept.length &&
@@ -211,19 +210,19 @@ async function collect(
   return { answers, signals: signals.length === kept.length ? kept : Object.freeze(signals) };
 }
 
-/** Where the oldest signal for a pause is among those of the run; -1 if there is none. */
+/** The index of the oldest signal for a pause; -1 if there is none. */
 function signalOf(pause: PauseRequest, signals: readonly Signal[]): number {
   const isQuestion = pause.breakpoint === undefined && pause.until === undefined;
   return isQuestion ? signals.findIndex(({ name }) => name === pause.name) : -1;
 }
 
-/** A paused run without the signals that don't fit the pauses they answer, and what is wrong with the first. */
+/** A paused run without the signals that are not valid answers, and the error of the first of them. */
 export interface Refused<D extends object> {
   readonly state: State<D>;
   readonly error: ConfigError | SchemaError;
 }
 
-/** Looks whether the signals that answer a run's open pauses fit; `undefined` if all do. */
+/** Checks the signals that answer a run's open pauses; `undefined` if all are valid. */
 export async function refusedSignals<D extends object>(
   state: State<D>,
   schemas: InputSchemas | undefined,
@@ -261,7 +260,7 @@ function needsAnswer({ ask, schema, deadline }: PauseRequest): boolean {
   return ask !== undefined || schema !== undefined || deadline !== undefined;
 }
 
-/** The input for several pauses, by their names. */
+/** The input for several pauses, by name. */
 function byName(
   pauses: readonly PauseRequest[],
   input: unknown,

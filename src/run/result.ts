@@ -30,7 +30,9 @@ export function accept<D extends object>(
   throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`);
 }
 
-/** Whether two States are of one run. Most share what identifies it, and that is quicker to compare than two strings. */
+/**
+ * Whether two States belong to the same run. Most share one identity object, which is faster to compare than strings.
+ */
 function isOfRun<D extends object>(one: State<D>, other: State<D>): boolean {
   return recordOf(one).identity === recordOf(other).identity || one.runId === other.runId;
 }

@@ -91,7 +91,7 @@ export class Run<D extends object> {
     );
     this.#recorder = new StepRecorder(settings, saver, this.#visit, this.#tally);
     this.#ending = new Ending(settings, saver, this.#visit, this.#tally);
-    // The node that runs beside the save need not come to its end: nothing of it can be saved.
+    // The node that runs during the save need not finish: its result can't be saved.
     if (saver !== undefined) saver.onConflict = (error) => this.lose(error);
   }
 
@@ -225,7 +225,7 @@ export class Run<D extends object> {
         let settled = isPromise(returned) ? await returned : returned;
         const base = visit.end(state);
         state = isPromise(base) ? await base : base;
-        // Most nodes give a State, which is quicker to see than that it is no Pause.
+        // Most nodes return a State, which is faster to test for than a Pause.
         if (!(settled instanceof State) && settled instanceof Pause) {
           if (saver === undefined) throw cannotPause(settled.request);
           pauses = Object.freeze([settled.request]);

@@ -9,17 +9,17 @@ import type { RunClaim } from "./claim.js";
 import type { Settings } from "./config.js";
 import { Failure } from "./failure.js";
 
-/** A State to save, and what that was decided by. */
+/** A State to save, and the figures behind the decision. */
 interface Job<D extends object> {
   readonly state: State<D>;
   readonly decision: Decision | undefined;
 }
 
-/** Puts the States of one run into its store. */
+/** Saves the States of one run. */
 export class Saver<D extends object> {
   /** Decides when to save, with `interval: "adaptive"`. */
   readonly adaptive: AdaptiveInterval | undefined;
-  /** Is called when a save in the background finds that another writer has the run. */
+  /** Called when a background save finds that another writer has the run. */
   onConflict: (error: CheckpointConflictError) => void = () => {};
   readonly #store: CheckpointStore;
   readonly #settings: Settings;
@@ -28,12 +28,12 @@ export class Saver<D extends object> {
   readonly #claim: RunClaim | undefined;
   #latest: State<D> | undefined;
   #savedAt = now();
-  /** Whether the time of the save under way matters, and when it began. */
+  /** Whether the save under way is timed, and when it began. */
   #measured = false;
   #started = 0;
-  /** What the save under way was decided by. */
+  /** The figures behind the save under way. */
   #decision: Decision | undefined;
-  /** In the background: the save under way, the State that waits for it to end, and why it failed. */
+  /** In the background: the save under way, the State to save next, and the error of a failed save. */
   #underWay: Promise<void> | undefined;
   #waiting: Job<D> | undefined;
   #failure: unknown;
@@ -65,7 +65,7 @@ export class Saver<D extends object> {
     return msSince(this.#savedAt);
   }
 
-  /** The State that is in the store. */
+  /** The newest State in the store. */
   get latest(): State<D> | undefined {
     return this.#latest;
   }
@@ -75,7 +75,7 @@ export class Saver<D extends object> {
     return this.#settings.mode === "async";
   }
 
-  /** Whether the store has all that a State of this run has. */
+  /** Whether the store has everything in a State of this run. */
   has(state: State<D>): boolean {
     const latest = this.#latest;
     return (
@@ -87,8 +87,8 @@ export class Saver<D extends object> {
   }
 
   /**
-   * The State as it was saved. A conflict always ends the run; another error does what `onSaveError`
-   * says, unless the State must be saved.
+   * Saves a State and returns it as saved. A conflict always ends the run; any other error is handled as
+   * `onSaveError` says, unless the State must be saved.
    */
   async save(state: State<D>, must = false): Promise<State<D>> {
     const next = this.inBackground ? await this.settled(state) : state;
@@ -100,10 +100,10 @@ export class Saver<D extends object> {
   }
 
   /**
-   * Saves a State while the run continues. One save is under way at a time; of the States that come
-   * meanwhile only the newest is saved after it.
+   * Saves a State while the run continues. One save is under way at a time; of the States that arrive meanwhile, only
+   * the newest is saved next.
    *
-   * @throws what an earlier save failed with.
+   * @throws the error of an earlier save.
    */
   defer(state: State<D>): void {
     this.check(state);
@@ -112,7 +112,7 @@ export class Saver<D extends object> {
     else this.#waiting = { state, decision };
   }
 
-  /** Throws what a save in the background failed with. */
+  /** Throws the error of a failed background save. */
   check(state: State<D>): void {
     const failure = this.#failure;
     if (failure === undefined) return;
@@ -120,7 +120,7 @@ export class Saver<D extends object> {
     this.refuse(state, failure, false);
   }
 
-  /** The State as one that builds on what the store has, once nothing is under way. */
+  /** Waits for background saves, and returns the State as the successor of the newest one in the store. */
   async settled(state: State<D>): Promise<State<D>> {
     while (this.#underWay !== undefined) await this.#underWay;
     this.check(state);
@@ -143,12 +143,12 @@ export class Saver<D extends object> {
     this.#underWay = undefined;
   }
 
-  /** The same State as the next after what the store has. */
+  /** The State as the successor of the newest one in the store. */
   #onLatest(state: State<D>): State<D> {
     return this.#latest === undefined ? state : state.savedAs(recordOf(this.#latest).saved);
   }
 
-  /** The first half of {@link save}. The loop awaits it itself: a promise less is felt at every step. */
+  /** The first half of {@link save}. The loop awaits it directly, which saves one promise per step. */
   put(state: State<D>, decision = this.adaptive?.begin()): Promise<State<D>> {
     this.#decision = decision;
     const checking = this.#claim?.check();
@@ -164,7 +164,7 @@ export class Saver<D extends object> {
     return this.#store.save(state, this.#options);
   }
 
-  /** The State as the checkpoint that the store made of it. */
+  /** The second half of {@link save}: the State with the identity of its checkpoint. */
   accept(state: State<D>, record: State<D>): State<D> {
     if (!(record instanceof State)) {
       throw new TypeError(`store.save() must return a State; got ${show(record)}`);
@@ -176,7 +176,7 @@ export class Saver<D extends object> {
     return saved;
   }
 
-  /** What becomes of a run whose State the store did not take. */
+  /** Handles a failed save: returns the State if the run may continue, otherwise throws. */
   refuse(state: State<D>, error: unknown, must: boolean): State<D> {
     const { runId, checkpointNode: node } = state;
     const { bus, name, onSaveError } = this.#settings;
@@ -190,7 +190,7 @@ export class Saver<D extends object> {
     throw new Failure("CHECKPOINT_SAVE", node, state, message, cause);
   }
 
-  /** Removes the checkpoints of a finished run, which must not cost anybody the result. */
+  /** Removes the checkpoints of a completed run; a failure here must not lose the result. */
   async clean(state: State<D>): Promise<State<D>> {
     const { runId, checkpointNode: node, step } = state;
     const { bus, name, audit } = this.#settings;
@@ -198,7 +198,7 @@ export class Saver<D extends object> {
       await this.#claim?.verify();
       await this.#store.delete(runId);
       bus.emit("checkpoint.delete", name, runId, { node, step, ...audit });
-      // It is in no store any more, so that it can be put into another.
+      // Marked as unsaved, so that it can be saved in another store.
       return state.savedAs(unsaved);
     } catch (error) {
       bus.emit("checkpoint.error", name, runId, {
@@ -225,7 +225,7 @@ export class Saver<D extends object> {
   }
 }
 
-/** Whether what a store gave back is this very State, saved: nothing of it is to be made again. */
+/** Whether a store returned this very State as saved, so that no new State is needed. */
 function isSameCheckpoint<D extends object>(state: State<D>, record: State<D>): boolean {
   const [given, saved] = [recordOf(state), recordOf(record)];
   return (
