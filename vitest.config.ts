@@ -13,7 +13,7 @@ const toSource = (name: string, target: string) => ({
 });
 
 /** Each entry point of the package, and what it imports by condition, at its source file. */
-const alias = [
+export const alias = [
   ...Object.entries(manifest.exports).flatMap(([name, target]) =>
     typeof target === "string" ? [] : [toSource(`waymark${name.slice(1)}`, target.default)],
   ),
@@ -33,7 +33,7 @@ const ownModules = readdirSync(join(import.meta.dirname, "test"), {
     /vi\.(mock|doMock|resetModules)\(/.test(readFileSync(join(import.meta.dirname, file), "utf8")),
   );
 
-export default defineConfig({
+export default defineConfig(({ mode }) => ({
   resolve: { alias },
   test: {
     // Only what hangs is to meet these: some tests work for long, on a machine that does other things as well.
@@ -45,14 +45,17 @@ export default defineConfig({
     restoreMocks: true,
     unstubEnvs: true,
     unstubGlobals: true,
+    // A project does not inherit the mode: --mode torture or simulate.
     projects: [
       // Files share the modules of their process: loading them for each file takes a quarter of all CPU time.
       {
         extends: true,
+        mode,
         test: { name: "shared", isolate: false, include: [TESTS], exclude: ownModules },
       },
       {
         extends: true,
+        mode,
         test: { name: "isolated", include: ownModules },
       },
       {
@@ -79,4 +82,4 @@ export default defineConfig({
       thresholds: { lines: 95, branches: 95, functions: 95, statements: 95 },
     },
   },
-});
+}));
