@@ -1,23 +1,23 @@
 /*
- * Whether code was called from inside an action, over every await: for errors about what would wait for itself. It
- * looks at the call stack when it is asked, so that an action which nobody asks about costs nothing; an
- * AsyncLocalStorage would cost every promise of the process. Where the stack can't be looked at as data, or an await
- * is of a kind that V8 does not follow (a race, a callback), nobody is inside anything.
+ * Detects whether code was called from inside an action, across awaits, to report calls that would wait for
+ * themselves. It inspects the call stack only when asked, so an action costs nothing otherwise; an
+ * AsyncLocalStorage would slow down every promise of the process. If the stack can't be read as data, or V8
+ * does not track an await (a race, a callback), the answer is no.
  */
 
-/** The frame of something that is called in passing, and that nobody waits for. */
+/** The stack frame of a call that nobody awaits, such as that of a listener. */
 const ASIDE = "waymark:aside";
 
 let count = 0;
 
-/** An action that can tell whether it is being called from inside itself. */
+/** Detects whether the caller is inside an action. */
 export class CallScope {
   readonly name = `waymark:${++count}`;
 
   /** Calls the action. */
   run<T>(action: () => T | Promise<T>): Promise<T> {
     const { name } = this;
-    // The frame of a method has the name that it was given here.
+    // The method's stack frame has this name.
     const scope = { [name]: async (): Promise<T> => await action() };
     return (scope[name] as () => Promise<T>)();
   }
@@ -28,7 +28,7 @@ export class CallScope {
   }
 }
 
-/** A function that counts as called from outside, wherever it is called from. */
+/** Wraps a function so that what it calls counts as called from outside. */
 export function aside<A extends readonly unknown[], T>(
   action: (...args: A) => T,
 ): (...args: A) => T {
@@ -47,7 +47,7 @@ interface Frame {
   getFunctionName(): string | null;
 }
 
-/** The names of the functions that are running or awaited, up to what was called in passing, the innermost first. */
+/** The names of the functions that are running or awaited, innermost first, up to a call that nobody awaits. */
 export function callers(): readonly (string | null)[] {
   const host = Error as unknown as StackHost;
   if (host.captureStackTrace === undefined) return [];

@@ -4,13 +4,13 @@ export interface Clock {
   now(): number;
   /** Calls back once after this many milliseconds; returns a function that cancels it. */
   after(ms: number, callback: () => void): () => void;
-  /** Milliseconds since some moment, by a clock that can't be set; the system's if absent. */
+  /** Milliseconds by a clock that can't be set, from an arbitrary origin; the system's if absent. */
   monotonic?(): number;
-  /** Like `after`, but does not keep the process alive and counts by `monotonic`; the system's if absent. */
+  /** Like `after`, but uses `monotonic` and does not keep the process alive; the system's if absent. */
   background?(ms: number, callback: () => void): () => void;
 }
 
-/** A timer that is set for longer goes off at once. */
+/** A longer timer would fire immediately. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 const systemClock: Clock = {
@@ -35,7 +35,7 @@ export function now(): number {
   return current.now();
 }
 
-/** An ISO 8601 timestamp. Formatting costs more than a whole step, so one millisecond is formatted once. */
+/** The current time, ISO 8601. Formatting costs more than a whole step, so each millisecond is formatted once. */
 export function isoNow(): string {
   const ms = current.now();
   if (ms !== lastMs) {
@@ -55,13 +55,16 @@ export function msSince(moment: number): number {
   return Math.max(current.now() - moment, 0);
 }
 
-/** A moment, by a clock that can't be set and by one that also counts while the machine sleeps. */
+/** A point in time by two clocks: one that can't be set, and one that also runs while the machine sleeps. */
 export interface Moment {
   readonly steady: number;
   readonly wall: number;
 }
 
-/** This moment, by the clocks that other processes live by: a fake clock leaves it alone, a simulator does not. */
+/**
+ * The current moment, by the clocks that other processes use: a fake clock does not affect it, the simulator
+ * does.
+ */
 export function moment(): Moment {
   return {
     steady: monotonic(),
@@ -69,7 +72,7 @@ export function moment(): Moment {
   };
 }
 
-/** How many milliseconds ago a moment was at most, by either clock. */
+/** Milliseconds since a moment, by whichever clock shows more. */
 export function elapsedSince({ steady, wall }: Moment): number {
   const here = moment();
   return Math.max(here.steady - steady, here.wall - wall);
@@ -80,12 +83,12 @@ export function after(ms: number, callback: () => void): () => void {
   return current.after(ms, callback);
 }
 
-/** Milliseconds by a clock that can't be set and that also counts while the process is stopped. */
+/** Milliseconds by a clock that can't be set and that also runs while the process is suspended. */
 export function monotonic(): number {
   return current.monotonic === undefined ? performance.now() : current.monotonic();
 }
 
-/** `after` for leases and the like: does not keep the process alive, and a fake clock leaves it alone. */
+/** `after` for leases and the like: does not keep the process alive, and a fake clock does not affect it. */
 export function inBackground(ms: number, callback: () => void): () => void {
   if (current.background !== undefined) return current.background(ms, callback);
   const timer: unknown = setTimeout(callback, Math.min(ms, LONGEST_TIMER));
@@ -93,7 +96,7 @@ export function inBackground(ms: number, callback: () => void): () => void {
   return () => clearTimeout(timer as ReturnType<typeof setTimeout>);
 }
 
-/** `sleep` for claims: keeps the process alive, and a fake clock leaves it alone. */
+/** `sleep` for claims: keeps the process alive, and a fake clock does not affect it. */
 export function steadySleep(ms: number): Promise<void> {
   return new Promise((resolve) => {
     if (current.background === undefined) setTimeout(resolve, ms);

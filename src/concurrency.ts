@@ -1,11 +1,11 @@
-/** A promise that somebody else settles. */
+/** A promise that is settled from outside. */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
   readonly resolve: (value: T) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** A promise, and what settles it. */
+/** Creates a promise with the functions that settle it. */
 export function defer<T = void>(): Deferred<T> {
   let [resolve, reject]: [(value: T) => void, (error: unknown) => void] = [() => {}, () => {}];
   const promise = new Promise<T>((done, failed) => {
@@ -15,7 +15,7 @@ export function defer<T = void>(): Deferred<T> {
   return { promise, resolve, reject };
 }
 
-/** Who listens to a signal, and what stops the one listener that they share. */
+/** The callbacks for a signal, and what removes the one listener that they share. */
 interface Listeners {
   readonly callbacks: Set<() => void>;
   stop(): void;
@@ -24,8 +24,8 @@ interface Listeners {
 const listening = new WeakMap<AbortSignal, Listeners>();
 
 /**
- * Calls back when a signal aborts; returns the way to call it off. A caller may give one signal to
- * thousands of runs, and a listener of each would be reported as a leak.
+ * Calls back when a signal aborts; returns a function that cancels it. A caller may pass one signal to
+ * thousands of runs, and a listener for each would be reported as a leak.
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   const listeners = listening.get(signal) ?? listenTo(signal);
@@ -53,7 +53,7 @@ function listenTo(signal: AbortSignal): Listeners {
   return listeners;
 }
 
-/** What a promise gives, unless a signal aborts first. */
+/** Waits for a promise; rejects with a signal's reason if that aborts first. */
 export async function unlessAborted<T>(
   promise: Promise<T>,
   signal: AbortSignal | undefined,
@@ -72,7 +72,7 @@ export async function unlessAborted<T>(
   }
 }
 
-/** Runs one action at a time, in the order in which they were asked for. */
+/** Runs one action at a time, in the order of the calls. */
 export class Mutex {
   #last: Promise<void> | undefined;
 
@@ -81,7 +81,7 @@ export class Mutex {
     return this.#last === undefined;
   }
 
-  /** Runs an action once all that came before it is over: at once, when that is nothing. */
+  /** Runs an action after all earlier ones have ended; immediately if there are none. */
   run<T>(action: () => Promise<T>): Promise<T> {
     const before = this.#last;
     let end: () => void = () => {};
@@ -99,7 +99,7 @@ export class Mutex {
   }
 }
 
-/** Runs at most so many actions at a time, in the order in which they were asked for. */
+/** Runs a limited number of actions at a time, in the order of the calls. */
 export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -108,7 +108,7 @@ export class Semaphore {
     this.#free = limit;
   }
 
-  /** Runs an action as soon as there is room for it: at once, if there is. */
+  /** Runs an action as soon as the limit allows it. */
   async run<T>(action: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -122,7 +122,7 @@ export class Semaphore {
   }
 }
 
-/** Tasks that nobody waits for. */
+/** Background tasks that nobody awaits. */
 export class TaskSet {
   readonly #tasks = new Set<Promise<void>>();
 
@@ -141,8 +141,8 @@ export class TaskSet {
 }
 
 /**
- * One read for all who ask at about the same time. Each caller gets what was read after it asked, so
- * nobody sees what was before; those who ask while a read is under way share the next.
+ * Shares one read among callers. Each gets the result of a read that began after its call, so none sees stale
+ * data; calls during a read share the next one.
  */
 export class CoalescedRead<T> {
   readonly #read: () => Promise<T>;
@@ -165,7 +165,7 @@ export class CoalescedRead<T> {
   }
 }
 
-/** What `action` makes of each item, in order, at most `limit` at a time. */
+/** The results of `action` for each item, in order, at most `limit` at a time. */
 export async function mapLimit<T, U>(
   items: readonly T[],
   limit: number,
@@ -180,21 +180,21 @@ export async function mapLimit<T, U>(
   return results;
 }
 
-/** How a {@link Batcher} does its work. */
+/** Options of a {@link Batcher}. */
 export interface BatcherOptions<Item, Result> {
-  /** Does several items together; gives their results in the same order. */
+  /** Processes several items together; returns their results in the same order. */
   many(items: readonly Item[]): Promise<readonly Result[]>;
-  /** Does one item, where that is faster than a batch of one. */
+  /** Processes one item, if that is faster than a batch of one. */
   one?(item: Item): Promise<Result>;
-  /** Whether an error means that one of the items is to blame, and that nothing was done; never by default. */
+  /** Whether an error was caused by a single item and nothing took effect; never by default. */
   isItemFault?(error: unknown): boolean;
-  /** The size of an item, in whatever `maxSize` counts; 0 by default. */
+  /** The size of an item, in the unit of `maxSize`; 0 by default. */
   sizeOf?(item: Item): number;
-  /** How many batches may be under way; 2 by default. */
+  /** How many batches may run at once; 2 by default. */
   readonly maxRunning?: number;
-  /** The most items of a batch; 100 by default. */
+  /** The maximum number of items in a batch; 100 by default. */
   readonly maxItems?: number;
-  /** The most that the items of a batch come to, unless there is only one; 1 MB by default. */
+  /** The maximum total size of a batch of more than one item; 1 MB by default. */
   readonly maxSize?: number;
 }
 
@@ -204,7 +204,7 @@ interface BatchItem<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Does an item at once while few are under way; those that have to wait are done together. */
+/** Processes an item immediately while few batches are running; items that have to wait are processed together. */
 export class Batcher<Item, Result> {
   readonly #options: BatcherOptions<Item, Result>;
   readonly #maxRunning: number;
@@ -216,7 +216,7 @@ export class Batcher<Item, Result> {
     this.#maxRunning = options.maxRunning ?? 2;
   }
 
-  /** What comes of an item. */
+  /** Processes an item; resolves to its result. */
   run(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
@@ -248,7 +248,7 @@ export class Batcher<Item, Result> {
       const results = await many(batch.map(({ item }) => item));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
     } catch (error) {
-      // Only the one that is to blame must fail.
+      // Only the item that caused it must fail.
       if (isItemFault?.(error)) await Promise.all(batch.map((one) => this.#single(one)));
       else for (const { reject } of batch) reject(error);
     }

@@ -1,5 +1,5 @@
 /**
- * Where a run runs: the commit, the host and the versions, as metadata.
+ * The commit, the host and the versions that a run runs on, as metadata.
  *
  * @packageDocumentation
  */
@@ -21,12 +21,12 @@ export interface EnvironmentOptions {
 const GIT_TIMEOUT = 5000;
 
 /**
- * Metadata about where a run runs: `commit` and `dirty` of the git repository, `host`, `pid`, `node`,
- * `waymark`, and `package` as `name@version` of the nearest package.json. Unknown values are omitted. As the
- * metadata of a graph it is renewed by every resume, so that the history of a run shows which commit made which
+ * Metadata about the environment of a run: `commit` and `dirty` of the git repository, `host`, `pid`, `node`,
+ * `waymark`, and `package` as `name@version` of the nearest package.json. Unknown values are omitted. As a
+ * graph's metadata it is updated by every resume, so a run's history shows which commit made which
  * checkpoint.
  *
- * It asks git and reads files, once and synchronously: call it at startup.
+ * It runs git and reads files synchronously: call it once, at startup.
  *
  * @throws ConfigError if an option is invalid.
  *
@@ -59,11 +59,11 @@ export function environment(options: EnvironmentOptions = {}): Metadata {
   };
 }
 
-/** What git prints; `undefined` without git, or outside of a repository. */
+/** The output of git; `undefined` without git or outside a repository. */
 function git(cwd: string, ...args: readonly string[]): string | undefined {
   try {
     const stdio = ["ignore", "pipe", "ignore"] as const;
-    // Read only: it must not wait for, or take, the lock of the index.
+    // Read-only: it must neither wait for nor take the lock of the index.
     const env = { ...process.env, GIT_OPTIONAL_LOCKS: "0" };
     return execFileSync("git", args, { cwd, env, stdio: [...stdio], timeout: GIT_TIMEOUT })
       .toString()

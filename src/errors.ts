@@ -63,11 +63,11 @@ export class GraphError extends WaymarkError {
   }
 }
 
-/** Where a run stood when an {@link ExecutionError} ended it. @inline */
+/** The position of a run when an {@link ExecutionError} ended it. @inline */
 export interface ExecutionErrorOptions {
   /** The node that was running, or the last that did. */
   readonly nodeName: string;
-  /** The State that the node was given, as it was left in the store. */
+  /** The State that the node received. */
   readonly state: ErrorState;
   /** The names of the nodes this call ran, oldest first; long runs keep the last 100. */
   readonly path: readonly string[];
@@ -99,7 +99,7 @@ export class ExecutionError extends WaymarkError {
   declare readonly code: ExecutionErrorCode;
   /** The node that was running, or the last that did. */
   readonly nodeName: string;
-  /** The State that the node was given. */
+  /** The State that the node received. */
   readonly state: ErrorState;
   /** The names of the nodes this call ran, oldest first; long runs keep the last 100. */
   readonly path: readonly string[];
@@ -183,7 +183,7 @@ export type SchemaIssue = SchemaError["issues"][number];
 export class SchemaError extends WaymarkError {
   /** What was checked: `data`, `input`, or `input.approval` for one of several pauses. */
   readonly subject: string;
-  /** All that is wrong. */
+  /** Everything that is wrong. */
   readonly issues: readonly {
     /** Where it is, keys joined by dots; `""` for the value itself. */
     readonly path: string;
@@ -216,10 +216,10 @@ export class SchemaError extends WaymarkError {
 export class PauseTimeoutError extends WaymarkError {
   /** The name of the pause; `""` for one that a node returned. */
   readonly pause: string;
-  /** When its time was up, ISO 8601. */
+  /** When it timed out, ISO 8601. */
   readonly deadline: string;
 
-  /** @param pause - its name; `deadline` is when its time was up. */
+  /** @param pause - its name; `deadline` is when it timed out. */
   constructor(pause: string, deadline: string) {
     const which = pause === "" ? "the pause" : `pause ${show(pause)}`;
     super("PAUSE_TIMEOUT", `${which} was not answered by ${deadline}`);
@@ -340,10 +340,10 @@ export function isWaymarkError<C extends ErrorCode>(
   return code === undefined || (value as WaymarkError).code === code;
 }
 
-/** The most of a value that an error message shows. */
+/** How many characters of a value an error message shows. */
 const SHOWN = 40;
 
-/** A value as an error message shows it: short, and never a secret's whole text. */
+/** A value as an error message shows it: cut if it is long, and without an object's contents. */
 export function show(value: unknown): string {
   if (typeof value === "string") {
     return value.length > SHOWN
@@ -371,7 +371,7 @@ function classOf(prototype: object): unknown {
   }
 }
 
-/** Any value as `String` gives it, or as it is shown where that fails: what is thrown may be anything. */
+/** Any value as text: by `String` or, if that throws, as {@link show} does. Anything can be thrown. */
 export function asText(value: unknown): string {
   try {
     return String(value);
@@ -380,7 +380,7 @@ export function asText(value: unknown): string {
   }
 }
 
-/** The code of a system's or a server's error, such as `ENOENT`; `""` where there is none. */
+/** The code of a system's or a server's error, such as `ENOENT`; `""` if there is none. */
 export function systemCode(error: unknown): string {
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
   return typeof code === "string" ? code : "";
@@ -391,14 +391,14 @@ export function isMissingPackage(error: unknown): boolean {
   return ["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"].includes(systemCode(error));
 }
 
-/** An error's message, a string whatever was thrown. One that stands for several attempts has none of its own. */
+/** The message of anything thrown. An AggregateError without a message gets those of its errors. */
 export function messageOf(error: unknown): string {
   try {
     if (error instanceof AggregateError && error.message === "") {
       return error.errors.map(messageOf).join("; ");
     }
     if (typeof error !== "object" || error === null) return asText(error);
-    // PGlite throws objects that are no errors, and have only a name.
+    // PGlite throws objects that are not Errors and have only a name.
     for (const field of ["message", "name"]) {
       const text: unknown = Reflect.get(error, field);
       if (typeof text === "string" && text !== "") return text;

@@ -1,6 +1,6 @@
 import type { Usage, UsageCall } from "./usage.js";
 
-/** Where in a run something happened. @inline */
+/** The position in a run where something happened. @inline */
 type AtNode = {
   /** The node. */
   readonly node: string;
@@ -52,7 +52,7 @@ type GraphFailData = AtNode & {
 type GraphPauseData = AtNode & {
   /** The reasons of its pauses. */
   readonly reason: string;
-  /** What a node that paused before its end wrote into the ledger as used; its `node.complete` has only the rest. */
+  /** The usage that a node recorded in the ledger before it paused; its `node.complete` has only the rest. */
   readonly usage?: Usage;
 };
 
@@ -64,7 +64,10 @@ type MismatchData = {
   readonly actual: string;
 };
 
-/** What has changed in a graph since a checkpoint was made. The lists are absent if the store does not know that graph. @inline */
+/**
+ * How a graph has changed since a checkpoint was made. The lists are absent if the store does not have the
+ * earlier topology. @inline
+ */
 type GraphMismatchData = MismatchData & {
   /** Nodes that only this graph has. */
   readonly added?: readonly string[];
@@ -76,13 +79,13 @@ type GraphMismatchData = MismatchData & {
 
 /** How a node ended. @inline */
 type NodeCompleteData = AtNode & {
-  /** How long it took. */
+  /** How long it took, in milliseconds. */
   readonly durationMs: number;
   /** The message of the error it ended with. */
   readonly error?: string;
   /** What the node threw. */
   readonly cause?: unknown;
-  /** What it wrote into the ledger as used. */
+  /** The usage it recorded in the ledger. */
   readonly usage?: Usage;
 };
 
@@ -94,21 +97,21 @@ type NodeRetryData = AtNode & {
   readonly error: string;
   /** What the attempt threw. */
   readonly cause?: unknown;
-  /** How long the run waits before the next. */
+  /** How long the run waits before the next attempt, in milliseconds. */
   readonly delayMs: number;
 };
 
 /** An edge. @inline */
 type EdgeData = {
-  /** The node it comes from. */
+  /** The node it leads from. */
   readonly from: string;
-  /** The node it goes to. */
+  /** The node it leads to. */
   readonly to: string;
   /** Its name, if it has one. */
   readonly name?: string;
 };
 
-/** An edge, and what its predicate said. @inline */
+/** An edge, and the result of its predicate. @inline */
 type EdgeEvaluateData = EdgeData & {
   /** Whether it is taken. */
   readonly result: boolean;
@@ -116,7 +119,7 @@ type EdgeEvaluateData = EdgeData & {
 
 /** A node that runs again. @inline */
 type CycleData = AtNode & {
-  /** Which visit this is, from 2 up. */
+  /** The number of this visit, starting at 2. */
   readonly visitCount: number;
 };
 
@@ -124,22 +127,22 @@ type CycleData = AtNode & {
 type Audit = {
   /** A person or a service. */
   readonly actor?: string;
-  /** What for. */
+  /** The purpose. */
   readonly purpose?: string;
 };
 
 /** A checkpoint that was saved. @inline */
 type CheckpointSaveData = AtNode &
   Audit & {
-    /** Its place in the run's history. */
+    /** Its position in the run's history. */
     readonly sequence: number;
     /** Its id. */
     readonly checkpointId: string;
     /** Why it was saved. */
     readonly reason: string;
-    /** How large it is, where the store says so. */
+    /** Its size in bytes, if the store knows it. */
     readonly bytes?: number;
-    /** How long the save took. */
+    /** How long the save took, in milliseconds. */
     readonly durationMs: number;
     /** With `interval: "adaptive"`: what the decision was based on. */
     readonly adaptive?: AdaptiveDecision;
@@ -149,13 +152,13 @@ type CheckpointSaveData = AtNode &
 type AdaptiveDecision = {
   /** What made the save due; absent if something else did: the start, a pause, a trigger, the end. */
   readonly rule?: "interval" | "maxLoss.ms" | "maxLoss.costUsd";
-  /** Work that was not saved, in milliseconds. */
+  /** The unsaved work, in milliseconds. */
   readonly unsavedMs: number;
   /** The cost of that work, by the ledger. */
   readonly unsavedUsd: number;
-  /** How much work is best between two saves, in milliseconds. */
+  /** The optimal amount of work between two saves, in milliseconds. */
   readonly intervalMs: number;
-  /** How much unsaved work makes a save due before the node that is next, in milliseconds: less if that is a long one. */
+  /** How much unsaved work makes a save due before the next node, in milliseconds: less if that node takes long. */
   readonly dueMs: number;
   /** What a save costs, in milliseconds. */
   readonly saveMs: number;
@@ -181,11 +184,11 @@ type CheckpointResumeData = AtNode & {
 
 /** A checkpoint that was set aside. @inline */
 type QuarantineData = MismatchData & {
-  /** Where it lies, or lay. */
+  /** Where it is or was. */
   readonly file: string;
 };
 
-/** What went wrong with a checkpoint while the run continues. @inline */
+/** A problem with a checkpoint that does not stop the run. @inline */
 type CheckpointErrorData = {
   /** What was being done. */
   readonly action: "save" | "delete" | "load";
@@ -195,7 +198,7 @@ type CheckpointErrorData = {
   readonly error: string;
 };
 
-/** Something worth knowing about a checkpoint that stops nothing. @inline */
+/** A warning about a checkpoint. @inline */
 type CheckpointWarningData = {
   /**
    * `size`: it is large; `fallback`: a corrupt one was skipped; `fresh-start`: all were corrupt, so the run
@@ -208,10 +211,10 @@ type CheckpointWarningData = {
   readonly message: string;
 };
 
-/** What one call used, as the node said it. @inline */
+/** The usage of one call, as the node recorded it. @inline */
 type UsageData = AtNode & UsageCall;
 
-/** Something worth knowing about model and tool calls that stops nothing. @inline */
+/** A warning about model and tool calls. @inline */
 type AiWarningData = AtNode & {
   /** `changed-call`: the model was asked something different than before the resume, so it was called again. */
   readonly kind: "changed-call";
@@ -229,7 +232,7 @@ type DecisionData = AtNode & {
   readonly rationale?: string;
   /** The confidence, from 0 to 1. */
   readonly confidence?: number;
-  /** What else could have been decided. */
+  /** What else was considered. */
   readonly alternatives?: readonly string[];
   /** The id of the agent that decided. */
   readonly agent?: string;
@@ -241,17 +244,17 @@ type ProgressData = AtNode & {
   readonly title: string;
   /** What was found or made. */
   readonly summary: string;
-  /** Where it is from. */
+  /** Its sources. */
   readonly sources: readonly string[];
   /** The task of a dag, or the item of a list, that made it; as in the events of the item. */
   readonly item?: string;
 };
 
-/** How far a list of items is. @inline */
+/** The progress of a list of items. @inline */
 type ItemsData = AtNode & {
   /** How many items there are. */
   readonly total: number;
-  /** How many are done, those of an earlier attempt or process too. */
+  /** How many have completed, including those of an earlier attempt or process. */
   readonly completed: number;
 };
 
@@ -275,9 +278,9 @@ type ParallelCompleteData = ItemsCompleteData & {
 
 /** One of a list of items. @inline */
 type ItemData = AtNode & {
-  /** Its place in the list, from 0 up. */
+  /** Its index in the list. */
   readonly index: number;
-  /** What it is called: a task's name, the item itself if it is a string or a number, else `#` and its place. */
+  /** Its name: a task's name, the item itself if it is a string or a number, otherwise `#` and its index. */
   readonly item: string;
   /** How many items there are. */
   readonly total: number;
@@ -285,7 +288,7 @@ type ItemData = AtNode & {
   readonly phase?: string;
 };
 
-/** An attempt at one of a list of items that failed. @inline */
+/** A failed attempt at one of a list of items. @inline */
 type ItemRetryData = ItemData & {
   /** Which attempt it was, from 1 up. */
   readonly attempt: number;
@@ -293,13 +296,13 @@ type ItemRetryData = ItemData & {
   readonly error: string;
   /** What the attempt threw. */
   readonly cause?: unknown;
-  /** How long the item waits before the next. */
+  /** How long the item waits before the next attempt, in milliseconds. */
   readonly delayMs: number;
 };
 
 /** How one of a list of items ended. @inline */
 type ItemCompleteData = ItemData & {
-  /** How long it took, all attempts together, in milliseconds. */
+  /** How long all attempts took together, in milliseconds. */
   readonly durationMs: number;
   /** The message of the error it ended with. */
   readonly error?: string;
@@ -327,7 +330,7 @@ type QueueData = {
 
 /** What each event carries in `data`. Packages that emit their own events add to this interface. */
 export interface EventMap {
-  /** A State was made. */
+  /** A State was created. */
   "state.create": KeysData;
   /** A State was cloned. */
   "state.clone": KeysData;
@@ -354,7 +357,7 @@ export interface EventMap {
   /** An attempt of a node failed; there will be another. */
   "node.retry": NodeRetryData;
 
-  /** A predicate was asked. */
+  /** A predicate was evaluated. */
   "edge.evaluate": EdgeEvaluateData;
   /** The run follows this edge. */
   "edge.transition": EdgeData;
@@ -405,22 +408,22 @@ export interface EventMap {
   "run.waiting": QueueData;
   /** A worker has the run. */
   "run.active": QueueData;
-  /** The run is waiting for a moment, or for input. */
+  /** The run is waiting for a point in time, or for input. */
   "run.delayed": QueueData;
   /** The run's worker died; another takes over. */
   "run.stalled": QueueData;
   /** The run has left the queue, completed. */
   "run.completed": QueueData;
-  /** The run was taken out of the queue. */
+  /** The run was removed from the queue. */
   "run.cancelled": QueueData;
   /** The run failed for good. */
   "run.failed": QueueData;
 
-  /** A node wrote into the ledger what a call used. */
+  /** A node recorded the usage of a call in the ledger. */
   usage: UsageData;
   /** A call of `waymark/ai` does not match the recorded one; never an error. */
   "ai.warning": AiWarningData;
-  /** A node wrote a decision into the ledger. */
+  /** A node recorded a decision in the ledger. */
   decision: DecisionData;
   /** A node finished a part of the run's output. */
   progress: ProgressData;

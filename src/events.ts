@@ -19,8 +19,9 @@ export interface WaymarkEvent<T extends EventType = EventType> {
   /** The run it belongs to. */
   readonly runId: string;
   /**
-   * Where it happened, for an event of a graph that runs inside a node of another: the nodes from the outermost
-   * graph down, the last being that of the event if it is a node's own. Events of the outermost graph have none.
+   * Where it happened, for an event of a graph that runs inside a node of another: the nodes from the
+   * outermost graph down, ending with the event's own node if it is about one. Events of the outermost graph
+   * have none.
    */
   readonly path?: readonly string[];
   /** The outermost run, for such an event. */
@@ -37,18 +38,19 @@ export type EventHandler<T extends EventType | "*"> = (
   event: T extends EventType ? WaymarkEvent<T> : AnyEvent,
 ) => unknown;
 
-/** Reads the events of a run back from where an observer keeps them. @inline */
+/** Reads the events of a run that an observer has kept. @inline */
 export interface EventTail {
   /**
-   * The events since the last call, at first all that are kept or, from `"now"`, none.
+   * The events since the last call; the first call returns all kept events or, from `"now"`, none.
    *
-   * @param known - what the store knows: the start of the run and its last steps. What is not kept of these is given too.
+   * @param known - events known from the store: the start of the run and its last steps. Those that were not
+   *   kept are returned too.
    */
   next(known: readonly AnyEvent[]): Iterable<AnyEvent> | AsyncIterable<AnyEvent>;
   /**
-   * The run has stopped: what is left.
+   * The remaining events of a run that has stopped.
    *
-   * @param last - how it stopped, if the store knows. It is given if it is not kept.
+   * @param last - the event of how it stopped, if the store knows. It is returned if it was not kept.
    */
   end(
     last: AnyEvent | undefined,
@@ -60,7 +62,7 @@ export interface EventTail {
 interface EventObserver {
   /** Called with each event. Its return value is ignored; a rejected promise is reported. */
   onEvent(event: AnyEvent): unknown;
-  /** For an observer that keeps what it gets, as `eventLog` does: `attach` then follows other processes' runs by it. */
+  /** For an observer that keeps events, as `eventLog` does: `attach` uses it to follow runs of other processes. */
   tail?(runId: string, from: "start" | "now"): EventTail;
 }
 
@@ -69,9 +71,9 @@ export type Observer = ((event: AnyEvent) => unknown) | EventObserver;
 
 /** Where a State or a run sends its events. */
 export interface EventSink {
-  /** Whether anybody listens for this type; nothing is built when nobody does. */
+  /** Whether anybody listens to this type; otherwise no event is built. */
   listens(type: EventType): boolean;
-  /** Calls everybody who listens. */
+  /** Calls all listeners. */
   emit<T extends EventType>(
     type: T,
     source: string,
@@ -86,7 +88,7 @@ type Bus = { [T in EventType]: AnyEvent };
 // Under `module: nodenext` mitt's default export is typed as its module; at run time it is the function.
 const createBus = mitt as unknown as () => Emitter<Bus>;
 
-/** Says who listens. */
+/** A set of listeners. */
 interface Listeners {
   has(handler: unknown, type: string): boolean;
 }
@@ -97,14 +99,14 @@ export class EventBus implements EventSink {
   readonly path: readonly string[] = [];
   readonly #bus = createBus();
   readonly #guards = new Map<unknown, Map<string, (...args: never[]) => void>>();
-  /** Those who listen to everything; made anew when one comes or goes, so that telling them copies nothing. */
+  /** The listeners to all events; rebuilt when one is added or removed, so that emitting copies nothing. */
   #wildcards: readonly WildcardHandler<Bus>[] = [];
   #any = false;
 
   /**
    * Adds a listener; the same listener twice on one type counts once.
    *
-   * @throws ConfigError when the listener is not a function.
+   * @throws ConfigError if the listener is not a function.
    */
   on<T extends EventType | "*">(type: T, handler: EventHandler<T>): void {
     callable("handler", handler);
@@ -123,7 +125,7 @@ export class EventBus implements EventSink {
     this.#count();
   }
 
-  /** Removes a listener, also while an event is being handled. */
+  /** Removes a listener, even while an event is being handled. */
   off<T extends EventType | "*">(type: T, handler: EventHandler<T>): void {
     const known = this.#guards.get(handler);
     const guarded = known?.get(type);
@@ -149,7 +151,7 @@ export class EventBus implements EventSink {
     return runId;
   }
 
-  /** Hands an event to all who want it, but for those who hear it from another bus. */
+  /** Passes an event to its listeners, except those that receive it from another bus. */
   deliver(event: AnyEvent, except?: Listeners): void {
     for (const [handler, known] of [...this.#guards]) {
       for (const [type, call] of [...known]) {
@@ -183,7 +185,7 @@ export class EventBus implements EventSink {
     else for (const tell of this.#wildcards) tell(type, event);
   }
 
-  /** Whether anybody listens to this type alone. */
+  /** Whether anybody listens to this type in particular. */
   #isWanted(type: EventType): boolean {
     return Boolean(this.#bus.all.get(type)?.length);
   }
@@ -194,12 +196,12 @@ export class EventBus implements EventSink {
   }
 }
 
-/** Events that tell of a graph or its data as a whole, and not of one of its nodes. */
+/** Events about a graph or its data as a whole rather than one of its nodes. */
 const ofGraph = /^(graph|state|edge|checkpoint)\./;
 
 /**
- * The bus of a graph that runs inside a node: each event reaches those who listen to the graph itself and those
- * who listen to the one around it, whoever listens to both once.
+ * The bus of a graph that runs inside a node: each event reaches the listeners of the graph itself and of the
+ * one around it; a listener to both receives it once.
  */
 export class NestedBus extends EventBus {
   override readonly path: readonly string[];
@@ -269,7 +271,7 @@ function anyOf(first: Listeners, second: Listeners): Listeners {
   return { has: (handler, type) => first.has(handler, type) || second.has(handler, type) };
 }
 
-/** Nobody listens to an event; a warning is printed then. */
+/** Handles an event without listeners: a warning is printed. */
 function unheard<T extends EventType>(type: T, runId: string, data: EventMap[T]): void {
   if (type === "checkpoint.warning") printWarning(runId, data as EventMap["checkpoint.warning"]);
 }
@@ -279,7 +281,7 @@ export function guard<A extends readonly unknown[]>(
   type: string,
   handler: (...args: A) => unknown,
 ): (...args: A) => void {
-  // Nobody waits for a listener, so that it may wait for the run that calls it.
+  // Nobody awaits a listener, so a listener may await the run that calls it.
   const call = aside(handler);
   let reported = false;
   const report = (error: unknown): void => {
@@ -310,7 +312,7 @@ export function isObserver(value: unknown): value is Observer {
 
 const handlers = new WeakMap<EventObserver, EventHandler<"*">>();
 
-/** Adds an observer to a bus. It is the same listener on every bus, so that buses can tell. */
+/** Adds an observer to a bus. It becomes the same listener on every bus, so that nested buses can recognize it. */
 export function observe(bus: EventBus, observer: Observer): void {
   if (typeof observer === "function") {
     bus.on("*", observer);

@@ -3,9 +3,9 @@ import { ConfigError, show } from "./errors.js";
 /** Checks one option; throws a ConfigError that names it. */
 export type Check = (name: string, value: unknown) => void;
 
-// What is marked below has no effect but its result, so that a bundler drops the checks of what is not imported.
+// Marked as free of side effects, so that bundlers drop the checks of what is not imported.
 
-/** A check whose error says what the value must be, when `accepts` says no. */
+/** A check that throws an error with `expected` if `accepts` returns false. */
 // @__NO_SIDE_EFFECTS__
 export function check(expected: string, accepts: (value: unknown) => boolean): Check {
   return (name, value) => {
@@ -13,7 +13,7 @@ export function check(expected: string, accepts: (value: unknown) => boolean): C
   };
 }
 
-/** An integer of at least `min`; `Infinity` only if `orInfinity` is set. */
+/** An integer ≥ `min`; also `Infinity` if `orInfinity` is set. */
 // @__NO_SIDE_EFFECTS__
 export function integer(min: number, orInfinity = false): Check {
   return check(
@@ -24,7 +24,7 @@ export function integer(min: number, orInfinity = false): Check {
   );
 }
 
-/** An integer of at least `min` and at most `max`. */
+/** An integer from `min` to `max`. */
 // @__NO_SIDE_EFFECTS__
 export function integerFrom(min: number, max: number): Check {
   return check(
@@ -33,7 +33,7 @@ export function integerFrom(min: number, max: number): Check {
   );
 }
 
-/** A number of at least `min`, and of at most `max` if there is one. */
+/** A number ≥ `min`, and ≤ `max` if that is given. */
 // @__NO_SIDE_EFFECTS__
 export function number(min: number, max = Number.POSITIVE_INFINITY): Check {
   return check(
@@ -53,7 +53,7 @@ export function oneOf(...choices: readonly string[]): Check {
 /** `true` or `false`. */
 export const flag: Check = check("true or false", (value) => typeof value === "boolean");
 
-/** A string, also an empty one. */
+/** A string, possibly empty. */
 export const string: Check = check("a string", (value) => typeof value === "string");
 
 /** A list of strings. */
@@ -77,13 +77,13 @@ export const duration: Check = check(
   (value) => typeof value === "number" && value >= 0,
 );
 
-/** After how long something is given up. */
+/** A timeout. */
 export const timeLimit: Check = check(
   "a number of milliseconds > 0",
   (value) => typeof value === "number" && value > 0,
 );
 
-/** What stops something. */
+/** An AbortSignal. */
 export const abortSignal: Check = check("an AbortSignal", (value) => value instanceof AbortSignal);
 
 /** An object with fields. */
@@ -96,15 +96,15 @@ export const object: Check = check(
 export const callable: Check = check("a function", (value) => typeof value === "function");
 
 /**
- * Checks an options object field by field. Unknown fields are refused, so that a misspelt option
- * is an error and not a default; a field that is `undefined` counts as absent.
+ * Checks an options object field by field. Unknown fields are rejected, so that a misspelt option is an error
+ * rather than a default; a field that is `undefined` counts as absent.
  */
 export function checkOptions(
   owner: string,
   options: unknown,
   checks: Readonly<Record<string, Check>>,
 ): void {
-  // A Map and a Promise have no fields: all that was meant to be in them would be left at its default.
+  // A Map or a Promise has no fields, so every option would silently keep its default.
   const isOther = Array.isArray(options) || options instanceof Map || options instanceof Promise;
   if (typeof options !== "object" || options === null || isOther) {
     throw new ConfigError(owner, `must be an object of options; got ${show(options)}`);

@@ -17,7 +17,7 @@ export function random(): number {
   return current.random();
 }
 
-/** A uuid v7, so ids sort by the time they were made. */
+/** A uuid v7, so ids sort by creation time. */
 export function newId(): string {
   return current.newId();
 }

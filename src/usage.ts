@@ -10,7 +10,7 @@ export interface Usage {
   readonly memoryPeakMb?: number | undefined;
   /** Counters of your own, which add up: numbers ≥ 0. */
   readonly counters?: Readonly<Record<string, number | undefined>> | undefined;
-  /** Counters of your own of which totals hold the highest: numbers ≥ 0. */
+  /** Your own counters whose totals are the highest value, not the sum: numbers ≥ 0. */
   readonly peaks?: Readonly<Record<string, number | undefined>> | undefined;
 }
 
@@ -18,14 +18,14 @@ export interface Usage {
 export interface UsageCall extends Usage {
   /** The model, for the `usage` event. */
   readonly model?: string | undefined;
-  /** What a million tokens cost, in US dollars, for the `usage` event; it gives `costUsd` where that is absent. */
+  /** What a million tokens cost, in US dollars, for the `usage` event; determines `costUsd` if that is absent. */
   readonly price?: UsagePrice | undefined;
 }
 
 /** What a million tokens cost, in US dollars. @inline */
 export interface UsagePrice {
-  /** Sent to the model: a number ≥ 0. */
+  /** Tokens sent to the model: a number ≥ 0. */
   readonly input: number;
-  /** Coming back: a number ≥ 0. */
+  /** Tokens received from the model: a number ≥ 0. */
   readonly output: number;
 }

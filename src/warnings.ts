@@ -2,7 +2,7 @@ import type { EventMap } from "./event-map.js";
 
 const printed = new Set<string>();
 
-/** Prints a warning that nobody listens for to stderr, the first of its kind in this process; not in a browser. */
+/** Prints a warning without listeners to stderr, once per kind and process; not in a browser. */
 export function printWarning(
   runId: string,
   { kind, message }: EventMap["checkpoint.warning"],

@@ -14,7 +14,7 @@ import {
 } from "./store.js";
 
 /*
- * What any store can be asked, also one that has the four methods only.
+ * Operations on any store, even one that has only the four required methods.
  */
 
 /** The runs of a store that match a filter, most recently saved first. */
@@ -28,7 +28,7 @@ export async function listRuns(
   return filterRuns((await Promise.all(states)).map(summarize), filter);
 }
 
-/** The checkpoints of a run, newest first; of a store that has no history, the newest one. */
+/** The checkpoints of a run, newest first; only the newest one if the store has no `history`. */
 export async function historyOf(store: CheckpointStore, runId: string): Promise<HistoryEntry[]> {
   if (store.history !== undefined) return store.history(runId);
   const newest = await newestOf(store, runId);
@@ -36,7 +36,7 @@ export async function historyOf(store: CheckpointStore, runId: string): Promise<
   return [entryOf(newest, "", isProgressSave(recordOf(newest).progress))];
 }
 
-/** The checkpoints of a run, oldest first, as `export` gives them. */
+/** The checkpoints of a run, oldest first, as `export` returns them. */
 export async function* exportOf(
   store: CheckpointStore,
   runId: string,
@@ -50,7 +50,10 @@ export async function* exportOf(
   }
 }
 
-/** What is wrong with the checkpoints of a run, or of all runs; of a store without `verify`, what it fails to load. */
+/**
+ * What is wrong with the checkpoints of a run, or of all runs; if the store has no `verify`, those that fail
+ * to load.
+ */
 export async function* verifyOf(store: CheckpointStore, runId?: string): AsyncGenerator<Finding> {
   if (store.verify !== undefined) {
     yield* store.verify(runId);
@@ -68,7 +71,7 @@ export async function* verifyOf(store: CheckpointStore, runId?: string): AsyncGe
   }
 }
 
-/** What an error says of a checkpoint that does not load. */
+/** The finding for a checkpoint that does not load. */
 export function faultOf(error: unknown): Pick<Finding, "problem" | "expected" | "actual"> {
   if (isWaymarkError(error, "CHECKPOINT_CORRUPT")) {
     const { expected, actual } = error;

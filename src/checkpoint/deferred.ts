@@ -18,7 +18,7 @@ import {
   type StoreContext,
 } from "./store.js";
 
-/** The methods without which nothing true can be answered in their place. */
+/** The optional methods for which there is no substitute. */
 type Optional = "history" | "runs" | "prune" | "find" | "verify" | "export" | "import";
 
 /**

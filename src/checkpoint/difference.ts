@@ -139,8 +139,9 @@ function isIndexKey(key: string): boolean {
 }
 
 /**
- * The same for arrays: what both begin and end with stays, and what is between is compared from left to right. An item
- * that only one side has was added or removed; where both have one that the other lacks, one became the other.
+ * The same for arrays: a common beginning and end stay, and what is in between is compared from left to
+ * right. An item that only one side has was added or removed; where both have one that the other lacks, one
+ * became the other.
  */
 function collectItems(
   before: readonly unknown[],
@@ -179,7 +180,7 @@ function collectItems(
       changes.push({ op: "remove", path: [...place, at] });
       old++;
     } else {
-      // The same, or one became the other; an item that has only moved is written as if it were new.
+      // The same, or one became the other; an item that only moved is written like a new one.
       collectAt(at++, was, is, place, changes);
       old++;
     }
@@ -194,8 +195,8 @@ function collectItems(
 }
 
 /**
- * The number of items dropped at the start if all old items after those are kept, as in a list of the newest so many;
- * otherwise 0. Found without the names of all items, which would be most of the work for such a list.
+ * The number of items dropped at the start if all old items after them are kept, as in a list of the newest
+ * N; otherwise 0. Found without the names of all items, which would be most of the work for such a list.
  */
 function droppedFrom(
   before: readonly unknown[],
@@ -222,7 +223,7 @@ function isSame(one: unknown, other: unknown): boolean {
   return one.length === 2 && other.length === 2 && one[0] === other[0] && one[1] === other[1];
 }
 
-/** The names of some items. Not by `slice`, which is slow on what is frozen. */
+/** The names of some items. Not by `slice`, which is slow on frozen arrays. */
 function namesIn(items: readonly unknown[], start: number, end: number): Set<unknown> {
   const names = new Set<unknown>();
   for (let at = start; at < end; at++) names.add(nameOf(items[at]));

@@ -48,8 +48,8 @@ export function waitsForResume({ reason }: { readonly reason: string }): boolean
 }
 
 /*
- * What `fork` and `rollback` of a graph do, without the graph: nothing runs, so its nodes are not
- * needed. The State stays of the version it was saved with, and is migrated when it is resumed.
+ * What `fork` and `rollback` of a graph do, without the graph: nothing runs, so its nodes are not needed. The
+ * State keeps the schema version it was saved with, and is migrated when it is resumed.
  */
 
 /** Saves a new run made from a checkpoint, with changes merged in. */

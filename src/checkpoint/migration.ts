@@ -11,9 +11,9 @@ type Migration = MigrationMethod["migrate"];
 
 /** Declares `Migration` as a method: only a method's parameter may be narrower than `object`. @inline */
 interface MigrationMethod {
-  /** Takes the frozen data of the older version and returns that of the next, at once. */
+  /** Takes the frozen data of the older version and returns that of the next, synchronously. */
   migrate(data: object): object & {
-    /** A migration is synchronous: a promise is no result. */
+    /** Rules out a promise: a migration is synchronous. */
     readonly then?: undefined;
   };
 }

@@ -139,9 +139,9 @@ export interface Claim {
   /** Aborts when another process has taken over the run, in a store where claims can be lost. */
   readonly lost?: AbortSignal;
   /**
-   * Whether this process still holds the run, in a store where claims can be lost. Asked before any work begins: it
-   * returns at once while the claim is known to be valid by a clock that also runs while the process is suspended, and
-   * asks the store after that.
+   * Whether this process still holds the run, in a store where claims can be lost. Asked before any work
+   * begins: it returns synchronously while the claim is known to be valid by a clock that also runs while the
+   * process is suspended, and asks the store after that.
    */
   holds?(): boolean | Promise<boolean>;
   /** Releases the run for others to claim. Calling it again does nothing. */

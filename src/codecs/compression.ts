@@ -22,13 +22,16 @@ export type Compression = "gzip" | "brotli";
 export interface CompressOptions {
   /** `gzip` or `brotli`. */
   readonly algorithm: Compression;
-  /** The compression level: gzip 1 to 9, brotli 0 to 11; 1 by default, which is fast and nearly as small. */
+  /**
+   * The compression level: gzip 1 to 9, brotli 0 to 11; 1 by default, which is fast, and larger levels gain
+   * little.
+   */
   readonly level?: number;
   /** States below this size in bytes are not compressed; 1024 by default. */
   readonly threshold?: number;
 }
 
-/** What is large enough to be worth a trip to another thread, in bytes. */
+/** From how many bytes on another thread is worth it. */
 const OFF_THREAD = 16 * 1024;
 
 const levels = { gzip: [1, 9], brotli: [0, 11] } as const;
@@ -80,7 +83,7 @@ export function checkCompress(name: string, value: unknown): void {
   }
 }
 
-/** The bytes, compressed; large ones by another thread. */
+/** Compresses bytes; on another thread if they are large. */
 export async function compress(
   bytes: Uint8Array,
   { algorithm, level = 1 }: CompressOptions,
@@ -94,7 +97,8 @@ export async function compress(
  * Decompresses. Never produces more than `size` bytes, whatever the input claims.
  *
  * @throws SerializationError if `size` is over `maxBytes`.
- * @throws CheckpointCorruptionError if the input is not what its size says, or not compressed at all.
+ * @throws CheckpointCorruptionError if the result does not have `size` bytes, or the input is not compressed
+ *   data.
  */
 export async function decompress(
   algorithm: Compression,

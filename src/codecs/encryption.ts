@@ -8,7 +8,7 @@ import {
 import { ConfigError, SerializationError, show } from "../errors.js";
 import { checkOptions, text } from "../options.js";
 
-/** A key of 32 bytes: the bytes, or base64 of them. */
+/** A key of 32 bytes, as bytes or in base64. */
 export type EncryptionKey = Uint8Array | string;
 
 /** A key, or a function that fetches it, for example from a KMS. It is called when the key is first needed. */
@@ -26,12 +26,12 @@ const CIPHER = "aes-256-gcm";
 const KEY_BYTES = 32;
 const TAG_BYTES = 16;
 
-/** How long a nonce is. Random ones are safe for 2^32 checkpoints per key. */
+/** The length of a nonce. Random nonces are safe for 2^32 checkpoints per key. */
 export const NONCE_BYTES = 12;
 
 /** Throws if the value is not valid for `codec.encrypt`. No message shows any part of a key. */
 export function checkEncrypt(name: string, value: unknown): void {
-  // What stands here by mistake may well be a key.
+  // Not shown: a value passed here by mistake may be a key.
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) {
     throw new ConfigError(name, "must be an object with current, the id of a key, and keys");
   }
@@ -55,7 +55,7 @@ function checkKeys(name: string, value: unknown): void {
   }
 }
 
-/** The only place where keys are held: in private fields, which no log shows. */
+/** The only place that holds keys: in private fields, which no log shows. */
 export class KeyRing {
   readonly current: string;
   readonly #sources: ReadonlyMap<string, KeySource | KeyObject>;
@@ -73,9 +73,9 @@ export class KeyRing {
   }
 
   /**
-   * The key of this id.
+   * The key with this id.
    *
-   * @throws ConfigError if there is none of this id, or it is no key.
+   * @throws ConfigError if there is none, or it is not a valid key.
    * @throws SerializationError if it could not be fetched; the next call tries again.
    */
   async key(id: string, where: string): Promise<KeyObject> {
@@ -119,7 +119,7 @@ function toKey(name: string, source: unknown): KeyObject {
         : undefined;
   const expected = `must be ${KEY_BYTES} bytes, or base64 of them`;
   if (bytes === undefined) {
-    // The value is not shown: it may be a key that was put in wrongly.
+    // Not shown: it may be a key that was passed the wrong way.
     const got = typeof source === "string" ? "a string that is not base64" : typeof source;
     throw new ConfigError(name, `${expected}; got ${got}`);
   }
@@ -128,14 +128,14 @@ function toKey(name: string, source: unknown): KeyObject {
 }
 
 /**
- * Eight bytes that are the same for the same key, and reveal nothing about it. They stand beside the
- * key's id, so that a wrong key can be distinguished from a tampered checkpoint.
+ * Eight bytes derived from a key that reveal nothing about it. They are stored beside the key's id, so that a
+ * wrong key can be distinguished from a tampered checkpoint.
  */
 export function keyCheck(key: KeyObject): string {
   return createHmac("sha256", key).update("waymark key check").digest("hex").slice(0, 16);
 }
 
-/** The bytes encrypted, their tag behind them. A nonce must never be used twice with one key. */
+/** The encrypted bytes, followed by their tag. A nonce must never be used twice with one key. */
 export function encrypt(
   key: KeyObject,
   nonce: Uint8Array,

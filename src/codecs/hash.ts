@@ -1,6 +1,6 @@
 import * as crypto from "node:crypto";
 
-// Node 20.12 and newer hash in one call, which is faster where there is little to hash.
+// One call, in Node 20.12 and newer; faster for small inputs.
 const hashOnce: typeof crypto.hash | undefined = crypto.hash;
 
 /** The SHA-256 of bytes, or of text as UTF-8, in hex. */

@@ -1,5 +1,5 @@
 /**
- * What stores do to checkpoints: compress, encrypt and redact them.
+ * Compression, encryption and redaction of checkpoints, and registered types.
  *
  * @packageDocumentation
  */

@@ -12,30 +12,30 @@ import { ConfigError, show } from "../errors.js";
  */
 export const REDACTED = "[redacted]";
 
-/** One step of a pattern: any run of keys, or keys that fit. */
+/** One segment of a pattern: any sequence of keys, or one key that matches. */
 interface Segment {
   readonly any: boolean;
   readonly fits: (key: string) => boolean;
   readonly last: boolean;
 }
 
-/** Where in its patterns a walk is: the segments that the next key may fit. */
+/** The position of a walk in its patterns: the segments that the next key may match. */
 export type Positions = readonly number[];
 
-/** What one key leads to. */
+/** The result of following one key. */
 export interface Advance {
   /** Whether a pattern ends here. */
   readonly hit: boolean;
-  /** Where the walk is below this key. */
+  /** The positions below this key. */
   readonly next: Positions;
 }
 
 /**
- * Patterns of keys, followed one key at a time as a value is walked: no path is ever put together,
- * and no pattern can make matching slow.
+ * Patterns of keys, followed one key at a time as a value is walked: no path is ever built, and no pattern
+ * can make matching slow.
  */
 export class Patterns {
-  /** Where a walk begins. */
+  /** The positions at the start of a walk. */
   readonly start: Positions;
   readonly #segments: readonly Segment[];
 
@@ -47,7 +47,7 @@ export class Patterns {
     for (const pattern of patterns) {
       const parts = pattern.toLowerCase().split(".");
       start.push(segments.length);
-      // A first `*` may also stand for no key at all.
+      // A leading `*` also matches no key at all.
       if (isAny(parts[0]) && parts.length > 1) start.push(segments.length + 1);
       parts.forEach((part, index) => {
         segments.push({ any: isAny(part), fits: glob(part), last: index === parts.length - 1 });
@@ -57,7 +57,7 @@ export class Patterns {
     this.#segments = segments;
   }
 
-  /** One key further. */
+  /** Follows one key. */
   advance(positions: Positions, key: string): Advance {
     const name = key.toLowerCase();
     const next: number[] = [];
@@ -73,7 +73,7 @@ export class Patterns {
   }
 }
 
-/** Refuses what is not a list of patterns. */
+/** Throws if the value is not a list of patterns. */
 function checkPatterns(name: string, value: unknown): void {
   if (!Array.isArray(value)) {
     throw new ConfigError(name, `must be an array of patterns; got ${show(value)}`);
@@ -107,22 +107,25 @@ function glob(part: string): (key: string) => boolean {
   };
 }
 
-/** What to take out: a string is a path of keys, as `redact` explains; a regular expression is looked for in every text. */
+/**
+ * What to redact: a string is a path of keys, see {@link redact}; a regular expression is searched for in
+ * every string.
+ */
 export type Redaction = readonly (string | RegExp)[];
 
-/** Refuses what is not a list of paths and expressions. */
+/** Throws if the value is not a list of paths and expressions. */
 export function checkRedaction(name: string, value: unknown): void {
   if (!Array.isArray(value)) {
     throw new ConfigError(name, `must be an array of paths and expressions; got ${show(value)}`);
   }
   checkPatterns(
     name,
-    // A path that is always right stands for an expression, so that indexes stay the same.
+    // A valid path stands in for each expression, so that indexes in errors stay the same.
     value.map((one: unknown) => (one instanceof RegExp ? "*" : one)),
   );
 }
 
-/** What a redaction looks for: paths, and expressions in texts. */
+/** The paths and expressions of a redaction. */
 export class Secrets {
   readonly paths: Patterns;
   readonly #expressions: readonly RegExp[];
@@ -134,18 +137,18 @@ export class Secrets {
     this.#expressions = redaction.filter((one) => one instanceof RegExp).map(everywhere);
   }
 
-  /** Whether texts are looked into. */
+  /** Whether strings are searched. */
   get hasExpressions(): boolean {
     return this.#expressions.length > 0;
   }
 
-  /** A text without what the expressions find. */
+  /** A string with every match of the expressions replaced. */
   clean(text: string): string {
     return this.#expressions.reduce((rest, one) => rest.replace(one, REDACTED), text);
   }
 }
 
-/** An expression that finds all there is. */
+/** The same expression with the `g` flag and without `y`. */
 function everywhere({ source, flags }: RegExp): RegExp {
   return new RegExp(source, [...new Set(`${flags.replace("y", "")}g`)].join(""));
 }

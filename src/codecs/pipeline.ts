@@ -19,25 +19,28 @@ import {
 } from "./encryption.js";
 import { checkRedaction, type Redaction } from "./patterns.js";
 
-/** What a store does to a checkpoint on its way in. Any configuration reads what any other wrote, given the keys. */
+/**
+ * How a store transforms checkpoints before it writes them. Any configuration reads what any other wrote,
+ * given the keys.
+ */
 export interface CodecOptions {
-  /** Makes checkpoints smaller; off by default. A name alone takes that algorithm's defaults. */
+  /** Compresses checkpoints; off by default. A name alone selects an algorithm with its defaults. */
   readonly compress?: Compression | CompressOptions;
-  /** Encrypts what is in a checkpoint with AES-256-GCM; off by default. */
+  /** Encrypts the content of checkpoints with AES-256-GCM; off by default. */
   readonly encrypt?: EncryptOptions;
   /** With `encrypt`: whether to read checkpoints that are not encrypted, during a migration; false by default. */
   readonly allowPlaintext?: boolean;
   /**
-   * Values to keep out of the store, as for {@link redact}: by their path, `data.apiKey` or `*.token`, and
-   * expressions, `/sk-\w+/`, to look for in every text of yours: data, metadata, errors, ledger, pauses. It
-   * loads as `[redacted]`. An error whose message is redacted loses its stack.
+   * Values to keep out of the store, as for {@link redact}: paths, such as `data.apiKey` or `*.token`, and
+   * expressions, such as `/sk-\w+/`, to search for in all your strings: data, metadata, errors, ledger,
+   * pauses. They load as `[redacted]`. An error whose message is redacted loses its stack.
    */
   readonly redact?: Redaction;
   /** The largest state, as JSON, to compress or to decompress, in bytes; 100 MB by default. */
   readonly maxBytes?: number;
 }
 
-/** What was done to one checkpoint. It is part of the header, and needed to read the checkpoint back. */
+/** The codecs applied to one checkpoint. Part of the header, and needed to read the checkpoint back. */
 export interface CodecRecord {
   /** How it was compressed. */
   readonly compress?: Compression;
@@ -49,13 +52,13 @@ export interface CodecRecord {
   readonly key?: string;
   /** Distinguishes this key from another with the same id. */
   readonly check?: string;
-  /** Used once, base64. */
+  /** The nonce, used only once, in base64. */
   readonly nonce?: string;
   /** Whether values were left out by `redact`. */
   readonly redacted?: true;
 }
 
-/** What `seal` made: the record and the bytes. Without bytes the text is to be kept as it is. */
+/** The result of `seal`. Without `bytes`, the text is stored as it is. */
 export interface Sealed {
   readonly record: CodecRecord | undefined;
   readonly bytes: Uint8Array | undefined;
@@ -63,9 +66,7 @@ export interface Sealed {
 
 const DEFAULT_MAX_BYTES = 100 * 1024 * 1024;
 
-/**
- * Compresses, then encrypts, and back: text in, bytes out, whether it is a whole State or what changed in one.
- */
+/** Compresses and encrypts text to bytes, and back. The text is a whole State or a patch. */
 export class Pipeline {
   readonly #compression: CompressOptions | undefined;
   readonly #keys: KeyRing | undefined;
@@ -74,7 +75,7 @@ export class Pipeline {
 
   /** @throws ConfigError if an option is invalid. */
   constructor(options: CodecOptions = {}) {
-    // Not shown: it may be a key that was put in wrongly.
+    // Not shown: it may be a key that was passed the wrong way.
     if (typeof options !== "object") throw new ConfigError("codec", "must be an object of options");
     checkOptions("codec", options, {
       compress: checkCompress,
@@ -91,8 +92,8 @@ export class Pipeline {
   }
 
   /**
-   * What to keep instead of a text. `associate` is given the record and returns what else is bound to
-   * the encrypted bytes: whoever opens them must give the same again.
+   * What to store instead of a text. `associate` returns, for a record, the data to authenticate with the
+   * encrypted bytes; `open` needs the same data again.
    *
    * @throws SerializationError if the text is over `maxBytes`, or the key could not be fetched.
    */
@@ -126,7 +127,7 @@ export class Pipeline {
       );
     }
     const bytes = await compress(plain, options);
-    // Bytes become base64, which takes four thirds; what is encrypted does so anyway.
+    // Bytes become base64, which is a third longer; encrypted ones do in any case.
     const gain = this.#keys === undefined ? (plain.length * 3) / 4 : plain.length;
     if (bytes.length >= gain) return undefined;
     return { record: { compress: options.algorithm, bytes: plain.length }, bytes };
@@ -151,9 +152,9 @@ export class Pipeline {
   }
 
   /**
-   * Whether something with this record may be read.
+   * Checks that a checkpoint with this record may be read.
    *
-   * @throws SerializationError if it is not encrypted and has to be.
+   * @throws SerializationError if it is not encrypted but must be.
    */
   admit(record: CodecRecord | undefined, where: string): void {
     if (this.#keys === undefined || this.#allowPlaintext || record?.encrypt !== undefined) return;
@@ -164,9 +165,9 @@ export class Pipeline {
   }
 
   /**
-   * The text out of what `seal` made.
+   * Restores the text from the bytes of `seal`.
    *
-   * @throws ConfigError if the key is missing, or is another than it was encrypted with.
+   * @throws ConfigError if the key is missing, or is not the one it was encrypted with.
    * @throws CheckpointCorruptionError if a byte was changed.
    * @throws SerializationError if it would be larger than `maxBytes`, or the key could not be fetched.
    */

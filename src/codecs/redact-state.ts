@@ -2,7 +2,7 @@ import type { StateJSON } from "../state/json.js";
 import { looksTagged, setKey } from "../state/shape.js";
 import { Patterns, type Positions, REDACTED, type Secrets } from "./patterns.js";
 
-/** What of a State is the user's own. The rest has a shape that a load relies on, and stays. */
+/** The parts of a State that are the user's own. The rest has a shape that a load relies on, and stays. */
 const free = new Patterns([
   "data.*",
   "metadata.*",
@@ -33,7 +33,7 @@ const free = new Patterns([
   "ledger.outputs.*.ref.*",
 ]);
 
-/** Where a walk is: where both lists of patterns are, and whether a pattern has ended above. */
+/** The position of a walk in both lists of patterns, and whether a pattern has matched above. */
 interface WalkState {
   readonly wanted: Positions;
   readonly free: Positions;
@@ -43,9 +43,9 @@ interface WalkState {
 }
 
 /**
- * The same State without its secrets; the very same when it has none.
+ * A State's JSON without its secrets; the same object if it has none.
  *
- * @param known - what was made of frozen trees before, so that what stayed the same is looked at once.
+ * @param known - caches the results for frozen trees, so that an unchanged one is searched once.
  */
 export function redactState<T extends Partial<StateJSON>>(
   json: T,
@@ -56,13 +56,13 @@ export function redactState<T extends Partial<StateJSON>>(
   const top: WalkState = { wanted: patterns.start, free: free.start, hot: false, own: false };
   return withoutStack(json, fields(json as unknown as Tree, top) as unknown as T);
 
-  /** A value of the State's JSON. What `encode` wrapped is seen as what it was. */
+  /** A value of the State's JSON. Tags of `encode` are treated as the values that they stand for. */
   function walk(tree: unknown, place: WalkState): unknown {
     if (typeof tree === "string" && place.own) return secrets.clean(tree);
     if (typeof tree !== "object" || tree === null) return tree;
     if (place.hot || place.wanted.length > 0) return inside(tree, place);
     if (!secrets.hasExpressions) return tree;
-    // No path leads further, so that what is made of it is the same wherever it is.
+    // No path leads further, so the result is the same wherever the tree is.
     if (!place.own || known === undefined || !Object.isFrozen(tree)) return inside(tree, place);
     const before = known.get(tree);
     if (before !== undefined) return before;
@@ -115,7 +115,7 @@ export function redactState<T extends Partial<StateJSON>>(
   function tagged(tree: Tree, tag: string, place: WalkState): unknown {
     const content = contentOf(tree[tag], tag, place);
     if (content === tree[tag]) return tree;
-    // Half an instance might not load, and what is left of a text may be no URL.
+    // An incomplete instance might not load, and what is left of a URL may not be one.
     return tag === "$type" || typeof content === "string" ? REDACTED : { [tag]: content };
   }
 
@@ -160,13 +160,13 @@ export function redactState<T extends Partial<StateJSON>>(
   function errorOf(parts: readonly unknown[], place: WalkState): readonly unknown[] {
     const [type, name, message, stack, own] = parts;
     const kept = at(message, "message", place);
-    // A stack begins with the message.
+    // A stack contains the message.
     const trace = kept === message && at(stack, "stack", place) === stack ? stack : null;
     return [type, name, kept, trace, fields(own as Tree, place)];
   }
 }
 
-/** A stack begins with the message: where that was taken out, it goes too. */
+/** Removes the stack of an error whose message was redacted, because it contains the message. */
 function withoutStack<T extends Partial<StateJSON>>(before: T, after: T): T {
   if (after.error?.stack === undefined || after.error.message === before.error?.message) {
     return after;
@@ -178,7 +178,7 @@ function withoutStack<T extends Partial<StateJSON>>(before: T, after: T): T {
 type Tree = Record<string, unknown>;
 type Entry = readonly [unknown, unknown];
 
-/** The old list when the new one has nothing new. */
+/** The old list if the new one has the same items. */
 function same(before: readonly unknown[], after: readonly unknown[]): readonly unknown[] {
   return after.every((item, index) => item === before[index]) ? before : after;
 }

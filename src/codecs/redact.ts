@@ -8,15 +8,15 @@ import { redactState } from "./redact-state.js";
 export { checkRedaction, REDACTED, type Redaction };
 
 /**
- * A copy of a value without its secrets; parts without any are shared with the original, which is
- * never changed. A pattern is a path of keys from the value down, without regard to case: `data.apiKey`.
- * A `*` stands for one key or more, a first one also for none, so `*.token` is every `token`
- * there is; within a key it stands for any characters, as in `*.*secret*`. The index of an item and
- * the key of a Map are keys like any other. What a regular expression finds is taken out of every text.
+ * A copy of a value without its secrets; parts without any are shared with the original, which is never
+ * changed. A pattern is a path of keys from the value down, without regard to case: `data.apiKey`. A `*`
+ * matches one or more keys, a leading one also none, so `*.token` matches every `token`; within a key it
+ * matches any characters, as in `*.*secret*`. The index of an item and the key of a Map are keys like any
+ * other. Matches of a regular expression are replaced in every string.
  *
- * Prints safely whatever it is given: Maps, Sets, Errors, States and the fields of class instances are
- * searched, and a part that contains itself becomes `[circular]`. Where a `toJSON` reveals a secret, or a
- * State holds one, the redacted JSON is returned instead.
+ * The result is safe to print: Maps, Sets, Errors, States and the fields of class instances are searched, and
+ * a part that contains itself becomes `[circular]`. Where a `toJSON` reveals a secret, or a State holds one,
+ * the redacted JSON is returned instead.
  *
  * @throws ConfigError if `patterns` is not a list of patterns.
  *
@@ -113,7 +113,7 @@ class Walk {
     return hit ? REDACTED : this.value(value, next);
   }
 
-  /** `undefined` when nothing in it changed. */
+  /** `undefined` if nothing in it changed. */
   #array(items: readonly unknown[], positions: Positions): unknown[] | undefined {
     let copy: unknown[] | undefined;
     items.forEach((item, index) => {
@@ -129,7 +129,7 @@ class Walk {
     const copy = new Map<unknown, unknown>();
     let same = true;
     for (const [key, item] of map) {
-      // What can't be a name goes by its place.
+      // A key that can't be a name is identified by its position.
       const place = typeof key === "object" ? String(copy.size) : String(key);
       const below = this.#secrets.paths.advance(positions, place).next;
       const keptKey = typeof key === "object" ? this.value(key, below) : key;
@@ -142,7 +142,7 @@ class Walk {
 
   #fields(value: object, positions: Positions): object {
     const keys = Object.keys(value);
-    // What an Error says of itself is not enumerable, and its stack begins with its message.
+    // An Error's own fields are not enumerable, and its stack contains its message.
     if (value instanceof Error) keys.push(...hidden.filter((key) => Object.hasOwn(value, key)));
     let copy: object | undefined;
     for (const key of keys) {
@@ -157,13 +157,13 @@ class Walk {
   }
 }
 
-/** What JSON would print in place of an object. */
+/** What `JSON.stringify` would print for an object. */
 function jsonOf(value: object): unknown {
   if (!("toJSON" in value) || typeof value.toJSON !== "function") return value;
   try {
     return value.toJSON();
   } catch {
-    // What can't be looked into is not shown.
+    // What can't be inspected is not shown.
     return REDACTED;
   }
 }

@@ -1,4 +1,4 @@
-/** What is wrong with a graph, or with how it was used: the codes of a {@link GraphError}. */
+/** What is wrong with a graph or its use: the codes of a {@link GraphError}. */
 export type GraphErrorCode =
   | "GRAPH_NODE_NAME"
   | "GRAPH_NODE_DUPLICATE"
@@ -25,7 +25,7 @@ export type ExecutionErrorCode =
   | "ABORTED"
   | "CHECKPOINT_SAVE";
 
-/** Why a node that `chain`, `parallel` or `route` made has failed. @inline */
+/** Why a node made by `chain`, `parallel` or `route` failed. @inline */
 type NodeErrorCode =
   | "CHAIN_FAILED"
   | "PARALLEL_FAILED"

@@ -13,14 +13,14 @@ import { WaymarkError } from "./base.js";
  * ```
  */
 export class CheckpointNotFoundError extends WaymarkError {
-  /** The run that was asked for; `""` if only a checkpoint was. */
+  /** The requested run; `""` if only a checkpoint was requested. */
   readonly runId: string;
-  /** The step that was asked for, if one was. */
+  /** The requested step, if any. */
   readonly step: number | undefined;
-  /** The checkpoint that was asked for, if one was. */
+  /** The requested checkpoint, if any. */
   readonly checkpointId: string | undefined;
 
-  /** @param at - which checkpoint of the run was asked for; none for the newest. */
+  /** @param at - the requested checkpoint of the run; the newest by default. */
   constructor(
     runId: string,
     at: { readonly step?: number | undefined; readonly checkpointId?: string | undefined } = {},
@@ -35,7 +35,7 @@ export class CheckpointNotFoundError extends WaymarkError {
   }
 }
 
-/** Which checkpoint was asked for, in words; `""` for the newest. */
+/** The requested checkpoint in words; `""` for the newest. */
 export function wordsOf({
   step,
   checkpointId,
@@ -67,7 +67,7 @@ export class CheckpointCorruptionError extends WaymarkError {
   /** What was there. */
   readonly actual: string;
 
-  /** @param message - which checkpoint it is and where it lies. */
+  /** @param message - names the checkpoint and where it is. */
   constructor(message: string, options: { expected: string; actual: string; cause?: unknown }) {
     super("CHECKPOINT_CORRUPT", message, "cause" in options ? { cause: options.cause } : undefined);
     this.expected = options.expected;
@@ -114,7 +114,7 @@ export class CheckpointConflictError extends WaymarkError {
     | undefined;
 
   /**
-   * @param expected - the sequence the State was built on; `actual` is where the store is.
+   * @param expected - the sequence the State builds on; `actual` is the sequence that the store is at.
    * @param why - who has the run (`holder`, `undefined` if the store can't say), or what ended this
    *   process's claim on it (`cause`); neither if another writer saved first.
    */
@@ -194,7 +194,7 @@ export class MigrationError extends WaymarkError {
   /** The version of the graph. */
   readonly to: number;
 
-  /** @param from - the version found; `to` the version wanted. */
+  /** @param from - the version found; `to` is the version of the graph. */
   constructor(from: number, to: number, problem: string, options?: { cause?: unknown }) {
     super(
       "MIGRATION",

@@ -14,7 +14,7 @@ import {
   WaymarkError,
 } from "../errors.js";
 
-/** What the rest of waymark has to know of an error code. */
+/** What the rest of waymark needs to know about an error code. */
 export interface ErrorFacts {
   /** The class that carries it. */
   readonly class: abstract new (
@@ -22,7 +22,7 @@ export interface ErrorFacts {
   ) => WaymarkError;
   /** The command's exit code: 1 if a run or a store is at fault, 2 if the call is, 3 if something is missing. */
   readonly exit: 1 | 2 | 3;
-  /** Whether trying again without changing anything is of no use. */
+  /** Whether retrying without a change is pointless. */
   readonly permanent: boolean;
   /** The verb of the command that helps, and how. */
   readonly hint?: Hint;

@@ -42,7 +42,7 @@ export interface Head {
   readonly claimedBy?: ClaimHolder;
 }
 
-/** Where the run must be for a record to be appended. */
+/** The newest checkpoint that the run must have for a record to be appended. */
 export interface After {
   /** The sequence of its newest checkpoint; 0 if there must be none. */
   readonly sequence: number;
@@ -58,7 +58,7 @@ export interface Chain {
   readonly records: readonly StoredRecord[];
 }
 
-/** What is known of a record without reading its content. */
+/** What is known about a record without reading its content. */
 export interface HeaderEntry {
   /** Its position in the run's history. */
   readonly sequence: number;
@@ -96,7 +96,7 @@ export interface RemoveOptions {
  * What a store implements itself; `RecordStore` does the rest. A backend stores records without looking into them:
  * hashes, codecs, fallback, retention and ids are not its concern.
  *
- * Run ids are validated before. A method that finds nothing returns nothing; errors are thrown as they are, preferably
+ * Run ids are validated before. A method that finds nothing returns nothing; failures are thrown, preferably
  * as a {@link BackendError}, which says whether a record may have been written.
  */
 export interface RecordBackend {
@@ -104,11 +104,11 @@ export interface RecordBackend {
   readonly place: string;
 
   /**
-   * Writes a record if the run is where `after` says, both in one atomic step, and durably: when the promise resolves,
-   * a crash or power cut can't undo it. A claim that this store holds is part of the condition.
+   * Writes a record if the run is still at `after`, both in one atomic step, and durably: when the promise
+   * resolves, a crash or power cut can't undo it. A claim that this store holds is part of the condition.
    *
    * @param encode - returns the record; call it once, and late if something can be prepared meanwhile.
-   * @returns `undefined` if it was written; otherwise where the run is.
+   * @returns `undefined` if it was written; otherwise the run's head.
    */
   append(runId: string, after: After, encode: Encode): Promise<Head | undefined>;
 
@@ -124,7 +124,7 @@ export interface RecordBackend {
   records(runId: string, from: number, to: number): Promise<readonly StoredRecord[]>;
 
   /**
-   * Moves a damaged record to where no load finds it and a person can inspect it.
+   * Moves a damaged record to where no load finds it but it can be inspected.
    *
    * @param isBad - returns whether the record that is there now is still damaged.
    * @returns where it is now; `undefined` if it is gone, or intact by now.

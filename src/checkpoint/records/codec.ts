@@ -48,12 +48,12 @@ export interface RecordPlace {
   readonly keepPerPhase: number | undefined;
 }
 
-/** A State that was written, so that only changes are written of the next one. */
+/** A State that was written, so that the next record can hold only the changes since. */
 export interface Base {
   readonly checkpointId: string;
   /** Everything large in it is shared with the State. */
   readonly tree: BodyJSON;
-  /** The sequence of the last snapshot, its size, and the size and number of the patches since. */
+  /** The sequence of the last snapshot; below, its size, and the size and number of the patches since. */
   readonly snapshot: number;
   readonly snapshotBytes: number;
   readonly patchBytes: number;
@@ -102,7 +102,8 @@ export class RecordCodec {
    * - there are already `snapshotEvery` patches since the last snapshot;
    * - this patch is larger than the last snapshot was;
    * - this patch and those since the last snapshot are together larger than it was, and than 16 KB;
-   * - the run has ended, from where on it is only read, and those patches take longer to read than the snapshot.
+   * - the run has ended, so that it will only be read, and those patches take longer to read than the
+   *   snapshot.
    *
    * So loading a State reads at most about twice its size, and snapshots at most double what is written.
    *
@@ -243,7 +244,7 @@ export function areLinked(records: readonly VerifiedRecord[]): boolean {
   });
 }
 
-/** The State made from the tree of its record. */
+/** Makes the State from the tree of its record. */
 export function stateFrom<D extends object>(
   tree: unknown,
   header: RecordHeader,

@@ -4,15 +4,15 @@ import { corrupt } from "./codec.js";
 import { FORMAT, parseHeader, type RecordHeader } from "./header.js";
 
 /*
- * A record as a file that a person, `jq` or any other program can read: one JSON object on three lines.
+ * A record as a file that people, `jq` and other programs can read: one JSON object on three lines.
  *
  *   {"waymark":1,"sha256":"<64 hex digits>",
  *   "header":{"format":1,…},
  *   "content":{…}}
  *
- * The content is a JSON string of base64 if it is compressed or encrypted. Header and content are kept
- * to the byte, as the hash is over them. The format stands in the header too, so that a flipped bit in
- * the first line is not taken for a newer version.
+ * The content is a JSON string of base64 if it is compressed or encrypted. Header and content are kept byte
+ * for byte, because the hash covers them. The format is in the header too, so that a flipped bit in the first
+ * line is not taken for a newer version.
  */
 const START = `{"waymark":${FORMAT},"sha256":"`;
 const HASH_LENGTH = 64;

@@ -103,7 +103,7 @@ const ATTEMPTS = 5;
 interface Origin {
   /** The newest checkpoint of its run when it was saved or loaded. */
   readonly head: string;
-  /** What was written of it; unknown for one that was loaded. */
+  /** The base for the next patch; `undefined` for a State that was loaded. */
   readonly base: Base | undefined;
 }
 
@@ -133,7 +133,7 @@ export class RecordStore implements CheckpointStore {
   readonly #origins = new WeakMap<Saved, Origin>();
   /** The fingerprints of the graphs that the store already has. */
   readonly #graphs = new Set<string>();
-  /** The checkpoints of a run that may have been saved although their save failed, by id, and which State each has. */
+  /** For each run, the checkpoints that may have been saved although their save failed, by id. */
   readonly #unsure = new Map<string, Map<string, UnsureSave>>();
   /** Makes the checkpoint ids of this store unique. */
   #id: string | undefined;
@@ -268,7 +268,7 @@ export class RecordStore implements CheckpointStore {
       try {
         yield* verifyRun(this.#backend, this.#codec, one);
       } catch (error) {
-        // What is damaged around the records of a run leaves the others readable.
+        // Damage around the records of one run leaves the other runs readable.
         if (runId !== undefined || !isWaymarkError(error, "CHECKPOINT_CORRUPT")) throw error;
         const { expected, actual } = error;
         yield { runId: one, sequence: 0, problem: "unreadable", expected, actual };
@@ -280,7 +280,7 @@ export class RecordStore implements CheckpointStore {
   async saveTopology(topology: GraphTopology): Promise<void> {
     const { fingerprint } = topology;
     if (this.#graphs.has(fingerprint)) return;
-    // Set before it is there, so that only one of many runs that start at once saves it.
+    // Added before the save, so that only one of many runs that start at once saves it.
     this.#graphs.add(fingerprint);
     try {
       await this.#backend.saveGraph(fingerprint, JSON.stringify(topology));
@@ -304,8 +304,8 @@ export class RecordStore implements CheckpointStore {
   }
 
   /**
-   * Imports the checkpoints that another store exported. If it fails, none of them stays, as the beginning of a run
-   * would be taken for the whole of it. A process that is killed leaves that beginning behind: delete the run then.
+   * Imports the checkpoints that another store exported. If it fails, none of them stays, because part of a
+   * run would be taken for all of it. A process that is killed leaves that part behind: delete the run then.
    *
    * @throws CheckpointConflictError if the run exists already.
    */
@@ -363,7 +363,7 @@ export class RecordStore implements CheckpointStore {
     return written;
   }
 
-  /** Where the run must be for a State whose origin is known. */
+  /** The checkpoint to append after, for a State whose origin is known. */
   #known(saved: Saved): After | undefined {
     if (saved.sequence === 0) return { sequence: 0, checkpointId: "" };
     const origin = this.#origins.get(saved);
@@ -371,8 +371,8 @@ export class RecordStore implements CheckpointStore {
   }
 
   /**
-   * The same for a State of which only its own checkpoint is known: it may build on any checkpoint of its run, but not
-   * on one of a later run with the same id that has come as far.
+   * The same for a State of which only its own checkpoint is known. The run must be at its sequence and must
+   * not be a later run with the same id.
    */
   async #locate<D extends object>({ runId, sequence, checkpointId }: State<D>): Promise<After> {
     const entries = await this.#backend.headers(runId);
@@ -388,8 +388,8 @@ export class RecordStore implements CheckpointStore {
   }
 
   /**
-   * The checkpoint to build on instead if the run is not where its State was; `undefined` if that would overwrite
-   * another writer's work.
+   * The checkpoint to append after instead if the run is not at the State's sequence; `undefined` if that
+   * would overwrite another writer's work.
    */
   async #buildable<D extends object>(
     { runId, sequence, startedAt }: State<D>,
@@ -397,8 +397,9 @@ export class RecordStore implements CheckpointStore {
   ): Promise<After | undefined> {
     if (head.claimedBy !== undefined) return undefined;
     const unsure = this.#unsure.get(runId)?.get(head.checkpointId);
-    // The outcome that was unknown then is known now: that save is in the store, and this one goes after it. Not the
-    // first State of another run with this id: somebody may work on what is there.
+    // An earlier save of this State, whose outcome was unknown, turns out to be in the store: this one goes
+    // after it. Not for the first State of another run with this id: another process may be working on the
+    // one in the store.
     if (unsure?.sequence === sequence && unsure.startedAt === startedAt) return head;
     if (sequence > 0 || head.sequence === 0) return undefined;
     // A run that has only records that were set aside may start over.
@@ -406,7 +407,7 @@ export class RecordStore implements CheckpointStore {
     return chain?.records.length === 0 ? chain.head : undefined;
   }
 
-  /** Returns the State as saved, or where the run is if that is elsewhere. */
+  /** Returns the State as saved, or the run's head if that is not where the State builds on. */
   async #write<D extends object>(state: State<D>, writing: Writing): Promise<State<D> | Head> {
     const { after, origin, rule } = writing;
     const { runId } = state;
@@ -450,7 +451,10 @@ export class RecordStore implements CheckpointStore {
     return state.savedAs(saved);
   }
 
-  /** The error of a rejected save: one that explains itself, or that of the store, with its location added. */
+  /**
+   * The error of a failed save: the error itself if it explains the problem, otherwise one that adds the
+   * store's location.
+   */
   #refusal<D extends object>(state: State<D>, error: unknown, checkpointId?: string): unknown {
     const isOfStore = error instanceof BackendError;
     // A corrupt record is in the way of this save; nobody asked to load it.

@@ -146,7 +146,7 @@ export class Search {
       }
       let tree: unknown;
       for (const [index, record] of verified.entries()) {
-        // If this fails, the hash is right but the content is not: whoever changed it could compute a hash.
+        // If this fails, the hash matches but the content is invalid: whoever changed it recomputed the hash.
         at = record.stored;
         const grown = this.#codec.grow(tree, record, index, where);
         tree = grown instanceof Promise ? await grown : grown;

@@ -10,7 +10,7 @@ import type { Emit } from "./search.js";
 
 const HOUR = 60 * 60 * 1000;
 
-/** After a record of at least this many bytes, superfluous records are removed at once. */
+/** After a record of at least this many bytes, superfluous records are removed immediately. */
 const LARGE = 128 * 1024;
 
 /** Removes checkpoints and runs that are no longer kept, in the background. */

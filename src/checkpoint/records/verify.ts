@@ -73,7 +73,10 @@ function isGap(before: HeaderEntry | undefined, { header, sequence }: HeaderEntr
   return before.sequence < sequence - 1 && previousOf(header) !== before.header.checkpointId;
 }
 
-/** What is wrong with a record; the walk then stands at it, or before the next snapshot. */
+/**
+ * What is wrong with a record; advances the walk to it or, if it is damaged, resets the walk until the next
+ * snapshot.
+ */
 async function check(
   codec: RecordCodec,
   runId: string,
