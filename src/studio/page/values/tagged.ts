@@ -238,6 +238,7 @@ export function preview(value: TaggedValue | undefined, most = 80): string {
   return cut(isList ? `${name}[${inner}]` : `${name}{ ${inner} }`, most + 24);
 }
 
-function cut(text: string, most: number): string {
+/** The beginning of a text, if it is longer than so many characters. */
+export function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }

@@ -6,6 +6,7 @@ import { count } from "../format.js";
 import { Icon } from "../parts/icon.js";
 import { LongText } from "../parts/long-text.js";
 import {
+  cut,
   type Entry,
   type Key,
   preview,
@@ -22,6 +23,7 @@ export type FetchValue = (path: readonly Key[], from: number) => Promise<ValueVi
 /** How many entries of a container are shown before a person asks for more. */
 const PART = 100;
 const LONG_TEXT = 240;
+const LONG_KEY = 120;
 
 /** A value and all that is inside it. */
 export function ValueTree({
@@ -121,7 +123,9 @@ function Branch({
 function Label({ text }: { readonly text: string }): JSX.Element {
   return (
     <>
-      <span class="key">{text}</span>
+      <span class="key" title={text.length > LONG_KEY ? text : undefined}>
+        {cut(text, LONG_KEY)}
+      </span>
       <span class="colon">: </span>
     </>
   );
