@@ -83,6 +83,12 @@ export function useSubmit(act: () => Promise<unknown>): {
   const [failure, setFailure] = useState<RequestFailure>();
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
+    // The fields say what is wrong with them, where they are.
+    const wrong = (event.currentTarget as HTMLFormElement).querySelector<HTMLElement>(
+      ":is(input, select, textarea):invalid",
+    );
+    wrong?.focus();
+    if (wrong !== null) return;
     setBusy(true);
     setFailure(undefined);
     try {

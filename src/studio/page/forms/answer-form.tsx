@@ -49,14 +49,8 @@ export function AnswerForm({
       class="form answer"
       noValidate
       onSubmit={(event) => {
-        // The fields say what is wrong with them, where they are.
-        const wrong = event.currentTarget.querySelector<HTMLElement>(
-          ":is(input, select, textarea):invalid",
-        );
-        setChecked(wrong !== null);
-        if (wrong === null) submit(event);
-        event.preventDefault();
-        wrong?.focus();
+        setChecked(!event.currentTarget.checkValidity());
+        submit(event);
       }}
     >
       <Question pause={pause} />

@@ -32,7 +32,7 @@ export function Confirm({
   useLayoutEffect(() => first.current?.focus(), []);
   return (
     <Dialog title={title} onClose={onClose}>
-      <form class="form" onSubmit={submit}>
+      <form class="form" noValidate onSubmit={submit}>
         {children}
         {failure !== undefined && <Problem failure={failure} />}
         {command !== "" && (
