@@ -5,6 +5,7 @@ import { go, href, runHref } from "../address.js";
 import { useGet, useSettled } from "../client/hooks.js";
 import { Modal } from "../parts/dialog.js";
 import { statusWord } from "../parts/status.js";
+import { markOf } from "../runs/runs-table.js";
 import type { Choice } from "../studio.js";
 
 const screens: readonly Choice[] = [
@@ -34,11 +35,11 @@ export function Palette({
   const { data } = useGet<RunsPage>(
     `runs?limit=8${query === "" ? "" : `&q=${encodeURIComponent(query)}`}`,
   );
-  const runs = (data?.runs ?? []).map<Choice>(({ runId, graph, status }) => ({
-    title: runId,
+  const runs = (data?.runs ?? []).map<Choice>((run) => ({
+    title: run.runId,
     group: "Runs",
-    hint: `${graph} · ${statusWord(status)}`,
-    choose: () => go(runHref(runId)),
+    hint: [run.graph, statusWord(markOf(run))].filter(Boolean).join(" · "),
+    choose: () => go(runHref(run.runId)),
   }));
   const wanted = text.trim().toLowerCase();
   const fits = ({ title, group }: Choice): boolean =>
