@@ -1,4 +1,4 @@
-import type { JSX } from "preact";
+import { Fragment, type JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Icon } from "./icon.js";
 
@@ -43,7 +43,14 @@ export function Copy({
 export function Command({ command }: { readonly command: string }): JSX.Element {
   return (
     <div class="command">
-      <code class="mono">{command}</code>
+      <code class="mono">
+        {command.split(" ").map((word, index) => (
+          <Fragment key={index}>
+            {index > 0 && " "}
+            <span>{word}</span>
+          </Fragment>
+        ))}
+      </code>
       <Copy text={command} label="Copy the command" />
     </div>
   );
