@@ -75,6 +75,28 @@ async function isInside(inner: Locator, outer: Locator): Promise<boolean> {
   return isWithin("x", "width") && isWithin("y", "height");
 }
 
+const require = createRequire(import.meta.url);
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe finds wrong with a page as it is now. */
+async function faultsOf(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate<string[]>(
+    "axe.run().then((r) => r.violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)))",
+  );
+}
+
+/** The same in both themes. */
+async function faultsInBothThemes(page: Page): Promise<string[]> {
+  const found: string[] = [];
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.locator(`html[data-theme=${colorScheme}]`).waitFor();
+    found.push(...(await faultsOf(page)));
+  }
+  return found;
+}
+
 /** Confirms what a dialog asks, and gives the command that it showed. */
 async function confirm(page: Page, name: string): Promise<string> {
   const dialog = page.getByRole("dialog");
@@ -413,6 +435,7 @@ describe("a run", () => {
       const failed = button(page, "stage 34: failed");
       await failed.waitFor();
       expect(await page.locator("button.node").count()).toBe(100);
+      expect(await faultsInBothThemes(page)).toEqual([]);
       const canvas = page.locator(".canvas");
       await expect.poll(() => isInside(failed, canvas)).toBe(true);
       expect((await failed.boundingBox())?.height).toBeGreaterThan(20);
@@ -510,7 +533,12 @@ describe("actions ask once, show the command and happen", () => {
     await visit({ at: "/runs/article-cairns", allow: /404/ }, async (page) => {
       await button(page, "Fork").click();
       const dialog = page.getByRole("dialog");
-      await dialog.getByLabel("Data to change").fill('{"topic": "trolls"}');
+      const data = dialog.getByLabel("Data to change");
+      await data.fill('{"topic": ');
+      await dialog.getByRole("button", { name: "Fork", exact: true }).click();
+      await dialog.locator("textarea:focus").waitFor();
+      expect(await faultsInBothThemes(page)).toEqual([]);
+      await data.fill('{"topic": "trolls"}');
       expect(await confirm(page, "Fork")).toMatch(
         /^waymark fork article-cairns --at \S+ --data '\{"topic":"trolls"\}'/,
       );
@@ -598,6 +626,7 @@ describe("dialogs and menus", () => {
         const { x = 0, width = 0 } = (await dialog.boundingBox()) ?? {};
         expect(x).toBeGreaterThanOrEqual(0);
         expect(x + width).toBeLessThanOrEqual(viewport.width);
+        if (viewport === phone) expect(await faultsInBothThemes(page), name).toEqual([]);
         await dialog.getByRole("button", { name: "Keep as it is" }).click();
         await dialog.waitFor({ state: "detached" });
       }
@@ -631,6 +660,13 @@ describe("dialogs and menus", () => {
 });
 
 describe("the inbox", () => {
+  test("cuts a long key of what is asked", async () => {
+    await visit({ at: "/inbox/wordy-paused" }, async (page) => {
+      const key = page.getByRole("list", { name: "What is asked" }).locator(".key");
+      expect((await key.textContent())?.length).toBeLessThan(200);
+    });
+  });
+
   test("has a form for each open pause, on a phone too, and a link to each", async () => {
     await visit({ at: "/inbox", viewport: phone }, async (page) => {
       const card = page.locator(".card", { hasText: "A-1043" });
@@ -682,6 +718,7 @@ test("a form has a field for everything in a schema, and says what is wrong wher
     await decision.getByText("This is required.").waitFor();
     // The first field with something wrong has the focus.
     await decision.locator("input:focus").waitFor();
+    expect(await faultsInBothThemes(page)).toEqual([]);
     await decision.getByLabel("Approve").check();
     await decision.getByLabel("Amount").fill("700");
     await decision.getByText("Must be at most 500.").waitFor();
@@ -789,9 +826,6 @@ describe("the look", () => {
     "/inbox",
     "/figures",
   ];
-  const require = createRequire(import.meta.url);
-  const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-
   test.each(["light", "dark"] as const)(
     "has no fault that axe finds, in %s",
     async (colorScheme) => {
@@ -799,11 +833,7 @@ describe("the look", () => {
         await visit({ at, colorScheme }, async (page) => {
           await page.locator("main :is(h1, h2)").first().waitFor();
           await expect.poll(() => page.locator(".loading").count()).toBe(0);
-          await page.evaluate(axe);
-          const found = await page.evaluate<string[]>(
-            "axe.run().then((r) => r.violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)))",
-          );
-          expect(found, at).toEqual([]);
+          expect(await faultsOf(page), at).toEqual([]);
         });
       }
     },
