@@ -24,7 +24,7 @@ import { DRAINS } from "./failure.js";
 import type { Saver } from "./saver.js";
 import { ended, Work, type WorkOwner } from "./work.js";
 
-/** The node that is running, as its contexts see it. A run has one, and turns it to each node. */
+/** The running node, as its contexts see it. A run has one, and reuses it for each node. */
 export class Visit<D extends object> implements WorkOwner<D> {
   readonly runId: string;
   readonly #settings: Settings;
@@ -32,7 +32,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
   readonly #records: boolean;
   readonly #counts: () => NodeCounts;
   readonly lost: (error: unknown) => void;
-  /** What the run is worked on under. */
+  /** The claim on the run. */
   readonly claim: RunClaim | undefined;
   #state: State<D>;
   #node = "";
@@ -41,16 +41,16 @@ export class Visit<D extends object> implements WorkOwner<D> {
   #work: Work<D> | undefined;
   #ledger: Ledger;
   #signals: readonly Signal[];
-  /** Is called when the next node begins. */
+  /** Called when the next node begins. */
   #onBegin: (() => void) | undefined;
   #tasks: readonly string[];
-  /** What earlier processes did of this visit. */
+  /** The part of this visit that earlier processes did. */
   #before: Begun | undefined;
   #startedAt = "";
   #items = noItems;
   #failedAttempts = noFailedAttempts;
   #attemptStartedAt = "";
-  /** The attempt that is noted as failed. */
+  /** The attempt that was noted as failed. */
   #noted = 0;
   #ledgerBefore: Ledger;
   #drain: AbortController | undefined;
@@ -58,9 +58,9 @@ export class Visit<D extends object> implements WorkOwner<D> {
 
   /**
    * @param records - whether steps are recorded.
-   * @param counts - what is counted of each node, as of now.
-   * @param lost - is called when another writer has taken the run.
-   * @param claim - what the run is worked on under.
+   * @param counts - returns the current counts of each node.
+   * @param lost - called when another writer has taken the run.
+   * @param claim - the claim on the run.
    */
   constructor(
     settings: Settings,
@@ -85,33 +85,33 @@ export class Visit<D extends object> implements WorkOwner<D> {
     this.#signals = progressOf(state).signals;
   }
 
-  /** The State that the running node was given, or is about to be. */
+  /** The State that the running node received, or is about to. */
   get state(): State<D> {
     return this.#state;
   }
 
-  /** The answers that no pause has taken yet. */
+  /** The answers that no pause has used yet. */
   get signals(): readonly Signal[] {
     return this.#signals;
   }
 
-  /** Keeps an answer for a pause to come. Nothing is saved yet. */
+  /** Keeps an answer for a later pause. Nothing is saved yet. */
   addSignal(signal: Signal): void {
     this.#signals = Object.freeze([...this.#signals, signal]);
   }
 
-  /** Whether an answer has not been taken. */
+  /** Whether an answer is still unused. */
   hasSignal(signal: Signal): boolean {
     return this.#signals.includes(signal);
   }
 
-  /** The ledger, the signals and the record of the step, as of now. */
+  /** The current ledger, signals and record of the step. */
   carried(): Pick<Progress, "ledger" | "signals" | "begun"> {
     const begun = this.#records ? this.#begun(0) : undefined;
     return { ledger: this.#ledger, signals: this.#signals, begun };
   }
 
-  /** Takes the oldest signal of a name; `undefined` if there is none. */
+  /** Takes the oldest signal with a name; `undefined` if there is none. */
   take(name: string): Signal | undefined {
     const taken = this.#signals.find((signal) => signal.name === name);
     if (taken === undefined) return undefined;
@@ -135,7 +135,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
     });
   }
 
-  /** No other node begins. */
+  /** Ends the last visit: no other node begins. */
   close(): void {
     this.#announce();
   }
@@ -146,23 +146,23 @@ export class Visit<D extends object> implements WorkOwner<D> {
     onBegin?.();
   }
 
-  /** What the run is made of. */
+  /** The run's settings. */
   get settings(): Settings {
     return this.#settings;
   }
 
-  /** The tasks of a dag that have completed, with those of the running node. */
+  /** The completed tasks of a dag, including those of the running node. */
   get tasks(): readonly string[] {
     return this.#tasks;
   }
 
-  /** Notes tasks that the running node has completed; they count once the node has. */
+  /** Notes tasks that the running node has completed; they count once the node completes. */
   completeTasks(step: number, tasks: Iterable<string>): void {
     this.#check(step);
     this.#tasks = Object.freeze([...new Set([...this.#tasks, ...tasks])]);
   }
 
-  /** The sequence at which the run was last set back; 0 if it never was. */
+  /** The sequence of the run's last rollback; 0 if there was none. */
   get rollback(): number {
     return progressOf(this.#state).rollback;
   }
@@ -188,7 +188,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
     return this.#ledgerBefore;
   }
 
-  /** Aborts when the run drains. Made when it is asked for: few nodes do. */
+  /** Aborts when the run drains. Created on first use: few nodes read it. */
   get draining(): AbortSignal {
     this.#drain ??= new AbortController();
     if (this.#drained) this.#drain.abort(DRAINS);
@@ -200,7 +200,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
     this.#drain?.abort(DRAINS);
   }
 
-  /** Turns to a node that begins now. */
+  /** Begins the visit of a node. */
   begin(node: string, state: State<D>, startedAt: string): void {
     const { begun, tasks } = progressOf(state);
     this.#state = state;
@@ -219,7 +219,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
     if (this.#onBegin !== undefined) this.#announce();
   }
 
-  /** What earlier processes did of this visit; `undefined` if it is the first. */
+  /** The part of this visit that earlier processes did; `undefined` if there is none. */
   get before(): Begun | undefined {
     return this.#before;
   }
@@ -229,7 +229,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
     return this.#items;
   }
 
-  /** The newest of the attempts that failed. */
+  /** The newest failed attempts. */
   get failedAttempts(): readonly AttemptRecord[] {
     return this.#failedAttempts;
   }
@@ -273,31 +273,37 @@ export class Visit<D extends object> implements WorkOwner<D> {
     });
   }
 
-  /** What the visit used over all processes. */
+  /** The usage of this visit, across all processes. */
   get usage(): Usage | undefined {
     if (this.#ledger === this.#ledgerBefore && this.#before === undefined) return undefined;
     return usageOver(this.#before?.usage, this.#ledger.usageSince(this.#ledgerBefore));
   }
 
-  /** The node has returned: the State that its result builds on. Nobody can write through its contexts any more. */
+  /**
+   * Ends the visit of a node that returned, and returns the State that its result builds on. Its contexts can no
+   * longer write.
+   */
   end(state: State<D>): State<D> | Promise<State<D>> {
     this.#open = false;
     return this.#work === undefined ? state : this.#work.end();
   }
 
-  /** The node has not completed: what it leaves to a resume. Nobody can write through its contexts any more. */
+  /**
+   * Ends the visit of a node that did not complete, and returns the State for a resume. Its contexts can no longer
+   * write.
+   */
   async fail(): Promise<State<D>> {
     this.#open = false;
     return this.#work?.left(true) ?? this.#left();
   }
 
-  /** The same State, with the attempts of this visit counted: it failed for good. */
+  /** The same State with the attempts of this visit counted, after the last of them failed. */
   failed(state: State<D>): State<D> {
     this.attemptFailed();
     return this.#records ? withProgress(state, { begun: this.#begun(this.#attempt) }) : state;
   }
 
-  /** An attempt has failed: what it leaves to the next one. */
+  /** The State that the next attempt starts from. */
   async soFar(): Promise<State<D>> {
     return this.#work?.left(false) ?? this.#left();
   }
@@ -307,8 +313,8 @@ export class Visit<D extends object> implements WorkOwner<D> {
   }
 
   /**
-   * Only the newest attempt may replace what is remembered, set milestones and pause; one that was given up
-   * may still be running.
+   * Only the newest attempt may replace what is remembered, set milestones and pause; an abandoned one may still be
+   * running.
    */
   attempt(attempt: number): void {
     if (attempt === this.#attempt) return;
@@ -321,7 +327,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
     return this.#attempt;
   }
 
-  /** What ended the visit's saves, if anything did. */
+  /** The error of a failed save in this visit, if there was one. */
   get failure(): unknown {
     return this.#work?.failure;
   }
@@ -331,12 +337,12 @@ export class Visit<D extends object> implements WorkOwner<D> {
     return this.#work?.refusal;
   }
 
-  /** The pauses that the node asked for and that nobody has answered. */
+  /** The unanswered pauses that the node asked for. */
   get asked(): readonly PauseRequest[] {
     return this.#work?.asked ?? noPauses;
   }
 
-  /** What the running node must not lose, as one attempt of it sees it. */
+  /** The work of the running node, for one of its attempts. */
   workOf(step: number, attempt: number): Work<D> {
     if (attempt === this.#attempt) return this.work(step);
     throw new ConfigError(
@@ -345,7 +351,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
     );
   }
 
-  /** What the running node must not lose. */
+  /** The work of the running node. */
   work(step: number): Work<D> {
     this.#check(step);
     this.#work ??= this.#newWork();
@@ -392,16 +398,16 @@ export class Visit<D extends object> implements WorkOwner<D> {
     this.#settings.bus.emit(type, this.#settings.name, this.runId, data);
   }
 
-  /** A node that has ended must not write into the next one's work. */
+  /** Throws if the node has ended: it must not write into the next one's work. */
   #check(step: number): void {
     if (!this.#open || step !== this.#state.step) throw ended(step);
   }
 }
 
-/** How long the name of a part may be. */
+/** The maximum length of a part's name. */
 const MAX_NAME = 200;
 
-/** What was used before and since. */
+/** The sum of two usages. */
 function usageOver(before: Usage | undefined, since: Usage | undefined): Usage | undefined {
   if (before === undefined || since === undefined) return before ?? since;
   return Ledger.empty.addUsage("all", before).addUsage("all", since).usageSince(Ledger.empty);

@@ -21,48 +21,51 @@ import { outsideRun } from "./failure.js";
 import { answerKey, isExpired, isOwnKey, PauseSignal } from "./pauses.js";
 import type { Saver } from "./saver.js";
 
-/** Entries that were replaced are dropped when there are so many of them. */
+/** Replaced entries are dropped once there are this many. */
 const MOST_REPLACED = 100;
 
 /** The visit that a node's work belongs to. */
 export interface WorkOwner<D extends object> {
-  /** Saves what the node does; `undefined` if nothing is saved inside nodes. */
+  /** Saves the node's progress; `undefined` if nothing is saved inside nodes. */
   readonly saver: Saver<D> | undefined;
-  /** The claim under which the run is worked on. */
+  /** The claim on the run. */
   readonly claim: RunClaim | undefined;
-  /** Is called when another writer has taken the run. */
+  /** Called when another writer has taken the run. */
   readonly lost: (error: unknown) => void;
-  /** What the node's saves carry that others write too: the run's ledger, its signals and the record of the step. */
+  /** What the node's saves include besides its work: the run's ledger, its signals and the record of the step. */
   carried(): Pick<Progress, "ledger" | "signals" | "begun">;
   /** Notes a part of the node that has ended. */
   addItem(name: string, durationMs: number, outcome: ItemOutcome): void;
-  /** Takes the oldest signal of a name; `undefined` if there is none. */
+  /** Takes the oldest signal with a name; `undefined` if there is none. */
   take(name: string): { readonly value: unknown } | undefined;
 }
 
-/** Something that is being done once. */
+/** A `once` action in progress. */
 interface Once {
   readonly key: string;
-  /** What was being done when it was asked for inside this. */
+  /** The actions in progress that calls inside this one wait for. */
   readonly waitsFor: Set<Once>;
-  /** The result for those who ask meanwhile; who began it awaits the action itself, so that its callers stay known. */
+  /**
+   * The result for concurrent callers; the first caller awaits the action itself, so that the scope of its call is
+   * kept.
+   */
   shared?: Deferred<unknown>;
 }
 
 /**
- * What one visit of a node does before it completes: results it must not lose, milestones, pauses.
- * The State in here has the node before it as `checkpointNode`, and a resume runs this node again.
+ * The work of one visit to a node before it completes: remembered results, milestones and pauses. The State here has
+ * the previous node as `checkpointNode`, and a resume runs this node again.
  */
 export class Work<D extends object> {
   readonly #node: string;
   readonly #owner: WorkOwner<D>;
   readonly #known: Map<string, unknown>;
   /**
-   * What is being done once, by attempt and key, for those who ask for the same at the same time, and by the name
-   * of its scope, for those who ask inside it.
+   * The `once` actions in progress, by attempt and key for concurrent calls, and by the name of their scope for calls
+   * inside them.
    */
   readonly #running = new Map<string | null, Once>();
-  /** The saves of results that are not in the store yet. */
+  /** The saves of results that have not finished yet. */
   readonly #unsaved = new Map<string, Promise<void>>();
   readonly #asked = new Map<string, PauseRequest>();
   /** The milestones since the last save. */
@@ -89,7 +92,7 @@ export class Work<D extends object> {
     this.#state = state;
   }
 
-  /** The error of a save. The run must not continue after it, whatever the node makes of it. */
+  /** The error of a save. The run must not continue after it, even if the node catches it. */
   get failure(): unknown {
     return this.#failure;
   }
@@ -99,7 +102,7 @@ export class Work<D extends object> {
     return this.#refusal;
   }
 
-  /** The pauses that the node asked for and that nobody has answered. */
+  /** The unanswered pauses that the node asked for. */
   get asked(): readonly PauseRequest[] {
     return [...this.#asked.values()];
   }
@@ -108,15 +111,15 @@ export class Work<D extends object> {
     return this.#known.get(key);
   }
 
-  /** What an action gave, now or before; it is saved when the promise resolves. */
+  /** The result of an action, new or remembered; it is saved when the promise resolves. */
   async once<T>(key: string, attempt: string, action: () => T | Promise<T>): Promise<unknown> {
-    // Not shared between attempts: the one that was given up may be waiting for ever.
+    // Not shared between attempts: an abandoned one may wait forever.
     const id = `${attempt} ${key}`;
     const running = this.#running.get(id);
     if (running !== undefined) return this.#share(running);
     const scope = new CallScope();
     const once: Once = { key, waitsFor: new Set() };
-    // Before the action is called, which may ask for itself at once.
+    // Before the action is called, because it may call itself synchronously.
     this.#running.set(id, once).set(scope.name, once);
     try {
       const result = await this.#doOnce(key, () => scope.run(action));
@@ -133,9 +136,9 @@ export class Work<D extends object> {
   }
 
   /**
-   * The result of something that is being done already.
+   * The result of an action that is already in progress.
    *
-   * @throws ConfigError if that waits for what the caller is inside.
+   * @throws ConfigError if that action waits for one that the caller is inside of.
    */
   #share(once: Once): Promise<unknown> {
     const around = callers().flatMap((name) => this.#running.get(name) ?? []);
@@ -149,14 +152,14 @@ export class Work<D extends object> {
     if (!this.#known.has(key)) {
       await this.#owner.claim?.verify();
       const value = await this.#timed(key, action);
-      // An attempt that was given up may have come to its end meanwhile: the first result counts.
+      // An abandoned attempt may have finished meanwhile: the first result counts.
       if (!this.#known.has(key)) await this.remember(key, value);
     }
     await this.#unsaved.get(key);
     return this.#known.get(key);
   }
 
-  /** Does an action and notes how it went. */
+  /** Runs an action and records its duration and outcome. */
   async #timed<T>(key: string, action: () => T | Promise<T>): Promise<T> {
     if (isOwnKey(key)) return action();
     const started = now();
@@ -170,7 +173,7 @@ export class Work<D extends object> {
     }
   }
 
-  /** Keeps a value; it is saved when the promise resolves. */
+  /** Remembers a value; it is saved when the promise resolves. */
   async remember(key: string, value: unknown): Promise<void> {
     this.keep(key, value);
     const saved = this.#save();
@@ -182,12 +185,12 @@ export class Work<D extends object> {
     }
   }
 
-  /** Keeps a value; the next save, whatever it is for, has it. */
+  /** Remembers a value; the next save, whatever it is for, includes it. */
   keep(key: string, value: unknown): void {
     this.#checkOpen();
     const kept: unknown = freezeCopy(value);
     if (traitsOf(kept) & OPAQUE) {
-      // Refused here, by its own name, and not by the save that happens to come next.
+      // Rejected here, with its own key, rather than by the next save.
       if (this.#owner.saver !== undefined) encode(kept, key);
       this.#opaque = true;
     }
@@ -212,7 +215,7 @@ export class Work<D extends object> {
       const problem = `is the State of run ${show(state.runId)}: build on the State that the node is given`;
       throw new ConfigError("state", problem);
     }
-    // As with results: the node gets the error, and can still do something about it.
+    // As with results: the node gets the error and can still handle it.
     if (this.#owner.saver !== undefined && isOpaque(state)) state.toJSON();
     this.#state = advance(this.#state, state, progressOf(this.#state));
     this.#reasons.push(reason);
@@ -221,10 +224,10 @@ export class Work<D extends object> {
   }
 
   /**
-   * The answer to a pause, as its schema gives it. Without one the run pauses, whatever the node makes
-   * of what is thrown here.
+   * The answer to a pause, as its schema returns it. Without an answer the run pauses, even if the node catches what
+   * is thrown here.
    *
-   * @throws PauseTimeoutError if its time is up.
+   * @throws PauseTimeoutError if it has timed out.
    */
   async answer(request: PauseRequest, schema: StandardSchema | undefined): Promise<unknown> {
     const { name } = request;
@@ -251,12 +254,12 @@ export class Work<D extends object> {
     return this.ask(Object.freeze({ ...request, ...refused }));
   }
 
-  /** Notes that an answer did not fit. */
+  /** Notes that an answer was invalid. */
   refuse(error: SchemaError): void {
     this.#refusal ??= error;
   }
 
-  /** Saves what is carried; it is in the store when the promise resolves. */
+  /** Saves the ledger, the signals and the record; they are in the store when the promise resolves. */
   async flush(): Promise<void> {
     await this.#save();
   }
@@ -267,7 +270,7 @@ export class Work<D extends object> {
     throw new PauseSignal(this.asked);
   }
 
-  /** The node has returned, and all is saved: the State that its result builds on. */
+  /** Waits for the saves of a node that returned; returns the State that its result builds on. */
   async end(): Promise<State<D>> {
     this.#ended = true;
     await this.#settle();
@@ -276,7 +279,7 @@ export class Work<D extends object> {
     return this.#state;
   }
 
-  /** The node is not done: the State that its next attempt starts from, in this process or in another. */
+  /** The State that the next attempt starts from, in this process or in another. */
   async left(isLast: boolean): Promise<State<D>> {
     this.#ended ||= isLast;
     await this.#settle();
@@ -298,7 +301,7 @@ export class Work<D extends object> {
     return withProgress(this.#state, { unfinished, ...this.#owner.carried() });
   }
 
-  /** Those who come while a save is under way share the next one. */
+  /** Requests during a save share the next one. */
   async #save(): Promise<void> {
     if (this.#owner.saver === undefined) return;
     this.#waiting ??= this.#saving.then(() => {
@@ -310,14 +313,14 @@ export class Work<D extends object> {
     if (this.#failure !== undefined) throw outsideRun(this.#failure);
   }
 
-  /** Never rejects; what went wrong is kept. */
+  /** Never rejects; the error is kept. */
   async #saveNow(): Promise<void> {
     if (this.#owner.saver === undefined || this.#failure !== undefined) return;
     const reason = this.#reasons.length > 0 ? this.#reasons.join(", ") : "once";
     this.#reasons = [];
     try {
       const saved = await this.#owner.saver.save(withProgress(this.#snapshot(), { reason }));
-      // A milestone may have come meanwhile, so only the record is taken.
+      // There may be a new milestone meanwhile, so only the record is taken.
       this.#state = this.#state.savedAs(saved);
     } catch (error) {
       this.#failure = error;
@@ -327,13 +330,13 @@ export class Work<D extends object> {
 }
 
 /**
- * Refuses to wait for something that waits, itself or by others, for the one who asks.
+ * Throws if waiting for an action would be a deadlock: it waits, directly or through others, for the caller.
  *
- * @param around - what the caller is inside, the innermost first.
+ * @param around - the actions that the caller is inside of, innermost first.
  */
 function checkCircle(once: Once, around: readonly Once[]): void {
   const askedBy = new Map<Once, Once | undefined>([[once, undefined]]);
-  // Those that are found on the way are visited, too.
+  // Iterating over a Map also visits what is added meanwhile.
   for (const [found] of askedBy) {
     const end = around.indexOf(found);
     if (end !== -1) {
@@ -347,7 +350,7 @@ function checkCircle(once: Once, around: readonly Once[]): void {
   }
 }
 
-/** The error for a node that writes when it is over. */
+/** The error for a node that writes after it has ended. */
 export function ended(step: number): ConfigError {
   return new ConfigError(
     "context",

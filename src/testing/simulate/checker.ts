@@ -4,14 +4,14 @@ import type { Storage, StorageObserver } from "./storage.js";
 import type { Process, World } from "./world.js";
 
 /**
- * What a simulation holds a graph and waymark to:
+ * The rules that a simulation checks:
  *
  * - `kept`: what was acknowledged is never lost;
  * - `begun-again`: an acknowledged node never begins again;
  * - `one-writer`: nobody writes to a run that another process has claimed, or begins a node of it;
  * - `answer`: an acknowledged answer is never dropped;
  * - `end`: every run ends;
- * - `error`: nothing fails in a way that nobody foresaw;
+ * - `error`: there are no unexpected errors;
  * - `check`: the final State passes the caller's own check.
  */
 export type SimulationRule =
@@ -23,7 +23,7 @@ export type SimulationRule =
   | "error"
   | "check";
 
-/** A rule that did not hold. */
+/** A broken rule. */
 export interface Violation {
   /** Which. */
   readonly rule: SimulationRule;

@@ -1,11 +1,11 @@
 import { inspect } from "node:util";
 import type { Process, World } from "./world.js";
 
-/** What a graph under simulation is given. */
+/** What a simulated graph receives. */
 export interface SimulationTools {
   /**
-   * Makes of a function one whose calls the simulation sees: a worker may die before it, in the middle or
-   * after it, and the report says how often it ran with the same arguments at the same step of a run.
+   * Wraps a function so that the simulation sees its calls: a worker may die before, during or after one, and the
+   * report says how often it ran with the same arguments at the same step of a run.
    */
   effect<A extends readonly unknown[], T>(
     name: string,

@@ -2,23 +2,23 @@ import type { SimulationRule } from "./checker.js";
 import type { Execution } from "./effects.js";
 import type { SimulationScript } from "./script.js";
 
-/** How often something ran that a graph does to the world outside, or one of its nodes. */
+/** How often an effect or a node of the graph ran. */
 export interface EffectReport {
   /** The name that `effect` was given, or that of the node. */
   readonly name: string;
   /** Whether it is a node, or an effect of one. */
   readonly kind: "node" | "effect";
-  /** How often it ran in all. */
+  /** How often it ran in total. */
   readonly ran: number;
   /** At how many steps of a run it ran more than once. */
   readonly repeated: number;
-  /** How often it ran at one step of a run at the most. */
+  /** The most times it ran at one step of a run. */
   readonly most: number;
   /** The first script in which it ran more than once. */
   readonly example: SimulationScript | undefined;
 }
 
-/** A rule that did not hold, and how to see that again. */
+/** A broken rule, and how to reproduce it. */
 export interface SimulationFailure {
   /** The rule. */
   readonly rule: SimulationRule;
@@ -26,19 +26,19 @@ export interface SimulationFailure {
   readonly message: string;
   /** The seed that found it. */
   readonly seed: number;
-  /** The smallest script that still shows it; `simulate({ …, script })` plays it again. */
+  /** The smallest script that reproduces it with `simulate({ …, script })`. */
   readonly script: SimulationScript;
   /** What happens in it, line by line: the time in milliseconds, who, what. */
   readonly trace: readonly string[];
-  /** A program that plays it again, but for the graph. */
+  /** A program that reproduces it, except for the graph. */
   readonly program: string;
 }
 
-/** What simulations came to. */
+/** The result of simulations. */
 export interface SimulationReport {
   /** How many scripts were played. */
   readonly scripts: number;
-  /** How many things happened in them, one at a time. */
+  /** How many steps the simulations took. */
   readonly steps: number;
   /** How many runs completed, failed for good, and were left waiting for an answer. */
   readonly runs: {
@@ -51,9 +51,9 @@ export interface SimulationReport {
   };
   /** Every node and effect that ran, and how often it was repeated. */
   readonly effects: readonly EffectReport[];
-  /** The rules that did not hold, one for each script; none is what you want. */
+  /** The broken rules, one per script; empty if all is well. */
   readonly failures: readonly SimulationFailure[];
-  /** The trace, where a `script` was played. */
+  /** The trace, if a `script` was played. */
   readonly trace: readonly string[];
 }
 
@@ -84,7 +84,7 @@ export class EffectCounts {
     }
   }
 
-  /** What was repeated most comes first. */
+  /** The most repeated come first. */
   list(): EffectReport[] {
     return [...this.#reports.values()].sort(
       (a, b) => b.repeated - a.repeated || (a.name < b.name ? -1 : 1),
@@ -92,7 +92,7 @@ export class EffectCounts {
   }
 }
 
-/** A program that plays a script again. */
+/** A program that replays a script. */
 export function programOf(script: SimulationScript): string {
   const faults = script.faults.map((fault) => `      ${inline(fault)},`);
   const { faults: _, ...rest } = script;

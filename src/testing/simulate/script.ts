@@ -4,7 +4,7 @@ import { SeededRandom } from "./seeded-random.js";
  * What can go wrong:
  *
  * - `kill`: a worker dies; its successor starts `for` ms later;
- * - `stop`: a worker stands still for `for` ms, as after SIGSTOP or while a laptop sleeps;
+ * - `stop`: a worker freezes for `for` ms, as after SIGSTOP or while a laptop sleeps;
  * - `cut`: nothing gets through between a worker and the servers for `for` ms; a call to a file server waits;
  * - `delay`: messages of a worker, or of all, take up to `by` ms more and overtake each other, for `for` ms;
  * - `lose-answer`: the next call of a worker is served, and its answer is lost;
@@ -49,11 +49,11 @@ export const faultKinds: readonly FaultKind[] = [
 
 /** One thing that goes wrong. */
 export interface Fault {
-  /** When: after so many steps of the simulation. */
+  /** When: the number of simulation steps before it. */
   readonly at: number;
   /** What. */
   readonly kind: FaultKind;
-  /** To which worker, from 0 up; a fault of the network or of the database has none. */
+  /** The worker it happens to, from 0; none for a fault of the network or the database. */
   readonly worker?: number;
   /** For how many milliseconds. */
   readonly for?: number;
@@ -65,7 +65,7 @@ export interface Fault {
  * Where runs are kept:
  *
  * - `database`: a database that workers reach over a network;
- * - `file`: a `FileStore` on the disk of the one machine on which all workers are;
+ * - `file`: a `FileStore` on the disk of the one machine that all workers share;
  * - `shared-file`: a `FileStore` on a file server, and each worker on a machine of its own.
  */
 export type SimulatedStorage = "database" | "file" | "shared-file";
@@ -73,7 +73,7 @@ export type SimulatedStorage = "database" | "file" | "shared-file";
 /** All kinds of storage. */
 export const storageKinds: readonly SimulatedStorage[] = ["database", "file", "shared-file"];
 
-/** All that decides what happens in one simulation. */
+/** Everything that determines one simulation. */
 export interface SimulationScript {
   /** Decides how long each message takes. */
   readonly seed: number;
@@ -81,7 +81,7 @@ export interface SimulationScript {
   readonly workers: number;
   /** How many runs they work on. */
   readonly runs: number;
-  /** How many milliseconds a message takes at the most. */
+  /** The most milliseconds that a message takes. */
   readonly latency: number;
   /** Whether the runs are submitted to a queue that the workers take them from. */
   readonly queue: boolean;

@@ -32,20 +32,20 @@ export interface SimulateOptions<D extends object> extends SimulationSetup<D> {
   readonly runs?: number;
   /**
    * Whether the runs are submitted to a queue that workers take them from; if not, each process starts and recovers
-   * runs by itself. By default half of the seeds do the one, half the other.
+   * runs by itself. By default half of the seeds do one, half the other.
    */
   readonly queue?: boolean;
   /** Where the runs are kept; by default in a database in three of five seeds, in files in the others. */
   readonly store?: SimulatedStorage;
   /** What may go wrong; everything by default. */
   readonly faults?: readonly FaultKind[];
-  /** Instead of drawing faults, kills the one worker of one run at every point of it, once each; false by default. */
+  /** Instead of random faults, kills the only worker of one run once at every point of it; `false` by default. */
   readonly everywhere?: boolean;
-  /** Plays this script and nothing else: one that a failure came with, for example. */
+  /** Plays only this script, such as the one of a failure. */
   readonly script?: SimulationScript | undefined;
-  /** Looks at the final State of each run that completed; what it throws is a failure. */
+  /** Checks the final State of each completed run; what it throws is a failure. */
   readonly check?: (final: State<D>) => void;
-  /** How many failures to look for before it stops; at least 1, 1 by default. */
+  /** How many failures to find before stopping; at least 1, 1 by default. */
   readonly maxFailures?: number;
 }
 
@@ -61,18 +61,17 @@ const isFaults = check(
 );
 
 /**
- * Runs a graph in a simulated world in which everything goes wrong that can: workers die, stop and wake up, the
- * network loses, delays and doubles, clocks are set, disks fill up, tear and rot, the database loses power.
- * waymark itself is the real one; clock, network, disk and database are simulated, so a day takes a moment, and a
- * seed gives the same simulation on every machine, step by step.
+ * Runs a graph in a simulated world in which everything that can go wrong does: workers die or freeze, the network
+ * loses, delays and duplicates messages, clocks jump, disks fill up, tear writes and corrupt files, the database
+ * loses power. waymark itself is real; clock, network, disk and database are simulated, so a day passes in moments,
+ * and a seed gives the same simulation on every machine, step by step.
  *
- * After each step it checks from outside what waymark promises: what was acknowledged is never lost, an
- * acknowledged node never begins again, a run has one writer, an acknowledged answer counts, every run ends. The
- * report has what did not hold, as the smallest script that shows it, and which nodes and effects ran
- * more than once.
+ * After each step it checks waymark's guarantees from outside: what was acknowledged is never lost, an acknowledged
+ * node never begins again, a run has one writer, an acknowledged answer counts, every run ends. The report lists the
+ * broken ones, each with the smallest script that reproduces it, and the nodes and effects that ran more than once.
  *
- * Nodes must not depend on anything outside: put fakes in the place of services, and wrap them in `effect`.
- * One simulation at a time: it takes the place of waymark's clock in this process.
+ * Nodes must not depend on anything outside: replace services with fakes, and wrap them in `effect`. Run one
+ * simulation at a time: it replaces waymark's clock in this process.
  *
  * @throws ConfigError if an option is invalid.
  *
@@ -132,7 +131,7 @@ function checkSimulateOptions<D extends object>(options: SimulateOptions<D>): vo
   callable("options.data", options.data);
 }
 
-/** Plays scripts, and sums up what came of them. */
+/** Plays scripts, and sums up the results. */
 class Simulator<D extends object> {
   readonly #options: SimulateOptions<D>;
   readonly #bugs: PlantedBugs;
