@@ -26,7 +26,7 @@ import type { CallOptions, Network } from "./network.js";
 import type { StorageObserver } from "./storage.js";
 import type { Process } from "./world.js";
 
-/** Keeps the records of one process in the simulated database, as `PostgresBackend` does in a real one. */
+/** Stores the records of one process in the simulated database, as `PostgresBackend` does in a real one. */
 export class SimulatedBackend implements RecordBackend, LeaseKeeper {
   readonly place = "the simulated database";
   readonly #process: Process;
@@ -161,7 +161,7 @@ export class SimulatedBackend implements RecordBackend, LeaseKeeper {
   }
 }
 
-/** What a store warns of is part of the simulation, and nothing to print. */
+/** Warnings of a store are part of the simulation and are not printed. */
 const unheard: StoreContext = { emit: () => {} };
 
 /** The store of one process. */

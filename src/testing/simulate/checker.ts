@@ -31,21 +31,21 @@ export interface Violation {
   readonly message: string;
 }
 
-/** What is known of a run from outside. */
+/** What is known about a run from outside. */
 interface RunFacts {
-  /** The newest checkpoint that a process knows to be saved, and the most steps of one. */
+  /** The newest checkpoint that was acknowledged, and the highest step of any. */
   sequence: number;
   step: number;
   status: RunStatus | undefined;
-  /** Who has claimed it, by the claims that the database gave. */
+  /** The process that has claimed it, according to the database. */
   holder: { readonly process: Process; readonly epoch: number } | undefined;
-  /** Whether a disk has damaged what was acknowledged. */
+  /** Whether a disk has damaged an acknowledged checkpoint. */
   isDamaged: boolean;
-  /** The answers that were acknowledged, by the names of their pauses. */
+  /** The acknowledged answers, by the names of their pauses. */
   readonly answers: Set<string>;
 }
 
-/** Watches from outside whether the rules of a run hold. */
+/** Checks the rules of a run from outside. */
 export class Checker implements StorageObserver {
   readonly #world: World;
   readonly #runs = new Map<string, RunFacts>();
@@ -55,7 +55,7 @@ export class Checker implements StorageObserver {
     this.#world = world;
   }
 
-  /** Expects a run. */
+  /** Registers an expected run. */
   add(runId: string): void {
     this.#runs.set(runId, {
       ...{ sequence: 0, step: 0, status: undefined, holder: undefined, isDamaged: false },
@@ -84,7 +84,7 @@ export class Checker implements StorageObserver {
     this.fail("one-writer", `${what}, which ${holder.process.name} has claimed`);
   }
 
-  /** Who has claimed a run. */
+  /** The process that has claimed a run. */
   holder(runId: string): Process | undefined {
     return this.#of(runId).holder?.process;
   }
@@ -104,12 +104,12 @@ export class Checker implements StorageObserver {
     run.step = Math.max(run.step, step);
   }
 
-  /** A process knows that an answer is saved. */
+  /** Notes that an answer was acknowledged. */
   answered(runId: string, pause: string): void {
     this.#of(runId).answers.add(pause);
   }
 
-  /** Whether somebody has answered a pause; an answer that a disk may have lost is given again. */
+  /** Whether a pause was answered; an answer that a disk may have lost is given again. */
   isAnswered(runId: string, pause: string): boolean {
     const { answers, isDamaged } = this.#of(runId);
     return answers.has(pause) && !isDamaged;
@@ -119,7 +119,7 @@ export class Checker implements StorageObserver {
   began(runId: string, node: string, step: number, process: Process, storage: Storage): void {
     this.#world.note(process, `begins ${node} at step ${step} of ${runId}`);
     const run = this.#runs.get(runId);
-    // One inside a node has no checkpoints of its own.
+    // A run inside a node has no checkpoints of its own.
     if (run === undefined) return;
     const whole = run.isDamaged ? (storage.newestWhole(runId)?.step ?? 0) : run.step;
     const what = `${process.name} began ${node} at step ${step} of ${runId}`;
@@ -130,18 +130,18 @@ export class Checker implements StorageObserver {
     if (holder !== process) this.fail("one-writer", `${what}, which ${holder.name} has claimed`);
   }
 
-  /** The disk has damaged something: what was acknowledged may be lost. */
+  /** Notes that the disk has damaged something: what was acknowledged may be lost. */
   damaged(runId: string, storage: Storage): void {
     this.#of(runId).isDamaged = true;
     this.checkKept(storage);
   }
 
-  /** Looks whether what was acknowledged is there. */
+  /** Checks that what was acknowledged is still there. */
   checkKept(storage: Storage): void {
     const listed = new Map(storage.runs().map(({ runId, status }) => [runId, status]));
     for (const [runId, run] of this.#runs) {
       const newest = storage.newestWhole(runId);
-      // A run that ended, and whose end is damaged, is as the list says: nobody continues it.
+      // If the last checkpoint of an ended run is damaged, the listing decides: nobody continues the run.
       run.status = listed.get(runId);
       const { sequence = 0 } = newest ?? {};
       if (run.isDamaged || sequence >= run.sequence) continue;
@@ -150,19 +150,19 @@ export class Checker implements StorageObserver {
     }
   }
 
-  /** The runs that are not over yet. */
+  /** The runs that have not ended. */
   open(isOver: (status: RunStatus) => boolean): string[] {
     return [...this.#runs].flatMap(([runId, { status }]) =>
       status !== undefined && isOver(status) ? [] : [runId],
     );
   }
 
-  /** Whether anything of a run was written. */
+  /** Whether any checkpoint of a run was written. */
   isBegun(runId: string): boolean {
     return this.#of(runId).status !== undefined;
   }
 
-  /** Nothing more will happen, or for too long nothing has: says what is wrong. */
+  /** Called when nothing more will happen, or nothing has for too long: reports what is wrong. */
   stuck(storage: Storage): void {
     const [runId] = this.open((status) => status === "completed");
     if (runId === undefined) return;

@@ -5,16 +5,16 @@ import { Network } from "./network.js";
 import type { Storage, StorageObserver } from "./storage.js";
 import type { Process, World } from "./world.js";
 
-/** At the latest, every so many checkpoints are written whole: few, so that both kinds are met often. */
+/** The most checkpoints between two full ones: few, so that both kinds occur often. */
 const SNAPSHOT_EVERY = 4;
 
-/** A database, and the network between it and the workers. */
+/** A database and the network between it and the workers. */
 export class DatabaseStorage extends Database implements Storage {
   readonly isLocal = false;
   readonly #network: Network;
   readonly #observer: StorageObserver;
 
-  /** @param latency - what a message takes at the most, in milliseconds. */
+  /** @param latency - the longest time that a message takes, in milliseconds. */
   constructor(world: World, observer: StorageObserver, latency: number, bugs: DatabaseBugs) {
     super(world, observer, bugs);
     this.#observer = observer;

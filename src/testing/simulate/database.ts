@@ -21,7 +21,7 @@ interface Row {
   readonly record: NewRecord;
   content: string;
   isAside: boolean;
-  /** Whether the power went while it was written: no listing reads it. */
+  /** Whether the power failed while it was written: no listing reads it. */
   isTorn: boolean;
 }
 
@@ -38,22 +38,22 @@ interface RunRow {
 
 /** Faults of the database's own logic that a test plants. */
 export interface DatabaseBugs {
-  /** Saves don't look at the claim. */
+  /** Saves don't check the claim. */
   readonly noFence?: boolean;
-  /** A claim has the epoch of the one before; in files, that of a process is not told from its next life's. */
+  /** A claim keeps the epoch of the previous one; in files, a process is not distinguished from its next life. */
   readonly noEpoch?: boolean;
   /** A save is acknowledged before the disk has it. */
   readonly earlyAcknowledgement?: boolean;
 }
 
-/** A database server: what it has written is on its disk only after a sync. */
+/** A database server: its writes are on its disk only after a sync. */
 export class Database implements Server {
   readonly #world: World;
   readonly #observer: StorageObserver;
   readonly #bugs: DatabaseBugs;
   readonly #runs = new Map<string, RunRow>();
   readonly #graphs = new Map<string, string>();
-  /** What takes back each write that the disk does not have yet, oldest first. */
+  /** Functions that undo each write that is not on the disk yet, oldest first. */
   #undo: { readonly back: () => void; readonly row?: Row }[] = [];
   #epochs = 0;
   isUp = true;
@@ -70,7 +70,7 @@ export class Database implements Server {
     this.#undo = [];
   }
 
-  /** The power goes: of what was not synced the last `lost` writes are gone, and the newest that is left may be torn. */
+  /** Cuts the power: the last `lost` unsynced writes are gone, and the newest that is left may be torn. */
   cutPower(lost: number, isTorn: boolean): void {
     const gone = this.#undo.splice(Math.max(this.#undo.length - lost, 0));
     for (const { back } of gone.reverse()) back();
@@ -89,7 +89,7 @@ export class Database implements Server {
     return this.#undo.length;
   }
 
-  /** Damages the newest record of a run that has an older one to fall back to; gives the run, if one has. */
+  /** Damages the newest record of a run that has an older one to fall back to; returns the run, if there is one. */
   corrupt(pick: number): string | undefined {
     const runs = [...this.#runs.keys()].filter((runId) => this.#intact(runId).length > 1);
     const runId = runs[pick % runs.length];
@@ -98,7 +98,7 @@ export class Database implements Server {
     return runId;
   }
 
-  /** The newest record of a run that can be read with all that it builds on. */
+  /** The newest record of a run that can be read, including everything it builds on. */
   newestWhole(runId: string): RecordHeader | undefined {
     return this.#intact(runId)[0]?.record.fields;
   }
@@ -115,7 +115,7 @@ export class Database implements Server {
     });
   }
 
-  /** Saves a record if the run is where `after` says and has the epoch of the lease, which is renewed. */
+  /** Saves a record if the run is still at `after` and at the epoch of the lease, which is renewed. */
   append(
     runId: string,
     after: After,
@@ -251,7 +251,7 @@ export class Database implements Server {
     this.#observer.released(runId, epoch);
   }
 
-  /** The owner of a claim that is good. */
+  /** The owner of a valid claim. */
   owner(runId: string): string | undefined {
     const run = this.#runs.get(runId);
     return run !== undefined && run.until > this.#world.time ? run.owner : undefined;

@@ -13,21 +13,21 @@ export interface SimulationTools {
   ): (...args: A) => Promise<T>;
 }
 
-/** Something that a graph did. */
+/** A call of an effect. */
 export interface Execution {
   readonly name: string;
   readonly kind: "node" | "effect";
   readonly runId: string;
   readonly node: string;
   readonly step: number;
-  /** What it was given. */
+  /** Its arguments. */
   readonly args: string;
 }
 
-/** How long an effect takes at the most, in milliseconds. */
+/** The longest time that an effect takes, in milliseconds. */
 const LONGEST = 40;
 
-/** What the graphs of one simulation do to the world outside. */
+/** The effects of the graphs in one simulation. */
 export class Effects {
   readonly executions: Execution[] = [];
   readonly #world: World;
@@ -41,7 +41,7 @@ export class Effects {
     return this.#world.current;
   }
 
-  /** What a graph of this process is given. */
+  /** What a graph of this process receives. */
   tools(process: Process): SimulationTools {
     const rest = (): Promise<void> => this.#rest(process);
     return {

@@ -23,24 +23,24 @@ export interface FileBugs {
 
 const ROOT = "/data/.waymark";
 
-/** What a call takes at the most, and a sync, in milliseconds. */
+/** The longest time that a call takes, and a sync, in milliseconds. */
 const CALL = 0.5;
 const SYNC = 3;
-/** How often a call is tried again that does not get through, in milliseconds. */
+/** The interval at which a call that does not get through is retried, in milliseconds. */
 const RETRY = 500;
 
 /** The calls that need room on the disk. */
 const GROWING = ["create", "write", "mkdir", "link"];
-/** The calls that a client of a file server repeats if it has no answer, and that then come to something else. */
+/** The calls that a client of a file server repeats if it gets no response, and that then have a different result. */
 const UNREPEATABLE = ["link", "unlink", "rename", "mkdir", "rmdir"];
 
-/** A checkpoint's file as it was when it got its name. */
+/** A checkpoint's file, as it was when it was given its name. */
 interface NamedFile {
   readonly header: RecordHeader;
   readonly bytes: Uint8Array;
 }
 
-/** A disk with the files of all runs: of one machine, or of a server that each worker's machine reaches. */
+/** A disk with the files of all runs: that of one machine, or that of a server that each worker's machine can reach. */
 export class Files implements Storage {
   readonly isLocal = true;
   readonly unsynced = 0;
@@ -85,7 +85,7 @@ export class Files implements Storage {
         const claim = await store.claim(runId, options);
         return claim && this.#watched(claim, runId, process);
       },
-      // What a store warns of is part of the simulation, and nothing to print.
+      // Warnings of a store are part of the simulation and are not printed.
       load: (runId, at, context = { emit: () => {} }) => store.load(runId, at, context),
     });
   }
@@ -117,7 +117,7 @@ export class Files implements Storage {
   }
 
   corrupt(by: number): string | undefined {
-    // Of two of one step the store may be about to remove the older.
+    // Of two files of one step, the store may be about to remove the older.
     const runs = this.runs().filter(({ runId }) => {
       const steps = this.#whole(runId).map(([, { header }]) => header.step);
       return steps.some((step) => step < (steps[0] ?? 0));
@@ -138,7 +138,7 @@ export class Files implements Storage {
     return this.#whole(runId)[0]?.[1].header;
   }
 
-  /** The files of a run that are what was written, newest first. */
+  /** The undamaged files of a run, newest first. */
   #whole(runId: string): [path: string, NamedFile][] {
     const own = [...this.#named].filter(([path, { header, bytes }]) => {
       return header.runId === runId && isSame(this.#file(path)?.bytes, bytes);
@@ -182,10 +182,10 @@ export class Files implements Storage {
     args: readonly unknown[],
     action: () => Promise<unknown>,
   ): Promise<unknown> {
-    // The node of a dead process may still do something real.
+    // The node of a dead process may still be doing real work.
     if (!process.isAlive) return new Promise(() => {});
     this.#world.note(process, `calls ${call} ${args.filter((arg) => typeof arg === "string")}`);
-    // It happens at the beginning of the time that it takes, or at the end.
+    // It takes effect at the beginning of its duration, or at the end.
     const isLate = process.random.chance(0.5);
     if (isLate) await this.#takeTime(process, call);
     const isRemote = this.#machines.size > 1;
@@ -205,7 +205,7 @@ export class Files implements Storage {
     return outcome;
   }
 
-  /** Does what a call asks for, and sees which checkpoint it gives a name to. */
+  /** Performs a call, and notes the checkpoint that it gives a name to. */
   async #perform(
     process: Process,
     call: string,
@@ -227,7 +227,7 @@ export class Files implements Storage {
     const wait = (time: number): Promise<void> =>
       new Promise((resolve) => this.#world.after(time, process, resolve));
     await wait(ms);
-    // Nothing gets through to a file server; a disk is where the worker is.
+    // A cut affects only a file server; a local disk stays reachable.
     while (process.isCut && this.#machines.size > 1) await wait(RETRY);
   }
 

@@ -4,28 +4,28 @@ import type { Process, World } from "./world.js";
 /** How long a caller waits for an answer that never comes, in milliseconds. */
 const TIMEOUT = 5000;
 
-/** What a message takes at least, in milliseconds. */
+/** The shortest time that a message takes, in milliseconds. */
 const FASTEST = 0.1;
 
 /** The other end of the network. */
 export interface Server {
-  /** Whether it answers at all. */
+  /** Whether it responds at all. */
   readonly isUp: boolean;
   /** Changes when it loses what it was doing. */
   readonly generation: number;
-  /** Brings what was written so far to its disk. */
+  /** Syncs what was written so far to its disk. */
   sync(): void;
 }
 
 /** How a call is served. */
 export interface CallOptions {
-  /** Whether the answer has to wait until the server's disk has what was written. */
+  /** Whether the response must wait until the server's disk has what was written. */
   readonly isDurable?: boolean;
 }
 
-/** Calls from processes to one server, over a network that loses, delays and doubles. */
+/** Calls from processes to one server, over a network that loses, delays and duplicates messages. */
 export class Network {
-  /** What all messages take in addition at the most, in milliseconds. */
+  /** The longest additional delay of all messages, in milliseconds. */
   delay = 0;
   readonly #world: World;
   readonly #server: Server;
@@ -33,7 +33,7 @@ export class Network {
   readonly #acknowledgesEarly: boolean;
 
   /**
-   * @param latency - what a message takes at the most, in milliseconds.
+   * @param latency - the longest time that a message takes, in milliseconds.
    * @param acknowledgesEarly - the planted fault: an answer does not wait for the disk.
    */
   constructor(world: World, server: Server, latency: number, acknowledgesEarly = false) {
@@ -43,15 +43,15 @@ export class Network {
     this.#acknowledgesEarly = acknowledgesEarly;
   }
 
-  /** What the server makes of a call. */
+  /** Calls the server, and returns its response. */
   call<T>(process: Process, what: string, serve: () => T, options: CallOptions = {}): Promise<T> {
     const world = this.#world;
-    // The node of a dead process may still do something real.
+    // The node of a dead process may still be doing real work.
     if (!process.isAlive) return new Promise(() => {});
     world.note(process, `calls ${what}`);
     const isDoubled = process.callsToDouble > 0;
     if (isDoubled) process.callsToDouble--;
-    // Until it has its answer it expects one, wherever the message is.
+    // The process expects a response until it arrives, wherever the message is.
     process.expects++;
     return new Promise((resolve, reject) => {
       const answer = (ms: number, end: () => void): void => {

@@ -23,18 +23,18 @@ import type { Process } from "./world.js";
 /** How long a worker waits before it asks an empty queue again, in milliseconds. */
 const POLL = 3000;
 
-/** As a worker has them by default. */
+/** The defaults of a real worker. */
 const LEASE = 30_000;
 const BACKOFF = 1000;
 const LONGEST_WAIT = 5000;
 
-/** What a processor throws, as BullMQ has it. */
+/** The errors that a processor throws, as in BullMQ. */
 class DelayedError extends Error {}
 class WaitingError extends Error {}
 class UnrecoverableError extends Error {}
 const errors = { DelayedError, WaitingError, UnrecoverableError };
 
-/** A worker on a queue: takes one job after the other, as BullMQ's own loop does, for ever. */
+/** A worker on a queue: takes one job after the other, as BullMQ's own loop does, forever. */
 export async function liveByQueue<D extends object>(
   process: Process,
   around: Surroundings<D>,
@@ -90,13 +90,13 @@ export async function liveByQueue<D extends object>(
   for (let jobs = 1; ; jobs++) {
     const token = `${process.name}-${jobs}`;
     const job = await tolerate(queue.take(token, lock), around);
-    // What can't be reported to the queue, it finds out when the lock ends.
+    // If this can't be reported, the queue notices when the lock expires.
     if (job !== undefined) await work(job, token).catch(note);
     else await world.wait(POLL * (0.5 + process.random.next()));
   }
 }
 
-/** A client of the queue: submits runs, answers what they wait for, and refills the queue, for ever. */
+/** A client of the queue: submits runs, answers their pauses, and refills the queue, forever. */
 export async function submitAndAnswer<D extends object>(
   process: Process,
   runs: readonly number[],

@@ -8,11 +8,11 @@ interface JobRow {
   readonly id: string;
   readonly data: JobData;
   readonly where: "waiting" | "delayed" | "active" | "failed";
-  /** Its place among those that wait. */
+  /** Its place among the waiting jobs. */
   readonly order: number;
-  /** When it is to be taken, in milliseconds since 1970, by the clock of whoever asks. */
+  /** When it is due, in milliseconds since 1970, by the clock of the caller. */
   readonly due: number;
-  /** Who has it, and until when, by the clock of the server. */
+  /** Its holder, and until when, by the clock of the server. */
   readonly token: string;
   readonly lockedUntil: number;
   readonly attemptsStarted: number;
@@ -22,19 +22,19 @@ interface JobRow {
 
 /** Faults of the queue's own logic that a test plants. */
 export interface QueueBugs {
-  /** A job whose worker has died is given to nobody else. */
+  /** A job whose worker has died is not given to another. */
   readonly noRedelivery?: boolean;
 }
 
-/** How long a write may be lost in a power cut, in milliseconds: as in a Redis that syncs every second. */
+/** The age up to which a power cut can lose a write, in milliseconds: as in a Redis that syncs every second. */
 const UNSYNCED = 1000;
 
-/** A queue server, as BullMQ makes one of Redis or Postgres: jobs with locks that end. */
+/** A queue server, like BullMQ's on Redis or Postgres: jobs with locks that expire. */
 export class QueueServer implements Server {
   readonly #world: World;
   readonly #bugs: QueueBugs;
   readonly #jobs = new Map<string, JobRow>();
-  /** What each of the last writes has replaced, oldest first. */
+  /** What each of the last writes replaced, oldest first. */
   #undo: { readonly at: number; readonly id: string; readonly before: JobRow | undefined }[] = [];
   #orders = 0;
   isUp = true;
@@ -47,7 +47,7 @@ export class QueueServer implements Server {
 
   sync(): void {}
 
-  /** The power goes: the last `lost` writes are gone, unless they are too old for that. */
+  /** Cuts the power: the last `lost` writes are gone, unless they are too old for that. */
   cutPower(lost: number): void {
     const young = this.#undo.filter(({ at }) => this.#world.time - at < UNSYNCED);
     for (const { id, before } of young.slice(Math.max(young.length - lost, 0)).reverse()) {
@@ -59,7 +59,7 @@ export class QueueServer implements Server {
     this.isUp = false;
   }
 
-  /** All jobs are gone. */
+  /** Loses all jobs. */
   clear(): void {
     this.#jobs.clear();
     this.#undo = [];
@@ -77,7 +77,7 @@ export class QueueServer implements Server {
     return this.#jobs.get(id);
   }
 
-  /** Gives the next job to a worker: one whose worker has shown no sign of life comes first. */
+  /** Gives the next job to a worker: first one whose own worker let its lock expire. */
   take(token: string, lock: number, at: number): JobRow | undefined {
     const { time } = this.#world;
     for (const job of this.#jobs.values()) {
@@ -99,7 +99,7 @@ export class QueueServer implements Server {
     });
   }
 
-  /** Makes a lock last longer; `false` if the job has another. */
+  /** Extends a lock; `false` if the job has another. */
   extendLock(id: string, token: string, lock: number): boolean {
     const job = this.#jobs.get(id);
     if (job?.token !== token || job.where !== "active") return false;
@@ -221,7 +221,7 @@ export class SimulatedQueue implements JobQueue {
     return this.#call(`complete ${id}`, () => this.#server.complete(id, token));
   }
 
-  /** Has a job tried again after so many milliseconds; without them it has failed for good. */
+  /** Retries a job after this many milliseconds; without a delay it has failed for good. */
   fail(id: string, token: string, retryAfter: number | undefined): Promise<void> {
     const due = now() + (retryAfter ?? 0);
     const where = retryAfter === undefined ? "failed" : "delayed";

@@ -95,7 +95,7 @@ export interface SimulationScript {
 const MOST_FAULTS = 8;
 const APART = 60;
 
-/** The most kinds of faults in one script: where few kinds meet, they meet often. */
+/** The most kinds of faults in one script: few kinds coincide more often. */
 const MOST_KINDS = 4;
 
 /** The script of a seed. */

@@ -1,4 +1,4 @@
-/** Random numbers that a seed repeats, on every machine. */
+/** Random numbers that are the same for a seed on every machine. */
 export class SeededRandom {
   #state: number;
 

@@ -4,8 +4,7 @@ import type { Fault, SimulationScript } from "./script.js";
 const MOST_TRIES = 400;
 
 /**
- * The smallest script to be found that still fails: first fewer faults, then fewer runs and workers, then
- * shorter faults.
+ * The smallest script found that still fails: tries fewer faults, then fewer runs and workers, then shorter faults.
  */
 export async function shrink(
   script: SimulationScript,

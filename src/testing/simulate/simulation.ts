@@ -20,13 +20,13 @@ import {
 } from "./worker.js";
 import { Machine, Process, World } from "./world.js";
 
-/** Faults of waymark itself that a test plants, to see that they are found. */
+/** Faults of waymark itself that a test plants to check that they are found. */
 export interface PlantedBugs extends DatabaseBugs, FileBugs, QueueBugs, WorkerBugs {
-  /** A process asks its wall clock whether its lease has run out. */
+  /** A process uses its wall clock to check whether its lease has expired. */
   readonly leaseByWallClock?: boolean;
 }
 
-/** What one simulation came to. */
+/** The result of one simulation. */
 export interface SimulationOutcome<D extends object> {
   readonly violation: Violation | undefined;
   readonly steps: number;
@@ -50,7 +50,7 @@ function machinesOf(
 const PATIENCE = 60 * 60 * 1000;
 const MOST_STEPS = 100_000;
 
-/** What looks at the runs in the end. */
+/** The number of the process that reads the runs at the end. */
 const OBSERVER = 1000;
 
 /** Plays one script from beginning to end. */
@@ -103,8 +103,8 @@ export async function play<D extends object>(
 }
 
 /**
- * Starts the workers; gives what lets the faults happen that are due, and says from when on nothing goes wrong,
- * once that is known.
+ * Starts the workers. Returns a function that triggers the faults that are due and, once it is known, returns the
+ * time after which nothing goes wrong.
  */
 function start<D extends object>(
   script: SimulationScript,
@@ -149,7 +149,7 @@ function start<D extends object>(
       const isPowerCut = fault.kind === "power-cut" || fault.kind === "torn-write";
       const all = isPowerCut && storage.isLocal;
       for (const one of all ? lives.keys() : [worker]) {
-        // A worker that is dead, and not back yet, can't suffer more.
+        // A dead worker that is not back yet can't fail again.
         const processes = (lives.get(one) ?? []).filter(({ isAlive }) => isAlive);
         for (const process of processes) ends.push(hit(fault, process, all, world));
         if ((fault.kind === "kill" || all) && processes.length > 0) ends.push(() => begin(one));
@@ -160,7 +160,7 @@ function start<D extends object>(
   };
 }
 
-/** Lets a fault of the servers or their network happen; gives what ends it, if it ends. */
+/** Triggers a fault of the servers or their network; returns what ends it, if it ends. */
 function strike<D extends object>(
   { kind, worker, by = 0 }: Fault,
   { storage, queueNetwork, queueServer, checker }: Surroundings<D>,
@@ -201,7 +201,7 @@ function strike<D extends object>(
   }
 }
 
-/** Lets a fault happen to a process; gives what ends it, if it ends. */
+/** Triggers a fault of a process; returns what ends it, if it ends. */
 function hit(
   { kind, worker, by = 0 }: Fault,
   process: Process,
@@ -240,7 +240,7 @@ function hit(
   }
 }
 
-/** Loads the runs when all is over, as anybody could. */
+/** Loads the runs after the simulation, as any process could. */
 async function lookAtRuns<D extends object>(
   script: SimulationScript,
   around: Surroundings<D>,

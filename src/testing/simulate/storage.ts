@@ -2,7 +2,7 @@ import type { RecordHeader } from "../../checkpoint/records/header.js";
 import type { CheckpointStore } from "../../checkpoint/store.js";
 import type { Process } from "./world.js";
 
-/** Where the runs of a simulation are kept: what happens to it, and how it looks from outside. */
+/** Where the runs of a simulation are stored: the faults it can have, and how it looks from outside. */
 export interface Storage {
   /** The store of a process. */
   open(process: Process): CheckpointStore;
@@ -10,29 +10,29 @@ export interface Storage {
   readonly isLocal: boolean;
   isUp: boolean;
   isFull: boolean;
-  /** What all calls take in addition at the most, in milliseconds. */
+  /** The longest additional delay of all calls, in milliseconds. */
   delay: number;
   /** How many acknowledged writes a power cut could undo. */
   readonly unsynced: number;
   /**
-   * The power goes, and takes what was not synced, or leaves it torn.
+   * Cuts the power: unsynced writes are lost or torn.
    *
-   * @param by - what decides how much of it.
+   * @param by - determines how much is lost.
    */
   cutPower(by: number, isTorn: boolean): void;
-  /** Damages the newest checkpoint of a run that has an older one to fall back to; gives the run, if one has. */
+  /** Damages the newest checkpoint of a run that has an older one to fall back to; returns the run, if there is one. */
   corrupt(by: number): string | undefined;
-  /** The newest checkpoint of a run that can be read with all that it builds on. */
+  /** The newest checkpoint of a run that can be read, including everything it builds on. */
   newestWhole(runId: string): RecordHeader | undefined;
-  /** The runs, as a listing has them. */
+  /** The runs, as a listing shows them. */
   runs(): readonly Pick<RecordHeader, "runId" | "status">[];
 }
 
-/** Hears what happens to the runs in a storage. */
+/** Receives what happens to the runs in a storage. */
 export interface StorageObserver {
-  /** A checkpoint was written, while somebody's claim was good or nobody's. */
+  /** A checkpoint was written, under a valid claim or none. */
   written(header: RecordHeader, by: Process, epoch: number | null, isClaimed: boolean): void;
-  /** A process knows that a checkpoint is saved. */
+  /** A checkpoint was acknowledged to a process. */
   saved(checkpoint: Pick<RecordHeader, "runId" | "sequence" | "step">): void;
   /** A claim was given. */
   claimed(runId: string, by: Process, epoch: number): void;

@@ -16,9 +16,9 @@ import type { Machine, Process, World } from "./world.js";
 
 /** What is simulated. */
 export interface SimulationSetup<D extends object> {
-  /** The graph, or what makes it, once for each life of each worker. */
+  /** The graph, or a function that creates it for each life of each worker. */
   readonly graph: StateGraph<D, string> | ((tools: SimulationTools) => StateGraph<D, string>);
-  /** The data that the run of this number, from 0 up, starts from. */
+  /** The data that the run with this number, from 0, starts from. */
   readonly data: (run: number) => D;
   /** Answers a pause of a run; without it, a run that waits for an answer counts as ended. */
   readonly answer?: (pause: PauseRequest, runId: string) => unknown;
@@ -26,15 +26,15 @@ export interface SimulationSetup<D extends object> {
 
 /** Faults of a worker that a test plants. */
 export interface WorkerBugs {
-  /** Nobody asks whether the lease has run out before a node begins. */
+  /** Nothing checks whether the lease has expired before a node begins. */
   readonly noCheck?: boolean;
-  /** An answer to a pause is acknowledged and not kept. */
+  /** An answer to a pause is acknowledged but not saved. */
   readonly droppedAnswer?: boolean;
   /** A worker trusts the queue's lock on a job, and does not claim the run. */
   readonly noClaim?: boolean;
 }
 
-/** What surrounds a worker. */
+/** The environment of a worker. */
 export interface Surroundings<D extends object> {
   readonly setup: SimulationSetup<D>;
   readonly world: World;
@@ -48,10 +48,10 @@ export interface Surroundings<D extends object> {
   readonly bugs: WorkerBugs;
 }
 
-/** How long a worker rests before it looks for work again, in milliseconds. */
+/** How long a worker waits before it looks for work again, in milliseconds. */
 export const REST = 10_000;
 
-/** So often that no run is given up: what ends a run is what is looked for. */
+/** Effectively unlimited, so that no run ends because its attempts are used up. */
 export const ATTEMPTS = 1_000_000;
 const DAY = 24 * 60 * 60 * 1000;
 
@@ -83,14 +83,14 @@ export function graphOf<D extends object>(
     effects.began(process, runId, node, step);
     checker.began(runId, node, step, process, storage);
   };
-  // What nobody listens to would be printed.
+  // Without a listener, warnings would be printed.
   const ignore = (): void => {};
   graph.on("node.start", begin).on("checkpoint.warning", ignore);
   effects.onEnd(() => graph.off("node.start", begin).off("checkpoint.warning", ignore));
   return graph;
 }
 
-/** A worker without a queue: it starts the runs it is given, then recovers those that others have left, for ever. */
+/** A worker without a queue: it starts the runs it is given, then recovers those that others left, forever. */
 export async function liveAlone<D extends object>(
   process: Process,
   runs: readonly number[],
@@ -121,14 +121,14 @@ export async function liveAlone<D extends object>(
     await answerPauses(store, process, around, (runId, answering) => ({
       keep: (name, value) =>
         StateGraph.inside(base, answering, draining, DAY, claiming).signal(runId, name, value),
-      // A resume without an answer would be one.
+      // A resume without an answer would count as one.
       end: () => graph.resume(runId),
     }));
     await world.wait(REST * (0.5 + process.random.next()));
   }
 }
 
-/** How answers get to a run: `keep` saves one, `end` comes after the last. */
+/** How answers reach a run: `keep` saves one, `end` is called after the last. */
 export interface Answering {
   keep(pause: string, value: unknown): Promise<unknown>;
   end?(): Promise<unknown>;
@@ -162,14 +162,14 @@ export async function answerPauses<D extends object>(
   }
 }
 
-/** The planted fault: what an answer is saved with is all but the answer. */
+/** The planted fault: a save of an answer that leaves out the answer. */
 function withoutAnswers(store: CheckpointStore): CheckpointStore {
   return withMethods(store, {
     save: (state, options) => store.save(withProgress(state, { signals: [] }), options),
   });
 }
 
-/** A store with other methods in the place of its own. */
+/** A store with some of its methods replaced. */
 export function withMethods(
   store: CheckpointStore,
   methods: { readonly [K in keyof CheckpointStore]?: CheckpointStore[K] | undefined },
@@ -183,7 +183,7 @@ export function withMethods(
   });
 }
 
-/** What a promise gives; nothing if it fails as it may under faults. Anything else is a violation. */
+/** The value of a promise; `undefined` if it fails in a way that faults explain. Any other error is a violation. */
 export async function tolerate<T, D extends object>(
   promise: Promise<T> | undefined,
   { checker, world }: Pick<Surroundings<D>, "checker" | "world">,

@@ -6,22 +6,22 @@ import { SeededRandom } from "./seeded-random.js";
 /** When a simulation begins, in milliseconds since 1970. */
 const BEGINNING = Date.UTC(2030, 0, 1);
 
-/** How long real work may take that the simulation has to wait for, in milliseconds. */
+/** The longest time that the simulation waits for real work, in milliseconds. */
 const REAL_WORK = 10_000;
 
 /** An action and when it happens. */
 interface ScheduledAction {
   at: number;
-  /** Whom it happens to; nobody, if it is on the other side of the network. */
+  /** The process it happens to; none on the other side of the network. */
   readonly process: Process | undefined;
   readonly action: () => void;
   readonly background: boolean;
   cancelled: boolean;
 }
 
-/** Where the number of a process counts, from one start of the machine to the next. */
+/** A machine, on which process numbers are valid from one start to the next. */
 export class Machine {
-  /** Whether the number of a process is taken for the process: a fault that a test plants. */
+  /** Whether a process is identified by its number alone: a fault that a test plants. */
   readonly numbersOnly: boolean;
   readonly processes: Process[] = [];
   readonly #number: number;
@@ -32,7 +32,7 @@ export class Machine {
     this.numbersOnly = numbersOnly;
   }
 
-  /** Eight hexadecimal digits, of this machine since it was started. */
+  /** Eight hexadecimal digits that identify this start of the machine. */
   get place(): string {
     return (this.#number * 2 ** 16 + this.#starts).toString(16).padStart(8, "0");
   }
@@ -52,20 +52,20 @@ export class Process implements Processes {
   readonly random: SeededRandom;
   isAlive = true;
   isStopped = false;
-  /** How far its wall clock is off, in milliseconds. */
+  /** The offset of its wall clock, in milliseconds. */
   skew = 0;
   /** Whether nothing gets through between it and the servers. */
   isCut = false;
-  /** What its messages take in addition at the most, in milliseconds. */
+  /** The longest additional delay of its messages, in milliseconds. */
   delay = 0;
   /** How many of its next calls lose their answer, or arrive twice. */
   answersToLose = 0;
   callsToDouble = 0;
-  /** The node that it is in. */
+  /** The node that it is running. */
   visit: { readonly runId: string; readonly node: string; readonly step: number } | undefined;
-  /** How many things it waits for that the simulation will bring about. */
+  /** How many simulated events it waits for. */
   expects = 0;
-  /** What came while it was stopped. */
+  /** What arrived while it was stopped. */
   readonly held: ScheduledAction[] = [];
   readonly machine: Machine;
   /** Its number on the machine: that of its former lives, as in a container. */
@@ -126,7 +126,7 @@ export class World {
   steps = 0;
   /** What has happened, line by line. */
   readonly trace: string[] | undefined;
-  /** Who is running: all that happens until the next step, it does. */
+  /** The running process: it does everything that happens until the next step. */
   current: Process | undefined;
   readonly #scheduled: ScheduledAction[] = [];
   readonly #leasesByWallClock: boolean;
@@ -136,7 +136,7 @@ export class World {
     this.#leasesByWallClock = leasesByWallClock;
   }
 
-  /** Puts the clock and the chance of this world in place; returns the way back. */
+  /** Installs the clock and the random numbers of this world; returns a function that removes them. */
   enter(): () => void {
     const now = (): number => Math.floor(BEGINNING + this.time + (this.current?.skew ?? 0));
     const restoreClock = useClock({
@@ -150,7 +150,7 @@ export class World {
       random: () => this.current?.random.next() ?? 0.5,
       newId: () => this.current?.newId() ?? "nobody",
     });
-    // What a stack says differs from one Node to the next, and is saved with a failed run.
+    // Stacks differ between Node versions, and are saved with failed runs.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     return () => {
@@ -160,7 +160,7 @@ export class World {
     };
   }
 
-  /** Lets something happen to a process, unless it dies first; while it is stopped, that waits. */
+  /** Schedules an action of a process, unless it dies first; while it is stopped, the action waits. */
   after(
     ms: number,
     process: Process | undefined,
@@ -194,7 +194,7 @@ export class World {
     process.isStopped = true;
   }
 
-  /** Lets a stopped process continue: what it missed happens now, in one order or another. */
+  /** Lets a stopped process continue: what it missed happens now, in order or in reverse. */
   wake(process: Process): void {
     process.isStopped = false;
     const missed = process.held.splice(0);
@@ -217,7 +217,7 @@ export class World {
         process.held.push(next);
         continue;
       }
-      // It can't be called off any more.
+      // It can no longer be cancelled.
       next.cancelled = true;
       if (process !== undefined && !background) process.expects--;
       this.steps++;
@@ -230,7 +230,7 @@ export class World {
     }
   }
 
-  /** A process that awaits nothing of the simulation is in a node that does something real. */
+  /** A process that waits for no simulated event is in a node that does real work. */
   async #realWork(process: Process): Promise<void> {
     const end = performance.now() + REAL_WORK;
     for (let looks = 0; process.expects === 0 && process.isAlive; looks++) {
@@ -246,7 +246,7 @@ export class World {
   }
 }
 
-/** Lets everything happen that needs no more time. */
+/** Runs everything that needs no more time. */
 function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
