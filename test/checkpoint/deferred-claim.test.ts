@@ -12,7 +12,7 @@ function withoutOptions(): CheckpointStore {
   };
 }
 
-test("a claim is the store's own", async () => {
+test("claim returns the claim of the loaded store", async () => {
   const store = new DeferredStore("late", () => new MemoryStore());
   const claim = await store.claim("run");
   expect(claim).toBeDefined();
@@ -21,7 +21,7 @@ test("a claim is the store's own", async () => {
   expect(await store.claim("run")).toBeDefined();
 });
 
-test("where nobody can claim, everybody may work", async () => {
+test("a store without claims lets everybody work", async () => {
   const store = new DeferredStore("late", withoutOptions);
   const claims = [await store.claim("run"), await store.claim("run")];
   for (const claim of claims) await claim?.release();
@@ -29,7 +29,7 @@ test("where nobody can claim, everybody may work", async () => {
   await store.close();
 });
 
-test("what the store lacks is said", async () => {
+test("an error names the method that the store lacks", async () => {
   const store = new DeferredStore("late", withoutOptions);
   await expect(store.history("run")).rejects.toThrow(/has no history/);
   await expect(store.runs()).rejects.toThrow(/has no runs/);

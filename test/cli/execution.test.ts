@@ -8,7 +8,7 @@ const stores = [{ store: "file:.waymark" }, { store: "sqlite:.waymark/runs.db" }
 const start = (more: object = {}) => JSON.stringify({ topic: "cairns", parts: [], ...more });
 
 describe.each(stores)("runs in $store", ({ store }) => {
-  test("start, and tell how they ended", async () => {
+  test("start, and report how they ended", async () => {
     const folder = project(store);
     const { code, out, err } = await waymark(folder, "run", "article", "--data", start());
     expect(code).toBe(0);
@@ -109,7 +109,7 @@ describe.each(stores)("runs in $store", ({ store }) => {
     expect(await json(folder, "history", "monday")).toEqual(before);
   });
 
-  test("are forked and set back without running anything, and go on", async () => {
+  test("are forked and rolled back without running anything, and continue", async () => {
     const folder = project(store);
     await articleRun(folder);
     const changes = ["--data", '{"topic":"menhirs"}', "--set", 'parts=["x"]'];
@@ -220,7 +220,7 @@ export const graph = new StateGraph({ name: "one", onMismatch: "warn" })
   expect(err).toContain("the graph has changed since this run was saved\n");
 });
 
-test("a run of an id goes on, or starts over by force", async () => {
+test("run --id continues an existing run, or starts it over with --force", async () => {
   const folder = project();
   await articleRun(folder);
   const again = ["run", "article", "--id", "monday", "--data", start({ topic: "other" })];

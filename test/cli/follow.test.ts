@@ -37,7 +37,7 @@ test.each(["file:.waymark", "sqlite:.waymark/runs.db"])(
   },
 );
 
-test("watch tells of runs that failed or wait, and of those that are gone", async () => {
+test("watch reports runs that failed, wait or are gone", async () => {
   const folder = project();
   await waymark(folder, "run", "flaky", "--id", "failed", "--data", start());
   const failed = await waymark(folder, "watch", "failed");
@@ -88,7 +88,7 @@ test.each([
   expect((await lines.ended).out.trim().split("\n").length).toBeGreaterThan(1);
 });
 
-test("watch tells of a run's last event, which is written after its last checkpoint", async () => {
+test("watch prints a run's last event, which is written after its last checkpoint", async () => {
   const folder = project();
   await articleRun(folder);
   const file = logged(folder, line("graph.start"));

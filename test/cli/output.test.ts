@@ -53,7 +53,7 @@ describe("a table", () => {
   });
 });
 
-test("facts that are not there are left out", () => {
+test("leaves out facts that are undefined", () => {
   expect(
     facts(
       [
@@ -95,7 +95,7 @@ describe("text", () => {
   });
 });
 
-test("colours are for terminals that want them", () => {
+test("prints colours only to terminals that support them", () => {
   const red = (output: object, env = {}, wanted = true) =>
     painter(output as never, env, wanted)("red", "x");
   expect(red({ isTTY: true })).toBe("\u001b[31mx\u001b[0m");
@@ -105,7 +105,7 @@ test("colours are for terminals that want them", () => {
   expect(red({ isTTY: true }, {}, false)).toBe("x");
 });
 
-test("units", () => {
+test("prints ages, durations and costs in readable units", () => {
   const now = Date.parse("2026-01-02T00:00:00Z");
   expect(ago("2026-01-02T00:00:00Z", now)).toBe("now");
   expect(ago("2026-01-01T23:57:00Z", now)).toBe("3 min ago");

@@ -232,7 +232,7 @@ test("Ctrl-C stops a run, and a resume, so that it can be resumed", async () => 
   expect((await run(built, folder, ["validate"])).code).toBe(0);
 }, 240_000);
 
-test("whoever reads may leave early", async () => {
+test("a reader of stdout may close it early", async () => {
   const folder = project("file:runs");
   await run(built, folder, ["run", "article", "--id", "monday", "--data", data()]);
   const command = `"${process.execPath}" "${built.script}" log monday | head -n 1`;
@@ -245,7 +245,7 @@ test("whoever reads may leave early", async () => {
   expect(status).toBe(0);
 });
 
-test("a run goes on where nobody reads what is said by the way", async () => {
+test("a run continues if nobody reads stderr", async () => {
   const folder = project("file:runs");
   const args = ["run", "article", "--id", "monday", "--data", data()];
   const running = start(built, folder, args);

@@ -126,7 +126,7 @@ test("node names that JavaScript objects have already are names like any other",
   ]);
 });
 
-test("execute wants a State", async () => {
+test("execute refuses anything but a State", async () => {
   const graph = twoNodes().addEdge("a", "b").setEntryPoint("a").setExitPoint("b");
   for (const value of [undefined, null, {}, { data: {} }, "state"]) {
     await expect(graph.execute(wrong(value))).rejects.toMatchObject({ code: "GRAPH_STATE" });

@@ -52,7 +52,7 @@ test("a chain that was stopped continues from what a migration makes of its data
   expect((await change(older(), newer())).data).toEqual({ total: 16 });
 });
 
-test("a chain inside a route does so too", async () => {
+test("a chain inside a route continues from migrated data too", async () => {
   const before = route<Old>(() => "add", { add: older() });
   const after = route<New>(() => "add", { add: newer() });
   expect((await change(before, after)).data).toEqual({ total: 16 });

@@ -59,7 +59,7 @@ describe("a chain that is stopped", () => {
 });
 
 describe("a chain that dies", () => {
-  test.each([1, 2, 3, 4, 5, 6])("after %i saves goes on behind what was saved", async (lives) => {
+  test.each([1, 2, 3, 4, 5, 6])("after %i saves continues after what was saved", async (lives) => {
     const store = new MemoryStore();
     const counts = new Counts();
     const node = () =>

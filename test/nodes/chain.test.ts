@@ -50,7 +50,7 @@ describe("a chain", () => {
     expect(store.saves).toBe(1002);
   });
 
-  test("tells its progress after each step", async () => {
+  test("reports its progress after each step", async () => {
     const told: string[] = [];
     const onProgress = (completed: number, total: number, state: State<Words>) =>
       told.push(`${completed}/${total} ${state.data.text}`);
@@ -69,7 +69,7 @@ describe("a chain", () => {
     printed.mockRestore();
   });
 
-  test("gives the States between its steps to whoever wants them", async () => {
+  test("passes the States between its steps to intermediate", async () => {
     const node = saying(say, {
       intermediate: (last, states) => ({
         text: `${last.data.text}: ${states.map(({ data }) => data.text).join(",")}`,
@@ -164,7 +164,7 @@ describe("a step that fails", () => {
   });
 });
 
-test("events of a chain that succeeds", async () => {
+test("emits an event for each step of a chain that succeeds", async () => {
   const graph = only(saying());
   const events = eventsOf(graph, "chain", "step");
   await graph.execute(words("a", "b"));

@@ -81,7 +81,7 @@ describe("a parallel node", () => {
     ]);
   });
 
-  test("tells its progress when an item succeeds, and only then", async () => {
+  test("reports its progress when an item succeeds, and only then", async () => {
     const told: number[][] = [];
     const worker = async (_state: State<Sum>, item: number): Promise<number> => {
       if (item === 1) throw new Error("boom");
@@ -100,7 +100,7 @@ describe("a parallel node", () => {
     ]);
   });
 
-  test("tells its events", async () => {
+  test("emits its events", async () => {
     const graph = only(
       doubling(
         list(3),

@@ -137,7 +137,7 @@ describe("a route", () => {
     expect(failure).toMatchObject({ code: "ABORTED", cause: signal.reason });
   });
 
-  test("tells its events, also of an error and of the fallback", async () => {
+  test("emits its events, also for an error and the fallback", async () => {
     const node = route<Ticket>(kind, { bug: () => Promise.reject(new Error("boom")) }, answer(""));
     const graph = only(node);
     const events = eventsOf(graph, "route");

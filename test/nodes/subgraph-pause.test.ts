@@ -66,7 +66,7 @@ describe("a pause inside", () => {
     expect(counts.all).toEqual({ before: 1 });
   });
 
-  test("wants its input", async () => {
+  test("refuses a resume without input", async () => {
     const graph = only(inside(only(ask("ok"))), saving());
     await graph.execute(start());
     await expect(graph.resume("r")).rejects.toEqual(configError("input", /is missing/));
@@ -142,7 +142,7 @@ describe("a pause inside", () => {
     expect((await graph.resume("r", { input: "yes" })).data.said).toEqual(["yes"]);
   });
 
-  test("nests", async () => {
+  test("reaches the outermost run through several subgraphs", async () => {
     const graph = only(inside(only(inside(only(ask("ok"))))), saving());
     expect((await graph.execute(start())).pauses).toMatchObject([{ name: "ok" }]);
     expect((await graph.resume("r", { input: "yes" })).data.said).toEqual(["yes"]);

@@ -113,7 +113,7 @@ describe("a subgraph in the middle of which a run dies", () => {
   };
 
   // Before the outer node, before the inner graph, after each of its nodes.
-  test.each([1, 2, 3, 4, 5])("after %i saves goes on behind what was saved", async (lives) => {
+  test.each([1, 2, 3, 4, 5])("after %i saves continues after what was saved", async (lives) => {
     const store = new MemoryStore();
     const counts = new Counts();
     const outer = only(inside(counting(counts)), saving(new MortalStore(store, lives)));

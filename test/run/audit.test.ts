@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { CheckpointConflictError, ConfigError, MemoryStore, State, StateGraph } from "waymark";
 import { linear, rejection, start } from "../graphs.js";
 
-test("events of checkpoints name who had to do with them, and what for", async () => {
+test("checkpoint events name the actor and the purpose", async () => {
   const audit = { actor: "ada", purpose: "ticket 7" };
   const store = new MemoryStore();
   const told: unknown[] = [];
@@ -26,7 +26,7 @@ test("events of checkpoints name who had to do with them, and what for", async (
   ]);
 });
 
-test("a run that is deleted or pruned is so by somebody", async () => {
+test("delete and prune events name the actor", async () => {
   const store = new MemoryStore();
   const graph = linear(["a"], {
     audit: { actor: "ada" },
@@ -57,6 +57,6 @@ test("a run that is deleted or pruned is so by somebody", async () => {
   await rejection(graph.prune({}, { audit: { actor: "" } }), ConfigError);
 });
 
-test("an actor is text", () => {
+test("refuses an empty actor", () => {
   expect(() => new StateGraph({ audit: { actor: "" } })).toThrow(ConfigError);
 });

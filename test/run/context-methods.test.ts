@@ -19,7 +19,7 @@ async function work(context: NodeContext<Data>): Promise<string[]> {
   return [first, second, String(recall("second")), String(answer)];
 }
 
-test("the methods of a node's context can be taken out of it", async () => {
+test("the methods of a node's context can be destructured", async () => {
   const graph = new StateGraph<Data>({ checkpoint: { store: new MemoryStore(), interval: 1 } })
     .addNode("work", async (state, context) => {
       const { checkpoint } = context;
@@ -33,7 +33,7 @@ test("the methods of a node's context can be taken out of it", async () => {
   expect(data.done).toEqual(["once", "remembered", "undefined", "yes"]);
 });
 
-test("so can those of an item's context", async () => {
+test("the methods of an item's context can be destructured", async () => {
   const graph = new StateGraph<Data>({ checkpoint: { store: new MemoryStore(), interval: 1 } })
     .addNode(
       "work",

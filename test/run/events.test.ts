@@ -158,7 +158,7 @@ test("checkpoint.save says how large it is, where the store does", async () => {
   expect(final.bytes).toBe(42);
 });
 
-test("a node tells events of its own under its run", async () => {
+test("a node emits custom events under its run", async () => {
   const graph = linear(
     ["a"],
     { name: "g" },

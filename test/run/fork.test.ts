@@ -171,7 +171,7 @@ describe("rollback", () => {
   });
 });
 
-test("fork and rollback tell the save they make", async () => {
+test("fork and rollback emit checkpoint.save", async () => {
   const { graph } = await done();
   const events = listen(graph);
   const forked = await graph.fork("r", 1);

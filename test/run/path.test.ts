@@ -24,7 +24,7 @@ test("does not grow with the run", async () => {
   expect(path.list()).toHaveLength(100);
 });
 
-test("a run of 200,000 steps keeps no more than that of its way", async () => {
+test("a run of 200,000 steps keeps only the last 100 nodes of its path", async () => {
   const graph = new StateGraph<{ n: number }>({ maxIterations: 200_000 })
     .addNode("tick", (state) => state.set("n", state.data.n + 1))
     .addNode("tock", (state) => state)

@@ -18,7 +18,7 @@ describe("a node that returns a pause", () => {
     expect(saved.reason).toBe("pause");
   });
 
-  test("tells by a graph.pause event, not by an end", async () => {
+  test("emits graph.pause, and no end", async () => {
     const { graph } = graphOf(asking);
     const types: string[] = [];
     graph.on("*", ({ type }) => types.push(type));

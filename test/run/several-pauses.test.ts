@@ -17,7 +17,7 @@ describe("several pauses at once", () => {
       ]);
     }, options);
 
-  test("are all told, in the order they came, by name", async () => {
+  test("are all reported by name, in the order they came", async () => {
     const { graph } = three();
     const paused = await graph.execute(start("r"));
     expect(names(paused)).toEqual(["legal", "money", "note"]);

@@ -200,7 +200,7 @@ describe("diagrams", () => {
     }))
     .filter(({ count }) => count > 0);
 
-  test("are somewhere", () => expect(drawn.length).toBeGreaterThan(0));
+  test("are on at least one page", () => expect(drawn.length).toBeGreaterThan(0));
 
   test.each(drawn)("of $title are drawn, in light and dark", async ({ title, count }) => {
     await visit(fileOf(title), { viewport: phone, colorScheme: "light" }, async (page) => {
@@ -243,7 +243,7 @@ test("a type leads to an example of what uses it", async () => {
   });
 });
 
-test("light and dark are two", async () => {
+test("light and dark themes differ", async () => {
   const grounds: string[] = [];
   for (const colorScheme of ["light", "dark"] as const) {
     await visit("index.html", { viewport: desktop, colorScheme }, async (page) => {

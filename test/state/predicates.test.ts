@@ -73,7 +73,7 @@ describe("not, and, or", () => {
     expect(asked).toHaveBeenCalledExactlyOnceWith(state);
   });
 
-  test.each([not, and, or])("want functions: %o", (combine) => {
+  test.each([not, and, or])("refuse what is no function: %o", (combine) => {
     for (const wrong of [undefined, null, true, "done"]) {
       const make = () => combine(wrong as never);
       expect(make).toThrow(expect.objectContaining({ code: "CONFIG" }));

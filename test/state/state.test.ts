@@ -193,7 +193,7 @@ test("savedAs takes the record of a store, or of a State that was saved", () => 
   expect(state.savedAs({ checkpointId: "cp-2", sequence: 2, savedAt }).savedAt).toBe(savedAt);
 });
 
-test("console.log shows what a person wants to see", () => {
+test("console.log shows the run id and the data", () => {
   const state = State.create({ topic: "cairns" }, { runId: "run-1" });
   expect(inspect(state)).toContain("runId: 'run-1'");
   expect(inspect(state)).toContain("data: { topic: 'cairns' }");

@@ -324,7 +324,7 @@ test("a signal of the process closes the worker, and then acts", async () => {
   expect((await worker.health()).state).toBe("draining");
 });
 
-test("what goes wrong is printed when nobody wants to know", async () => {
+test("an error is printed if the worker has no error handler", async () => {
   const print = vi.spyOn(console, "error").mockImplementation(() => {});
   const graph = single((state) => state);
   const options = { graphs: [graph], store: place.store, connection: "postgres://x" };

@@ -335,7 +335,7 @@ test("a worker has many runs at once, and nothing to warn of", async () => {
   expect(warnings).toEqual([]);
 });
 
-test("a worker tells how it is", async () => {
+test("health reports the worker's state and its running runs", async () => {
   const graph = single((state) => state);
   const worker = new Worker({ graphs: [graph], store: place.store, connection: place.url });
   expect(await worker.health()).toMatchObject({ ok: false, state: "starting" });

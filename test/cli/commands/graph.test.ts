@@ -17,7 +17,7 @@ describe("graph", () => {
     expect(await json(folder, "graph", "article")).toMatchObject({ name: "article", mermaid: out });
   });
 
-  test("draws", async () => {
+  test("draws a graph in the terminal", async () => {
     const folder = project();
     await articleRun(folder);
     await waymark(folder, "rollback", "monday", "--at", "1", "--yes");
