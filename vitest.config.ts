@@ -60,6 +60,7 @@ export default defineConfig(({ mode }) => ({
       },
       {
         extends: true,
+        mode,
         test: {
           name: "types",
           include: [],
