@@ -1,4 +1,4 @@
-// Plays 200 scripts in the simulator, with every kind of fault, and prints a hash of all that happened in them.
+// Plays 200 scripts in the simulator, with every kind of fault and storage, and prints a hash of all that happened in them.
 import { createHash } from "node:crypto";
 import { parallel, StateGraph } from "waymark";
 import { simulate } from "waymark/testing";
@@ -32,6 +32,7 @@ const kinds = [
   ...["kill", "stop", "cut", "delay", "lose-answer", "double-call"],
   ...["skew", "power-cut", "torn-write", "full-disk", "corrupt", "lost-queue"],
 ];
+const stores = ["database", "file", "shared-file"];
 
 const hash = createHash("sha256");
 for (let seed = 1; seed <= 200; seed++) {
@@ -42,7 +43,9 @@ for (let seed = 1; seed <= 200; seed++) {
     for: index % 2 === 0 ? 40_000 : 500,
     by: seed % 4,
   }));
-  const script = { seed, workers: 2, runs: 2, latency: 4, queue: seed % 2 === 0, faults };
+  const store = stores[seed % stores.length];
+  const queue = seed % 2 === 0;
+  const script = { seed, workers: 2, runs: 2, latency: 4, queue, store, faults };
   const { failures, trace } = await simulate({
     ...{ graph, script, answer: () => "yes" },
     data: () => ({ paid: 0, squares: [], answer: "" }),
