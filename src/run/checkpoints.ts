@@ -189,7 +189,7 @@ export class Checkpoints<D extends object> {
     }
     if (loaded.runId !== runId) {
       throw new CheckpointCorruptionError(
-        `the store gave a checkpoint of run ${show(loaded.runId)} for run ${show(runId)}`,
+        `the store returned a checkpoint of run ${show(loaded.runId)} for run ${show(runId)}`,
         { expected: runId, actual: loaded.runId },
       );
     }

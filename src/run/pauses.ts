@@ -98,7 +98,7 @@ export const workKey: Check = (name, value) => {
   text(name, value);
   const prefix = reserved.find((one) => String(value).startsWith(one));
   if (prefix === undefined) return;
-  throw new ConfigError(name, `can't begin with "${prefix}", which the keys of the run itself do`);
+  throw new ConfigError(name, `can't begin with "${prefix}", which is reserved for the run itself`);
 };
 
 /**

@@ -47,7 +47,7 @@ function throughReducers<D extends object>(
     return reduced(state.data, returned, reducers) as Patch<D>;
   } catch (error) {
     if (!isWaymarkError(error, "CONFIG")) throw error;
-    const problem = `returned what its reducer refuses: ${error.message}`;
+    const problem = `returned a value that its reducer rejects: ${error.message}`;
     throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`, error);
   }
 }

@@ -175,7 +175,7 @@ function unknownNode<D extends object>(
   const option = `config.onMissingNode${isInner ? ` of graph ${show(graph)}` : ""}`;
   return new GraphError(
     "GRAPH_NODE_UNKNOWN",
-    `run ${show(runId)} stands ${where} node ${show(name)} (step ${step}), which this graph no longer has; ` +
+    `run ${show(runId)} is ${where} node ${show(name)} (step ${step}), which this graph no longer has; ` +
       `the nodes are: ${names}. ${fork}, or set ${option}, such as { ${show(name)}: ${show(to)} }`,
   );
 }

@@ -91,7 +91,7 @@ describe("reducers", () => {
     const state = State.create<Notes>(first, { runId: "r" });
     await expect(refusing.execute(state)).rejects.toMatchObject({
       code: "NODE_RESULT",
-      message: `node "work" returned what its reducer refuses: ${message}`,
+      message: `node "work" returned a value that its reducer rejects: ${message}`,
     });
     expect((await store.load("r")).data).toEqual(first);
   });

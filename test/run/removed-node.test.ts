@@ -71,7 +71,7 @@ describe("a run that stands on a removed node", () => {
     const error = await rejection(graph.resume("r"), GraphError);
     expect(error.code).toBe("GRAPH_NODE_UNKNOWN");
     expect(error.message).toBe(
-      'run "r" stands after node "b" (step 2), which this graph no longer has; the nodes are: "a", "c". ' +
+      'run "r" is after node "b" (step 2), which this graph no longer has; the nodes are: "a", "c". ' +
         "Fork the run at an earlier step (waymark fork r --at 1), " +
         'or set config.onMissingNode, such as { "b": "c" }',
     );
@@ -143,7 +143,7 @@ describe("a run in the middle of a removed node", () => {
     const graph = linear(["a", "b"], saving(await stopped()));
     const error = await rejection(graph.resume("r"), GraphError);
     expect(error.code).toBe("GRAPH_NODE_UNKNOWN");
-    expect(error.message).toMatch(/^run "r" stands in the middle of node "sub" \(step 1\)/);
+    expect(error.message).toMatch(/^run "r" is in the middle of node "sub" \(step 1\)/);
     expect(error.message).toContain("waymark fork r --at 1");
     expect(error.message).toContain('such as { "sub": "b" }');
   });
