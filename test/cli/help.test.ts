@@ -32,7 +32,7 @@ describe("help", () => {
     expect((await waymark(newFolder(), "--version")).out).toBe(`${version}\n`);
   });
 
-  test("what is misspelt is told in one line", async () => {
+  test("a misspelt command or option is reported in one line", async () => {
     const wrong: readonly (readonly [string[], RegExp])[] = [
       [["lst"], /unknown command 'lst' .*[Dd]id you mean list\?.*\(try: waymark --help\)/],
       [["--json"], /there is no such command, or none was given \(try: waymark --help\)/],

@@ -135,7 +135,7 @@ describe("a ring of keys", () => {
     expect(source).toHaveBeenCalledTimes(1);
   });
 
-  test("asks again after a failure, and tells of it", async () => {
+  test("asks again after a failure, and reports it", async () => {
     const cause = new Error("KMS is away");
     const source = vi.fn(async () => key(1)).mockRejectedValueOnce(cause);
     const codec = new DocumentCodec(ring("k1", { k1: source }));

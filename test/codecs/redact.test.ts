@@ -212,7 +212,7 @@ describe("redact", () => {
 });
 
 describe("redactEvents", () => {
-  test("tells an observer its events without their secrets, function or object", async () => {
+  test("passes events to an observer without their secrets, function or object", async () => {
     const seen: AnyEvent[] = [];
     const print = vi.spyOn(console, "info").mockImplementation(() => {});
     const patterns = ["rationale", /sk-\w+/];

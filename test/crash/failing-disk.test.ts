@@ -188,7 +188,7 @@ test("a call that fails in a quarantine loses nothing, and the older State is us
   );
 });
 
-test("a rotation that fails is told by an event and tried again at the next save", async () => {
+test("a rotation that fails emits an event and is tried again at the next save", async () => {
   const disk = await savedFourTimes();
   let broken = true;
   const gate: Gate = (call, path) => {

@@ -175,7 +175,7 @@ describe("while it recovers", () => {
     expect((await graph.rollback("r", 1)).toJSON().recovery).toBeUndefined();
   });
 
-  test("events tell what happens, as for any resume", async () => {
+  test("emits the events of any resume", async () => {
     const { begin, store, graphIn } = world("crash");
     await begin();
     const opened = restarted(store);
@@ -189,7 +189,7 @@ describe("while it recovers", () => {
 });
 
 describe("whose run it is", () => {
-  test("is told by the name of its graph; a run of another is reported and left alone", async () => {
+  test("is known by the name of its graph; a run of another is reported and left alone", async () => {
     const { begin, recover, graphIn, store } = world("crash");
     await begin();
     const before = store.saved.length;

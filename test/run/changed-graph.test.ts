@@ -38,7 +38,7 @@ const callsOf = (graph: StateGraph<Trail, string>): (() => Promise<unknown>)[] =
 ];
 
 describe("a checkpoint of a graph of another shape", () => {
-  test("is told by an event, and the run continues in the graph there is", async () => {
+  test("emits an event, and the run continues in the present graph", async () => {
     const store = await stopped();
     const graph = linear(["a", "x", "c"], saving(store));
     const events = listen(graph);

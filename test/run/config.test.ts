@@ -130,7 +130,7 @@ test("a store is taken by instance, and its keep holds unless the config has one
   expect([await kept(), await kept(2), await kept(Number.POSITIVE_INFINITY)]).toEqual([4, 2, 7]);
 });
 
-test("observers are told by name, function or object, one or many; missing ones are passed over", async () => {
+test("observers are given by name, function or object, one or many; missing ones are ignored", async () => {
   const told: string[] = [];
   const object = {
     seen: 0,

@@ -61,7 +61,7 @@ describe("an edge to END", () => {
     expect(late).toMatchObject({ status: "completed", checkpointNode: "b" });
   });
 
-  test("is told as any other edge, before the end of the run", async () => {
+  test("is emitted as any other edge, before the end of the run", async () => {
     const { graph } = ending(1);
     const events: [string, unknown][] = [];
     graph.on("*", ({ type, data }) => events.push([type, data]));

@@ -66,7 +66,7 @@ test("maxIterations is how many nodes may complete", async () => {
   expect(error.state.step).toBe(4);
 });
 
-test("maxIterations is 1000 unless told otherwise", async () => {
+test("maxIterations is 1000 by default", async () => {
   expect((await cycle(999).execute(start())).step).toBe(1000);
   expect((await rejection(cycle(1000).execute(start()), ExecutionError)).state.step).toBe(1000);
 });

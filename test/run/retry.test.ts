@@ -67,7 +67,7 @@ describe("a node that fails", () => {
     expect(new Set(delays)).toEqual(new Set([0]));
   });
 
-  test("tells of each attempt that failed, and when the next one comes", async () => {
+  test("emits each attempt that failed, and when the next one comes", async () => {
     vi.spyOn(Math, "random").mockReturnValue(0);
     const errors: Error[] = [];
     const { node } = failing(2, (attempt) => {

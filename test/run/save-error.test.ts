@@ -120,7 +120,7 @@ test.each([undefined, null, "saved", {}, { checkpointId: "x", sequence: 1 }])(
 );
 
 describe('onSaveError: "continue"', () => {
-  test("runs on without the save, tells so, and saves again when it can", async () => {
+  test("continues without the save, emits an event, and saves again when it can", async () => {
     const store = failing((state) => state.step === 0 || state.step === 2);
     const graph = abc(store, { onSaveError: "continue" });
     const events = listen(graph);

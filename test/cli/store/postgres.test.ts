@@ -88,7 +88,7 @@ describe("a server", () => {
     await databases.query(store, "DROP OWNED BY reader; DROP ROLE reader");
   });
 
-  test("that can't be reached is told without its password, and with what to do", async () => {
+  test("that can't be reached is reported without its password, and with what to do", async () => {
     const store = "postgres://me:s3cret@127.0.0.1:1/db";
     const { code, out, err } = await waymark(newFolder(), "doctor", "--store", store);
     expect(code).toBe(1);

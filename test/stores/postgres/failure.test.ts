@@ -114,17 +114,20 @@ test.each([
   ["55P03", /lock_timeout/],
   ["42501", /CREATE on the database/],
   ["XX000", /^the checkpoint of run "run" was not saved in Postgres schema ".*": went wrong$/],
-])("%s is told with what to do about it, at once, and nothing is saved", async (code, advice) => {
-  const store = open({ retryFor: 60_000 });
-  const first = await store.save(start());
-  flaky.before = Flaky.once(SAVE, failure(code, "went wrong"));
-  const error = await rejection(store.save(first.set("n", 1)), CheckpointSaveError);
-  expect(error.message).toMatch(advice);
-  expect((await store.load<Notes>("run")).data.n).toBe(0);
-  expect((await store.save(first.set("n", 2))).sequence).toBe(2);
-});
+])(
+  "%s is reported at once with what to do about it, and nothing is saved",
+  async (code, advice) => {
+    const store = open({ retryFor: 60_000 });
+    const first = await store.save(start());
+    flaky.before = Flaky.once(SAVE, failure(code, "went wrong"));
+    const error = await rejection(store.save(first.set("n", 1)), CheckpointSaveError);
+    expect(error.message).toMatch(advice);
+    expect((await store.load<Notes>("run")).data.n).toBe(0);
+    expect((await store.save(first.set("n", 2))).sequence).toBe(2);
+  },
+);
 
-test("what is no error at all is told too", async () => {
+test("a thrown value that is no Error is reported too", async () => {
   const store = open({ retryFor: 0 });
   const refused = new AggregateError([failure("x", "no route"), failure("y", "no door")]);
   flaky.before = Flaky.once(/./, refused, "gone" as unknown as Error);
@@ -167,7 +170,7 @@ test("of many that are saved at once, each conflict is its own", async () => {
   }
 });
 
-test("many at once whose connection is lost are all told, and saved once when it is back", async () => {
+test("many saves whose connection is lost all reject, and are saved once when it is back", async () => {
   const store = open({ retryFor: 0 });
   const firsts = await Promise.all(
     Array.from({ length: 12 }, (_, index) => store.save(start(`run-${index}`))),
