@@ -255,6 +255,8 @@ export interface RunsPage {
    * `problem`, without times.
    */
   readonly runs: readonly RunRow[];
+  /** How many runs a search by text has looked at for this page. */
+  readonly scanned: number;
   /** The `cursor` of the next page; absent at the end. */
   readonly next?: string;
 }

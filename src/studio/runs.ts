@@ -67,7 +67,7 @@ export class Runs {
     const runs = start === undefined ? await this.#unlisted(filter, fits) : [];
     // One by one: all States together may not fit into memory.
     for (const run of found) runs.push(await this.row(run));
-    return { runs, ...(isMore && cursor !== undefined && { next: textOf(cursor) }) };
+    return { runs, scanned, ...(isMore && cursor !== undefined && { next: textOf(cursor) }) };
   }
 
   /** Makes the next list look for unreadable runs again. */

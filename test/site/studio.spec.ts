@@ -237,6 +237,18 @@ describe("the runs", () => {
     });
   });
 
+  test("are searched through until somebody stops it", async () => {
+    await visit({ server: many }, async (page) => {
+      await page.route("**/api/runs?*cursor=*", () => {});
+      await page.getByLabel("Search runs").fill("nobody");
+      await page.getByText("Searching… 2,000 runs so far").waitFor();
+      await button(page, "Stop").click();
+      await page.getByText("2,000 runs were looked at").waitFor();
+      await page.getByRole("link", { name: "Search further" }).waitFor();
+      await page.unrouteAll({ behavior: "ignoreErrors" });
+    });
+  });
+
   test("are walked through and opened by keys", async () => {
     await visit({ at: "/runs?graph=refund" }, async (page) => {
       await run(page, "refund-A-1043").waitFor();

@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { amend, go, href, runHref } from "../address.js";
 import { useNow } from "../client/hooks.js";
+import { count } from "../format.js";
 import { Command } from "../parts/command.js";
 import { Icon } from "../parts/icon.js";
 import { Menu } from "../parts/menu.js";
@@ -21,7 +22,8 @@ export function RunsScreen({ query }: { readonly query: URLSearchParams }): JSX.
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [chosen, setChosen] = useState(storedColumns);
   const [deleting, setDeleting] = useState(false);
-  const { runs, next, failure, changes, reload } = useRuns(query.toString(), live);
+  const list = useRuns(query.toString(), live);
+  const { runs, next, failure, stopped, changes, reload } = list;
   const now = useNow();
   const isFiltered = [...query.keys()].some((key) => key !== "cursor");
   const all = columnsOf(runs ?? []);
@@ -71,9 +73,27 @@ export function RunsScreen({ query }: { readonly query: URLSearchParams }): JSX.
         </button>
       )}
       {failure !== undefined && runs === undefined && <Failed failure={failure} onRetry={reload} />}
+      {runs === undefined && failure === undefined && isFiltered && (
+        <p class="searching muted" role="status">
+          {list.scanned === 0 ? "Searching…" : `Searching… ${count(list.scanned)} runs so far`}
+          <button type="button" onClick={list.stop}>
+            Stop
+          </button>
+        </p>
+      )}
       {runs === undefined && failure === undefined && <Loading lines={12} />}
-      {runs?.length === 0 && (next === undefined || !isFiltered) && (
+      {runs?.length === 0 && !stopped && (next === undefined || !isFiltered) && (
         <Nothing isFiltered={isFiltered} store={session.store} />
+      )}
+      {runs?.length === 0 && stopped && (
+        <Blank icon="search" title="The search was stopped">
+          {list.scanned > 0 && (
+            <p class="muted">{`${count(list.scanned)} runs were looked at; none of them fits.`}</p>
+          )}
+          <button type="button" onClick={reload}>
+            Search again
+          </button>
+        </Blank>
       )}
       {runs !== undefined && runs.length > 0 && (
         <RunsTable runs={runs} columns={shown} selected={selected} now={now} onSelect={select} />

@@ -15,6 +15,11 @@ export interface RunsList {
   readonly runs: readonly RunRow[] | undefined;
   readonly next: string | undefined;
   readonly failure: RequestFailure | undefined;
+  /** Whether it was stopped before its end was reached. */
+  readonly stopped: boolean;
+  /** How many runs have been looked at. */
+  readonly scanned: number;
+  readonly stop: () => void;
   /** How often something has changed since the list was loaded, while it is not live. */
   readonly changes: number;
   readonly reload: () => void;
@@ -22,9 +27,12 @@ export interface RunsList {
 
 /** The runs that a query finds; while `live`, loaded again when one changes. */
 export function useRuns(query: string, live: boolean): RunsList {
-  const [found, setFound] = useState<Omit<RunsList, "changes" | "reload">>(nothing);
+  const [found, setFound] =
+    useState<Omit<RunsList, "changes" | "reload" | "scanned" | "stop">>(nothing);
   const [changes, setChanges] = useState(0);
+  const [scanned, setScanned] = useState(0);
   const [turn, setTurn] = useState(0);
+  const stop = useRef(() => {});
   const due = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const last = useRef(query);
   const busy = useRef(false);
@@ -34,10 +42,21 @@ export function useRuns(query: string, live: boolean): RunsList {
     if (last.current !== query) setFound(nothing);
     last.current = query;
     busy.current = true;
-    load(query, ending.signal)
+    let soFar: RunsPage = { runs: [], scanned: 0 };
+    setScanned(0);
+    stop.current = () => {
+      ending.abort();
+      busy.current = false;
+      setFound({ ...nothing, runs: soFar.runs, next: soFar.next, stopped: true });
+    };
+    const onPage = (page: RunsPage): void => {
+      soFar = page;
+      setScanned(page.scanned);
+    };
+    load(query, ending.signal, onPage)
       .then(
         ({ runs, next }) => {
-          setFound({ runs, next, failure: undefined });
+          setFound({ ...nothing, runs, next });
           setChanges(0);
         },
         (failure: RequestFailure) => {
@@ -59,17 +78,23 @@ export function useRuns(query: string, live: boolean): RunsList {
     };
     due.current ??= setTimeout(again, RELOAD_PAUSE_MS);
   }, []);
-  useEvents(() => (live ? reload() : setChanges((before) => before + 1)));
-  useQuietReload(() => live && reload());
-  return { ...found, changes, reload };
+  const follows = live && !found.stopped;
+  useEvents(() => (follows ? reload() : setChanges((before) => before + 1)));
+  useQuietReload(() => follows && reload());
+  return { ...found, scanned, stop: () => stop.current(), changes, reload };
 }
 
-const nothing = { runs: undefined, next: undefined, failure: undefined };
+const nothing = { runs: undefined, next: undefined, failure: undefined, stopped: false };
 
-async function load(query: string, signal: AbortSignal): Promise<RunsPage> {
+async function load(
+  query: string,
+  signal: AbortSignal,
+  onPage: (soFar: RunsPage) => void,
+): Promise<RunsPage> {
   const params = new URLSearchParams(query);
   params.set("limit", String(PAGE));
   const runs: RunRow[] = [];
+  let scanned = 0;
   let next: string | undefined;
   for (let requests = 0; requests < MAX_REQUESTS; requests++) {
     if (next !== undefined) params.set("cursor", next);
@@ -77,7 +102,9 @@ async function load(query: string, signal: AbortSignal): Promise<RunsPage> {
     const page = await get<RunsPage>(`runs?${params}`, signal);
     runs.push(...page.runs);
     next = page.next;
+    scanned += page.scanned;
+    onPage({ runs: [...runs], scanned, ...(next !== undefined && { next }) });
     if (next === undefined || runs.length >= PAGE) break;
   }
-  return { runs, ...(next !== undefined && { next }) };
+  return { runs, scanned, ...(next !== undefined && { next }) };
 }
