@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname, join, posix } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -251,6 +252,19 @@ test("light and dark themes differ", async () => {
     });
   }
   expect(new Set(grounds).size).toBe(2);
+});
+
+test.each(["light", "dark"] as const)("text has enough contrast in %s", async (colorScheme) => {
+  const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  for (const file of ["index.html", "documents/Comparison.html", "modules/waymark.html"]) {
+    await visit(file, { viewport: desktop, colorScheme }, async (page) => {
+      await page.evaluate(axe);
+      const faint = await page.evaluate<string[]>(
+        "axe.run({ runOnly: ['color-contrast'] }).then((r) => r.violations.flatMap(({ nodes }) => nodes.map(({ html }) => html)))",
+      );
+      expect(faint).toEqual([]);
+    });
+  }
 });
 
 test("an error's help leads to its section", async () => {
