@@ -10,7 +10,6 @@ export type {
   CheckpointStore,
   Claim,
   ExportedCheckpoint,
-  Finding,
   HistoryEntry,
   Retention,
   RunFilter,
@@ -40,7 +39,6 @@ export type { EventMap } from "./event-map.js";
 export type {
   AnyEvent,
   EventHandler,
-  EventType,
   Observer,
   WaymarkEvent,
 } from "./events.js";
@@ -57,11 +55,7 @@ export {
   pause,
 } from "./graph/pause.js";
 export { chain } from "./nodes/chain.js";
-export {
-  type DagTask,
-  type DagTasks,
-  dag,
-} from "./nodes/dag.js";
+export { type DagTasks, dag } from "./nodes/dag.js";
 export { ChainError, ParallelError, RouteError } from "./nodes/errors.js";
 export { map } from "./nodes/map.js";
 export { parallel } from "./nodes/parallel.js";
@@ -70,11 +64,10 @@ export type { ItemContext } from "./nodes/scope.js";
 export { subgraph } from "./nodes/subgraph.js";
 export { consoleObserver } from "./observers/console.js";
 export { getObserver, noopObserver, registerObserver } from "./observers/registry.js";
-export type { RunRecovery } from "./recovery/recover-run.js";
 export { recoverRuns } from "./recovery/recover-runs.js";
 export type { NodeOptions, RetryPolicy } from "./run/attempts.js";
 export type { GraphConfig } from "./run/config.js";
-export type { RunHandle, RunState } from "./run/handle.js";
+export type { RunHandle } from "./run/handle.js";
 export {
   type ExecuteOptions,
   type ResumeOptions,
@@ -115,4 +108,4 @@ export {
   getCheckpointStore,
   registerCheckpointStore,
 } from "./stores/registry.js";
-export type { Usage, UsageCall } from "./usage.js";
+export type { Usage } from "./usage.js";

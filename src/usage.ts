@@ -1,3 +1,4 @@
+import type { Unnamed } from "./unnamed.js";
 /** What a node used up. */
 export interface Usage {
   /** Tokens sent to a model: an integer ≥ 0. */
@@ -15,12 +16,14 @@ export interface Usage {
 }
 
 /** What a call to a model used. */
-export interface UsageCall extends Usage {
-  /** The model, for the `usage` event. */
-  readonly model?: string | undefined;
-  /** What a million tokens cost, in US dollars, for the `usage` event; determines `costUsd` if that is absent. */
-  readonly price?: UsagePrice | undefined;
-}
+export type UsageCall = Unnamed<
+  Usage & {
+    /** The model, for the `usage` event. */
+    readonly model?: string | undefined;
+    /** What a million tokens cost, in US dollars, for the `usage` event; determines `costUsd` if that is absent. */
+    readonly price?: UsagePrice | undefined;
+  }
+>;
 
 /** What a million tokens cost, in US dollars. @inline */
 export interface UsagePrice {

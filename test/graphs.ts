@@ -4,7 +4,6 @@ import {
   type AnyEvent,
   type CheckpointStore,
   type Claim,
-  type EventType,
   ExecutionError,
   type GraphConfig,
   MemoryStore,
@@ -175,7 +174,7 @@ export function listen(graph: StateGraph<Trail, string>): AnyEvent[] {
 }
 
 /** The types of events, those of States left out. */
-export function typesOf(events: readonly AnyEvent[]): EventType[] {
+export function typesOf(events: readonly AnyEvent[]): AnyEvent["type"][] {
   return events.map(({ type }) => type).filter((type) => !type.startsWith("state."));
 }
 

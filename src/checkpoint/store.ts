@@ -4,6 +4,7 @@ import type { EventType } from "../events.js";
 import type { GraphTopology } from "../graph/description.js";
 import type { GraphIdentity, Metadata, RunError, RunStatus } from "../state/record.js";
 import type { State } from "../state/state.js";
+import type { Unnamed } from "../unnamed.js";
 
 /** Selects a checkpoint of a run: the newest of a step, or one by its id. The newest of all if neither is given. */
 export interface CheckpointAt {
@@ -162,18 +163,12 @@ export interface Claim {
  *
  * @inline
  */
-export type Problem =
-  | "corrupt"
-  | "unreadable"
-  | "lost"
-  | "gap"
-  | "quarantined"
-  | "empty"
-  | "leftover"
-  | "database";
+export type Problem = Unnamed<
+  "corrupt" | "unreadable" | "lost" | "gap" | "quarantined" | "empty" | "leftover" | "database"
+>;
 
 /** Something that {@link CheckpointStore.verify} found. */
-export interface Finding {
+export type Finding = Unnamed<{
   /** The run; `""` if it concerns the store as a whole. */
   readonly runId: string;
   /** The checkpoint's position in its run; 0 if it concerns none. */
@@ -184,7 +179,7 @@ export interface Finding {
   readonly expected: string;
   /** What is there. */
   readonly actual: string;
-}
+}>;
 
 /** A checkpoint on its way from one store to another. */
 export interface ExportedCheckpoint {

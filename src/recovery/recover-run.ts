@@ -4,6 +4,7 @@ import { onAbort } from "../concurrency.js";
 import { ExecutionError, isWaymarkError } from "../errors.js";
 import type { Prepare } from "../run/resumer.js";
 import type { RunStatus } from "../state/record.js";
+import type { Unnamed } from "../unnamed.js";
 import { Attempt, type AttemptSettings } from "./attempt.js";
 
 /** A graph whose runs can be recovered: any {@link StateGraph}. @inline */
@@ -22,7 +23,7 @@ export interface RecoverableGraph {
 }
 
 /** What {@link recoverRuns} did with a run. */
-export interface RunRecovery {
+export type RunRecovery = Unnamed<{
   /** The run. */
   readonly runId: string;
   /** The name of its graph. */
@@ -42,7 +43,7 @@ export interface RunRecovery {
   readonly reason?: string;
   /** The error of the run, or of the attempt to load it. */
   readonly error?: unknown;
-}
+}>;
 
 /** The outcome of a run, with its reason and error. */
 type Outcome = Pick<RunRecovery, "outcome" | "reason" | "error">;

@@ -2,9 +2,10 @@ import type { AnyEvent } from "../events.js";
 import { abortSignal, checkOptions, oneOf } from "../options.js";
 import type { PauseRequest } from "../state/record.js";
 import type { State } from "../state/state.js";
+import type { Unnamed } from "../unnamed.js";
 
 /** What a run is doing, or how it ended. */
-export interface RunState {
+export type RunState = Unnamed<{
   /**
    * - `waiting`: for a worker; `running`: a process is working on it;
    * - `delayed`: until a set time or its next attempt; `paused`: until it is resumed;
@@ -31,7 +32,7 @@ export interface RunState {
   readonly error?: string;
   /** Why the last input was refused. */
   readonly refused?: string;
-}
+}>;
 
 /** Options of {@link RunHandle.result}. @inline */
 export interface WaitOptions {

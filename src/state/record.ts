@@ -1,4 +1,5 @@
 import { isoNow } from "../clock.js";
+import type { Unnamed } from "../unnamed.js";
 import { Ledger } from "./ledger.js";
 import { type Begun, type NodeCounts, noCounts, noSteps, type StepLog } from "./steps.js";
 
@@ -33,22 +34,22 @@ export interface Metadata {
 }
 
 /** The graph that a State was last run by. @inline */
-export interface GraphIdentity {
+export type GraphIdentity = Unnamed<{
   /** The graph's name. */
   readonly name: string;
   /** The schema version of its data. */
   readonly version: number;
   /** A hash of its nodes and edges. */
   readonly fingerprint: string;
-}
+}>;
 
 /** The run and checkpoint that a run was forked from. @inline */
-export interface ParentLink {
+export type ParentLink = Unnamed<{
   /** The run it was forked from. */
   readonly runId: string;
   /** The checkpoint it was forked at. */
   readonly checkpointId: string;
-}
+}>;
 
 /** Something that a paused run is waiting for. */
 export interface PauseRequest {

@@ -1,3 +1,4 @@
+import type { Unnamed } from "../unnamed.js";
 import {
   type Fields,
   fieldsOf,
@@ -41,15 +42,15 @@ export interface StepRecord {
 }
 
 /** A failed attempt of a node. @inline */
-export interface AttemptRecord {
+export type AttemptRecord = Unnamed<{
   /** When it began, ISO 8601. */
   readonly startedAt: string;
   /** How long it took, in milliseconds. */
   readonly durationMs: number;
-}
+}>;
 
 /** A part of a node: an item of a list, a task of a `dag`, a call of `once`, or a node of a `subgraph`. @inline */
-export interface ItemRecord {
+export type ItemRecord = Unnamed<{
   /** The name of the item, the task or the inner node, or the key of the call; `outer/inner` in a nested graph. */
   readonly name: string;
   /** When it began, ISO 8601. */
@@ -58,10 +59,10 @@ export interface ItemRecord {
   readonly durationMs: number;
   /** How it ended: `stopped` if the run was cancelled, or another item failed first. */
   readonly outcome: ItemOutcome;
-}
+}>;
 
 /** How a part of a node ended. @inline */
-export type ItemOutcome = "completed" | "failed" | "stopped";
+export type ItemOutcome = Unnamed<"completed" | "failed" | "stopped">;
 
 /** Every way in which a part of a node can end. */
 const outcomes: readonly ItemOutcome[] = ["completed", "failed", "stopped"];
@@ -87,7 +88,7 @@ export interface Begun {
 }
 
 /** What a node did over a whole run. */
-export interface NodeTotals {
+export type NodeTotals = Unnamed<{
   /** How often it completed. */
   readonly visits: number;
   /** How many attempts that took. */
@@ -96,7 +97,7 @@ export interface NodeTotals {
   readonly durationMs: number;
   /** What it used. */
   readonly usage?: UsageTotals;
-}
+}>;
 
 /** How many steps a State keeps by default. */
 export const DEFAULT_MAX_STEPS = 100;

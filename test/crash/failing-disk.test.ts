@@ -1,13 +1,8 @@
 import { basename } from "node:path";
 import { describe, expect, test } from "vitest";
-import {
-  CheckpointConflictError,
-  type Finding,
-  isWaymarkError,
-  State,
-  type WaymarkError,
-} from "waymark";
+import { CheckpointConflictError, isWaymarkError, State, type WaymarkError } from "waymark";
 import type { FileStore } from "waymark/stores/file";
+import type { Finding } from "../../src/checkpoint/store.js";
 import { systemCode } from "../../src/errors.js";
 import { sequenceOf } from "../../src/stores/disk/layout.js";
 import {

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
-  type DagTask,
   type DagTasks,
   dag,
   ExecutionError,
@@ -15,6 +14,7 @@ import {
   State,
 } from "waymark";
 import { SqliteStore } from "waymark/stores/sqlite";
+import type { DagTask } from "../../src/nodes/dag.js";
 import { gate, RecordingStore, rejection, thrown } from "../graphs.js";
 import { configError } from "../matchers.js";
 import { Counts, eventsOf, remembered } from "./nodes.js";

@@ -1,6 +1,5 @@
 import {
   type AnyEvent,
-  type EventType,
   type GraphConfig,
   MemoryStore,
   type NodeFunction,
@@ -37,7 +36,7 @@ export function eventsOf<D extends object>(
 /** Each event as its type and some fields of its data. */
 export function brief(events: readonly AnyEvent[], ...fields: readonly string[]): string[] {
   return events.map(({ type, data }) =>
-    [type as EventType, ...fields.map((field) => String(Reflect.get(data, field) ?? ""))]
+    [type as AnyEvent["type"], ...fields.map((field) => String(Reflect.get(data, field) ?? ""))]
       .join(" ")
       .trim(),
   );

@@ -1,7 +1,7 @@
-import type { AnyEvent, EventMap, EventType } from "../../src/index.js";
+import type { AnyEvent, EventMap } from "../../src/index.js";
 
 /** An event as a graph called `test` would tell it. */
-export function event<T extends EventType>(
+export function event<T extends keyof EventMap>(
   type: T,
   runId: string,
   data: EventMap[T],

@@ -98,6 +98,19 @@ describe("the packed package", () => {
     expect(stdout).toBe("");
   });
 
+  test("lets a module that returns its types have declarations of its own", () => {
+    // Without a package around it, TypeScript lets a declaration reach into node_modules.
+    writeFileSync(join(app, "package.json"), JSON.stringify({ type: "module" }));
+    cpSync(join(import.meta.dirname, "declarations.ts"), join(app, "declarations.ts"));
+    const args = ["--declaration", "--emitDeclarationOnly", "--strict", "--module", "nodenext"];
+    const { stdout } = spawnSync("npx", ["--no-install", "tsc", ...args, "declarations.ts"], {
+      cwd: app,
+      encoding: "utf8",
+    });
+    rmSync(join(app, "package.json"));
+    expect(stdout).toBe("");
+  });
+
   test("calls its classes and functions by the names they are exported by", () => {
     const script = `
       const misnamed = Object.entries(await import("waymark")).filter(

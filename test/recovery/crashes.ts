@@ -3,7 +3,6 @@ import {
   type Claim,
   MemoryStore,
   type NodeFunction,
-  type RunRecovery,
   recoverRuns,
 } from "waymark";
 import type { RecoverOptions } from "../../src/recovery/recover-runs.js";
@@ -44,7 +43,7 @@ export function world(...behaviours: Behaviour[]) {
       { a: step, b: step, c: step },
     );
   /** Starts a process that recovers; gives what it reports, nothing when it dies at it. */
-  const recover = async (options: Partial<RecoverOptions> = {}): Promise<RunRecovery[]> => {
+  const recover = async (options: Partial<RecoverOptions> = {}): ReturnType<typeof recoverRuns> => {
     const opened = restarted(store);
     const recovering = recoverRuns({ store: opened, graphs: [graphIn(opened)], ...options });
     const died = settled().then(() => []);

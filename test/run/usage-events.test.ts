@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { type AnyEvent, MemoryStore, State, StateGraph, type UsageCall } from "waymark";
+import { type AnyEvent, MemoryStore, State, StateGraph, type Usage } from "waymark";
 
 const call = {
   inputTokens: 1000,
@@ -9,7 +9,7 @@ const call = {
   counters: { searches: 2 },
 };
 
-const graph = (usage: UsageCall) =>
+const graph = (usage: Usage) =>
   new StateGraph<{ n: number }>({
     name: "calls",
     checkpoint: { store: new MemoryStore(), interval: 1, preserve: true },
@@ -46,7 +46,7 @@ test("each call emits an event with its model and price, and the step has the su
 });
 
 test("a misspelt counter stops the node before anything is counted", async () => {
-  const misspelt = { inputToken: 5 } as UsageCall;
+  const misspelt = { inputToken: 5 } as Usage;
   const heard = vi.fn();
   await expect(
     graph(misspelt)

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { type AnyEvent, type CheckpointStore, type EventMap, type EventType, State } from "waymark";
+import { type AnyEvent, type CheckpointStore, type EventMap, State } from "waymark";
 import type { StoreContext } from "../../src/checkpoint/store.js";
 import { recordOf, stateOf } from "../../src/state/state.js";
 import { openFile } from "../../src/stores/sqlite/drivers.js";
@@ -59,10 +59,10 @@ export function tamper(path: string, change: (bytes: Buffer) => Buffer | string)
 /** Collects what a store emits. */
 export function listen(): {
   context: StoreContext;
-  events: { type: EventType; data: AnyEvent["data"] }[];
+  events: { type: keyof EventMap; data: AnyEvent["data"] }[];
 } {
-  const events: { type: EventType; data: AnyEvent["data"] }[] = [];
-  const emit = <T extends EventType>(type: T, data: EventMap[T]): void => {
+  const events: { type: keyof EventMap; data: AnyEvent["data"] }[] = [];
+  const emit = <T extends keyof EventMap>(type: T, data: EventMap[T]): void => {
     events.push({ type, data: data as AnyEvent["data"] });
   };
   return { context: { emit }, events };

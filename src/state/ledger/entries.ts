@@ -9,19 +9,20 @@ import {
   strings,
   text,
 } from "../../options.js";
+import type { Unnamed } from "../../unnamed.js";
 import { encode } from "../encode.js";
 import { freezeCopy } from "../freeze-copy.js";
 import { OPAQUE, traitsOf } from "../json-traits.js";
 
 /** Where and when something was written into the ledger. */
-export interface Origin {
+export type Origin = Unnamed<{
   /** The node that wrote it. */
   readonly node: string;
   /** How many nodes had completed before that one. */
   readonly step: number;
   /** When, ISO 8601. */
   readonly timestamp: string;
-}
+}>;
 
 /** A choice that a node made, and why. */
 export interface Decision extends Origin {
@@ -60,23 +61,25 @@ export interface Agent extends Origin {
 }
 
 /** An agent's confidence at one point in time. @inline */
-interface ConfidenceRecord {
+type ConfidenceRecord = {
   /** From 0 to 1. */
   readonly confidence: number;
   /** How many nodes had completed. */
   readonly step: number;
   /** When, ISO 8601. */
   readonly timestamp: string;
-}
+};
 
 /** What a node records about an agent; the ledger adds the rest. */
 export type AgentUpdate = Omit<Agent, keyof Origin | "confidenceHistory">;
 
 /** An output of a run. */
-export interface Output extends Origin {
-  /** Where it is, or what it is if it is small: anything that `data` may hold. */
-  readonly ref: unknown;
-}
+export type Output = Unnamed<
+  Origin & {
+    /** Where it is, or what it is if it is small: anything that `data` may hold. */
+    readonly ref: unknown;
+  }
+>;
 
 const confidence = number(0, 1);
 

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { Finding } from "waymark";
 import { FileStore } from "waymark/stores/file";
+import type { Finding } from "../../../src/checkpoint/store.js";
 import { NodeFileSystem } from "../../../src/stores/disk/node-file-system.js";
 import { newFolder, saveTimes, tamper } from "../folders.js";
 

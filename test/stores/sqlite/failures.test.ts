@@ -5,7 +5,6 @@ import { describe, expect, test } from "vitest";
 import {
   CheckpointConflictError,
   CheckpointSaveError,
-  type Finding,
   isWaymarkError,
   State,
   StateGraph,
@@ -229,7 +228,7 @@ describe("damage", () => {
     const error: unknown = await store.load("run").catch((one: unknown) => one);
     expect(error).toMatchObject({ code: "CHECKPOINT_CORRUPT" });
     expect(String(error)).toContain(path);
-    const findings: Finding[] = [];
+    const findings: unknown[] = [];
     await expect(
       (async () => {
         for await (const finding of store.verify()) findings.push(finding);
