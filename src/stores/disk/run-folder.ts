@@ -19,6 +19,9 @@ import {
 /** Bytes to read for a header: first enough for names of ordinary length, then enough for any. */
 const HEAD_SIZES = [4 * 1024, 256 * 1024];
 
+/** How many heads are in memory at a time. */
+const BATCH = 128;
+
 /** How old a temporary file must be to be removed if its writer is not known to be dead, in milliseconds. */
 const ABANDONED = 60 * 60 * 1000;
 
@@ -99,18 +102,19 @@ export class RunFolder {
     const found = new Map<number, Headed>();
     let missing = sequences;
     for (const size of HEAD_SIZES) {
-      const heads = await this.fs.heads(
-        missing.map((sequence) => this.at(sequence)),
-        size,
-      );
       const long: number[] = [];
-      for (const [index, sequence] of missing.entries()) {
-        const head = heads[index];
-        if (head === undefined) continue;
-        const header = headerOf(head.bytes);
-        const bytes = Math.max(0, head.size - FRAME_BYTES);
-        found.set(sequence, { header: this.owns(header, sequence) ? header : undefined, bytes });
-        if (header === undefined && head.size > size) long.push(sequence);
+      for (let start = 0; start < missing.length; start += BATCH) {
+        const batch = missing.slice(start, start + BATCH);
+        const paths = batch.map((sequence) => this.at(sequence));
+        const heads = await this.fs.heads(paths, size);
+        for (const [index, sequence] of batch.entries()) {
+          const head = heads[index];
+          if (head === undefined) continue;
+          const header = headerOf(head.bytes);
+          const bytes = Math.max(0, head.size - FRAME_BYTES);
+          found.set(sequence, { header: this.owns(header, sequence) ? header : undefined, bytes });
+          if (header === undefined && head.size > size) long.push(sequence);
+        }
       }
       missing = long;
       if (missing.length === 0) break;
