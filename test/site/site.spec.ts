@@ -173,6 +173,10 @@ test("search finds StateGraph", async () => {
 test.each([
   ["crash safety", "Crash_safety"],
   ["streaming", "Streaming"],
+  ["retry", "Retries"],
+  ["pause", "Pauses_and_people"],
+  ["checkpoint", "Checkpoints_and_stores"],
+  ["postgres", "Many_machines"],
 ])("search for %s finds the guide's page before the symbols", async (words, file) => {
   await visit("index.html", { viewport: desktop }, async (page) => {
     await page.click("#tsd-search-trigger");
