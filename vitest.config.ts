@@ -22,16 +22,17 @@ export const alias = [
 
 const TESTS = "test/**/*.test.ts";
 
-/** The tests that replace modules or load them a second time. */
-const ownModules = readdirSync(join(import.meta.dirname, "test"), {
+/** The folders of tests that leave nothing behind in their process, unless they replace modules or register something. */
+const PURE = /^test\/(checkpoint|codecs|graph|nodes|recovery|report|run|state)\//;
+const KEEPS = /vi\.(mock|doMock|resetModules)\(|register(Type|CheckpointStore|Observer)\(/;
+
+const sharing = readdirSync(join(import.meta.dirname, "test"), {
   recursive: true,
   encoding: "utf8",
 })
-  .filter((file) => file.endsWith(".test.ts"))
   .map((file) => `test/${file}`)
-  .filter((file) =>
-    /vi\.(mock|doMock|resetModules)\(/.test(readFileSync(join(import.meta.dirname, file), "utf8")),
-  );
+  .filter((file) => PURE.test(file) && file.endsWith(".test.ts"))
+  .filter((file) => !KEEPS.test(readFileSync(join(import.meta.dirname, file), "utf8")));
 
 export default defineConfig(({ mode }) => ({
   resolve: { alias },
@@ -47,16 +48,16 @@ export default defineConfig(({ mode }) => ({
     unstubGlobals: true,
     // A project does not inherit the mode: --mode torture or simulate.
     projects: [
-      // Files share the modules of their process: loading them for each file takes a quarter of all CPU time.
+      // Files share the modules of their process: to load them takes longer than most of these tests.
       {
         extends: true,
         mode,
-        test: { name: "shared", isolate: false, include: [TESTS], exclude: ownModules },
+        test: { name: "shared", isolate: false, include: sharing },
       },
       {
         extends: true,
         mode,
-        test: { name: "isolated", include: ownModules },
+        test: { name: "isolated", include: [TESTS], exclude: sharing },
       },
       {
         extends: true,

@@ -12,7 +12,7 @@ interface Article {
   score: number;
 }
 
-const graph = new StateGraph<Article>({ name: "article", checkpoint: { interval: 1 } }) // store: "file" keeps it on disk
+const graph = new StateGraph<Article>({ checkpoint: { interval: 1 } }) // store: "file" keeps it on disk
   .addNode("draft", async (state) =>
     state.set("text", `${state.data.text}More on ${state.data.topic}. `),
   )
