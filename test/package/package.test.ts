@@ -101,7 +101,7 @@ describe("the packed package", () => {
   test("lets a module that returns its types have declarations of its own", () => {
     // Without a package around it, TypeScript lets a declaration reach into node_modules.
     writeFileSync(join(app, "package.json"), JSON.stringify({ type: "module" }));
-    cpSync(join(import.meta.dirname, "declarations.ts"), join(app, "declarations.ts"));
+    cpSync(join(import.meta.dirname, "fixtures/declarations.ts"), join(app, "declarations.ts"));
     const args = ["--declaration", "--emitDeclarationOnly", "--strict", "--module", "nodenext"];
     const { stdout } = spawnSync("npx", ["--no-install", "tsc", ...args, "declarations.ts"], {
       cwd: app,
