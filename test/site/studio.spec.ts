@@ -151,7 +151,7 @@ describe("the runs", () => {
       await expect.poll(() => rows.count()).toBe(1);
       expect(page.url()).toContain("#/runs?status=paused&graph=refund&q=1077");
       await page.getByLabel("Search runs").fill("no such run");
-      await page.getByText("No run fits").waitFor();
+      await page.getByText("No runs match").waitFor();
       await button(page, "Remove the filters").click();
       await run(page, "article-cairns").waitFor();
     });
@@ -213,7 +213,7 @@ describe("the runs", () => {
       expect(await confirm(page, "Delete 2 runs")).toMatch(
         /^waymark delete spare-[12] spare-[12] --store file:.waymark$/,
       );
-      await page.getByText("No run fits").waitFor();
+      await page.getByText("No runs match").waitFor();
       expect(await samples.store.list()).not.toContain("spare-1");
     });
   });

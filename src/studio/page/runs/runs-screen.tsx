@@ -213,8 +213,8 @@ function Nothing({
 }): JSX.Element {
   if (isFiltered) {
     return (
-      <Blank icon="search" title="No run fits">
-        <p class="muted">Nothing in {store} has all of this.</p>
+      <Blank icon="search" title="No runs match">
+        <p class="muted">No run in {store} matches these filters.</p>
         <button
           type="button"
           onClick={() => amend({ status: "", graph: "", metadata: "", q: "", cursor: "" })}
