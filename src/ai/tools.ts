@@ -1,4 +1,4 @@
-import { PauseSignal } from "../run/pauses.js";
+import { PauseRequested } from "../run/pauses.js";
 import type { Call, Calls } from "./calls.js";
 import { digestOf } from "./digest.js";
 
@@ -75,8 +75,8 @@ function durableTool(calls: Calls, name: string, tool: Tool, keepCalls: number):
   /** Records a tool's error, which is its answer to the model, unless the run pauses or stops. */
   async function failed(call: Call, error: unknown, { abortSignal }: ToolOptions): Promise<never> {
     const isAborted = abortSignal?.aborted === true || calls.context.signal.aborted;
-    if (error instanceof PauseSignal) calls.stop(error);
-    if (error instanceof PauseSignal || isAborted) call.release();
+    if (error instanceof PauseRequested) calls.stop(error);
+    if (error instanceof PauseRequested || isAborted) call.release();
     else await call.keep({ error: errorToKeep(error) } satisfies Outcome);
     throw error;
   }

@@ -5,7 +5,7 @@ import { guard } from "../events.js";
 import type { AnyResult, CheckedResult, NodeFunction } from "../graph/node.js";
 import { callable, checkOptions } from "../options.js";
 import { isStop } from "../run/failure.js";
-import { PauseSignal } from "../run/pauses.js";
+import { PauseRequested } from "../run/pauses.js";
 import type { Immutable } from "../state/immutable.js";
 import type { State } from "../state/state.js";
 import { ChainError } from "./errors.js";
@@ -120,7 +120,7 @@ export function chain<D extends object, I>(
         progress?.(completed, total, state);
       }
     } catch (error) {
-      if (!(error instanceof PauseSignal)) context.emit("chain.complete", progressData(error));
+      if (!(error instanceof PauseRequested)) context.emit("chain.complete", progressData(error));
       throw error;
     }
     context.emit("chain.complete", progressData());
@@ -154,7 +154,7 @@ async function take<D extends object, I>(
       throw new ConfigError("step", problem);
     }
   } catch (cause) {
-    if (cause instanceof PauseSignal) throw cause;
+    if (cause instanceof PauseRequested) throw cause;
     const isStopped = isStop(cause, scope);
     const durationMs = msSince(started);
     const ended = { ...data, durationMs, error: messageOf(cause) };

@@ -3,7 +3,7 @@ import { checkOptions, integer, object, oneOf, timeLimit } from "../options.js";
 import { checkRetry, type RetryPolicy } from "../run/attempts.js";
 import type { GraphConfig } from "../run/config.js";
 import type { FactoryContext } from "../run/factory-context.js";
-import { ASKED, askersOf, PauseSignal } from "../run/pauses.js";
+import { ASKED, askersOf, PauseRequested } from "../run/pauses.js";
 import { StateGraph } from "../run/state-graph.js";
 import { progressOf } from "../state/derive.js";
 import { freezeCopy } from "../state/freeze-copy.js";
@@ -252,7 +252,7 @@ function layerNode<D extends object>(layer: readonly string[], work: Work<D>): N
           setKey(results, task, kept);
           return kept;
         } catch (error) {
-          if (error instanceof PauseSignal) noteAsker(context, task, error.requests);
+          if (error instanceof PauseRequested) noteAsker(context, task, error.requests);
           throw error;
         }
       },

@@ -5,7 +5,7 @@ import type { EventMap } from "../event-map.js";
 import { type RetryPolicy, retryDelay } from "../run/attempts.js";
 import type { FactoryContext } from "../run/factory-context.js";
 import { isStop } from "../run/failure.js";
-import { PauseSignal } from "../run/pauses.js";
+import { PauseRequested } from "../run/pauses.js";
 import { within } from "../run/timeout.js";
 import type { PauseRequest } from "../state/record.js";
 import { type ItemError, ParallelError } from "./errors.js";
@@ -101,7 +101,7 @@ export class Pool<D extends object, I, R> {
       return results;
     } catch (error) {
       this.#leave();
-      if (!(error instanceof PauseSignal)) this.#emitComplete({ error: messageOf(error) });
+      if (!(error instanceof PauseRequested)) this.#emitComplete({ error: messageOf(error) });
       throw error;
     } finally {
       for (const ignore of listeners) ignore();
@@ -169,7 +169,7 @@ export class Pool<D extends object, I, R> {
     try {
       result = await this.#attempts(item, { index, id, data, stop, timeout, retry, spent });
     } catch (cause) {
-      if (cause instanceof PauseSignal) {
+      if (cause instanceof PauseRequested) {
         for (const request of cause.requests) this.#pauses.set(request.name, request);
         return false;
       }
@@ -213,7 +213,7 @@ export class Pool<D extends object, I, R> {
               return worker(item, scope);
             });
       } catch (cause) {
-        const isOver = cause instanceof PauseSignal || isStop(cause, stop);
+        const isOver = cause instanceof PauseRequested || isStop(cause, stop);
         const delayMs = isOver ? undefined : retryDelay(cause, attempt, retry);
         if (delayMs === undefined || stop.signal.aborted) throw cause;
         scope.end();
@@ -237,7 +237,7 @@ export class Pool<D extends object, I, R> {
     if (this.#completed + failed === total) return;
     this.#context.signal.throwIfAborted();
     this.#context.draining.throwIfAborted();
-    throw new PauseSignal([...this.#pauses.values()]);
+    throw new PauseRequested([...this.#pauses.values()]);
   }
 
   /** The results of the items that succeeded, in the order of the list. */

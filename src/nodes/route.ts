@@ -8,7 +8,7 @@ import type {
 } from "../graph/node.js";
 import { callable, check } from "../options.js";
 import { isStop } from "../run/failure.js";
-import { PauseSignal } from "../run/pauses.js";
+import { PauseRequested } from "../run/pauses.js";
 import type { State } from "../state/state.js";
 import { RouteError } from "./errors.js";
 import { oncePerNode } from "./once-per-node.js";
@@ -93,7 +93,7 @@ export function route<D extends object>(
       context.emit("route.execute", data);
       return result;
     } catch (cause) {
-      if (cause instanceof PauseSignal) throw cause;
+      if (cause instanceof PauseRequested) throw cause;
       const message = messageOf(cause);
       context.emit("route.execute", { ...data, error: message });
       if (isStop(cause, context)) throw cause;
@@ -115,7 +115,7 @@ async function chosen<D extends object>(
   try {
     name = await choose(state, context);
   } catch (cause) {
-    if (cause instanceof PauseSignal || isStop(cause, context)) throw cause;
+    if (cause instanceof PauseRequested || isStop(cause, context)) throw cause;
     const message = `choosing a route failed: ${messageOf(cause)}`;
     throw new RouteError("ROUTE_CHOICE", message, { cause });
   }

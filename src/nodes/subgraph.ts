@@ -135,7 +135,7 @@ function shortened(text: string, max: number): string {
 /**
  * The input for a paused run, and the keys of its answers.
  *
- * @throws PauseSignal if there is none yet: the outer run pauses.
+ * @throws PauseRequested if there is none yet: the outer run pauses.
  */
 async function answers<D extends object, C extends object>(
   paused: State<C>,

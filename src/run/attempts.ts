@@ -16,7 +16,7 @@ import { isSchema, type StandardSchema } from "../state/schema.js";
 import type { State } from "../state/state.js";
 import type { RunContext } from "./context.js";
 import { innermost, isStop } from "./failure.js";
-import { PauseSignal } from "./pauses.js";
+import { PauseRequested } from "./pauses.js";
 import { within } from "./timeout.js";
 
 /** When and how often a failed node is retried. */
@@ -102,7 +102,7 @@ export function withOptions<D extends object>(
         await visit.checkClaim();
         return await attemptOnce(node, state, visit, attempt, timeout);
       } catch (error) {
-        const isOver = error instanceof PauseSignal || visit.isOver || visit.signal.aborted;
+        const isOver = error instanceof PauseRequested || visit.isOver || visit.signal.aborted;
         if (isOver || isStop(error, visit)) throw error;
         visit.attemptFailed();
         const delayMs = retryDelay(error, attempt, retry);

@@ -3,7 +3,7 @@ import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import { progressOf, withProgress } from "../state/derive.js";
 import type { Ledger } from "../state/ledger.js";
-import type { PauseRequest, Signal } from "../state/record.js";
+import type { Answer, PauseRequest } from "../state/record.js";
 import type { State } from "../state/state.js";
 import type { Settings } from "./config.js";
 import { bounded, type Failure, nameOf, stackOf } from "./failure.js";
@@ -18,7 +18,7 @@ export class Ending<D extends object> {
   readonly #saver: Saver<D> | undefined;
   readonly #visit: Visit<D>;
   readonly #tally: Tally;
-  #lastSignals: readonly Signal[] | undefined;
+  #lastAnswers: readonly Answer[] | undefined;
 
   constructor(settings: Settings, saver: Saver<D> | undefined, visit: Visit<D>, tally: Tally) {
     this.#settings = settings;
@@ -27,15 +27,15 @@ export class Ending<D extends object> {
     this.#tally = tally;
   }
 
-  /** The signals in the run's last save, once it is known which save that is. */
-  get lastSignals(): readonly Signal[] | undefined {
-    return this.#lastSignals;
+  /** The answers in the run's last save, once it is known which save that is. */
+  get lastAnswers(): readonly Answer[] | undefined {
+    return this.#lastAnswers;
   }
 
-  /** Declares the next save to be the run's last; later signals are saved separately. */
-  seal(): readonly Signal[] {
-    this.#lastSignals = this.#visit.signals;
-    return this.#lastSignals;
+  /** Declares the next save to be the run's last; later answers are saved separately. */
+  seal(): readonly Answer[] {
+    this.#lastAnswers = this.#visit.answers;
+    return this.#lastAnswers;
   }
 
   /** Pauses before the current node completes; `before` is the ledger from when it began. */
@@ -49,7 +49,7 @@ export class Ending<D extends object> {
       status: "paused",
       reason: "pause",
       pauses: Object.freeze(pauses),
-      signals: this.seal(),
+      answers: this.seal(),
       counts: this.#tally.counts(),
       nextNode,
     });
@@ -68,7 +68,7 @@ export class Ending<D extends object> {
   /** Completes a run that was resumed with nothing left to do. */
   async finish(state: State<D>): Promise<State<D>> {
     const end = { status: "completed", reason: "complete", nextNode: undefined } as const;
-    const done = withProgress(state, { ...end, signals: this.seal() });
+    const done = withProgress(state, { ...end, answers: this.seal() });
     return this.complete((await this.#saver?.save(done)) ?? done);
   }
 
@@ -123,7 +123,7 @@ export class Ending<D extends object> {
       error: cancelled ? undefined : Object.freeze(error),
       reason: cancelled ? "abort" : "failure",
       counts: this.#tally.counts(),
-      signals: this.seal(),
+      answers: this.seal(),
       nextNode: isAtEdge ? undefined : node,
     });
     // The caller must see the run's own error; an event reports that this save failed too.
@@ -134,11 +134,11 @@ export class Ending<D extends object> {
     return this.#saver?.save(left).catch(unsaved) ?? left;
   }
 
-  /** Whether the store has everything in a State of this run, and every signal. */
+  /** Whether the store has everything in a State of this run, and every answer. */
   #isSaved(state: State<D>): boolean {
     const saver = this.#saver;
     if (saver?.latest === undefined || !saver.has(state)) return false;
-    return progressOf(saver.latest).signals === this.#visit.signals;
+    return progressOf(saver.latest).answers === this.#visit.answers;
   }
 
   #emit<T extends EventType>(type: T, data: EventMap[T]): void {

@@ -35,14 +35,14 @@ interface Look<D extends object> extends Snapshot<D> {
 /** The handle of a run that this process does not work on. It reads the store, and the event log if there is one. */
 export class FollowedRun<D extends object> implements RunHandle<D> {
   readonly runId: string;
-  /** See {@link StateGraph.signal}. */
-  readonly signal: (name: string, value: unknown) => Promise<void>;
+  /** See {@link StateGraph.answer}. */
+  readonly answer: (name: string, value: unknown) => Promise<void>;
   readonly #graph: SavedGraph<D>;
 
-  constructor(runId: string, graph: SavedGraph<D>, signal: FollowedRun<D>["signal"]) {
+  constructor(runId: string, graph: SavedGraph<D>, answer: FollowedRun<D>["answer"]) {
     this.runId = runId;
     this.#graph = graph;
-    this.signal = signal;
+    this.answer = answer;
   }
 
   get saved(): Promise<void> {

@@ -60,7 +60,7 @@ export class Handles<D extends object> {
       if (isOver || !this.#saves) return ended;
     }
     return new FollowedRun<D>(runId, this.#graph, (pause, value) =>
-      this.#runner.signal(runId, pause, value),
+      this.#runner.answer(runId, pause, value),
     );
   }
 
@@ -71,9 +71,9 @@ export class Handles<D extends object> {
     before: readonly AnyEvent[],
   ): LocalRun<D> {
     const { runId } = running;
-    const signal = (name: string, value: unknown): Promise<void> =>
-      this.#runner.signal(runId, name, value);
-    const run = new LocalRun({ running, result, savedBy, before, signal });
+    const answer = (name: string, value: unknown): Promise<void> =>
+      this.#runner.answer(runId, name, value);
+    const run = new LocalRun({ running, result, savedBy, before, answer });
     const entry = { running, run };
     this.#active.set(runId, entry);
     this.#graph.settings.bus.on("*", this.#hear);

@@ -21,8 +21,8 @@ export interface LocalRunOptions<D extends object> {
   readonly savedBy: AnyEvent["type"] | undefined;
   /** The known earlier events. */
   readonly before?: readonly AnyEvent[];
-  /** See {@link StateGraph.signal}. */
-  readonly signal: (name: string, value: unknown) => Promise<void>;
+  /** See {@link StateGraph.answer}. */
+  readonly answer: (name: string, value: unknown) => Promise<void>;
 }
 
 /** How a run ended. */
@@ -108,8 +108,8 @@ export class LocalRun<D extends object> implements RunHandle<D> {
     return last?.status !== "completed";
   }
 
-  signal(name: string, value: unknown): Promise<void> {
-    return this.#options.signal(name, value);
+  answer(name: string, value: unknown): Promise<void> {
+    return this.#options.answer(name, value);
   }
 }
 

@@ -6,26 +6,26 @@ import { DATA_COPY } from "../state/data-copies.js";
 import { progressOf, withProgress } from "../state/derive.js";
 import { encode } from "../state/encode.js";
 import { freezeCopy } from "../state/freeze-copy.js";
-import { noPauses, type PauseRequest, type Signal } from "../state/record.js";
+import { type Answer, noPauses, type PauseRequest } from "../state/record.js";
 import { isSchema, type StandardSchema, validated } from "../state/schema.js";
 import { isPlainObject } from "../state/shape.js";
 import type { State } from "../state/state.js";
 
 /** Thrown through a node that pauses inside; the loop turns it into a paused run. */
-export class PauseSignal extends Error {
+export class PauseRequested extends Error {
   /** What the node waits for. */
   readonly requests: readonly PauseRequest[];
 
   constructor(requests: readonly PauseRequest[]) {
     super(`the run pauses: ${requests.map(({ reason }) => reason).join(", ")}`);
-    this.name = "PauseSignal";
+    this.name = "PauseRequested";
     this.requests = requests;
   }
 }
 
 /** What a node waits for: the pauses it asked for itself, and those it threw. */
 export function pausesOf(error: unknown, asked: readonly PauseRequest[]): readonly PauseRequest[] {
-  if (!(error instanceof PauseSignal)) return asked;
+  if (!(error instanceof PauseRequested)) return asked;
   const names = new Set(asked.map(({ name }) => name));
   return [...asked, ...error.requests.filter(({ name }) => !names.has(name))];
 }
@@ -103,7 +103,7 @@ export const workKey: Check = (name, value) => {
 
 /**
  * A paused State with its input applied: as answers if the node paused inside, otherwise in its data. Missing input
- * is taken from the run's signals.
+ * is taken from the answers that the run keeps.
  *
  * @throws ConfigError if an input is needed and missing, or given and not needed.
  * @throws SchemaError if an input does not fit the schema of its node.
@@ -118,24 +118,21 @@ export async function answered<D extends object>(
 ): Promise<State<D>> {
   const { pauses, unfinished } = progressOf(state);
   refuseNeedless(pauses, input);
-  const { answers, signals } = await collect(progressOf(state), input, schemas);
+  const { taken, answers } = await collect(progressOf(state), input, schemas);
   if (unfinished === undefined) {
     let next = state;
     for (const pause of pauses) {
-      const patch = answers.has(pause)
-        ? toPatch(pause.into, answers.get(pause))
-        : onTimeoutOf(pause);
+      const patch = taken.has(pause) ? toPatch(pause.into, taken.get(pause)) : onTimeoutOf(pause);
       if (patch !== undefined) next = next.merge(patch);
     }
-    return withProgress(next, { pauses: noPauses, signals });
+    return withProgress(next, { pauses: noPauses, answers });
   }
   let { results } = unfinished;
-  for (const [{ name }, value] of answers)
-    results = results.with(answerKey(name), freezeCopy(value));
+  for (const [{ name }, value] of taken) results = results.with(answerKey(name), freezeCopy(value));
   // Marked opaque without a check of the answers: a pause is rare.
-  const count = unfinished.count + answers.size;
+  const count = unfinished.count + taken.size;
   const next = Object.freeze({ ...unfinished, results, count, opaque: true });
-  return withProgress(state, { unfinished: next, pauses: noPauses, signals });
+  return withProgress(state, { unfinished: next, pauses: noPauses, answers });
 }
 
 function toPatch(into: string | undefined, value: unknown): object | undefined {
@@ -165,33 +162,33 @@ function refuseNeedless(pauses: readonly PauseRequest[], input: unknown): void {
   throw new ConfigError("input", problem);
 }
 
-/** The answers to the pauses of a run, and the signals that are left. */
-interface Answers {
-  readonly answers: ReadonlyMap<PauseRequest, unknown>;
-  readonly signals: readonly Signal[];
+/** The answers that the pauses of a run take, and those that are left. */
+interface Taken {
+  readonly taken: ReadonlyMap<PauseRequest, unknown>;
+  readonly answers: readonly Answer[];
 }
 
 /** The answer to each pause that has one. A pause that asks for nothing is answered by any resume. */
 async function collect(
   {
     pauses,
-    signals: kept,
-  }: { readonly pauses: readonly PauseRequest[]; readonly signals: readonly Signal[] },
+    answers: kept,
+  }: { readonly pauses: readonly PauseRequest[]; readonly answers: readonly Answer[] },
   input: unknown,
   schemas: InputSchemas | undefined,
-): Promise<Answers> {
+): Promise<Taken> {
   const isOnly = pauses.length === 1;
   const given = isOnly ? undefined : byName(pauses, input);
-  const answers = new Map<PauseRequest, unknown>();
-  const signals = [...kept];
+  const taken = new Map<PauseRequest, unknown>();
+  const answers = [...kept];
   const missing: PauseRequest[] = [];
   for (const pause of pauses) {
     const has = given === undefined ? input !== undefined : Object.hasOwn(given, pause.name);
     const label = isOnly ? "input" : `input.${pause.name}`;
     let value = given === undefined ? input : has ? given[pause.name] : undefined;
     if (has && isExpired(pause)) throw new PauseTimeoutError(pause.name, pause.deadline);
-    const signalled = has ? -1 : signalOf(pause, signals);
-    if (signalled >= 0) value = signals.splice(signalled, 1)[0]?.value;
+    const at = has ? -1 : answerTo(pause, answers);
+    if (at >= 0) value = answers.splice(at, 1)[0]?.value;
     else if (!has && needsAnswer(pause)) {
       if (!isExpired(pause)) missing.push(pause);
       continue;
@@ -199,60 +196,60 @@ async function collect(
     const schema = schemaOf(schemas, pause.name);
     const answer: unknown = schema === undefined ? value : await validated(label, value, schema);
     encode(freezeCopy(answer), label);
-    answers.set(pause, answer);
+    taken.set(pause, answer);
   }
   // Several pauses may be answered one at a time, and one that only waits for a set time may have reached it.
   const isNone =
     (given === undefined || Object.keys(given).length === 0) &&
-    signals.length === kept.length &&
+    answers.length === kept.length &&
     !pauses.some((pause) => pause.until !== undefined || isExpired(pause));
   if (missing.length > 0 && isNone) throw unanswered(missing, isOnly);
-  return { answers, signals: signals.length === kept.length ? kept : Object.freeze(signals) };
+  return { taken, answers: answers.length === kept.length ? kept : Object.freeze(answers) };
 }
 
-/** The index of the oldest signal for a pause; -1 if there is none. */
-function signalOf(pause: PauseRequest, signals: readonly Signal[]): number {
+/** The index of the oldest answer to a pause; -1 if there is none. */
+function answerTo(pause: PauseRequest, answers: readonly Answer[]): number {
   const isQuestion = pause.breakpoint === undefined && pause.until === undefined;
-  return isQuestion ? signals.findIndex(({ name }) => name === pause.name) : -1;
+  return isQuestion ? answers.findIndex(({ name }) => name === pause.name) : -1;
 }
 
-/** A paused run without the signals that are not valid answers, and the error of the first of them. */
+/** A paused run without the answers that are not valid, and the error of the first of them. */
 export interface Refused<D extends object> {
   readonly state: State<D>;
   readonly error: ConfigError | SchemaError;
 }
 
-/** Checks the signals that answer a run's open pauses; `undefined` if all are valid. */
-export async function refusedSignals<D extends object>(
+/** Checks the kept answers to a run's open pauses; `undefined` if all are valid. */
+export async function refusedAnswers<D extends object>(
   state: State<D>,
   schemas: InputSchemas | undefined,
 ): Promise<Refused<D> | undefined> {
-  const { pauses, signals, unfinished } = progressOf(state);
+  const { pauses, answers, unfinished } = progressOf(state);
   const bad = new Map<
     PauseRequest,
-    { readonly signal: Signal; readonly error: Refused<D>["error"] }
+    { readonly answer: Answer; readonly error: Refused<D>["error"] }
   >();
   for (const pause of pauses) {
-    const signal = signals[signalOf(pause, signals)];
-    if (signal === undefined) continue;
+    const answer = answers[answerTo(pause, answers)];
+    if (answer === undefined) continue;
     const schema = schemaOf(schemas, pause.name);
     try {
-      const value: unknown = schema ? await validated("input", signal.value, schema) : signal.value;
+      const value: unknown = schema ? await validated("input", answer.value, schema) : answer.value;
       if (unfinished === undefined) toPatch(pause.into, value);
     } catch (error) {
       if (!(error instanceof SchemaError || error instanceof ConfigError)) throw error;
-      bad.set(pause, { signal, error });
+      bad.set(pause, { answer, error });
     }
   }
   const [first] = bad.values();
   if (first === undefined) return undefined;
-  const dropped = new Set([...bad.values()].map(({ signal }) => signal));
+  const dropped = new Set([...bad.values()].map(({ answer }) => answer));
   const asked = pauses.map((pause) => {
     const error = bad.get(pause)?.error;
     return error === undefined ? pause : Object.freeze({ ...pause, refused: error.message });
   });
-  const left = signals.filter((signal) => !dropped.has(signal));
-  const changes = { pauses: Object.freeze(asked), signals: Object.freeze(left) };
+  const left = answers.filter((answer) => !dropped.has(answer));
+  const changes = { pauses: Object.freeze(asked), answers: Object.freeze(left) };
   return { state: withProgress(state, changes), error: first.error };
 }
 

@@ -3,19 +3,19 @@ import { isNewest } from "../checkpoint/store.js";
 import { ConfigError, isWaymarkError, show } from "../errors.js";
 import { progressOf, withProgress, withRecord } from "../state/derive.js";
 import { mergedMetadata } from "../state/metadata.js";
-import type { Signal } from "../state/record.js";
+import type { Answer } from "../state/record.js";
 import { validated } from "../state/schema.js";
 import { recordOf, type State } from "../state/state.js";
+import { withAnswer } from "./answers.js";
 import { Checkpoints } from "./checkpoints.js";
 import { hasCrashed, withCrash } from "./crash.js";
 import { outsideRun } from "./failure.js";
-import { answered, refusedSignals } from "./pauses.js";
+import { answered, refusedAnswers } from "./pauses.js";
 import type { Plan } from "./run.js";
 import type { RunPosition } from "./run-position.js";
 import type { Running, RunOptions } from "./running.js";
 import type { SavedGraph } from "./saved-graph.js";
 import { Saver } from "./saver.js";
-import { withSignal } from "./signals.js";
 
 /** Returns the State to continue a run from, or to save and stop at, given its newest one; `undefined` leaves the run as it is. */
 export type Prepare = <D extends object>(
@@ -108,9 +108,9 @@ export class Resumer<D extends object> {
   }
 
   /** Puts an answer for a pause into the store. */
-  async keepSignal(runId: string, signal: Signal, claimed: Running<D>): Promise<void> {
+  async keepAnswer(runId: string, answer: Answer, claimed: Running<D>): Promise<void> {
     const state = await this.#checkpoints.load(runId, {});
-    const next = withSignal(state, signal);
+    const next = withAnswer(state, answer);
     await this.#save(next, await this.#saver(state, claimed));
   }
 
@@ -188,7 +188,7 @@ export class Resumer<D extends object> {
   async #answer(state: State<D>, input: unknown, saver: Saver<D>): Promise<State<D>> {
     const node = progressOf(state).unfinished?.node ?? state.checkpointNode;
     const schemas = this.#graph.topology.find(node)?.input;
-    const refused = input === undefined ? await refusedSignals(state, schemas) : undefined;
+    const refused = input === undefined ? await refusedAnswers(state, schemas) : undefined;
     if (refused !== undefined) {
       await this.#save(refused.state, saver);
       throw refused.error;

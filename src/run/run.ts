@@ -6,10 +6,11 @@ import { both, type EventType } from "../events.js";
 import { END, type End, type GraphNode } from "../graph/node.js";
 import { Pause } from "../graph/pause.js";
 import { isOpaque, progressOf, withProgress } from "../state/derive.js";
-import { noPauses, type Signal } from "../state/record.js";
+import { type Answer, noPauses } from "../state/record.js";
 import { validated } from "../state/schema.js";
 import { symbolOf } from "../state/shape.js";
 import { recordOf, State, sinkOf, stateOf } from "../state/state.js";
+import { checkRoom } from "./answers.js";
 import type { RunClaim } from "./claim.js";
 import type { Settings } from "./config.js";
 import { RunContext } from "./context.js";
@@ -20,7 +21,6 @@ import { Path } from "./path.js";
 import { breakpoint, cannotPause, pausesOf } from "./pauses.js";
 import { accept, isPromise } from "./result.js";
 import type { Saver } from "./saver.js";
-import { checkRoom } from "./signals.js";
 import { StepRecorder, withUsage } from "./step-recorder.js";
 import type { Gate } from "./stream.js";
 import { Tally } from "./tally.js";
@@ -140,18 +140,18 @@ export class Run<D extends object> {
    * @returns `false` if the run stopped before it could be kept.
    * @throws ConfigError if there are too many.
    */
-  async signal(signal: Signal): Promise<boolean> {
+  async answer(answer: Answer): Promise<boolean> {
     if (this.#ended) return false;
-    checkRoom(this.#runId, this.#visit.signals);
-    this.#visit.addSignal(signal);
+    checkRoom(this.#runId, this.#visit.answers);
+    this.#visit.addAnswer(answer);
     const isSaved = this.#plan.saver !== undefined && this.#settings.mode !== "exit";
     while (!this.#ended) {
-      if (!isSaved && this.#ending.lastSignals === undefined) return true;
-      const saving = this.#visit.saveSignals();
+      if (!isSaved && this.#ending.lastAnswers === undefined) return true;
+      const saving = this.#visit.saveAnswers();
       await (saving ?? this.#visit.next());
       if (saving !== undefined) return true;
     }
-    return !this.#visit.hasSignal(signal) || this.#ending.lastSignals?.includes(signal) === true;
+    return !this.#visit.hasAnswer(answer) || this.#ending.lastAnswers?.includes(answer) === true;
   }
 
   /** Ends the run without another write to its store: another process holds it. */

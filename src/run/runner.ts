@@ -13,6 +13,7 @@ import { type GraphIdentity, newProgress, unsaved } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
 import { validated } from "../state/schema.js";
 import { recordOf, type State } from "../state/state.js";
+import { toAnswer } from "./answers.js";
 import { borrowed } from "./claim.js";
 import type { Settings } from "./config.js";
 import { type Prepare, Resumer, type StartingPoint } from "./resumer.js";
@@ -20,7 +21,6 @@ import { Run } from "./run.js";
 import { Running, type RunOptions } from "./running.js";
 import type { SavedGraph } from "./saved-graph.js";
 import { Saver } from "./saver.js";
-import { toSignal } from "./signals.js";
 
 /** Starts and continues the runs of a graph in this process. */
 export class Runner<D extends object> {
@@ -28,8 +28,8 @@ export class Runner<D extends object> {
   readonly #resumer: Resumer<D>;
   readonly #draining: AbortSignal | undefined;
   readonly #active: Map<Running<D>, Promise<State<D> | undefined>>;
-  /** Writes signals to the store one at a time. */
-  readonly #signals = new Mutex();
+  /** Writes answers to the store one at a time. */
+  readonly #answers = new Mutex();
 
   /** @param draining - also drains the runs; the signal of the node that contains them. */
   constructor(
@@ -110,19 +110,19 @@ export class Runner<D extends object> {
    * @throws PauseTimeoutError if the pause has timed out.
    * @throws CheckpointConflictError if another process works on the run.
    */
-  async signal(runId: string, name: string, value: unknown): Promise<void> {
+  async answer(runId: string, name: string, value: unknown): Promise<void> {
     checkRunId(runId);
     string("name", name);
-    const signal = toSignal(name, value);
+    const answer = toAnswer(name, value);
     const running = this.running(runId);
     if (running !== undefined) {
-      if (await running.signal(signal)) return;
+      if (await running.answer(answer)) return;
       await running.stopped;
     }
     const keep = (claimed: Running<D>): Promise<void> =>
-      this.#resumer.keepSignal(runId, signal, claimed);
+      this.#resumer.keepAnswer(runId, answer, claimed);
     const claimed = new Running<D>(runId);
-    await this.#signals.run(() => this.#claimed(runId, claimed, keep));
+    await this.#answers.run(() => this.#claimed(runId, claimed, keep));
   }
 
   /**

@@ -2,7 +2,7 @@ import { CallScope } from "../call-scope.js";
 import type { CheckpointAt, Claim } from "../checkpoint/store.js";
 import { defer } from "../concurrency.js";
 import type { CheckpointConflictError } from "../errors.js";
-import type { Signal } from "../state/record.js";
+import type { Answer } from "../state/record.js";
 import type { State } from "../state/state.js";
 import { RunClaim } from "./claim.js";
 import type { Run, ValuesListener } from "./run.js";
@@ -77,8 +77,8 @@ export class Running<D extends object> {
   }
 
   /** Keeps an answer for a later pause; `false` if the run stopped before it could be kept. */
-  async signal(signal: Signal): Promise<boolean> {
+  async answer(answer: Answer): Promise<boolean> {
     await Promise.race([this.#begun.promise, this.stopped]);
-    return this.#run?.signal(signal) ?? false;
+    return this.#run?.answer(answer) ?? false;
   }
 }

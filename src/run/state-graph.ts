@@ -343,8 +343,8 @@ export class StateGraph<D extends object, N extends string = never> {
    * @throws SerializationError if a checkpoint can't hold the value.
    * @throws ConfigError if an argument is invalid, the run has completed, or it has too many unused answers.
    */
-  async signal(runId: string, name: string, value: unknown): Promise<void> {
-    await this.#runner.signal(runId, name, value);
+  async answer(runId: string, name: string, value: unknown): Promise<void> {
+    await this.#runner.answer(runId, name, value);
   }
 
   /**

@@ -84,7 +84,7 @@ export class StepRecorder<D extends object> {
       counts: known.counts,
       steps,
       pauses,
-      signals: visit.signals,
+      answers: visit.answers,
       unfinished: undefined,
       begun: undefined,
       tasks: visit.tasks,

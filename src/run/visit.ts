@@ -6,7 +6,7 @@ import type { LedgerWriter } from "../graph/node.js";
 import { object } from "../options.js";
 import { progressOf, withProgress } from "../state/derive.js";
 import { Ledger, type Usage } from "../state/ledger.js";
-import { noPauses, type PauseRequest, type Progress, type Signal } from "../state/record.js";
+import { type Answer, noPauses, type PauseRequest, type Progress } from "../state/record.js";
 import type { State } from "../state/state.js";
 import {
   type AttemptRecord,
@@ -40,7 +40,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
   #open = false;
   #work: Work<D> | undefined;
   #ledger: Ledger;
-  #signals: readonly Signal[];
+  #answers: readonly Answer[];
   /** Called when the next node begins. */
   #onBegin: (() => void) | undefined;
   #tasks: readonly string[];
@@ -82,7 +82,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
     this.#ledger = state.ledger;
     this.#ledgerBefore = state.ledger;
     this.#tasks = progressOf(state).tasks;
-    this.#signals = progressOf(state).signals;
+    this.#answers = progressOf(state).answers;
   }
 
   /** The State that the running node received, or is about to. */
@@ -91,36 +91,36 @@ export class Visit<D extends object> implements WorkOwner<D> {
   }
 
   /** The answers that no pause has used yet. */
-  get signals(): readonly Signal[] {
-    return this.#signals;
+  get answers(): readonly Answer[] {
+    return this.#answers;
   }
 
   /** Keeps an answer for a later pause. Nothing is saved yet. */
-  addSignal(signal: Signal): void {
-    this.#signals = Object.freeze([...this.#signals, signal]);
+  addAnswer(answer: Answer): void {
+    this.#answers = Object.freeze([...this.#answers, answer]);
   }
 
   /** Whether an answer is still unused. */
-  hasSignal(signal: Signal): boolean {
-    return this.#signals.includes(signal);
+  hasAnswer(answer: Answer): boolean {
+    return this.#answers.includes(answer);
   }
 
-  /** The current ledger, signals and record of the step. */
-  carried(): Pick<Progress, "ledger" | "signals" | "begun"> {
+  /** The current ledger, answers and record of the step. */
+  carried(): Pick<Progress, "ledger" | "answers" | "begun"> {
     const begun = this.#records ? this.#begun(0) : undefined;
-    return { ledger: this.#ledger, signals: this.#signals, begun };
+    return { ledger: this.#ledger, answers: this.#answers, begun };
   }
 
-  /** Takes the oldest signal with a name; `undefined` if there is none. */
-  take(name: string): Signal | undefined {
-    const taken = this.#signals.find((signal) => signal.name === name);
+  /** Takes the oldest answer with a name; `undefined` if there is none. */
+  take(name: string): Answer | undefined {
+    const taken = this.#answers.find((answer) => answer.name === name);
     if (taken === undefined) return undefined;
-    this.#signals = Object.freeze(this.#signals.filter((signal) => signal !== taken));
+    this.#answers = Object.freeze(this.#answers.filter((answer) => answer !== taken));
     return taken;
   }
 
-  /** Saves the signals in the middle of the running node; `undefined` if no node is running. */
-  saveSignals(): Promise<void> | undefined {
+  /** Saves the answers in the middle of the running node; `undefined` if no node is running. */
+  saveAnswers(): Promise<void> | undefined {
     return this.#open ? this.work(this.#state.step).flush() : undefined;
   }
 

@@ -18,7 +18,7 @@ import { checkState, type State } from "../state/state.js";
 import type { ItemOutcome } from "../state/steps.js";
 import type { RunClaim } from "./claim.js";
 import { outsideRun } from "./failure.js";
-import { answerKey, isExpired, isOwnKey, PauseSignal } from "./pauses.js";
+import { answerKey, isExpired, isOwnKey, PauseRequested } from "./pauses.js";
 import type { Saver } from "./saver.js";
 
 /** Replaced entries are dropped once there are this many. */
@@ -32,11 +32,11 @@ export interface WorkOwner<D extends object> {
   readonly claim: RunClaim | undefined;
   /** Called when another writer has taken the run. */
   readonly lost: (error: unknown) => void;
-  /** What the node's saves include besides its work: the run's ledger, its signals and the record of the step. */
-  carried(): Pick<Progress, "ledger" | "signals" | "begun">;
+  /** What the node's saves include besides its work: the run's ledger, its answers and the record of the step. */
+  carried(): Pick<Progress, "ledger" | "answers" | "begun">;
   /** Notes a part of the node that has ended. */
   addItem(name: string, durationMs: number, outcome: ItemOutcome): void;
-  /** Takes the oldest signal with a name; `undefined` if there is none. */
+  /** Takes the oldest answer with a name; `undefined` if there is none. */
   take(name: string): { readonly value: unknown } | undefined;
 }
 
@@ -168,7 +168,7 @@ export class Work<D extends object> {
       this.#owner.addItem(key, msSince(started), "completed");
       return value;
     } catch (error) {
-      if (!(error instanceof PauseSignal)) this.#owner.addItem(key, msSince(started), "failed");
+      if (!(error instanceof PauseRequested)) this.#owner.addItem(key, msSince(started), "failed");
       throw error;
     }
   }
@@ -235,8 +235,8 @@ export class Work<D extends object> {
     let refused = {};
     for (;;) {
       if (!this.#known.has(key)) {
-        const signal = this.#owner.take(name);
-        if (signal !== undefined) await this.remember(key, signal.value);
+        const given = this.#owner.take(name);
+        if (given !== undefined) await this.remember(key, given.value);
       }
       if (!this.#known.has(key)) break;
       const value = this.#known.get(key);
@@ -259,7 +259,7 @@ export class Work<D extends object> {
     this.#refusal ??= error;
   }
 
-  /** Saves the ledger, the signals and the record; they are in the store when the promise resolves. */
+  /** Saves the ledger, the answers and the record; they are in the store when the promise resolves. */
   async flush(): Promise<void> {
     await this.#save();
   }
@@ -267,7 +267,7 @@ export class Work<D extends object> {
   /** Pauses the run. */
   ask(request: PauseRequest): never {
     if (!this.#asked.has(request.name)) this.#asked.set(request.name, request);
-    throw new PauseSignal(this.asked);
+    throw new PauseRequested(this.asked);
   }
 
   /** Waits for the saves of a node that returned; returns the State that its result builds on. */
@@ -275,7 +275,7 @@ export class Work<D extends object> {
     this.#ended = true;
     await this.#settle();
     if (this.#failure !== undefined) throw this.#failure;
-    if (this.#asked.size > 0) throw new PauseSignal(this.asked);
+    if (this.#asked.size > 0) throw new PauseRequested(this.asked);
     return this.#state;
   }
 

@@ -18,6 +18,7 @@ import { OPAQUE, PLAIN } from "./json-traits.js";
 import { Ledger, type LedgerJSON } from "./ledger.js";
 import { keptMetadata, METADATA_VALUE, wrongMetadata } from "./metadata.js";
 import {
+  type Answer,
   type GraphIdentity,
   type Metadata,
   noMetadata,
@@ -27,7 +28,6 @@ import {
   Results,
   type RunError,
   type RunStatus,
-  type Signal,
   type StateRecord,
   statuses,
   type Unfinished,
@@ -100,7 +100,7 @@ export interface StateJSON {
   /** See {@link State.pauses}. */
   readonly pauses?: readonly unknown[];
   /** Answers that no pause has taken yet. */
-  readonly signals?: readonly unknown[];
+  readonly answers?: readonly unknown[];
   /** What a node that has not completed has done so far. */
   readonly unfinished?: UnfinishedJSON;
   /** What is known about a node that has begun and not completed. */
@@ -202,7 +202,7 @@ export function encodeBody<T extends { readonly waymark: number }>(
   header: T = { waymark: FORMAT } as T,
 ): T & BodyJSON {
   const { parent, graph, inherited } = identity;
-  const { error, counts, steps, pauses, signals, unfinished, begun, tasks, rollback } = progress;
+  const { error, counts, steps, pauses, answers, unfinished, begun, tasks, rollback } = progress;
   const { ledger, recovery, resumes, crashes } = progress;
   const body: { -readonly [K in keyof BodyJSON]?: BodyJSON[K] } = header;
   if (error !== undefined) body.error = error;
@@ -214,7 +214,7 @@ export function encodeBody<T extends { readonly waymark: number }>(
   if (!steps.isEmpty) body.steps = encodeSteps(steps);
   if (!ledger.isEmpty) body.ledger = ledger.toJSON();
   if (pauses.length > 0) body.pauses = pauses.map(encodePause);
-  if (signals.length > 0) body.signals = signals.map(encodeSignal);
+  if (answers.length > 0) body.answers = answers.map(encodeAnswer);
   if (unfinished !== undefined) body.unfinished = encodeUnfinished(unfinished);
   if (begun !== undefined) body.begun = encodeBegun(begun);
   if (tasks.length > 0) body.tasks = tasks;
@@ -241,7 +241,7 @@ function encodePause(pause: PauseRequest): unknown {
   };
 }
 
-function encodeSignal({ name, value }: Signal): unknown {
+function encodeAnswer({ name, value }: Answer): unknown {
   return { name, value: encode(value, "value") };
 }
 
@@ -286,7 +286,7 @@ export function decodeState(json: unknown): StateRecord {
       counts: decodeCounts(fields),
       steps: NewestLog.of(readList(fields, "steps", "state", decodeStep), DEFAULT_MAX_STEPS),
       pauses: readList(fields, "pauses", "state", decodePause),
-      signals: readList(fields, "signals", "state", decodeSignal),
+      answers: readList(fields, "answers", "state", decodeAnswer),
       unfinished: readOptional(fields, "unfinished", "state", decodeUnfinished),
       begun: readOptional(fields, "begun", "state", decodeBegun),
       tasks: decodeTexts(fields.tasks, "state.tasks"),
@@ -377,7 +377,7 @@ function readObject(value: unknown, path: string): object {
   return typeof found === "object" && found !== null ? found : refuse(found, path, "an object");
 }
 
-function decodeSignal(fields: Fields, path: string): Signal {
+function decodeAnswer(fields: Fields, path: string): Answer {
   return {
     name: readText(fields, "name", path),
     value: decode(fields.value, "value").value,

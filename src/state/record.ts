@@ -76,7 +76,7 @@ export interface PauseRequest {
 }
 
 /** An answer that arrived before its pause, or before the run was resumed. */
-export interface Signal {
+export interface Answer {
   /** The name of the pause. */
   readonly name: string;
   readonly value: unknown;
@@ -126,7 +126,7 @@ export interface Progress {
   readonly steps: StepLog;
   readonly pauses: readonly PauseRequest[];
   /** Answers that no pause has taken yet, oldest first. */
-  readonly signals: readonly Signal[];
+  readonly answers: readonly Answer[];
   readonly unfinished: Unfinished | undefined;
   /** What is known about the next step if an earlier process has begun it. */
   readonly begun: Begun | undefined;
@@ -197,7 +197,7 @@ export const noneInherited: readonly string[] = Object.freeze([]);
 export const noPauses: readonly PauseRequest[] = Object.freeze([]);
 
 /** No pending answers. */
-const noSignals: readonly Signal[] = Object.freeze([]);
+const noAnswers: readonly Answer[] = Object.freeze([]);
 
 /** No completed tasks. */
 const noTasks: readonly string[] = Object.freeze([]);
@@ -265,7 +265,7 @@ export function newProgress(): Progress {
     counts: noCounts,
     steps: noSteps,
     pauses: noPauses,
-    signals: noSignals,
+    answers: noAnswers,
     unfinished: undefined,
     begun: undefined,
     tasks: noTasks,

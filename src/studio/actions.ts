@@ -86,7 +86,7 @@ export class Actions {
     const { name } = pauseOf(open, body.name, runId);
     const run = await this.#queued(state);
     if (run !== undefined) {
-      await (state.pauses.length === 1 ? run.resume(value) : run.signal(name, value));
+      await (state.pauses.length === 1 ? run.resume(value) : run.answer(name, value));
       return [resultOf(state), 202];
     }
     // If there are several, each is answered by its name.

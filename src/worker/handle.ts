@@ -4,6 +4,7 @@ import { ConfigError, isWaymarkError, show } from "../errors.js";
 import type { AnyEvent } from "../events.js";
 import { LogTail } from "../observers/event-log/tail.js";
 import type { LogPlace } from "../observers/run-files.js";
+import { changeRun } from "../run/answers.js";
 import {
   checkEventsOptions,
   checkWaitOptions,
@@ -12,7 +13,6 @@ import {
   type RunState,
   type WaitOptions,
 } from "../run/handle.js";
-import { changeRun } from "../run/signals.js";
 import { lastEvent, stepEvent } from "../run/step-events.js";
 import type { State } from "../state/state.js";
 import type { Cancellations } from "./cancellations.js";
@@ -25,7 +25,7 @@ import { cancelledError, failedError } from "./run-error.js";
 import { cancelledEvent, isLast, toRunEvent } from "./run-events.js";
 import { hasEnded, stateOf } from "./run-state.js";
 import { cancelled, isCancelled, jobOf, loadIfAny, putBack } from "./submitted.js";
-import { MOST_LOOKS, promote, SOON, signalRun, type WhereRun, wakeUp } from "./wake.js";
+import { answerRun, MOST_LOOKS, promote, SOON, type WhereRun, wakeUp } from "./wake.js";
 
 /** @internal What a handle needs from its client, for one graph. */
 export interface HandleDeps {
@@ -60,7 +60,7 @@ const LOG_LOOK = 1000;
  * const run = await client.submit("letter", { text: "" });
  *
  * for await (const event of run.events()) {
- *   if (event.type === "graph.pause") await run.signal("approval", true);
+ *   if (event.type === "graph.pause") await run.answer("approval", true);
  * }
  * const { state } = await run.status();
  * await run.cancel();
@@ -258,8 +258,8 @@ export class QueuedRun<D extends object = object> implements RunHandle<D> {
    * @throws CheckpointConflictError if a worker holds the run and it does not wait for this pause.
    * @throws SerializationError if the value can't be stored exactly.
    */
-  async signal(name: string, value: unknown): Promise<void> {
-    return this.#deps.lifetime.during(() => signalRun(this.#where, name, value));
+  async answer(name: string, value: unknown): Promise<void> {
+    return this.#deps.lifetime.during(() => answerRun(this.#where, name, value));
   }
 
   /**

@@ -76,8 +76,8 @@ function belongsInQueue(saved: State<object>): boolean {
 function dueAt(saved: State<object>): number {
   if (isSubmitted(saved)) return Date.parse(saved.startedAt);
   if (saved.status !== "paused") return 0;
-  const { pauses, signals } = progressOf(saved);
-  const isAnswered = pauses.some(({ name }) => signals.some((signal) => signal.name === name));
+  const { pauses, answers } = progressOf(saved);
+  const isAnswered = pauses.some(({ name }) => answers.some((answer) => answer.name === name));
   if (isAnswered) return 0;
   const outcome = outcomeOf(saved);
   return (outcome.kind === "paused" ? outcome.until : undefined) ?? now() + YEAR;

@@ -1,7 +1,7 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { now, sleep } from "../clock.js";
 import { isWaymarkError, show } from "../errors.js";
-import { keepSignal, toSignal } from "../run/signals.js";
+import { keepAnswer, toAnswer } from "../run/answers.js";
 import type { State } from "../state/state.js";
 import { queueError } from "./bounds.js";
 import { type JobQueue, questionOf } from "./job.js";
@@ -50,9 +50,9 @@ export async function promote(queue: Pick<JobQueue, "getJob">, jobId: string): P
 }
 
 /** Answers one pause of a run by its name, and wakes the run up if it waits for that. */
-export async function signalRun(run: WhereRun, name: string, value: unknown): Promise<void> {
+export async function answerRun(run: WhereRun, name: string, value: unknown): Promise<void> {
   const { runId, store } = run;
-  const signal = toSignal(name, value);
+  const given = toAnswer(name, value);
   const waits = (state: State<object> | undefined): boolean =>
     state?.pauses.some((pause) => pause.name === name) === true;
   let wasOpen = false;
@@ -60,13 +60,13 @@ export async function signalRun(run: WhereRun, name: string, value: unknown): Pr
     const isOpen = waits(await loadIfAny(store, runId));
     wasOpen ||= isOpen;
     try {
-      const kept = await keepSignal(store, runId, signal);
+      const kept = await keepAnswer(store, runId, given);
       // Decided by the State it was added to: the run may have reached the pause since it was loaded.
       if (waits(kept)) await wakeUp(run, questionOf(kept));
       return;
     } catch (error) {
       if (!wasOpen || !isWaymarkError(error, "CHECKPOINT_CONFLICT")) throw error;
-      // A worker is about to release the run, holds it for the answer to another pause, or another signal is being
+      // A worker is about to release the run, holds it for the answer to another pause, or another answer is being
       // saved.
       if (!isOpen && looks > MOST_LOOKS) throw error;
       await sleep(SOON);

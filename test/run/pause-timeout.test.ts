@@ -106,14 +106,14 @@ describe("ctx.pause with a timeout", () => {
     await graph.execute(first());
     await clock.advance(1000);
     await rejection(graph.resume("r", { input: "yes" }), PauseTimeoutError);
-    await rejection(graph.signal("r", "approval", "yes"), PauseTimeoutError);
+    await rejection(graph.answer("r", "approval", "yes"), PauseTimeoutError);
     expect((await store.load("r")).status).toBe("paused");
   });
 
   test("takes an answer that came in time, whenever the run is resumed", async () => {
     const graph = graphOf(asking);
     await graph.execute(first());
-    await graph.signal("r", "approval", "yes");
+    await graph.answer("r", "approval", "yes");
     await clock.advance(5000);
     expect((await graph.resume("r")).data.answer).toBe("yes");
   });
@@ -190,7 +190,7 @@ describe("return pause with a timeout", () => {
     expect(await store.load("r")).toMatchObject({ status: "paused", sequence });
   });
 
-  test("takes an answer before it, or one that was signalled", async () => {
+  test("takes an answer before it, or one that was given", async () => {
     const graph = graphOf(waits({ late: true }));
     await graph.execute(first());
     expect((await graph.resume("r", { input: "yes" })).data).toEqual({
@@ -263,7 +263,7 @@ describe("ctx.pause with a schema", () => {
   test("refuses an answer that came early", async () => {
     const graph = graphOf(graded);
     await graph.execute(first());
-    await graph.signal("r", "grade", "good");
+    await graph.answer("r", "grade", "good");
     const paused = await graph.resume("r");
     expect(paused.status).toBe("paused");
     expect(paused.pauses[0]?.refused).toContain("does not fit its schema");

@@ -16,7 +16,7 @@ import {
 import { eventLog } from "waymark/observers/event-log";
 import { Client, type QueuedRun } from "waymark/worker";
 import { forkRun } from "../../src/checkpoint/fork.js";
-import { keepSignal, toSignal } from "../../src/run/signals.js";
+import { keepAnswer, toAnswer } from "../../src/run/answers.js";
 import { nameAndVersion } from "../../src/worker/submission.js";
 import { rejection } from "../graphs.js";
 import { type Count, gate, single, usePlace } from "./place.js";
@@ -171,7 +171,7 @@ describe("submit", () => {
       "early answer",
     ]);
     await run.saved;
-    await run.signal("n", 8);
+    await run.answer("n", 8);
     await place.work({ graphs: [graph] });
     expect((await run.result()).data.n).toBe(8);
   });
@@ -330,7 +330,7 @@ describe("reconcile", () => {
     expect((await client.reconcile("refilled")).sort()).toEqual(ids);
     expect(await client.reconcile("refilled")).toEqual([]);
     // The queue has lost that it was woken up for its answer.
-    await keepSignal(store, paused.runId, toSignal("n", true));
+    await keepAnswer(store, paused.runId, toAnswer("n", true));
     expect(await client.reconcile("refilled")).toEqual([paused.runId]);
     await place.work({ graphs: [graph] });
     expect((await waiting.result()).data.n).toBe(14);

@@ -71,13 +71,13 @@ describe("a run that pauses", () => {
     await place.work({ graphs: [graph] });
     const run = await place.client.submit("names", { all: 0 as unknown });
     await until("it is paused", async () => (await run.status()).state === "paused");
-    await run.signal("three", 3);
-    await run.signal("one", 1);
+    await run.answer("three", 3);
+    await run.answer("one", 1);
     await until("it waits for the other", async () => {
       const { state, pauses } = await run.status();
       return state === "paused" && pauses.length === 1;
     });
-    await run.signal("two", new Date(2));
+    await run.answer("two", new Date(2));
     expect((await run.result()).data.all).toEqual([1, new Date(2)]);
   });
 
@@ -118,7 +118,7 @@ describe("a run that pauses", () => {
     await expect(run.result()).rejects.toMatchObject({ code: "PAUSE_TIMEOUT" });
   });
 
-  test("has what was signalled before it was asked", async () => {
+  test("has what was given before it was asked", async () => {
     const graph = new StateGraph<{ all: unknown[] }>({ name: "early" })
       .addNode("ask", async (_state, ctx) => {
         const one = await ctx.pause("one", { reason: "one", ask: "One?" });
@@ -130,8 +130,8 @@ describe("a run that pauses", () => {
     await place.work({ graphs: [graph] });
     const run = await place.client.submit("early", { all: [] as unknown[] });
     await until("it is paused", async () => (await run.status()).state === "paused");
-    await run.signal("two", 2);
-    await run.signal("one", 1);
+    await run.answer("two", 2);
+    await run.answer("one", 1);
     expect((await run.result()).data.all).toEqual([1, 2]);
   });
 
@@ -149,7 +149,7 @@ describe("a run that pauses", () => {
     for (let round = 0; round < 5; round++) {
       const run = await place.client.submit("at once", { all: [] as unknown[] });
       await until("it is paused", async () => (await run.status()).state === "paused");
-      await Promise.all(["one", "two", "three"].map((name, index) => run.signal(name, index)));
+      await Promise.all(["one", "two", "three"].map((name, index) => run.answer(name, index)));
       expect((await run.result()).data.all).toEqual([0, 1, 2]);
     }
   });
@@ -185,7 +185,7 @@ describe("a run that pauses", () => {
       claim: store.claim.bind(store),
     };
     const client = new Client({ connection: place.connection, store: late });
-    await (await client.run("just then", run.runId)).signal("one", 1);
+    await (await client.run("just then", run.runId)).answer("one", 1);
     await client.close();
     expect((await run.result()).data.answer).toBe(1);
   });

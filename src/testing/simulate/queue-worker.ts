@@ -5,7 +5,7 @@ import { leaseTimes } from "../../worker/lease.js";
 import { RunFailure, RunProcessor } from "../../worker/processor.js";
 import { reconcile } from "../../worker/reconcile.js";
 import { submitRun, submittedState } from "../../worker/submitted.js";
-import { signalRun } from "../../worker/wake.js";
+import { answerRun } from "../../worker/wake.js";
 import { SimulatedQueue } from "./queue.js";
 import {
   ATTEMPTS,
@@ -119,7 +119,7 @@ export async function submitAndAnswer<D extends object>(
       around,
     );
     await answerPauses(store, process, around, (runId, answering) => ({
-      keep: (name, value) => signalRun({ runId, store: answering, queue }, name, value),
+      keep: (name, value) => answerRun({ runId, store: answering, queue }, name, value),
     }));
     await world.wait(REST * (0.5 + process.random.next()));
   }

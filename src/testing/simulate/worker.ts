@@ -120,7 +120,7 @@ export async function liveAlone<D extends object>(
     await tolerate(recoverRuns(recovery), around);
     await answerPauses(store, process, around, (runId, answering) => ({
       keep: (name, value) =>
-        StateGraph.inside(base, answering, draining, DAY, claiming).signal(runId, name, value),
+        StateGraph.inside(base, answering, draining, DAY, claiming).answer(runId, name, value),
       // A resume without an answer would count as one.
       end: () => graph.resume(runId),
     }));
@@ -165,7 +165,7 @@ export async function answerPauses<D extends object>(
 /** The planted fault: a save of an answer that leaves out the answer. */
 function withoutAnswers(store: CheckpointStore): CheckpointStore {
   return withMethods(store, {
-    save: (state, options) => store.save(withProgress(state, { signals: [] }), options),
+    save: (state, options) => store.save(withProgress(state, { answers: [] }), options),
   });
 }
 

@@ -3,27 +3,27 @@ import { ConfigError, PauseTimeoutError, show } from "../errors.js";
 import { progressOf, withProgress } from "../state/derive.js";
 import { encode } from "../state/encode.js";
 import { freezeCopy } from "../state/freeze-copy.js";
-import type { Signal } from "../state/record.js";
+import type { Answer } from "../state/record.js";
 import type { State } from "../state/state.js";
 import { claimOf } from "./claim.js";
 import { isExpired } from "./pauses.js";
 
 /** The number of answers that a run keeps for pauses it has not reached yet. */
-const MOST_SIGNALS = 100;
+const MOST_ANSWERS = 100;
 
 /** @throws ConfigError if a run has no room for another answer. */
-export function checkRoom(runId: string, signals: readonly Signal[]): void {
-  if (signals.length < MOST_SIGNALS) return;
-  const problem = `can't be kept: run ${show(runId)} has ${MOST_SIGNALS} that no pause has taken`;
-  throw new ConfigError("signal", problem);
+export function checkRoom(runId: string, answers: readonly Answer[]): void {
+  if (answers.length < MOST_ANSWERS) return;
+  const problem = `can't be kept: run ${show(runId)} has ${MOST_ANSWERS} that no pause has taken`;
+  throw new ConfigError("answer", problem);
 }
 
 /**
- * Creates a signal as a checkpoint stores it.
+ * Creates a answer as a checkpoint stores it.
  *
  * @throws SerializationError if a checkpoint can't hold the value.
  */
-export function toSignal(name: string, value: unknown): Signal {
+export function toAnswer(name: string, value: unknown): Answer {
   const kept: unknown = freezeCopy(value);
   encode(kept, "value");
   return Object.freeze({ name, value: kept });
@@ -35,18 +35,18 @@ export function toSignal(name: string, value: unknown): Signal {
  * @throws ConfigError if the run has completed, or has too many unused answers.
  * @throws PauseTimeoutError if the pause has timed out.
  */
-export function withSignal<D extends object>(state: State<D>, signal: Signal): State<D> {
-  const { pauses, signals } = progressOf(state);
+export function withAnswer<D extends object>(state: State<D>, answer: Answer): State<D> {
+  const { pauses, answers } = progressOf(state);
   const { runId, status } = state;
   if (status === "completed") {
-    throw new ConfigError("signal", `was given, but run ${show(runId)} is completed`);
+    throw new ConfigError("answer", `was given, but run ${show(runId)} is completed`);
   }
-  const asked = pauses.find(({ name }) => name === signal.name);
+  const asked = pauses.find(({ name }) => name === answer.name);
   if (asked !== undefined && isExpired(asked)) {
     throw new PauseTimeoutError(asked.name, asked.deadline);
   }
-  checkRoom(runId, signals);
-  return withProgress(state, { signals: Object.freeze([...signals, signal]) });
+  checkRoom(runId, answers);
+  return withProgress(state, { answers: Object.freeze([...answers, answer]) });
 }
 
 /**
@@ -55,12 +55,12 @@ export function withSignal<D extends object>(state: State<D>, signal: Signal): S
  * @throws CheckpointConflictError if a process works on the run.
  * @throws CheckpointNotFoundError if it is not in the store.
  */
-export async function keepSignal(
+export async function keepAnswer(
   store: CheckpointStore,
   runId: string,
-  signal: Signal,
+  answer: Answer,
 ): Promise<State<object>> {
-  return changeRun(store, runId, (state) => withSignal(state, signal));
+  return changeRun(store, runId, (state) => withAnswer(state, answer));
 }
 
 /**

@@ -42,14 +42,14 @@ function talk(store = new MemoryStore(), mode: "sync" | "exit" = "sync") {
   return { graph, store, begun, go };
 }
 
-describe("a signal", () => {
+describe("an answer", () => {
   test.each(["sync", "exit"] as const)(
     "that comes before its pause is asked is kept for it (%s)",
     async (mode) => {
       const { graph, begun, go } = talk(new MemoryStore(), mode);
       const run = graph.start(first());
       await begun.opened;
-      await Promise.all([run.signal("two", 2), graph.signal("r", "one", 1)]);
+      await Promise.all([run.answer("two", 2), graph.answer("r", "one", 1)]);
       go.open();
       expect((await run.result()).data.said).toEqual(["1", "2"]);
     },
@@ -59,8 +59,8 @@ describe("a signal", () => {
     const { graph, store, begun, go } = talk();
     const run = graph.start(first());
     await begun.opened;
-    await run.signal("one", 1);
-    await run.signal("two", 2);
+    await run.answer("one", 1);
+    await run.answer("two", 2);
     const cancelled = run.cancel();
     go.open();
     await cancelled;
@@ -74,8 +74,8 @@ describe("a signal", () => {
     go.open();
     const paused = await graph.execute(first());
     expect(paused.pauses.map(({ name }) => name)).toEqual(["one"]);
-    await graph.signal("r", "one", 1);
-    await graph.signal("r", "two", 2);
+    await graph.answer("r", "one", 1);
+    await graph.answer("r", "two", 2);
     const final = await graph.resume("r");
     expect(final.data.said).toEqual(["1", "2"]);
   });
@@ -84,7 +84,7 @@ describe("a signal", () => {
     const { graph, go } = talk();
     go.open();
     await graph.execute(first());
-    await Promise.all([graph.signal("r", "one", 1), graph.signal("r", "two", 2)]);
+    await Promise.all([graph.answer("r", "one", 1), graph.answer("r", "two", 2)]);
     expect((await graph.resume("r")).data.said).toEqual(["1", "2"]);
   });
 
@@ -99,7 +99,7 @@ describe("a signal", () => {
       .addEdge("hear", END)
       .setEntryPoint("hear");
     await graph.execute(first());
-    for (const word of ["a", "b", "c"]) await graph.signal("r", "next", word);
+    for (const word of ["a", "b", "c"]) await graph.answer("r", "next", word);
     expect((await graph.resume("r")).data.said).toEqual(["a", "b", "c"]);
   });
 
@@ -110,7 +110,7 @@ describe("a signal", () => {
       .setEntryPoint("ask")
       .setExitPoint("ask");
     await graph.execute(State.create({ ok: false }, { runId: "r" }));
-    await graph.signal("r", "", true);
+    await graph.answer("r", "", true);
     expect((await graph.resume("r")).data.ok).toBe(true);
   });
 
@@ -121,9 +121,9 @@ describe("a signal", () => {
       await begun.opened;
       go.open();
       for (let tick = 0; tick < turn; tick++) await null;
-      await run.signal("two", 2);
+      await run.answer("two", 2);
       await run.result();
-      await graph.signal("r", "one", 1);
+      await graph.answer("r", "one", 1);
       expect((await graph.resume("r")).data.said, `after ${turn} ticks`).toEqual(["1", "2"]);
       expect(await store.holder?.("r")).toBeUndefined();
     }
@@ -133,32 +133,32 @@ describe("a signal", () => {
     const { graph, begun, go } = talk();
     const run = graph.start(first());
     await begun.opened;
-    await Promise.all(Array.from({ length: 100 }, (_, at) => run.signal(`x${at}`, at)));
-    const error = await rejection(run.signal("one", 1), ConfigError);
-    expect(error.message).toBe('signal can\'t be kept: run "r" has 100 that no pause has taken');
+    await Promise.all(Array.from({ length: 100 }, (_, at) => run.answer(`x${at}`, at)));
+    const error = await rejection(run.answer("one", 1), ConfigError);
+    expect(error.message).toBe('answer can\'t be kept: run "r" has 100 that no pause has taken');
     go.open();
     await run.result();
-    await rejection(graph.signal("r", "one", 1), ConfigError);
+    await rejection(graph.answer("r", "one", 1), ConfigError);
   });
 
   test("is refused where it can't count", async () => {
     const { graph, store, begun, go } = talk();
-    await rejection(graph.signal("r", "one", 1), CheckpointNotFoundError);
+    await rejection(graph.answer("r", "one", 1), CheckpointNotFoundError);
     const run = graph.start(first());
     await begun.opened;
     // Another process, that does not have the run.
-    await rejection(talk(store).graph.signal("r", "one", 1), CheckpointConflictError);
+    await rejection(talk(store).graph.answer("r", "one", 1), CheckpointConflictError);
     await rejection(
-      graph.signal("r", "one", () => {}),
+      graph.answer("r", "one", () => {}),
       SerializationError,
     );
-    await rejection(graph.signal("r", 5 as unknown as string, 1), ConfigError);
-    await run.signal("one", 1);
-    await run.signal("two", 2);
+    await rejection(graph.answer("r", 5 as unknown as string, 1), ConfigError);
+    await run.answer("one", 1);
+    await run.answer("two", 2);
     go.open();
     await run.result();
-    const error = await rejection(run.signal("one", 1), ConfigError);
-    expect(error.message).toBe('signal was given, but run "r" is completed');
+    const error = await rejection(run.answer("one", 1), ConfigError);
+    expect(error.message).toBe('answer was given, but run "r" is completed');
   });
 
   test("of any type that a State holds comes back as it was", async () => {
@@ -166,7 +166,7 @@ describe("a signal", () => {
     go.open();
     await graph.execute(first());
     const value = new Map([["at", new Date(5)]]);
-    await graph.signal("r", "one", value);
+    await graph.answer("r", "one", value);
     const json = JSON.stringify((await store.load("r")).toJSON());
     expect(State.fromJSON(json).toJSON()).toEqual((await store.load("r")).toJSON());
     expect(json).toContain("$map");
@@ -182,11 +182,11 @@ describe("a signal", () => {
       .setEntryPoint("ask")
       .setExitPoint("ask");
     await graph.execute(first());
-    await graph.signal("r", "age", "forty");
+    await graph.answer("r", "age", "forty");
     const asked = await graph.resume("r");
     expect(asked.status).toBe("paused");
     expect(asked.pauses[0]?.refused).toContain("expected number, received string");
-    await graph.signal("r", "age", 40);
+    await graph.answer("r", "age", 40);
     expect((await graph.resume("r")).data.said).toEqual(["40"]);
   });
 });
