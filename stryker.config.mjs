@@ -25,7 +25,7 @@ function sampled() {
 export default {
   testRunner: "vitest",
   mutate: sample === 1 ? folders.map((folder) => `${folder}/**/*.ts`) : sampled(),
-  vitest: { configFile: ".ci/vitest.mutation.mjs" },
+  vitest: { configFile: "scripts/vitest.mutation.mjs" },
   ignorePatterns: ["bench", "coverage", "docs"],
   coverageAnalysis: "perTest",
   // What runs once at import would run every test for each of its mutants.

@@ -18,7 +18,7 @@ export function buildPackage(): Built {
   const modules = join(folder, "node_modules");
   const installed = join(modules, "waymark");
   mkdirSync(installed, { recursive: true });
-  const script = join(project, ".ci/build.mjs");
+  const script = join(project, "scripts/build.mjs");
   execFileSync(process.execPath, [script, installed, "--no-types"]);
   cpSync(join(project, "package.json"), join(installed, "package.json"));
   for (const name of ["commander", "immer", "jiti", "mitt", "uuid", "pg", "@electric-sql/pglite"]) {

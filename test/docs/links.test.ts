@@ -44,7 +44,7 @@ function problem(from: string, link: string): string | undefined {
 /** The pages of the guide in the order of the site. */
 function guideInOrder(): string[] {
   const groups: Record<string, string[]> = JSON.parse(
-    readFileSync(join(root, ".ci/site/groups.json"), "utf8"),
+    readFileSync(join(root, "scripts/site/groups.json"), "utf8"),
   );
   return Object.values(groups)
     .flat()

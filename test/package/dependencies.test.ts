@@ -17,7 +17,7 @@ interface Listed {
 const project = join(import.meta.dirname, "../..");
 const read = (path: string) => JSON.parse(readFileSync(join(project, path), "utf8"));
 
-const list: Record<string, Record<string, Listed>> = read(".ci/dependencies.json");
+const list: Record<string, Record<string, Listed>> = read("test/package/dependencies.json");
 const packages: Readonly<Record<string, Installed>> = read("package-lock.json").packages;
 
 /** Licences that ask no more of those who use waymark than to keep a notice. */

@@ -26,7 +26,7 @@ beforeAll(() => {
   for (const file of ["package.json", "README.md", "CHANGELOG.md", "LICENSE", "guide"]) {
     cpSync(join(root, file), join(source, file), { recursive: true });
   }
-  run(process.execPath, [join(root, ".ci/build.mjs"), source]);
+  run(process.execPath, [join(root, "scripts/build.mjs"), source]);
   run("npm", ["pack", "--silent", "--pack-destination", folder], source);
   const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz")) ?? "";
   const installed = join(app, "node_modules/waymark");

@@ -51,7 +51,7 @@ function typedoc(...options: string[]): Promise<typeof built> {
 }
 
 beforeAll(async () => {
-  for (const path of ["typedoc.json", "tsconfig.build.json", "tsconfig.json", ".ci/site"]) {
+  for (const path of ["typedoc.json", "tsconfig.build.json", "tsconfig.json", "scripts/site"]) {
     cpSync(join(root, path), join(project, path), { recursive: true });
   }
   symlinkSync(join(root, "node_modules"), join(project, "node_modules"));

@@ -42,7 +42,7 @@ function recipeOf(name) {
 function cookbook() {
   const there = readdirSync(folder).map((file) => file.replace(/\.ts$/, ""));
   const lost = there.find((name) => !order.includes(name));
-  if (lost !== undefined) throw new Error(`${lost}.ts is not in the order of .ci/cookbook.mjs`);
+  if (lost !== undefined) throw new Error(`${lost}.ts is not in the order of scripts/cookbook.mjs`);
   const recipes = order.map(recipeOf);
   return [
     "# Cookbook",

@@ -1,6 +1,6 @@
 // Tries the packed package on other runtimes, bundlers and compilers, and prints what works as a table.
 //
-//   node .ci/test-runtimes.mjs [--write]   --write puts the table into guide/runtimes.md
+//   node scripts/test-runtimes.mjs [--write]   --write puts the table into guide/runtimes.md
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import {

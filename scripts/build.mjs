@@ -1,8 +1,8 @@
 // Builds the package into dist/: the declarations file by file, and the code of each entry point in one file, with
 // what several share in files of their own. A process that starts has far fewer files to open.
 //
-//   node .ci/build.mjs [folder] [--no-types]   where dist/ is to be; without its declarations
-//   node .ci/build.mjs --page                  only the studio's page
+//   node scripts/build.mjs [folder] [--no-types]   where dist/ is to be; without its declarations
+//   node scripts/build.mjs --page                  only the studio's page
 import { spawnSync } from "node:child_process";
 import { copyFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";

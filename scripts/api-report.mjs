@@ -1,4 +1,4 @@
-// Compares the public API of each entry point in package.json with its report in .ci/api/;
+// Compares the public API of each entry point in package.json with its report in api/;
 // with --update writes the reports. Needs a build.
 import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -7,7 +7,7 @@ import { Extractor, ExtractorConfig } from "@microsoft/api-extractor";
 
 const update = process.argv.includes("--update");
 const root = fileURLToPath(new URL("..", import.meta.url));
-const reports = join(root, ".ci/api");
+const reports = join(root, "api");
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 mkdirSync(reports, { recursive: true });
 
@@ -67,7 +67,7 @@ for (const [name, target] of Object.entries(manifest.exports)) {
 for (const file of readdirSync(reports)) {
   if (known.has(basename(file))) continue;
   if (update) rmSync(join(reports, file));
-  else console.error(`.ci/api/${file} belongs to no entry point.`);
+  else console.error(`api/${file} belongs to no entry point.`);
   failed ||= !update;
 }
 if (failed) {
