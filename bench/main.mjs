@@ -5,17 +5,17 @@
  */
 import { readdirSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { writeGuide } from "./plots.mjs";
-import { setQuick } from "./quick.mjs";
+import { setQuick } from "./lib/quick.mjs";
+import { isBuilt } from "./lib/waymark.mjs";
+import { writeGuide } from "./report/plots.mjs";
 import {
   environment,
   printEnvironment,
   printSummary,
   printTable,
   versionsApart,
-} from "./report.mjs";
-import { writeResult } from "./results.mjs";
-import { isBuilt } from "./waymark.mjs";
+} from "./report/print.mjs";
+import { writeResult } from "./report/results.mjs";
 
 const suitesFolder = new URL("./suites/", import.meta.url);
 const project = new URL("../", import.meta.url);

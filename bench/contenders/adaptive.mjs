@@ -1,5 +1,5 @@
-import { newFolder } from "../folder.mjs";
-import { entry } from "../waymark.mjs";
+import { newFolder } from "../lib/folder.mjs";
+import { entry } from "../lib/waymark.mjs";
 
 const { State, StateGraph } = await import(entry);
 const { FileStore } = await import(new URL("../../dist/stores/file.js", import.meta.url));

@@ -1,4 +1,4 @@
-import { conversation, replaceOne } from "../messages.mjs";
+import { conversation, replaceOne } from "../workloads/messages.mjs";
 
 /**
  * Nothing but `await fn(state)`; with `kilobytes`, over a conversation of that size, of which each state is kept, as it

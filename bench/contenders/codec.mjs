@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import v8 from "node:v8";
-import { fromSource } from "../from-source.mjs";
-import { conversation } from "../messages.mjs";
+import { fromSource } from "../lib/from-source.mjs";
+import { conversation } from "../workloads/messages.mjs";
 
 const kinds = { json, hashed, v8: structured, langgraph, waymark, document: documented };
 const made = new Map();

@@ -1,5 +1,5 @@
 import { DBOS } from "@dbos-inc/dbos-sdk";
-import { conversation, replaceOne } from "../messages.mjs";
+import { conversation, replaceOne } from "../workloads/messages.mjs";
 
 // What measures has no more to ask.
 process.on("disconnect", () => process.exit());

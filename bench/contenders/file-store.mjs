@@ -1,4 +1,4 @@
-import { cycleInStore } from "../cycle-in-store.mjs";
+import { cycleInStore } from "../workloads/cycle-in-store.mjs";
 
 const { FileStore } = await import(new URL("../../dist/stores/file.js", import.meta.url));
 const cycle = cycleInStore((options) => new FileStore(options));

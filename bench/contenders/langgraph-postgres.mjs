@@ -1,6 +1,6 @@
 import { PostgresSaver } from "@langchain/langgraph-checkpoint-postgres";
 import pg from "pg";
-import { langgraphCycle } from "../langgraph-cycle.mjs";
+import { langgraphCycle } from "../workloads/langgraph-cycle.mjs";
 
 // What measures has no more to ask.
 process.on("disconnect", () => process.exit());

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { SqliteSaver } from "@langchain/langgraph-checkpoint-sqlite";
-import { newFolder } from "../folder.mjs";
-import { langgraphCycle } from "../langgraph-cycle.mjs";
+import { newFolder } from "../lib/folder.mjs";
+import { langgraphCycle } from "../workloads/langgraph-cycle.mjs";
 
 const thread = { configurable: { thread_id: "cycle" } };
 let saver;

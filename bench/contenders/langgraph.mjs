@@ -1,5 +1,5 @@
 import { Annotation, END, MemorySaver, START, StateGraph } from "@langchain/langgraph";
-import { conversation, replaceOne } from "../messages.mjs";
+import { conversation, replaceOne } from "../workloads/messages.mjs";
 
 /** The cycle in LangGraph.js; with `kilobytes`, over a conversation of that size, saved by MemorySaver. */
 export async function run(steps, { kilobytes }) {

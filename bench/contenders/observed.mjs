@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { entry, root } from "../waymark.mjs";
+import { entry, root } from "../lib/waymark.mjs";
 
 const { State, StateGraph } = await import(entry);
 const load = (name) => import(join(root, "dist/observers", `${name}.js`));

@@ -1,8 +1,8 @@
 import { createRequire } from "node:module";
-import { cycle } from "../cycle.mjs";
-import { newFolder } from "../folder.mjs";
-import { conversation, replaceOne } from "../messages.mjs";
-import { entry } from "../waymark.mjs";
+import { newFolder } from "../lib/folder.mjs";
+import { entry } from "../lib/waymark.mjs";
+import { cycle } from "../workloads/cycle.mjs";
+import { conversation, replaceOne } from "../workloads/messages.mjs";
 
 // The one that waymark is developed with.
 const { PGlite } = createRequire(new URL("../../package.json", import.meta.url))(

@@ -1,8 +1,8 @@
 import pg from "pg";
-import { cycle } from "../cycle.mjs";
-import { fillRuns } from "../cycle-in-store.mjs";
-import { conversation } from "../messages.mjs";
-import { entry } from "../waymark.mjs";
+import { entry } from "../lib/waymark.mjs";
+import { cycle } from "../workloads/cycle.mjs";
+import { fillRuns } from "../workloads/cycle-in-store.mjs";
+import { conversation } from "../workloads/messages.mjs";
 
 const { State } = await import(entry);
 const { PostgresStore } = await import(new URL("../../dist/stores/postgres.js", import.meta.url));

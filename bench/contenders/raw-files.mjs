@@ -1,8 +1,8 @@
 import * as fs from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { newFolder } from "../folder.mjs";
-import { conversation, replaceOne } from "../messages.mjs";
+import { newFolder } from "../lib/folder.mjs";
+import { conversation, replaceOne } from "../workloads/messages.mjs";
 
 // With callbacks and descriptors, which is faster than `fs/promises`.
 const open = promisify(fs.open);

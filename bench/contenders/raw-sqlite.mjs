@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import Database from "libsql";
-import { newFolder } from "../folder.mjs";
-import { conversation, replaceOne } from "../messages.mjs";
+import { newFolder } from "../lib/folder.mjs";
+import { conversation, replaceOne } from "../workloads/messages.mjs";
 
 let path;
 let database;

@@ -1,7 +1,7 @@
 import { Redis } from "ioredis";
-import { cycle } from "../cycle.mjs";
-import { conversation } from "../messages.mjs";
-import { entry } from "../waymark.mjs";
+import { entry } from "../lib/waymark.mjs";
+import { cycle } from "../workloads/cycle.mjs";
+import { conversation } from "../workloads/messages.mjs";
 
 const { State } = await import(entry);
 const { RedisStore } = await import(new URL("../../dist/stores/redis.js", import.meta.url));

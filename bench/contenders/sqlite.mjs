@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import Database from "libsql";
-import { cycleInStore } from "../cycle-in-store.mjs";
-import { SqliteStore } from "../sqlite-store.mjs";
+import { cycleInStore } from "../workloads/cycle-in-store.mjs";
+import { SqliteStore } from "../workloads/sqlite-store.mjs";
 
 /** A store on a client of its own, so that it and the floor use the same driver. */
 class ClosingStore extends SqliteStore {

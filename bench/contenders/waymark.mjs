@@ -1,5 +1,5 @@
-import { conversation, replaceOne } from "../messages.mjs";
-import { entry } from "../waymark.mjs";
+import { entry } from "../lib/waymark.mjs";
+import { conversation, replaceOne } from "../workloads/messages.mjs";
 
 const { MemoryStore, State, StateGraph } = await import(entry);
 

@@ -1,6 +1,6 @@
 import pg from "pg";
-import { conversation, replaceOne } from "../messages.mjs";
-import { entry } from "../waymark.mjs";
+import { entry } from "../lib/waymark.mjs";
+import { conversation, replaceOne } from "../workloads/messages.mjs";
 
 const { State, StateGraph } = await import(entry);
 const { PostgresStore } = await import(new URL("../../dist/stores/postgres.js", import.meta.url));

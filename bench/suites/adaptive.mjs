@@ -1,7 +1,7 @@
-import { simulate } from "../adaptive-model.mjs";
-import { microsPerStep } from "../contender.mjs";
-import { compare } from "../measure.mjs";
-import { isBuilt } from "../waymark.mjs";
+import { microsPerStep } from "../lib/contender.mjs";
+import { compare } from "../lib/measure.mjs";
+import { isBuilt } from "../lib/waymark.mjs";
+import { simulate } from "../workloads/adaptive-model.mjs";
 
 export const name = "adaptive";
 export const title = 'P16: interval "adaptive"';

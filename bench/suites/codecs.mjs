@@ -1,6 +1,6 @@
-import { microsPerStep } from "../contender.mjs";
-import { compare } from "../measure.mjs";
-import { isBuilt } from "../waymark.mjs";
+import { microsPerStep } from "../lib/contender.mjs";
+import { compare } from "../lib/measure.mjs";
+import { isBuilt } from "../lib/waymark.mjs";
 
 export const name = "codecs";
 export const title = "P8: a State as JSON and back, and as a document";

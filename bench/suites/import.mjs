@@ -2,9 +2,9 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { newFolder } from "../folder.mjs";
-import { compare } from "../measure.mjs";
-import { entry, isBuilt, root } from "../waymark.mjs";
+import { newFolder } from "../lib/folder.mjs";
+import { compare } from "../lib/measure.mjs";
+import { entry, isBuilt, root } from "../lib/waymark.mjs";
 
 export const name = "import";
 export const title = "P10: start of a process";

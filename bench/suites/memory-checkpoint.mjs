@@ -1,6 +1,6 @@
-import { microsPerStep } from "../contender.mjs";
-import { compare } from "../measure.mjs";
-import { isBuilt } from "../waymark.mjs";
+import { microsPerStep } from "../lib/contender.mjs";
+import { compare } from "../lib/measure.mjs";
+import { isBuilt } from "../lib/waymark.mjs";
 
 export const name = "memory-checkpoint";
 export const title = "P2: a checkpoint in memory after every step";

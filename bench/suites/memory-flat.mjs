@@ -1,13 +1,13 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { compare } from "../measure.mjs";
-import { isBuilt } from "../waymark.mjs";
+import { compare } from "../lib/measure.mjs";
+import { isBuilt } from "../lib/waymark.mjs";
 
 export const name = "memory-flat";
 export const title =
   "P12: live heap of a long run, in its last step or after it, whichever is more";
 
-const script = fileURLToPath(new URL("../heap-process.mjs", import.meta.url));
+const script = fileURLToPath(new URL("../lib/heap-process.mjs", import.meta.url));
 
 export async function run() {
   const tables = [await flat("no checkpoint", "plain")];

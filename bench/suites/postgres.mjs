@@ -1,8 +1,8 @@
-import { microsPerStep } from "../contender.mjs";
-import { compare } from "../measure.mjs";
-import { postgresBounds } from "../postgres-bounds.mjs";
-import { startPostgres } from "../postgres-server.mjs";
-import { isBuilt } from "../waymark.mjs";
+import { microsPerStep } from "../lib/contender.mjs";
+import { compare } from "../lib/measure.mjs";
+import { isBuilt } from "../lib/waymark.mjs";
+import { startPostgres } from "../servers/postgres.mjs";
+import { postgresBounds } from "../workloads/postgres-bounds.mjs";
 
 export const name = "postgres";
 export const title = "P7, P9, P14: checkpoints in Postgres";

@@ -1,7 +1,7 @@
-import { microsPerStep } from "../contender.mjs";
-import { compare } from "../measure.mjs";
-import { startRedis } from "../redis-server.mjs";
-import { isBuilt } from "../waymark.mjs";
+import { microsPerStep } from "../lib/contender.mjs";
+import { compare } from "../lib/measure.mjs";
+import { isBuilt } from "../lib/waymark.mjs";
+import { startRedis } from "../servers/redis.mjs";
 
 export const name = "redis";
 export const title = "P15: checkpoints in Redis";

@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
-import { compare } from "../measure.mjs";
-import { entry, isBuilt } from "../waymark.mjs";
+import { compare } from "../lib/measure.mjs";
+import { entry, isBuilt } from "../lib/waymark.mjs";
 
 export const name = "size";
 export const title = "P11: size of the core, dependencies included";

@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { microsPerStep } from "../contender.mjs";
-import { compare } from "../measure.mjs";
-import { isBuilt } from "../waymark.mjs";
+import { microsPerStep } from "../lib/contender.mjs";
+import { compare } from "../lib/measure.mjs";
+import { isBuilt } from "../lib/waymark.mjs";
 
 export const name = "sqlite";
 export const title = "P4, P5, P6, P9, P14: checkpoints in SQLite";
@@ -125,7 +125,7 @@ function stall() {
 }
 
 function longestStall(file, steps, options) {
-  const script = fileURLToPath(new URL("../stall-process.mjs", import.meta.url));
+  const script = fileURLToPath(new URL("../lib/stall-process.mjs", import.meta.url));
   const args = [script, file, String(steps), JSON.stringify(options)];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
   if (status !== 0) throw new Error(`the stall of ${file} ended with ${status}: ${stderr}`);
@@ -133,7 +133,7 @@ function longestStall(file, steps, options) {
 }
 
 async function disk() {
-  const { sqliteDisk, langgraphDisk } = await import("../sqlite-disk.mjs");
+  const { sqliteDisk, langgraphDisk } = await import("../workloads/sqlite-disk.mjs");
   const half = await sqliteDisk(500);
   const { opened, closed, state } = await sqliteDisk(1000);
   const [langgraphHalf, langgraphWhole] = [await langgraphDisk(500), await langgraphDisk(1000)];

@@ -4,10 +4,10 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
-import { newFolder } from "../folder.mjs";
-import { compare } from "../measure.mjs";
-import { isQuick } from "../quick.mjs";
-import { entry, isBuilt, root } from "../waymark.mjs";
+import { newFolder } from "../lib/folder.mjs";
+import { compare } from "../lib/measure.mjs";
+import { isQuick } from "../lib/quick.mjs";
+import { entry, isBuilt, root } from "../lib/waymark.mjs";
 
 export const name = "studio";
 export const title = "P17: the studio";

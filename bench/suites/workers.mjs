@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
-import { microsPerStep } from "../contender.mjs";
-import { standBy, workOff } from "../fleet.mjs";
-import { compare } from "../measure.mjs";
-import { startPostgres } from "../postgres-server.mjs";
-import { isBuilt } from "../waymark.mjs";
+import { microsPerStep } from "../lib/contender.mjs";
+import { compare } from "../lib/measure.mjs";
+import { isBuilt } from "../lib/waymark.mjs";
+import { startPostgres } from "../servers/postgres.mjs";
+import { standBy, workOff } from "../workloads/fleet.mjs";
 
 // The worker takes the one that waymark is developed with.
 const bullmq = new URL("../../node_modules/bullmq/package.json", import.meta.url);

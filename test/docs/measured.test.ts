@@ -12,8 +12,8 @@ interface Row {
   readonly isMissed?: boolean;
 }
 
-const { staleFiles, writeGuide }: Guide = await import(join(root, "bench/plots.mjs"));
-const { writeResult }: Results = await import(join(root, "bench/results.mjs"));
+const { staleFiles, writeGuide }: Guide = await import(join(root, "bench/report/plots.mjs"));
+const { writeResult }: Results = await import(join(root, "bench/report/results.mjs"));
 
 interface Guide {
   staleFiles(project?: URL): string[];

@@ -10,7 +10,7 @@ import { readResults } from "./results.mjs";
 import { allTables, ratiosTable, storesTable, tablesOf } from "./tables.mjs";
 import { workersTables } from "./worker-model.mjs";
 
-const project = new URL("../", import.meta.url);
+const project = new URL("../../", import.meta.url);
 const images = "guide/images/";
 
 /** What is worth a plot: the tables of a suite whose title fits. Of a suite that is not here, all tables are. */

@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { newFolder } from "./folder.mjs";
 
-const source = fileURLToPath(new URL("../src", import.meta.url));
+const source = fileURLToPath(new URL("../../src", import.meta.url));
 
 /**
  * A module of what no entry point exports.

@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
 import { cpus, loadavg, platform, release, totalmem } from "node:os";
-import { root } from "./waymark.mjs";
+import { root } from "../lib/waymark.mjs";
 
 const bounds = { atMost: "≤", atLeast: "≥" };
 
 /** The machine, Node and what is installed, read from the installed packages themselves. */
 export function environment() {
-  const { dependencies } = manifest(new URL("./package.json", import.meta.url));
+  const { dependencies } = manifest(new URL("../package.json", import.meta.url));
   const versions = Object.keys(dependencies).map((name) => [
     name,
-    manifest(new URL(`./node_modules/${name}/package.json`, import.meta.url)).version,
+    manifest(new URL(`../node_modules/${name}/package.json`, import.meta.url)).version,
   ]);
   return {
     date: new Date().toISOString(),
@@ -42,7 +42,7 @@ export function printEnvironment({ node, v8, system, cpu, memory, load, versions
   );
 }
 
-/** @param {import("./measure.mjs").Table} table */
+/** @param {import("../lib/measure.mjs").Table} table */
 export function printTable({ title, unit, rows }) {
   const cells = rows.map((row) => [
     row.name,

@@ -1,11 +1,11 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { SqliteSaver } from "@langchain/langgraph-checkpoint-sqlite";
-import { newFolder } from "./folder.mjs";
+import { newFolder } from "../lib/folder.mjs";
+import { entry } from "../lib/waymark.mjs";
 import { langgraphCycle } from "./langgraph-cycle.mjs";
 import { message } from "./messages.mjs";
 import { SqliteStore } from "./sqlite-store.mjs";
-import { entry } from "./waymark.mjs";
 
 /**
  * What so many steps of a list that grows leave on the disk, in MB: while the store is open, and once it is closed.

@@ -1,6 +1,6 @@
 import pg from "pg";
+import { entry } from "../lib/waymark.mjs";
 import { conversation, replaceOne } from "./messages.mjs";
-import { entry } from "./waymark.mjs";
 
 /**
  * What a service that has been up for a while would feel: how long a save takes while a thousand runs are under way,
@@ -10,7 +10,7 @@ import { entry } from "./waymark.mjs";
  */
 export async function postgresBounds(url) {
   const { State, StateGraph } = await import(entry);
-  const { PostgresStore } = await import(new URL("../dist/stores/postgres.js", import.meta.url));
+  const { PostgresStore } = await import(new URL("../../dist/stores/postgres.js", import.meta.url));
   const pool = new pg.Pool({ connectionString: url, max: 10 });
   const store = new PostgresStore({ client: pool, schema: "waymark_bounds" });
   const steps = 4;

@@ -1,5 +1,5 @@
+import { entry } from "../lib/waymark.mjs";
 import { replaceOne } from "./messages.mjs";
-import { entry } from "./waymark.mjs";
 
 const { StateGraph } = await import(entry);
 

@@ -20,7 +20,7 @@ export function microsPerStep(file, steps, options = {}) {
   return {
     sample: () => {
       child ??= fork(script, [
-        new URL(`./contenders/${file}.mjs`, import.meta.url).href,
+        new URL(`../contenders/${file}.mjs`, import.meta.url).href,
         JSON.stringify(options),
       ]);
       return answer(child, taken, file);

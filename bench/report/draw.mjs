@@ -14,7 +14,7 @@ const style =
 
 /**
  * @param {string} title
- * @param {readonly import("./measure.mjs").Table[]} tables of one unit
+ * @param {readonly import("../lib/measure.mjs").Table[]} tables of one unit
  * @returns {string}
  */
 export function draw(title, tables) {

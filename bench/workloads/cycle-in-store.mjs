@@ -1,7 +1,7 @@
+import { newFolder } from "../lib/folder.mjs";
+import { entry } from "../lib/waymark.mjs";
 import { cycle } from "./cycle.mjs";
-import { newFolder } from "./folder.mjs";
 import { conversation } from "./messages.mjs";
-import { entry } from "./waymark.mjs";
 
 const { State } = await import(entry);
 

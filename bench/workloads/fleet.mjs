@@ -4,7 +4,7 @@ import pg from "pg";
 import { conversation } from "./messages.mjs";
 
 const script = fileURLToPath(new URL("./fleet-process.mjs", import.meta.url));
-const dist = (path) => new URL(`../dist/${path}`, import.meta.url);
+const dist = (path) => new URL(`../../dist/${path}`, import.meta.url);
 
 /** How much of the work is over before the clock starts, and when it stops: all workers are busy in between. */
 const FROM = 0.1;

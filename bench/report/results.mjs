@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 
 /**
  * A suite, and the machine it was measured on.
- * @typedef {{ name: string, title: string, tables: import("./measure.mjs").Table[] } & Machine} Result
+ * @typedef {{ name: string, title: string, tables: import("../lib/measure.mjs").Table[] } & Machine} Result
  * @typedef {{ date: string, node: string, v8: string, system: string, cpu: string, memory: string,
  *   load?: number, versions: Record<string, string> }} Machine `load`: the load average when the run started
  */

@@ -1,6 +1,6 @@
 /** node stall-process.mjs <contender> <steps> <options>: prints the longest stall of the event loop, in milliseconds. */
 const [file, steps, options] = [process.argv[2], Number(process.argv[3]), process.argv[4]];
-const { run, prepare } = await import(new URL(`./contenders/${file}.mjs`, import.meta.url));
+const { run, prepare } = await import(new URL(`../contenders/${file}.mjs`, import.meta.url));
 const settings = JSON.parse(options);
 const TICK = 1;
 

@@ -1,4 +1,4 @@
-import { fromSource } from "./from-source.mjs";
+import { fromSource } from "../lib/from-source.mjs";
 
 /** How often the simulated machine fails: once in so many milliseconds of work. Both know it. */
 const FAILURE_MS = 10 * 60 * 1000;

@@ -8,12 +8,12 @@ function liveHeap() {
 }
 
 async function bareRun() {
-  const { oneKey } = await import("./contenders/bare.mjs");
+  const { oneKey } = await import("../contenders/bare.mjs");
   return oneKey(steps);
 }
 
 async function waymarkRun() {
-  const { cycleGraph } = await import("./contenders/waymark.mjs");
+  const { cycleGraph } = await import("../contenders/waymark.mjs");
   const { entry } = await import("./waymark.mjs");
   const { State } = await import(entry);
   // What a run gathers on its way is released when it ends, so it is looked at from inside.

@@ -1,2 +1,0 @@
-/** The built SqliteStore. */
-export const { SqliteStore } = await import(new URL("../dist/stores/sqlite.js", import.meta.url));
