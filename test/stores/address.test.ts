@@ -19,7 +19,7 @@ test("a mirror's address names its primary, then its copies", () => {
   ]);
 });
 
-test("a comma within a path or a URL separates no stores", () => {
+test("a comma inside a path or a URL does not separate stores", () => {
   expect(parseAddress("mirror:file:a,b,postgres://h1,h2/db?application_name=x,y,sqlite:c")).toEqual(
     {
       scheme: "file",
@@ -40,12 +40,12 @@ test.each([
   "mirror:memory,sqlite:a.db",
   "mirror:sqlite:a.db,file:",
   "mirror:mirror:file:a,file:b",
-])("%s is no address", (text) => {
+])("%s is not an address", (text) => {
   const error = thrown(() => getCheckpointStore(text), ConfigError);
   expect(error.message).toContain("or mirror:STORE,COPY");
 });
 
-test("a mirror's address is shown without the passwords of its stores", () => {
+test("a mirror's address is shown without its stores' passwords", () => {
   const text = "mirror:redis://me:one@a/0,postgres://me:two@b/db,file:/c";
   const address = parseAddress(text);
   expect(address && showAddress(address)).toBe(
@@ -55,7 +55,7 @@ test("a mirror's address is shown without the passwords of its stores", () => {
   expect(wrong.message).not.toMatch(/one|two|three/);
 });
 
-test("a store at a mirror's address copies what it saves; to read, it opens the primary alone", async () => {
+test("a store opened by a mirror's address copies its saves and, for reading, opens only the primary", async () => {
   const [primary, copy] = [join(newFolder(), "a.db"), newFolder()];
   const address = `mirror:sqlite:${primary},file:${copy}`;
   const store = getCheckpointStore(address);

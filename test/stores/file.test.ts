@@ -29,23 +29,23 @@ describe("options", () => {
     [{ warnBytes: "much" }, "FileStore.warnBytes"],
     [{ folder: "x" }, "FileStore.folder"],
     [{ codec: { compress: "zip" } }, "compress"],
-  ])("%j is refused by name", (options, name) => {
+  ])("refuse %j by name", (options, name) => {
     expect(() => new FileStore(options as object)).toThrow(ConfigError);
     expect(() => new FileStore(options as object)).toThrow(name);
   });
 
-  test("the root is .waymark in the working directory, as it is when the store is made", () => {
+  test("default to .waymark in the working directory at construction", () => {
     expect(new FileStore().root).toBe(join(process.cwd(), ".waymark"));
   });
 
-  test("a save can't keep fewer than two", async () => {
+  test("refuse a keep below two for a save", async () => {
     const store = new FileStore({ root: newFolder() });
     await expect(store.save(State.create({}), { keep: 1 })).rejects.toThrow(ConfigError);
   });
 });
 
 describe("a checkpoint", () => {
-  test("is a JSON document that a person and other programs can read", async () => {
+  test("is a JSON document readable by people and other programs", async () => {
     const root = newFolder();
     const saved = await saveTimes(new FileStore({ root }), 1);
     const text = readFileSync(join(root, "run/checkpoint_0001.json"), "utf8");
@@ -63,7 +63,7 @@ describe("a checkpoint", () => {
     expect(saved.bytes).toBe(text.length - FRAME_BYTES);
   });
 
-  test("is for its owner only, and so are the folders", async () => {
+  test("is readable only by its owner, as are the folders", async () => {
     const root = join(newFolder(), "a/b");
     await saveTimes(new FileStore({ root }), 1);
     const modes = ["..", ".", "run", "run/checkpoint_0001.json"].map(
@@ -78,7 +78,7 @@ describe("a checkpoint", () => {
     expect(filesOf(root)).toEqual([1, 2, 3].map(checkpointName));
   });
 
-  test("has a name that grows past four digits", async () => {
+  test("has a name that can exceed four digits", async () => {
     const root = newFolder();
     const store = new FileStore({ root });
     const saved = await saveTimes(store, 1);
@@ -98,7 +98,7 @@ describe("rotation", () => {
     expect(filesOf(root)).toEqual([8, 9, 10, 11, 12].map(checkpointName));
   });
 
-  test("counts what another process left", async () => {
+  test("counts checkpoints of other processes", async () => {
     const root = newFolder();
     await saveTimes(new FileStore({ root, keep: Number.POSITIVE_INFINITY }), 9);
     const store = new FileStore({ root, keep: 3 });
@@ -107,7 +107,7 @@ describe("rotation", () => {
     expect(filesOf(root)).toEqual([8, 9, 10].map(checkpointName));
   });
 
-  test("leaves files of others alone, whatever their names", async () => {
+  test("leaves foreign files alone, whatever their names", async () => {
     const root = newFolder();
     mkdirSync(join(root, "run"));
     const foreign = ["events.jsonl", "checkpoint_1.json", "upload.tmp", ".checkpoint_0001.tmp"];
@@ -144,7 +144,7 @@ describe("rotation", () => {
 });
 
 describe("size", () => {
-  test("a checkpoint above warnBytes emits a warning", async () => {
+  test("emits a warning for a checkpoint above warnBytes", async () => {
     const store = new FileStore({ root: newFolder(), warnBytes: 2000 });
     const { context, events } = listen();
     const small = await store.save(State.create({ text: "" }), context);
@@ -162,7 +162,7 @@ describe("size", () => {
     ]);
   });
 
-  test("the limit of the warning is 500 KB, that of a save 100 MB", async () => {
+  test("defaults to a warning at 500 KB and a limit of 100 MB", async () => {
     const store = new FileStore({ root: newFolder(), durability: "os" });
     const { context, events } = listen();
     const state = await store.save(State.create({ text: "x".repeat(500 * 1024 - 1000) }), context);
@@ -175,7 +175,7 @@ describe("size", () => {
     await expect(store.save(huge)).rejects.toThrow("more than maxBytes (104857600)");
   });
 
-  test("a checkpoint above maxBytes is refused before anything is written", async () => {
+  test("refuses a checkpoint above maxBytes before anything is written", async () => {
     const root = join(newFolder(), "root");
     const store = new FileStore({ root, maxBytes: 2000 });
     const huge = State.create({ text: "x".repeat(2000) });
@@ -190,7 +190,7 @@ describe("size", () => {
     expect((await store.save(state.set("text", "y"))).sequence).toBe(2);
   });
 
-  test("a run tells which of its checkpoints was too large", async () => {
+  test("names the checkpoint of a run that was too large", async () => {
     const store = new FileStore({ root: newFolder(), maxBytes: 2000 });
     const graph = new StateGraph<{ text: string }>({ checkpoint: { store, interval: 1 } })
       .addNode("grow", () => ({ text: "x".repeat(2000) }))
@@ -210,7 +210,7 @@ describe("retention", () => {
     await store.save(State.fromJSON({ ...json, status: "completed" }));
   };
 
-  test("old finished runs are removed in the background, now and then", async () => {
+  test("removes old finished runs in the background, periodically", async () => {
     const hour = 60 * 60 * 1000;
     const clock = useFakeClock(Date.parse("2030-03-01T00:00:00Z"));
     try {
@@ -230,7 +230,7 @@ describe("retention", () => {
     }
   });
 
-  test("a run that was saved to since it was looked at is not removed", async () => {
+  test("does not remove a run saved to since it was listed", async () => {
     const disk = new CrashDisk();
     const other = new FileStore({ root: "/w" }, disk.mount());
     await finished(other, "run");
@@ -249,7 +249,7 @@ describe("retention", () => {
 });
 
 describe("the registry", () => {
-  test("has a store named file, which makes .waymark in the working directory", async () => {
+  test("has a store named file in .waymark of the working directory", async () => {
     const before = process.cwd();
     process.chdir(newFolder());
     try {
@@ -284,7 +284,7 @@ describe("a store", () => {
     expect((await store.runs()).map(({ runId }) => runId).sort()).toEqual(["short", long].sort());
   });
 
-  test("of a root that is not there has no runs", async () => {
+  test("has no runs if its root is missing", async () => {
     const store = new FileStore({ root: join(newFolder(), "absent") });
     expect([await store.list(), await store.runs(), await store.history("run")]).toEqual([
       [],
@@ -295,7 +295,7 @@ describe("a store", () => {
     expect(existsSync(store.root)).toBe(false);
   });
 
-  test("makes its root anew when somebody has removed it", async () => {
+  test("recreates its root if it was removed", async () => {
     const root = join(newFolder(), "root");
     const store = new FileStore({ root });
     await saveTimes(store, 1, "one");
@@ -304,7 +304,7 @@ describe("a store", () => {
     expect(await store.list()).toEqual(["two"]);
   });
 
-  test("saves also where a folder can't be synced", async () => {
+  test("saves even where a folder can't be synced", async () => {
     const disk = new CrashDisk();
     const store = new FileStore(
       { root: "/w" },
@@ -323,7 +323,7 @@ describe("a store", () => {
     expect(existsSync(join(root, "run"))).toBe(false);
   });
 
-  test("remembers only some runs, and looks the others up again", async () => {
+  test("caches only some runs and reads the others again", async () => {
     const store = new FileStore({ root: newFolder(), durability: "os" });
     const states = await Promise.all(
       Array.from({ length: 100 }, (_, index) =>
@@ -335,14 +335,14 @@ describe("a store", () => {
     await store.close();
   });
 
-  test("reads headers that are longer than most", async () => {
+  test("reads unusually long headers", async () => {
     const store = new FileStore({ root: newFolder() });
     const node = "n".repeat(6000);
     const saved = await store.save(State.create({}).setCheckpointNode(node));
     expect(await store.history(saved.runId)).toMatchObject([{ node, bytes: saved.bytes }]);
   });
 
-  test("sweeps what a dead process left behind, not what a living one writes", async () => {
+  test("sweeps leftovers of dead processes, not files that living ones write", async () => {
     const root = newFolder();
     await saveTimes(new FileStore({ root }), 2);
     const { owner } = new NodeFileSystem();

@@ -17,8 +17,8 @@ describe.each([
     (maxBytes?: number) =>
       new PostgresStore({ client: pglite, schema: newSchema(), ...size(maxBytes) }),
   ],
-] as const)("an import of a %s", (_, open) => {
-  test("that fails in the middle leaves nothing, and can be tried again", async () => {
+] as const)("importing into a %s", (_, open) => {
+  test("leaves nothing if it fails halfway, and can be repeated", async () => {
     const from = new FileStore({ root: newFolder() });
     await saveTimes(from, 4);
     async function* broken() {
@@ -37,7 +37,7 @@ describe.each([
     await to.close();
   });
 
-  test("of which one checkpoint is refused leaves nothing", async () => {
+  test("leaves nothing if one checkpoint is refused", async () => {
     const from = new FileStore({ root: newFolder() });
     const small = await from.save(State.create({ text: "" }, { runId: "run" }));
     await from.save(small.set("text", "x".repeat(9000)));
@@ -47,7 +47,7 @@ describe.each([
     for (const store of [from, to]) await store.close();
   });
 
-  test("leaves a run alone that is there, whatever sequences the other has", async () => {
+  test("leaves an existing run alone, whatever sequences the import has", async () => {
     const from = new FileStore({ root: newFolder(), keep: 2 });
     await saveTimes(from, 5);
     const to = open();
@@ -58,7 +58,7 @@ describe.each([
     await to.close();
   });
 
-  test("does not remove what somebody has gone on with meanwhile", async () => {
+  test("does not remove a run that has continued meanwhile", async () => {
     const from = new FileStore({ root: newFolder() });
     await saveTimes(from, 3);
     const to = open();

@@ -22,13 +22,13 @@ async function saveSteps(store: MemoryStore, runId: string, steps: number): Prom
   return state;
 }
 
-test("keeps a reference, not a copy, of data that nobody can change", async () => {
+test("keeps immutable data by reference", async () => {
   const store = new MemoryStore();
   const saved = await start("r").set("trail", ["a"]).checkpoint(store);
   expect((await store.load<Trail>("r")).data).toBe(saved.data);
 });
 
-test("copies data that can't be frozen, going in and coming out", async () => {
+test("copies data that can't be frozen on save and on load", async () => {
   const store = new MemoryStore();
   const saved = await State.create({ bytes: new Uint8Array([1, 2]) }, { runId: "r" }).checkpoint(
     store,
@@ -42,7 +42,7 @@ test("copies data that can't be frozen, going in and coming out", async () => {
   expect(again.checkpointId).toBe(saved.checkpointId);
 });
 
-test("refuses what no checkpoint can hold, though it could keep it, and stays as it was", async () => {
+test("refuses data that no checkpoint can hold, and stays unchanged", async () => {
   const store = new MemoryStore();
   const saved = await State.create<{ value: unknown }>({ value: 1 }, { runId: "r" }).checkpoint(
     store,
@@ -53,14 +53,14 @@ test("refuses what no checkpoint can hold, though it could keep it, and stays as
   expect((await saved.set("value", 2).checkpoint(store)).sequence).toBe(2);
 });
 
-test("a refused first save leaves no run behind", async () => {
+test("leaves no run behind after a refused first save", async () => {
   const store = new MemoryStore();
   const bad = State.create<{ value: unknown }>({ value: Symbol("s") }, { runId: "r" });
   await rejection(bad.checkpoint(store), SerializationError);
   expect(await store.list()).toEqual([]);
 });
 
-test("a loaded State tells nobody what happens to it", async () => {
+test("a loaded State has no observer", async () => {
   const store = new MemoryStore();
   const told: string[] = [];
   const observed = State.create<Trail>(
@@ -72,7 +72,7 @@ test("a loaded State tells nobody what happens to it", async () => {
   expect(told).toEqual(["state.create"]);
 });
 
-test("checkpoint ids of two stores never meet", async () => {
+test("two stores never share checkpoint ids", async () => {
   const ids = new Set<string>();
   for (let n = 0; n < 3; n++) {
     const store = new MemoryStore({ keep: Number.POSITIVE_INFINITY });
@@ -88,7 +88,7 @@ describe("keep", () => {
     [2, 2],
     [7, 7],
     [Number.POSITIVE_INFINITY, 40],
-  ])("%s of 40 steps: the newest %i are there at any time", async (keep, kept) => {
+  ])("%s always holds the newest %i of 40 steps", async (keep, kept) => {
     const store = new MemoryStore(keep === undefined ? {} : { keep });
     let state = start("r");
     for (let n = 1; n <= 40; n++) {
@@ -99,7 +99,7 @@ describe("keep", () => {
     await expect(store.load("r", { checkpointId: state.checkpointId })).resolves.toBeDefined();
   });
 
-  test("what is no longer kept can't be loaded, though it may still be in memory", async () => {
+  test("hides dropped checkpoints even while they are still in memory", async () => {
     const store = new MemoryStore({ keep: 2 });
     const first = await store.save(start("r"));
     await store.save(await store.save(first));
@@ -108,7 +108,7 @@ describe("keep", () => {
     });
   });
 
-  test("of a save goes before that of the store", async () => {
+  test("given with a save overrides the store's", async () => {
     const store = new MemoryStore({ keep: 2 });
     let state = start("r");
     for (let n = 0; n < 9; n++) state = await store.save(stepped(state), { keep: 4 });
@@ -119,7 +119,7 @@ describe("keep", () => {
     ["steps", stepped, 3],
     ["saves of one step", (state) => state.set("trail", [String(state.sequence)]), 1],
     ["progress saves", (state) => inside(state.set("trail", [String(state.sequence)])), 1],
-  ])("a run of many %s does not grow the store", async (_what, next, atLeast) => {
+  ])("bounds the store during a run of many %s", async (_what, next, atLeast) => {
     const store = new MemoryStore({ keep: 3 });
     const seen: WeakRef<object>[] = [];
     let state = start("r");
@@ -140,7 +140,7 @@ describe("keep", () => {
   });
 });
 
-test("refuses options it does not have", () => {
+test("refuses unknown options", () => {
   const options = { max: 3 } as object;
   expect(thrown(() => new MemoryStore(options), ConfigError).option).toBe("MemoryStore.max");
 });
@@ -154,7 +154,7 @@ test.each([undefined, null, {}, { runId: "r", sequence: 0 }])(
   },
 );
 
-test("an import is all or nothing", async () => {
+test("imports all or nothing", async () => {
   const from = new MemoryStore();
   const first = await State.create({ n: 0 }, { runId: "run" }).checkpoint(from);
   await first.set("n", 1).checkpoint(from);

@@ -19,7 +19,7 @@ const moving = [...saving, "history", "import"] as const;
 const checkpointIds = async (store: CheckpointStore, runId: string): Promise<string[]> =>
   ((await store.history?.(runId)) ?? []).map(({ checkpointId }) => checkpointId);
 
-test("a primary with the four methods only is copied, and answers as far as it can", async () => {
+test("a primary with only the four methods is copied and answers what it can", async () => {
   const primary = only(new MemoryStore(), ...saving);
   const copy = sqlite();
   const store = mirror(primary, [copy], { mode: "sync" });
@@ -44,7 +44,7 @@ test("a primary with the four methods only is copied, and answers as far as it c
   await store.close();
 });
 
-test("what a primary can't do is an error, not an empty answer", async () => {
+test("what a primary can't do is an error, not an empty result", async () => {
   const source = sqlite();
   await State.create<Count>({ n: 3 }, { runId: "moved" }).checkpoint(source);
   const store = mirror(only(new MemoryStore(), ...saving), [sqlite()], { mode: "sync" });
@@ -59,7 +59,7 @@ test("what a primary can't do is an error, not an empty answer", async () => {
   await store.close();
 });
 
-test("a copy of a primary with the four methods only catches up with its newest checkpoint", async () => {
+test("a copy of a primary with only the four methods catches up with its newest checkpoint", async () => {
   const primary = only(new MemoryStore(), ...saving);
   const [copy, own] = [sqlite(), only(sqlite(), ...saving, "import")];
   const first = await State.create<Count>({ n: 0 }, { runId: "run" }).checkpoint(primary);
@@ -84,7 +84,7 @@ test("a copy that can't verify itself is promoted only if it loads", async () =>
   await store.close();
 });
 
-test("a copy of somebody's own store is kept whole: what is new, what is deleted, what is pruned", async () => {
+test("a copy of a custom store follows its saves, deletes and prunes", async () => {
   const primary = sqlite();
   const copy = only(sqlite(), ...moving);
   const store = mirror(primary, [copy], { mode: "sync" });
@@ -127,7 +127,7 @@ test("a primary that can't export is copied by its history", async () => {
   await store.close();
 });
 
-test("a run that is imported is copied, and what a graph looks like too", async () => {
+test("imported runs and graph topologies are copied", async () => {
   const source = sqlite();
   await State.create<Count>({ n: 3 }, { runId: "moved" }).checkpoint(source);
   const copy = sqlite();
@@ -144,7 +144,7 @@ test("a run that is imported is copied, and what a graph looks like too", async 
   await store.close();
 });
 
-test("a copy that another writer was quicker in is brought up by comparing", async () => {
+test("a copy that another writer reached first is synchronized by comparing", async () => {
   const [primary, copy] = [sqlite(), sqlite()];
   const store = mirror(primary, [copy], { mode: "sync" });
   const other = mirror(primary, [copy], { mode: "sync" });
@@ -156,7 +156,7 @@ test("a copy that another writer was quicker in is brought up by comparing", asy
   await store.close();
 });
 
-test("leftovers and what was set aside keep no copy from being promoted", async () => {
+test("leftovers and quarantined files do not prevent a promotion", async () => {
   const copy = sqlite();
   Reflect.set(copy, "verify", async function* () {
     yield { runId: "run", sequence: 1, problem: "leftover" };
@@ -168,7 +168,7 @@ test("leftovers and what was set aside keep no copy from being promoted", async 
   await store.close();
 });
 
-test("without a handler, or with one that throws, a copy that fails is one warning of the process", async () => {
+test("a failing copy is one process warning if no handler takes it", async () => {
   const warnings: string[] = [];
   const hear = (warning: Error & { code?: string }): void => {
     if (warning.code === "WAYMARK_MIRROR_BEHIND") warnings.push(warning.message);

@@ -63,7 +63,7 @@ function awayable<T extends SqliteStore>(store: T): { store: T; isAway: boolean 
   return place;
 }
 
-describe("a mirror passes the suite of its primary", () => {
+describe("a mirror passes its primary's suite", () => {
   let root = "";
   const open = (): CheckpointStore => {
     const primary = new SqliteStore({ path: join(root, "primary.db"), durability: "os" });
@@ -104,7 +104,7 @@ describe.each([
     await store.close();
   });
 
-  test("a run continues in the copy once that is promoted", async () => {
+  test("continues runs in the copy once it is promoted", async () => {
     const [first, copy] = [primary(), replica()];
     const store = mirror(first, [copy]);
     const paused = await State.create<Count>({ n: 0 }).checkpoint(store);
@@ -129,7 +129,7 @@ function start(options: MirrorOptions = {}) {
   return { failures, primary, copy, store };
 }
 
-test("a copy that is away fails no save, shows its lag, and catches up", async () => {
+test("an unreachable copy fails no save, shows its lag, and catches up", async () => {
   const { failures, primary, copy, store } = start({ mode: "sync" });
   const state = await State.create<Count>({ n: 0 }).checkpoint(store);
   copy.isAway = true;
@@ -144,7 +144,7 @@ test("a copy that is away fails no save, shows its lag, and catches up", async (
   await store.close();
 });
 
-test("a run that was deleted while the copy was away is deleted there", async () => {
+test("a run deleted while the copy was unreachable is deleted there", async () => {
   const { copy, store } = start({ mode: "sync" });
   const { runId } = await State.create<Count>({ n: 0 }).checkpoint(store);
   copy.isAway = true;
@@ -155,7 +155,7 @@ test("a run that was deleted while the copy was away is deleted there", async ()
   await store.close();
 });
 
-test("a copy that another process left behind is brought up, also beyond what the primary keeps", async () => {
+test("a copy left behind by another process catches up, even beyond what the primary keeps", async () => {
   const [primary, copy] = [sqlite(), sqlite()];
   const old = mirror(primary, [copy], { mode: "sync" });
   let state = await State.create<Count>({ n: 0 }).checkpoint(old);
@@ -173,7 +173,7 @@ test("a copy that another process left behind is brought up, also beyond what th
   await store.close();
 });
 
-test("a copy older than all that the primary keeps is replaced", async () => {
+test("a copy older than everything the primary keeps is replaced", async () => {
   const [primary, copy] = [sqlite(), sqlite()];
   const first = await State.create<Count>({ n: 0 }, { runId: "run" }).checkpoint(primary);
   await copy.import(primary.export("run"));
@@ -189,7 +189,7 @@ test("a copy older than all that the primary keeps is replaced", async () => {
   await store.close();
 });
 
-test("a run that was continued in the copy is not overwritten", async () => {
+test("a run continued in the copy is not overwritten", async () => {
   const { failures, copy, store } = start({ mode: "sync" });
   const state = await State.create<Count>({ n: 0 }, { runId: "run" }).checkpoint(store);
   const there = await copy.store.load<Count>("run");
@@ -201,7 +201,7 @@ test("a run that was continued in the copy is not overwritten", async () => {
   await store.close();
 });
 
-test("promote says how far a copy is behind a primary that is gone", async () => {
+test("promote reports how far a copy lags behind a lost primary", async () => {
   const { primary, copy, store } = start({ mode: "sync" });
   const state = await State.create<Count>({ n: 0 }, { runId: "run" }).checkpoint(store);
   copy.isAway = true;
@@ -227,7 +227,7 @@ test("a damaged copy is not promoted", async () => {
   await store.close();
 });
 
-test("an address as a copy gets what changed, as its store does", async () => {
+test("a copy given by address gets only what changed, as its store would", async () => {
   const copy = sqlite();
   const store = mirror(sqlite(), [new DeferredStore("copy", () => copy)], { mode: "sync" });
   const { runId } = await counting(store, 4).execute(State.create<Count>({ n: 0 }));
@@ -236,7 +236,7 @@ test("an address as a copy gets what changed, as its store does", async () => {
   await store.close();
 });
 
-test("what is no store, or can't import, is refused", () => {
+test("a copy that is not a store, or can't import, is refused", () => {
   const make = (primary: unknown, replicas: unknown, options?: unknown) => () =>
     mirror(primary as never, replicas as never, options as never);
   const primary = new MemoryStore();

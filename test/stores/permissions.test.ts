@@ -25,7 +25,7 @@ const stores: readonly [kind: string, make: (folder: string) => CheckpointStore]
 ];
 
 test.runIf(process.platform !== "win32").each(stores)(
-  "what a store of kind %s writes is its owner's alone, whatever the umask",
+  "a store of kind %s writes files only its owner can read, whatever the umask",
   async (_kind, make) => {
     for (const umask of [0, 0o022]) {
       const folder = newFolder();

@@ -19,12 +19,12 @@ beforeAll(() => void process.on("unhandledRejection", note));
 afterAll(() => void process.off("unhandledRejection", note));
 afterEach(() => expect(unhandled).toEqual([]));
 
-test("memory is there, one store for the whole process", () => {
+test("memory is registered as one store for the whole process", () => {
   expect(getCheckpointStore("memory")).toBeInstanceOf(MemoryStore);
   expect(getCheckpointStore("memory")).toBe(getCheckpointStore("memory"));
 });
 
-test("an unknown name is an error that lists those there are", () => {
+test("an unknown name is an error that lists the known ones", () => {
   const name = fresh();
   registerCheckpointStore(name, new MemoryStore());
   const error = thrown(() => getCheckpointStore("tape"), ConfigError);
@@ -46,7 +46,7 @@ test("a registered store is returned as itself; the last one registered wins", (
   expect(getCheckpointStore(name)).toBe(second);
 });
 
-test("a class in place of a factory is refused with what to write", () => {
+test("a class in place of a factory is refused with the correct call", () => {
   const error = thrown(
     () => registerCheckpointStore(fresh(), MemoryStore as unknown as () => MemoryStore),
     ConfigError,
@@ -56,7 +56,7 @@ test("a class in place of a factory is refused with what to write", () => {
   );
 });
 
-test("a factory is called once, and not before its store is asked for", () => {
+test("a factory is called once, when its store is first requested", () => {
   const name = fresh();
   const store = new MemoryStore();
   const factory = vi.fn(() => store);
@@ -67,7 +67,7 @@ test("a factory is called once, and not before its store is asked for", () => {
   expect(factory).toHaveBeenCalledTimes(1);
 });
 
-test("a factory that throws is called again the next time", () => {
+test("a factory that throws is called again on the next request", () => {
   const name = fresh();
   const store = new MemoryStore();
   const factory = vi
@@ -96,7 +96,7 @@ test.each(["", 7, undefined])("refuses %o as a name", (name) => {
   expect(error.option).toBe("name");
 });
 
-test("a graph runs, saves and resumes on a store that is still being loaded", async () => {
+test("a graph runs, saves and resumes on a store that is still loading", async () => {
   const name = fresh();
   const store = new RecordingStore();
   registerCheckpointStore(name, async () => store);
@@ -108,7 +108,7 @@ test("a graph runs, saves and resumes on a store that is still being loaded", as
   expect(await graph.history(runId)).toHaveLength(3);
 });
 
-test("a store that could not be loaded disturbs nobody until it is used, and is tried again then", async () => {
+test("a store that fails to load causes no error until it is used, and is then loaded again", async () => {
   const name = fresh();
   const store = new RecordingStore();
   const down = new RangeError("no such module");

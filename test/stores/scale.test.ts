@@ -27,7 +27,7 @@ function carries(open: () => Promise<{ store: Store; stop: () => Promise<unknown
     await stop();
   });
 
-  test(`${MANY} checkpoints of one run: history, any of them by its id`, async () => {
+  test(`${MANY} checkpoints of one run: history, and each by its id`, async () => {
     let state = State.create({ n: 0 }, { runId: "long" });
     const ids: string[] = [];
     for (let n = 1; n <= MANY; n++) {
@@ -45,7 +45,7 @@ function carries(open: () => Promise<{ store: Store; stop: () => Promise<unknown
     expect(await store.list()).toEqual([]);
   }, 600_000);
 
-  test(`${MANY} runs: a page, a run by its id, the removal of all but a few`, async () => {
+  test(`${MANY} runs: a page, a run by its id, removing all but a few`, async () => {
     await mapLimit(
       Array.from({ length: MANY }, (_, n) => n),
       64,
@@ -67,7 +67,7 @@ function carries(open: () => Promise<{ store: Store; stop: () => Promise<unknown
   }, 600_000);
 }
 
-describe("SQLite carries", () => {
+describe("SQLite handles", () => {
   carries(async () => {
     const folder = mkdtempSync(join(tmpdir(), "waymark-scale-"));
     const store = new SqliteStore({ path: join(folder, "runs.db") });
@@ -75,7 +75,7 @@ describe("SQLite carries", () => {
   });
 });
 
-describe("Postgres carries", () => {
+describe("Postgres handles", () => {
   carries(async () => {
     const server = await startServer();
     const store = new PostgresStore({ client: server.pool() });
@@ -84,7 +84,7 @@ describe("Postgres carries", () => {
 });
 
 withRedis("RedisStore with many runs", () => {
-  describe("Redis carries", () => {
+  describe("Redis handles", () => {
     carries(async () => {
       const server = await startRedis();
       return { store: new RedisStore({ url: server.url }), stop: () => server.stop() };

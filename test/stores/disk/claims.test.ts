@@ -81,7 +81,7 @@ describe("a claim in the file store", () => {
     await store.close();
   });
 
-  test("that can't be made stops a run before its first node", async () => {
+  test("stops the run before its first node if it can't be made", async () => {
     const file = join(root, "file");
     writeFileSync(file, "");
     const store = new FileStore({ root: join(file, "below") });
@@ -112,7 +112,7 @@ describe("a claim in the file store", () => {
     expect(await store.holder("run")).toBeUndefined();
   });
 
-  test("is lost if somebody removes it, who took this process for dead", async () => {
+  test("is lost if another process removes it, believing this one dead", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const store = new FileStore({ root });
     const [lost, kept] = [await store.claim("run"), await store.claim("other")];
@@ -126,7 +126,7 @@ describe("a claim in the file store", () => {
     expect(readdirSync(root)).toEqual([]);
   });
 
-  test("is looked for again once this process has shown no sign of life for too long", async () => {
+  test("is checked again after this process has missed its heartbeats", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
     const store = new FileStore({ root });
     const [lost, kept] = [await store.claim("run"), await store.claim("other")];
@@ -141,7 +141,7 @@ describe("a claim in the file store", () => {
     await kept?.release();
   });
 
-  test("is lost if the folder of all claims is gone", async () => {
+  test("is lost if the claims folder is gone", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
     const claim = await new FileStore({ root }).claim("run");
     rmSync(join(root, ".claims"), { recursive: true });
@@ -150,7 +150,7 @@ describe("a claim in the file store", () => {
     await claim?.release();
   });
 
-  test("leaves files alone that are nobody's claim", async () => {
+  test("leaves files alone that are not claims", async () => {
     const folder = join(root, ".claims");
     mkdirSync(folder);
     writeFileSync(join(folder, "run@notes.txt"), "");
@@ -160,8 +160,8 @@ describe("a claim in the file store", () => {
   });
 });
 
-describe("the claim of a dead process does not count", () => {
-  test("when its id is nobody's", async () => {
+describe("the claim of a dead process is ignored", () => {
+  test("when no process has its id", async () => {
     const { started, place } = await ownName();
     leave("4194999", started, place);
     const claim = await new FileStore({ root }).claim("run");
@@ -171,7 +171,7 @@ describe("the claim of a dead process does not count", () => {
   });
 
   test.runIf(process.platform === "linux")(
-    "when its id is that of a later process, be it this one",
+    "when its id now belongs to a later process, even this one",
     async () => {
       const { pid, started, place } = await ownName();
       for (const id of [pid, "1"]) {
@@ -184,7 +184,7 @@ describe("the claim of a dead process does not count", () => {
     },
   );
 
-  test("and is swept away with those of other runs", async () => {
+  test("and swept together with those of other runs", async () => {
     const { started, place } = await ownName();
     leave("4194999", started, place);
     const claim = await new FileStore({ root }).claim("another");
@@ -192,7 +192,7 @@ describe("the claim of a dead process does not count", () => {
     await claim?.release();
   });
 
-  test("when it was on another machine and shows no sign of life", async () => {
+  test("when it was on another machine and has stopped its heartbeat", async () => {
     const { pid, started } = await ownName();
     leave(pid, started, "ffffffff");
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -206,10 +206,10 @@ describe("the claim of a dead process does not count", () => {
   });
 });
 
-describe("the claim of a process on another machine that was silent", () => {
+describe("the claim of a silent process on another machine", () => {
   const silent = { toFake: ["setTimeout", "clearTimeout"] } as const;
 
-  test("counts again once that process has woken up", async () => {
+  test("holds again once that process wakes up", async () => {
     const { pid, started } = await ownName();
     const { alive } = leave(pid, started, "ffffffff");
     const store = new FileStore({ root });
@@ -226,7 +226,7 @@ describe("the claim of a process on another machine that was silent", () => {
     expect(await second).toBeUndefined();
   });
 
-  test("is waited for once more if that process never gave a sign", async () => {
+  test("is given one more wait if that process never sent a heartbeat", async () => {
     const { pid, started } = await ownName();
     const { name, alive } = leave(pid, started, "ffffffff");
     rmSync(alive);
@@ -246,7 +246,7 @@ describe("the claim of a process on another machine that was silent", () => {
   });
 });
 
-describe("the claim of a living process counts", () => {
+describe("the claim of a living process holds", () => {
   test.runIf(process.platform === "linux")("on this machine, at once", async () => {
     const { pid, thread, started, place } = await ownName();
     leave(pid, started, place, thread);
@@ -254,7 +254,7 @@ describe("the claim of a living process counts", () => {
     expect(claimsIn(root)).toHaveLength(2);
   });
 
-  test("on another machine, once it was seen to live; that is believed for a while", async () => {
+  test("on another machine, once a heartbeat was seen, for a limited time", async () => {
     const { pid, started } = await ownName();
     const { alive } = leave(pid, started, "ffffffff");
     const store = new FileStore({ root });
@@ -268,7 +268,7 @@ describe("the claim of a living process counts", () => {
     expect(await store.claim("other")).toBeDefined();
   });
 
-  test("shows that it lives for as long as it has claims", async () => {
+  test("sends heartbeats as long as it has claims", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const claim = await new FileStore({ root }).claim("run");
     for (let beats = 1; beats <= 3; beats++) {

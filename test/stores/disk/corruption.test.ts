@@ -17,8 +17,8 @@ const flip =
   (bytes: Uint8Array): Uint8Array =>
     bytes.map((byte, at) => (at === index ? byte ^ (1 << (index % 8)) : byte));
 
-describe("a checkpoint that is not what was written", () => {
-  test("is detected whichever byte was flipped", async () => {
+describe("a damaged checkpoint", () => {
+  test("is detected whichever byte is flipped", async () => {
     const disk = new CrashDisk();
     const store = new FileStore({ root: "/w" }, disk.mount());
     await saveTimes(store, 2);
@@ -40,7 +40,7 @@ describe("a checkpoint that is not what was written", () => {
     }
   });
 
-  test("is detected wherever it was cut off", async () => {
+  test("is detected wherever it is truncated", async () => {
     const disk = new CrashDisk();
     await saveTimes(new FileStore({ root: "/w" }, disk.mount()), 2);
     const path = "/w/run/checkpoint_0002.json";
@@ -53,7 +53,7 @@ describe("a checkpoint that is not what was written", () => {
     }
   });
 
-  test("goes to quarantine, is reported with both hashes, and the next older one is used", async () => {
+  test("is quarantined and reported with both hashes, and the next older one is used", async () => {
     const root = newFolder();
     const store = new FileStore({ root });
     await saveTimes(store, 3);
@@ -81,7 +81,7 @@ describe("a checkpoint that is not what was written", () => {
     expect((await store.history("run"))[0]?.parentId).toBe(state.checkpointId);
   });
 
-  test("is passed over also when several are corrupt", async () => {
+  test("is skipped even if several are corrupt", async () => {
     const root = newFolder();
     const store = new FileStore({ root });
     await saveTimes(store, 4);
@@ -92,7 +92,7 @@ describe("a checkpoint that is not what was written", () => {
     expect(readdirSync(join(root, "run/quarantine"))).toHaveLength(3);
   });
 
-  test("when none is left, the error lists them all; later it says that they were set aside", async () => {
+  test("the error lists all of them if none is intact, and later says that they were set aside", async () => {
     const root = newFolder();
     const store = new FileStore({ root });
     await saveTimes(store, 2);
@@ -105,7 +105,7 @@ describe("a checkpoint that is not what was written", () => {
     expect(await store.list()).toEqual([]);
   });
 
-  test("that is asked for by step or id is said to be corrupt, not to be missing", async () => {
+  test("requested by step or id is reported as corrupt, not as missing", async () => {
     const root = newFolder();
     const store = new FileStore({ root });
     const saved = await saveTimes(store, 2);
@@ -120,7 +120,7 @@ describe("a checkpoint that is not what was written", () => {
     );
   });
 
-  test("keeps its name apart from one that is in quarantine already", async () => {
+  test("gets a different name from one already in quarantine", async () => {
     const root = newFolder();
     const store = new FileStore({ root });
     await saveTimes(store, 3);
@@ -137,7 +137,7 @@ describe("a checkpoint that is not what was written", () => {
     ]);
   });
 
-  test("can be read around where nothing can be moved", async () => {
+  test("is skipped where files can't be moved", async () => {
     const disk = new CrashDisk();
     await saveTimes(new FileStore({ root: "/w" }, disk.mount()), 2);
     disk.tamper("/w/run/checkpoint_0002.json", () => new Uint8Array());
@@ -157,7 +157,7 @@ describe("a checkpoint that is not what was written", () => {
   });
 });
 
-describe("a run whose checkpoints are corrupt", () => {
+describe("a run with corrupt checkpoints", () => {
   const counting = (
     store: FileStore,
     config: GraphConfig<Count> = {},
@@ -175,7 +175,7 @@ describe("a run whose checkpoints are corrupt", () => {
     }
   };
 
-  test("resumes from the newest that is whole", async () => {
+  test("resumes from the newest intact one", async () => {
     const root = newFolder();
     const store = new FileStore({ root });
     await counting(store).execute(State.create<Count>({ n: 0 }, { runId: "run" }));
@@ -205,7 +205,7 @@ describe("a run whose checkpoints are corrupt", () => {
     expect((await store.history("run")).map(({ sequence }) => sequence)).toEqual([6, 5, 4]);
   });
 
-  test("of two processes that start it over, one wins", async () => {
+  test("is started over by only one of two processes", async () => {
     const root = newFolder();
     await saveTimes(new FileStore({ root }), 2);
     corruptAll(root);

@@ -8,8 +8,8 @@ import { type Count, newFolder, nextStep, saveTimes } from "../folders.js";
 
 const all = (root: string): string[] => readdirSync(join(root, "run")).sort();
 
-describe("of two saves in one step the newer stays", () => {
-  test("and what says that the other was there, until the step before is gone", async () => {
+describe("of two saves in one step, the newer is kept", () => {
+  test("with a marker for the other, until the step before is gone", async () => {
     const root = newFolder();
     const store = new FileStore({ root, keep: 2 });
     let state = await store.save(nextStep(State.create<Count>({ n: 0 }, { runId: "run" })));
@@ -28,7 +28,7 @@ describe("of two saves in one step the newer stays", () => {
     expect(readdirSync(root)).toEqual([]);
   });
 
-  test("also when it is deleted while a sequence is said to be gone", async () => {
+  test("even if the run is deleted while a sequence is marked as used", async () => {
     const root = newFolder();
     const store = new FileStore({ root, keep: 2 });
     const state = await saveTimes(store, 2);
@@ -39,7 +39,7 @@ describe("of two saves in one step the newer stays", () => {
     expect(readdirSync(root)).toEqual([]);
   });
 
-  test("a writer that knows the step before can't take its sequence", async () => {
+  test("a writer at the step before can't take its sequence", async () => {
     const root = newFolder();
     const store = new FileStore({ root, keep: 2 });
     await saveTimes(store, 1);
@@ -55,7 +55,7 @@ describe("of two saves in one step the newer stays", () => {
   });
 });
 
-test("500 runs that save at once have few files open, and all are saved", async () => {
+test("500 runs saving at once keep few files open, and all are saved", async () => {
   let open = 0;
   let most = 0;
   const gate: Gate = (call, path) => {

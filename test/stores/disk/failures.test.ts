@@ -13,7 +13,7 @@ async function failingAt(failing: string, code: string, message: string): Promis
   return new FileStore({ root: "/w" }, disk.mount(gate));
 }
 
-test("a claim on a full disk says so, where, and what to do", async () => {
+test("a claim on a full disk names the problem, the path and the remedy", async () => {
   const store = await failingAt("write", "ENOSPC", "ENOSPC: no space left on device, write");
   await expect(store.claim("run")).rejects.toMatchObject({
     code: "STORE",
@@ -24,7 +24,7 @@ test("a claim on a full disk says so, where, and what to do", async () => {
   expect(await store.holder("run")).toBeUndefined();
 });
 
-test("a load from a broken disk names the file, and what to do", async () => {
+test("a load from a broken disk names the file and the remedy", async () => {
   const store = await failingAt("read", "EIO", "EIO: i/o error, read");
   await expect(store.load("run")).rejects.toMatchObject({
     code: "STORE",
@@ -34,7 +34,7 @@ test("a load from a broken disk names the file, and what to do", async () => {
   });
 });
 
-test("a list of a root that may not be read names it once, and what to do", async () => {
+test("listing an unreadable root names it once, with the remedy", async () => {
   const message = "EACCES: permission denied, scandir '/w'";
   const store = await failingAt("readdir", "EACCES", message);
   await expect(store.list()).rejects.toMatchObject({
@@ -45,7 +45,7 @@ test("a list of a root that may not be read names it once, and what to do", asyn
 });
 
 test.each(["write", "readdir"])(
-  "a save of which the %s fails is an error of a save, with what to do",
+  "a save whose %s fails is a save error with a remedy",
   async (call) => {
     const store = await failingAt(call, "ENOSPC", `ENOSPC: no space left on device, ${call}`);
     const error: unknown = await store.save(State.create({})).catch((reason: unknown) => reason);

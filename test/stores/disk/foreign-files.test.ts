@@ -30,7 +30,7 @@ async function foreignDocument(runId: string, sequence: number): Promise<Buffer>
   return readFileSync(join(root, runId, `checkpoint_000${sequence}.json`));
 }
 
-describe("a file from elsewhere in the place of a checkpoint", () => {
+describe("a foreign file in place of a checkpoint", () => {
   test.each([
     ["an empty file", async () => ""],
     ["a truncated one", async () => (await foreignDocument("run", 3)).subarray(0, 200)],
@@ -38,7 +38,7 @@ describe("a file from elsewhere in the place of a checkpoint", () => {
     ["no JSON", async () => "\u0000\u0001\u0002"],
     ["a checkpoint of another run", async () => foreignDocument("other", 3)],
     ["a checkpoint of another place", async () => foreignDocument("run", 2)],
-  ])("%s is not used, and not lost", async (_, make) => {
+  ])("%s is neither used nor lost", async (_, make) => {
     const { root, store, third } = await withThird();
     const content = Buffer.from(await make());
     writeFileSync(third, content);
@@ -46,7 +46,7 @@ describe("a file from elsewhere in the place of a checkpoint", () => {
     expect(readFileSync(join(root, "run/quarantine/checkpoint_0003.json"))).toEqual(content);
   });
 
-  test("is named by the error when there is nothing else", async () => {
+  test("is named by the error if nothing else is there", async () => {
     const root = newFolder();
     mkdirSync(join(root, "run"));
     writeFileSync(join(root, "run/checkpoint_0001.json"), "{}");
@@ -63,7 +63,7 @@ describe("a file from elsewhere in the place of a checkpoint", () => {
     expect(readFileSync(third, "utf8")).toBe("somebody's");
   });
 
-  test("is moved to quarantine, not removed, by a rotation or a delete", async () => {
+  test("is moved to quarantine, not removed, by rotation and delete", async () => {
     const { root, store } = await withThird();
     writeFileSync(join(root, "run/checkpoint_0001.json"), "somebody's");
     let state = await store.load<Count>("run");
@@ -79,7 +79,7 @@ describe("a file from elsewhere in the place of a checkpoint", () => {
     ]);
   });
 
-  test("a folder is refused by name and stays where it is", async () => {
+  test("that is a folder is refused by name and stays where it is", async () => {
     const { root, store, third } = await withThird();
     mkdirSync(third);
     await expect(store.load("run")).rejects.toThrow(CheckpointCorruptionError);
@@ -89,14 +89,14 @@ describe("a file from elsewhere in the place of a checkpoint", () => {
     expect(existsSync(join(root, "run/quarantine"))).toBe(false);
   });
 
-  test("a pipe is refused and not waited for", async () => {
+  test("that is a pipe is refused without waiting for it", async () => {
     const { store, third } = await withThird();
     execFileSync("mkfifo", [third]);
     await expect(store.load("run")).rejects.toThrow(third);
   });
 
   test.each(["open", "read"])(
-    "one of which the %s fails is an error that names it, and stays",
+    "whose %s fails is an error that names it, and stays",
     async (broken) => {
       const disk = new CrashDisk();
       await saveTimes(new FileStore({ root: "/w" }, disk.mount()), 2);
@@ -119,7 +119,7 @@ describe("a file from elsewhere in the place of a checkpoint", () => {
 });
 
 describe("a symbolic link", () => {
-  test("in the place of a checkpoint is not followed", async () => {
+  test("in place of a checkpoint is not followed", async () => {
     const { store, third } = await withThird();
     const outside = join(newFolder(), "outside.json");
     writeFileSync(outside, await foreignDocument("run", 3));
@@ -131,7 +131,7 @@ describe("a symbolic link", () => {
     expect(existsSync(outside)).toBe(true);
   });
 
-  test("in the place of a run's folder is not followed by anything", async () => {
+  test("in place of a run's folder is never followed", async () => {
     const root = newFolder();
     const outside = newFolder();
     await saveTimes(new FileStore({ root: outside }), 1);
@@ -147,7 +147,7 @@ describe("a symbolic link", () => {
     expect(filesOf(outside)).toEqual(["checkpoint_0001.json"]);
   });
 
-  test("in the place of the quarantine is not followed", async () => {
+  test("in place of the quarantine is not followed", async () => {
     const { root, store, third } = await withThird();
     const outside = newFolder();
     symlinkSync(outside, join(root, "run/quarantine"));
@@ -160,7 +160,7 @@ describe("a symbolic link", () => {
     expect(readFileSync(third, "utf8")).toBe("corrupt");
   });
 
-  test("that leads nowhere takes a name all the same", async () => {
+  test("occupies its name even if it leads nowhere", async () => {
     const { store, third } = await withThird();
     const state = await store.load<Count>("run");
     symlinkSync("/nowhere", third);
@@ -169,7 +169,7 @@ describe("a symbolic link", () => {
 });
 
 describe("run ids", () => {
-  test("never make a file outside of the root", async () => {
+  test("never lead outside the root", async () => {
     const outer = newFolder();
     const root = join(outer, "root");
     const store = new FileStore({ root, durability: "os" });
@@ -191,8 +191,8 @@ describe("run ids", () => {
   });
 });
 
-describe("a file system that fails for real", () => {
-  test("a folder that can't be written is a CheckpointSaveError with its cause", async () => {
+describe("a real file system error", () => {
+  test("for a read-only folder is a CheckpointSaveError with its cause", async () => {
     const root = newFolder();
     writeFileSync(join(root, "file"), "");
     const store = new FileStore({ root: join(root, "file/below") });
@@ -201,7 +201,7 @@ describe("a file system that fails for real", () => {
     expect(error).toMatchObject({ code: "CHECKPOINT_SAVE", cause: { code: "ENOTDIR" } });
   });
 
-  test("a root that was removed under a run is a conflict, and is not brought back half", async () => {
+  test("for a root removed during a run is a conflict, and leaves no half-made root", async () => {
     const root = newFolder();
     const store = new FileStore({ root });
     const state = await store.save(State.create<Count>({ n: 1 }));
@@ -211,7 +211,7 @@ describe("a file system that fails for real", () => {
   });
 });
 
-test("a root that is a link to a folder is as good as the folder", async () => {
+test("a root may be a link to a folder", async () => {
   const link = join(newFolder(), "link");
   symlinkSync(newFolder(), link);
   const store = new FileStore({ root: link });
@@ -225,7 +225,7 @@ test("a root that is a link to a folder is as good as the folder", async () => {
   await store.close();
 });
 
-test("a file in the place of the root is refused by name", async () => {
+test("a file in place of the root is refused by name", async () => {
   const root = join(newFolder(), "file");
   writeFileSync(root, "");
   await expect(new FileStore({ root }).list()).rejects.toThrow(

@@ -21,7 +21,7 @@ const runIds = fc.oneof(
 );
 
 describe("the folder of a run", () => {
-  test("a uuid, and what is as harmless, is the name itself", () => {
+  test("is named after a uuid, or an equally harmless id", () => {
     for (const runId of [newRunId(), "order-17_b", "nightly.2030"]) {
       expect(folderName(runId)).toBe(runId);
     }
@@ -39,12 +39,12 @@ describe("the folder of a run", () => {
     ["100%", "100%25"],
     ["é", "%c3%a9"],
     ["dot.", "dot%2e"],
-  ])("%j is the folder %s", (runId, name) => {
+  ])("for %j is %s", (runId, name) => {
     expect(folderName(runId)).toBe(name);
     expect(runOf(name)).toEqual({ runId });
   });
 
-  test("is safe on every file system and leads back to its run", () => {
+  test("is safe on every file system and maps back to its run", () => {
     fc.assert(
       fc.property(runIds, (runId) => {
         const name = folderName(runId);
@@ -56,7 +56,7 @@ describe("the folder of a run", () => {
     );
   });
 
-  test("different runs have different folders, whatever the case", () => {
+  test("differs between runs even if their ids differ only in case", () => {
     fc.assert(
       fc.property(runIds, runIds, (one, other) => {
         fc.pre(one !== other);
@@ -65,7 +65,7 @@ describe("the folder of a run", () => {
     );
   });
 
-  test("a long one is cut and told apart by a hash", () => {
+  test("is truncated for a long id and made unique by a hash", () => {
     const [one, other] = [folderName("山".repeat(200)), folderName(`${"山".repeat(199)}川`)];
     expect(one).not.toBe(other);
     expect(one.length).toBeLessThanOrEqual(100);
@@ -73,7 +73,7 @@ describe("the folder of a run", () => {
   });
 
   test.each(["node_modules ", "Run", "%zz", "%41%", ".git", "", "a~b", "%ff"])(
-    "%j is nobody's",
+    "%j belongs to no run",
     (name) => {
       expect(runOf(name)).toBeUndefined();
     },
@@ -81,7 +81,7 @@ describe("the folder of a run", () => {
 });
 
 describe("the files of a run", () => {
-  test("are numbered with four digits, and more when it takes more", () => {
+  test("are numbered with four digits, or more if needed", () => {
     expect(checkpointName(7)).toBe("checkpoint_0007.json");
     expect(checkpointName(12345)).toBe("checkpoint_12345.json");
     for (const sequence of [1, 9999, 10_000, Number.MAX_SAFE_INTEGER]) {
@@ -97,7 +97,7 @@ describe("the files of a run", () => {
     "Checkpoint_0007.json",
     "checkpoint_-007.json",
     "events.jsonl",
-  ])("%s is not one of them", (name) => {
+  ])("do not include %s", (name) => {
     expect(sequenceOf(name)).toBeUndefined();
   });
 
@@ -107,7 +107,7 @@ describe("the files of a run", () => {
     expect(quarantinedSequence("notes.txt")).toBeUndefined();
   });
 
-  test("say who writes them while they are written", () => {
+  test("name their writer while they are being written", () => {
     const [one, other] = [temporaryName(7, "12-ab"), temporaryName(7, "12-ab")];
     expect(one).not.toBe(other);
     expect(ownerOf(one)).toBe("12-ab");
@@ -115,7 +115,7 @@ describe("the files of a run", () => {
     expect(ownerOf("upload.tmp")).toBeUndefined();
   });
 
-  test("leave a name that says of a sequence that it was used", () => {
+  test("leave a marker that a sequence was used", () => {
     expect(goneName(7)).toBe(".checkpoint_0007.gone");
     expect(goneSequence(goneName(12_345))).toBe(12_345);
     for (const name of [".checkpoint_7.gone", "checkpoint_0007.gone", ".checkpoint_0007.tmp"]) {

@@ -11,7 +11,7 @@ const fs = new NodeFileSystem();
 
 const codeFrom = (action: Promise<unknown>): Promise<string> => action.then(() => "", systemCode);
 
-test("creates files that must be new, and writes and reads all of them", async () => {
+test("creates, writes and reads new files", async () => {
   const path = join(newFolder(), "file");
   const bytes = new Uint8Array(3_000_000).fill(7);
   const file = await fs.create(path);
@@ -37,7 +37,7 @@ test("does not follow a symbolic link", async () => {
   expect((await fs.lstat(folder)).kind).toBe("folder");
 });
 
-test("knows a file again by its id, whatever its name", async () => {
+test("recognizes a file by its id, whatever its name", async () => {
   const folder = newFolder();
   const [one, two, three] = ["one", "two", "three"].map((name) => join(folder, name));
   writeFileSync(one ?? "", "1");
@@ -48,7 +48,7 @@ test("knows a file again by its id, whatever its name", async () => {
   expect(await fs.idOf(join(folder, "none"))).toBeUndefined();
 });
 
-test("gives the heads of files, and none of what is no file", async () => {
+test("reads the heads of files, and nothing for what is not a file", async () => {
   const folder = newFolder();
   writeFileSync(join(folder, "long"), "0123456789");
   writeFileSync(join(folder, "short"), "01");
@@ -69,7 +69,7 @@ test("gives the heads of files, and none of what is no file", async () => {
   expect(await codeFrom(fs.heads([join(folder, "x".repeat(300))], 4))).toBe("ENAMETOOLONG");
 });
 
-test("reads many heads without holding everybody up", async () => {
+test("reads many heads without blocking", async () => {
   const folder = newFolder();
   const paths = Array.from({ length: 2000 }, (_, index) => join(folder, String(index)));
   for (const path of paths) writeFileSync(path, path);
@@ -81,7 +81,7 @@ test("reads many heads without holding everybody up", async () => {
   expect(turns).toBeGreaterThan(0);
 });
 
-test("knows the living from the dead", () => {
+test("tells living processes from dead ones", () => {
   const dead = execFileSync(process.execPath, ["-p", "process.pid"], { encoding: "utf8" }).trim();
   const [pid, thread, started, place] = fs.owner.split("-");
   expect(fs.processes.isLiving(fs.owner)).toBe(true);
@@ -97,7 +97,7 @@ test("knows the living from the dead", () => {
   expect(fs.processes.isLiving(`${dead}-${dead}-${started}-ffffffff-00000000`)).toBeUndefined();
 });
 
-test("a call that fails waits for those beside it", async () => {
+test("a failing call waits for the concurrent ones", async () => {
   const done: string[] = [];
   const slow = new Promise((resolve) => setImmediate(resolve)).then(() => done.push("slow"));
   const failed = together([Promise.reject(new Error("first")), slow]);

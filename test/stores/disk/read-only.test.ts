@@ -6,7 +6,7 @@ import { FileStore } from "waymark/stores/file";
 import { linear, rejection } from "../../graphs.js";
 import { type Count, filesOf, listen, newFolder, saveTimes, tamper } from "../folders.js";
 
-test("a root that is not there has no runs, and is not made", async () => {
+test("a missing root has no runs and is not created", async () => {
   const store = new FileStore({ root: join(newFolder(), "absent"), readOnly: true });
   expect([await store.list(), await store.runs(), await store.history("run")]).toEqual([
     [],
@@ -18,7 +18,7 @@ test("a root that is not there has no runs, and is not made", async () => {
   expect(existsSync(store.root)).toBe(false);
 });
 
-test("a corrupt checkpoint is passed over and stays where it is", async () => {
+test("a corrupt checkpoint is skipped and stays where it is", async () => {
   const root = newFolder();
   await saveTimes(new FileStore({ root }), 3);
   tamper(join(root, "run/checkpoint_0003.json"), () => "corrupt");

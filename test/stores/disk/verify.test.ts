@@ -12,7 +12,7 @@ async function findings(store: FileStore, runId?: string): Promise<Finding[]> {
   return found;
 }
 
-test.runIf(process.platform === "linux")("finds what dead processes left", async () => {
+test.runIf(process.platform === "linux")("finds leftovers of dead processes", async () => {
   const root = newFolder();
   await saveTimes(new FileStore({ root }), 2);
   const [, thread = "", started = "", place = ""] = new NodeFileSystem().owner.split("-");
@@ -29,7 +29,7 @@ test.runIf(process.platform === "linux")("finds what dead processes left", async
   );
 });
 
-test("finds what is corrupt, newer or set aside, and changes nothing", async () => {
+test("finds corrupt, newer and quarantined files, and changes nothing", async () => {
   const root = newFolder();
   await saveTimes(new FileStore({ root }), 4);
   tamper(join(root, "run/checkpoint_0002.json"), (bytes) => bytes.subarray(0, 90));

@@ -16,7 +16,7 @@ import { ended, type Notes, saveSteps, sequencesOf, start, stepTo, Tables } from
 
 const tables = Tables.use();
 
-test("only what changed is written, and loaded from the last whole one on", async () => {
+test("saves write only changes, and loads start at the last whole State", async () => {
   const store = tables.open({ keep: 100 });
   const state = await saveSteps(store, 20, { n: 0, text: "x".repeat(50_000) });
   const [newest, ...rest] = await store.history("run");
@@ -32,7 +32,7 @@ test("only what changed is written, and loaded from the last whole one on", asyn
   await rejection(tables.open().load("run", { checkpointId, step: 1 }), CheckpointNotFoundError);
 });
 
-test("what a kept checkpoint builds on stays when older ones go", async () => {
+test("records that a kept checkpoint builds on survive pruning", async () => {
   const store = tables.open({ keep: 3, snapshotEvery: 10 });
   const state = await saveSteps(store, 32, { n: 0, text: "x".repeat(500) });
   await store.close();
@@ -45,7 +45,7 @@ test("what a kept checkpoint builds on stays when older ones go", async () => {
   expect((await tables.open().load<Notes>("run")).toJSON()).toEqual(state.toJSON());
 });
 
-test("many that are too old go in small batches", async () => {
+test("outdated checkpoints are removed in small batches", async () => {
   const state = await saveSteps(
     tables.open({ keep: Number.POSITIVE_INFINITY, snapshotEvery: 1 }),
     3,
@@ -62,7 +62,7 @@ test("many that are too old go in small batches", async () => {
   expect(flaky.asked.filter((text) => text.includes("DELETE")).length).toBe(3);
 });
 
-test("what is too old of a run that was deleted is not removed from the one that started again", async () => {
+test("cleanup for a deleted run does not touch the run that started over", async () => {
   const store = tables.open({ keep: 2, snapshotEvery: 1 });
   await saveSteps(store, 6);
   await tables.open().delete("run");
@@ -71,7 +71,7 @@ test("what is too old of a run that was deleted is not removed from the one that
   expect(await tables.stored()).toEqual([1, 2, 3, 4]);
 });
 
-test("what is too old of a run that was deleted and is still claimed is not removed either", async () => {
+test("cleanup for a deleted run does not touch one that is still claimed", async () => {
   const store = tables.open({ keep: 2, snapshotEvery: 1 });
   const claim = await store.claim("run");
   await saveSteps(store, 6);
@@ -85,14 +85,14 @@ test("what is too old of a run that was deleted and is still claimed is not remo
   expect(await tables.stored()).toEqual([1, 2, 3, 4]);
 });
 
-test("large checkpoints that are too old go sooner", async () => {
+test("large outdated checkpoints are removed sooner", async () => {
   const store = tables.open({ keep: 2, snapshotEvery: 1 });
   await saveSteps(store, 8, { n: 0, text: "x".repeat(200_000) });
   await store.close();
   expect(await tables.stored()).toEqual([7, 8]);
 });
 
-test("a State larger than maxBytes is refused, and one larger than warnBytes is an event", async () => {
+test("a State above maxBytes is refused, and one above warnBytes emits an event", async () => {
   const { context, events } = listen();
   const store = tables.open({ maxBytes: 5000, warnBytes: 2000 });
   const error = await rejection(
@@ -108,7 +108,7 @@ test("a State larger than maxBytes is refused, and one larger than warnBytes is 
   ]);
 });
 
-test("a State of a run that was deleted and started again is a conflict", async () => {
+test("saving a State from before a delete and a restart is a conflict", async () => {
   const store = tables.open();
   const old = await store.save(start());
   await tables.open().delete("run");
@@ -119,7 +119,7 @@ test("a State of a run that was deleted and started again is a conflict", async 
 });
 
 test.each(["whole", "after the last whole one"])(
-  "a corrupt row, %s, is set aside, and the newest that does not need it is used",
+  "a corrupt row, %s, is set aside, and the newest intact checkpoint is used",
   async (what) => {
     const store = tables.open({ keep: 100, snapshotEvery: what === "whole" ? 1 : 4 });
     await saveSteps(store, 6, { n: 0, text: "x".repeat(500) });
@@ -139,7 +139,7 @@ test.each(["whole", "after the last whole one"])(
   },
 );
 
-test("a run whose newest record was set aside is listed by the one before", async () => {
+test("a run whose newest record was set aside is listed by the previous one", async () => {
   const store = tables.open({ snapshotEvery: 1 });
   const paused = { ...start().toJSON(), status: "paused", metadata: { tenant: "one" } } as const;
   const saved = await store.save(State.fromJSON<Notes>(paused));
@@ -153,7 +153,7 @@ test("a run whose newest record was set aside is listed by the one before", asyn
   expect(found).toMatchObject([{ runId: "run", status: "paused", metadata: { tenant: "one" } }]);
 });
 
-test("a run of which nothing is whole is an error that says so, each time", async () => {
+test("loading a run without an intact checkpoint fails each time with that reason", async () => {
   const store = tables.open({ snapshotEvery: 1 });
   await saveSteps(store, 2, { n: 0 });
   await tables.ask(`UPDATE $schema.checkpoints SET content = 'nothing'`);
@@ -166,7 +166,7 @@ test("a run of which nothing is whole is an error that says so, each time", asyn
   await rejection(store.load("run", { step: 7 }), CheckpointNotFoundError);
 });
 
-test("a checkpoint that is asked for and corrupt is not said to be all there was", async () => {
+test("a requested corrupt checkpoint is not reported as the only one", async () => {
   const store = tables.open({ snapshotEvery: 1 });
   const { checkpointId } = await saveSteps(store, 2, { n: 0 });
   await tables.ask(`UPDATE $schema.checkpoints SET content = 'nothing' WHERE sequence = 2`);
@@ -174,7 +174,7 @@ test("a checkpoint that is asked for and corrupt is not said to be all there was
   expect(error.message).toContain(`has no intact checkpoint with the id "${checkpointId}"`);
 });
 
-test("a row that is corrupt and can't be marked is passed over all the same", async () => {
+test("a corrupt row that can't be marked is still skipped", async () => {
   const flaky = new Flaky(tables.pool);
   const store = tables.open({ client: flaky, snapshotEvery: 1 });
   await saveSteps(store, 2, { n: 0 });
@@ -244,7 +244,7 @@ test.each([
   [5, 4],
   [6, 5],
 ])(
-  "of six encrypted ones the %ith was tampered with: the newest that does not need it is used",
+  "if of six encrypted checkpoints the %ith is tampered with, the newest that does not need it is used",
   async (bad, n) => {
     const codec = { encrypt: { current: "k1", keys: { k1: Buffer.alloc(32, 7) } } };
     const options = { codec, snapshotEvery: 3, keep: 10 };
@@ -265,7 +265,7 @@ test.each([
   },
 );
 
-test("a run is found by any of its checkpoints", async () => {
+test("a run is found by the id of any of its checkpoints", async () => {
   const store = tables.open({ keep: 2, snapshotEvery: 1 });
   const first = await store.save(start("one"));
   const other = await store.save(start("other"));
@@ -278,7 +278,7 @@ test("a run is found by any of its checkpoints", async () => {
   expect(await store.find(second.checkpointId)).toBeUndefined();
 });
 
-test("a run whose checkpoints are all set aside can start over after them", async () => {
+test("a run whose checkpoints are all set aside can start over", async () => {
   const store = tables.open();
   await saveSteps(store, 2);
   await tables.ask("UPDATE $schema.checkpoints SET aside = 1");
@@ -286,7 +286,7 @@ test("a run whose checkpoints are all set aside can start over after them", asyn
   expect((await tables.open().save(start())).sequence).toBe(3);
 });
 
-test("a State of many megabytes is saved, changed by little, and loaded", async () => {
+test("a State of many megabytes is saved, slightly changed, and loaded", async () => {
   const store = tables.open();
   const text = "A cairn \u0000 \ud83e\udea8 ".repeat(1_000_000);
   const first = await store.save(start("run", { n: 0, text }));
@@ -333,7 +333,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   return found;
 }
 
-test("an import that somebody is faster than is a conflict", async () => {
+test("an import that loses against another writer is a conflict", async () => {
   const source = tables.open();
   await saveSteps(source, 2, { n: 0 });
   const exported = await all(source.export("run"));

@@ -46,7 +46,7 @@ const isLost = (signal: AbortSignal | undefined): Promise<string> =>
     signal?.addEventListener("abort", tell);
   });
 
-test("each claim of a run has a higher epoch than those before, also when it was deleted", async () => {
+test("each claim of a run has a higher epoch than the previous one, even after a delete", async () => {
   const [one, two] = [open(), open()];
   const epochs: number[] = [];
   for (const store of [one, two, one]) {
@@ -59,7 +59,7 @@ test("each claim of a run has a higher epoch than those before, also when it was
   expect(new Set(epochs).size).toBe(3);
 });
 
-test("once another has claimed the run, the one before can write nothing", async () => {
+test("a previous claimant can't write", async () => {
   const [zombie, other] = [open(), open()];
   const first = await zombie.claim("run");
   const state = await zombie.save(start());
@@ -80,7 +80,7 @@ test("once another has claimed the run, the one before can write nothing", async
   expect((await other.load<{ n: number }>("run")).data.n).toBe(2);
 });
 
-test("a zombie that never saved can't start the run, not even when it was deleted", async () => {
+test("a zombie that never saved can't start the run, even after a delete", async () => {
   const [zombie, other] = [open(), open()];
   const claim = await zombie.claim("run");
   await expire();
@@ -95,7 +95,7 @@ test("a zombie that never saved can't start the run, not even when it was delete
   await claim?.release();
 });
 
-test("once another has claimed the run, the one before can't delete it either", async () => {
+test("a previous claimant can't delete the run", async () => {
   const [zombie, other] = [open(), open()];
   const first = await zombie.claim("run");
   await zombie.save(start());
@@ -114,7 +114,7 @@ test("once another has claimed the run, the one before can't delete it either", 
   expect(await other.list()).toEqual([]);
 });
 
-test("a claim that ran out, but that nobody took, is as good as before", async () => {
+test("an expired claim that nobody took still holds", async () => {
   const store = open();
   const claim = await store.claim("run");
   const state = await store.save(start());
@@ -137,7 +137,7 @@ test("a claim is renewed for as long as it is held", async () => {
   expect(await rows()).toEqual([]);
 });
 
-test("the claim of who does not renew it ends by the clock of the database", async () => {
+test("a claim that is not renewed ends by the database's clock", async () => {
   const flaky = new Flaky(tables.pool);
   const first = await open(flaky).claim("run", { ttl: 50 });
   flaky.before = (text) => (/lease_until/.test(text) ? failure("ECONNREFUSED") : undefined);
@@ -146,7 +146,7 @@ test("the claim of who does not renew it ends by the clock of the database", asy
   flaky.before = () => undefined;
 });
 
-test("whose claim was taken hears of it", async () => {
+test("a claimant is notified when its claim is taken", async () => {
   const store = open();
   const claim = await store.claim("run", { ttl: SHORT });
   await take(open());
@@ -156,7 +156,7 @@ test("whose claim was taken hears of it", async () => {
   expect(await store.claim("run")).toBeUndefined();
 });
 
-test("a claim that ran out unnoticed is lost when the same store claims the run again", async () => {
+test("an expired claim is lost when the same store claims the run again", async () => {
   const store = open();
   // So long that nothing renews it, and nobody but the second claim can tell the first.
   const first = await store.claim("run", { ttl: 600_000 });
@@ -170,7 +170,7 @@ test("a claim that ran out unnoticed is lost when the same store claims the run 
   expect(second?.lost?.aborted).toBe(false);
 });
 
-test("a claim that a save has renewed is not lost with the answer to a renewal", async () => {
+test("a claim renewed by a save survives a late answer to a renewal", async () => {
   const flaky = new Flaky(tables.pool);
   const store = open(flaky, 0);
   const claim = await store.claim("run", { ttl: SHORT });
@@ -193,7 +193,7 @@ test("a claim that a save has renewed is not lost with the answer to a renewal",
   flaky.before = () => undefined;
 });
 
-test("a claim for longer than a timer can be set is not renewed all the time", async () => {
+test("a claim longer than the maximum timer is not renewed constantly", async () => {
   const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
   const claim = await open().claim("run", { ttl: 2 ** 40 });
   expect(warned.mock.calls).toEqual([]);
@@ -201,7 +201,7 @@ test("a claim for longer than a timer can be set is not renewed all the time", a
   await claim?.release();
 });
 
-test("a renewal that is not answered in time is a claim that is lost", async () => {
+test("a renewal that is not answered in time loses the claim", async () => {
   const flaky = new Flaky(tables.pool);
   const claim = await open(flaky, 0).claim("run", { ttl: 60 });
   let answer = (): void => {};
@@ -216,7 +216,7 @@ test("a renewal that is not answered in time is a claim that is lost", async () 
   answer();
 });
 
-test("a renewal that comes after the release renews nothing", async () => {
+test("a renewal after the release has no effect", async () => {
   const flaky = new Flaky(tables.pool);
   const store = open(flaky);
   const claim = await store.claim("run", { ttl: 900 });
@@ -240,7 +240,7 @@ test("a renewal that comes after the release renews nothing", async () => {
   expect(await open().claim("run")).toBeDefined();
 });
 
-test("a renewal that is refused is tried again while there is time", async () => {
+test("a refused renewal is retried while there is time", async () => {
   const flaky = new Flaky(tables.pool);
   const claim = await open(flaky, 0).claim("run", { ttl: SHORT });
   let refused = 0;
@@ -250,7 +250,7 @@ test("a renewal that is refused is tried again while there is time", async () =>
   expect(claim?.lost?.aborted).toBe(false);
 });
 
-test("a renewal that continues being refused is a claim that is lost", async () => {
+test("a renewal that keeps being refused loses the claim", async () => {
   const flaky = new Flaky(tables.pool);
   const claim = await open(flaky, 0).claim("run", { ttl: 60 });
   flaky.before = (text) =>
@@ -258,7 +258,7 @@ test("a renewal that continues being refused is a claim that is lost", async () 
   expect(await isLost(claim?.lost)).toMatch(/could not be renewed: no/);
 });
 
-test("a claim whose answer was lost is made once", async () => {
+test("a claim whose answer is lost is made only once", async () => {
   const flaky = new Flaky(tables.pool);
   const store = open(flaky);
   flaky.after = Flaky.once(/nextval/, failure("ECONNRESET"));
@@ -266,7 +266,7 @@ test("a claim whose answer was lost is made once", async () => {
   expect(await open().claim("run")).toBeUndefined();
 });
 
-test("many runs that are claimed and released at once share statements", async () => {
+test("concurrent claims and releases share statements", async () => {
   const flaky = new Flaky(tables.pool);
   const store = open(flaky);
   const runIds = Array.from({ length: 250 }, (_, index) => `run ${index}`);
@@ -281,7 +281,7 @@ test("many runs that are claimed and released at once share statements", async (
   expect(flaky.asked.filter((text) => /nextval|DELETE/.test(text)).length).toBeLessThan(20);
 });
 
-test("of many who claim one run at once, one has it", async () => {
+test("only one of many concurrent claims succeeds", async () => {
   const store = open();
   const all = ["a", "run", "b", "run", "run", "c", "run", "run"];
   const claims = await Promise.all(all.map((runId) => store.claim(runId)));
@@ -303,7 +303,7 @@ test("deleting a claimed run leaves the claim, and the run can start again under
   expect(await store.list()).toEqual(["run"]);
 });
 
-test("a run that is claimed is not pruned, and what the dead have claimed is swept up", async () => {
+test("a claimed run is not pruned, and claims of the dead are swept", async () => {
   const store = open();
   const saveFailed = (runId: string): Promise<unknown> =>
     store.save(State.fromJSON({ ...start(runId).toJSON(), status: "failed" }));
@@ -322,7 +322,7 @@ test("a run that is claimed is not pruned, and what the dead have claimed is swe
   expect(await rows()).toEqual([]);
 });
 
-test("a claim that could not be released can be had again by the store that has it", async () => {
+test("a claim that could not be released can be claimed again by the same store", async () => {
   const flaky = new Flaky(tables.pool);
   const store = open(flaky, 0);
   const claim = await store.claim("run");
@@ -336,7 +336,7 @@ test("a claim that could not be released can be had again by the store that has 
   expect(await store.claim("run")).toBeUndefined();
 });
 
-test("a claim that failed but was given can be had by the store that asked for it", async () => {
+test("a claim that was granted but failed can be claimed again by the same store", async () => {
   const flaky = new Flaky(tables.pool);
   const store = open(flaky, 0);
   flaky.after = Flaky.once(/nextval/, failure("ECONNRESET"));
@@ -346,7 +346,7 @@ test("a claim that failed but was given can be had by the store that asked for i
   expect(claims.filter((claim) => claim !== undefined)).toHaveLength(1);
 });
 
-test("the holder of a run is the process that has claimed it, until its claim ends", async () => {
+test("the holder of a run is the process that claimed it, until the claim ends", async () => {
   const store = open();
   expect(await store.holder("run")).toBeUndefined();
   const before = new Date().toISOString();
@@ -361,7 +361,7 @@ test("the holder of a run is the process that has claimed it, until its claim en
   expect(await store.holder("run")).toBeUndefined();
 });
 
-test("closing the store releases what it has claimed", async () => {
+test("closing the store releases its claims", async () => {
   const store = open();
   const claim = await store.claim("run");
   await store.close();

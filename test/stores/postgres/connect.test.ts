@@ -59,7 +59,7 @@ test.each<[string, unknown]>([
 test.each([
   ["pg", "postgres://localhost/x"],
   ["@electric-sql/pglite", "pglite:"],
-])("says which package to install when %s is missing", async (name, client) => {
+])("names the package to install if %s is missing", async (name, client) => {
   const missing = failure("ERR_MODULE_NOT_FOUND", `Cannot find package '${name}'`);
   const store = new PostgresStore({ client }, () => Promise.reject(missing));
   const error = await rejection(store.list(), ConfigError);
@@ -106,7 +106,7 @@ function fakePackage(): { opened: unknown[]; closed: number; load: () => Promise
   return fake;
 }
 
-test("a folder that can't be opened is let go of", async () => {
+test("a folder that can't be opened is released", async () => {
   const client = `pglite:${join(newFolder(), "pg")}`;
   const create = (): Promise<never> => Promise.reject(new RangeError("no room"));
   const store = new PostgresStore({ client, schema: tables.schema }, async () => ({
@@ -119,7 +119,7 @@ test("a folder that can't be opened is let go of", async () => {
   await again.close();
 });
 
-test("one in memory is opened when it is needed, and closed with the store", async () => {
+test("an in-memory database is opened on demand and closed with the store", async () => {
   const fake = fakePackage();
   const store = new PostgresStore({ client: "pglite:", schema: tables.schema }, fake.load);
   expect(fake.opened).toEqual([]);
@@ -145,7 +145,7 @@ test("a store that is closed while it opens can be used again", async () => {
   await store.close();
 });
 
-test("one whose tables can't be made is closed again", async () => {
+test("a database whose tables can't be created is closed again", async () => {
   const fake = fakePackage();
   await tables.open().list();
   await tables.ask("INSERT INTO $schema.migrations (version) VALUES (99)");
@@ -164,7 +164,7 @@ test("a schema of a newer version is refused", async () => {
   }
 });
 
-test("a schema that is there already, with a name of any kind, is used", async () => {
+test("an existing schema is used, whatever its name", async () => {
   tables.schema = `${newSchema()} it's "quoted"; DROP`;
   await tables.ask("CREATE SCHEMA $schema");
   const store = tables.open();
@@ -174,7 +174,7 @@ test("a schema that is there already, with a name of any kind, is used", async (
   expect(await tables.open().list()).toEqual(["run"]);
 });
 
-test("a role that may make no schema can use one that was made for it", async () => {
+test("a role that can't create schemas can use an existing one", async () => {
   const role = `waymark_${process.pid}`;
   await tables.ask(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
   const url = Object.assign(new URL(tables.server.url), { username: role, password: "secret" });
@@ -189,7 +189,7 @@ test("a role that may make no schema can use one that was made for it", async ()
   await tables.ask(`DROP ROLE ${role}`);
 });
 
-test("what is no address is refused when it is first used, without its password", async () => {
+test("an invalid address is refused on first use, without showing its password", async () => {
   const store = new PostgresStore({ client: "postgres://user:secret@host:99999/db" });
   for (const asked of [() => store.list(), () => store.save(start())]) {
     const error = await rejection(asked(), ConfigError);
@@ -199,7 +199,7 @@ test("what is no address is refused when it is first used, without its password"
   await store.close();
 });
 
-test("a pool that was given stays open, and does not end the process when it loses a connection", async () => {
+test("a given pool stays open, and a lost connection does not end the process", async () => {
   const pool = new pg.Pool({ connectionString: "postgres://nobody@127.0.0.1:1/none" });
   const stores = [1, 2].map(() => new PostgresStore({ client: pool, retryFor: 0 }));
   for (const store of stores) await expect(store.list()).rejects.toThrow(/ECONNREFUSED/);
@@ -210,7 +210,7 @@ test("a pool that was given stays open, and does not end the process when it los
   await pool.end();
 });
 
-test("a connection that is lost between two statements does not end the process", async () => {
+test("a connection lost between two statements does not end the process", async () => {
   await tables.open().save(start());
   const pool = tables.server.pool({ max: 1 });
   const store = tables.open({ client: pool });
@@ -224,7 +224,7 @@ test("a connection that is lost between two statements does not end the process"
   await pool.end();
 });
 
-test("a store that only reads creates no tables, and has no runs until another has created them", async () => {
+test("a read-only store creates no tables, and has no runs until they exist", async () => {
   const reader = tables.open({ readOnly: true });
   expect([await reader.list(), await reader.runs(), await reader.history("run")]).toEqual([
     [],
@@ -248,7 +248,7 @@ test("a store that only reads creates no tables, and has no runs until another h
   await claim?.release();
 });
 
-test("a store that only reads refuses to write, and sets nothing aside", async () => {
+test("a read-only store refuses to write and sets nothing aside", async () => {
   const saved = await tables.open().save(start());
   const reader = tables.open({ readOnly: true });
   for (const write of [
@@ -267,7 +267,7 @@ test("a store that only reads refuses to write, and sets nothing aside", async (
   expect(await tables.ask("SELECT FROM $schema.checkpoints WHERE aside <> 0")).toEqual([]);
 });
 
-test("a folder that is not there is not created by a store that only reads", async () => {
+test("a read-only store does not create a missing folder", async () => {
   const folder = join(newFolder(), "pg");
   const reader = new PostgresStore({ client: `pglite:${folder}`, readOnly: true });
   expect(await reader.list()).toEqual([]);
@@ -279,7 +279,7 @@ test("a folder that is not there is not created by a store that only reads", asy
 });
 
 test.each([true, false])(
-  "a folder of other files is left alone (readOnly %s)",
+  "a folder of foreign files is left alone (readOnly %s)",
   async (readOnly) => {
     const folder = newFolder();
     chmodSync(folder, 0o755);
@@ -294,14 +294,14 @@ test.each([true, false])(
   },
 );
 
-test("an empty folder is left empty by a store that only reads", async () => {
+test("a read-only store leaves an empty folder empty", async () => {
   const folder = newFolder();
   const reader = new PostgresStore({ client: `pglite:${folder}`, readOnly: true });
   expect(await reader.list()).toEqual([]);
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("a folder that PGlite can't open is named, and is not taken for open", async () => {
+test("a folder that PGlite can't open is named and not treated as open", async () => {
   const folder = newFolder();
   const create = (): Promise<never> => Promise.reject({ errno: 2 });
   const store = new PostgresStore({ client: `pglite:${folder}` }, async () => ({

@@ -21,7 +21,7 @@ const SAVE = /INSERT INTO .*checkpoints/;
 test.each([
   ["before the server has done it", "before"],
   ["after the server has done it", "after"],
-] as const)("a save whose connection is lost %s is made once", async (_, when) => {
+] as const)("a save whose connection is lost %s is made exactly once", async (_, when) => {
   const store = open();
   const first = await store.save(start());
   flaky[when] = Flaky.once(SAVE, failure("ECONNRESET"), failure("57P01"), failure("08006"));
@@ -31,7 +31,7 @@ test.each([
   expect((await open().load<Notes>("run")).toJSON()).toEqual(third.toJSON());
 });
 
-test("the first save of a run is made once too", async () => {
+test("a first save whose connection is lost is made exactly once", async () => {
   const store = open();
   flaky.after = Flaky.once(SAVE, failure("ECONNRESET"), failure("ECONNRESET"));
   expect((await store.save(start())).sequence).toBe(1);
@@ -47,7 +47,7 @@ test.each([
   ["40P01", "deadlock detected"],
   ["", "timeout exceeded when trying to connect"],
   ["", "Connection terminated unexpectedly"],
-])("what failed by %s %s is tried again", async (code, message) => {
+])("a failure by %s %s is retried", async (code, message) => {
   const store = open();
   flaky.before = Flaky.once(/./, failure(code, message), failure(code, message));
   expect((await store.save(start())).sequence).toBe(1);
@@ -55,7 +55,7 @@ test.each([
   expect((await store.load<Notes>("run")).data.n).toBe(0);
 });
 
-test("a server that stays away is an error in time, and the run continues when it is back", async () => {
+test("an unreachable server is an error within the time limit, and the run resumes when it is back", async () => {
   const store = open({ retryFor: 100 });
   const first = await store.save(start());
   flaky.before = () => failure("ECONNREFUSED", "connect ECONNREFUSED");
@@ -68,7 +68,7 @@ test("a server that stays away is an error in time, and the run continues when i
   expect((await store.save(first.set("n", 1))).sequence).toBe(2);
 });
 
-test("of a save whose fate is unknown nothing is claimed, and the next one finds out", async () => {
+test("a save with an unknown outcome makes no claims, and the next save finds out", async () => {
   const store = open({ retryFor: 0 });
   const first = await store.save(start());
   flaky.after = Flaky.once(SAVE, failure("ECONNRESET"));
@@ -85,7 +85,7 @@ test("of a save whose fate is unknown nothing is claimed, and the next one finds
   await rejection(store.save(second.set("n", 5)), CheckpointConflictError);
 });
 
-test("an unknown fate that was somebody else's save in the end is a conflict", async () => {
+test("a save with an unknown outcome that another writer turns out to have made is a conflict", async () => {
   const store = open({ retryFor: 0 });
   const first = await store.save(start());
   flaky.after = Flaky.once(SAVE, failure("ECONNRESET"));
@@ -114,20 +114,17 @@ test.each([
   ["55P03", /lock_timeout/],
   ["42501", /CREATE on the database/],
   ["XX000", /^the checkpoint of run "run" was not saved in Postgres schema ".*": went wrong$/],
-])(
-  "%s is reported at once with what to do about it, and nothing is saved",
-  async (code, advice) => {
-    const store = open({ retryFor: 60_000 });
-    const first = await store.save(start());
-    flaky.before = Flaky.once(SAVE, failure(code, "went wrong"));
-    const error = await rejection(store.save(first.set("n", 1)), CheckpointSaveError);
-    expect(error.message).toMatch(advice);
-    expect((await store.load<Notes>("run")).data.n).toBe(0);
-    expect((await store.save(first.set("n", 2))).sequence).toBe(2);
-  },
-);
+])("%s is reported at once with a remedy, and nothing is saved", async (code, advice) => {
+  const store = open({ retryFor: 60_000 });
+  const first = await store.save(start());
+  flaky.before = Flaky.once(SAVE, failure(code, "went wrong"));
+  const error = await rejection(store.save(first.set("n", 1)), CheckpointSaveError);
+  expect(error.message).toMatch(advice);
+  expect((await store.load<Notes>("run")).data.n).toBe(0);
+  expect((await store.save(first.set("n", 2))).sequence).toBe(2);
+});
 
-test("a thrown value that is no Error is reported too", async () => {
+test("a thrown value that is not an Error is reported too", async () => {
   const store = open({ retryFor: 0 });
   const refused = new AggregateError([failure("x", "no route"), failure("y", "no door")]);
   flaky.before = Flaky.once(/./, refused, "gone" as unknown as Error);
@@ -137,7 +134,7 @@ test("a thrown value that is no Error is reported too", async () => {
   expect((await rejection(store.save(start()), CheckpointSaveError)).message).toMatch(/gone$/);
 });
 
-test("one that is refused among many that are saved at once harms none of the others", async () => {
+test("one refused save does not harm the others in its batch", async () => {
   const store = open();
   const firsts = await Promise.all(
     Array.from({ length: 12 }, (_, index) => store.save(start(`run-${index}`))),
@@ -155,7 +152,7 @@ test("one that is refused among many that are saved at once harms none of the ot
   expect(all.map(({ data }) => data.n)).toEqual(firsts.map((_, index) => (index === 7 ? 0 : 1)));
 });
 
-test("of many that are saved at once, each conflict is its own", async () => {
+test("each conflict in a batch of saves is reported to its own run", async () => {
   const store = open();
   const firsts = await Promise.all(
     Array.from({ length: 12 }, (_, index) => store.save(start(`run-${index}`))),
@@ -170,7 +167,7 @@ test("of many that are saved at once, each conflict is its own", async () => {
   }
 });
 
-test("many saves whose connection is lost all reject, and are saved once when it is back", async () => {
+test("a batch whose connection is lost rejects every save, and each is saved once when it is back", async () => {
   const store = open({ retryFor: 0 });
   const firsts = await Promise.all(
     Array.from({ length: 12 }, (_, index) => store.save(start(`run-${index}`))),
@@ -183,7 +180,7 @@ test("many saves whose connection is lost all reject, and are saved once when it
   expect(new Set(again.map(({ sequence }) => sequence))).toEqual(new Set([3]));
 });
 
-test("what could not be removed in the background is an event, and hinders nothing", async () => {
+test("a failed background cleanup emits an event and blocks nothing", async () => {
   const store = open({ keep: 2, snapshotEvery: 1 });
   const { context, events } = listen();
   flaky.before = (text) => (/DELETE/.test(text) ? failure("XX000", "no") : undefined);
@@ -196,7 +193,7 @@ test("what could not be removed in the background is an event, and hinders nothi
   expect((await store.load<Notes>("run")).data.n).toBe(34);
 });
 
-test("what could not be removed of a run that has ended is removed with what another leaves", async () => {
+test("leftovers of a completed run are removed with those of the next", async () => {
   const store = open({ keep: 2, snapshotEvery: 1 });
   flaky.before = (text) => (/DELETE/.test(text) ? failure("XX000", "no") : undefined);
   let state = start();
@@ -212,7 +209,7 @@ test("what could not be removed of a run that has ended is removed with what ano
   expect(await tables.stored()).toEqual([5, 5, 6, 6]);
 });
 
-test("a delete whose answer was lost does not delete what has started since", async () => {
+test("a delete whose answer is lost does not delete a run started since", async () => {
   const store = open();
   await store.save(start());
   const other = open({ client: tables.pool });
@@ -226,7 +223,7 @@ test("a delete whose answer was lost does not delete what has started since", as
   expect((await other.load<Notes>("run")).data.n).toBe(42);
 });
 
-test("a delete that was undone is done the next time", async () => {
+test("a delete that was rolled back succeeds the next time", async () => {
   const store = open();
   await store.save(start());
   flaky.before = Flaky.once(/^COMMIT$/, failure("ECONNRESET"));
@@ -234,7 +231,7 @@ test("a delete that was undone is done the next time", async () => {
   expect(await store.list()).toEqual([]);
 });
 
-test("a client that throws at once harms no more than one that rejects", async () => {
+test("a client that throws synchronously is handled like one that rejects", async () => {
   const released: unknown[] = [];
   const client = {
     query: (text: string, params: unknown[]) => tables.pool.query(text, params),
@@ -260,7 +257,7 @@ test("a client that throws at once harms no more than one that rejects", async (
   expect(released).toEqual([new Error("no ROLLBA")]);
 });
 
-test("a database that can't be opened is asked again the next time", async () => {
+test("a database that can't be opened is tried again the next time", async () => {
   const store = open({ retryFor: 0 });
   flaky.before = Flaky.once(/pg_class/, failure("XX000", "not yet"));
   await expect(store.list()).rejects.toThrow("not yet");
@@ -269,7 +266,7 @@ test("a database that can't be opened is asked again the next time", async () =>
 
 // What follows asks a real server.
 
-test("a save goes through when its connections are cut", async () => {
+test("a save succeeds even if its connections are cut", async () => {
   const pool = tables.server.pool({ max: 3, application_name: "to be cut" });
   const store = open({ client: pool });
   let state = await store.save(start());
@@ -284,7 +281,7 @@ test("a save goes through when its connections are cut", async () => {
   expect([state.sequence, (await store.load<Notes>("run")).data.n]).toEqual([21, 20]);
 });
 
-test("a pool that has no connection left says so", async () => {
+test("an exhausted pool is reported as such", async () => {
   const pool = tables.server.pool({ max: 1 });
   const store = open({ client: pool, retryFor: 50 });
   const first = await store.save(start());
@@ -300,7 +297,7 @@ test("a pool that has no connection left says so", async () => {
   expect((await store.save(first)).sequence).toBe(2);
 });
 
-test("a statement that takes too long is cancelled, and nothing of it is saved", async () => {
+test("a statement that takes too long is cancelled and saves nothing", async () => {
   // The tables are made without a limit: on a busy server they may take longer.
   const first = await open({ client: tables.pool }).save(start());
   const pool = tables.server.pool({ options: "-c statement_timeout=1000" });
@@ -315,7 +312,7 @@ test("a statement that takes too long is cancelled, and nothing of it is saved",
   expect((await store.save(first)).sequence).toBe(2);
 });
 
-test("a statement that the server does not answer is given up, and the next save finds out", async () => {
+test("a statement the server does not answer is abandoned, and the next save finds out", async () => {
   const pool = tables.server.pool({ max: 2 });
   const store = open({ client: pool, statementTimeout: 500 });
   const first = await store.save(start());
@@ -333,7 +330,7 @@ test("a statement that the server does not answer is given up, and the next save
   expect((await store.load<Notes>("run")).toJSON()).toEqual(second.toJSON());
 });
 
-test("a save that may have happened in one of several attempts is not said not to have", async () => {
+test("a save that may have happened in an earlier attempt is not reported as failed", async () => {
   const store = open({ retryFor: 200 });
   const first = await store.save(start());
   flaky.after = Flaky.once(SAVE, failure("ECONNRESET"));
@@ -350,7 +347,7 @@ test("a save that may have happened in one of several attempts is not said not t
   expect((await store.save(first.set("n", 2))).sequence).toBe(3);
 });
 
-test("a read-only server can be read, and says that it can't be written", async () => {
+test("a read-only server can be read, and refuses writes by name", async () => {
   const first = await open({ client: tables.server.pool() }).save(start());
   const pool = tables.server.pool({ options: "-c default_transaction_read_only=on" });
   const store = open({ client: pool });
@@ -360,13 +357,13 @@ test("a read-only server can be read, and says that it can't be written", async 
   expect(error.message).toMatch(/connect to the primary/);
 });
 
-test("a single connection is no pool", async () => {
+test("a single connection is refused as a pool", async () => {
   const client = { query: async () => ({ rows: [] }), connect: async () => undefined };
   const store = open({ client: client as never });
   expect((await rejection(store.delete("run"), ConfigError)).option).toBe("PostgresStore.client");
 });
 
-test("a transaction that fails gives its connection back", async () => {
+test("a failed transaction returns its connection", async () => {
   const pool = tables.server.pool({ max: 1 });
   const store = open({ client: pool });
   await store.save(start());

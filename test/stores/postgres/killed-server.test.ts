@@ -75,7 +75,7 @@ function graphOf(store: PostgresStore, witnesses: ReadonlyMap<string, Witness>) 
     });
 }
 
-test(`a server that is killed again and again loses nothing and repeats nothing (SEED=${seed})`, async () => {
+test(`a repeatedly killed server loses nothing and repeats nothing (SEED=${seed})`, async () => {
   const witnesses = new Map<string, Witness>();
   for (let index = 0; index < RUNS; index++) {
     witnesses.set(`run-${index}`, new Witness(`run-${index}`));

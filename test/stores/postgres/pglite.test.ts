@@ -83,7 +83,7 @@ if (isTorture) {
   suite("compressed and encrypted", { codec: { compress: "brotli", encrypt } });
 }
 
-test("a folder is kept from one store to the next, and is open only once", async () => {
+test("a folder persists between stores and is opened only once", async () => {
   const parent = join(newFolder(), "deep");
   const client = `pglite:${copyTo(join(parent, "pg"))}`;
   const [one, two] = [new PostgresStore({ client }), new PostgresStore({ client })];
@@ -96,7 +96,7 @@ test("a folder is kept from one store to the next, and is open only once", async
   expect(readdirSync(parent)).toEqual(["pg"]);
 });
 
-test("a folder that is open is open by each of its names", async () => {
+test("an open folder is recognized under each of its names", async () => {
   const parent = newFolder();
   const one = new PostgresStore({ client: `pglite:${copyTo(join(parent, "pg"))}` });
   symlinkSync(join(parent, "pg"), join(parent, "link"));
@@ -109,7 +109,7 @@ test("a folder that is open is open by each of its names", async () => {
   await two.close();
 });
 
-test("what is no folder is named, and is not taken for open", async () => {
+test("a path that is not a folder is named and not treated as open", async () => {
   const parent = newFolder();
   writeFileSync(join(parent, "pg"), "");
   const store = new PostgresStore({ client: `pglite:${join(parent, "pg")}` });
@@ -119,7 +119,7 @@ test("what is no folder is named, and is not taken for open", async () => {
   }
 });
 
-test("pglite is a name that graphs can use, and its folder is .waymark/pg", async () => {
+test("graphs can name the store pglite, whose folder is .waymark/pg", async () => {
   await inFolder(async () => {
     const graph = new StateGraph<Notes>({ checkpoint: { store: "pglite", interval: 1 } })
       .addNode("only", (state) => state.set("n", state.data.n + 1))
@@ -130,7 +130,7 @@ test("pglite is a name that graphs can use, and its folder is .waymark/pg", asyn
   });
 });
 
-test("what PGlite has acknowledged is there when its process is killed", async () => {
+test("what PGlite acknowledged survives a killed process", async () => {
   const client = `pglite:${copyTo(join(newFolder(), "pg"))}`;
   for (let kill = 1; kill <= KILLS; kill++) {
     const worker = workers.start(client, `kill ${kill}`, 60_000);

@@ -146,7 +146,7 @@ test.each(Object.entries(filters))(
   },
 );
 
-test("a page costs the same wherever it is", async () => {
+test("a page costs the same at any offset", async () => {
   const late = { savedAt: moment(1000), runId: "run-1000" };
   const blocks: number[] = [];
   for (const cursor of [undefined, middle, late]) {

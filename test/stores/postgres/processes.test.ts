@@ -19,7 +19,7 @@ afterAll(() => server.stop());
 
 const begin = (schema: string): Worker => workers.start(server.url, schema, TTL);
 
-test("of ten processes that begin at once, one makes the tables", async () => {
+test("of ten processes starting at once, one creates the tables", async () => {
   const schema = newSchema();
   const all = Array.from({ length: PROCESSES }, () => begin(schema));
   await Promise.all(all.map((worker) => worker.hear("ready")));
@@ -30,7 +30,7 @@ test("of ten processes that begin at once, one makes the tables", async () => {
   expect(rows.map(({ version }) => Number(version))).toEqual([1]);
 });
 
-test("a process that was stopped beyond its lease can write nothing when it wakes up", async () => {
+test("a process stopped beyond its lease can't write when it wakes up", async () => {
   const schema = newSchema();
   const zombie = begin(schema);
   await zombie.hear("ready");

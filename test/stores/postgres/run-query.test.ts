@@ -76,7 +76,7 @@ test("prune takes the stricter of age and count, most recent first", async () =>
   expect(await tables.ask("SELECT DISTINCT run FROM $schema.checkpoints")).toHaveLength(3);
 });
 
-test("more runs than a page are pruned", async () => {
+test("prune removes more runs than a page holds", async () => {
   const flaky = new Flaky(tables.pool);
   const store = tables.open({ client: flaky });
   const saved = await store.save(start());
@@ -95,7 +95,7 @@ test("more runs than a page are pruned", async () => {
   expect(await store.list()).toEqual([saved.runId]);
 });
 
-test("a run that was saved to between being found and being removed stays", async () => {
+test("a run saved to between being found and removed is kept", async () => {
   const flaky = new Flaky(tables.pool);
   const store = tables.open({ client: flaky });
   for (const runId of ["one", "two"]) await saveRun(store, runId, "failed", 1);
@@ -109,7 +109,7 @@ test("a run that was saved to between being found and being removed stays", asyn
   expect(await store.list()).toEqual(["one"]);
 });
 
-test("a moment and a cursor both bound a list", async () => {
+test("a time and a cursor both limit a list", async () => {
   const store = tables.open();
   for (let day = 1; day <= 9; day++) await saveRun(store, `day-${day}`, "failed", day);
   const at = (day: number): string => new Date(Date.UTC(2030, 0, day)).toISOString();
@@ -124,7 +124,7 @@ test("a moment and a cursor both bound a list", async () => {
   expect(await before(6, 5, "zzz")).toEqual(["day-5", ...rest]);
 });
 
-test("runs of no status are none", async () => {
+test("an empty list of statuses matches no runs", async () => {
   const store = tables.open();
   await store.save(start());
   expect(await store.runs({ status: [] })).toEqual([]);
@@ -132,7 +132,7 @@ test("runs of no status are none", async () => {
   expect(await store.runs({ limit: 0 })).toEqual([]);
 });
 
-test("a cursor that can be no run's is refused, and not asked of the database", async () => {
+test("an invalid cursor is refused without querying the database", async () => {
   const store = tables.open();
   const cursor = { savedAt: "2020-01-01T00:00:00.000Z", runId: "\0" };
   expect((await rejection(store.runs({ cursor }), ConfigError)).option).toBe("runId");
@@ -140,7 +140,7 @@ test("a cursor that can be no run's is refused, and not asked of the database", 
   expect(none.option).toBe("filter.cursor.savedAt");
 });
 
-test("runs are filtered by all of the given metadata, with the type of each value", async () => {
+test("runs are filtered by all given metadata, with their types", async () => {
   const store = tables.open();
   await saveRun(store, "one", "failed", 1, { tenant: "acme", tier: 1, open: true });
   await saveRun(store, "two", "completed", 2, { tenant: "acme", tier: "1", open: false });

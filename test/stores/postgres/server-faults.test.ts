@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 afterAll(() => server.stop());
 
-test("a save that the server dies in the middle of is made once when it is back", async () => {
+test("a save interrupted by a server crash is made exactly once when it is back", async () => {
   const store = new PostgresStore({ client: server.pool(), schema: "restart", retryFor: 20_000 });
   const first = await store.save(start());
   const watcher = server.pool({ max: 2 });
@@ -63,7 +63,7 @@ function noise(length: number): string {
   return text;
 }
 
-test("what a full disk has no room for is not saved, and can be saved once there is room", async () => {
+test("a save on a full disk fails, and succeeds once there is room", async () => {
   expect(existsSync(FULL), `this test needs ${FULL}`).toBe(true);
   const first = await new PostgresStore({ client: server.pool() }).save(start());
   const file = await largeFile();

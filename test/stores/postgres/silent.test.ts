@@ -22,32 +22,29 @@ test.concurrent.each([
   ["an address", (url: string) => url],
   // It waits for a connection without a limit.
   ["the user's own pool", (url: string) => new pg.Pool({ connectionString: url })],
-])(
-  "a connection that goes silent ends a save with an error, and the next connection serves: %s",
-  async (_, make) => {
-    const proxy = await startProxy(server.url);
-    const client = make(proxy.url);
-    const schema = newSchema();
-    const store = new PostgresStore({ client, schema, statementTimeout, retryFor: 0 });
-    try {
-      const first = await store.save(start());
-      proxy.silence();
-      const error = await rejection(store.save(first.set("n", 1)), CheckpointSaveError);
-      expect(error.message).toMatch(/may not have been saved.*statementTimeout/);
-      // A new connection is not answered either.
-      await expect(store.load("run")).rejects.toMatchObject({
-        code: "STORE",
-        message: expect.stringMatching(/statementTimeout|connectionTimeoutMillis/),
-      });
-      proxy.heal();
-      const second = await store.save(first.set("n", 2));
-      expect((await store.load("run")).checkpointId).toBe(second.checkpointId);
-    } finally {
-      proxy.heal();
-      proxy.cut();
-      await store.close();
-      if (typeof client !== "string") await client.end();
-      await proxy.stop();
-    }
-  },
-);
+])("a silent connection fails the save, and the next connection works: %s", async (_, make) => {
+  const proxy = await startProxy(server.url);
+  const client = make(proxy.url);
+  const schema = newSchema();
+  const store = new PostgresStore({ client, schema, statementTimeout, retryFor: 0 });
+  try {
+    const first = await store.save(start());
+    proxy.silence();
+    const error = await rejection(store.save(first.set("n", 1)), CheckpointSaveError);
+    expect(error.message).toMatch(/may not have been saved.*statementTimeout/);
+    // A new connection is not answered either.
+    await expect(store.load("run")).rejects.toMatchObject({
+      code: "STORE",
+      message: expect.stringMatching(/statementTimeout|connectionTimeoutMillis/),
+    });
+    proxy.heal();
+    const second = await store.save(first.set("n", 2));
+    expect((await store.load("run")).checkpointId).toBe(second.checkpointId);
+  } finally {
+    proxy.heal();
+    proxy.cut();
+    await store.close();
+    if (typeof client !== "string") await client.end();
+    await proxy.stop();
+  }
+});

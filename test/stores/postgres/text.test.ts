@@ -20,7 +20,7 @@ const nasty = [
   "{a,b}",
 ];
 
-test.each(nasty)("%j is only a name, wherever it stands", async (name) => {
+test.each(nasty)("%j is treated as a plain name everywhere", async (name) => {
   const store = tables.open();
   const graph = { name, version: 3, fingerprint: name };
   const runId = /[\0\ud800]/.test(name) ? "run" : name;
@@ -57,7 +57,7 @@ test.each(nasty)("%j is only a name, wherever it stands", async (name) => {
   expect((await store.list()).sort()).toEqual(["a", "b", "c", "d"]);
 });
 
-test.each(nasty)("%j is only an id, of a checkpoint that was imported", async (checkpointId) => {
+test.each(nasty)("%j is treated as a plain id of an imported checkpoint", async (checkpointId) => {
   const store = tables.open();
   const state = State.fromJSON<Notes>({ ...start().toJSON(), checkpointId, sequence: 3 });
   await store.import([{ state: state as never, parentId: checkpointId }]);
@@ -67,7 +67,7 @@ test.each(nasty)("%j is only an id, of a checkpoint that was imported", async (c
   expect((await store.save(loaded.set("n", 1))).sequence).toBe(4);
 });
 
-test("names of any kind are only names when many are saved at once", async () => {
+test("names of any kind are plain names in a batch of saves", async () => {
   const store = tables.open();
   const firsts = await Promise.all(nasty.map((_, index) => store.save(start(`run ${index}`))));
   const saved = await Promise.all(
@@ -91,7 +91,7 @@ test("names of any kind are only names when many are saved at once", async () =>
 /** Any text, also with the character 0 and halves of surrogate pairs. */
 const anyText = fc.string({ unit: fc.nat(0xffff).map((code) => String.fromCharCode(code)) });
 
-test("any text in keys, values, nodes and reasons comes back as it was", async () => {
+test("any text in keys, values, nodes and reasons round-trips", async () => {
   const store = tables.open();
   let runs = 0;
   const texts = fc.array(fc.tuple(anyText, anyText, anyText, anyText), { minLength: 5 });

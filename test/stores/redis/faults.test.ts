@@ -65,7 +65,7 @@ withRedis("faults of a Redis server", () => {
     await server.stop();
   });
 
-  test("scripts that the server has lost are sent again", async () => {
+  test("reloads scripts that the server has lost", async () => {
     const store = open();
     const state = await first(store);
     await admin.script("FLUSH");
@@ -73,7 +73,7 @@ withRedis("faults of a Redis server", () => {
     await store.close();
   });
 
-  test("a full memory is an error that says so, and the run resumes once there is room", async () => {
+  test("full memory is reported as such, and the run resumes once there is room", async () => {
     const store = open();
     let isFull = true;
     const graph = new StateGraph<Count>({
@@ -101,7 +101,7 @@ withRedis("faults of a Redis server", () => {
     await store.close();
   });
 
-  test("a read-only server is tried again until it takes writes, or the time is over", async () => {
+  test("a read-only server is retried until it accepts writes or time runs out", async () => {
     const store = open({ retryFor: 100 });
     let state = await first(store);
     await admin.call("REPLICAOF", "127.0.0.1", "1");
@@ -120,32 +120,29 @@ withRedis("faults of a Redis server", () => {
     ["a url", () => ({})],
     ["ioredis", () => ({ client: new Redis(server.url) })],
     ["redis", () => ({ client: createClient({ url: server.url }) })],
-  ] as const)(
-    "a server that says nothing is not waited for without end: %s",
-    async (_, connect) => {
-      const connection: { client?: Redis | ReturnType<typeof createClient> } = connect();
-      const store = open({ ...connection, statementTimeout: 1000 });
-      const state = await first(store);
-      process.kill(server.pid, "SIGSTOP");
-      try {
-        const error = await rejection(state.set("n", 1).checkpoint(store), CheckpointSaveError);
-        expect(error.message).toContain("may not have been saved");
-        expect(error.message).toContain("statementTimeout (1000 ms)");
-      } finally {
-        process.kill(server.pid, "SIGCONT");
-      }
-      await until("it answers", () => admin.ping().then(() => true));
-      // Whether it was saved or not, the next one comes after it.
-      const next = await state.set("n", 2).checkpoint(store);
-      expect((await store.load<Count>("run")).checkpointId).toBe(next.checkpointId);
-      await store.close();
-      const { client } = connection;
-      if (client instanceof Redis) client.disconnect();
-      else client?.destroy();
-    },
-  );
+  ] as const)("a silent server is abandoned: %s", async (_, connect) => {
+    const connection: { client?: Redis | ReturnType<typeof createClient> } = connect();
+    const store = open({ ...connection, statementTimeout: 1000 });
+    const state = await first(store);
+    process.kill(server.pid, "SIGSTOP");
+    try {
+      const error = await rejection(state.set("n", 1).checkpoint(store), CheckpointSaveError);
+      expect(error.message).toContain("may not have been saved");
+      expect(error.message).toContain("statementTimeout (1000 ms)");
+    } finally {
+      process.kill(server.pid, "SIGCONT");
+    }
+    await until("it answers", () => admin.ping().then(() => true));
+    // Whether it was saved or not, the next one comes after it.
+    const next = await state.set("n", 2).checkpoint(store);
+    expect((await store.load<Count>("run")).checkpointId).toBe(next.checkpointId);
+    await store.close();
+    const { client } = connection;
+    if (client instanceof Redis) client.disconnect();
+    else client?.destroy();
+  });
 
-  test("a server that is not there is known to have saved nothing", async () => {
+  test("an unreachable server is known to have saved nothing", async () => {
     const gone = await startRedis();
     const store = open({ url: gone.url, retryFor: 0 });
     const state = await first(store);
@@ -161,7 +158,7 @@ withRedis("faults of a Redis server", () => {
     await gone.stop();
   });
 
-  test("a process that was stopped beyond its claim can't write once it wakes up", async () => {
+  test("a process stopped beyond its claim can't write when it wakes up", async () => {
     const store = open({ prefix: "waymark" });
     const child = fork(claimer.script, [server.url, "run", "3000"]);
     const heard = async (): Promise<{ epoch?: number; code?: string }> =>
@@ -192,7 +189,7 @@ withRedis("faults of a Redis server", () => {
     }
   });
 
-  test("the claim of a process of this machine that died is free at once", async () => {
+  test("the claim of a dead process on this machine is free at once", async () => {
     const store = open({ prefix: "waymark" });
     const child = fork(claimer.script, [server.url, "run", "600000"]);
     try {
@@ -214,7 +211,7 @@ withRedis("faults of a Redis server", () => {
   });
 
   test.each(["ioredis", "redis"] as const)(
-    "%s: a wrong password and a database that is not there are refused",
+    "%s: a wrong password and a missing database are refused",
     async (used) => {
       await admin.acl("SETUSER", "me", "on", ">right", "~*", "+@all");
       const listed = async (change: (url: URL) => void): Promise<string> => {
@@ -239,7 +236,7 @@ withRedis("faults of a Redis server", () => {
   );
 
   test.each(["ioredis", "redis"] as const)(
-    "%s: a server that accepts a connection and then says nothing is given up",
+    "%s: a server that accepts a connection and then stays silent is abandoned",
     async (used) => {
       const options = { url: server.url, statementTimeout: 1000, retryFor: 0 };
       const store = new RedisStore({ ...options, prefix: "silent" }, only(used));
@@ -258,7 +255,7 @@ withRedis("faults of a Redis server", () => {
     },
   );
 
-  test("finished runs expire, with all that lists them; a claim stops that", async () => {
+  test("finished runs expire together with their index entries, unless claimed", async () => {
     const store = open({ finishedTtl: 3_600_000 });
     const graph = new StateGraph<Count>({ checkpoint: { store, interval: 1, preserve: true } })
       .addNode("one", () => ({ n: 1 }))
@@ -295,7 +292,7 @@ withRedis("faults of a Redis server", () => {
     await store.close();
   });
 
-  test("a damaged record is found, set aside, and the one before is used", async () => {
+  test("a damaged record is found and set aside, and the previous one is used", async () => {
     const store = open();
     const state = await first(store);
     await state.set("n", 1).checkpoint(store);
@@ -313,7 +310,7 @@ withRedis("faults of a Redis server", () => {
     await store.close();
   });
 
-  test("a store that only reads writes nothing", async () => {
+  test("a read-only store writes nothing", async () => {
     const store = open();
     const state = await first(store);
     const reader = new RedisStore({ url: server.url, prefix, readOnly: true });
@@ -338,7 +335,7 @@ withRedis("faults of a Redis server", () => {
     await bare.stop();
   });
 
-  test("a server that keeps nothing, or removes runs, is warned about", async () => {
+  test("a server without persistence, or with eviction, causes a warning", async () => {
     const bare = await startRedis();
     await first(open({ url: bare.url }));
     const client = new Redis(bare.url);
@@ -355,7 +352,7 @@ withRedis("faults of a Redis server", () => {
     await bare.stop();
   });
 
-  test("a save waits for a replica, and says when none has it", async () => {
+  test("a save waits for a replica and fails if none has it", async () => {
     await admin.config("SET", "repl-diskless-sync-delay", "0");
     const replica = await startRedis(["--replicaof", "127.0.0.1", String(server.port)]);
     await until("it is connected", async () =>
@@ -390,7 +387,7 @@ withRedis("faults of a Redis server", () => {
     await replica.stop();
   });
 
-  test("where the server is new enough, a save waits for its append-only file", async () => {
+  test("a save waits for the append-only file if the server supports it", async () => {
     const sent: string[] = [];
     let synced = [1, 0];
     const client = new Redis(server.url);
@@ -421,7 +418,7 @@ withRedis("faults of a Redis server", () => {
     client.disconnect();
   });
 
-  test("a client or an address that is none is refused, and no password is shown", () => {
+  test("an invalid client or address is refused without showing a password", () => {
     const make = (options: object) => () => new RedisStore(options as RedisStoreOptions);
     expect(make({})).toThrow("RedisStore.client must be set, or url");
     expect(make({ client: {} })).toThrow("RedisStore.client must be a client or a cluster");
@@ -433,7 +430,7 @@ withRedis("faults of a Redis server", () => {
     expect(make({ url: server.url, prefix: "{a}" })).toThrow("RedisStore.prefix");
   });
 
-  test("the package redis serves where ioredis is not installed, and neither is an error", async () => {
+  test("the package redis is used if ioredis is missing, and it is an error if both are", async () => {
     const store = new RedisStore({ url: server.url, prefix: "other" }, only("redis"));
     expect((await first(store)).sequence).toBe(1);
     await store.close();

@@ -7,14 +7,14 @@ const RUNS = 200;
 const STEPS = 12;
 const KILLS = 3;
 
-withRedis("a Redis server that is killed", () => {
+withRedis("a killed Redis server", () => {
   let server: RedisServer;
   beforeAll(async () => {
     server = await startRedis(ALWAYS);
   });
   afterAll(() => server.stop());
 
-  test(`loses nothing it acknowledged when it syncs always: ${RUNS} runs, ${KILLS} kills`, async () => {
+  test(`loses nothing it acknowledged with appendfsync always: ${RUNS} runs, ${KILLS} kills`, async () => {
     const store = new RedisStore({ url: server.url, retryFor: 60_000, keep: 2 });
     const acknowledged = new Map<string, number>();
     let saves = 0;

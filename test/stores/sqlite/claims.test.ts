@@ -8,7 +8,7 @@ import { type Count, newFolder, openDatabase } from "../folders.js";
 
 const newFile = (): string => join(newFolder(), "waymark.db");
 
-test("a claim names its holder, and one that is released can be claimed again", async () => {
+test("a claim names its holder and can be claimed again once released", async () => {
   const path = newFile();
   const [one, two] = [new SqliteStore({ path }), new SqliteStore({ path })];
   const claim = await one.claim("run");
@@ -29,7 +29,7 @@ test("a claim names its holder, and one that is released can be claimed again", 
   await one.close();
 });
 
-test("who lost a claim can neither save nor delete, also if the run is gone and back", async () => {
+test("a claimant that lost its claim can neither save nor delete, even after a delete and a restart", async () => {
   const path = newFile();
   const [one, two] = [new SqliteStore({ path }), new SqliteStore({ path })];
   await one.claim("run");
@@ -69,7 +69,7 @@ test("a lease is renewed, and its loss aborts the signal", async () => {
   await store.close();
 });
 
-test("a claimed run that is deleted stays claimed, and prune leaves it alone", async () => {
+test("a deleted run stays claimed, and prune leaves it alone", async () => {
   const store = new SqliteStore({ client: new Database(":memory:") });
   const claim = await store.claim("run");
   await store.save(State.create({ n: 1 }, { runId: "run" }));

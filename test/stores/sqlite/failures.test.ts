@@ -38,8 +38,8 @@ function failing(
 const sqliteError = (code: string, message: string): Error =>
   Object.assign(new Error(message), { code });
 
-describe("what a database reports", () => {
-  test("a full disk leaves a run that resumes when there is room", async () => {
+describe("faults of the database", () => {
+  test("a full disk leaves a run that resumes once there is room", async () => {
     const client = new Database(":memory:");
     const store = new SqliteStore({ client, keep: Number.POSITIVE_INFINITY });
     let state = await store.save(
@@ -82,7 +82,7 @@ describe("what a database reports", () => {
     expect((await store.list()).sort()).toEqual(["a", "b", "c", "d"]);
   });
 
-  test("a commit that fails may have been done, and the run continues either way", async () => {
+  test("a failed commit may have happened, and the run resumes either way", async () => {
     let fails = false;
     const store = new SqliteStore({
       client: failing((sql) =>
@@ -97,7 +97,7 @@ describe("what a database reports", () => {
     expect((await store.load<Count>("run")).data.n).toBe(3);
   });
 
-  test("a first save whose fate is unknown is not built on by another run with its id", async () => {
+  test("a first save with an unknown outcome is not built on by another run with its id", async () => {
     let fails = true;
     const database = new Database(":memory:");
     const store = new SqliteStore({
@@ -120,7 +120,7 @@ describe("what a database reports", () => {
     expect((await store.save(first.set("n", 2))).sequence).toBe(2);
   });
 
-  test("a lock is waited for, without blocking, and for no longer than it must be", async () => {
+  test("a lock is waited for without blocking, up to a limit", async () => {
     const path = join(newFolder(), "waymark.db");
     const store = new SqliteStore({ path }, { busyFor: 300 });
     const state = await store.save(State.create<Count>({ n: 1 }, { runId: "run" }));
@@ -139,7 +139,7 @@ describe("what a database reports", () => {
     await store.close();
   });
 
-  test("a run of nothing but saves leaves the event loop its turns", async () => {
+  test("a run that only saves does not block the event loop", async () => {
     const store = new SqliteStore({ client: new Database(":memory:") });
     let turns = 0;
     const timer = setInterval(() => turns++, 1);
@@ -160,7 +160,7 @@ describe("damage", () => {
   const SAVES = 12;
   const FLIPS = process.env.MODE === "torture" ? 3000 : 250;
 
-  test("a byte that changed is an error or an older checkpoint, never other data", async () => {
+  test("a changed byte gives an error or an older checkpoint, never wrong data", async () => {
     const seed = seedOfRun();
     console.log(`${FLIPS} flips with SEED=${seed}`);
     const random = seeded(seed);
@@ -217,7 +217,7 @@ describe("damage", () => {
     expect(outcomes.whole).toBeGreaterThan(0);
   });
 
-  test("damaged pages are a typed error that names the file, which is left as it is", async () => {
+  test("a damaged page gives a typed error naming the file, which stays as it is", async () => {
     const path = join(newFolder(), "waymark.db");
     const store = new SqliteStore({ path });
     await saveTimes(store, 5);
@@ -239,7 +239,7 @@ describe("damage", () => {
     expect(readFileSync(path).equals(bytes)).toBe(true);
   });
 
-  test("a record that was changed by hand is set aside, and the one before is used", async () => {
+  test("a manually edited record is set aside, and the previous one is used", async () => {
     const path = join(newFolder(), "waymark.db");
     const store = new SqliteStore({ path, snapshotEvery: 1, keep: Number.POSITIVE_INFINITY });
     await saveTimes(store, 3);
@@ -259,7 +259,7 @@ describe("damage", () => {
     await copy.close();
   });
 
-  test("a run whose newest records were set aside is listed by the one before them", async () => {
+  test("a run whose newest records were set aside is listed by the previous one", async () => {
     const path = join(newFolder(), "waymark.db");
     const store = new SqliteStore({ path, snapshotEvery: 1, keep: Number.POSITIVE_INFINITY });
     let state = await saveTimes(store, 1);

@@ -39,17 +39,17 @@ describe("options", () => {
     [{ snapshotEvery: 0 }, "SqliteStore.snapshotEvery"],
     [{ file: "x" }, "SqliteStore.file"],
     [{ path: "x", client: new Database(":memory:") }, "SqliteStore.path"],
-  ])("%j is refused", (options, name) => {
+  ])("refuse %j", (options, name) => {
     expect(() => new SqliteStore(options as never)).toThrow(ConfigError);
     expect(() => new SqliteStore(options as never)).toThrow(name);
   });
 
-  test("without a driver it says what to install", async () => {
+  test("name the package to install if there is no driver", async () => {
     const store = new SqliteStore({ path: newFile() }, { load: () => undefined });
     await expect(store.save(State.create({ n: 1 }))).rejects.toThrow("npm install better-sqlite3");
   });
 
-  test("the first driver that is there opens the file", async () => {
+  test("open the file with the first available driver", async () => {
     const asked: string[] = [];
     const load = (name: string): unknown => {
       asked.push(name);
@@ -61,7 +61,7 @@ describe("options", () => {
   });
 
   test.each(["node:sqlite", "bun:sqlite", "better-sqlite3"])(
-    "%s is opened by its own name",
+    "open %s by its own name",
     async (name) => {
       const opened: unknown[] = [];
       class Driver {
@@ -89,7 +89,7 @@ describe("options", () => {
 });
 
 describe("the file", () => {
-  test("only its owner can read it, whatever the umask", async () => {
+  test("is readable only by its owner, whatever the umask", async () => {
     const before = process.umask(0);
     try {
       const folder = join(newFolder(), "a", "b");
@@ -104,7 +104,7 @@ describe("the file", () => {
     }
   });
 
-  test("nothing but the database is left when it is closed, and it opens again", async () => {
+  test("is all that is left after closing, and opens again", async () => {
     const path = newFile();
     const store = new SqliteStore({ path });
     let state = await store.save(State.create<Count>({ n: 1 }, { runId: "run" }));
@@ -116,7 +116,7 @@ describe("the file", () => {
     expect(readdirSync(join(path, ".."))).toEqual(["waymark.db"]);
   });
 
-  test("a file that is being made is never without our signature", async () => {
+  test("always carries our signature while it is being created", async () => {
     const path = newFile();
     const signatures = new Set<string>();
     class Watched {
@@ -136,7 +136,7 @@ describe("the file", () => {
     expect([...signatures]).toEqual(["", "wymk"]);
   });
 
-  test("reading makes no file", async () => {
+  test("is not created by reading", async () => {
     const path = newFile();
     const store = open({ path });
     expect(await store.list()).toEqual([]);
@@ -149,7 +149,7 @@ describe("the file", () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  test("a file of another kind is refused and left as it is", async () => {
+  test("of another kind is refused and left as it is", async () => {
     const path = newFile();
     writeFileSync(path, "dear diary".repeat(1000));
     const store = open({ path });
@@ -165,7 +165,7 @@ describe("the file", () => {
     expect(readdirSync(join(path, ".."))).toEqual(["waymark.db"]);
   });
 
-  test("a database of another application is refused and left as it is", async () => {
+  test("of another application is refused and left as it is", async () => {
     const path = newFile();
     const other = openDatabase(path);
     other.exec("CREATE TABLE notes (text); INSERT INTO notes VALUES ('milk')");
@@ -179,7 +179,7 @@ describe("the file", () => {
     );
   });
 
-  test("an empty database that Litestream opened first is used", async () => {
+  test("is used if Litestream created it empty", async () => {
     const path = newFile();
     const litestream = openDatabase(path);
     litestream.exec(`
@@ -194,7 +194,7 @@ describe("the file", () => {
     litestream.close();
   });
 
-  test("a database of a newer version is refused", async () => {
+  test("of a newer version is refused", async () => {
     const path = newFile();
     await saveTimes(new SqliteStore({ path }), 1);
     const other = openDatabase(path);
@@ -207,7 +207,7 @@ describe("the file", () => {
     expect(String(error)).toContain("has version 99");
   });
 
-  test("an empty file becomes a database", async () => {
+  test("becomes a database if it was empty", async () => {
     const path = newFile();
     writeFileSync(path, "");
     const store = open({ path });
@@ -216,7 +216,7 @@ describe("the file", () => {
     expect(await store.list()).toEqual(["run"]);
   });
 
-  test("a folder in its place is refused", async () => {
+  test("is refused if it is a folder", async () => {
     const path = newFile();
     mkdirSync(path);
     await expect(open({ path }).list()).rejects.toBeInstanceOf(CheckpointCorruptionError);
@@ -224,7 +224,7 @@ describe("the file", () => {
   });
 
   test.skipIf(process.getuid?.() === 0)(
-    "a folder that can't be written to is an error",
+    "can't be created in a read-only folder, with an error",
     async () => {
       const folder = newFolder();
       chmodSync(folder, 0o500);
@@ -236,7 +236,7 @@ describe("the file", () => {
 });
 
 describe("read-only", () => {
-  test("an absent file is empty, and is not made", async () => {
+  test("reads a missing file as empty and does not create it", async () => {
     const path = newFile();
     const reader = open({ path, readOnly: true });
     expect(await reader.list()).toEqual([]);
@@ -245,7 +245,7 @@ describe("read-only", () => {
     expect(await reader.list()).toEqual(["run"]);
   });
 
-  test("it reads beside a process that writes", async () => {
+  test("reads while another process writes", async () => {
     const path = newFile();
     const writer = open({ path });
     const reader = open({ path, readOnly: true });
@@ -259,7 +259,7 @@ describe("read-only", () => {
     await writer.close();
   });
 
-  test("it changes nothing and refuses to write", async () => {
+  test("changes nothing and refuses to write", async () => {
     const path = newFile();
     await saveTimes(new SqliteStore({ path }), 3);
     const before = readFileSync(path);
@@ -279,7 +279,7 @@ describe("read-only", () => {
   });
 });
 
-test("pages are given back to the file system after runs are removed", async () => {
+test("pages are returned to the file system after runs are removed", async () => {
   const path = newFile();
   const store = new SqliteStore({ path });
   const text = "x".repeat(50_000);
@@ -296,7 +296,7 @@ test("pages are given back to the file system after runs are removed", async () 
   await store.close();
 });
 
-test("a client stays open, and what it was given is not closed", async () => {
+test("a given client stays open", async () => {
   const client = new Database(":memory:");
   const store = new SqliteStore({ client });
   await saveTimes(store, 2);

@@ -43,7 +43,7 @@ function start(args: readonly string[]) {
   return { child, lines, said, ended };
 }
 
-test("five processes write to one file, and the last takes its log away", async () => {
+test("five processes write to one file, and the last removes its log", async () => {
   const path = join(newFolder(), "waymark.db");
   const all = ["a", "b", "c", "d", "e"].map((name) => start([path, name, "10", "30"]));
   expect(await Promise.all(all.map(({ ended }) => ended))).toEqual([0, 0, 0, 0, 0]);
@@ -56,7 +56,7 @@ test("five processes write to one file, and the last takes its log away", async 
   await store.close();
 });
 
-test("a second store in one process leaves the locks of the first alone", async () => {
+test("a second store in one process keeps the locks of the first", async () => {
   const path = join(newFolder(), "waymark.db");
   const [one, two] = [new SqliteStore({ path }), new SqliteStore({ path })];
   const state = await one.save(State.create<Count>({ n: 1, list: [] }, { runId: "run" }));
@@ -70,7 +70,7 @@ test("a second store in one process leaves the locks of the first alone", async 
   await two.close();
 });
 
-test("of two processes on one run, the second to save gets a conflict", async () => {
+test("if two processes save one run, the second gets a conflict", async () => {
   const path = join(newFolder(), "waymark.db");
   const all = [start([path, "run", "1", "200"]), start([path, "run", "1", "200"])];
   expect(await Promise.all(all.map(({ ended }) => ended))).toEqual([0, 0]);
@@ -82,7 +82,7 @@ test("of two processes on one run, the second to save gets a conflict", async ()
   await store.close();
 });
 
-test("a process that was stopped for longer than its lease can't write any more", async () => {
+test("a process stopped beyond its lease can't write", async () => {
   const path = join(newFolder(), "waymark.db");
   const stopped = start([path, "run", "1", "1000000", "300"]);
   await stopped.said("saved");
@@ -102,7 +102,7 @@ test("a process that was stopped for longer than its lease can't write any more"
   await store.close();
 });
 
-test("the claim of a process that was killed does not wait for its lease", async () => {
+test("the claim of a killed process is free before its lease ends", async () => {
   const path = join(newFolder(), "waymark.db");
   const killed = start([path, "run", "1", "1000000", "3600000"]);
   await killed.said("saved");
