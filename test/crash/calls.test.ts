@@ -26,7 +26,7 @@ function watched(isHeld: (call: string, path: string) => boolean = () => false) 
   return { gate, calls, open, held: () => held };
 }
 
-test("one save is written, synced, named, and its name synced, in this order", async () => {
+test("a save writes, syncs, renames and syncs the folder, in this order", async () => {
   const { gate, calls } = watched();
   const store = openFileStore(new CrashDisk().mount(gate));
   const first = await store.save(run("run"));
@@ -39,7 +39,7 @@ test("one save is written, synced, named, and its name synced, in this order", a
   await store.close();
 });
 
-test("saves of one run that are asked for at once are made one after the other", async () => {
+test("concurrent saves of one run are made one after the other", async () => {
   let writing = 0;
   let most = 0;
   const gate: Gate = async (call) => {
@@ -55,7 +55,7 @@ test("saves of one run that are asked for at once are made one after the other",
   await store.close();
 });
 
-test("the removal of old runs holds up no run", async () => {
+test("removing old runs delays no run", async () => {
   const disk = new CrashDisk();
   const first = openFileStore(disk.mount());
   await first.save(State.fromJSON({ ...run("ended").toJSON(), status: "completed" }));
@@ -71,7 +71,7 @@ test("the removal of old runs holds up no run", async () => {
   await store.close();
 });
 
-test("a file store does not keep the files of all runs open that were saved at once", async () => {
+test("a file store does not keep the files of all concurrent runs open", async () => {
   let open = 0;
   let most = 0;
   const gate: Gate = (call) => {
@@ -92,7 +92,7 @@ test("a file store does not keep the files of all runs open that were saved at o
   expect(open).toBe(0);
 });
 
-test("a first save whose folder somebody else takes away meanwhile is made all the same", async () => {
+test("a first save succeeds even if another process removes its folder meanwhile", async () => {
   const disk = new CrashDisk();
   const other = openFileStore(disk.mount());
   let isFirst = true;

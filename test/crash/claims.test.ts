@@ -107,7 +107,7 @@ const linux = process.platform === "linux";
 
 describe.each(["file", "sqlite", "postgres"])("a run in a store of kind %s", (kind) => {
   test(
-    "that a process works on is refused to a second one, which begins nothing",
+    "claimed by a process is refused to a second one, which starts no node",
     TIMEOUT,
     async () => {
       const { args, log } = await newPlace(kind);
@@ -128,7 +128,7 @@ describe.each(["file", "sqlite", "postgres"])("a run in a store of kind %s", (ki
     },
   );
 
-  test.runIf(linux)("that a killed process had claimed is free at once", TIMEOUT, async () => {
+  test.runIf(linux)("claimed by a killed process is free at once", TIMEOUT, async () => {
     const { args, log } = await newPlace(kind);
     const [first, second] = [new Claimant(args), new Claimant(args)];
     await first.tell("hangIn c");
@@ -138,7 +138,7 @@ describe.each(["file", "sqlite", "postgres"])("a run in a store of kind %s", (ki
     expect(linesOf(log)).toEqual(["a", "b", "c", "c", "d", "e"]);
   });
 
-  test.runIf(linux)("that a terminated thread had claimed is free at once", TIMEOUT, async () => {
+  test.runIf(linux)("claimed by a terminated thread is free at once", TIMEOUT, async () => {
     const { args, store } = await newPlace(kind);
     const thread = new Worker(built.script, { workerData: args });
     thread.postMessage("claim");
@@ -151,35 +151,31 @@ describe.each(["file", "sqlite", "postgres"])("a run in a store of kind %s", (ki
     await claim?.release();
   });
 
-  test(
-    "that five processes resume runs each node once that it had not begun",
-    TIMEOUT,
-    async () => {
-      const { args, log } = await newPlace(kind);
-      const first = new Claimant(args);
-      await first.tell("hangIn c");
-      await first.tell("execute");
-      const others = Array.from({ length: 5 }, () => new Claimant(args));
-      // Ready before they are let loose together.
-      await Promise.all(others.map((other) => other.tell("hangIn none")));
-      await first.kill();
-      const resumed = async (other: Claimant): Promise<Answer> => {
-        for (;;) {
-          const answer = await other.tell("resume");
-          if (answer.conflict === undefined) return answer;
-        }
-      };
-      const answers = await Promise.all(others.map(resumed));
-      expect(answers).toEqual(others.map(() => ({ done: ["a", "b", "c", "d", "e"] })));
-      expect(linesOf(log)).toEqual(["a", "b", "c", "c", "d", "e"]);
-    },
-  );
+  test("resumed by five processes runs each remaining node once", TIMEOUT, async () => {
+    const { args, log } = await newPlace(kind);
+    const first = new Claimant(args);
+    await first.tell("hangIn c");
+    await first.tell("execute");
+    const others = Array.from({ length: 5 }, () => new Claimant(args));
+    // Ready before they are let loose together.
+    await Promise.all(others.map((other) => other.tell("hangIn none")));
+    await first.kill();
+    const resumed = async (other: Claimant): Promise<Answer> => {
+      for (;;) {
+        const answer = await other.tell("resume");
+        if (answer.conflict === undefined) return answer;
+      }
+    };
+    const answers = await Promise.all(others.map(resumed));
+    expect(answers).toEqual(others.map(() => ({ done: ["a", "b", "c", "d", "e"] })));
+    expect(linesOf(log)).toEqual(["a", "b", "c", "c", "d", "e"]);
+  });
 });
 
 describe.runIf(linux).each(["sqlite", "postgres"])(
-  "a process that was stopped beyond its lease, in a store of kind %s,",
+  "a process stopped beyond its lease, in a store of kind %s,",
   (kind) => {
-    test("begins nothing that another has had acknowledged", TIMEOUT, async () => {
+    test("starts no node that another process has had acknowledged", TIMEOUT, async () => {
       const { args, log } = await newPlace(kind);
       const [address = ""] = args;
       const slow = new Claimant([address, String(TTL), log]);
@@ -201,7 +197,7 @@ describe.runIf(linux).each(["sqlite", "postgres"])(
       expect(linesOf(log)).toEqual(["a", "b", "c", "d", "e"]);
     });
 
-    test("continues if nobody has taken its run meanwhile", TIMEOUT, async () => {
+    test("continues if no process took its run meanwhile", TIMEOUT, async () => {
       const { args, log, store } = await newPlace(kind);
       const [address = ""] = args;
       const slow = new Claimant([address, String(TTL), log]);

@@ -55,12 +55,12 @@ function expectExplained(outcome: unknown, what: string, codes: readonly string[
 
 const isGone = (loaded: unknown): boolean => isWaymarkError(loaded, "CHECKPOINT_NOT_FOUND");
 
-describe("a call that fails", () => {
+describe("a failing call", () => {
   test.each([
     ["", () => {}],
     [" (without links)", withoutLinks],
   ] as const)(
-    "in a save is a clear error, and the checkpoint before it is as it was%s",
+    "in a save is a clear error, and leaves the previous checkpoint unchanged%s",
     async (_, gate: Gate) => {
       const disk = await savedFourTimes();
       const calls = await failEach(
@@ -112,7 +112,7 @@ describe("a call that fails", () => {
     expect(failed).toBeGreaterThan(0);
   });
 
-  test("does not keep a run that continues from saving again", async () => {
+  test("does not keep a continuing run from saving again", async () => {
     await failEach(
       await savedFourTimes(),
       open,
@@ -129,7 +129,7 @@ describe("a call that fails", () => {
     );
   });
 
-  test("in a new run's first save leaves nothing that is not whole", async () => {
+  test("in a run's first save leaves nothing incomplete", async () => {
     await failEach(
       await savedFourTimes(),
       open,
@@ -144,7 +144,7 @@ describe("a call that fails", () => {
     );
   });
 
-  test("in a delete leaves the newest checkpoint, or nothing", async () => {
+  test("in a delete leaves the newest checkpoint or nothing", async () => {
     await failEach(
       await savedFourTimes(),
       open,
@@ -162,7 +162,7 @@ describe("a call that fails", () => {
   });
 });
 
-test("a call that fails in a quarantine loses nothing, and the older State is used", async () => {
+test("a failing call in a quarantine loses nothing, and the older State is used", async () => {
   const corrupt = new TextEncoder().encode("corrupt");
   const disk = await savedFourTimes();
   disk.tamper(`${ROOT}/run/checkpoint_0004.json`, () => corrupt);
@@ -183,7 +183,7 @@ test("a call that fails in a quarantine loses nothing, and the older State is us
   );
 });
 
-test("a rotation that fails emits an event and is tried again at the next save", async () => {
+test("a failed rotation emits an event and is retried at the next save", async () => {
   const disk = await savedFourTimes();
   let broken = true;
   const gate: Gate = (call, path) => {

@@ -27,18 +27,18 @@ async function outputOf(command: string): Promise<{ code: number; out: string }>
   return { code, out };
 }
 
-describe("a process that has finished its runs and not closed its store", () => {
+describe("a process that finished its runs without closing its store", () => {
   test.each([
     { store: "files", address: () => `file:${join(built.folder, "runs")}` },
     { store: "SQLite", address: () => `sqlite:${join(built.folder, "runs.db")}` },
     { store: "Postgres", address: () => server.url },
-  ])("ends, with runs in $store", async ({ address }) => {
+  ])("exits, with runs in $store", async ({ address }) => {
     const command = `exec "${process.execPath}" "${built.script}" "${address()}" 3`;
     expect(await outputOf(command)).toEqual({ code: 0, out: "3\n" });
   });
 });
 
-test("500 runs at once save to files under a limit of 1,024 open files", async () => {
+test("500 concurrent runs save to files under a limit of 1,024 open files", async () => {
   const root = join(built.folder, "many");
   const command = `ulimit -n 1024; exec "${process.execPath}" "${built.script}" "file:${root}" 500`;
   expect(await outputOf(command)).toEqual({ code: 0, out: "500\n" });

@@ -116,7 +116,7 @@ function checkOneLine(saved: readonly Saved[], found: State<Words>, seed: number
 }
 
 describe("several processes on one FileStore", () => {
-  test("of those that write one run, one wins each checkpoint", async () => {
+  test("writing one run: one wins each checkpoint", async () => {
     let conflicts = 0;
     for (let seed = 1; seed <= ORDERS; seed++) {
       const crowd = new Crowd(seed);
@@ -132,7 +132,7 @@ describe("several processes on one FileStore", () => {
     expect(conflicts).toBeGreaterThan(ORDERS);
   });
 
-  test("the same where no file can have two names", async () => {
+  test("writing one run without hard links: one wins each checkpoint", async () => {
     for (let seed = 1; seed <= ORDERS; seed++) {
       const crowd = new Crowd(seed, 2, withoutLinks as () => void);
       crowd.write(3, 6);
@@ -141,7 +141,7 @@ describe("several processes on one FileStore", () => {
     }
   });
 
-  test("the same when they are killed in the middle of a call", async () => {
+  test("writing one run and killed during a call: one wins each checkpoint", async () => {
     for (let seed = 1; seed <= ORDERS; seed++) {
       const crowd = new Crowd(seed);
       crowd.write(4, 6);
@@ -150,7 +150,7 @@ describe("several processes on one FileStore", () => {
     }
   });
 
-  test("a State of before a delete is never saved into the run that comes after it", async () => {
+  test("never save a State from before a delete into the run that follows it", async () => {
     for (let seed = 1; seed <= ORDERS; seed++) {
       // With rotation of files it might be removed from there: see append.ts.
       const crowd = new Crowd(seed, Number.POSITIVE_INFINITY);
@@ -194,7 +194,7 @@ function isFromTheDead(
   );
 }
 
-test("a sequence in quarantine is never given out again", async () => {
+test("a quarantined sequence is never reused", async () => {
   for (let seed = 1; seed <= ORDERS; seed++) {
     const crowd = new Crowd(seed);
     const { disk } = crowd.world;

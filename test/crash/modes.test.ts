@@ -34,7 +34,7 @@ function checkSaves(said: readonly string[]): void {
 }
 
 describe.each(["sync", "async"])('killed again and again in mode "%s"', (mode) => {
-  test("a run loses no more than its mode may, and ends as if nothing had happened", async () => {
+  test("a run loses no more than its mode allows, and ends as an undisturbed run does", async () => {
     const seed = seedOfRun();
     const random = seeded(seed);
     const root = join(built.folder, mode);

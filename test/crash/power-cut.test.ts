@@ -37,7 +37,7 @@ async function check(disk: CrashDisk, runIds: readonly string[], most?: number):
 }
 
 describe("after a power cut a FileStore has", () => {
-  test("the last acknowledged State, or the one in flight", async () => {
+  test("the last acknowledged State or the one in flight", async () => {
     const disk = await newDisk();
     const store = openFileStore(disk.mount());
     await countTo(store, disk, 5);
@@ -48,7 +48,7 @@ describe("after a power cut a FileStore has", () => {
     expect(await check(disk, ["run"], 128)).toBeGreaterThan(150);
   });
 
-  test("the same when the run had gone on after another one", async () => {
+  test("the last acknowledged State of a run that resumed after another one", async () => {
     const disk = await newDisk();
     const store = openFileStore(disk.mount());
     await countTo(store, disk, 4);
@@ -65,7 +65,7 @@ describe("after a power cut a FileStore has", () => {
     }
   });
 
-  test("a deleted or pruned run as it was or not at all, never set back", async () => {
+  test("a deleted or pruned run as it was or not at all, never an older State of it", async () => {
     const before = await newDisk();
     const first = openFileStore(before.mount());
     await count(first, before, await countTo(first, before, 3, "finished"), "completed");
@@ -95,7 +95,7 @@ describe("after a power cut a FileStore has", () => {
   });
 });
 
-test("a quarantined file is never lost, and the next older State is there", async () => {
+test("a quarantined file is never lost, and the next older State is used", async () => {
   const before = await newDisk();
   const first = openFileStore(before.mount());
   await countTo(first, before, 3);
@@ -125,7 +125,7 @@ test("a quarantined file is never lost, and the next older State is there", asyn
   }
 });
 
-test("the simulated disk does lose what was not synced", async () => {
+test("the simulated disk loses what was not synced", async () => {
   const disk = await newDisk();
   const store = openFileStore(disk.mount(), { durability: "os" });
   await countTo(store, disk, 2);
@@ -138,11 +138,11 @@ test("the simulated disk does lose what was not synced", async () => {
   expect(found.has(2) && found.has(undefined)).toBe(true);
 });
 
-describe("what is acknowledged outlives a power cut", () => {
+describe("what is acknowledged survives a power cut", () => {
   const nothingUnsynced = () => 0;
   const first = State.create<{ n: number }>({ n: 1 }, { runId: "run" });
 
-  test("in a folder whose maker died before it was there for good", async () => {
+  test("in a folder whose creator died before it was durable", async () => {
     const disk = new CrashDisk();
     let isMade = false;
     const dying = disk.mount((call) => {
@@ -158,7 +158,7 @@ describe("what is acknowledged outlives a power cut", () => {
     expect((await after.load<{ n: number }>("run")).data.n).toBe(1);
   });
 
-  test("if the call that named it was answered as if another had", async () => {
+  test("if the rename was answered as if another process had made it", async () => {
     const disk = new CrashDisk();
     let links = 0;
     const doubled = disk.mount((call, path) => {

@@ -46,14 +46,14 @@ class Puppet {
   }
 }
 
-describe("of two processes on one FileStore", () => {
+describe("two processes on one FileStore", () => {
   const open = (): FileStore => new FileStore({ root: currentRoot() });
   const twoPuppets = (): [Puppet, Puppet] => {
     roots++;
     return [new Puppet(), new Puppet()];
   };
 
-  test("that save at the same time one wins, a hundred times over", async () => {
+  test("saving at the same time: one wins, a hundred times over", async () => {
     const [first, second] = twoPuppets();
     await first.tell("save");
     for (let sequence = 2; sequence <= 101; sequence++) {
@@ -66,7 +66,7 @@ describe("of two processes on one FileStore", () => {
     expect([state.sequence, state.data.n]).toEqual([101, 101]);
   });
 
-  test("that start a run one wins", async () => {
+  test("starting a run: one wins", async () => {
     for (let count = 0; count < 3; count++) {
       const [first, second] = twoPuppets();
       const answers = await Promise.all([first.tell("save"), second.tell("save")]);
@@ -75,7 +75,7 @@ describe("of two processes on one FileStore", () => {
     }
   });
 
-  test("one that was left far behind, what it knows long gone, gets a conflict", async () => {
+  test("one left so far behind that its checkpoints are gone: it gets a conflict", async () => {
     const [first, second] = twoPuppets();
     await first.repeat("save", 3);
     await second.tell("load");
@@ -85,7 +85,7 @@ describe("of two processes on one FileStore", () => {
     expect(await first.tell("save")).toEqual({ sequence: 44 });
   });
 
-  test("one whose run was deleted gets a conflict and does not bring it back", async () => {
+  test("one whose run was deleted: it gets a conflict and does not bring it back", async () => {
     const [first, second] = twoPuppets();
     await first.repeat("save", 3);
     await second.tell("delete");
@@ -93,7 +93,7 @@ describe("of two processes on one FileStore", () => {
     expect(await open().list()).toEqual([]);
   });
 
-  test("one whose run was deleted and has come as far again gets a conflict", async () => {
+  test("one whose run was deleted and redone to the same sequence: it gets a conflict", async () => {
     const [first, second] = twoPuppets();
     await first.repeat("save", 3);
     await second.tell("delete");
@@ -103,7 +103,7 @@ describe("of two processes on one FileStore", () => {
     expect(await second.tell("save")).toEqual({ sequence: 4 });
   });
 
-  test("one that is killed does not hold up the other", async () => {
+  test("one killed: it does not delay the other", async () => {
     const [first, second] = twoPuppets();
     await first.repeat("save", 3);
     const saving = first.tell("save").catch(() => {});
