@@ -49,38 +49,35 @@ describe("a run that is cancelled", () => {
     expect([final.data.trail, final.crashes]).toEqual([names, 0]);
   });
 
-  test.each([1, 2, 5])(
-    "between nodes loses nothing that had completed, interval %i",
-    async (interval) => {
-      const store = new RecordingStore();
-      const controller = new AbortController();
-      const ran: string[] = [];
-      const tell: NodeFunction<Trail> = (state, ctx) => {
-        ran.push(ctx.node);
-        if (ctx.node === "c") controller.abort();
-        return mark(state, ctx);
-      };
-      const nodes = Object.fromEntries(names.map((name) => [name, tell]));
-      const graph = linear(names, { checkpoint: { store, interval } }, nodes);
-      const { signal } = controller;
-      const error = await rejection(graph.execute(start("r"), { signal }), ExecutionError);
-      expect(error).toMatchObject({ code: "ABORTED", nodeName: "d", path: ["a", "b", "c"] });
-      const left = await store.load<Trail>("r");
-      expect(left).toMatchObject({
-        step: 3,
-        checkpointNode: "c",
-        status: "in_progress",
-        error: undefined,
-        visits: { a: 1, b: 1, c: 1 },
-      });
-      expect(left.reason).toBe("abort");
-      const final = await graph.resume("r");
-      expect([final.data.trail, final.crashes]).toEqual([names, 0]);
-      expect(ran).toEqual(names);
-    },
-  );
+  test.each([1, 2, 5])("between nodes loses no completed node, interval %i", async (interval) => {
+    const store = new RecordingStore();
+    const controller = new AbortController();
+    const ran: string[] = [];
+    const tell: NodeFunction<Trail> = (state, ctx) => {
+      ran.push(ctx.node);
+      if (ctx.node === "c") controller.abort();
+      return mark(state, ctx);
+    };
+    const nodes = Object.fromEntries(names.map((name) => [name, tell]));
+    const graph = linear(names, { checkpoint: { store, interval } }, nodes);
+    const { signal } = controller;
+    const error = await rejection(graph.execute(start("r"), { signal }), ExecutionError);
+    expect(error).toMatchObject({ code: "ABORTED", nodeName: "d", path: ["a", "b", "c"] });
+    const left = await store.load<Trail>("r");
+    expect(left).toMatchObject({
+      step: 3,
+      checkpointNode: "c",
+      status: "in_progress",
+      error: undefined,
+      visits: { a: 1, b: 1, c: 1 },
+    });
+    expect(left.reason).toBe("abort");
+    const final = await graph.resume("r");
+    expect([final.data.trail, final.crashes]).toEqual([names, 0]);
+    expect(ran).toEqual(names);
+  });
 
-  test("of a run that was set back leaves it there, though no node has completed since", async () => {
+  test("after a rollback stays rolled back, even if no node completed since", async () => {
     const store = new RecordingStore();
     const ran: string[] = [];
     const controller = new AbortController();
@@ -180,7 +177,7 @@ describe("a run that is cancelled", () => {
     expect(store.saved.at(-1)).toMatchObject({ status: "in_progress", checkpointNode: "a" });
   });
 
-  test("inside a node that does not care keeps what the node did", async () => {
+  test("inside a node that ignores it keeps what the node did", async () => {
     const store = new RecordingStore();
     const controller = new AbortController();
     const b: NodeFunction<Trail> = async (state, ctx) => {
@@ -195,7 +192,7 @@ describe("a run that is cancelled", () => {
     expect(store.log).toEqual(["start:@0", "abort:b@2"]);
   });
 
-  test("in its exit node, which does not care, is done", async () => {
+  test("in an exit node that ignores it completes", async () => {
     const controller = new AbortController();
     const d: NodeFunction<Trail> = (state, ctx) => {
       controller.abort();
@@ -217,7 +214,7 @@ describe("a run that is cancelled", () => {
     expect(store.log).toEqual(["start:@0", "interval:a@1", "interval:b@2", "abort:b@2"]);
   });
 
-  test("with nothing saved has its State in the error", async () => {
+  test("without checkpointing has its State in the error", async () => {
     const controller = new AbortController();
     const b: NodeFunction<Trail> = (state, ctx) => {
       controller.abort();
@@ -229,7 +226,7 @@ describe("a run that is cancelled", () => {
     expect((state as State<Trail>).visits).toEqual({ a: 1, b: 1 });
   });
 
-  test("when it is resumed can be cancelled as well", async () => {
+  test("can be cancelled again after a resume", async () => {
     const store = new RecordingStore();
     const graph = linear(names, { checkpoint: { store, interval: 1 } });
     const signal = AbortSignal.abort();
@@ -241,7 +238,7 @@ describe("a run that is cancelled", () => {
   });
 });
 
-describe("the listener on the caller's signal is gone", () => {
+describe("the listener on the caller's signal is removed", () => {
   test.each<[what: string, b: NodeFunction<Trail>]>([
     ["completed", mark],
     [
@@ -281,7 +278,7 @@ describe("the listener on the caller's signal is gone", () => {
   });
 });
 
-test("one signal can stop a hundred runs, each of which leaves its checkpoint", async () => {
+test("one signal stops a hundred runs, each leaving its checkpoint", async () => {
   const store = new RecordingStore();
   const controller = new AbortController();
   const warnings: Error[] = [];

@@ -65,7 +65,7 @@ const node = (durationMs: number, costUsd = 0) => ({ name: "n", next: "n", durat
 
 describe("the adaptive interval", () => {
   test.each(Object.entries(traces))(
-    "with nodes of %s, loses at most a twentieth more than the optimum in each of 100 runs",
+    "with nodes of %s, costs at most 5 % more than the optimum in each of 100 runs",
     (_name, length) => {
       const ratios = Array.from({ length: 100 }, (_, seed) => {
         const next = random(seed + 1);
@@ -79,7 +79,7 @@ describe("the adaptive interval", () => {
     },
   );
 
-  test("saves after each node that takes seconds, and hardly ever after one of a millisecond", () => {
+  test("saves after each node that takes seconds, and rarely after one of a millisecond", () => {
     const slow = new AdaptiveInterval({}, 0, 0, 0);
     const quick = new AdaptiveInterval({}, 0, 0, 0);
     slow.saved(1);
@@ -104,7 +104,7 @@ describe("the adaptive interval", () => {
     expect(troubled.intervalMs).toBeLessThan(calm.intervalMs / 2);
   });
 
-  test("keeps below maxLoss", () => {
+  test("stays below maxLoss", () => {
     const interval = new AdaptiveInterval({ ms: 100 }, 0, 0, 0);
     interval.saved(1000);
     let unsaved = 0;
@@ -130,7 +130,7 @@ describe("the adaptive interval", () => {
     expect(due.map((isDue) => (isDue ? "save" : "")).join()).toBe(",,save,,,save,,,save");
   });
 
-  test("saves before a node that is known to be long, sooner than before a short one", () => {
+  test("saves sooner before a node known to be long than before a short one", () => {
     const interval = new AdaptiveInterval({}, 0, 0, 0);
     interval.saved(1);
     const short = { name: "short", durationMs: 200, costUsd: 0 };
@@ -142,7 +142,7 @@ describe("the adaptive interval", () => {
     expect(interval.begin().rule).toBe("interval");
   });
 
-  test("counts what a failed save was to save as unsaved again", () => {
+  test("counts the work of a failed save as unsaved again", () => {
     const interval = new AdaptiveInterval({}, 0, 0, 0);
     interval.isDue(node(50, 0.5));
     interval.failed(interval.begin());

@@ -44,7 +44,7 @@ function talk(store = new MemoryStore(), mode: "sync" | "exit" = "sync") {
 
 describe("an answer", () => {
   test.each(["sync", "exit"] as const)(
-    "that comes before its pause is asked is kept for it (%s)",
+    "given before its pause is kept for it (%s)",
     async (mode) => {
       const { graph, begun, go } = talk(new MemoryStore(), mode);
       const run = graph.start(first());
@@ -55,7 +55,7 @@ describe("an answer", () => {
     },
   );
 
-  test("is saved when the promise resolves, so that another process has it", async () => {
+  test("is saved when the promise resolves, so that another process sees it", async () => {
     const { graph, store, begun, go } = talk();
     const run = graph.start(first());
     await begun.opened;
@@ -69,7 +69,7 @@ describe("an answer", () => {
     expect((await other.graph.resume("r")).data.said).toEqual(["1", "2"]);
   });
 
-  test("answers a pause that is open, when the run is resumed", async () => {
+  test("answers an open pause when the run is resumed", async () => {
     const { graph, go } = talk();
     go.open();
     const paused = await graph.execute(first());
@@ -80,7 +80,7 @@ describe("an answer", () => {
     expect(final.data.said).toEqual(["1", "2"]);
   });
 
-  test("counts, also if two come at once for a run that nobody works on", async () => {
+  test("counts even if two are given at once for an inactive run", async () => {
     const { graph, go } = talk();
     go.open();
     await graph.execute(first());
@@ -88,7 +88,7 @@ describe("an answer", () => {
     expect((await graph.resume("r")).data.said).toEqual(["1", "2"]);
   });
 
-  test("answers in the order they came, each pause once", async () => {
+  test("is used in the order given, each for one pause", async () => {
     const store = new MemoryStore();
     const graph = new StateGraph<Talk>({ checkpoint: { store, interval: 1 } })
       .addNode("hear", async (state, context) => {
@@ -103,7 +103,7 @@ describe("an answer", () => {
     expect((await graph.resume("r")).data.said).toEqual(["a", "b", "c"]);
   });
 
-  test("for a pause after a node is under the empty name", async () => {
+  test("to a pause after a node has the empty name", async () => {
     const store = new MemoryStore();
     const graph = new StateGraph<{ ok: boolean }>({ checkpoint: { store, interval: 1 } })
       .addNode("ask", (state) => pause(state, { reason: "ok", ask: "OK?", into: "ok" }))
@@ -114,7 +114,7 @@ describe("an answer", () => {
     expect((await graph.resume("r")).data.ok).toBe(true);
   });
 
-  test("that comes while the run stops is kept all the same", async () => {
+  test("given while the run stops is kept", async () => {
     for (let turn = 0; turn < 20; turn++) {
       const { graph, begun, go, store } = talk();
       const run = graph.start(first());
@@ -129,7 +129,7 @@ describe("an answer", () => {
     }
   });
 
-  test("keeps at most 100 for a run", async () => {
+  test("is one of at most 100 kept for a run", async () => {
     const { graph, begun, go } = talk();
     const run = graph.start(first());
     await begun.opened;
@@ -141,7 +141,7 @@ describe("an answer", () => {
     await rejection(graph.answer("r", "one", 1), ConfigError);
   });
 
-  test("is refused where it can't count", async () => {
+  test("is refused where it can't be used", async () => {
     const { graph, store, begun, go } = talk();
     await rejection(graph.answer("r", "one", 1), CheckpointNotFoundError);
     const run = graph.start(first());
@@ -161,7 +161,7 @@ describe("an answer", () => {
     expect(error.message).toBe('answer was given, but run "r" is completed');
   });
 
-  test("of any type that a State holds comes back as it was", async () => {
+  test("of any type that a State holds round-trips", async () => {
     const { graph, store, go } = talk();
     go.open();
     await graph.execute(first());
@@ -172,7 +172,7 @@ describe("an answer", () => {
     expect(json).toContain("$map");
   });
 
-  test("that the schema of its pause refuses is dropped, and the pause says why", async () => {
+  test("that its pause's schema refuses is dropped, and the pause has the reason", async () => {
     const store = new MemoryStore();
     const graph = new StateGraph<Talk>({ checkpoint: { store, interval: 1, preserve: true } })
       .addNode("ask", async (state, context) => {

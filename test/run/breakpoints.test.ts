@@ -47,14 +47,14 @@ describe("a breakpoint before a node", () => {
     }
   });
 
-  test("stops before the first node of all", async () => {
+  test("stops before the very first node", async () => {
     const { graph, ran } = graphOf({ before: ["a"] });
     expect(await graph.execute(start("r"))).toMatchObject({ status: "paused", step: 0 });
     expect(ran).toEqual([]);
     expect((await graph.resume("r")).step).toBe(3);
   });
 
-  test("does not stop again when the process died in the node behind it", async () => {
+  test("does not stop again after a crash in the node behind it", async () => {
     const store = new RecordingStore();
     let crash = true;
     const b: NodeFunction<Trail> = (state, context) =>
@@ -70,7 +70,7 @@ describe("a breakpoint before a node", () => {
     expect((await graph.resume("r")).status).toBe("completed");
   });
 
-  test("does not stop again when the node had begun and done something", async () => {
+  test("does not stop again after a crash in the node that had saved work", async () => {
     let fail = true;
     const { graph } = graphOf(
       { before: ["b"] },
@@ -88,7 +88,7 @@ describe("a breakpoint before a node", () => {
     expect((await graph.resume("r")).status).toBe("completed");
   });
 
-  test("is stopped at when the run comes out of another pause", async () => {
+  test("stops a run that resumes from another pause", async () => {
     const { graph } = graphOf(
       { before: ["b"], after: [] },
       { a: (state) => pause(state, { reason: "review", ask: "?" }) },
@@ -101,7 +101,7 @@ describe("a breakpoint before a node", () => {
 });
 
 describe("a breakpoint after a node", () => {
-  test("stops the run when the node is done and saved", async () => {
+  test("stops the run once the node is done and saved", async () => {
     const { graph, ran } = graphOf({ after: ["b"] });
     const paused = await graph.execute(start("r"));
     expect(paused).toMatchObject({ status: "paused", step: 2, checkpointNode: "b" });
@@ -119,7 +119,7 @@ describe("a breakpoint after a node", () => {
     expect((await graph.resume("r")).status).toBe("completed");
   });
 
-  test("gives way to a pause of the node itself: its input is taken as ever", async () => {
+  test("yields to a pause of the node itself, which takes its input as usual", async () => {
     const { graph } = graphOf(
       { after: ["a"] },
       { a: (state) => pause(state, { reason: "review", ask: "?" }) },
@@ -131,7 +131,7 @@ describe("a breakpoint after a node", () => {
   });
 });
 
-test("before and after, one behind the other, each stops once", async () => {
+test("consecutive breakpoints after one node and before the next stop once each", async () => {
   const { graph, ran } = graphOf({ before: ["b", "c"], after: ["a", "b"] });
   const stops: unknown[] = [];
   let state = await graph.execute(start("r"));
@@ -148,7 +148,7 @@ test("before and after, one behind the other, each stops once", async () => {
   expect(ran).toEqual(["a", "b", "c"]);
 });
 
-test("in a cycle each visit stops again", async () => {
+test("a breakpoint in a cycle stops each visit", async () => {
   const store = new RecordingStore();
   const graph = cycle(3, { breakpoints: { before: ["tick"] }, checkpoint: { store, interval: 1 } });
   let stops = 0;
@@ -157,7 +157,7 @@ test("in a cycle each visit stops again", async () => {
   expect([stops, state.data.trail]).toEqual([3, ["tick", "tick", "tick", "done"]]);
 });
 
-test("input at a breakpoint is refused: nobody asked for it", async () => {
+test("input at a breakpoint is refused", async () => {
   const { graph, store } = graphOf({ before: ["b"] });
   await graph.execute(start("r"));
   const error = await graph.resume("r", { input: { trail: [] } }).catch((thrown) => thrown);
@@ -178,7 +178,7 @@ test("a run at a breakpoint can be forked with changes, and rolled back", async 
   expect((await graph.resume("r")).data.trail).toEqual(["a", "b", "c"]);
 });
 
-test("a breakpoint with checkpointing off is a clear error before anything runs", async () => {
+test("a breakpoint without checkpointing is a clear error before anything runs", async () => {
   for (const breakpoints of [{ before: ["a"] }, { after: ["b"] }]) {
     let ran = 0;
     const a: NodeFunction<Trail> = (state) => {
@@ -198,7 +198,7 @@ test("a breakpoint with checkpointing off is a clear error before anything runs"
   expect((await linear(["a"], { breakpoints: {} }).execute(start())).status).toBe("completed");
 });
 
-test("a breakpoint at a node that is not there is an error that names those that are", async () => {
+test("a breakpoint at an unknown node is an error that names the known ones", async () => {
   const { graph } = graphOf({ before: ["bb"] });
   const error = await rejection(graph.execute(start()), GraphError);
   expect(error.message).toBe(

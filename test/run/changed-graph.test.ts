@@ -38,7 +38,7 @@ const callsOf = (graph: StateGraph<Trail, string>): (() => Promise<unknown>)[] =
 ];
 
 describe("a checkpoint of a graph of another shape", () => {
-  test("emits an event, and the run continues in the present graph", async () => {
+  test("emits an event, and the run continues in the current graph", async () => {
     const store = await stopped();
     const graph = linear(["a", "x", "c"], saving(store));
     const events = listen(graph);
@@ -71,26 +71,26 @@ describe("a checkpoint of a graph of another shape", () => {
     expect(store.log).toEqual(["start:@0", "interval:a@1", "failure:a@1"]);
   });
 
-  test("is also one of a graph of another name", async () => {
+  test("also includes one of a graph with another name", async () => {
     const store = await stopped({ name: "mine" });
     const config = saving(store, { name: "yours", onMismatch: "error" });
     const error = await rejection(linear(["a", "b", "c"], config).resume("r"), GraphError);
     expect(error.message).toMatch(/made by another graph: mine .*; this one is yours/);
   });
 
-  test("is not one of a graph whose functions changed", async () => {
+  test("does not include one whose functions changed", async () => {
     const config = saving(await stopped(), { onMismatch: "error" });
     expect((await linear(["a", "b", "c"], config).resume("r")).step).toBe(3);
   });
 
-  test("that has no graph at all fits every graph", async () => {
+  test("without a graph fits every graph", async () => {
     const store = new RecordingStore();
     await store.save(start("r"));
     const config = saving(store, { onMismatch: "error", version: 3 });
     expect((await linear(["a"], config).resume("r")).data.trail).toEqual(["a"]);
   });
 
-  test("at a node that is no longer there is an error that names those there are", async () => {
+  test("at a removed node is an error that names the existing ones", async () => {
     const store = await stopped();
     const graph = linear(["x", "y"], saving(store));
     for (const call of callsOf(graph)) {
@@ -128,7 +128,7 @@ function migrated(store: CheckpointStore, version: number, migrations: Migration
 }
 
 describe("rule 9: a checkpoint of an older version", () => {
-  test("is migrated link by link before anything runs, and saved as the new version", async () => {
+  test("is migrated step by step before anything runs, and saved as the new version", async () => {
     const store = await stopped();
     const final = await migrated(store, 2, { 0: toCount, 1: toTags }).resume("r");
     expect(final.data).toEqual({ steps: 3, tags: new Set(["old"]) });
@@ -137,7 +137,7 @@ describe("rule 9: a checkpoint of an older version", () => {
     expect(store.saved[1]?.data).toEqual({ trail: ["a"] });
   });
 
-  test("is migrated only as far as it is behind", async () => {
+  test("is migrated only by the versions it lacks", async () => {
     const store = await stopped();
     const graph = migrated(store, 1, { 0: toCount });
     await graph.rollback("r", 1);
@@ -171,7 +171,7 @@ describe("rule 9: a checkpoint of an older version", () => {
     expect(store.saved).toHaveLength(3);
   });
 
-  test("is refused when its migration throws, with that error as cause", async () => {
+  test("is refused if its migration throws, with that error as cause", async () => {
     const own = new Error("no way");
     const fails = () => {
       throw own;
@@ -192,7 +192,7 @@ test("rule 9: a checkpoint of a newer version is refused and stays as it is", as
   expect(store.saved).toHaveLength(3);
 });
 
-test("rule 9: what a store finds wrong is thrown before a migration sees it", async () => {
+test("rule 9: corruption found by a store is thrown before a migration runs", async () => {
   const store = await stopped();
   const bad = new SyntaxError("bad bytes");
   store.load = async () => {
@@ -208,7 +208,7 @@ test("rule 9: what a store finds wrong is thrown before a migration sees it", as
   expect(asked).toBe(0);
 });
 
-test("a State that starts a run is of the graph's own version", async () => {
+test("a State that starts a run has the graph's own version", async () => {
   const config = { version: 4, migrations: {} };
   expect((await linear(["a"], config).execute(start())).graph?.version).toBe(4);
   const old = State.fromJSON<Trail>({

@@ -81,7 +81,7 @@ function graphOf(store: LosingStore, b: NodeFunction<Trail> = mark, interval = 1
 }
 
 describe("a claim", () => {
-  test("is held while a run is worked on, and released whatever comes of it", async () => {
+  test("is held while a run is active, and released however it ends", async () => {
     const store = new LosingStore();
     const holders: unknown[] = [];
     let broken = true;
@@ -109,7 +109,7 @@ describe("a claim", () => {
     expect((await graph.resume("r")).status).toBe("completed");
   });
 
-  test("is released when the input of a resume is refused, and when the run is not there", async () => {
+  test("is released if the input of a resume is refused, and if the run does not exist", async () => {
     const store = new LosingStore();
     const { graph } = graphOf(store);
     await expect(graph.resume("nobody")).rejects.toMatchObject({ code: "CHECKPOINT_NOT_FOUND" });
@@ -126,13 +126,13 @@ describe("a claim", () => {
     await rejection(graph.execute(start("other")), CheckpointConflictError);
   });
 
-  test("is asked for only where something is saved", async () => {
+  test("is requested only where checkpoints are saved", async () => {
     const store = new LosingStore();
     await linear(abc, { checkpoint: { store, interval: 0 } }).execute(start("r"));
     expect(store.claimed).toEqual([]);
   });
 
-  test("is not asked for by a graph inside a node or a worker: whoever runs it has it", async () => {
+  test("is not requested by a graph inside a node or a worker, whose caller has it", async () => {
     const store = new LosingStore();
     const inner = linear(["x"], { checkpoint: { store, interval: 1, preserve: true } });
     const outer = new StateGraph<Trail>({ checkpoint: { store, interval: 1, preserve: true } })
@@ -146,7 +146,7 @@ describe("a claim", () => {
     expect(store.claimed).toEqual(["r"]);
   });
 
-  test("that can't be had because the store is out of order stops the run before any node", async () => {
+  test("that can't be made because the store fails stops the run before any node", async () => {
     const store = new LosingStore();
     store.claim = async () => {
       throw new Error("out of order");
@@ -156,7 +156,7 @@ describe("a claim", () => {
     expect(ran).toEqual([]);
   });
 
-  test("that can't be had is done without where a save that fails stops nobody", async () => {
+  test("that can't be made is skipped in modes where a failed save does not stop the run", async () => {
     const store = new LosingStore();
     store.claim = async () => {
       throw new Error("out of order");
@@ -168,14 +168,14 @@ describe("a claim", () => {
     expect(problems).toEqual(["out of order"]);
   });
 
-  test("that can't be released costs nobody the result", async () => {
+  test("that can't be released does not cost the result", async () => {
     const store = new LosingStore();
     store.claim = async () => ({ release: () => Promise.reject(new Error("out of order")) });
     const { graph } = graphOf(store);
     expect((await graph.execute(start("r"))).status).toBe("completed");
   });
 
-  test("of another is an error that names them, or says that nobody knows", async () => {
+  test("of another process is an error that names it, or says that it is unknown", async () => {
     const store = new LosingStore();
     await store.claim("r");
     const { graph, ran } = graphOf(store);
@@ -191,7 +191,7 @@ describe("a claim", () => {
   });
 });
 
-test("a claim that was refused is tried again if its holder has released it meanwhile", async () => {
+test("a refused claim is retried if its holder has released it meanwhile", async () => {
   const store = new RecordingStore();
   const other = await store.claim("r");
   store.holder = async () => {
@@ -202,8 +202,8 @@ test("a claim that was refused is tried again if its holder has released it mean
   expect((await linear(abc, config).execute(start("r"))).data.trail).toEqual(abc);
 });
 
-describe("a process that has lost its claim", () => {
-  test("has its signal aborted, begins no further node and writes nothing more", async () => {
+describe("a process that lost its claim", () => {
+  test("has its signal aborted, starts no further node and writes nothing more", async () => {
     const store = new LosingStore();
     const reason = new Error("lease ran out");
     let signal: AbortSignal | undefined;
@@ -228,7 +228,7 @@ describe("a process that has lost its claim", () => {
   });
 
   test.each([1, 9])(
-    "does not save what a node returns all the same, at interval %i",
+    "does not save what a node returns anyway, at interval %i",
     async (interval) => {
       const store = new LosingStore();
       const { graph, ran } = graphOf(
@@ -245,7 +245,7 @@ describe("a process that has lost its claim", () => {
     },
   );
 
-  test("saves nothing that a node still does once, and no milestone", async () => {
+  test("saves no result of once and no milestone", async () => {
     const store = new LosingStore();
     const seen: unknown[] = [];
     const { graph } = graphOf(store, async (state, context) => {
@@ -289,7 +289,7 @@ describe("a process that has lost its claim", () => {
     expect(store.log).toEqual(["start:@0", "interval:a@1"]);
   });
 
-  test("does not remove the checkpoints of a run that it finished", async () => {
+  test("does not remove the checkpoints of a run it finished", async () => {
     const store = new LosingStore();
     store.afterSave = ({ status }) => {
       if (status === "completed") store.lose();
@@ -307,7 +307,7 @@ describe("a process that has lost its claim", () => {
     expect([ran, store.log]).toEqual([[], []]);
   });
 
-  test("while it waits for a slow reader of its events stops at once", async () => {
+  test("stops at once even while it waits for a slow reader of its events", async () => {
     const store = new LosingStore();
     const { graph, ran } = graphOf(store);
     const stream = graph.stream(start("r"));
@@ -321,8 +321,8 @@ describe("a process that has lost its claim", () => {
   });
 });
 
-describe("a claim that has run out while the process was stopped", () => {
-  test("is noticed before the next node begins, though nobody was told", async () => {
+describe("a claim that expired while the process was stopped", () => {
+  test("is noticed before the next node starts, without a notification", async () => {
     const store = new LosingStore();
     const { graph, ran } = graphOf(store);
     store.afterSave = ({ checkpointNode }) => {
@@ -335,7 +335,7 @@ describe("a claim that has run out while the process was stopped", () => {
     expect(store.log).toEqual(["start:@0", "interval:a@1"]);
   });
 
-  test("is noticed before what the node made is saved, and aborts its signal", async () => {
+  test("is noticed before the node's result is saved, and aborts its signal", async () => {
     const store = new LosingStore();
     let signal: AbortSignal | undefined;
     const { graph, ran } = graphOf(store, (state, context) => {
@@ -349,7 +349,7 @@ describe("a claim that has run out while the process was stopped", () => {
     expect(store.log).toEqual(["start:@0", "interval:a@1"]);
   });
 
-  test("is noticed before another attempt begins", async () => {
+  test("is noticed before another attempt starts", async () => {
     const store = new LosingStore();
     const attempts: number[] = [];
     const graph = new StateGraph<Trail>({ checkpoint: { store, interval: 1 } })
@@ -369,7 +369,7 @@ describe("a claim that has run out while the process was stopped", () => {
     expect(store.log).toEqual(["start:@0"]);
   });
 
-  test("is noticed before something is done once, also if the node makes nothing of it", async () => {
+  test("is noticed before a once runs, even if the node ignores the error", async () => {
     const store = new LosingStore();
     let paid = 0;
     const { graph, ran } = graphOf(store, async (state, context) => {
@@ -413,7 +413,7 @@ describe("a claim that has run out while the process was stopped", () => {
         return subgraph(inner, { in: ({ data }) => data, out: () => ({}) });
       },
     ],
-  ])("is noticed before %s begins", async (_what, node) => {
+  ])("is noticed before %s starts", async (_what, node) => {
     const store = new LosingStore();
     const began: number[] = [];
     const graph = new StateGraph<Trail>({ checkpoint: { store, interval: 1 } })
@@ -431,7 +431,7 @@ describe("a claim that has run out while the process was stopped", () => {
     expect(began).toEqual([1, 2]);
   });
 
-  test("is noticed before a node of a run that is recovered", async () => {
+  test("is noticed before a node of a recovered run", async () => {
     const store = new LosingStore();
     let broken = true;
     const { graph, ran } = graphOf(store, (state, context) => {
@@ -447,7 +447,7 @@ describe("a claim that has run out while the process was stopped", () => {
     expect(store.released).toEqual(["r", "r"]);
   });
 
-  test("is asked for in the store, and nothing begins until it has answered", async () => {
+  test("is checked in the store, and nothing starts until it has answered", async () => {
     const store = new LosingStore();
     const asked = gate();
     const answer = gate();
@@ -468,7 +468,7 @@ describe("a claim that has run out while the process was stopped", () => {
     expect(ran).toEqual(abc);
   });
 
-  test("is lost if the store can't say what became of it", async () => {
+  test("is lost if the store can't tell its state", async () => {
     const store = new LosingStore();
     const { graph, ran } = graphOf(store, (state, context) => {
       store.expireUnlessHeld(() => Promise.reject(new Error("no answer")));
@@ -489,7 +489,7 @@ describe("a claim that has run out while the process was stopped", () => {
   });
 });
 
-test("the claim of a run that hangs keeps others out until it is over", async () => {
+test("the claim of a hanging run keeps others out until it ends", async () => {
   const store = new LosingStore();
   const inside = gate();
   const finish = gate();

@@ -3,7 +3,7 @@ import { chain, State, StateGraph } from "waymark";
 import { useClock } from "../../src/clock.js";
 import { RecordingStore } from "../graphs.js";
 
-test("a run whose clock is set back in the middle of a node can be loaded and resumed", async () => {
+test("a run whose clock is set back inside a node can be loaded and resumed", async () => {
   let time = Date.parse("2030-01-01T00:00:00Z");
   const restore = useClock({ now: () => time, after: () => () => {} });
   const setBack = (): void => {

@@ -42,7 +42,7 @@ const badValues: [field: string, values: unknown[]][] = [
 ];
 
 test.each(badValues.flatMap(([field, values]) => values.map((value) => [field, value] as const)))(
-  "refuses %s: %o and names the field",
+  "refuses %s: %o, naming the field",
   (field, value) => {
     const [outer = "", inner] = field.split(".");
     const error = refused({ [outer]: inner === undefined ? value : { [inner]: value } });
@@ -58,7 +58,7 @@ test.each([
   ],
   [{ store: "tape" }, /"tape"/],
   [{ store: "", interval: 1 }, /""/],
-])("refuses the unknown store of %j, also while nothing is saved", (checkpoint, message) => {
+])("refuses the unknown store of %j, even without checkpointing", (checkpoint, message) => {
   expect(refused({ checkpoint }).message).toMatch(message);
 });
 
@@ -72,7 +72,7 @@ test.each([
   ["config.interval", { interval: 1 }],
   ["config.checkpoint.intervall", { checkpoint: { intervall: 1 } }],
   ["config.toString", { toString: 1 }],
-])("refuses the unknown field %s and lists those there are", (option, config) => {
+])("refuses the unknown field %s and lists the known ones", (option, config) => {
   const error = refused(config);
   expect(error.option).toBe(option);
   expect(error.message).toContain("the options are");
@@ -96,7 +96,7 @@ test.each([
   );
 });
 
-test("a config out of a JSON file works", async () => {
+test("a config from a JSON file works", async () => {
   const config = JSON.parse(`{
     "name": "from-json", "observer": ["noop"], "maxIterations": 3, "version": 2, "onMismatch": "error",
     "checkpoint": { "store": "memory", "interval": 1, "preserve": true, "keep": 2, "onSaveError": "fail" }
@@ -113,13 +113,13 @@ test("a field that is undefined counts as absent", () => {
   expect(new StateGraph(config as unknown as GraphConfig).name).toBe("graph");
 });
 
-test("a graph needs no config", async () => {
+test("a graph works without a config", async () => {
   const final = await linear(["a"]).execute(start());
   expect(final.graph).toMatchObject({ name: "graph", version: 0 });
   expect(final.checkpointId).toBe("");
 });
 
-test("a store is taken by instance, and its keep holds unless the config has one", async () => {
+test("a store instance is accepted, and its keep applies unless the config has one", async () => {
   const kept = async (keep?: number): Promise<number> => {
     const store = new MemoryStore({ keep: 4 });
     const checkpoint = { store, interval: 1, preserve: true, ...(keep !== undefined && { keep }) };
@@ -130,7 +130,7 @@ test("a store is taken by instance, and its keep holds unless the config has one
   expect([await kept(), await kept(2), await kept(Number.POSITIVE_INFINITY)]).toEqual([4, 2, 7]);
 });
 
-test("observers are given by name, function or object, one or many; missing ones are ignored", async () => {
+test("observers may be names, functions or objects, one or many; undefined ones are ignored", async () => {
   const told: string[] = [];
   const object = {
     seen: 0,
@@ -144,7 +144,7 @@ test("observers are given by name, function or object, one or many; missing ones
   expect(object.seen).toBe(told.length);
 });
 
-test("what a config is changed to later changes nothing", async () => {
+test("later changes to a config have no effect", async () => {
   const store = new RecordingStore();
   const checkpoint = { store, interval: 1, preserve: true };
   const graph = linear(["a", "b"], { checkpoint });
@@ -159,14 +159,14 @@ test.each<[config: GraphConfig<Trail>, message: string]>([
   [{ checkpoint: { triggers: [afterNodes("a", "typo")] } }, "config.checkpoint.triggers"],
   [{ onMissingNode: { old: "typo" } }, 'config.onMissingNode["old"]'],
   [{ onMissingNode: { old: { as: "typo" } } }, 'config.onMissingNode["old"]'],
-])("a graph without a node that its config %j names is incomplete", async (config, option) => {
+])("a graph that lacks the node named by its config %j is incomplete", async (config, option) => {
   const graph = linear(["a", "b"], config);
   const message = `${option}: there is no node "typo"; the nodes are: "a", "b"`;
   expect(() => graph.validate()).toThrow(message);
   expect((await rejection(graph.execute(start()), GraphError)).message).toContain(message);
 });
 
-test("the message of a saved error is bounded, and says so", async () => {
+test("the message of a saved error is truncated, and says so", async () => {
   const store = new MemoryStore();
   const a: NodeFunction<Trail> = () => {
     throw new Error("x".repeat(1_000_000));

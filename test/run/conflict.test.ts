@@ -50,8 +50,8 @@ function twoProcesses(config: GraphConfig["checkpoint"] = {}, fails?: Error) {
   return { store, first, second, running, inside, goOn, ran, signal: () => signal };
 }
 
-describe("rule 7: of two on one run in a store with claims", () => {
-  test("the second is refused before any node begins, by an error that names the holder", async () => {
+describe("rule 7: in a store with claims", () => {
+  test("the second process on a run is refused before any node starts, by an error that names the holder", async () => {
     const store = new RecordingStore();
     const { first, running, inside, goOn } = twoProcesses({ store });
     await inside.opened;
@@ -76,7 +76,7 @@ describe("rule 7: of two on one run in a store with claims", () => {
     expect((await second.resume("r")).status).toBe("completed");
   });
 
-  test("two that start it at once: one runs, and no node runs twice", async () => {
+  test("of two processes that start a run at once, one runs it, and no node runs twice", async () => {
     const store = new RecordingStore();
     const ran: string[] = [];
     const node: NodeFunction<Trail> = (state, ctx) => {
@@ -97,7 +97,7 @@ describe("rule 7: of two on one run in a store with claims", () => {
     expect(ran).toEqual(names);
   });
 
-  test("ten that resume it at once: one finishes it, no node runs twice", async () => {
+  test("of ten processes that resume a run at once, one finishes it, and no node runs twice", async () => {
     const store = new RecordingStore();
     await store.save(start("r"));
     const ran: string[] = [];
@@ -114,12 +114,12 @@ describe("rule 7: of two on one run in a store with claims", () => {
   });
 });
 
-describe("rule 7: of two on one run in a store without claims", () => {
+describe("rule 7: in a store without claims", () => {
   test.each([
     ["it is preserved", { preserve: true }],
     ["it is removed once done", { preserve: false }],
     ["a failed save is passed over", { onSaveError: "continue" as const }],
-  ])("the one that saves later loses, when %s", async (_what, config) => {
+  ])("the process that saves a run later loses, when %s", async (_what, config) => {
     const { store, first, second, running, inside, goOn, ran, signal } = twoProcesses(config);
     const events = listen(first);
     await inside.opened;
@@ -180,7 +180,7 @@ describe("rule 7: of two on one run in a store without claims", () => {
     expect((await linear(["a", "b"], config).resume("r")).status).toBe("completed");
   });
 
-  test("two that start it at once: one starts, the other is told to resume", async () => {
+  test("of two processes that start a run at once, one starts, and the other is told to resume", async () => {
     const store = new RecordingStore();
     const checkpoint = { store: bare(store), interval: 1, preserve: true };
     const graph = linear(names, { checkpoint });
@@ -196,7 +196,7 @@ describe("rule 7: of two on one run in a store without claims", () => {
     expect(store.saved.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5]);
   });
 
-  test("ten that resume it at once: one finishes it, no step is saved twice", async () => {
+  test("of ten processes that resume a run at once, one finishes it, and no step is saved twice", async () => {
     const store = new RecordingStore();
     const checkpoint = { store: bare(store), interval: 1, preserve: true };
     await store.save(start("r"));
@@ -211,7 +211,7 @@ describe("rule 7: of two on one run in a store without claims", () => {
   });
 });
 
-test("execute refuses a run that is in the store already, before a node runs", async () => {
+test("execute refuses a run that is already in the store, before a node runs", async () => {
   const store = new RecordingStore();
   const graph = linear(names, { checkpoint: { store, interval: 1, preserve: true } });
   const final = await graph.execute(start("r"));

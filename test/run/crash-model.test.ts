@@ -150,7 +150,7 @@ function answerTo({ pauses }: State<Trail>): unknown {
   return pauses.some(({ ask }) => ask !== undefined) ? `answer to ${pauses[0]?.name}` : undefined;
 }
 
-test("whatever nodes do and wherever processes die, the result is that of an undisturbed run", async () => {
+test("any nodes with crashes anywhere give the result of an undisturbed run", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(script, { minLength: 1, maxLength: 3 }),

@@ -22,7 +22,7 @@ function graphOf(interval = 1) {
 }
 
 test.each([1, 5])(
-  "the running node finishes and is saved, the next is not started, interval %i",
+  "the running node finishes and is saved, and the next does not start, interval %i",
   async (interval) => {
     const { graph, store, entered, go, ran } = graphOf(interval);
     const ended = rejection(graph.execute(start("r")), ExecutionError);
@@ -42,7 +42,7 @@ test.each([1, 5])(
   },
 );
 
-test("drains all runs of the graph, and resolves when the last has stopped", async () => {
+test("drain stops all runs of the graph, and resolves when the last has stopped", async () => {
   const { graph, store, entered, go } = graphOf();
   const runs = ["r", "s", "t"].map((runId) =>
     rejection(graph.execute(start(runId)), ExecutionError),
@@ -55,7 +55,7 @@ test("drains all runs of the graph, and resolves when the last has stopped", asy
   for (const { code } of await Promise.all(runs)) expect(code).toBe("ABORTED");
 });
 
-test("a run that is about to start is drained too, before its first node", async () => {
+test("a run about to start is drained too, before its first node", async () => {
   const { graph, store, ran } = graphOf();
   const ended = rejection(graph.execute(start("r")), ExecutionError);
   await graph.drain();
@@ -63,7 +63,7 @@ test("a run that is about to start is drained too, before its first node", async
   expect([ran, await store.list()]).toEqual([[], ["r"]]);
 });
 
-test("a run that is started after it is a run like any other", async () => {
+test("a run started after a drain runs normally", async () => {
   const { graph, go } = graphOf();
   await graph.drain();
   go.open();
@@ -92,7 +92,7 @@ test("a run whose last node is running completes", async () => {
   await graph.drain();
 });
 
-test("a node that waits for its next attempt is not waited for", async () => {
+test("drain does not wait for a node's next attempt", async () => {
   const clock = useFakeClock();
   const store = new RecordingStore();
   let down = true;
@@ -118,7 +118,7 @@ test("a node that waits for its next attempt is not waited for", async () => {
   expect((await graph.resume("r")).status).toBe("completed");
 });
 
-test("a node may stop at a good place when it is told: what it did stays", async () => {
+test("a node may stop early at a drain and keeps its work", async () => {
   const store = new RecordingStore();
   const calls: number[] = [];
   const half = gate();

@@ -18,7 +18,7 @@ function ending(rounds: number, store = new RecordingStore(), preserve = true) {
 }
 
 describe("an edge to END", () => {
-  test("ends the run when its predicate says so", async () => {
+  test("ends the run if its predicate matches", async () => {
     const { graph, store, ran } = ending(3);
     const final = await graph.execute(start("r"));
     expect(final).toMatchObject({ status: "completed", step: 3, checkpointNode: "work" });
@@ -33,7 +33,7 @@ describe("an edge to END", () => {
     expect(await store.load("r")).toMatchObject({ status: "completed", nextNode: undefined });
   });
 
-  test("ends the run where it has no predicate, and comes after those that were added before it", async () => {
+  test("ends the run without a predicate, after the edges added before it", async () => {
     const graph = new StateGraph<Trail>()
       .addNode("a", mark)
       .addNode("b", mark)
@@ -46,7 +46,7 @@ describe("an edge to END", () => {
     expect(final.status).toBe("completed");
   });
 
-  test("may stand beside exit points", async () => {
+  test("may be combined with exit points", async () => {
     const build = () =>
       new StateGraph<Trail>()
         .addNode("a", mark)
@@ -61,7 +61,7 @@ describe("an edge to END", () => {
     expect(late).toMatchObject({ status: "completed", checkpointNode: "b" });
   });
 
-  test("is emitted as any other edge, before the end of the run", async () => {
+  test("is emitted like any other edge, before the end of the run", async () => {
     const { graph } = ending(1);
     const events: [string, unknown][] = [];
     graph.on("*", ({ type, data }) => events.push([type, data]));
@@ -74,7 +74,7 @@ describe("an edge to END", () => {
     ]);
   });
 
-  test("ends a run whose checkpoints are removed once it is done", async () => {
+  test("ends a run and removes its checkpoints", async () => {
     const { graph, store } = ending(2, new RecordingStore(), false);
     expect(await graph.execute(start("r"))).toMatchObject({ status: "completed", sequence: 0 });
     expect(await store.list()).toEqual([]);
@@ -91,7 +91,7 @@ describe("an edge to END", () => {
 });
 
 describe("a run that ended by an edge", () => {
-  test("is returned by a resume as it is, and nothing runs", async () => {
+  test("is returned unchanged by a resume, and nothing runs", async () => {
     const { graph, ran, store } = ending(2);
     const final = await graph.execute(start("r"));
     const types: string[] = [];
@@ -104,7 +104,7 @@ describe("a run that ended by an edge", () => {
     expect(types).toEqual(["checkpoint.load", "checkpoint.load"]);
   });
 
-  test("can be set back and runs on from there", async () => {
+  test("can be rolled back and resumes from there", async () => {
     const { graph, ran } = ending(2);
     await graph.execute(start("r"));
     const back = await graph.rollback("r", 1);
@@ -113,7 +113,7 @@ describe("a run that ended by an edge", () => {
     expect(ran).toHaveLength(3);
   });
 
-  test("stays ended when it is set back to its end", async () => {
+  test("stays ended when rolled back to its end", async () => {
     const { graph, ran } = ending(2);
     await graph.execute(start("r"));
     const back = await graph.rollback("r", 2);
@@ -122,7 +122,7 @@ describe("a run that ended by an edge", () => {
     expect(ran).toHaveLength(2);
   });
 
-  test("stays ended in a fork, unless what was changed leads on", async () => {
+  test("stays ended in a fork, unless the changes match another edge", async () => {
     const { graph, ran } = ending(2);
     await graph.execute(start("r"));
     const same = await graph.fork("r", 2);
@@ -133,7 +133,7 @@ describe("a run that ended by an edge", () => {
     expect((await graph.resume(other.runId)).data.trail).toEqual(["new", "work"]);
   });
 
-  test("resumes to its end after a pause of the last node", async () => {
+  test("resumes to its end after a pause in the last node", async () => {
     const graph = new StateGraph<Trail>({
       checkpoint: { store: new RecordingStore(), interval: 1, preserve: true },
     })
@@ -148,7 +148,7 @@ describe("a run that ended by an edge", () => {
     expect(final.nextNode).toBeUndefined();
   });
 
-  test("ends also when the process died between its last node and the end", async () => {
+  test("ends even if the process died between its last node and the end", async () => {
     const { graph, store } = ending(2);
     store.beforeSave = ({ reason }) => {
       if (reason === "complete") throw new Error("power cut");
@@ -161,11 +161,11 @@ describe("a run that ended by an edge", () => {
 });
 
 describe("a graph that ends by END", () => {
-  test("is whole without an exit point", () => {
+  test("is complete without an exit point", () => {
     expect(ending(1).graph.validate()).toBeInstanceOf(StateGraph);
   });
 
-  test("draws the end, and only then", () => {
+  test("draws the end, unlike other graphs", () => {
     const { graph } = ending(1);
     expect(graph.toMermaid().split("\n")).toEqual(
       expect.arrayContaining(["  end_([end])", '  n0 -.->|"enough"| end_']),
@@ -174,13 +174,13 @@ describe("a graph that ends by END", () => {
     expect(plain.toMermaid()).not.toContain("end_");
   });
 
-  test("has another fingerprint than one with an exit point there", () => {
+  test("has a different fingerprint than one with an exit point there", () => {
     const byEdge = new StateGraph<Trail>().addNode("a", mark).addEdge("a", END).setEntryPoint("a");
     const byExit = new StateGraph<Trail>().addNode("a", mark).setEntryPoint("a").setExitPoint("a");
     expect(byEdge.fingerprint).not.toBe(byExit.fingerprint);
   });
 
-  test("can have no node of that name, nor an edge from it", () => {
+  test("can't have a node of that name, nor an edge from it", () => {
     const graph = new StateGraph<Trail, string>().addNode("a", mark);
     expect(thrown(() => graph.addNode("__end__", mark), GraphError)).toMatchObject({
       code: "GRAPH_NODE_NAME",

@@ -22,7 +22,7 @@ describe("a context whose node has ended", () => {
     /belongs to step 0, which has ended: await all you start in a node/,
   );
 
-  test("writes nothing, whatever it is asked for", async () => {
+  test("writes nothing, whichever method is called", async () => {
     const store = new RecordingStore();
     const context = await leaked(store);
     const before = store.saved.length;
@@ -37,7 +37,7 @@ describe("a context whose node has ended", () => {
   });
 
   test.each(["completed", "failed", "paused"])(
-    "is refused when it was the last of a run that has %s",
+    "is refused if it was the last of a run that has %s",
     async (how) => {
       const store = new RecordingStore();
       let context: NodeContext<Trail> | undefined;

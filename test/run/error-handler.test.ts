@@ -36,7 +36,7 @@ function graphOf(
     .setExitPoint("c");
 }
 
-test("an errorHandler gets the error, the State and the context after the last attempt only", async () => {
+test("an errorHandler gets the error, the State and the context, after the last attempt only", async () => {
   const handler = vi.fn((_error: unknown, state: State<Trail>) => state);
   const graph = graphOf(fails, { retry: { maxAttempts: 3 }, errorHandler: handler });
   const running = graph.execute(start("r"));
@@ -53,7 +53,7 @@ test("an errorHandler gets the error, the State and the context after the last a
   expect(context).toMatchObject({ node: "b", step: 1, attempt: 3, idempotencyKey: "r:1:b" });
 });
 
-test("what it returns is the node's result, a State or changes, and the run continues", async () => {
+test("what an errorHandler returns is the node's result, a State or changes, and the run continues", async () => {
   const patch = await graphOf(fails, {
     errorHandler: (_error, state) => ({ trail: [...state.data.trail, "mended"] }),
   }).execute(start());
@@ -67,7 +67,7 @@ test("what it returns is the node's result, a State or changes, and the run cont
   expect(whole).toMatchObject({ status: "completed", error: undefined });
 });
 
-test("what it throws is the node's error", async () => {
+test("what an errorHandler throws is the node's error", async () => {
   const worse = new Error("worse");
   const store = new RecordingStore();
   const graph = graphOf(fails, { errorHandler: () => Promise.reject(worse) }, store);
@@ -81,7 +81,7 @@ test("what it throws is the node's error", async () => {
   });
 });
 
-test("it is also asked about a FatalError and about a timeout", async () => {
+test("an errorHandler also gets a FatalError and a timeout", async () => {
   const seen: string[] = [];
   const errorHandler = (error: unknown, state: State<Trail>) => {
     seen.push((error as Error).name);
@@ -95,7 +95,7 @@ test("it is also asked about a FatalError and about a timeout", async () => {
   expect(seen).toEqual(["FatalError", "TimeoutError"]);
 });
 
-test("it is not asked when the run was cancelled or pauses", async () => {
+test("an errorHandler is not called if the run is cancelled or pauses", async () => {
   const errorHandler = vi.fn((_error: unknown, state: State<Trail>) => state);
   const controller = new AbortController();
   const cancelled = graphOf(
@@ -117,7 +117,7 @@ test("it is not asked when the run was cancelled or pauses", async () => {
   expect(errorHandler).not.toHaveBeenCalled();
 });
 
-test("it starts from the last milestone, and what it returns is merged into that", async () => {
+test("an errorHandler starts from the last milestone, and its result is merged into that", async () => {
   const node: NodeFunction<Trail> = async (state, context) => {
     await context.checkpoint(state.set("trail", [...state.data.trail, "milestone"]), "half");
     throw boom;
@@ -128,7 +128,7 @@ test("it starts from the last milestone, and what it returns is merged into that
   expect(handled.data.trail).toEqual(["a", "milestone", "mended", "c"]);
 });
 
-test("it can use once and pause; a resume comes to the same place", async () => {
+test("an errorHandler can use once and pause, and a resume returns to it", async () => {
   const store = new RecordingStore();
   let tickets = 0;
   const graph = graphOf(
@@ -149,7 +149,7 @@ test("it can use once and pause; a resume comes to the same place", async () => 
   expect(tickets).toBe(1);
 });
 
-test("a node that it saved has not failed: nothing of its error is left", async () => {
+test("a node rescued by an errorHandler has not failed and keeps no error", async () => {
   const store = new RecordingStore();
   const graph = graphOf(fails, { errorHandler: (_error, state) => state }, store);
   const final = await graph.execute(start("r"));

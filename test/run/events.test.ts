@@ -68,7 +68,7 @@ describe("the order of events", () => {
     ]);
   });
 
-  test("of a failure and of the resume after it", async () => {
+  test("of a failure and the resume after it", async () => {
     const cause = new Error("boom");
     let broken = true;
     const b: typeof mark = (state, ctx) => {
@@ -103,7 +103,7 @@ describe("the order of events", () => {
     ]);
   });
 
-  test("of a resume at an exit point is its load", async () => {
+  test("of a resume at an exit point has only the load", async () => {
     const checkpoint = { store: new RecordingStore(), interval: 1, preserve: true };
     const graph = linear(["a"], { checkpoint });
     const { runId } = await graph.execute(start());
@@ -112,7 +112,7 @@ describe("the order of events", () => {
     expect(typesOf(events)).toEqual(["checkpoint.load"]);
   });
 
-  test("of edges that are tried, with their names", async () => {
+  test("of evaluated edges includes their names", async () => {
     const graph = cycle(1);
     const events = listen(graph);
     await graph.execute(start());
@@ -124,7 +124,7 @@ describe("the order of events", () => {
   });
 });
 
-test("checkpoint.save comes once the save is acknowledged, with its id, size and time", async () => {
+test("checkpoint.save follows the acknowledged save, with its id, size and time", async () => {
   const store = new RecordingStore();
   let time = 0;
   const clock = vi.spyOn(performance, "now").mockImplementation(() => time);
@@ -143,7 +143,7 @@ test("checkpoint.save comes once the save is acknowledged, with its id, size and
   expect(events[0]?.data).not.toHaveProperty("bytes");
 });
 
-test("checkpoint.save says how large it is, where the store does", async () => {
+test("checkpoint.save reports its size if the store does", async () => {
   class Sized extends RecordingStore {
     override async save<D extends object>(state: State<D>): Promise<State<D>> {
       const { checkpointId, sequence } = await super.save(state);
@@ -158,7 +158,7 @@ test("checkpoint.save says how large it is, where the store does", async () => {
   expect(final.bytes).toBe(42);
 });
 
-test("a node emits custom events under its run", async () => {
+test("a node emits custom events of its run", async () => {
   const graph = linear(
     ["a"],
     { name: "g" },
@@ -179,7 +179,7 @@ test("a node emits custom events under its run", async () => {
   });
 });
 
-test("the State's own observer is told what nodes do to it, and no more once the run is over", async () => {
+test("the State's own observer receives changes by nodes, until the run ends", async () => {
   const own: string[] = [];
   const initial = State.create<Trail>({ trail: [] }, { observer: ({ type }) => own.push(type) });
   const graph = linear(["a"], {}, { a: (state) => state.set("trail", ["x"]) });

@@ -18,7 +18,7 @@ function router(): StateGraph<Order, string> {
     .setExitPoint("toy");
 }
 
-test("runs a linear path, each node on the result of the one before", async () => {
+test("runs a linear path, each node on the result of the previous one", async () => {
   const final = await linear(["a", "b", "c"]).execute(start());
   expect(final.data.trail).toEqual(["a", "b", "c"]);
 });
@@ -29,7 +29,7 @@ test.each(["book", "toy"])("routes by predicate and ends at the exit %s", async 
   expect(final.status).toBe("completed");
 });
 
-test("no matching edge is an error that names the edges there are", async () => {
+test("a missing matching edge is an error that names the existing edges", async () => {
   const error = await rejection(router().execute(State.create({ kind: "car" })), ExecutionError);
   expect(error.code).toBe("NO_MATCHING_EDGE");
   expect(error.nodeName).toBe("sort");
@@ -44,7 +44,7 @@ test("a run ends at an exit point even if it has edges", async () => {
   expect(final.data.trail).toEqual(["a", "b"]);
 });
 
-test("a cycle runs until its edge no longer matches, and tells each return", async () => {
+test("a cycle runs until its edge no longer matches, and emits each return", async () => {
   const graph = cycle(3);
   const events = listen(graph);
   const final = await graph.execute(start());
@@ -55,7 +55,7 @@ test("a cycle runs until its edge no longer matches, and tells each return", asy
   ]);
 });
 
-test("maxIterations is how many nodes may complete", async () => {
+test("maxIterations limits how many nodes may complete", async () => {
   const config = { maxIterations: 4 };
   expect((await cycle(3, config).execute(start())).step).toBe(4);
   const error = await rejection(cycle(4, config).execute(start()), ExecutionError);
@@ -71,7 +71,7 @@ test("maxIterations is 1000 by default", async () => {
   expect((await rejection(cycle(1000).execute(start()), ExecutionError)).state.step).toBe(1000);
 });
 
-test("the final State says where it ended, when, and how often each node ran", async () => {
+test("the final State has its end, its time and how often each node ran", async () => {
   const initial = start("run-7");
   const graph = cycle(2, { name: "ticker", version: 3 });
   const final = await graph.execute(initial);
@@ -99,7 +99,7 @@ test("a State that has run starts over at the entry point, in the same run", asy
   expect(twice.data.trail).toEqual(["a", "b", "a", "b"]);
 });
 
-test("many runs of one graph at once do not mix", async () => {
+test("concurrent runs of one graph do not mix", async () => {
   const graph = linear(["a", "b", "c"], {}, { b: async (state, ctx) => mark(state, ctx) });
   const runs = Array.from({ length: 50 }, (_, at) => graph.execute(start(`run-${at}`)));
   const finals = await Promise.all(runs);
@@ -142,7 +142,7 @@ test("the idempotency key differs between two visits of one node", async () => {
   expect(keys.size).toBe(3);
 });
 
-test("refuses options that it does not have", async () => {
+test("refuses unknown options", async () => {
   const graph = linear(["a"], { checkpoint: { interval: 1 } });
   const execute = graph.execute.bind(graph) as (
     state: State<Trail>,

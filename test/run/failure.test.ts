@@ -16,7 +16,7 @@ function breaking(store: RecordingStore | undefined, toThrow: () => unknown, int
 }
 
 describe("rule 3: a node that fails", () => {
-  test("ends the run with its name, the State it was given, the path, and its own error", async () => {
+  test("ends the run with its name, its input State, the path and its own error", async () => {
     const own = new TypeError("boom");
     const { graph } = breaking(undefined, () => own);
     const error = await rejection(graph.execute(start("r")), ExecutionError);
@@ -49,7 +49,7 @@ describe("rule 3: a node that fails", () => {
     },
   );
 
-  test("runs again on resume, and only it and what comes after", async () => {
+  test("runs again on resume, followed only by its successors", async () => {
     const store = new RecordingStore();
     let error: Error | undefined = new Error("boom");
     const { graph, ran } = breaking(store, () => error);
@@ -61,7 +61,7 @@ describe("rule 3: a node that fails", () => {
     expect(final).toMatchObject({ status: "completed", error: undefined, step: 3 });
   });
 
-  test("may fail on every resume; each attempt is in the history", async () => {
+  test("may fail on every resume, each attempt in the history", async () => {
     const store = new RecordingStore();
     const { graph } = breaking(store, () => new Error("boom"));
     await rejection(graph.execute(start("r")), ExecutionError);
@@ -137,7 +137,7 @@ test.each<[what: string, value: unknown, error: object]>([
 test.each([
   ["whole", "short", 0],
   ["cut where it is long", "x".repeat(9000), 4000],
-])("the stack of a node's error is kept, %s", async (_how, message, length) => {
+])("a node's error keeps its stack, %s", async (_how, message, length) => {
   const boom = new Error(message);
   const store = new RecordingStore();
   const { graph } = breaking(store, () => boom);
@@ -147,7 +147,7 @@ test.each([
   if (length > 0) expect(stack).toHaveLength(length);
 });
 
-test("a node that throws undefined has failed all the same", async () => {
+test("a node that throws undefined has failed", async () => {
   const store = new RecordingStore();
   const throwing = () => {
     throw undefined;
@@ -158,7 +158,7 @@ test("a node that throws undefined has failed all the same", async () => {
   expect(store.saved.at(-1)?.status).toBe("failed");
 });
 
-test("rule 3: when the failure can't be saved either, the node's error is still what is thrown", async () => {
+test("rule 3: if the failure can't be saved either, the node's error is still thrown", async () => {
   const store = new RecordingStore();
   const own = new Error("boom");
   const { graph } = breaking(store, () => own);
@@ -174,7 +174,7 @@ test("rule 3: when the failure can't be saved either, the node's error is still 
   expect(await store.load("r")).toMatchObject({ checkpointNode: "a", status: "in_progress" });
 });
 
-test("an edge that can't be chosen leaves the completed node, which does not run again", async () => {
+test("a failing edge choice keeps the completed node, which does not run again", async () => {
   const store = new RecordingStore();
   let open = false;
   let ran = 0;

@@ -88,8 +88,8 @@ class World {
   }
 }
 
-describe.each(["file", "sqlite"])("of a run of another process, in %s", (store) => {
-  test("the log's events come first, then live ones, until the end", async () => {
+describe.each(["file", "sqlite"])("a run of another process, in %s", (store) => {
+  test("gives the log's events first, then live ones, until the end", async () => {
     const world = new World(store);
     const { go, said } = await world.run("start");
     // The run waits in a node until this process has got an event from the middle of it.
@@ -99,7 +99,7 @@ describe.each(["file", "sqlite"])("of a run of another process, in %s", (store) 
     expect(await world.follow()).toEqual(seen);
   });
 
-  test("a killed process, a torn line and a resume leave nothing out and nothing twice", async () => {
+  test("gives each event once despite a killed process, a torn line and a resume", async () => {
     const world = new World(store, true, { maxBytes: 1024 });
     const first = await world.killed();
     appendFileSync(join(world.root, "r/events.jsonl"), '{"ts":"2026-01-01T00:0');
@@ -108,7 +108,7 @@ describe.each(["file", "sqlite"])("of a run of another process, in %s", (store) 
     expect(await world.follow()).toEqual([...first, ...second]);
   });
 
-  test("steps that are in no log come out of the checkpoint, in their place", async () => {
+  test("gives steps missing from the log from the checkpoint, in order", async () => {
     const world = new World(store, true, { maxBytes: 1024, maxFiles: 2 });
     const first = await world.killed();
     const second = await world.resumed();
@@ -123,7 +123,7 @@ describe.each(["file", "sqlite"])("of a run of another process, in %s", (store) 
     expect(seen.length).toBeLessThan(all.length);
   });
 
-  test("a process without a log is followed by its checkpoints", async () => {
+  test("is followed by its checkpoints if it has no log", async () => {
     const world = new World(store);
     const first = await world.killed();
     const second = await world.resumed(false);
@@ -139,7 +139,7 @@ describe.each(["file", "sqlite"])("of a run of another process, in %s", (store) 
     ]);
   });
 
-  test("the log outlives the checkpoints of a run that completed", async () => {
+  test("is read from its log after its checkpoints are removed", async () => {
     const world = new World(store, false);
     const { go, said } = await world.run("start");
     const seen = await world.follow(({ type }) => type === "progress" && go());
@@ -196,7 +196,7 @@ async function all(events: AsyncIterable<AnyEvent>): Promise<string[]> {
   return seen;
 }
 
-test("a rolled-back run gives all that it has done, each step once", async () => {
+test("a rolled-back run gives everything it has done, each step once", async () => {
   const store = new MemoryStore();
   const log = logged();
   const graph = counting(store, log);
@@ -210,7 +210,7 @@ test("a rolled-back run gives all that it has done, each step once", async () =>
   expect(seen.filter((event) => typeOf(event) === "node.complete")).toHaveLength(5);
 });
 
-test("a late reader that asks for no past gets what the log has from then on", async () => {
+test("a late reader without a start gets the log from then on", async () => {
   const store = new MemoryStore();
   const log = logged();
   const [inB, go] = [gate(), gate()];
@@ -228,7 +228,7 @@ test("a late reader that asks for no past gets what the log has from then on", a
   expect(await seen).toEqual(log.events.slice(before).map(named));
 });
 
-test("steps that a log leaves out stand where they happened", async () => {
+test("steps that a log leaves out appear where they happened", async () => {
   const store = new MemoryStore();
   const log = logged(({ type }) => type === "node.start" || type === "graph.complete");
   const graph = counting(store, log);

@@ -59,7 +59,7 @@ describe("fork", () => {
     ]);
   });
 
-  test("runs nothing; resume continues in the new run and keeps the link", async () => {
+  test("runs nothing, and resume continues in the new run and keeps the link", async () => {
     const { graph, ids } = await done();
     const events = listen(graph);
     const forked = await graph.fork("r", 1, { trail: ["changed"] });
@@ -72,7 +72,7 @@ describe("fork", () => {
     ]);
   });
 
-  test("leaves the original as it was, whatever becomes of the fork", async () => {
+  test("leaves the original unchanged, whatever the fork does", async () => {
     const { graph, store } = await done();
     const before = await contents(store, "r");
     const forked = await graph.fork("r", { step: 2 }, { trail: ["changed"] });
@@ -114,7 +114,7 @@ describe("fork", () => {
     expect(twice.parent).toEqual({ runId: forked.runId, checkpointId: forked.checkpointId });
   });
 
-  test("can be executed from the entry point when it is at step 0", async () => {
+  test("can be executed from the entry point if it is at step 0", async () => {
     const { graph } = await done();
     const forked = await graph.fork("r", 0, { trail: ["x"] });
     expect((await graph.execute(forked)).data.trail).toEqual(["x", "a", "b", "c"]);
@@ -143,7 +143,7 @@ describe("rollback", () => {
     expect((await graph.history("r"))[0]).toMatchObject({ parentId: ids[1], reason: "rollback" });
   });
 
-  test("sets back where resume continues, and the sequence grows on", async () => {
+  test("sets back where resume continues, with a higher sequence", async () => {
     const { graph, store } = await done();
     await graph.rollback("r", 1);
     const started: string[] = [];
@@ -155,7 +155,7 @@ describe("rollback", () => {
     expect(store.log.slice(4, 6)).toEqual(["rollback:a@1", "resume:a@1"]);
   });
 
-  test("takes a failed run's error back", async () => {
+  test("clears a failed run's error", async () => {
     const store = await stoppedRun(names, "b");
     const config = { checkpoint: { store, interval: 1 } };
     const back = await linear(names, config).rollback("r", 1);
@@ -163,7 +163,7 @@ describe("rollback", () => {
     expect((await linear(names, config).resume("r")).data.trail).toEqual(names);
   });
 
-  test("by an older State loses against a writer that came between", async () => {
+  test("by an older State loses against a writer in between", async () => {
     const { graph, store } = await done();
     const old = await store.load<Trail>("r");
     await graph.rollback("r", 1);
@@ -197,7 +197,7 @@ test("fork and rollback emit checkpoint.save", async () => {
   ]);
 });
 
-test("a run that is being worked on can't be rolled back, and is not disturbed", async () => {
+test("an active run can't be rolled back, and is not disturbed", async () => {
   const store = new RecordingStore();
   let refused: unknown;
   const b: NodeFunction<Trail> = async (state, context) => {
@@ -212,7 +212,7 @@ test("a run that is being worked on can't be rolled back, and is not disturbed",
   expect(await graph.rollback("r", 1)).toMatchObject({ step: 1, status: "in_progress" });
 });
 
-test("rollback loses against a writer that comes between its load and its save", async () => {
+test("rollback loses against a writer between its load and its save", async () => {
   const { graph, store } = await done();
   const load = store.load.bind(store);
   let loads = 0;
@@ -226,7 +226,7 @@ test("rollback loses against a writer that comes between its load and its save",
 });
 
 test.each([undefined, null, {}, { steps: 1 }, true])(
-  "neither takes %j for a checkpoint",
+  "fork and rollback refuse %j as a checkpoint",
   async (at) => {
     const { graph } = await done();
     expect((await rejection(graph.fork("r", at as never), ConfigError)).option).toBe("at");
@@ -234,7 +234,7 @@ test.each([undefined, null, {}, { steps: 1 }, true])(
   },
 );
 
-test("neither finds what is not there", async () => {
+test("fork and rollback fail on a missing checkpoint", async () => {
   const { graph, store } = await done();
   await rejection(graph.fork("r", 9), CheckpointNotFoundError);
   await rejection(graph.rollback("r", "no-such-id"), CheckpointNotFoundError);
@@ -242,12 +242,12 @@ test("neither finds what is not there", async () => {
   expect(store.saved).toHaveLength(4);
 });
 
-test("neither works while nothing is saved", async () => {
+test("fork and rollback fail without checkpointing", async () => {
   await rejection(linear(["a"]).fork("r", 0), ConfigError);
   await rejection(linear(["a"]).rollback("r", 0), ConfigError);
 });
 
-test("changes that are no data are refused before anything is saved", async () => {
+test("changes that are not data are refused before anything is saved", async () => {
   const { graph, store } = await done();
   await rejection(graph.fork("r", 1, 7 as never), ConfigError);
   expect(store.saved).toHaveLength(4);

@@ -53,7 +53,7 @@ const elsewhere = (store: MemoryStore) =>
   linear(["a", "b", "c"], { name: "abc", checkpoint: { store, interval: 1, preserve: true } });
 
 describe("start", () => {
-  test("runs in the background and gives what execute gives", async () => {
+  test("runs in the background and returns what execute returns", async () => {
     const { graph, begun, go } = waiting();
     const run = graph.start(start("r"));
     await begun.opened;
@@ -64,7 +64,7 @@ describe("start", () => {
     expect(await run.status()).toEqual({ state: "completed", node: "c", step: 3, pauses: [] });
   });
 
-  test("says when the run is in the store", async () => {
+  test("resolves saved once the run is in the store", async () => {
     const store = new RecordingStore();
     const release = gate();
     store.beforeSave = () => release.opened;
@@ -81,13 +81,13 @@ describe("start", () => {
     await run.result();
   });
 
-  test("has nothing to wait for if nothing is saved", async () => {
+  test("resolves saved at once without checkpointing", async () => {
     const run = linear(["a"]).start(start());
     await run.saved;
     await run.result();
   });
 
-  test("rejects saved with the run's error if it ended before", async () => {
+  test("rejects saved with the run's error if it failed before", async () => {
     const store = new RecordingStore();
     store.beforeSave = () => {
       throw new Error("full");
@@ -151,7 +151,7 @@ describe("result", () => {
 });
 
 describe("events", () => {
-  test("of the start are there for a late reader, then live ones, until the end", async () => {
+  test("include the past for a late reader, then live ones, until the end", async () => {
     const { graph, begun, go } = waiting();
     const run = graph.start(start("r"));
     await begun.opened;
@@ -167,7 +167,7 @@ describe("events", () => {
     expect(await typesOf(run.events())).toEqual([]);
   });
 
-  test("do not cancel the run when their reader leaves, even while it waits", async () => {
+  test("do not cancel the run when their reader stops, even while it waits", async () => {
     const { graph, begun, go } = waiting();
     const run = graph.start(start("r"));
     for await (const _ of run.events({ from: "start" })) break;
@@ -180,7 +180,7 @@ describe("events", () => {
     expect((await run.result()).status).toBe("completed");
   });
 
-  test("stop at their signal", async () => {
+  test("stop when their signal aborts", async () => {
     const { graph, begun, go } = waiting();
     const run = graph.start(start("r"));
     await begun.opened;
@@ -192,7 +192,7 @@ describe("events", () => {
     await run.result();
   });
 
-  test("belong to their run only, and nobody listens when all runs have ended", async () => {
+  test("belong to their run only, and no listener is left when all runs have ended", async () => {
     const graph = linear(["a", "b"]);
     const runs = ["x", "y"].map((id) => graph.start(start(id)));
     for (const run of runs) {
@@ -211,7 +211,7 @@ describe("events", () => {
 });
 
 describe("cancel", () => {
-  test("resolves when the run has stopped, and leaves it to a resume", async () => {
+  test("resolves when the run has stopped, and leaves it resumable", async () => {
     const { graph, store, begun } = waiting();
     const run = graph.start(start("r"));
     await begun.opened;
@@ -223,13 +223,13 @@ describe("cancel", () => {
     expect((await elsewhere(store).resume("r")).data.trail).toEqual(["a", "b", "c"]);
   });
 
-  test("says that a run had completed", async () => {
+  test("reports that a run had completed", async () => {
     const run = linear(["a"]).start(start());
     await run.result();
     expect(await run.cancel()).toBe(false);
   });
 
-  test("stops a run that has not begun, after its first save", async () => {
+  test("stops a run that has not started, after its first save", async () => {
     const { graph, store } = waiting();
     const run = graph.start(start("r"));
     expect(await run.cancel()).toBe(true);
@@ -238,7 +238,7 @@ describe("cancel", () => {
 });
 
 describe("attach", () => {
-  test("gives the same handle for a run of this process, also when it has completed", async () => {
+  test("returns the same handle for a run of this process, even after it completed", async () => {
     const { graph, begun, go } = waiting();
     const run = graph.start(start("r"));
     expect(graph.attach("r")).toBe(run);
@@ -249,7 +249,7 @@ describe("attach", () => {
     expect(graph.attach("r")).toBe(run);
   });
 
-  test("knows a run that execute works on: its steps, its events and how to cancel it", async () => {
+  test("finds a run of execute, with its steps, events and cancel", async () => {
     const { graph, begun } = waiting();
     const executed = graph.execute(start("r")).catch((error: unknown) => error);
     await begun.opened;
@@ -290,7 +290,7 @@ describe("attach", () => {
     expect(await follower.cancel()).toBe(false);
   });
 
-  test("says of a run that nobody works on that it was cancelled, failed or is unknown", async () => {
+  test("reports an inactive run as cancelled, failed or unknown", async () => {
     const { graph, store, begun } = waiting();
     const run = graph.start(start("r"));
     await begun.opened;
@@ -317,13 +317,13 @@ describe("attach", () => {
     expect(await typesOf(failed.events({ from: "start" }))).toEqual(["graph.start", "graph.fail"]);
   });
 
-  test("says that a run which is gone may have completed", async () => {
+  test("reports that a missing run may have completed", async () => {
     const graph = linear(["a"], { checkpoint: { store: new MemoryStore(), interval: 1 } });
     const error = await rejection(graph.attach("nobody").result(), CheckpointNotFoundError);
     expect(error.message).toContain("removed unless checkpoint.preserve is true");
   });
 
-  test("gives the State of an older version migrated, as a resume does", async () => {
+  test("returns the State of an older version migrated, as a resume does", async () => {
     const store = new MemoryStore();
     await elsewhere(store).execute(start("old"));
     const migrations = { 0: () => ({ trail: ["migrated"] }) };
@@ -334,7 +334,7 @@ describe("attach", () => {
     expect((await rejection(refused, MigrationError)).code).toBe("MIGRATION");
   });
 
-  test("follows a run that paused, up to its question", async () => {
+  test("follows a run up to its pause", async () => {
     const store = new MemoryStore();
     const asks: NodeFunction<Trail> = async (state, context) => {
       await context.pause("review", { reason: "needs a review" });
@@ -351,7 +351,7 @@ describe("attach", () => {
     expect(events.at(-1)?.data).toEqual({ node: "a", step: 1, reason: "needs a review" });
   });
 
-  test("remembers the last 100 runs that ended without a store", async () => {
+  test("keeps the last 100 runs that ended without a store", async () => {
     const graph = linear(["a"]);
     const runs = Array.from({ length: 101 }, (_, index) => graph.start(start(`r${index}`)));
     for (const run of runs) await run.result();
@@ -359,7 +359,7 @@ describe("attach", () => {
     expect(graph.attach("r0")).not.toBe(runs[0]);
   });
 
-  test("follows a run in a store that can't say who works on it, until its signal aborts", async () => {
+  test("follows a run in a store without claims, until its signal aborts", async () => {
     const { graph, store, begun, go } = waiting();
     const run = graph.start(start("r"));
     await begun.opened;
@@ -380,7 +380,7 @@ describe("attach", () => {
     expect((await follower.result()).data.trail).toEqual(["a", "b", "c"]);
   });
 
-  test("gives only the last event of a run that stopped, unless the start is asked for", async () => {
+  test("yields only the last event of a stopped run, unless the start is requested", async () => {
     const { graph, store, begun, go } = waiting();
     const run = graph.start(start("r"));
     await begun.opened;
@@ -390,7 +390,7 @@ describe("attach", () => {
     expect(await typesOf(elsewhere(store).attach("nobody").events())).toEqual([]);
   });
 
-  test("gives no end of a run that was left unfinished", async () => {
+  test("yields no end for a run that was left unfinished", async () => {
     const { graph, store, begun } = waiting();
     const run = graph.start(start("r"));
     await begun.opened;
@@ -399,7 +399,7 @@ describe("attach", () => {
     expect(await typesOf(events)).toEqual(["graph.start", "node.complete"]);
   });
 
-  test("says of a claimed run without a checkpoint that it is running", async () => {
+  test("reports a claimed run without a checkpoint as running", async () => {
     const store = new MemoryStore();
     const claim = await store.claim("r");
     expect(await elsewhere(store).attach("r").status()).toMatchObject({
@@ -416,7 +416,7 @@ describe("attach", () => {
     await rejection(elsewhere(store).attach("r").status(), RangeError);
   });
 
-  test("knows a run before it has begun", async () => {
+  test("finds a run before it has started", async () => {
     const { graph, begun, go } = waiting();
     const executed = graph.execute(start("r"));
     const run = graph.attach("r");
@@ -426,7 +426,7 @@ describe("attach", () => {
     expect((await executed).step).toBe(3);
   });
 
-  test("looks into the store at a run of this process that failed, since another may have resumed it", async () => {
+  test("checks the store for a failed run of this process, which another may have resumed", async () => {
     const store = new MemoryStore();
     let fails = true;
     const b: NodeFunction<Trail> = (state, context) => {
@@ -444,7 +444,7 @@ describe("attach", () => {
 });
 
 describe("a handle", () => {
-  test("elsewhere gives what each step used, and a failure that has no words", async () => {
+  test("in another process returns what each step used, and a failure without a message", async () => {
     const store = new MemoryStore();
     const config = { name: "abc", checkpoint: { store, interval: 1, preserve: true } };
     const a: NodeFunction<Trail> = (state, context) => {
@@ -464,7 +464,7 @@ describe("a handle", () => {
     expect(events).toMatchObject([{ type: "graph.fail", data: { node: "", step: 0, error: "" } }]);
   });
 
-  test("says that a run failed that another process works on", async () => {
+  test("reports that a run of another process failed", async () => {
     const store = new MemoryStore();
     await store.claim("r");
     const run = linear(["a"], { checkpoint: { store, interval: 1 } }).start(start("r"));
@@ -472,7 +472,7 @@ describe("a handle", () => {
     expect(await run.status()).toMatchObject({ state: "failed", node: "", step: 0 });
   });
 
-  test("of a run that is drained before it has begun leaves it to a resume", async () => {
+  test("of a run drained before it started leaves it resumable", async () => {
     const { graph, store } = waiting();
     const run = graph.start(start("r"));
     const drained = graph.drain();

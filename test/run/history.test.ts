@@ -22,7 +22,7 @@ const names = ["a", "b", "c"];
 const done = () => finishedRun(names);
 
 describe("history", () => {
-  test("is newest first, each checkpoint with the one it was made from", async () => {
+  test("is newest first, each checkpoint with its parent", async () => {
     const { graph, ids, store } = await done();
     expect(await graph.history("r")).toEqual(
       [
@@ -72,7 +72,7 @@ describe("history", () => {
     expect(await plain.history("nobody")).toEqual([]);
   });
 
-  test("of a store that has none is its newest checkpoint", async () => {
+  test("of a store without history is its newest checkpoint", async () => {
     const { store, ids } = await done();
     const graph = linear(names, { checkpoint: { store: bare(store), interval: 1 } });
     const history = await graph.history("r");
@@ -80,7 +80,7 @@ describe("history", () => {
     expect(history[0]).toMatchObject({ sequence: 4, step: 3, node: "c", checkpointId: ids[3] });
   });
 
-  test("of a store that fails is its error", async () => {
+  test("of a failing store is its error", async () => {
     const store = bare(new RecordingStore());
     store.load = async () => {
       throw new RangeError("down");
@@ -90,7 +90,7 @@ describe("history", () => {
   });
 });
 
-test("what a store finds while it loads reaches the graph's listeners", async () => {
+test("events of a store's load reach the graph's listeners", async () => {
   const { graph, store } = await done();
   const data = { file: "f", expected: "1", actual: "2" };
   const load = store.load.bind(store);
@@ -107,9 +107,9 @@ test("what a store finds while it loads reaches the graph's listeners", async ()
   expect(events[0]).toMatchObject({ type: "checkpoint.quarantine", runId: "r", data });
 });
 
-describe("a store that loads nonsense", () => {
+describe("a store that loads a wrong value", () => {
   test.each([undefined, null, {}, "state"])(
-    "such as %o is a TypeError that says so",
+    "such as %o causes a clear TypeError",
     async (value) => {
       const store = bare(new RecordingStore());
       store.load = async () => value as never;
@@ -121,7 +121,7 @@ describe("a store that loads nonsense", () => {
     },
   );
 
-  test("of another run is corrupt", async () => {
+  test("of another run is reported as corrupt", async () => {
     const store = bare(new RecordingStore());
     store.load = async () => start("other") as never;
     const graph = linear(["a"], { checkpoint: { store, interval: 1 } });
@@ -129,7 +129,7 @@ describe("a store that loads nonsense", () => {
     expect(error).toMatchObject({ expected: "r", actual: "other" });
   });
 
-  test("and not the checkpoint it was asked for, has not found it", async () => {
+  test("instead of the requested checkpoint is reported as not found", async () => {
     const inner = await stoppedRun(names, "c");
     const store = bare(inner);
     store.load = (runId) => inner.load(runId);

@@ -12,7 +12,7 @@ import { configError, schemaError, serializationError } from "../matchers.js";
 import { asking, type Draft, draft, graphOf } from "./drafts.js";
 import { amount, decision, schema } from "./schemas.js";
 
-describe("input that does not fit leaves the run paused and resumable", () => {
+describe("invalid input leaves the run paused and resumable", () => {
   /** The error of a resume with this input; then a good one. */
   async function refused(
     input: unknown,
@@ -30,13 +30,13 @@ describe("input that does not fit leaves the run paused and resumable", () => {
     return error;
   }
 
-  test("none, where one is asked for", async () => {
+  test("if it is missing", async () => {
     expect(String(await refused(undefined))).toBe(
       'ConfigError: input is missing: the run is paused for review ("Publish?"). Call resume(runId, { input })',
     );
   });
 
-  test("one that can't be merged", async () => {
+  test("if it can't be merged", async () => {
     expect(await refused("yes")).toEqual(
       configError(
         "input",
@@ -45,13 +45,13 @@ describe("input that does not fit leaves the run paused and resumable", () => {
     );
   });
 
-  test("one that a checkpoint can't hold", async () => {
+  test("if a checkpoint can't hold it", async () => {
     expect(await refused({ note: { send: () => {} } })).toEqual(
       serializationError("input.note.send"),
     );
   });
 
-  test("one that the schema refuses, with all that is wrong", async () => {
+  test("if the schema refuses it, with all issues", async () => {
     const error = await refused({ yes: "perhaps" }, asking, { input: decision });
     expect(String(error)).toBe(
       "SchemaError: input does not fit its schema: " +
@@ -59,14 +59,14 @@ describe("input that does not fit leaves the run paused and resumable", () => {
     );
   });
 
-  test("none, where the schema wants one though nothing was asked", async () => {
+  test("if it is missing and the schema requires it though the node asked nothing", async () => {
     const quiet = (state: State<Draft>) => pause(state, { reason: "cool down" });
     expect(await refused(undefined, quiet, { input: decision })).toEqual(
       schemaError("input", "yes: wants true or false"),
     );
   });
 
-  test("what an asynchronous schema refuses", async () => {
+  test("if an asynchronous schema refuses it", async () => {
     const noting = (state: State<Draft>) =>
       pause(state, { reason: "how many", ask: true, into: "note" });
     expect(await refused("many", noting, { input: amount }, 7)).toEqual(
@@ -74,7 +74,7 @@ describe("input that does not fit leaves the run paused and resumable", () => {
     );
   });
 
-  test("a schema that throws", async () => {
+  test("if the schema throws", async () => {
     const broken = schema((value) => {
       if (value === "bad") throw new TypeError("a bug in the schema");
       return { value };
@@ -84,7 +84,7 @@ describe("input that does not fit leaves the run paused and resumable", () => {
     );
   });
 
-  test("a store that is down", async () => {
+  test("if the store is down", async () => {
     const { graph, store } = graphOf(asking);
     await graph.execute(draft());
     store.beforeSave = () => {
@@ -97,7 +97,7 @@ describe("input that does not fit leaves the run paused and resumable", () => {
   });
 });
 
-test("the schema's value is what is taken, not what was given", async () => {
+test("the schema's output is used, not its input", async () => {
   const { graph } = graphOf(asking, new RecordingStore(), { input: decision });
   await graph.execute(draft());
   expect((await graph.resume("r", { input: { yes: "true", more: 1 } })).data).toEqual({
@@ -106,8 +106,8 @@ test("the schema's value is what is taken, not what was given", async () => {
   });
 });
 
-describe("input that nobody waits for", () => {
-  test("is an error that says what the run does", async () => {
+describe("unexpected input", () => {
+  test("is an error that reports the run's status", async () => {
     const store = new RecordingStore();
     let fail = true;
     const graph = new StateGraph<Draft>({ checkpoint: { store, interval: 1, preserve: true } })

@@ -84,8 +84,8 @@ async function finish(world: World): Promise<void> {
   expect.unreachable("the run did not come to its end");
 }
 
-describe("a process that is killed", () => {
-  test("nowhere: each effect happens once, over the pause", async () => {
+describe("a process killed", () => {
+  test("nowhere has each effect once, across the pause", async () => {
     const world = new World();
     await finish(world);
     expect(world.done).toEqual(once);
@@ -103,7 +103,7 @@ describe("a process that is killed", () => {
     ["before a pause", "saved call"],
     ["after a pause was answered", "before thank for 5"],
     ["at its very end", "saved thank for 5"],
-  ])("%s: nothing is done twice", async (_where, point) => {
+  ])("%s repeats nothing", async (_where, point) => {
     const world = new World();
     const said = await world.run(point);
     if (!said.includes(point)) await world.run(point);
@@ -114,14 +114,14 @@ describe("a process that is killed", () => {
   test.each([
     ["in the middle of a once", "did charge", "charge"],
     ["in the middle of a retried once", "did label", "label"],
-  ])("%s, before its result is saved: only that is done again", async (_where, point, effect) => {
+  ])("%s, before its result is saved, repeats only that", async (_where, point, effect) => {
     const world = new World();
     await world.run(point);
     await finish(world);
     expect(world.done).toEqual({ ...once, [effect]: 2 });
   });
 
-  test("anywhere, over and over: what was saved is never done again", async () => {
+  test("at random points never repeats what was saved", async () => {
     const seed = seedOfRun();
     console.log(`SEED=${seed}`);
     const random = seeded(seed);
@@ -149,7 +149,7 @@ describe("recoverRuns in a new process", () => {
       .filter((line) => line.startsWith("report "))
       .map((line) => JSON.parse(line.slice("report ".length)) as RunRecovery);
 
-  test("continues a killed run at once, though its claim was never released", async () => {
+  test("resumes a killed run at once, though its claim was never released", async () => {
     const world = new World();
     await world.run("saved part 1");
     expect(reportsOf(await world.run("", "recover"))).toEqual([
@@ -160,7 +160,7 @@ describe("recoverRuns in a new process", () => {
     expect(world.done).toEqual(once);
   });
 
-  test("leaves a run alone that a living process works on", async () => {
+  test("leaves alone a run of a living process", async () => {
     const world = new World();
     const args = [built.script, world.root, world.effects, "saved charge"];
     const living = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
@@ -177,7 +177,7 @@ describe("recoverRuns in a new process", () => {
     expect(world.done.charge).toBe(1);
   });
 
-  test("counts its attempts when it is killed too, and gives up after three", async () => {
+  test("counts its attempts even when killed, and gives up after three", async () => {
     const world = new World();
     await world.run("before charge");
     for (let attempt = 0; attempt < 3; attempt++) await world.run("before charge", "recover");
@@ -187,7 +187,7 @@ describe("recoverRuns in a new process", () => {
     expect(world.done).toEqual({});
   });
 
-  test("in two processes at once: each run is recovered by one, nothing is done twice", async () => {
+  test("in two processes at once recovers each run once and does nothing twice", async () => {
     const world = new World();
     await world.run("saved charge", "start-many", 4);
     const both = await Promise.all([world.run("", "recover"), world.run("", "recover")]);

@@ -23,7 +23,7 @@ const graphOf = (store: CheckpointStore, metadata: Metadata, fails = false) =>
     .setExitPoint("b");
 
 describe.each(Object.keys(stores))("metadata in a %s store", (name) => {
-  test("is the run's own, and that of the graph that works on it now", async () => {
+  test("consists of the run's own and the current graph's", async () => {
     const store: CheckpointStore = stores[name]?.() ?? new MemoryStore();
     const own = { customer: "acme", commit: "mine" };
     const first = graphOf(store, { customer: "none", host: "old", region: "eu" }, true);
@@ -44,7 +44,7 @@ describe.each(Object.keys(stores))("metadata in a %s store", (name) => {
     await store.close?.();
   });
 
-  test("of a run that has ended stays what it was", async () => {
+  test("of a run that has ended stays unchanged", async () => {
     const store: CheckpointStore = stores[name]?.() ?? new MemoryStore();
     await graphOf(store, { host: "old" }).execute(State.create({ n: 0 }, { runId: "r" }));
     expect((await graphOf(store, { host: "new" }).resume("r")).metadata).toEqual({ host: "old" });

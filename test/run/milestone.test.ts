@@ -27,7 +27,7 @@ function halves(): { node: NodeFunction<Trail>; inputs: (readonly string[])[] } 
 }
 
 describe("a milestone", () => {
-  test("is where a resume runs the node again from, and its reason is recorded", async () => {
+  test("is where a resume restarts the node, and its reason is recorded", async () => {
     const store = new RecordingStore();
     const { node, inputs } = halves();
     const graph = graphOf(node, store);
@@ -45,7 +45,7 @@ describe("a milestone", () => {
     expect(final).toMatchObject({ step: 3, visits: { a: 1, b: 1, c: 1 } });
   });
 
-  test("is there even if nothing else of the node is: a crash after it resumes from it", async () => {
+  test("is kept even if nothing else of the node is: a crash after it resumes from it", async () => {
     const store = new RecordingStore();
     const crashed = gate();
     const inputs: (readonly string[])[] = [];
@@ -63,7 +63,7 @@ describe("a milestone", () => {
     expect(inputs).toEqual([["a"], ["a", "half"]]);
   });
 
-  test("is where a retry starts", async () => {
+  test("is where a retry restarts", async () => {
     const { node, inputs } = halves();
     const graph = new StateGraph<Trail>()
       .addNode("b", node, { retry: { initialInterval: 0 } })
@@ -73,7 +73,7 @@ describe("a milestone", () => {
     expect(inputs).toEqual([[], ["half"]]);
   });
 
-  test("keeps its node, also when the edges would now choose another", async () => {
+  test("keeps its node even if the edges would now choose another", async () => {
     const store = new RecordingStore();
     const ran: string[] = [];
     let fail = true;
@@ -104,7 +104,7 @@ describe("a milestone", () => {
     expect([ran, resumed]).toEqual([["left", "left"], ["start>left"]]);
   });
 
-  test("is what an object that the node returns is merged into, crash or no crash", async () => {
+  test("is what the node's returned object is merged into, with or without a crash", async () => {
     const store = new RecordingStore();
     const graph = new StateGraph<{ a: number; b: number }>({ checkpoint: { store, interval: 1 } })
       .addNode("x", async (state, context) => {
@@ -116,7 +116,7 @@ describe("a milestone", () => {
     expect((await graph.execute(State.create({ a: 0, b: 0 }))).data).toEqual({ a: 1, b: 2 });
   });
 
-  test("gives back the State to continue from, as saved", async () => {
+  test("returns the State to continue from, as saved", async () => {
     const store = new RecordingStore();
     let returned: State<Trail> | undefined;
     const node: NodeFunction<Trail> = async (state, context) => {
@@ -129,7 +129,7 @@ describe("a milestone", () => {
     expect(returned?.checkpointId).toBe(saved?.checkpointId);
   });
 
-  test("keeps what was done once before and after it", async () => {
+  test("keeps results of once before and after it", async () => {
     const store = new RecordingStore();
     const calls: string[] = [];
     let fail = true;
@@ -147,7 +147,7 @@ describe("a milestone", () => {
     expect(calls).toEqual(["one", "two"]);
   });
 
-  test("that comes while a once is being saved is not lost, nor is its reason", async () => {
+  test("made while a once is being saved is not lost, nor is its reason", async () => {
     const store = new RecordingStore();
     const slow = gate();
     store.beforeSave = ({ reason }) => (reason === "once" ? slow.opened : undefined);
@@ -166,7 +166,7 @@ describe("a milestone", () => {
     expect(final.data.trail).toEqual(["a", "half", "c"]);
   });
 
-  test("two at once are one save that tells both reasons", async () => {
+  test("made twice at the same time is one save with both reasons", async () => {
     const store = new RecordingStore();
     const node: NodeFunction<Trail> = async (state, context) => {
       await Promise.all([
@@ -209,22 +209,22 @@ describe("a milestone is refused", () => {
     return seen;
   }
 
-  test("that is no State", async () => {
+  test("if it is not a State", async () => {
     const seen = await refusal((context) => context.checkpoint({} as never, "half"));
     expect(seen).toEqual(configError("state", /must be a State; got an object/));
   });
 
-  test("that is the State of another run", async () => {
+  test("if it is the State of another run", async () => {
     const seen = await refusal((context) => context.checkpoint(start("other"), "half"));
     expect(seen).toEqual(configError("state", /is the State of run "other"/));
   });
 
-  test("that has no reason", async () => {
+  test("if it has no reason", async () => {
     const seen = await refusal((context, state) => context.checkpoint(state, ""));
     expect(seen).toEqual(configError("reason"));
   });
 
-  test("that can't be saved, by its path, and the node may continue", async () => {
+  test("if it can't be saved, by its path, and the node may continue", async () => {
     const seen = await refusal((context, state) =>
       context.checkpoint(state.set("trail", [(() => {}) as never]), "half"),
     );

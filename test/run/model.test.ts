@@ -171,7 +171,7 @@ async function attempt(
   return outcome instanceof State ? { final: outcome } : {};
 }
 
-test("a run that is stopped anywhere and resumed ends as one that was not", async () => {
+test("a run stopped anywhere and resumed ends like an undisturbed one", async () => {
   const law = async (
     plans: NodePlan[],
     x: number,

@@ -98,7 +98,7 @@ describe('mode "async"', () => {
     expect((await store.load<Count>(final.runId)).data.n).toBe(6);
   });
 
-  test("stops the run at the next node when a save failed", async () => {
+  test("stops the run at the next node if a save failed", async () => {
     const store = new SlowStore();
     store.waits = false;
     store.failAt = 2;
@@ -112,7 +112,7 @@ describe('mode "async"', () => {
     expect(store.done.at(-1)).toBe(1);
   });
 
-  test("a result of once is in the store before it is used", async () => {
+  test("stores a result of once before it is used", async () => {
     const store = new MemoryStore();
     let saved: unknown;
     const graph = new StateGraph<Count>({ checkpoint: { store, interval: 1, mode: "async" } })
@@ -131,7 +131,7 @@ describe('mode "async"', () => {
 });
 
 describe('mode "exit"', () => {
-  test("saves nothing but the end", async () => {
+  test("saves only the end", async () => {
     const store = new SlowStore();
     store.waits = false;
     const final = await counter(5, store, { mode: "exit" }).execute(State.create({ n: 0 }));
@@ -139,7 +139,7 @@ describe('mode "exit"', () => {
     expect((await store.load(final.runId)).status).toBe("completed");
   });
 
-  test("saves a failure, with what once has done, and resumes from it", async () => {
+  test("saves a failure, with results of once, and resumes from it", async () => {
     const store = new SlowStore();
     store.waits = false;
     let fails = true;
@@ -179,7 +179,7 @@ describe('interval "adaptive"', () => {
     expect(store.done.at(-1)).toBe(500);
   });
 
-  test("says what each decision was made of", async () => {
+  test("reports the inputs of each decision", async () => {
     const graph = counter(3, new MemoryStore(), { interval: "adaptive", maxLoss: { ms: 0 } });
     const decisions: unknown[] = [];
     const meter = metrics();
@@ -218,7 +218,7 @@ describe('interval "adaptive"', () => {
     expect(Math.max(...gaps)).toBeLessThanOrEqual(2);
   });
 
-  test("maxLoss without it is refused", () => {
+  test("is required by maxLoss", () => {
     expect(() => counter(1, new MemoryStore(), { maxLoss: { ms: 5 } })).toThrow(
       'config.checkpoint.maxLoss needs checkpoint.interval: "adaptive"',
     );

@@ -40,7 +40,7 @@ const boom: NodeFunction<Trail> = () => {
   throw new Error("boom");
 };
 
-describe("each checkpoint says where a resume would continue:", () => {
+describe("each checkpoint records where a resume would continue:", () => {
   test("at the start, at intervals and at the end", async () => {
     const { graph, store } = graphOf({});
     await graph.execute(start());
@@ -52,7 +52,7 @@ describe("each checkpoint says where a resume would continue:", () => {
     ]);
   });
 
-  test("inside a node that has not completed", async () => {
+  test("inside an incomplete node", async () => {
     const { graph, store } = graphOf({
       b: async (state, context) => {
         await context.once("pay", () => 1);
@@ -142,7 +142,7 @@ describe("each checkpoint says where a resume would continue:", () => {
     expect(told(store, graph).at(-1)).toBe(last);
   });
 
-  test("where a node failed after it had done something", async () => {
+  test("where a node failed after saving work", async () => {
     const { graph, store } = graphOf({
       b: async (_state, context) => {
         await context.once("pay", () => 1);
@@ -153,7 +153,7 @@ describe("each checkpoint says where a resume would continue:", () => {
     expect(told(store, graph).slice(2)).toEqual(["once:1→b", "failure:1→b"]);
   });
 
-  test("where no edge matched, or a predicate failed: nowhere, until the edges change", async () => {
+  test("nowhere if no edge matched or a predicate failed, until the edges change", async () => {
     for (const predicate of [() => false, () => boom as never]) {
       const store = new RecordingStore();
       const graph = new StateGraph<Trail, string>({ checkpoint: { store, interval: 1 } })
@@ -244,17 +244,17 @@ describe("each checkpoint says where a resume would continue:", () => {
 });
 
 describe("graph.nextNode", () => {
-  test("of a State that has not run is the entry point", () => {
+  test("of a new State is the entry point", () => {
     expect(linear(abc).nextNode(start())).toBe("a");
   });
 
-  test("asks the edges again, by the data of the State it is given", async () => {
+  test("evaluates the edges again with the data of the given State", async () => {
     const graph = linear(abc);
     const state = start().setCheckpointNode("b") as State<Trail>;
     expect(graph.nextNode(state)).toBe("c");
   });
 
-  test("refuses a State of a node that the graph does not have, and what is no State", () => {
+  test("refuses a State at an unknown node, and a value that is not a State", () => {
     const graph = linear(abc);
     const stranger = start().setCheckpointNode("z");
     expect(thrown(() => graph.nextNode(stranger), GraphError).code).toBe("GRAPH_NODE_UNKNOWN");

@@ -44,14 +44,14 @@ describe("a node may return", () => {
     expect(final.data).toEqual({ kept: true, value: 1 });
   });
 
-  test("what is no Promise but can be awaited", async () => {
+  test("a thenable", async () => {
     // biome-ignore lint/suspicious/noThenProperty: that is what is tried
     const thenable = { then: (done: (value: object) => void) => done({ value: 1 }) };
     const final = await around(() => thenable as object).execute(State.create<Loose>({}));
     expect(final.data).toEqual({ value: 1 });
   });
 
-  test("the State it was given, and nothing changes", async () => {
+  test("its input State, which changes nothing", async () => {
     const final = await around((state) => state).execute(State.create<Loose>({ kept: 1 }));
     expect(final.data).toEqual({ kept: 1 });
     expect(final.step).toBe(2);
@@ -68,7 +68,7 @@ test.each<[what: string, value: unknown, says: string]>([
   ["an instance of a class", new Money(), "got a Money"],
   ["a Map", new Map(), "got a Map"],
   ["the State of another run", State.create<Loose>({}, { runId: "other" }), 'run "other"'],
-])("a node that returns %s is an error that says so", async (_what, value, says) => {
+])("a node that returns %s is a clear error", async (_what, value, says) => {
   for (const result of [value, Promise.resolve(value)]) {
     const node = (() => result) as unknown as NodeFunction<Loose>;
     const error = await rejection(around(node).execute(State.create({})), ExecutionError);
@@ -79,7 +79,7 @@ test.each<[what: string, value: unknown, says: string]>([
   }
 });
 
-test("a node that did something once and then returns nonsense has failed, and keeps what it did", async () => {
+test("a node that returns an invalid result fails and keeps its results of once", async () => {
   const store = new RecordingStore();
   let paid = 0;
   let broken = true;
@@ -96,7 +96,7 @@ test("a node that did something once and then returns nonsense has failed, and k
   expect(paid).toBe(1);
 });
 
-test("a node can't change the State it was given", async () => {
+test("a node can't change its input State", async () => {
   const graph = linear(
     ["a", "b"],
     {},
@@ -113,7 +113,7 @@ test("a node can't change the State it was given", async () => {
   expect(initial.data.trail).toEqual([]);
 });
 
-test("a node that returns an older State takes the data back, not the run", async () => {
+test("a node that returns an older State sets back the data, not the run", async () => {
   let first: State<Trail> | undefined;
   const graph = linear(
     ["a", "b", "c"],
@@ -146,7 +146,7 @@ const unsavable: [what: string, value: unknown, path: string][] = [
 ];
 
 test.each(unsavable)(
-  "%s in the data fails the node before it counts as done",
+  "%s in the data fails the node before it completes",
   async (_, value, path) => {
     for (const interval of [1, 5]) {
       const store = new RecordingStore();
@@ -165,7 +165,7 @@ test.each(unsavable)(
   },
 );
 
-test("a symbol as key of what a node returns fails the node before it counts as done", async () => {
+test("a symbol key in a node's result fails the node before it completes", async () => {
   const store = new RecordingStore();
   const graph = around(() => ({ [Symbol("id")]: 1 }), store);
   const error = await rejection(graph.execute(State.create<Loose>({ kept: 1 })), ExecutionError);
@@ -175,12 +175,12 @@ test("a symbol as key of what a node returns fails the node before it counts as 
   expect(store.log).toEqual(["start:@0", "failure:@0"]);
 });
 
-test("while nothing is saved, data may hold anything", async () => {
+test("without checkpointing, data may hold anything", async () => {
   const final = await around(() => ({ value: new Money() })).execute(State.create<Loose>({}));
   expect(final.data.value).toBeInstanceOf(Money);
 });
 
-test("what was opaque and is taken out again no longer stands in the way", async () => {
+test("opaque data that was removed again no longer prevents a save", async () => {
   const store = new RecordingStore();
   const graph = around((state) => state.set("value", () => {}).set("value", "gone"), store);
   const final = await graph.execute(State.create<Loose>({}));

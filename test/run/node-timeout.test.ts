@@ -43,7 +43,7 @@ describe("an attempt that takes too long", () => {
     });
   });
 
-  test("fails even if it ignores its signal, and its late result is not looked at", async () => {
+  test("fails even if it ignores its signal, and its late result is ignored", async () => {
     const late = gate();
     let aborted: boolean | undefined;
     const node: NodeFunction<Trail> = async (_state, { signal }) => {
@@ -61,7 +61,7 @@ describe("an attempt that takes too long", () => {
     expect(aborted).toBe(true);
   });
 
-  test("leaves no unhandled rejection when it fails late", async () => {
+  test("leaves no unhandled rejection if it fails late", async () => {
     const unhandled = vi.fn();
     process.on("unhandledRejection", unhandled);
     const late = gate();
@@ -78,7 +78,7 @@ describe("an attempt that takes too long", () => {
     process.off("unhandledRejection", unhandled);
   });
 
-  test("is tried again, with time and a signal of its own", async () => {
+  test("is retried, with its own time and signal", async () => {
     const signals: AbortSignal[] = [];
     const node: NodeFunction<Trail> = (state, context) => {
       signals.push(context.signal);
@@ -108,7 +108,7 @@ describe("an attempt that takes too long", () => {
 });
 
 describe("a node in time", () => {
-  test("leaves no timer behind, whether it returns, throws or is synchronous", async () => {
+  test("leaves no timer, whether it returns, throws or is synchronous", async () => {
     for (const node of [
       mark,
       async (...args: Parameters<NodeFunction<Trail>>) => mark(...args),
@@ -123,7 +123,7 @@ describe("a node in time", () => {
     }
   });
 
-  test("may have no end to its time", async () => {
+  test("may have unlimited time", async () => {
     const slow = gate();
     const node: NodeFunction<Trail> = async (state, context) => {
       await slow.opened;
@@ -148,7 +148,7 @@ test("cancelling the run reaches a node that has a timeout", async () => {
   expect(await store.load("r")).toMatchObject({ status: "in_progress" });
 });
 
-describe("what an attempt that was given up does later", () => {
+describe("late work of an abandoned attempt", () => {
   /** An attempt that continues after its time; the second one waits for it. */
   function overtaken(act: (context: Parameters<NodeFunction<Trail>>[1], state: never) => unknown) {
     const [late, done] = [gate(), gate()];
@@ -170,7 +170,7 @@ describe("what an attempt that was given up does later", () => {
 
   const options = { timeout: 10, retry: { initialInterval: 0 } };
 
-  test("a once that comes to its end is kept for the next attempt", async () => {
+  test("keeps a once that completes for the next attempt", async () => {
     const store = new RecordingStore();
     const { node, outcomes } = overtaken((context) => context.once("pay", () => "first"));
     const running = graphOf(node, options, store).execute(start("r"));
@@ -179,7 +179,7 @@ describe("what an attempt that was given up does later", () => {
     expect(outcomes).toEqual(["first", "first"]);
   });
 
-  test("a milestone and a pause are refused", async () => {
+  test("refuses a milestone and a pause", async () => {
     for (const act of [
       (context: Parameters<NodeFunction<Trail>>[1], state: never) =>
         context.checkpoint(state, "late"),
@@ -197,7 +197,7 @@ describe("what an attempt that was given up does later", () => {
     }
   });
 
-  test("a once that hangs does not hold up the next attempt, which does it itself", async () => {
+  test("does not block the next attempt, which runs a hanging once itself", async () => {
     const store = new RecordingStore();
     const calls: number[] = [];
     const node: NodeFunction<Trail> = async (state, context) => {

@@ -13,7 +13,7 @@ import {
   type Trail,
 } from "../graphs.js";
 
-describe("nobody listening", () => {
+describe("without listeners", () => {
   const runOf = async (
     rounds: number,
     observer?: () => void,
@@ -34,7 +34,7 @@ describe("nobody listening", () => {
     vi.restoreAllMocks();
   });
 
-  test("costs no step an event", async () => {
+  test("no step creates an event", async () => {
     const short = await runOf(2);
     const long = await runOf(102);
     expect(long.emits).toBe(short.emits);
@@ -46,7 +46,7 @@ describe("nobody listening", () => {
     expect(heard.clock).toBeGreaterThan(500);
   });
 
-  test("no longer costs as much as somebody who left", async () => {
+  test("removed listeners no longer cost anything", async () => {
     const emit = vi.spyOn(EventBus.prototype, "emit");
     const graph = cycle(50);
     const handler = (): void => {};
@@ -55,7 +55,7 @@ describe("nobody listening", () => {
     expect(emit.mock.calls.map(([type]) => type)).toEqual(["graph.start", "graph.complete"]);
   });
 
-  test("a listener for one type gets that and nothing else is built", async () => {
+  test("a listener for one type causes no other events", async () => {
     const types: string[] = [];
     const graph = cycle(3);
     graph.on("cycle.detected", ({ type }) => types.push(type));
@@ -100,7 +100,7 @@ describe("rule 8: an observer", () => {
     expect(heard.at(-1)).toBe("graph.complete");
   });
 
-  test("that throws while a run fails does not hide the failure", async () => {
+  test("that throws during a failure does not hide it", async () => {
     const own = new Error("own");
     const graph = linear(
       ["a"],
@@ -114,7 +114,7 @@ describe("rule 8: an observer", () => {
     expect((await rejection(graph.execute(start()), ExecutionError)).cause).toBe(own);
   });
 
-  test("that is slow is not waited for", async () => {
+  test("that is slow does not delay the run", async () => {
     const slow = gate();
     let finished = 0;
     const graph = linear(["a", "b"], {
@@ -130,7 +130,7 @@ describe("rule 8: an observer", () => {
     expect(finished).toBeGreaterThan(0);
   });
 
-  test("that leaves during a run, or joins, disturbs nobody", async () => {
+  test("that is added or removed during a run affects no other", async () => {
     const graph = new StateGraph<Trail>()
       .addNode("a", mark)
       .addNode("b", mark)

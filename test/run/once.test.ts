@@ -28,7 +28,7 @@ function reopened(store: RecordingStore): RecordingStore {
 }
 
 describe("once", () => {
-  test("has stored the result before it returns", async () => {
+  test("stores the result before it returns", async () => {
     const store = new RecordingStore();
     const slow = gate();
     store.beforeSave = ({ reason }) => (reason === "once" ? slow.opened : undefined);
@@ -50,7 +50,7 @@ describe("once", () => {
     expect(order.slice(0, 4)).toEqual(["saved start", "paid", "saved once", "returned 7"]);
   });
 
-  test("is not done again after a crash inside the node", async () => {
+  test("is not repeated after a crash inside the node", async () => {
     const store = new RecordingStore();
     const crash = crashes();
     const calls: string[] = [];
@@ -69,7 +69,7 @@ describe("once", () => {
     expect(final.data.trail).toEqual(["1", "2", "3"]);
   });
 
-  test("is done again when the process died before its result was saved", async () => {
+  test("is repeated if the process died before its result was saved", async () => {
     const store = new RecordingStore();
     store.beforeSave = ({ reason }) => (reason === "once" ? new Promise(() => {}) : undefined);
     let calls = 0;
@@ -85,7 +85,7 @@ describe("once", () => {
     expect(calls).toBe(2);
   });
 
-  test("saves how often each node completed, also those since the last interval", async () => {
+  test("saves how often each node completed, including those since the last interval", async () => {
     const store = new RecordingStore();
     let isDying = true;
     const graph = linear(
@@ -106,7 +106,7 @@ describe("once", () => {
     expect((await graph.resume("r")).visits).toEqual({ a: 1, b: 1, c: 1 });
   });
 
-  test("gives its result to a retry, also when nothing is checkpointed", async () => {
+  test("gives its result to a retry, even without checkpointing", async () => {
     for (const store of [undefined, new RecordingStore()]) {
       let [calls, attempts] = [0, 0];
       const final = await graphOf(async (_state, context) => {
@@ -118,7 +118,7 @@ describe("once", () => {
     }
   });
 
-  test("that throws is done again; what it threw is the node's", async () => {
+  test("that throws is repeated, and its error is the node's", async () => {
     let calls = 0;
     const final = await graphOf(async (_state, context) => {
       const paid = await context.once("pay", () => {
@@ -130,7 +130,7 @@ describe("once", () => {
     expect(final.data.trail).toEqual(["3"]);
   });
 
-  test("belongs to one visit: in a cycle each visit does it", async () => {
+  test("belongs to one visit: each visit in a cycle runs it", async () => {
     const store = new RecordingStore();
     const calls: number[] = [];
     const graph = new StateGraph<Trail>({ checkpoint: { store, interval: 1 } })
@@ -147,7 +147,7 @@ describe("once", () => {
     expect(calls).toEqual([0, 1, 2]);
   });
 
-  test("gives the same value at once and later: a frozen copy, whatever its type", async () => {
+  test("returns the same frozen copy immediately and later, whatever its type", async () => {
     const store = new RecordingStore();
     const made = { when: new Date(5), many: [1, 2], none: undefined, big: 2n ** 70n };
     const seen: unknown[] = [];
@@ -168,7 +168,7 @@ describe("once", () => {
     expect(seen).not.toContain(made);
   });
 
-  test("undefined is a result like any other", async () => {
+  test("keeps undefined like any other result", async () => {
     let calls = 0;
     const node: NodeFunction<Trail> = async (state, context) => {
       await context.once("nothing", () => void ++calls);
@@ -179,7 +179,7 @@ describe("once", () => {
     expect(calls).toBe(1);
   });
 
-  test("a result that can't be saved is refused by its key, and the run can continue from there", async () => {
+  test("refuses a result that can't be saved by its key, and the run can resume", async () => {
     const store = new RecordingStore();
     const node: NodeFunction<Trail> = async (state, context) => {
       await context.once("fine", () => 1);
@@ -193,7 +193,7 @@ describe("once", () => {
     expect(await store.load("r")).toMatchObject({ status: "failed" });
   });
 
-  test("a key must be a text, and not one that pauses use", async () => {
+  test("requires a string key that pauses do not use", async () => {
     const errors: unknown[] = [];
     await graphOf(async (state, context) => {
       for (const key of ["", 7 as never, "pause: ok"]) {
@@ -207,7 +207,7 @@ describe("once", () => {
     expect(String(errors.at(-1))).toContain('can\'t begin with "pause: "');
   });
 
-  test("what is to be done must be a function", async () => {
+  test("requires a function", async () => {
     const node: NodeFunction<Trail> = async (state, context) => {
       await context.once("key", "done" as never);
       return state;
@@ -216,7 +216,7 @@ describe("once", () => {
     expect(cause).toEqual(configError("action", 'must be a function; got "done"'));
   });
 
-  test("keys may be anything else", async () => {
+  test("accepts any other key", async () => {
     const store = new RecordingStore();
     const keys = ["__proto__", "constructor", "$date", " ", "a\u0000b", "pause ok"];
     let calls = 0;
@@ -234,8 +234,8 @@ describe("once", () => {
   });
 });
 
-describe("several onces at a time", () => {
-  test("share saves: those that come while one is under way are saved together", async () => {
+describe("concurrent calls of once", () => {
+  test("share saves: those made during a save are saved together", async () => {
     const store = new RecordingStore();
     const slow = gate();
     let saves = 0;
@@ -259,7 +259,7 @@ describe("several onces at a time", () => {
     expect(saves).toBe(2);
   });
 
-  test("of one key share one call, and all wait until it is saved", async () => {
+  test("with one key share one call, and all wait until it is saved", async () => {
     const store = new RecordingStore();
     const slow = gate();
     store.beforeSave = ({ reason }) => (reason === "once" ? slow.opened : undefined);
@@ -279,7 +279,7 @@ describe("several onces at a time", () => {
     expect([calls, returned]).toEqual([1, [1, 1, 1]]);
   });
 
-  test("of one key share its error too, and a later one tries again", async () => {
+  test("with one key share its error too, and a later one tries again", async () => {
     let calls = 0;
     const outcomes: unknown[] = [];
     await graphOf(async (state, context) => {
@@ -297,7 +297,7 @@ describe("several onces at a time", () => {
 });
 
 describe("remember, recall and forget", () => {
-  test("keep values for a retry and a resume, the newest of each key", async () => {
+  test("keep the newest value of each key for a retry and a resume", async () => {
     const store = new RecordingStore();
     const seen: unknown[] = [];
     const node: NodeFunction<Trail> = async (state, context) => {

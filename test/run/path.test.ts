@@ -7,13 +7,16 @@ function names(from: number, to: number): string[] {
   return Array.from({ length: to - from }, (_, at) => `n${from + at}`);
 }
 
-test.each([0, 1, 99, 100, 101, 199, 200, 201, 1000])("after %i nodes is the last 100", (count) => {
-  const path = new Path();
-  for (const name of names(0, count)) path.add(name);
-  expect(path.list()).toEqual(names(Math.max(0, count - 100), count));
-});
+test.each([0, 1, 99, 100, 101, 199, 200, 201, 1000])(
+  "the path after %i nodes holds the last 100",
+  (count) => {
+    const path = new Path();
+    for (const name of names(0, count)) path.add(name);
+    expect(path.list()).toEqual(names(Math.max(0, count - 100), count));
+  },
+);
 
-test("does not grow with the run", async () => {
+test("the path does not grow with the run", async () => {
   const path = new Path();
   await collectGarbage();
   const before = process.memoryUsage().heapUsed;

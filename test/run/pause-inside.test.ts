@@ -5,7 +5,7 @@ import { configError } from "../matchers.js";
 import { graphOf, names } from "./asking.js";
 
 describe("a pause inside a node", () => {
-  test("stops the run before the node completes, and gives the answer after a resume", async () => {
+  test("stops the run before the node completes, and returns the answer after a resume", async () => {
     const { graph, store, ran } = graphOf((context) =>
       context.pause("price", { reason: "too dear?", ask: { limit: 5 } }),
     );
@@ -54,7 +54,7 @@ describe("a pause inside a node", () => {
     expect(ran.times).toBe(5);
   });
 
-  test("is another one at each visit", async () => {
+  test("is a new one at each visit", async () => {
     const store = new RecordingStore();
     const graph = new StateGraph<Trail>({ checkpoint: { store, interval: 1 } })
       .addNode("ask", async (state, context) => {
@@ -71,7 +71,7 @@ describe("a pause inside a node", () => {
     expect((await graph.resume("r", { input: "no" })).data.trail).toEqual(["yes", "no"]);
   });
 
-  test("that asks nothing has its answer as soon as the run is resumed", async () => {
+  test("that asks nothing is answered by the resume", async () => {
     const { graph, ran } = graphOf(async (context) => {
       await context.pause("nap", { reason: "cool down" });
       return "rested";
@@ -81,7 +81,7 @@ describe("a pause inside a node", () => {
     expect(ran.times).toBe(2);
   });
 
-  test("pauses also when the node catches it, wraps it, or has an errorHandler", async () => {
+  test("pauses even if the node catches it, wraps it, or has an errorHandler", async () => {
     const ask = (context: NodeContext<Trail>) => context.pause("ok", { reason: "review", ask: 1 });
     const bodies: ((context: NodeContext<Trail>) => Promise<unknown>)[] = [
       (context) => ask(context).catch(() => "default"),
@@ -149,7 +149,7 @@ describe("a pause inside a node", () => {
     expect(error.cause).toEqual(configError(option));
   });
 
-  test("can be forked: the fork has the work that was done, and its own answer", async () => {
+  test("can be forked: the fork has the completed work and its own answer", async () => {
     let calls = 0;
     const { graph } = graphOf(async (context) => {
       const quote = await context.once("quote", () => ++calls);

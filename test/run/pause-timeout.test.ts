@@ -49,21 +49,21 @@ const asking: NodeFunction<Desk> = async (_state, context) => {
 };
 
 describe("ctx.pause with a timeout", () => {
-  test("says until when it can be answered", async () => {
+  test("reports its deadline", async () => {
     const paused = await graphOf(asking).execute(first());
     expect(paused.pauses).toEqual([
       { name: "approval", reason: "review", ask: "Yes?", deadline: "2030-01-01T00:00:01.000Z" },
     ]);
   });
 
-  test("takes an answer before its deadline", async () => {
+  test("accepts an answer before its deadline", async () => {
     const graph = graphOf(asking);
     await graph.execute(first());
     await clock.advance(999);
     expect((await graph.resume("r", { input: "yes" })).data.answer).toBe("yes");
   });
 
-  test("needs input until then", async () => {
+  test("requires input until its deadline", async () => {
     const graph = graphOf(asking);
     await graph.execute(first());
     const error = await rejection(graph.resume("r"), ConfigError);
@@ -71,7 +71,7 @@ describe("ctx.pause with a timeout", () => {
     expect((await store.load("r")).status).toBe("paused");
   });
 
-  test("throws in the node on the first resume after it, without retries", async () => {
+  test("throws in the node on the first resume after its deadline, without retries", async () => {
     let attempts = 0;
     const graph = graphOf((state, context) => {
       attempts++;
@@ -101,7 +101,7 @@ describe("ctx.pause with a timeout", () => {
     expect((await graph.resume("r")).data.late).toBe(true);
   });
 
-  test("refuses an answer that comes later, and the run stays paused", async () => {
+  test("refuses a late answer, and the run stays paused", async () => {
     const graph = graphOf(asking);
     await graph.execute(first());
     await clock.advance(1000);
@@ -110,7 +110,7 @@ describe("ctx.pause with a timeout", () => {
     expect((await store.load("r")).status).toBe("paused");
   });
 
-  test("takes an answer that came in time, whenever the run is resumed", async () => {
+  test("accepts an answer given in time, whenever the run is resumed", async () => {
     const graph = graphOf(asking);
     await graph.execute(first());
     await graph.answer("r", "approval", "yes");
@@ -118,7 +118,7 @@ describe("ctx.pause with a timeout", () => {
     expect((await graph.resume("r")).data.answer).toBe("yes");
   });
 
-  test("keeps the deadline of the first ask over failures and restarts", async () => {
+  test("keeps the first deadline through failures and restarts", async () => {
     let fails = true;
     const graph = graphOf(async (_state, context) => {
       const asked = context.pause("approval", { reason: "review", timeout: 1000 });
@@ -138,7 +138,7 @@ describe("ctx.pause with a timeout", () => {
     expect(again.pauses[0]?.deadline).toBe(deadline);
   });
 
-  test("inside a subgraph is the inner node's to catch", async () => {
+  test("inside a subgraph is caught by the inner node", async () => {
     const inner = graphOf(async (_state, context) => {
       const answer = await context
         .pause("approval", { reason: "review", schema: z.string(), timeout: 1000 })
@@ -190,7 +190,7 @@ describe("return pause with a timeout", () => {
     expect(await store.load("r")).toMatchObject({ status: "paused", sequence });
   });
 
-  test("takes an answer before it, or one that was given", async () => {
+  test("accepts an answer before it, or one given earlier", async () => {
     const graph = graphOf(waits({ late: true }));
     await graph.execute(first());
     expect((await graph.resume("r", { input: "yes" })).data).toEqual({
@@ -224,13 +224,13 @@ describe("ctx.pause with a schema", () => {
     return { answer: `${score.toFixed(1)} by ${by}` };
   };
 
-  test("gives what the schema gives", async () => {
+  test("returns the schema's output", async () => {
     const graph = graphOf(graded);
     await graph.execute(first());
     expect((await graph.resume("r", { input: { score: 2 } })).data.answer).toBe("2.0 by nobody");
   });
 
-  test("keeps the JSON Schema for forms, where the library gives one", async () => {
+  test("keeps the JSON Schema for forms, if the library provides one", async () => {
     const paused = await graphOf(graded).execute(first());
     expect(paused.pauses[0]?.schema).toMatchObject({
       type: "object",
@@ -247,7 +247,7 @@ describe("ctx.pause with a schema", () => {
     expect(second.pauses[0]?.schema).toMatchObject({ required: ["ok"] });
   });
 
-  test("refuses what does not fit: the run is paused again and says why", async () => {
+  test("refuses an invalid answer: the run is paused again with the reason", async () => {
     const graph = graphOf(graded);
     await graph.execute(first());
     const error = await rejection(graph.resume("r", { input: { score: -1 } }), SchemaError);
@@ -260,7 +260,7 @@ describe("ctx.pause with a schema", () => {
     expect(final.data.answer).toBe("1.0 by Ada");
   });
 
-  test("refuses an answer that came early", async () => {
+  test("refuses an invalid answer given early", async () => {
     const graph = graphOf(graded);
     await graph.execute(first());
     await graph.answer("r", "grade", "good");

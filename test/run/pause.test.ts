@@ -32,7 +32,7 @@ describe("a node that returns a pause", () => {
     ]);
   });
 
-  test("is not run again: the input is merged into the data and the run continues", async () => {
+  test("does not run again: the input is merged into the data and the run continues", async () => {
     const { graph, ran, store } = graphOf(asking);
     await graph.execute(draft());
     const final = await graph.resume("r", { input: { yes: true } });
@@ -58,7 +58,7 @@ describe("a node that returns a pause", () => {
     expect(loaded.pauses[0]?.ask).toEqual(ask);
   });
 
-  test("and asks nothing needs no input, and may get one", async () => {
+  test("and asks nothing needs no input, but accepts one", async () => {
     for (const input of [undefined, { yes: true }]) {
       const { graph, store } = graphOf((state) => pause(state, { reason: "cool down" }));
       await graph.execute(draft());
@@ -68,7 +68,7 @@ describe("a node that returns a pause", () => {
     }
   });
 
-  test("at an exit point: the run completes with its input", async () => {
+  test("at an exit point completes the run with its input", async () => {
     for (const preserve of [true, false]) {
       const store = new RecordingStore();
       const graph = new StateGraph<Draft>({ checkpoint: { store, interval: 1, preserve } })
@@ -87,7 +87,7 @@ describe("a node that returns a pause", () => {
     }
   });
 
-  test("at an exit point: a crash after the input was taken loses nothing", async () => {
+  test("at an exit point loses nothing in a crash after the input was accepted", async () => {
     const store = new RecordingStore();
     const graph = new StateGraph<Draft>({ checkpoint: { store, interval: 1, preserve: true } })
       .addNode("only", asking)
@@ -105,7 +105,7 @@ describe("a node that returns a pause", () => {
   });
 });
 
-describe("a pause that can't be", () => {
+describe("an invalid pause", () => {
   test("without checkpointing is a clear error of the node", async () => {
     const graph = new StateGraph<Draft>()
       .addNode("x", asking, { retry: { initialInterval: 0 } })
@@ -120,7 +120,7 @@ describe("a pause that can't be", () => {
     );
   });
 
-  test("when it can't be saved the run fails, also if it would continue after other saves", async () => {
+  test("that can't be saved fails the run, even if other failed saves would not", async () => {
     const store = new RecordingStore();
     store.beforeSave = ({ status }) => {
       if (status === "paused") throw new Error("disk full");
@@ -141,16 +141,16 @@ describe("a pause that can't be", () => {
     [{ reason: "r", question: "?" }, configError("pause.question")],
     [{ reason: "r", ask: { send: () => {} } }, serializationError("pause.ask.send")],
     [undefined, configError("pause")],
-  ])("options %j are refused", (options, error) => {
+  ])("with options %j is refused", (options, error) => {
     expect(() => pause(draft(), options as never)).toThrow(error as Error);
   });
 
-  test("its State must be one", () => {
+  test("without a State is refused", () => {
     expect(() => pause({} as never, { reason: "r" })).toThrow(configError("state") as Error);
   });
 });
 
-test("a paused run can be forked and rolled back, and each continues by itself", async () => {
+test("a paused run can be forked and rolled back, and each continues on its own", async () => {
   const { graph, store, ran } = graphOf(asking);
   const { checkpointId } = await graph.execute(draft());
   const fork = await graph.fork("r", checkpointId, { text: "Forked" });
@@ -170,13 +170,13 @@ test("a paused run can be forked and rolled back, and each continues by itself",
   expect((await store.load("r")).status).toBe("paused");
 });
 
-test("resumeOrStart of a paused run says what is missing", async () => {
+test("resumeOrStart of a paused run reports the missing input", async () => {
   const { graph } = graphOf(asking);
   await graph.execute(draft());
   await expect(graph.resumeOrStart(draft())).rejects.toEqual(configError("input", "is missing"));
 });
 
-test("a run that was paused at its exit point completes with the input, and keeps that", async () => {
+test("a run paused at its exit point completes with the input and keeps it", async () => {
   const store = new RecordingStore();
   const graph = linear(
     ["a"],

@@ -23,7 +23,7 @@ describe("reducers", () => {
     .addEdge("work", END)
     .setEntryPoint("work");
 
-  test("make a key's value of what is there and what a node returned; others replace", async () => {
+  test("combine a key's value with what a node returned; other keys are replaced", async () => {
     const first = { messages: ["a"], sources: ["x"], best: 5, spent: 4, title: "old" };
     const { data } = await graph.execute(State.create<Notes>(first));
     expect(data).toEqual({
@@ -35,13 +35,13 @@ describe("reducers", () => {
     });
   });
 
-  test("begin with what a node returned where the key is missing", () => {
+  test("start with what a node returned if the key is missing", () => {
     expect(append(undefined, ["a"])).toEqual(["a"]);
     expect(union(undefined, ["a", "a"])).toEqual(["a"]);
     expect([max(undefined, -1), max(1, 2), sum(undefined, 2)]).toEqual([-1, 2, 2]);
   });
 
-  test("see undefined where the data lacks the key", async () => {
+  test("get undefined if the data lacks the key", async () => {
     const sparse = new StateGraph<{ seen?: readonly string[] }>({ reducers: { seen: append } })
       .addNode("see", () => ({ seen: ["a"] }))
       .addEdge("see", END)
@@ -96,7 +96,7 @@ describe("reducers", () => {
     expect((await store.load("r")).data).toEqual(first);
   });
 
-  test("leave a State that a node returns as it is", async () => {
+  test("leave a returned State unchanged", async () => {
     const whole = new StateGraph<Notes>({ reducers: { messages: append } })
       .addNode("set", (state) => state.set("messages", ["only"]))
       .addEdge("set", END)
@@ -105,7 +105,7 @@ describe("reducers", () => {
     expect((await whole.execute(State.create<Notes>(first))).data.messages).toEqual(["only"]);
   });
 
-  test("a reducer that is no function is refused", () => {
+  test("must be functions", () => {
     const reducers = { messages: "append" } as unknown as { messages: typeof append };
     expect(() => new StateGraph<Notes>({ reducers })).toThrow(
       'config.reducers.messages must be a function; got "append"',

@@ -23,7 +23,7 @@ const saving = (store: RecordingStore, config: GraphConfig<Trail> = {}): GraphCo
   checkpoint: { store, interval: 1, preserve: true },
 });
 
-describe("a run in a graph that was changed under it continues when", () => {
+describe("a run in a changed graph continues when", () => {
   test.each<[what: string, now: readonly string[], trail: readonly string[]]>([
     ["a node was added before where it stands", ["new", "a", "b", "c"], ["a", "b", "c"]],
     ["a node was added after where it stands", ["a", "b", "new", "c"], ["a", "b", "new", "c"]],
@@ -36,14 +36,14 @@ describe("a run in a graph that was changed under it continues when", () => {
     expect(final.status).toBe("completed");
   });
 
-  test("all that it had still to do was removed: it is completed and saved so", async () => {
+  test("all its remaining nodes were removed: it completes and is saved as such", async () => {
     const store = await stoppedRun(["a", "b", "c"], "b");
     const final = await linear(["a"], saving(store)).resume("r");
     expect(final).toMatchObject({ status: "completed", step: 1 });
     expect(await store.load("r")).toMatchObject({ status: "completed", reason: "complete" });
   });
 
-  test("a node was removed that it has passed, whose visits still count", async () => {
+  test("a node it has passed was removed, whose visits still count", async () => {
     const store = await stoppedRun(["a", "b", "c"], "c");
     const final = await linear(["b", "c"], saving(store)).resume("r");
     expect(final.visits).toEqual({ a: 1, b: 1, c: 1 });
@@ -51,7 +51,7 @@ describe("a run in a graph that was changed under it continues when", () => {
     expect((await store.load("r")).visits).toEqual(final.visits);
   });
 
-  test("the node before the one it is in the middle of was removed", async () => {
+  test("the node before its current one was removed", async () => {
     const store = new RecordingStore();
     const halfway: NodeFunction<Trail> = async (_state, context) => {
       await context.once("half", () => 1);
@@ -63,10 +63,10 @@ describe("a run in a graph that was changed under it continues when", () => {
   });
 });
 
-describe("a run that stands on a removed node", () => {
+describe("a run whose current node was removed", () => {
   const stopped = () => stoppedRun(["a", "b", "c"], "c");
 
-  test("is refused by an error that says what is missing and what can be done", async () => {
+  test("is refused by an error that names the missing node and the remedies", async () => {
     const graph = linear(["a", "c"], saving(await stopped()));
     const error = await rejection(graph.resume("r"), GraphError);
     expect(error.code).toBe("GRAPH_NODE_UNKNOWN");
@@ -86,7 +86,7 @@ describe("a run that stands on a removed node", () => {
     expect(final.data.trail).toEqual(["a", "b", "c"]);
   });
 
-  test("continues after the node that it has become", async () => {
+  test("continues after the renamed node", async () => {
     const config = saving(await stopped(), { onMissingNode: { b: { as: "better" } } });
     const graph = linear(["a", "better", "c"], config);
     expect((await graph.resume("r")).data.trail).toEqual(["a", "b", "c"]);
@@ -139,7 +139,7 @@ describe("a run in the middle of a removed node", () => {
     return store;
   }
 
-  test("is refused by an error that says so", async () => {
+  test("is refused by a clear error", async () => {
     const graph = linear(["a", "b"], saving(await stopped()));
     const error = await rejection(graph.resume("r"), GraphError);
     expect(error.code).toBe("GRAPH_NODE_UNKNOWN");
@@ -148,7 +148,7 @@ describe("a run in the middle of a removed node", () => {
     expect(error.message).toContain('such as { "sub": "b" }');
   });
 
-  test("continues after the step that it is forked at, as the error proposes", async () => {
+  test("continues after the step it is forked at, as the error proposes", async () => {
     const store = await stopped();
     const graph = linear(["a", "b"], saving(store));
     const { runId } = await graph.fork("r", 1);
@@ -157,13 +157,13 @@ describe("a run in the middle of a removed node", () => {
     expect((await graph.resume(other)).data.trail).toEqual(["a", "b"]);
   });
 
-  test("continues after the step that it is rolled back to", async () => {
+  test("continues after the step it is rolled back to", async () => {
     const graph = linear(["a", "b"], saving(await stopped()));
     await graph.rollback("r", 1);
     expect((await graph.resume("r")).data.trail).toEqual(["a", "b"]);
   });
 
-  test("that is its first starts over in a fork at step 0", async () => {
+  test("that is its first node starts over in a fork at step 0", async () => {
     const store = new RecordingStore();
     const halfway: NodeFunction<Trail> = async (_state, context) => {
       await context.pause("ok", { reason: "approval", ask: "?" });
@@ -190,7 +190,7 @@ describe("a run in the middle of a removed node", () => {
     expect(known).toEqual([undefined]);
   });
 
-  test("continues in the node that it has become, with what it remembers", async () => {
+  test("continues in the renamed node, with its remembered values", async () => {
     const store = new RecordingStore();
     const once: NodeFunction<Trail> = async (state, context) => {
       const value = await context.once("charge", () => context.node);
@@ -204,7 +204,7 @@ describe("a run in the middle of a removed node", () => {
     expect(final.data.trail).toEqual(["a", "old"]);
   });
 
-  test("no longer waits for what a removed node asked", async () => {
+  test("no longer waits for a removed node's pause", async () => {
     const store = new RecordingStore();
     const asks: NodeFunction<Trail> = async (state, context) => {
       await context.pause("ok", { reason: "approval", ask: "?" });
@@ -217,7 +217,7 @@ describe("a run in the middle of a removed node", () => {
   });
 });
 
-test("a completed run is returned as it is, also if its last node was removed", async () => {
+test("a completed run is returned unchanged, even if its last node was removed", async () => {
   const store = new RecordingStore();
   await linear(["a", "b"], saving(store)).execute(start("r"));
   const final = await linear(["a", "x"], saving(store)).resume("r");
@@ -257,7 +257,7 @@ describe("a run in a subgraph that was changed", () => {
     expect(changes).toContainEqual([["sub"], expect.objectContaining(named)]);
   });
 
-  test("is refused on a removed node, and names what can be forked or set", async () => {
+  test("is refused at a removed node, with the steps to fork and options to set", async () => {
     const graph = around(linear(["y"], { name: "inner" }), await stopped());
     const error = await rejection(graph.resume("r"), ExecutionError);
     expect(error.message).toContain(

@@ -39,7 +39,7 @@ describe("resume", () => {
     ["a", ["a", "b", "c", "d"]],
     ["b", ["b", "c", "d"]],
     ["d", ["d"]],
-  ])("of a run that stopped at %s runs %j and nothing else", async (node, rest) => {
+  ])("of a run that stopped at %s runs only %j", async (node, rest) => {
     const { graph, ran } = traced(await stoppedRun(abcd, node), abcd);
     const final = await graph.resume("r");
     expect(ran).toEqual(rest);
@@ -52,7 +52,7 @@ describe("resume", () => {
     });
   });
 
-  test("asks the edges of the checkpointed node anew, with its data", async () => {
+  test("evaluates the edges of the checkpointed node again, with its data", async () => {
     const store = await stoppedRun(abcd, "b");
     const { graph, ran } = traced(store, abcd);
     const asked: (readonly string[])[] = [];
@@ -67,7 +67,7 @@ describe("resume", () => {
     expect([graph.name, ran]).toEqual(["graph", []]);
   });
 
-  test("continues after an older step, and what it saves comes last in the history", async () => {
+  test("continues after an older step, and its saves are last in the history", async () => {
     const store = new RecordingStore();
     const { graph, ran } = traced(store, abcd);
     await graph.execute(start("r"));
@@ -89,7 +89,7 @@ describe("resume", () => {
     expect(ran).toEqual(["d"]);
   });
 
-  test("by step takes the newest checkpoint of that step", async () => {
+  test("by step uses the newest checkpoint of that step", async () => {
     const store = await stoppedRun(abcd, "b");
     const { graph } = traced(store, abcd);
     const events = listen(graph);
@@ -142,7 +142,7 @@ describe("resume", () => {
     expect((await rejection(graph.history(runId as string), ConfigError)).option).toBe("runId");
   });
 
-  test("while nothing is saved is an error that says which setting to change", async () => {
+  test("without checkpointing is an error that names the setting to change", async () => {
     const error = await rejection(linear(["a"]).resume("r"), ConfigError);
     expect(error.option).toBe("config.checkpoint.interval");
     await rejection(linear(["a"]).history("r"), ConfigError);
@@ -183,7 +183,7 @@ describe("rule 4: resume at an exit point returns the final State and runs nothi
     expect(store.saved).toHaveLength(saves);
   });
 
-  test("also when the node has only become one", async () => {
+  test("even if the node became one later", async () => {
     const { graph, ran } = traced(await stoppedRun(abcd, "c"), abcd);
     const final = await graph.setExitPoint("b").resume("r");
     expect(final).toMatchObject({ checkpointNode: "b", status: "completed", error: undefined });
@@ -191,7 +191,7 @@ describe("rule 4: resume at an exit point returns the final State and runs nothi
   });
 });
 
-describe("rule 5: what counts, counts across resumes", () => {
+describe("rule 5: across resumes", () => {
   /** Ends a cycle early as often as it takes: each call completes at most three nodes. */
   async function inPieces(maxIterations: number, rounds: number) {
     const store = new RecordingStore();
@@ -211,7 +211,7 @@ describe("rule 5: what counts, counts across resumes", () => {
     return { outcome, visits };
   }
 
-  test("maxIterations is over all of a run, and resume does not start it afresh", async () => {
+  test("maxIterations limits the whole run", async () => {
     const { outcome } = await inPieces(9, 100);
     expect(outcome).toBeInstanceOf(ExecutionError);
     expect(outcome).toMatchObject({
@@ -221,7 +221,7 @@ describe("rule 5: what counts, counts across resumes", () => {
     });
   });
 
-  test("a cycle's visit count continues where it was", async () => {
+  test("a cycle's visit count continues", async () => {
     const { outcome, visits } = await inPieces(99, 7);
     expect((outcome as State<Trail>).visits).toEqual({ tick: 7, done: 1 });
     expect(visits).toEqual([2, 3, 4, 5, 6, 7]);
@@ -239,7 +239,7 @@ describe("rule 5: what counts, counts across resumes", () => {
 });
 
 describe("resumeOrStart", () => {
-  test("starts a run that the store does not have, and continues one it has", async () => {
+  test("starts a run that is not in the store, and resumes one that is", async () => {
     const store = new RecordingStore();
     const { graph, ran } = traced(store, abcd);
     const first = await graph.resumeOrStart(start("r"));
@@ -252,7 +252,7 @@ describe("resumeOrStart", () => {
     expect(stopped.ran).toEqual(["c", "d"]);
   });
 
-  test("starts over when all checkpoints are corrupt, and emits a warning", async () => {
+  test("starts over if all checkpoints are corrupt, and emits a warning", async () => {
     const store = new RecordingStore();
     store.load = async () => {
       throw new CheckpointCorruptionError("all bad", { expected: "1", actual: "2" });
@@ -269,7 +269,7 @@ describe("resumeOrStart", () => {
     await rejection(graph.resume("r"), CheckpointCorruptionError);
   });
 
-  test("does not start a run over when the store can't be asked", async () => {
+  test("does not start a run over if the store can't be read", async () => {
     const store = new RecordingStore();
     const down = new RangeError("store down");
     store.load = async () => {

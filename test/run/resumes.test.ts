@@ -35,7 +35,7 @@ test("a resume is counted and saved before the first node, whatever stopped the 
   expect(fork).toMatchObject({ resumes: 0, crashes: 0 });
 });
 
-test("a resume in the middle of a node is noted as such, and a failure stays in the history", async () => {
+test("a resume inside a node is recorded as such, and a failure stays in the history", async () => {
   const store = new RecordingStore();
   let fails = true;
   const graphOn = (left: number) =>
@@ -63,7 +63,7 @@ test("a resume in the middle of a node is noted as such, and a failure stays in 
   ]);
 });
 
-describe("a failed run that is resumed", () => {
+describe("a resumed failed run", () => {
   /** a → b, whose `b` fails, then takes its process with it, then works. */
   async function killedAfterFailure(store: MemoryStore) {
     const graphOn = (left: number, b?: NodeFunction<Trail>) =>
@@ -80,7 +80,7 @@ describe("a failed run that is resumed", () => {
     return graphOn(9);
   }
 
-  test("counts a crash inside its node, and keeps its failure until it gets further", async () => {
+  test("counts a crash inside its node, and keeps its failure until it progresses", async () => {
     const store = new MemoryStore();
     const graph = await killedAfterFailure(store);
     const left = await store.load("r");
@@ -111,7 +111,7 @@ describe("a failed run that is resumed", () => {
   });
 });
 
-test("a recovery that somebody stops, or that gives up, counts no crash by itself", async () => {
+test("a recovery that is stopped, or gives up, does not count as a crash", async () => {
   const { begin, recover, graphIn, store } = world("crash", "throw", "throw", "work");
   await begin();
   await recover({ maxAttempts: 1 });

@@ -10,8 +10,8 @@ beforeEach(() => {
 });
 afterEach(() => clock.restore());
 
-describe("cancelling while a node waits for its next attempt", () => {
-  test("ends the run at once, and leaves it resumable", async () => {
+describe("cancelling during the wait for a node's next attempt", () => {
+  test("ends the run at once and leaves it resumable", async () => {
     const store = new RecordingStore();
     const { node, attempts } = failing(1);
     const graph = graphOf(node, { retry: {} }, store);
@@ -26,7 +26,7 @@ describe("cancelling while a node waits for its next attempt", () => {
     expect((await graph.resume("r")).data.trail).toEqual(["a", "b"]);
   });
 
-  test("an error of a node whose run is cancelled is not retried", async () => {
+  test("does not retry the node's error", async () => {
     const controller = new AbortController();
     const { node, attempts } = failing(9, () => {
       controller.abort();

@@ -30,13 +30,13 @@ async function waits(retry: RetryPolicy, error?: (attempt: number) => unknown): 
 }
 
 describe("a node that fails", () => {
-  test("is not tried again unless it is said", async () => {
+  test("is not retried by default", async () => {
     const { node, attempts } = failing(1);
     await rejection(graphOf(node, {}).execute(start()), ExecutionError);
     expect(attempts).toEqual([1]);
   });
 
-  test("is tried again until it works, and counts as one step", async () => {
+  test("is retried until it succeeds, and counts as one step", async () => {
     const { node, attempts } = failing(2);
     const running = graphOf(node, { retry: {} }).execute(start());
     await clock.advance(10_000);
@@ -46,7 +46,7 @@ describe("a node that fails", () => {
     expect(final.visits).toEqual({ a: 1, b: 1 });
   });
 
-  test("has failed after three attempts, by default, with the error of the last", async () => {
+  test("fails after three attempts by default, with the last error", async () => {
     const { node, attempts } = failing(9, (attempt) => new Error(`down ${attempt}`));
     const ended = rejection(graphOf(node, { retry: {} }).execute(start()), ExecutionError);
     await clock.advance(10_000);
@@ -54,7 +54,7 @@ describe("a node that fails", () => {
     expect(attempts).toEqual([1, 2, 3]);
   });
 
-  test("may be tried for ever", async () => {
+  test("may be retried without limit", async () => {
     const { node, attempts } = failing(2000);
     const retry = { maxAttempts: Number.POSITIVE_INFINITY, initialInterval: 0 };
     const graph = graphOf(node, { retry });
@@ -67,7 +67,7 @@ describe("a node that fails", () => {
     expect(new Set(delays)).toEqual(new Set([0]));
   });
 
-  test("emits each attempt that failed, and when the next one comes", async () => {
+  test("emits each failed attempt, with the delay before the next", async () => {
     vi.spyOn(Math, "random").mockReturnValue(0);
     const errors: Error[] = [];
     const { node } = failing(2, (attempt) => {
@@ -105,7 +105,7 @@ describe("a node that fails", () => {
     ]);
   });
 
-  test("fails the run, and a resume begins at the first attempt again", async () => {
+  test("fails the run, and a resume restarts at the first attempt", async () => {
     const store = new RecordingStore();
     const { node, attempts } = failing(3);
     const graph = graphOf(node, { retry: { maxAttempts: 2 } }, store);
@@ -121,7 +121,7 @@ describe("a node that fails", () => {
 });
 
 describe("the wait before the next attempt", () => {
-  test("doubles each time, and jitter takes off less than half", async () => {
+  test("doubles each time, and jitter subtracts less than half", async () => {
     vi.spyOn(Math, "random").mockReturnValue(0);
     const longest = await waits({ maxAttempts: 6 });
     expect(longest).toEqual([1000, 2000, 4000, 8000, 16_000]);
@@ -132,7 +132,7 @@ describe("the wait before the next attempt", () => {
     }
   });
 
-  test("is another one for each run", async () => {
+  test("differs between runs", async () => {
     const policy = { maxAttempts: 2, initialInterval: 1000 };
     const seen: number[] = [];
     for (let run = 0; run < 50; run++) seen.push(...(await waits(policy)));
@@ -141,26 +141,29 @@ describe("the wait before the next attempt", () => {
     expect(Math.max(...seen)).toBeLessThanOrEqual(1000);
   });
 
-  test("grows by the factor that is given, up to the longest", async () => {
+  test("grows by the given factor, up to the maximum", async () => {
     vi.spyOn(Math, "random").mockReturnValue(0);
     const retry = { maxAttempts: 6, initialInterval: 10, backoff: 3, maxInterval: 100 };
     expect(await waits(retry)).toEqual([10, 30, 90, 100, 100]);
   });
 
-  test("is what a RetryableError says, exactly", async () => {
+  test("is exactly what a RetryableError asks for", async () => {
     const retry = { maxAttempts: 3, maxInterval: 100 };
     const busy = (attempt: number) => new RetryableError("busy", { retryAfter: attempt * 1234 });
     expect(await waits(retry, busy)).toEqual([1234, 2468]);
   });
 
-  test.each([undefined, Number.NaN, -1])("is the policy's when it says %s", async (retryAfter) => {
-    vi.spyOn(Math, "random").mockReturnValue(0);
-    const options = retryAfter === undefined ? {} : { retryAfter };
-    const busy = () => new RetryableError("busy", options);
-    expect(await waits({ maxAttempts: 2 }, busy)).toEqual([1000]);
-  });
+  test.each([undefined, Number.NaN, -1])(
+    "is the policy's if the error asks for %s",
+    async (retryAfter) => {
+      vi.spyOn(Math, "random").mockReturnValue(0);
+      const options = retryAfter === undefined ? {} : { retryAfter };
+      const busy = () => new RetryableError("busy", options);
+      expect(await waits({ maxAttempts: 2 }, busy)).toEqual([1000]);
+    },
+  );
 
-  test("is really waited for", async () => {
+  test("really passes", async () => {
     vi.spyOn(Math, "random").mockReturnValue(0);
     const { node, attempts } = failing(1);
     const running = graphOf(node, { retry: { initialInterval: 500 } }).execute(start());
@@ -172,8 +175,8 @@ describe("the wait before the next attempt", () => {
   });
 });
 
-describe("which errors are worth another attempt", () => {
-  test("retryIf decides, and is told the error and the attempt", async () => {
+describe("which errors are retried", () => {
+  test("retryIf decides, given the error and the attempt", async () => {
     const { node, attempts } = failing(9, (attempt) => new Error(attempt === 2 ? "no" : "yes"));
     const retryIf = vi.fn((error: unknown) => (error as Error).message === "yes");
     const graph = graphOf(node, { retry: { maxAttempts: 5, retryIf } });
@@ -187,13 +190,13 @@ describe("which errors are worth another attempt", () => {
     ]);
   });
 
-  test("retryIf is not asked after the last attempt", async () => {
+  test("retryIf is not called after the last attempt", async () => {
     const retryIf = vi.fn(() => true);
     await waits({ maxAttempts: 2, retryIf });
     expect(retryIf).toHaveBeenCalledTimes(1);
   });
 
-  test("a retryIf that throws says no, and the node's own error stays", async () => {
+  test("a retryIf that throws means no, and the node's own error is kept", async () => {
     const { node, attempts } = failing(9);
     const retryIf = () => {
       throw new Error("a bug in retryIf");
@@ -203,7 +206,7 @@ describe("which errors are worth another attempt", () => {
     expect([error.cause, attempts]).toEqual([new Error("down"), [1]]);
   });
 
-  test("a FatalError never is", async () => {
+  test("never a FatalError", async () => {
     const { node, attempts } = failing(9, () => new FatalError("no such account"));
     const retryIf = vi.fn(() => true);
     const graph = graphOf(node, { retry: { maxAttempts: 9, retryIf } });
@@ -212,7 +215,7 @@ describe("which errors are worth another attempt", () => {
     expect([attempts, retryIf.mock.calls]).toEqual([[1], []]);
   });
 
-  test("a FatalError or a RetryableError also counts when another graph threw it", async () => {
+  test("a FatalError or a RetryableError also counts if another graph threw it", async () => {
     const inner = (error: Error) => linear(["x"], {}, { x: () => Promise.reject(error) });
     const fatal = inner(new FatalError("no"));
     let calls = 0;
@@ -233,7 +236,7 @@ describe("which errors are worth another attempt", () => {
     expect(delays).toEqual([77]);
   });
 
-  test("a result that can't be used is not retried: the node did not fail", async () => {
+  test("not an invalid result, as the node did not fail", async () => {
     let calls = 0;
     const graph = graphOf(
       () => {

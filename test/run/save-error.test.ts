@@ -24,7 +24,7 @@ function failing(fails: (state: State<Trail>) => boolean): RecordingStore {
 const abc = (store: CheckpointStore, checkpoint: GraphConfig["checkpoint"] = {}) =>
   linear(["a", "b", "c"], { checkpoint: { store, interval: 1, preserve: true, ...checkpoint } });
 
-describe("a save that fails stops the run", () => {
+describe("a failed save stops the run", () => {
   test.each([
     ["at the start", 0, "", "the first checkpoint", [], []],
     ["after a node", 1, "a", 'the checkpoint after "a"', ["a"], ["start:@0"]],
@@ -36,7 +36,7 @@ describe("a save that fails stops the run", () => {
       ["a", "b", "c"],
       ["start:@0", "interval:a@1", "interval:b@2"],
     ],
-  ])("%s, and nothing more is tried", async (_when, step, nodeName, which, path, log) => {
+  ])("%s, with no further attempt", async (_when, step, nodeName, which, path, log) => {
     let asked = 0;
     const store = failing((state) => ++asked > 0 && state.step === step);
     const error = await rejection(abc(store).execute(start("r")), CheckpointSaveError);
@@ -48,7 +48,7 @@ describe("a save that fails stops the run", () => {
     expect(store.log).toEqual(log);
   });
 
-  test("and resume continues after what was acknowledged last", async () => {
+  test("and resume continues after the last acknowledged save", async () => {
     const store = failing((state) => state.step === 2);
     const graph = abc(store);
     await rejection(graph.execute(start("r")), CheckpointSaveError);
@@ -64,7 +64,7 @@ describe("a save that fails stops the run", () => {
     ]);
   });
 
-  test("also when it was saved and only the answer was lost: nothing runs twice", async () => {
+  test("even if only its answer was lost, and nothing runs twice", async () => {
     const store = new RecordingStore();
     store.afterSave = ({ step }) => {
       if (step === 2) throw full;
@@ -78,7 +78,7 @@ describe("a save that fails stops the run", () => {
     expect(started).toEqual(["c"]);
   });
 
-  test("a store that throws at once is a store that fails", async () => {
+  test("even if the store throws synchronously", async () => {
     const store = new RecordingStore();
     store.save = () => {
       throw full;
@@ -86,7 +86,7 @@ describe("a save that fails stops the run", () => {
     expect((await rejection(abc(store).execute(start()), CheckpointSaveError)).cause).toBe(full);
   });
 
-  test("a store's own CheckpointSaveError is not wrapped in another", async () => {
+  test("with the store's own CheckpointSaveError, not wrapped in another", async () => {
     const inner = new CheckpointSaveError("no", {
       nodeName: "",
       state: start(),
@@ -100,7 +100,7 @@ describe("a save that fails stops the run", () => {
     expect((await rejection(abc(store).execute(start()), CheckpointSaveError)).cause).toBe(full);
   });
 
-  test("data that no checkpoint can hold is refused at the first save", async () => {
+  test("and data that no checkpoint can hold is refused at the first save", async () => {
     const data = { trail: [(() => {}) as unknown as string] };
     const running = abc(new RecordingStore()).execute(State.create<Trail>(data));
     const { cause } = await rejection(running, CheckpointSaveError);
@@ -110,7 +110,7 @@ describe("a save that fails stops the run", () => {
 });
 
 test.each([undefined, null, "saved", {}, { checkpointId: "x", sequence: 1 }])(
-  "a store whose save resolves to %o has not saved",
+  "a save that resolves to %o counts as failed",
   async (value) => {
     const store = new RecordingStore();
     store.save = async () => value as never;
@@ -120,7 +120,7 @@ test.each([undefined, null, "saved", {}, { checkpointId: "x", sequence: 1 }])(
 );
 
 describe('onSaveError: "continue"', () => {
-  test("continues without the save, emits an event, and saves again when it can", async () => {
+  test("continues without the save, emits an event, and saves again later", async () => {
     const store = failing((state) => state.step === 0 || state.step === 2);
     const graph = abc(store, { onSaveError: "continue" });
     const events = listen(graph);
@@ -136,13 +136,13 @@ describe('onSaveError: "continue"', () => {
     ]);
   });
 
-  test("a run in which no save works still gives its result", async () => {
+  test("returns the result of a run even if every save fails", async () => {
     const store = failing(() => true);
     const final = await abc(store, { onSaveError: "continue" }).execute(start());
     expect(final).toMatchObject({ status: "completed", step: 3, checkpointId: "", sequence: 0 });
   });
 
-  test("does not make fork or rollback return what was not saved", async () => {
+  test("does not let fork or rollback return an unsaved State", async () => {
     const store = new RecordingStore();
     const graph = abc(store, { onSaveError: "continue" });
     const { runId } = await graph.execute(start());
@@ -157,7 +157,7 @@ describe('onSaveError: "continue"', () => {
   });
 });
 
-test("an input that can't be saved is not taken: the run stays paused", async () => {
+test("input that can't be saved is not accepted: the run stays paused", async () => {
   const store = new RecordingStore();
   const a: NodeFunction<Trail> = (state) => pause(state, { reason: "look", into: "trail" });
   const graph = linear(["a", "b"], { checkpoint: { store, interval: 1, preserve: true } }, { a });
@@ -173,7 +173,7 @@ test("an input that can't be saved is not taken: the run stays paused", async ()
 });
 
 describe("cleaning up after a run", () => {
-  test("that fails is an event, and the result is returned", async () => {
+  test("that fails emits an event, and the result is returned", async () => {
     const store = new RecordingStore();
     store.delete = async () => {
       throw full;
@@ -189,7 +189,7 @@ describe("cleaning up after a run", () => {
     expect(events.at(-1)?.type).toBe("graph.complete");
   });
 
-  test("that is left undone lets resume return the result", async () => {
+  test("that did not happen lets resume return the result", async () => {
     const store = new RecordingStore();
     store.delete = async () => {
       throw full;

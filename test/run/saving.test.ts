@@ -4,7 +4,7 @@ import { gate, linear, mark, RecordingStore, rejection, start, type Trail } from
 
 const five = ["a", "b", "c", "d", "e"];
 
-describe("what is saved, and when", () => {
+describe("saves", () => {
   test.each<[interval: number, preserve: boolean, log: string[]]>([
     [0, false, []],
     [0, true, []],
@@ -22,7 +22,7 @@ describe("what is saved, and when", () => {
     [3, true, ["start:@0", "interval:c@3", "complete:e@5"]],
     [5, true, ["start:@0", "complete:e@5"]],
     [9, true, ["start:@0", "complete:e@5"]],
-  ])("interval %i, preserve %s", async (interval, preserve, log) => {
+  ])("with interval %i, preserve %s", async (interval, preserve, log) => {
     const store = new RecordingStore();
     const graph = linear(five, { checkpoint: { store, interval, preserve } });
     const final = await graph.execute(start("r"));
@@ -31,7 +31,7 @@ describe("what is saved, and when", () => {
     expect(await store.list()).toEqual(interval > 0 && preserve ? ["r"] : []);
   });
 
-  test("each checkpoint has its own id, the next sequence, and the data of its moment", async () => {
+  test("each checkpoint with its own id, the next sequence, and the data at that time", async () => {
     const store = new RecordingStore();
     await linear(["a", "b"], { checkpoint: { store, interval: 1 } }).execute(start());
     expect(store.saved.map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
@@ -45,7 +45,7 @@ describe("what is saved, and when", () => {
     expect(store.saved.map(({ visits }) => visits)).toEqual([{}, { a: 1 }, { a: 1, b: 1 }]);
   });
 
-  test("a preserved run ends with a checkpoint that names the exit node", async () => {
+  test("a checkpoint that names the exit node at the end of a preserved run", async () => {
     const store = new RecordingStore();
     const graph = linear(["a", "b"], { checkpoint: { store, interval: 1, preserve: true } });
     const final = await graph.execute(start());
@@ -54,13 +54,13 @@ describe("what is saved, and when", () => {
     expect(kept.toJSON()).toEqual(final.toJSON());
   });
 
-  test("a run that is not preserved is gone once it is done", async () => {
+  test("nothing of a completed run that is not preserved", async () => {
     const graph = linear(["a", "b"], { checkpoint: { store: new RecordingStore(), interval: 1 } });
     const { runId } = await graph.execute(start());
     await rejection(graph.resume(runId), CheckpointNotFoundError);
   });
 
-  test("a State that was saved before it ran continues in its history", async () => {
+  test("in the history of a State that was saved before it ran", async () => {
     const store = new RecordingStore();
     const saved = await start("r").checkpoint(
       store as { save: (state: State<Trail>) => Promise<State<Trail>> },
@@ -161,7 +161,7 @@ test("the result is returned once the final save is acknowledged", async () => {
   expect(store.log.at(-1)).toBe("complete:a@1");
 });
 
-test("a store gets what the config keeps, and a way to tell events", async () => {
+test("a store gets the config's keep and a function to emit events", async () => {
   const data = { file: "f", expected: "1", actual: "2" };
   class TellingStore extends RecordingStore {
     override save<D extends object>(state: State<D>, options?: SaveOptions): Promise<State<D>> {

@@ -32,13 +32,13 @@ describe("a graph with a schema", () => {
     expect(await store.list()).toEqual([]);
   });
 
-  test("fills in what the schema gives", async () => {
+  test("fills in the schema's defaults", async () => {
     const state = State.create({ topic: "cairns" } as z.infer<typeof shape>);
     const final = await graphWith(new MemoryStore()).execute(state);
     expect(final.data).toEqual({ topic: "cairns", score: -1 });
   });
 
-  test("describes its data as JSON Schema, in the store too, where the library gives one", async () => {
+  test("describes its data as JSON Schema, in the store too, if the library provides one", async () => {
     const store = new MemoryStore();
     const graph = graphWith(store);
     const schema = { properties: { topic: { type: "string" } }, required: ["topic"] };
@@ -49,7 +49,7 @@ describe("a graph with a schema", () => {
     expect(none.topology).not.toHaveProperty("schema");
   });
 
-  test('with validate: "nodes" a node whose result does not fit has failed', async () => {
+  test('with validate: "nodes" fails a node whose result is invalid', async () => {
     const store = new MemoryStore();
     const state = State.create({ topic: "cairns", score: 0 });
     await expect(graphWith(store, "nodes").execute(state)).rejects.toMatchObject({
@@ -59,7 +59,7 @@ describe("a graph with a schema", () => {
     expect((await store.load(state.runId)).status).toBe("failed");
   });
 
-  test("checks what was loaded and migrated", async () => {
+  test("checks loaded and migrated data", async () => {
     const store = new MemoryStore();
     const { runId } = await graphWith(store).execute(State.create({ topic: "cairns", score: 1 }));
     const next = new StateGraph({
@@ -77,7 +77,7 @@ describe("a graph with a schema", () => {
     });
   });
 
-  test("refuses a fork whose changes do not fit, before it is saved", async () => {
+  test("refuses a fork with invalid changes before it is saved", async () => {
     const store = new MemoryStore();
     const graph = graphWith(store);
     const { runId } = await graph.execute(State.create({ topic: "cairns", score: 1 }));
@@ -88,7 +88,7 @@ describe("a graph with a schema", () => {
     expect(await store.list()).toEqual([runId]);
   });
 
-  test("refuses an answer that does not fit the data, and takes another", async () => {
+  test("refuses an answer that does not fit the data, and accepts another", async () => {
     const graph = new StateGraph({
       schema: shape,
       checkpoint: { store: new MemoryStore(), interval: 1 },
@@ -105,7 +105,7 @@ describe("a graph with a schema", () => {
     expect((await graph.resume(runId, { input: 3 })).data.score).toBe(3);
   });
 
-  test("takes schemas of valibot and arktype", async () => {
+  test("accepts schemas of valibot and arktype", async () => {
     const graphs = [
       new StateGraph({ schema: v.object({ n: v.number() }) }),
       new StateGraph({ schema: type({ n: "number" }) }),

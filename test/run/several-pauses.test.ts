@@ -17,7 +17,7 @@ describe("several pauses at once", () => {
       ]);
     }, options);
 
-  test("are all reported by name, in the order they came", async () => {
+  test("are all reported by name, in their order", async () => {
     const { graph } = three();
     const paused = await graph.execute(start("r"));
     expect(names(paused)).toEqual(["legal", "money", "note"]);
@@ -34,7 +34,7 @@ describe("several pauses at once", () => {
     expect([final.data.trail, ran.times]).toEqual([['[true,4,"n"]'], 2]);
   });
 
-  test("are answered one after the other; each answer stays, the last is asked for alone", async () => {
+  test("are answered one by one; each answer is kept, and only the last is still open", async () => {
     const { graph, ran } = three();
     await graph.execute(start("r"));
     const half = await graph.resume("r", { input: { money: 4 } });
@@ -44,7 +44,7 @@ describe("several pauses at once", () => {
     expect([final.data.trail, ran.times]).toEqual([["[true,4,null]"], 3]);
   });
 
-  test("without input say what is asked, and leave the run as it is", async () => {
+  test("without input report what they ask, and leave the run unchanged", async () => {
     const { graph, store } = three();
     await graph.execute(start("r"));
     for (const input of [undefined, {}]) {
@@ -57,7 +57,7 @@ describe("several pauses at once", () => {
     expect(names(await store.load<Trail>("r"))).toHaveLength(3);
   });
 
-  test("refuse a name that nobody asked for, and what is no object", async () => {
+  test("refuse an unknown name, and input that is not an object", async () => {
     const { graph } = three();
     await graph.execute(start("r"));
     const refused = (input: unknown) => expect(graph.resume("r", { input })).rejects;
@@ -69,7 +69,7 @@ describe("several pauses at once", () => {
     await refused(["x"]).toEqual(configError("input", /got an array/));
   });
 
-  test("may need no answer at all", async () => {
+  test("may need no answer", async () => {
     const { graph } = graphOf((context) =>
       Promise.all(["a", "b"].map((name) => context.pause(name, { reason: name }))),
     );
@@ -77,7 +77,7 @@ describe("several pauses at once", () => {
     expect((await graph.resume("r")).data.trail).toEqual(["[null,null]"]);
   });
 
-  test("are checked by a schema each, or by one for all", async () => {
+  test("are checked by one schema each, or by one for all", async () => {
     const each = three({ input: { legal: decision, money: amount } });
     await each.graph.execute(start("r"));
     await expect(each.graph.resume("r", { input: { money: "4" } })).rejects.toEqual(
@@ -100,7 +100,7 @@ describe("several pauses at once", () => {
     expect(good.data.trail).toEqual(["[1,2]"]);
   });
 
-  test("of a name that no schema is for are not checked", async () => {
+  test("are not checked if no schema has their name", async () => {
     const { graph } = graphOf(
       (context) => context.pause("constructor", { reason: "odd name", ask: 1 }),
       { input: { other: amount } },
@@ -109,7 +109,7 @@ describe("several pauses at once", () => {
     expect((await graph.resume("r", { input: "x" })).data.trail).toEqual(['"x"']);
   });
 
-  test("of one name are one, with one answer for all who ask", async () => {
+  test("with the same name are one, with one answer", async () => {
     const { graph } = graphOf((context) =>
       Promise.all([1, 2].map(() => context.pause("same", { reason: "same", ask: "?" }))),
     );
@@ -117,7 +117,7 @@ describe("several pauses at once", () => {
     expect((await graph.resume("r", { input: 7 })).data.trail).toEqual(["[7,7]"]);
   });
 
-  test("may have the names of anything, also those of the prototype", async () => {
+  test("may have any name, even that of a prototype's property", async () => {
     const odd = ["__proto__", "toString", "first"];
     const { graph } = graphOf((context) =>
       Promise.all(odd.map((name) => context.pause(name, { reason: "odd", ask: 1 }))),
@@ -128,7 +128,7 @@ describe("several pauses at once", () => {
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
   });
 
-  test("survive being written to a file and read again", async () => {
+  test("survive being written to a file and read back", async () => {
     const { graph, store } = three();
     await graph.execute(start("r"));
     const saved = await store.load<Trail>("r");

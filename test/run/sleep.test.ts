@@ -43,7 +43,7 @@ describe("a node that sleeps", () => {
     expect(did).toEqual(["begin", "end"]);
   });
 
-  test("waits only for the rest after a crash", async () => {
+  test("waits only for the remaining time after a crash", async () => {
     const { graph, did } = sleeper();
     const controller = new AbortController();
     const options = { signal: controller.signal };
@@ -57,7 +57,7 @@ describe("a node that sleeps", () => {
     expect(did).toEqual(["begin", "begin", "end"]);
   });
 
-  test("lets a worker go, and is done when its time has come", async () => {
+  test("frees its worker, and completes when its time has come", async () => {
     const { worker, store } = sleeper();
     const paused = await worker.execute(State.create({ n: 0 }, { runId: "r" }));
     const until = new Date(NOW + HOUR).toISOString();
@@ -73,14 +73,14 @@ describe("a node that sleeps", () => {
     expect((await last).status).toBe("completed");
   });
 
-  test("takes no input", async () => {
+  test("accepts no input", async () => {
     const { worker } = sleeper();
     await worker.execute(State.create({ n: 0 }, { runId: "r" }));
     const error = await rejection(worker.resume("r", { input: 1 }), ConfigError);
     expect(error.message).toContain("only waits (sleep: nap until 2030-01-01T01:00:00.000Z)");
   });
 
-  test("beside one that asks: each continues when its time has come", async () => {
+  test("and one that pauses each continue at their own time", async () => {
     const store = new MemoryStore();
     const graph = new StateGraph<{ all: unknown[] }>({
       checkpoint: { store, interval: 1, preserve: true },
@@ -128,7 +128,7 @@ describe("a node that sleeps", () => {
     expect((error as ConfigError).option).toBe(option);
   });
 
-  test("for ever is until the end of time", async () => {
+  test("forever sleeps until the maximum time", async () => {
     const { store } = sleeper();
     const graph = new StateGraph<Count>({ checkpoint: { store, interval: 1 } })
       .addNode("nap", async (state, ctx) => {
@@ -144,7 +144,7 @@ describe("a node that sleeps", () => {
   });
 });
 
-describe("a retry that is far away", () => {
+describe("a distant retry", () => {
   /** A node that fails `failures` times, and which attempts it made. */
   function flaky(failures: number, initialInterval: number) {
     const attempts: number[] = [];
@@ -164,7 +164,7 @@ describe("a retry that is far away", () => {
     return { attempts, worker: StateGraph.inside(graph, store, never, 5000) };
   }
 
-  test("lets a worker go, and its attempts are counted on", async () => {
+  test("frees its worker, and keeps counting attempts", async () => {
     const { attempts, worker } = flaky(2, HOUR);
     let state = await worker.execute(State.create({ n: 0 }, { runId: "r" }));
     expect(state.status).toBe("paused");
@@ -179,7 +179,7 @@ describe("a retry that is far away", () => {
     expect(attempts).toEqual([1, 2, 3]);
   });
 
-  test("fails after the last", async () => {
+  test("fails after the last attempt", async () => {
     const { attempts, worker } = flaky(9, HOUR);
     let last: unknown = await worker.execute(State.create({ n: 0 }, { runId: "r" }));
     for (let resumed = 0; resumed < 3; resumed++) {
@@ -190,7 +190,7 @@ describe("a retry that is far away", () => {
     expect(attempts).toEqual([1, 2, 3, 4]);
   });
 
-  test("is waited for when it is near", async () => {
+  test("is waited for in the process if it is near", async () => {
     const { attempts, worker } = flaky(1, 4000);
     const going = worker.execute(State.create({ n: 0 }, { runId: "r" }));
     await clock.advance(4000);

@@ -25,7 +25,7 @@ async function anHourLater(): Promise<void> {
   await clock.advance(60 * 60 * 1000);
 }
 
-test("a run keeps when it started, also over a resume, and says when it was saved", async () => {
+test("a run keeps its start across a resume, and records when it was saved", async () => {
   const graph = graphOf(new MemoryStore());
   const first = State.create({ n: 0 }, { runId: "r", metadata });
   await anHourLater();
@@ -35,7 +35,7 @@ test("a run keeps when it started, also over a resume, and says when it was save
   expect(await graph.resume("r")).toMatchObject({ startedAt: time(1), savedAt: time(2), metadata });
 });
 
-test("a State that starts over, and a fork, have started then", async () => {
+test("a State that starts over, and a fork, have a new start", async () => {
   const graph = graphOf(new MemoryStore());
   const final = await graph.execute(State.create({ n: 0 }, { runId: "r", metadata }));
   await anHourLater();

@@ -60,7 +60,7 @@ const itemsOf = (step: StepRecord | undefined) =>
   ]);
 
 describe("the record of a step has", () => {
-  test("its calls of once, failed ones too", async () => {
+  test("its calls of once, including failed ones", async () => {
     let fails = true;
     const graph = graphOf(async (state, context) => {
       await context.once("fetch", () => take(5));
@@ -84,7 +84,7 @@ describe("the record of a step has", () => {
     expect(State.fromJSON(JSON.stringify(State.create({ n: 0 }))).steps).toEqual([]);
   });
 
-  test("the items of a list, by what they are or where", async () => {
+  test("the items of a list, by value or index", async () => {
     const node = parallel<Data, string | { id: number }, number>(
       () => ["a.txt", { id: 7 }],
       (_state, item) => take(typeof item === "string" ? 4 : 6),
@@ -97,7 +97,7 @@ describe("the record of a step has", () => {
     ]);
   });
 
-  test("the links of a chain, and the one that failed", async () => {
+  test("the links of a chain, including the failed one", async () => {
     const store = new MemoryStore();
     let fails = true;
     const node = chain<Data, number>([1, 2], (state, item) => {
@@ -131,7 +131,7 @@ describe("the record of a step has", () => {
     ]);
   });
 
-  test("the nodes of graphs inside, and the one that failed", async () => {
+  test("the nodes of inner graphs, including the failed one", async () => {
     let fails = true;
     const deepest = new StateGraph<Data>({ name: "deepest" })
       .addNode("count", (state) => ({ n: state.data.n + take(2) }))
@@ -165,7 +165,7 @@ describe("the record of a step has", () => {
     ]);
   });
 
-  test("the newest 20 of the attempts that failed, and when the last began", async () => {
+  test("the newest 20 failed attempts, and when the last started", async () => {
     restore();
     // Waits are over as soon as they begin.
     restore = useClock({
@@ -217,7 +217,7 @@ describe("the record of a step has", () => {
     expect(Date.parse(step?.lastAttemptAt ?? "")).toBeGreaterThan(Date.parse(last));
   });
 
-  test("the newest 100 of them", async () => {
+  test("the newest 100 items", async () => {
     const node = parallel<Data, number, number>(
       () => Array.from({ length: 250 }, (_, index) => index),
       (_state, item) => item,
@@ -230,7 +230,7 @@ describe("the record of a step has", () => {
   });
 });
 
-test("items that ended before a crash are in the record of the step that a resume completes", async () => {
+test("items that ended before a crash are in the record of the step completed by a resume", async () => {
   const store = unclaimed(new MemoryStore());
   const dies = new Promise<never>(() => {});
   const node =
@@ -263,7 +263,7 @@ test("items that ended before a crash are in the record of the step that a resum
   expect([crashes, totals.work?.durationMs]).toEqual([1, 12]);
 });
 
-test("nothing is recorded when nothing is saved", async () => {
+test("nothing is recorded without checkpointing", async () => {
   const node = parallel<Data, number, number>(
     () => [1, 2],
     (_state, item) => item,

@@ -45,7 +45,7 @@ const saving = (store = new RecordingStore(), more: GraphConfig<Trail> = {}) => 
 });
 
 describe("the steps of a run", () => {
-  test("say of each node when it ran, how long and in which phase", async () => {
+  test("record of each node when it ran, how long and in which phase", async () => {
     const graph = new StateGraph<Trail>(saving())
       .addNode("plan", taking(30), { phase: "draft" })
       .addNode("write", taking(12))
@@ -79,7 +79,7 @@ describe("the steps of a run", () => {
     });
   });
 
-  test("do not count the time of a save as that of the next node", async () => {
+  test("do not count the time of a save toward the next node", async () => {
     const store = new RecordingStore();
     store.beforeSave = () => clock.advance(1000);
     const final = await linear(["a", "b"], saving(store), {
@@ -89,7 +89,7 @@ describe("the steps of a run", () => {
     expect(final.steps.map(({ durationMs }) => durationMs)).toEqual([5, 7]);
   });
 
-  test("are each in the checkpoint of their own node", async () => {
+  test("are each in their own node's checkpoint", async () => {
     const store = new RecordingStore();
     await linear(["a", "b", "c"], saving(store)).execute(start());
     expect(store.saved.map(({ steps }) => steps.map(({ node }) => node).join(""))).toEqual([
@@ -100,7 +100,7 @@ describe("the steps of a run", () => {
     ]);
   });
 
-  test("count the attempts that a node took", async () => {
+  test("count a node's attempts", async () => {
     let failures = 2;
     const graph = new StateGraph<Trail>(saving())
       .addNode(
@@ -127,7 +127,7 @@ describe("the steps of a run", () => {
     expect(final.totals.b).toMatchObject({ visits: 2, attempts: 4 });
   });
 
-  test("say what each node used, and totals what it used in all", async () => {
+  test("record what each node used, and totals the sum", async () => {
     const graph = cycle(3, saving());
     const spending = new StateGraph<Trail>(saving())
       .addNode("tick", (state, context) => {
@@ -147,7 +147,7 @@ describe("the steps of a run", () => {
     expect(free.steps.every((step) => !("usage" in step))).toBe(true);
   });
 
-  test("are of completed nodes only: one that fails has none until it completes", async () => {
+  test("cover completed nodes only", async () => {
     const store = new TextStore();
     let broken = true;
     const graph = linear(["a", "b"], saving(store), {
@@ -166,32 +166,29 @@ describe("the steps of a run", () => {
   });
 });
 
-describe("of a long run", () => {
+describe("a long run", () => {
   test.each([
     [undefined, 100],
     [7, 7],
     [150, 150],
-  ])(
-    "with maxSteps %s the newest %i steps are remembered, and totals are exact",
-    async (most, left) => {
-      const store = new TextStore();
-      const config = saving(store, most === undefined ? {} : { record: { maxSteps: most } });
-      const final = await cycle(179, config).execute(start("r"));
-      expect(final.step).toBe(180);
-      expect(final.steps).toHaveLength(left);
-      expect(final.steps[0]?.step).toBe(181 - left);
-      expect(final.steps.at(-1)).toMatchObject({ node: "done", step: 180 });
-      expect(final.totals).toMatchObject({
-        tick: { visits: 179, attempts: 179 },
-        done: { visits: 1, attempts: 1 },
-      });
-      const loaded = await store.load<Trail>("r");
-      expect(loaded.steps).toEqual(final.steps);
-      expect(loaded.totals).toEqual(final.totals);
-    },
-  );
+  ])("with maxSteps %s keeps the newest %i steps and exact totals", async (most, left) => {
+    const store = new TextStore();
+    const config = saving(store, most === undefined ? {} : { record: { maxSteps: most } });
+    const final = await cycle(179, config).execute(start("r"));
+    expect(final.step).toBe(180);
+    expect(final.steps).toHaveLength(left);
+    expect(final.steps[0]?.step).toBe(181 - left);
+    expect(final.steps.at(-1)).toMatchObject({ node: "done", step: 180 });
+    expect(final.totals).toMatchObject({
+      tick: { visits: 179, attempts: 179 },
+      done: { visits: 1, attempts: 1 },
+    });
+    const loaded = await store.load<Trail>("r");
+    expect(loaded.steps).toEqual(final.steps);
+    expect(loaded.totals).toEqual(final.totals);
+  });
 
-  test("with maxSteps 0 no step is remembered, and totals are exact", async () => {
+  test("with maxSteps 0 keeps no steps and exact totals", async () => {
     const store = new TextStore();
     const config = saving(store, { record: { maxSteps: 0 } });
     const graph = linear(["a", "b"], config, { a: taking(4) });
@@ -230,14 +227,14 @@ describe("steps and totals", () => {
   test.each([
     [100, "abcd"],
     [3, "bcd"],
-  ])("are carried over a resume, of at most %i", async (maxSteps, left) => {
+  ])("survive a resume, with at most %i steps", async (maxSteps, left) => {
     const { graph } = await stopped(maxSteps);
     const final = await graph.resume("r");
     expect(nodes(final)).toBe(left);
     expect(durations(final)).toEqual({ a: 1, b: 2, c: 3, d: 0 });
   });
 
-  test("are carried over to a fork, and leave the original alone", async () => {
+  test("are copied to a fork, which leaves the original unchanged", async () => {
     const { graph, store } = await stopped(100);
     const fork = await graph.fork("r", 1);
     expect(nodes(fork)).toBe("a");
@@ -247,7 +244,7 @@ describe("steps and totals", () => {
     expect(nodes(await store.load<Trail>("r"))).toBe("ab");
   });
 
-  test("are those of the step that a run is set back to", async () => {
+  test("are those of the step a run is rolled back to", async () => {
     const { graph } = await stopped(100);
     await graph.resume("r");
     const back = await graph.rollback("r", 1);
@@ -255,21 +252,21 @@ describe("steps and totals", () => {
     expect(nodes(await graph.resume("r"))).toBe("abcd");
   });
 
-  test("begin anew with a State that runs again under another id", async () => {
+  test("start over with a State that runs again under another id", async () => {
     const { graph } = await stopped(100);
     const again = State.create<Trail>({ trail: [] }).merge(await graph.resume("r"));
     expect(nodes(await graph.execute(again))).toBe("abcd");
   });
 });
 
-test("nothing is recorded when nothing is saved, but how often each node completed", async () => {
+test("only how often each node completed is recorded without checkpointing", async () => {
   const final = await cycle(5).execute(start());
   expect(final.steps).toEqual([]);
   expect(final.visits).toEqual({ tick: 5, done: 1 });
   expect(Object.keys(final.toJSON())).not.toContain("work");
 });
 
-test("in a store that writes what changed a step adds its own record, and no other", async () => {
+test("a step adds only its own record in a store that writes changes", async () => {
   const bytesPerStep = async (maxSteps: number, steps: number): Promise<number> => {
     const folder = mkdtempSync(join(tmpdir(), "waymark-steps-"));
     const store = new SqliteStore({ path: join(folder, "runs.db") });

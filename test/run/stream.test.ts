@@ -29,7 +29,7 @@ async function readAll(stream: Stream): Promise<{ events: AnyEvent[]; final: Sta
 const settle = () => new Promise(setImmediate);
 
 describe("a stream", () => {
-  test("gives the events of a run in their order, and at its end the result", async () => {
+  test("yields the events of a run in order, and returns the result", async () => {
     const store = new RecordingStore();
     const graph = linear(["a", "b"], { checkpoint: { store, interval: 1 } });
     const heard: AnyEvent[] = [];
@@ -63,7 +63,7 @@ describe("a stream", () => {
     expect(ran).toHaveBeenCalledTimes(1);
   });
 
-  test("that is left before it is read runs nothing", async () => {
+  test("that is closed before it is read runs nothing", async () => {
     const ran = vi.fn();
     const stream = linear(["a"], {}, { a: (state) => ran(state) ?? state }).stream(start());
     await stream.return(undefined as never);
@@ -71,7 +71,7 @@ describe("a stream", () => {
     expect(ran).not.toHaveBeenCalled();
   });
 
-  test("two at once have each the events of their own run", async () => {
+  test("yields only the events of its own run", async () => {
     const graph = linear(["a", "b"]);
     const [one, two] = await Promise.all([
       readAll(graph.stream(start("one"))),
@@ -84,7 +84,7 @@ describe("a stream", () => {
     }
   });
 
-  test("follows a run that is resumed, with its input", async () => {
+  test("follows a resumed run, with its input", async () => {
     const store = new RecordingStore();
     const ask: NodeFunction<Trail> = async (_state, context) => ({
       trail: [String(await context.pause("ok", { reason: "review", ask: "?" }))],
@@ -102,7 +102,7 @@ describe("a stream", () => {
     ]);
   });
 
-  test("gives the events before an error, and then throws it", async () => {
+  test("yields the events before an error, and then throws it", async () => {
     const boom = new Error("boom");
     const graph = linear(["a", "b"], {}, { b: () => Promise.reject(boom) });
     const types: string[] = [];
@@ -113,7 +113,7 @@ describe("a stream", () => {
     expect(types.at(-1)).toBe("graph.fail");
   });
 
-  test("throws what a resume would: an unknown run", async () => {
+  test("throws what a resume throws for an unknown run", async () => {
     const store = new RecordingStore();
     const graph = linear(["a"], { checkpoint: { store, interval: 1 } });
     await expect(graph.stream("gone").next()).rejects.toMatchObject({
@@ -121,7 +121,7 @@ describe("a stream", () => {
     });
   });
 
-  test("refuses at once what it can't do", () => {
+  test("refuses invalid options at once", () => {
     const graph = linear(["a"]);
     const refused = (run: unknown, options: unknown, option: string) =>
       expect(() => graph.stream(run as never, options as never)).toThrow(
@@ -136,7 +136,7 @@ describe("a stream", () => {
 });
 
 describe("back-pressure", () => {
-  test("a run waits for a reader who is slow, and continues when it reads", async () => {
+  test("a run waits for a slow reader, and continues when it reads", async () => {
     const rounds = 1000;
     const graph = cycle(rounds, { maxIterations: 2000 });
     let ran = 0;
@@ -183,7 +183,7 @@ describe("back-pressure", () => {
   });
 });
 
-describe("a reader who leaves", () => {
+describe("a reader that stops", () => {
   test("cancels the run, which is saved and can be resumed", async () => {
     const store = new RecordingStore();
     const graph = cycle(10, { checkpoint: { store, interval: 1 } });
@@ -199,7 +199,7 @@ describe("a reader who leaves", () => {
     expect((await graph.resume("r")).step).toBe(11);
   });
 
-  test("waits until the running node has stopped, which its signal tells", async () => {
+  test("waits until the running node has stopped, whose signal is aborted", async () => {
     const stopped = vi.fn();
     const a: NodeFunction<Trail> = (_state, { signal }) =>
       new Promise((_resolve, reject) => {
@@ -214,7 +214,7 @@ describe("a reader who leaves", () => {
     expect(stopped).toHaveBeenCalledWith("AbortError");
   });
 
-  test("while the next event is still to come, cancels at once", async () => {
+  test("before the next event cancels at once", async () => {
     const stopped = gate();
     const a: NodeFunction<Trail> = (_state, { signal }) =>
       new Promise((_resolve, reject) => {
@@ -233,7 +233,7 @@ describe("a reader who leaves", () => {
     expect(await stream.next()).toEqual({ value: undefined, done: true });
   });
 
-  test("by an error of its own gets that error", async () => {
+  test("with its own error gets that error", async () => {
     const graph = cycle(10);
     const own = new Error("mine");
     const reading = (async () => {
@@ -254,7 +254,7 @@ describe("a reader who leaves", () => {
   });
 });
 
-test("a signal that has aborted before the first event ends the run before its first node", async () => {
+test("a signal aborted before the first event ends the run before its first node", async () => {
   const graph = linear(["a"], {}, { a: mark });
   const stream = graph.stream(start(), { signal: AbortSignal.abort() });
   expect((await rejection(readAll(stream), ExecutionError)).code).toBe("ABORTED");

@@ -45,7 +45,7 @@ function confident(levels: Readonly<Record<string, number>>) {
   return { a: node, b: node, c: node, d: node };
 }
 
-describe("triggers save besides the interval, and their reason is in the history", () => {
+describe("triggers save in addition to the interval, with their reason in the history", () => {
   test("afterNodes", async () => {
     expect(await saves([afterNodes("b", "c")])).toEqual([
       "start:@0",
@@ -56,7 +56,7 @@ describe("triggers save besides the interval, and their reason is in the history
     expect(await saves([afterNodes()])).toEqual(["start:@0", "complete:d@4"]);
   });
 
-  test("when: a predicate of the State, and of the one before", async () => {
+  test("when: by a predicate of the State and the previous one", async () => {
     const phase = when(
       (state, { before }) => state.step === 3 && before.step === 2 && before.checkpointNode === "b",
       "third",
@@ -66,13 +66,13 @@ describe("triggers save besides the interval, and their reason is in the history
     expect(await saves([data])).toContain("one:a@1");
   });
 
-  test("onError: nothing but the failure, and it can be resumed", async () => {
+  test("onError: only the failure, which can be resumed", async () => {
     const fails = () => Promise.reject(new Error("boom"));
     expect(await saves([onError()], { c: fails })).toEqual(["start:@0", "failure:b@2"]);
     expect(await saves([onError()])).toEqual(["start:@0", "complete:d@4"]);
   });
 
-  test("whenConfidenceBelow: as long as it is", async () => {
+  test("whenConfidenceBelow: while the confidence is below", async () => {
     const nodes = confident({ a: 0.9, b: 0.4, d: 0.9 });
     expect(await saves([whenConfidenceBelow(0.5)], nodes)).toEqual([
       "start:@0",
@@ -83,7 +83,7 @@ describe("triggers save besides the interval, and their reason is in the history
     expect(await saves([whenConfidenceBelow(0.5)])).toEqual(["start:@0", "complete:d@4"]);
   });
 
-  test("whenConfidenceCrosses: each time it comes to the other side", async () => {
+  test("whenConfidenceCrosses: each time the confidence crosses the threshold", async () => {
     const nodes = confident({ a: 0.9, b: 0.4, c: 0.8 });
     expect(await saves([whenConfidenceCrosses(0.5)], nodes)).toEqual([
       "start:@0",
@@ -93,7 +93,7 @@ describe("triggers save besides the interval, and their reason is in the history
     ]);
   });
 
-  test("everyMs: when the last save is so long ago", async () => {
+  test("everyMs: when the last save was that long ago", async () => {
     const clock = useFakeClock();
     const slow =
       (ms: number): NodeFunction<Trail> =>
@@ -124,12 +124,12 @@ describe("triggers save besides the interval, and their reason is in the history
     ]);
   });
 
-  test("several: the first that is due names the reason", async () => {
+  test("several triggers: the first due names the reason", async () => {
     const triggers = [afterNodes("c"), when((state) => state.step > 1, "late")];
     expect(await saves(triggers)).toEqual(["start:@0", "late:b@2", "node:c@3", "complete:d@4"]);
   });
 
-  test("at the interval too a trigger names the reason, and there is one save", async () => {
+  test("a trigger at the interval: one save, with the trigger's reason", async () => {
     expect(await saves([afterNodes("b")], {}, 1)).toEqual([
       "start:@0",
       "interval:a@1",
@@ -140,7 +140,7 @@ describe("triggers save besides the interval, and their reason is in the history
   });
 });
 
-test("a resume continues after what a trigger saved", async () => {
+test("a resume continues after a trigger's save", async () => {
   const store = new RecordingStore();
   const ran: string[] = [];
   const node: NodeFunction<Trail> = (state, context) => {
@@ -172,7 +172,7 @@ test.each<[what: string, trigger: Trigger, message: RegExp, cause: unknown]>([
     undefined,
   ],
 ])(
-  "a trigger that %s fails the run after its node, which is kept",
+  "a trigger that %s fails the run after its node, whose result is kept",
   async (_, trigger, message, cause) => {
     const store = new RecordingStore();
     const triggers = [trigger];
@@ -187,7 +187,7 @@ test.each<[what: string, trigger: Trigger, message: RegExp, cause: unknown]>([
   },
 );
 
-describe("what is no trigger", () => {
+describe("an invalid trigger", () => {
   test.each<[make: () => unknown, option: string]>([
     [() => when("x" as never, "r"), "predicate"],
     [() => when(() => true, ""), "reason"],

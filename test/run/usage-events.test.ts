@@ -45,7 +45,7 @@ test("each call emits an event with its model and price, and the step has the su
   expect(state.totals.ask?.usage).toEqual({ ...used, peaks: {} });
 });
 
-test("a misspelt counter stops the node before anything is counted", async () => {
+test("a misspelt counter fails the node before anything is counted", async () => {
   const misspelt = { inputToken: 5 } as Usage;
   const heard = vi.fn();
   await expect(

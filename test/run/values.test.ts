@@ -45,7 +45,7 @@ describe("stream with values", () => {
     expect(last.value.status).toBe("paused");
   });
 
-  test("yields none unless it is asked to", async () => {
+  test("yields none by default", async () => {
     for await (const event of graph.stream("r")) expect(event.type).not.toBe("values");
     expect(() => graph.stream("r", { values: 1 as unknown as true })).toThrow(
       "options.values must be true or false; got 1",

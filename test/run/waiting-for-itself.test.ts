@@ -14,7 +14,7 @@ import { gate, linear, mark, rejection, start, type Trail } from "../graphs.js";
 const checkpoint = { store: new MemoryStore(), interval: 1 };
 
 describe("drain", () => {
-  test("awaited inside a node is an error, and drains all the same", async () => {
+  test("awaited inside a node is an error, but drains", async () => {
     const errors: unknown[] = [];
     const graph: StateGraph<Trail, string> = linear(
       ["a", "b"],
@@ -48,7 +48,7 @@ describe("drain", () => {
     expect(failure.code).toBe("ABORTED");
   });
 
-  test("awaited inside a node of a graph inside its own is an error", async () => {
+  test("awaited inside a node of an inner graph is an error", async () => {
     let message = "";
     const inner = linear(
       ["x"],
@@ -72,7 +72,7 @@ describe("drain", () => {
     expect(message).toContain("must not be awaited inside a node");
   });
 
-  test("may be awaited by a listener, for whom no run waits", async () => {
+  test("may be awaited by a listener, which no run waits for", async () => {
     const drained = gate();
     const graph = linear(["a", "b"]);
     graph.on("node.start", async () => {
@@ -107,7 +107,7 @@ describe("once", () => {
   const run = (node: NodeFunction<Trail>) =>
     linear(["a"], { checkpoint }, { a: node }).execute(start());
 
-  test("inside once of the same key is an error", async () => {
+  test("nested in its own key is an error", async () => {
     const failure = await rejection(
       run(async (state, context) => {
         await context.once("k", async () => {
@@ -122,7 +122,7 @@ describe("once", () => {
     expect(failure.message).toContain('once "k" would wait for itself ("k" → "k")');
   });
 
-  test("inside once of another key that is inside once of the same key is an error", async () => {
+  test("nested in its own key through another key is an error", async () => {
     const failure = await rejection(
       run(async (state, context) => {
         await context.once("k", () => context.once("other", () => context.once("k", () => 1)));
@@ -200,7 +200,7 @@ describe("once", () => {
     },
   );
 
-  test("of two keys of a parallel node's items that await each other is an error", async () => {
+  test("of two keys of parallel items that await each other is an error", async () => {
     const failure = await rejection(
       run(async (state, context) => {
         const items = parallel<Trail, string, void>(["a", "b"], async (_state, item) => {
@@ -213,7 +213,7 @@ describe("once", () => {
     expect(failure.message).toContain("would wait for itself");
   });
 
-  test("of one key may be awaited by many that need it, and by some that others need", async () => {
+  test("of one key may be awaited by many others", async () => {
     const trail: string[] = [];
     await run(async (state, c) => {
       const all = ["a", "b", "c", "d"].map((key, at, keys) =>
@@ -229,7 +229,7 @@ describe("once", () => {
     expect(trail).toEqual(["a", "b", "c", "d"]);
   });
 
-  test("of a key that failed may be awaited again by the one that it needed", async () => {
+  test("of a failed key may be awaited again by the one it awaited", async () => {
     await run(async (state, c) => {
       const failing = c.once("a", async () => {
         await c.once("b", needing(c, "free"));
@@ -241,7 +241,7 @@ describe("once", () => {
     });
   });
 
-  test("of the same key at the same time is done once", async () => {
+  test("of the same key concurrently runs once", async () => {
     let count = 0;
     await run(async (state, context) => {
       const twice = await Promise.all([
