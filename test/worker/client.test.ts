@@ -26,7 +26,7 @@ const place = usePlace();
 
 describe("submit", () => {
   test.each(["a:b", "a:b:c", "17", "-3", "~x", "100%:", "ünï cödé ☃", "repeat:x:1"])(
-    "starts a run of the id %j",
+    "starts a run with the id %j",
     async (runId) => {
       const graph = single((state, ctx) => ({ n: ctx.runId === runId ? 1 : state.data.n }));
       await place.work({ graphs: [graph] });
@@ -53,7 +53,7 @@ describe("submit", () => {
     expect((await run.result()).data).toEqual(data);
   });
 
-  test("takes the graph itself: its name, its version and the type of its data", async () => {
+  test("accepts the graph itself: its name, version and type of data", async () => {
     const graph = new StateGraph<Count>({ name: "typed", version: 1 })
       .addNode("one", (state) => ({ n: state.data.n + 1 }))
       .setEntryPoint("one")
@@ -66,7 +66,7 @@ describe("submit", () => {
     expect([data.n, identity?.version]).toEqual([2, 1]);
   });
 
-  test("does not put a run into the queue twice", async () => {
+  test("does not queue a run twice", async () => {
     let begun = 0;
     const inside = gate();
     const finish = gate();
@@ -93,7 +93,7 @@ describe("submit", () => {
     expect(begun).toBe(1);
   });
 
-  test("gives the run that is there already for the same deduplicate", async () => {
+  test("returns the existing run for the same deduplicate", async () => {
     const graph = single((state) => state);
     const first = await place.client.submit(graph.name, { n: 0 }, { deduplicate: "x" });
     const same = await place.client.submit(graph.name, { n: 1 }, { deduplicate: "x" });
@@ -109,7 +109,7 @@ describe("submit", () => {
     expect((await next.result()).data.n).toBe(2);
   });
 
-  test("waits for the delay, and takes the more urgent first", async () => {
+  test("waits for the delay, and runs the more urgent first", async () => {
     const order: number[] = [];
     let last = 0;
     const graph = single((state) => {
@@ -149,7 +149,7 @@ describe("submit", () => {
     expect(error.option).toBe(option);
   });
 
-  test("takes the least urgent priority, and a part of a millisecond", async () => {
+  test("accepts the least urgent priority, and a fraction of a millisecond", async () => {
     const options = { priority: 2 ** 21 - 1, delay: 0.5 };
     const run = await place.client.submit("least urgent", { n: 0 }, options);
     expect((await run.status()).state).toBe("delayed");
@@ -157,7 +157,7 @@ describe("submit", () => {
     await run.cancel();
   });
 
-  test("has saved the run when it resolves, so that answers can be given before it begins", async () => {
+  test("has saved the run when it resolves, so that answers can be given before it starts", async () => {
     const graph = new StateGraph<Count>({ name: "early answer" })
       .addNode("ask", async (_state, ctx) => ({ n: Number(await ctx.pause("n", { reason: "n" })) }))
       .setEntryPoint("ask")
@@ -176,7 +176,7 @@ describe("submit", () => {
     expect((await run.result()).data.n).toBe(8);
   });
 
-  test("keeps no run that the queue has under the same deduplicate", async () => {
+  test("saves no run that the queue has under the same deduplicate", async () => {
     const first = await place.client.submit("kept once", { n: 0 }, { deduplicate: "k" });
     await place.client.submit("kept once", { n: 1 }, { deduplicate: "k" });
     const runs = await place.store.runs({ graph: "kept once" });
@@ -184,7 +184,7 @@ describe("submit", () => {
     await first.cancel();
   });
 
-  test("a run that is removed from the store before it begins fails", async () => {
+  test("fails a run that is removed from the store before it starts", async () => {
     const graph = single((state) => state);
     const run = await place.client.submit(graph.name, { n: 0 });
     await place.store.delete(run.runId);
@@ -193,14 +193,14 @@ describe("submit", () => {
     expect((await run.status()).state).toBe("failed");
   });
 
-  test("refuses data that no checkpoint holds", async () => {
+  test("refuses data that no checkpoint can hold", async () => {
     const error = await rejection(place.client.submit("x", { f: () => 1 }), SerializationError);
     expect(error.path).toBe("data.f");
   });
 });
 
 describe("cancel", () => {
-  test("takes a run that has not begun out of the queue, and keeps it and its input", async () => {
+  test("removes a run that has not started from the queue, and keeps it and its input", async () => {
     const graph = single((state) => ({ n: state.data.n + 1 }));
     const run = await place.client.submit(graph.name, { n: 4 });
     expect(await run.cancel()).toBe(true);
@@ -215,14 +215,14 @@ describe("cancel", () => {
     expect((await run.result()).data.n).toBe(5);
   });
 
-  test("a run that nobody submitted can't be resumed", async () => {
+  test("does not make an unsubmitted run resumable", async () => {
     const run = await place.client.run("x", "never submitted");
     const error = await rejection(run.resume(), ConfigError);
     expect(error.message).toContain("neither in the queue nor in the store");
     expect((await rejection(run.result(), ExecutionError)).message).toContain("never submitted");
   });
 
-  test("aborts the node of a run that a worker has; it can be resumed", async () => {
+  test("aborts the node of a run on a worker, which can be resumed", async () => {
     const inside = gate();
     let isStopped = false;
     const graph = single(async (_state, ctx) => {
@@ -251,7 +251,7 @@ describe("cancel", () => {
     expect((await run.status()).state).toBe("completed");
   });
 
-  test("takes back requests that nobody cares for any more", async () => {
+  test("withdraws abandoned requests", async () => {
     const inside = gate();
     const finish = gate();
     const graph = single(async (state) => {
@@ -274,7 +274,7 @@ describe("cancel", () => {
 });
 
 describe("resume", () => {
-  test("takes no input for a run that is not paused", async () => {
+  test("accepts no input for a run that is not paused", async () => {
     const graph = single((state) => state);
     const run = await place.client.submit(graph.name, { n: 0 });
     const error = await rejection(run.resume(1), ConfigError);
@@ -284,7 +284,7 @@ describe("resume", () => {
     await run.cancel();
   });
 
-  test("puts a cancelled run that is paused back with its input", async () => {
+  test("queues a paused, cancelled run again with its input", async () => {
     const graph = new StateGraph<Count>({ name: "cancelled pause" })
       .addNode("ask", (state) => pause(state, { reason: "ask", ask: "n?", into: "n" }))
       .setEntryPoint("ask")
@@ -352,7 +352,7 @@ describe("reconcile", () => {
 });
 
 describe("schedules", () => {
-  test("start runs again and again, until they are ended", async () => {
+  test("start runs repeatedly, until they are removed", async () => {
     const graph = single((state) => ({ n: state.data.n + 1 }));
     await place.work({ graphs: [graph] });
     await place.client.schedule(
@@ -379,7 +379,7 @@ describe("schedules", () => {
     expect(await place.client.unschedule(graph.name, "daily")).toBe(false);
   });
 
-  test("a run of a schedule can be cancelled while it is paused", async () => {
+  test("allow cancelling a paused run", async () => {
     const graph = new StateGraph<Count>({ name: "scheduled pause" })
       .addNode("ask", async (state, ctx) => {
         await ctx.pause("n", { reason: "ask", ask: "n?" });
@@ -418,13 +418,13 @@ describe("schedules", () => {
   });
 });
 
-test("a schedule that is to be ended is named as it was when it began", async () => {
+test("a schedule is removed by the name it was created with", async () => {
   for (const id of [undefined, "a:b", "a\0"] as string[]) {
     expect((await rejection(place.client.unschedule("x", id), ConfigError)).option).toBe("id");
   }
 });
 
-test("who stops waiting for a result does, whatever does not answer", async () => {
+test("aborting a wait for a result works even if nothing answers", async () => {
   const store = new MemoryStore();
   const asked = gate();
   store.load = () => {
@@ -441,8 +441,8 @@ test("who stops waiting for a result does, whatever does not answer", async () =
   await client.close();
 });
 
-describe("a client that is closed", () => {
-  test("lets nobody wait for what it can't hear any more", async () => {
+describe("a closed client", () => {
+  test("rejects waits for events it can no longer receive", async () => {
     const client = new Client({ connection: place.connection, store: place.store });
     const run = await client.submit("nobody has it", { n: 0 });
     const events = run.events();
@@ -467,7 +467,7 @@ describe("a client that is closed", () => {
   });
 });
 
-test("a client that waits for its database closes at once, and nobody waits with it", async () => {
+test("a client waiting for its database closes at once and rejects all waits", async () => {
   const client = new Client({
     connection: "postgres://127.0.0.1:1/nowhere",
     store: place.store,
@@ -478,7 +478,7 @@ test("a client that waits for its database closes at once, and nobody waits with
   expect((await submitted).option).toBe("client");
 });
 
-test("cancel of a run that nobody knows stops nothing", async () => {
+test("cancelling an unknown run stops nothing", async () => {
   expect(await (await place.client.run("nothing", "nobody")).cancel()).toBe(false);
 });
 
@@ -501,7 +501,7 @@ describe("events", () => {
     return [reading];
   }
 
-  test("tell what happens to a run, and of its graph what the worker sends", async () => {
+  test("report what happens to a run, and what the worker sends of its graph", async () => {
     const graph = single((state) => state);
     const run = await place.client.submit(graph.name, { n: 0 });
     const [reading] = await listen(run);
@@ -515,7 +515,7 @@ describe("events", () => {
     expect(await read(run.events())).toEqual([]);
   });
 
-  test("tell of failures and of cancelled runs", async () => {
+  test("report failures and cancelled runs", async () => {
     const inside = gate();
     const failing = single(() => {
       throw new Error("bad");
@@ -542,7 +542,7 @@ describe("events", () => {
     expect(three).not.toContain("run.active");
   });
 
-  test("are all that the log has, then live ones, if the client has one", async () => {
+  test("come from the log first, then live, if the client has a log", async () => {
     const root = await mkdtemp(join(tmpdir(), "waymark-client-"));
     const [inside, go] = [gate(), gate()];
     const heard: string[] = [];
@@ -573,7 +573,7 @@ describe("events", () => {
     await rm(root, { recursive: true });
   });
 
-  test("and result stop when they are told to", async () => {
+  test("and result stop when their signal aborts", async () => {
     const graph = single((state) => state);
     const run = await place.client.submit(graph.name, { n: 0 }, { delay: 60_000 });
     const stop = new AbortController();
@@ -587,7 +587,7 @@ describe("events", () => {
 });
 
 describe("a client", () => {
-  test("whose database is not there fails, and works when it is", async () => {
+  test("without its database fails, and works once it is there", async () => {
     const client = new Client({ connection: place.url, store: place.store });
     await client.close();
     const error = await rejection(
@@ -597,7 +597,7 @@ describe("a client", () => {
     expect(error.message).toContain("is closed");
   });
 
-  test("says what else is wrong with the database", async () => {
+  test("reports other problems of the database", async () => {
     const connection = place.url.replace(/\/postgres$/, "/nowhere");
     const client = new Client({ connection, store: new MemoryStore() });
     await expect(client.submit("x", {})).rejects.toThrow('"nowhere" does not exist');
@@ -605,7 +605,7 @@ describe("a client", () => {
     await client.close();
   });
 
-  test("keeps the queue in the schema it is given", async () => {
+  test("keeps the queue in the given schema", async () => {
     const connection = { url: place.url, schema: "other_queue", connections: 1 };
     const client = new Client({ connection, store: place.store });
     const graph = single((state) => ({ n: state.data.n + 1 }));

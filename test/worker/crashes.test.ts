@@ -45,8 +45,8 @@ async function stop(...children: Child[]): Promise<void> {
   await Promise.all(children.map(({ ended }) => ended));
 }
 
-describe("workers in processes of their own", () => {
-  test("one that hangs for longer than its lease has lost its run, and writes nothing more", async () => {
+describe("workers in separate processes", () => {
+  test("lose their run and write nothing more after hanging longer than their lease", async () => {
     const children = await startTwo();
     const run = await submit("held");
     const hung = await holder(run.runId, children);
@@ -74,7 +74,7 @@ describe("workers in processes of their own", () => {
     await stop(...children);
   });
 
-  test("a run whose node was killed continues in another before twice the lease", async () => {
+  test("continue a run whose worker was killed within twice the lease", async () => {
     const children = await startTwo();
     const run = await submit("held");
     const victim = await holder(run.runId, children);
@@ -90,7 +90,7 @@ describe("workers in processes of their own", () => {
     await stop(...children);
   });
 
-  test("SIGTERM lets the node finish and hands the run over at once", async () => {
+  test("finish the node and hand the run over at once on SIGTERM", async () => {
     // No lease has to end for that: this one outlasts the test.
     const first = await world.start({ lease: 120_000 });
     const run = await submit("held");
@@ -105,7 +105,7 @@ describe("workers in processes of their own", () => {
     await stop(second);
   });
 
-  test("a run that kills its workers stops after maxAttempts and is listed", async () => {
+  test("stop a run that kills them after maxAttempts and list it", async () => {
     const run = await submit("poison");
     for (let tries = 1; tries <= 3; tries++) {
       const child = await world.start({ lease: 1500 });
@@ -123,7 +123,7 @@ describe("workers in processes of their own", () => {
     await stop(last);
   });
 
-  test("a newer version is left alone by a worker that has only the older graph", async () => {
+  test("leave a newer version alone if they have only the older graph", async () => {
     const old = await world.start({ lease: LEASE, version: 0 });
     const run = await world.client.submit<Trail>("steps", { ms: 10, trail: [] }, { version: 1 });
     // The old one has come past it, and does what it can.
@@ -135,7 +135,7 @@ describe("workers in processes of their own", () => {
     await stop(old, newer);
   });
 
-  test("the database restarts under the work: nothing is lost", async () => {
+  test("lose nothing when the database restarts", async () => {
     const children = await startTwo();
     const runs = await Promise.all(Array.from({ length: 20 }, () => submit("steps", 150)));
     await until("work goes on", async () => (await effects(runs[0]?.runId ?? "", 0)).length > 0);

@@ -44,7 +44,7 @@ function but(store: CheckpointStore, changes: Partial<CheckpointStore>): Checkpo
 }
 
 describe("a lease", () => {
-  test("that another holds is waited for", async () => {
+  test("held by another process is waited for", async () => {
     const graph = single((state) => ({ n: state.data.n + 1 }));
     const held = await place.store.claim("held elsewhere", { ttl: 60_000 });
     await place.work({ graphs: [graph] });
@@ -89,7 +89,7 @@ describe("a lease", () => {
     expect(saves.slice(before).every(({ data }) => (data as Count).n !== 1)).toBe(true);
   });
 
-  test("that is lost before it is used stops the run too", async () => {
+  test("lost before it is used stops the run too", async () => {
     let claims = 0;
     const store = but(place.store, {
       claim: async () => ({
@@ -104,7 +104,7 @@ describe("a lease", () => {
     expect((await run.result()).data.n).toBeGreaterThan(1);
   });
 
-  test("that is lost again and again, by a run that gets no further, ends with maxAttempts", async () => {
+  test("repeatedly lost by a run without progress ends with maxAttempts", async () => {
     let lose = (): void => {};
     const store = but(place.store, {
       claim: async () => {
@@ -134,7 +134,7 @@ describe("a lease", () => {
     expect((await run.result()).data.n).toBe(1);
   });
 
-  test("that can't be asked for makes the run wait for the next try", async () => {
+  test("that can't be requested makes the run wait for the next attempt", async () => {
     let asked = 0;
     const claim = async (): Promise<Claim> => {
       if (asked++ < 2) throw new Error("no answer");
@@ -149,7 +149,7 @@ describe("a lease", () => {
   });
 });
 
-describe("a run that a dead worker left", () => {
+describe("a run left by a dead worker", () => {
   test("before its first checkpoint starts", async () => {
     const graph = single(() => ({ n: 1 }));
     const run = await place.client.submit(graph.name, { n: 0 });
@@ -159,7 +159,7 @@ describe("a run that a dead worker left", () => {
     expect((await worker.metrics()).takeovers).toBe(1);
   });
 
-  test("before its first checkpoint, again and again, fails for good", async () => {
+  test("repeatedly before its first checkpoint fails permanently", async () => {
     const graph = single(() => ({ n: 1 }));
     const run = await place.client.submit(graph.name, { n: 0 });
     await leave(run, ", stalled_count = 2");
@@ -169,7 +169,7 @@ describe("a run that a dead worker left", () => {
     expect(await place.client.failed(graph.name)).toMatchObject([{ runId: run.runId }]);
   });
 
-  test("while it was paused waits on", async () => {
+  test("while it was paused keeps waiting", async () => {
     const graph = new StateGraph<Count>({ name: "left paused" })
       .addNode("ask", (state) => pause(state, { reason: "ask", ask: "n?", into: "n" }))
       .setEntryPoint("ask")
@@ -192,7 +192,7 @@ describe("a run that a dead worker left", () => {
     expect((await run.result()).data.n).toBe(4);
   });
 
-  test("while its input was being handed over gets it", async () => {
+  test("while its input was handed over gets the input", async () => {
     const graph = new StateGraph<Count>({ name: "left with input" })
       .addNode("ask", (state) => pause(state, { reason: "ask", ask: "n?", into: "n" }))
       .setEntryPoint("ask")
@@ -213,7 +213,7 @@ describe("a run that a dead worker left", () => {
     expect((await run.result()).data.n).toBe(6);
   });
 
-  test("fails for good after the last try, with the error it had", async () => {
+  test("fails permanently after the last attempt, with its error", async () => {
     const graph = single(() => {
       throw new Error("broken");
     });
@@ -226,7 +226,7 @@ describe("a run that a dead worker left", () => {
     expect(error.cause).toMatchObject({ message: "broken" });
   });
 
-  test("is not one try nearer to the last when its next worker closes", async () => {
+  test("does not use up an attempt when its next worker closes", async () => {
     const inside = [gate(), gate()];
     let begun = 0;
     const graph = single(async (state, ctx) => {
@@ -249,7 +249,7 @@ describe("a run that a dead worker left", () => {
 });
 
 describe("a run whose checkpoints can't be saved", () => {
-  test("is tried again", async () => {
+  test("is retried", async () => {
     let failures = 0;
     const store = but(place.store, {
       save: (state, options) => {
@@ -265,7 +265,7 @@ describe("a run whose checkpoints can't be saved", () => {
     expect(failures).toBe(2);
   });
 
-  test("or not read, waits for better times", async () => {
+  test("or read waits until the store works", async () => {
     let failures = 0;
     const graph = new StateGraph<Count>({ name: "unreadable" })
       .addNode("ask", (state) => pause(state, { reason: "ask", ask: "n?", into: "n" }))
@@ -286,7 +286,7 @@ describe("a run whose checkpoints can't be saved", () => {
 });
 
 describe("a node that ignores its signal", () => {
-  test("is left behind by a worker that closes, and what it returns counts", async () => {
+  test("is abandoned by a closing worker, and its result counts", async () => {
     let begun = 0;
     const inside = gate();
     const finish = gate();
@@ -310,7 +310,7 @@ describe("a node that ignores its signal", () => {
   });
 });
 
-test("a signal of the process closes the worker, and then acts", async () => {
+test("a process signal closes the worker before it takes effect", async () => {
   const heard = gate();
   const graph = single((state) => state);
   const worker = await place.work({ graphs: [graph], drainOn: ["SIGUSR2"] });
@@ -340,7 +340,7 @@ test("an error is printed if the worker has no error handler", async () => {
   await worker.close();
 });
 
-test("a worker that waits for its database closes at once", async () => {
+test("a worker waiting for its database closes at once", async () => {
   const connection = "postgres://127.0.0.1:1/nowhere";
   const worker = new Worker({ graphs: [single((state) => state)], store: place.store, connection });
   const ready = worker.ready().then(
@@ -351,7 +351,7 @@ test("a worker that waits for its database closes at once", async () => {
   expect(await Promise.race([closed, ready])).toBe("closed");
 });
 
-test("a database that starts is waited for", async () => {
+test("a worker waits for a starting database", async () => {
   const server = await startOwnServer(["-c", "fsync=off"]);
   await server.kill();
   const store = new PostgresStore({ client: server.url });

@@ -57,7 +57,7 @@ async function killAndWatch(child: Child): Promise<number[]> {
   return took;
 }
 
-test(`3 workers, ${RUNS} runs and random kills: no run is lost, no acknowledged node runs again`, {
+test(`3 workers, ${RUNS} runs and random kills lose no run and repeat no acknowledged node`, {
   timeout: RUNS * 1000,
 }, async () => {
   const seed = seedOfRun();

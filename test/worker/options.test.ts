@@ -76,7 +76,7 @@ const missing = (...names: string[]) => {
   };
 };
 
-test("what is no address is refused when it is first used, without its password", async () => {
+test("an invalid address is refused on first use, without showing its password", async () => {
   const connection = "postgres://user:secret@host:99999/db";
   const client = new Client({ connection, store, onError: () => {} });
   const error = await rejection(client.submit("g", {}), ConfigError);
@@ -85,12 +85,12 @@ test("what is no address is refused when it is first used, without its password"
   await client.close();
 });
 
-describe("a package that is missing is named", () => {
+describe("a missing package", () => {
   test.each([
     ["bullmq", "postgres://localhost/x"],
     ["pg", "postgres://localhost/x"],
     ["ioredis", "redis://localhost"],
-  ])("%s", async (name, connection) => {
+  ])("such as %s is named", async (name, connection) => {
     const client = new Client({ connection, store }, missing(name));
     const error = await rejection(client.submit("g", {}), ConfigError);
     expect(error.message).toBe(`connection needs the package ${name}: npm install ${name}`);
@@ -99,7 +99,7 @@ describe("a package that is missing is named", () => {
     await worker.close();
   });
 
-  test("but one that is broken throws its own error", async () => {
+  test("is told from a broken one, which throws its own error", async () => {
     const client = new Client({ connection: "postgres://x", store }, async () => {
       throw new SyntaxError("broken");
     });
@@ -107,7 +107,7 @@ describe("a package that is missing is named", () => {
   });
 });
 
-test("a client refuses what it can't use", async () => {
+test("a client refuses invalid options", async () => {
   expect(refusal(() => new Client({ connection: "postgres://x" } as never)).option).toBe(
     "options.store",
   );

@@ -13,7 +13,7 @@ import { backOffIdleWakeups, renewOneByOne } from "../../src/worker/postgres.js"
 import { failedError } from "../../src/worker/run-error.js";
 
 describe("job ids", () => {
-  test("stand for one run each", () => {
+  test("map to one run each", () => {
     const ids = ["a", "a:b", "a%3Ab", "~a%3Ab", "~a:b", "%", "7", "~7", "-7", "07", "repeat:a:1"];
     expect(new Set(ids.map(jobIdOf)).size).toBe(ids.length);
     expect(ids.map((id) => runIdOf(jobIdOf(id)))).toEqual(ids);
@@ -21,8 +21,8 @@ describe("job ids", () => {
   });
 });
 
-describe("what a failed run says", () => {
-  test("is what its worker knew, when the store has nothing", () => {
+describe("the error of a failed run", () => {
+  test("is what its worker recorded, if the store has nothing", () => {
     const error = failedError("r", undefined, undefined, "stalled");
     expect(error).toBeInstanceOf(ExecutionError);
     expect(error).toMatchObject({ code: "NODE_FAILED", message: "stalled", nodeName: "" });
@@ -30,7 +30,7 @@ describe("what a failed run says", () => {
     expect(failedError("r", State.create({}), failure, "no").cause).toMatchObject(failure);
   });
 
-  test("counts a failure without a State as the first", () => {
+  test("counts a failure without a State as the first attempt", () => {
     const state = { runId: "r", checkpointNode: "", step: 0, data: {} };
     const error = new ExecutionError("NODE_FAILED", "no", { nodeName: "a", state, path: [] });
     const backoff = { first: 10, longest: 100 };
@@ -39,7 +39,7 @@ describe("what a failed run says", () => {
     expect(classifyFailure(error, run, 1, backoff)).toEqual({ kind: "failed", error });
   });
 
-  test("is nothing when another worker has the run, also if it was cancelled before", () => {
+  test("is absent if another worker has the run, even if it was cancelled before", () => {
     const run = new ActiveRun("r", "g", "r");
     run.stop("cancel", new Error("enough"));
     const backoff = { first: 10, longest: 100 };
@@ -54,7 +54,7 @@ describe("what a failed run says", () => {
 });
 
 describe("a lease", () => {
-  test("that is lost fences the run's saves, and no other's", async () => {
+  test("that is lost fences only its run's saves", async () => {
     const store = new MemoryStore();
     const run = new ActiveRun("r", "g", "r");
     const behind = fenced(store, new Map([["r", run]]));
@@ -70,7 +70,7 @@ describe("a lease", () => {
     expect(await store.list()).toEqual(["r"]);
   });
 
-  test.each([200, 1000, 30_000])("of %i ms lets claims end before locks", (lease) => {
+  test.each([200, 1000, 30_000])("of %i ms ends claims before locks", (lease) => {
     const { claim, lock, renew, check } = leaseTimes(lease);
     // A lock that was about to be renewed when its worker died, and a claim that just had been.
     expect(claim).toBeLessThanOrEqual(lock - renew);
@@ -84,7 +84,7 @@ describe("health", () => {
   const graphWorker = (isPaused: () => Promise<boolean>) =>
     ({ graph: { name: "g" }, queue: { isPaused }, worker: { isRunning: () => true } }) as never;
 
-  test("is bad when the queue does not answer", async () => {
+  test("is bad if the queue does not answer", async () => {
     const silent = graphWorker(() => new Promise(() => {}));
     const cut = {
       ok: false,
@@ -105,7 +105,7 @@ describe("health", () => {
 });
 
 describe("many workers on Postgres", () => {
-  test("renew the lock of each job by a statement of its own", async () => {
+  test("renew the lock of each job in a separate statement", async () => {
     const renewed: string[][] = [];
     const backend = {
       extendLock: async (...args: [string, string, number]) => {
@@ -122,7 +122,7 @@ describe("many workers on Postgres", () => {
     ]);
   });
 
-  test("rest longer each time they are woken in vain, and not once they get a job", async () => {
+  test("back off each time they wake without a job, until they get one", async () => {
     const clock = useFakeClock();
     let job: object | null = null;
     let marker: object | null = { score: 0 };
@@ -164,7 +164,7 @@ describe("many workers on Postgres", () => {
 type Locks = Parameters<typeof renewOneByOne>[0];
 type Waiting = Parameters<typeof backOffIdleWakeups>[0];
 
-test("who waits for a run to be cancelled asks again before the request is too old", async () => {
+test("a wait for a cancellation repeats the request before it expires", async () => {
   const clock = useFakeClock();
   const said: string[] = [];
   const queue = {
@@ -188,7 +188,7 @@ test("who waits for a run to be cancelled asks again before the request is too o
   }
 });
 
-test("a worker that can't look for requests to cancel says so, and looks again", async () => {
+test("a worker that can't read cancel requests reports it and retries", async () => {
   vi.useFakeTimers();
   const getWaiting = vi.fn(async () => Promise.reject(new Error("no answer")));
   const cancellations = new Cancellations({ queue: () => ({ getWaiting }) } as never);
@@ -207,7 +207,7 @@ test("a worker that can't look for requests to cancel says so, and looks again",
   }
 });
 
-test("the queue is read only while somebody listens", async () => {
+test("the queue is read only while there are listeners", async () => {
   vi.useFakeTimers();
   const events = { on: () => {}, waitUntilReady: async () => {} };
   const bounds = { statementTimeout: 30_000, retryFor: 0 };
@@ -249,7 +249,7 @@ function fakeBullMQ() {
   return { made, bullmq: { createRedisBackend: () => {}, withBackend } };
 }
 
-test("on Redis, BullMQ gets its address and the prefix", async () => {
+test("on Redis, BullMQ gets the address and the prefix", async () => {
   const { made, bullmq } = fakeBullMQ();
   const connection = { url: "redis://host:7/1", prefix: "mine", driver: { db: 3 } };
   const client = new Client({ connection, store: new MemoryStore() }, async (name) =>

@@ -15,8 +15,11 @@ import { until } from "./world.js";
 
 withRedis("workers on Redis", () => {
   describe("with the queue on Redis", onRedis);
-  test("queue and checkpoints on one Redis: runs are worked on, paused and finished", redisAlone);
-  test("queue and checkpoints on one Redis: a killed worker's run is finished by another", killed);
+  test("queue and checkpoints on one Redis: runs start, pause and complete", redisAlone);
+  test(
+    "queue and checkpoints on one Redis: another worker completes a killed worker's run",
+    killed,
+  );
 });
 
 async function redisAlone(): Promise<void> {
@@ -68,7 +71,7 @@ function onRedis(): void {
     }
   });
 
-  test("a run is not put into the queue twice, nor beside one with the same deduplicate", async () => {
+  test("a run is not queued twice, nor beside one with the same deduplicate", async () => {
     let begun = 0;
     const graph = single((state) => {
       begun++;
@@ -84,7 +87,7 @@ function onRedis(): void {
     expect(begun).toBe(1);
   });
 
-  test("delays and priorities hold", async () => {
+  test("delays and priorities are respected", async () => {
     const order: number[] = [];
     let last = 0;
     const graph = single((state) => {
@@ -105,7 +108,7 @@ function onRedis(): void {
     expect(last - start).toBeGreaterThanOrEqual(500);
   });
 
-  test("a pause and a sleep hold no worker, and input puts the run back", async () => {
+  test("a pause and a sleep occupy no worker, and input queues the run again", async () => {
     const graph = new StateGraph<Count>({ name: "waits" })
       .addNode("ask", (state) => pause(state, { reason: "ask", ask: "n?", into: "n" }))
       .addNode("nap", async (state, ctx) => {
@@ -125,7 +128,7 @@ function onRedis(): void {
     expect((await run.result()).data.n).toBe(7);
   });
 
-  test("a run that fails is tried again, and then listed with its error", async () => {
+  test("a failing run is retried, and then listed with its error", async () => {
     let tries = 0;
     const graph = single(() => {
       tries++;
@@ -145,7 +148,7 @@ function onRedis(): void {
     expect(tries).toBe(3);
   });
 
-  test("a run is cancelled: in the queue, and in its node; its events tell so", async () => {
+  test("a run is cancelled in the queue and in its node, and emits events", async () => {
     const types: string[] = [];
     const heard = gate();
     const graph = single(async (state, ctx) => {
@@ -171,7 +174,7 @@ function onRedis(): void {
     expect(types.at(-1)).toBe("run.cancelled");
   });
 
-  test("a schedule starts runs, until it is ended", async () => {
+  test("a schedule starts runs until it is removed", async () => {
     const graph = single((state) => ({ n: state.data.n + 1 }));
     await place.work({ graphs: [graph] });
     await place.client.schedule(graph.name, { n: 1 }, { id: "often", every: 100 });
@@ -181,7 +184,7 @@ function onRedis(): void {
     expect(await place.client.unschedule(graph.name, "often")).toBe(true);
   });
 
-  test("at most so many runs of a graph at once, over all workers", async () => {
+  test("concurrent runs of a graph are limited across all workers", async () => {
     let now = 0;
     let most = 0;
     const graph = single(async (state) => {
@@ -202,7 +205,7 @@ function onRedis(): void {
     expect(most).toBe(2);
   });
 
-  test("a worker that closes hands its run over at once", async () => {
+  test("a closing worker hands its run over at once", async () => {
     const inside = gate();
     const finish = gate();
     const by: string[] = [];

@@ -17,7 +17,7 @@ describe("a run that pauses", () => {
       .setEntryPoint("write")
       .setExitPoint("publish");
 
-  test("lets its worker go, and its input puts it back into the queue", async () => {
+  test("frees its worker, and is queued again by its input", async () => {
     const graph = approval("approval");
     const other = single((state) => ({ n: state.data.n + 1 }));
     const worker = await place.work({ graphs: [graph, other], concurrency: 1 });
@@ -32,7 +32,7 @@ describe("a run that pauses", () => {
     expect((await run.result()).data).toEqual({ text: "Cairns", approved: true });
   });
 
-  test("continues also when the input comes before the worker has put it down", async () => {
+  test("continues even if the input comes before the worker has released it", async () => {
     const graph = approval("approval at once");
     await place.work({ graphs: [graph] });
     const run = await place.client.submit("approval at once", { text: "", approved: false });
@@ -44,7 +44,7 @@ describe("a run that pauses", () => {
     expect((await run.result()).data.approved).toBe(true);
   });
 
-  test("waits on when its input is refused, and says why", async () => {
+  test("keeps waiting if its input is refused, with the reason", async () => {
     const graph = approval("approval refused");
     await place.work({ graphs: [graph] });
     const run = await place.client.submit("approval refused", { text: "", approved: false });
@@ -59,7 +59,7 @@ describe("a run that pauses", () => {
     expect((await run.status()).refused).toBeUndefined();
   });
 
-  test("is answered by the names of its pauses", async () => {
+  test("is answered by its pauses' names", async () => {
     const graph = new StateGraph<{ all: unknown }>({ name: "names" })
       .addNode("ask", async (_state, ctx) => {
         const asks = ["one", "two"].map((name) => ctx.pause(name, { reason: name, ask: name }));
@@ -81,7 +81,7 @@ describe("a run that pauses", () => {
     expect((await run.result()).data.all).toEqual([1, new Date(2)]);
   });
 
-  test("is woken at the deadline of its pause, without holding a worker", async () => {
+  test("wakes at the deadline of its pause, without occupying a worker", async () => {
     const graph = new StateGraph<{ by: string }>({ name: "deadline" })
       .addNode("ask", async (_state, ctx) => {
         // Long enough to be looked at on a busy machine.
@@ -108,7 +108,7 @@ describe("a run that pauses", () => {
     expect(final.steps.map(({ node }) => node)).toEqual(["ask", "after"]);
   });
 
-  test("fails for good when nobody answers in time and nothing is said for that", async () => {
+  test("fails permanently if not answered in time and without onTimeout", async () => {
     const graph = new StateGraph<{ by: string }>({ name: "too late" })
       .addNode("ask", (state) => pause(state, { reason: "sign", into: "by", timeout: 100 }))
       .setEntryPoint("ask")
@@ -118,7 +118,7 @@ describe("a run that pauses", () => {
     await expect(run.result()).rejects.toMatchObject({ code: "PAUSE_TIMEOUT" });
   });
 
-  test("has what was given before it was asked", async () => {
+  test("has an answer given before the pause", async () => {
     const graph = new StateGraph<{ all: unknown[] }>({ name: "early" })
       .addNode("ask", async (_state, ctx) => {
         const one = await ctx.pause("one", { reason: "one", ask: "One?" });
@@ -135,7 +135,7 @@ describe("a run that pauses", () => {
     expect((await run.result()).data.all).toEqual([1, 2]);
   });
 
-  test("has all answers that are given at once", async () => {
+  test("has all answers given at once", async () => {
     const graph = new StateGraph<{ all: unknown[] }>({ name: "at once" })
       .addNode("ask", async (_state, ctx) => {
         const asks = ["one", "two", "three"].map((name) =>
@@ -154,7 +154,7 @@ describe("a run that pauses", () => {
     }
   });
 
-  test("is woken by an answer that comes just when it begins to wait", async () => {
+  test("wakes by an answer given just as it starts to wait", async () => {
     const finish = gate();
     const inside = gate();
     const graph = new StateGraph<{ answer: unknown }>({ name: "just then" })
@@ -190,7 +190,7 @@ describe("a run that pauses", () => {
     expect((await run.result()).data.answer).toBe(1);
   });
 
-  test("is looked at in vain when it is woken without its input", async () => {
+  test("stays paused if it wakes without input", async () => {
     const graph = approval("approval woken");
     await place.work({ graphs: [graph] });
     const run = await place.client.submit("approval woken", { text: "", approved: false });
@@ -204,8 +204,8 @@ describe("a run that pauses", () => {
   });
 });
 
-describe("a run that waits", () => {
-  test("sleeps in the queue, and holds no worker", async () => {
+describe("a waiting run", () => {
+  test("sleeps in the queue, and occupies no worker", async () => {
     const graph = single(async (_state, ctx) => {
       // Long enough to be looked at on a busy machine.
       await ctx.sleep("nap", 3000);

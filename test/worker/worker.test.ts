@@ -17,8 +17,8 @@ import { until } from "./world.js";
 
 const place = usePlace();
 
-describe("a run that fails", () => {
-  test("is tried again, up to maxAttempts, and then listed with its error", async () => {
+describe("a failing run", () => {
+  test("is retried up to maxAttempts, and then listed with its error", async () => {
     let tries = 0;
     const graph = single(() => {
       tries++;
@@ -40,7 +40,7 @@ describe("a run that fails", () => {
     expect(tries).toBe(4);
   });
 
-  test("ends also when no database can keep its message", async () => {
+  test("ends even if the database can't keep its message", async () => {
     let tries = 0;
     const graph = single(() => {
       tries++;
@@ -55,7 +55,7 @@ describe("a run that fails", () => {
     expect(tries).toBe(2);
   });
 
-  test("fails when its checkpoints were removed before it could continue", async () => {
+  test("fails if its checkpoints were removed before it could continue", async () => {
     const graph = single((state) => pause(state, { reason: "wait" }));
     const worker = await place.work({ graphs: [graph] });
     const run = await place.client.submit(graph.name, { n: 0 });
@@ -70,7 +70,7 @@ describe("a run that fails", () => {
     expect(error.message).toContain(run.runId);
   });
 
-  test("counts afresh when it has got further", async () => {
+  test("counts attempts from zero after progress", async () => {
     const failures = new Map<number, number>();
     const graph = new StateGraph<Count>({ name: "further" })
       .addNode("step", (state, ctx) => {
@@ -90,7 +90,7 @@ describe("a run that fails", () => {
     expect([...failures.values()]).toEqual([3, 3, 3]);
   });
 
-  test("is tried at the moment its error names", async () => {
+  test("is retried at the time its error names", async () => {
     let tries = 0;
     const graph = single(() => {
       if (tries++ === 0) throw new RetryableError("soon", { retryAfter: 30 });
@@ -105,7 +105,7 @@ describe("a run that fails", () => {
     ["a FatalError", () => new FatalError("never"), "NODE_FAILED", "never"],
     ["what can't be saved", () => ({ n: Symbol("n") }), "NODE_FAILED", "data.n"],
     ["a result that is none", () => 7, "NODE_RESULT", "must return a State"],
-  ])("is not tried again for %s", async (_what, make, code, message) => {
+  ])("is not retried for %s", async (_what, make, code, message) => {
     let tries = 0;
     const graph = single(() => {
       tries++;
@@ -132,7 +132,7 @@ describe("a run that fails", () => {
     expect(tries).toBe(1);
   });
 
-  test("fails with the error of its graph when a checkpoint does not fit", async () => {
+  test("fails with its graph's error if a checkpoint does not fit", async () => {
     const runId = "does not fit";
     await State.create({ n: 0 }, { runId }).setCheckpointNode("gone").checkpoint(place.store);
     const graph = single((state) => state);
@@ -152,7 +152,7 @@ describe("versions", () => {
       .setEntryPoint("wait")
       .setExitPoint("end");
 
-  test("an older checkpoint is brought up, a newer one is left alone", async () => {
+  test("an older checkpoint is migrated, and a newer one left alone", async () => {
     const old = await place.work({ graphs: [versioned(1)] });
     const run = await place.client.submit("versions", { n: 0 });
     await until("it is paused", async () => (await run.status()).state === "paused");
@@ -179,7 +179,7 @@ describe("versions", () => {
     expect((await next.result()).data.n).toBe(1);
   });
 
-  test("a run that was submitted for a newer one waits for it", async () => {
+  test("a run submitted for a newer one waits for it", async () => {
     const older = await place.work({ graphs: [versioned(1)] });
     const run = await place.client.submit("versions", { n: 0 }, { version: 2 });
     await until("the older one has looked at it", async () => (await place.starts(run.runId)) > 0);
@@ -190,7 +190,7 @@ describe("versions", () => {
     await run.cancel();
   });
 
-  test("an older checkpoint without a migration fails for good", async () => {
+  test("an older checkpoint without a migration fails permanently", async () => {
     const old = await place.work({ graphs: [versioned(1)] });
     const run = await place.client.submit("versions", { n: 0 });
     await until("it is paused", async () => (await run.status()).state === "paused");
@@ -203,7 +203,7 @@ describe("versions", () => {
 });
 
 describe("limits", () => {
-  test("at most so many runs of a graph at once, over all workers", async () => {
+  test("bound the concurrent runs of a graph across all workers", async () => {
     let now = 0;
     let most = 0;
     const graph = single(async (state) => {
@@ -224,7 +224,7 @@ describe("limits", () => {
     expect(most).toBe(2);
   });
 
-  test("are lifted by Infinity", async () => {
+  test("are removed by Infinity", async () => {
     const graph = single((state) => state);
     const queued = `SELECT field FROM bullmq.meta WHERE queue = 'waymark-' || $1 AND field = ANY($2)`;
     const fields = async (): Promise<number> =>
@@ -243,7 +243,7 @@ describe("limits", () => {
     expect(await fields()).toBe(0);
   });
 
-  test("at most so many runs are taken in a time", async () => {
+  test("bound how many runs start in an interval", async () => {
     const began: number[] = [];
     const graph = single((state) => {
       began.push(Date.now());
@@ -262,7 +262,7 @@ describe("limits", () => {
   });
 });
 
-describe("a worker that closes", () => {
+describe("a closing worker", () => {
   test("lets its node finish, and another worker continues at once", async () => {
     const inside = gate();
     const finish = gate();
@@ -295,7 +295,7 @@ describe("a worker that closes", () => {
     expect(by).toEqual(["one", "two"]);
   });
 
-  test("aborts the signal of a node that takes too long; the run continues elsewhere", async () => {
+  test("aborts the signal of a slow node, whose run continues elsewhere", async () => {
     const inside = gate();
     let stopped = false;
     const graph = single(async (state, ctx) => {
@@ -317,7 +317,7 @@ describe("a worker that closes", () => {
   });
 });
 
-test("a worker has many runs at once, and nothing to warn of", async () => {
+test("a worker with many concurrent runs causes no warnings", async () => {
   const warnings: Error[] = [];
   const warn = (warning: Error): void => void warnings.push(warning);
   process.on("warning", warn);
