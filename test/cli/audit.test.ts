@@ -21,7 +21,7 @@ async function eventsOf(folder: string, ...args: string[]): Promise<readonly str
   });
 }
 
-test("loads, saves, prunes and deletes carry who made them", async () => {
+test("loads, saves, prunes and deletes carry their actor", async () => {
   const folder = project("file:.waymark", observer);
   await articleRun(folder);
   const me = userInfo().username;
@@ -65,7 +65,7 @@ export const graph = new StateGraph({
   expect(seen).toContain("checkpoint.save ada\n");
 });
 
-test("an observer must be one", async () => {
+test("an invalid observer is refused", async () => {
   const folder = project("file:.waymark", "observer: 1");
   const { code, err } = await waymark(folder, "list");
   expect(code).toBe(2);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { articleRun, json, project, slowRun, waymark } from "./harness.js";
 
 describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("beside a live run in %s", (store) => {
-  test("the command reads, and disturbs nothing", async () => {
+  test("the command reads without disturbing it", async () => {
     const folder = project(store);
     await articleRun(folder, "tuesday");
     const run = await slowRun(folder);

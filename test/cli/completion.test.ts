@@ -40,7 +40,7 @@ COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _waymark; printf '%s\\n'
     expect(complete("waymark", "completion", "z")).toEqual(["zsh"]);
   });
 
-  test("runs no code of the folder it is asked in, and takes the store of a JSON config", async () => {
+  test("runs no code of the current folder, and uses the store of a JSON config", async () => {
     const folder = project();
     await articleRun(folder, "monday");
     for (const name of readdirSync(folder)) {

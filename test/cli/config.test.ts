@@ -26,7 +26,7 @@ describe("the config", () => {
     );
   });
 
-  test("that is no config is refused in one line", async () => {
+  test("that is invalid is refused in one line", async () => {
     const wrong: readonly (readonly [string, string, number, RegExp])[] = [
       ["json", "{", 1, /waymark\.config\.json can't be read/],
       ["ts", "throw new Error('first\\nsecond')", 1, /can't be loaded: first \(--debug/],
@@ -52,7 +52,7 @@ describe("the config", () => {
     expect((await waymark(newFolder(), "list", "--config", "none.ts")).code).toBe(3);
   });
 
-  test("a graph of another copy of waymark is told from one of this", async () => {
+  test("distinguishes a graph of another copy of waymark", async () => {
     const folder = newFolder();
     writeFileSync(
       join(folder, "waymark.config.mjs"),
@@ -65,7 +65,7 @@ describe("the config", () => {
     );
   });
 
-  test("a run finds its graph also by the graph's own name", async () => {
+  test("also finds a run's graph by the graph's own name", async () => {
     const folder = newFolder();
     const fixture = join(import.meta.dirname, "fixtures/graphs.ts");
     const graphs = { first: `${fixture}#slow`, second: `${fixture}#article` };

@@ -8,7 +8,7 @@ const stores = [{ store: "file:.waymark" }, { store: "sqlite:.waymark/runs.db" }
 const start = (more: object = {}) => JSON.stringify({ topic: "cairns", parts: [], ...more });
 
 describe.each(stores)("runs in $store", ({ store }) => {
-  test("start, and report how they ended", async () => {
+  test("start and report how they ended", async () => {
     const folder = project(store);
     const { code, out, err } = await waymark(folder, "run", "article", "--data", start());
     expect(code).toBe(0);
@@ -41,7 +41,7 @@ describe.each(stores)("runs in $store", ({ store }) => {
     expect(again).toMatchObject({ status: "completed", step: 2 });
   });
 
-  test("that wait for a person take the answer", async () => {
+  test("that wait for a person accept the answer", async () => {
     const folder = project(store);
     const paused = await waymark(folder, "run", "asking", "--id", "monday", "--data", start());
     expect(paused.code).toBe(0);
@@ -60,7 +60,7 @@ describe.each(stores)("runs in $store", ({ store }) => {
     expect(state).toMatchObject({ status: "completed", data: { approved: "fine by me" } });
   });
 
-  test("are stopped by Ctrl-C so that they can be resumed", async () => {
+  test("stop at Ctrl-C and can be resumed", async () => {
     const folder = project(store);
     const gate = join(folder, "gate");
     let interrupt = (): void => {};
@@ -83,7 +83,7 @@ describe.each(stores)("runs in $store", ({ store }) => {
     expect(await json(folder, "resume", "monday")).toMatchObject({ status: "completed", step: 2 });
   });
 
-  test("are run again from a step as a fork, the original stays", async () => {
+  test("run again from a step as a fork, keeping the original", async () => {
     const folder = project(store);
     await articleRun(folder);
     const before = await json(folder, "history", "monday");
@@ -109,7 +109,7 @@ describe.each(stores)("runs in $store", ({ store }) => {
     expect(await json(folder, "history", "monday")).toEqual(before);
   });
 
-  test("are forked and rolled back without running anything, and continue", async () => {
+  test("are forked and rolled back without running anything, and resume", async () => {
     const folder = project(store);
     await articleRun(folder);
     const changes = ["--data", '{"topic":"menhirs"}', "--set", 'parts=["x"]'];
@@ -144,7 +144,7 @@ describe.each(stores)("runs in $store", ({ store }) => {
     expect((await waymark(folder, "validate")).code).toBe(0);
   });
 
-  test("that a dead process left behind are recovered", async () => {
+  test("left behind by a dead process are recovered", async () => {
     const folder = project(store);
     let interrupt = (): void => {};
     const world = {
@@ -181,7 +181,7 @@ describe.each(stores)("runs in $store", ({ store }) => {
   });
 });
 
-test("a corrupt checkpoint that a resume finds is reported", async () => {
+test("a corrupt checkpoint found by a resume is reported", async () => {
   const folder = project();
   const gate = touch(folder, "gate");
   await waymark(folder, "run", "slow", "--id", "monday", "--data", start({ gate }));
@@ -202,7 +202,7 @@ test("a corrupt checkpoint that a resume finds is reported", async () => {
   expect(second.err).toMatch(told);
 });
 
-test("a resume by a changed graph says so", async () => {
+test("a resume by a changed graph reports the change", async () => {
   const folder = newFolder();
   const module = (more: string) => `import { StateGraph } from "waymark";
 export const graph = new StateGraph({ name: "one", onMismatch: "warn" })
@@ -234,7 +234,7 @@ test("run --id continues an existing run, or starts it over with --force", async
   expect((await waymark(folder, "run", "article", "--force")).err).toContain("--force needs --id");
 });
 
-test("a run that a living process works on is left alone", async () => {
+test("an active run is left alone", async () => {
   const folder = project();
   const run = await slowRun(folder);
   expect((await waymark(folder, "list")).out).toMatch(/in_progress, live/);
@@ -289,7 +289,7 @@ test("a second Ctrl-C ends the process at once", async () => {
   expect(left).toBe(130);
 });
 
-describe("where no store is named", () => {
+describe("without a named store", () => {
   const own = `import { StateGraph } from "waymark";
 import { FileStore } from "waymark/stores/file";
 export const graph = new StateGraph({ name: "own", checkpoint: { store: new FileStore({ root: import.meta.dirname + "/mine" }), interval: 1, preserve: true } })
@@ -305,7 +305,7 @@ export const text = new StateGraph({ name: "text" })
   .addNode("one", () => { throw "just text"; })
   .setEntryPoint("one").setExitPoint("one");`;
 
-  test("a graph saves in its own, and its runs are found there", async () => {
+  test("a graph saves in its own store, and its runs are found there", async () => {
     const folder = newFolder();
     writeFileSync(join(folder, "graph.ts"), own);
     writeFileSync(
@@ -321,7 +321,7 @@ export const text = new StateGraph({ name: "text" })
     expect((await waymark(folder, "resume", "monday", "--store", "file:empty")).code).toBe(3);
   });
 
-  test("one that saves nothing says so", async () => {
+  test("a graph without checkpointing is reported as such", async () => {
     const folder = newFolder();
     writeFileSync(join(folder, "graph.ts"), own);
     const { code, err } = await waymark(
@@ -404,7 +404,7 @@ test("wrong arguments are refused in one line", async () => {
   }
 });
 
-test("a stack is printed only when it is asked for", async () => {
+test("a stack is printed only on request", async () => {
   const folder = project();
   const args = ["run", "flaky", "--data", start()];
   expect((await waymark(folder, ...args)).err).not.toContain("at ");

@@ -37,7 +37,7 @@ test.each(["file:.waymark", "sqlite:.waymark/runs.db"])(
   },
 );
 
-test("watch reports runs that failed, wait or are gone", async () => {
+test("watch reports runs that failed, wait or are missing", async () => {
   const folder = project();
   await waymark(folder, "run", "flaky", "--id", "failed", "--data", start());
   const failed = await waymark(folder, "watch", "failed");
@@ -57,7 +57,7 @@ test.each([
     end: "has no checkpoints left: it completed with checkpoint.preserve: false, or was removed",
   },
   { last: "graph.complete", end: "completed" },
-])("watch ends when the checkpoints of a run go after $last", async ({ last, end }) => {
+])("watch ends when the checkpoints of a run disappear after $last", async ({ last, end }) => {
   const folder = project();
   await articleRun(folder);
   await waymark(folder, "rollback", "monday", "--at", "1", "--yes");
@@ -102,7 +102,7 @@ test("watch prints a run's last event, which is written after its last checkpoin
   expect(err).toBe("run monday completed after 3 steps\n");
 });
 
-test("Ctrl-C ends a watch and leaves the run alone", async () => {
+test("Ctrl-C ends a watch without affecting the run", async () => {
   const folder = project();
   await articleRun(folder);
   await waymark(folder, "rollback", "monday", "--at", "1", "--yes");
@@ -138,7 +138,7 @@ test("log prints events, all or some", async () => {
   expect((await waymark(folder, "log", "monday", "--log", file)).out).toBe(out);
 });
 
-test("log says where it has looked", async () => {
+test("log names the places it searched", async () => {
   const folder = project();
   await articleRun(folder);
   const { code, err } = await waymark(folder, "log", "monday");
@@ -148,7 +148,7 @@ test("log says where it has looked", async () => {
   expect(none.err).toMatch(/there is no log of run "monday" in .*none\.jsonl/);
 });
 
-test("what was done twice, and how often it was resumed, is shown out of the log", async () => {
+test("repeated work and the number of resumes are shown from the log", async () => {
   const folder = project();
   logged(
     folder,

@@ -20,25 +20,25 @@ describe("a table", () => {
     { head: "n", cell: (row: string) => String(row.length), right: true },
   ];
 
-  test("stands in columns", () => {
+  test("is aligned in columns", () => {
     expect(table(columns, ["a", "abcdefghijkl"], 80, paint)).toBe(
       "name           n\na              1\nabcdefghijkl  12",
     );
   });
 
-  test("fits the width, as far as its columns may shrink", () => {
+  test("fits the width as far as its columns may shrink", () => {
     expect(table(columns, ["a", "abcdefghijkl"], 10, paint)).toBe(
       "name     n\na        1\nabcde…  12",
     );
     expect(table(columns, ["abcdefghijkl"], 1, paint)).toBe("name   n\nabc…  12");
   });
 
-  test("takes from the widest first", () => {
+  test("shrinks the widest column first", () => {
     const two = [...columns, { head: "more", cell: (row: string) => `${row}!`, least: 6 }];
     expect(table(two, ["abcdefghijkl"], 18, paint)).toBe("name     n  more\nabcde…  12  abcde…");
   });
 
-  test("leaves out what may be where the rest would not fit", () => {
+  test("drops optional columns if the rest would not fit", () => {
     const more = [
       { head: "second", cell: () => "second", leave: 2 },
       ...columns,
@@ -53,7 +53,7 @@ describe("a table", () => {
   });
 });
 
-test("leaves out facts that are undefined", () => {
+test("undefined facts are left out", () => {
   expect(
     facts(
       [
@@ -77,7 +77,7 @@ test("a list of facts that does not fit a line continues below its first item", 
 });
 
 describe("text", () => {
-  test("shows what a terminal would obey", () => {
+  test("escapes what a terminal would execute", () => {
     expect(plain("a\n\t\u001b[31m\u0085\u202e")).toBe("a\\n\\t\\x1b[31m\\x85\\u202e");
     expect(plainLines("a\n\tb\u001b")).toBe("a\n\tb\\x1b");
     expect(plain("\u009b31m\u061c\u2066\u200f\ufeff")).toBe("\\x9b31m\\u61c\\u2066\\u200f\\ufeff");
@@ -88,7 +88,7 @@ describe("text", () => {
     expect(toJson(undefined)).toBe("null");
   });
 
-  test("is measured and cut by what it takes on the screen", () => {
+  test("is measured and truncated by its width on the screen", () => {
     expect(widthOf("aé山e\u0301🙂")).toBe(7);
     expect(cut("山山山", 4)).toBe("山…");
     expect(cut("abc", 3)).toBe("abc");
@@ -143,7 +143,7 @@ test("prints ages, durations and costs in readable units", () => {
   expect([count(1, "run"), count(2, "run")]).toEqual(["1 run", "2 runs"]);
 });
 
-test("anything thrown has an exit code, and a line that says what to do", () => {
+test("every error has an exit code, and a line with a remedy", () => {
   const unknown = "--debug shows where it comes from";
   expect(explain("text")).toEqual({ code: 1, message: "text", hint: unknown });
   expect(explain({ name: "ErrnoError", errno: 54 })).toMatchObject({ message: "ErrnoError" });

@@ -70,7 +70,7 @@ describe.each([
 ] as const)("in $where with a config in .$kind, as a process", ({ open, kind, format }) => {
   const isJson = format.length > 0;
 
-  test(`every command does its work, ${isJson ? "as JSON" : "in text"}`, async () => {
+  test(`every command works, ${isJson ? "as JSON" : "in text"}`, async () => {
     const store = await open();
     const folder = project(store, kind);
     const first = await run(built, folder, ["run", "article", "--id", "monday", "--data", data()]);
@@ -112,7 +112,7 @@ describe.each([
     }
   }, 240_000);
 
-  test("a run that is killed is seen, checked, repaired and resumed", async () => {
+  test("a killed run is shown, checked, repaired and resumed", async () => {
     const store = await open();
     const folder = project(store, kind);
     const gate = join(folder, "gate");
@@ -182,7 +182,7 @@ test("bad input ends with its exit code and one line", async () => {
   }
 });
 
-test("a live run is looked at and followed, and not disturbed", async () => {
+test("a live run is read and followed without disturbing it", async () => {
   const folder = project("file:runs");
   const gate = join(folder, "gate");
   const running = start(built, folder, ["run", "article", "--id", "monday", "--data", data(gate)]);
@@ -210,7 +210,7 @@ test("a live run is looked at and followed, and not disturbed", async () => {
   expect(await following.ended).toMatchObject({ code: 0 });
 }, 240_000);
 
-test("Ctrl-C stops a run, and a resume, so that it can be resumed", async () => {
+test("Ctrl-C stops a run, and a resume, leaving it resumable", async () => {
   const folder = project("sqlite:runs.db");
   const gate = join(folder, "gate");
   const log = () => run(built, folder, ["log", "monday", "--event", "node.start"]);
@@ -232,7 +232,7 @@ test("Ctrl-C stops a run, and a resume, so that it can be resumed", async () => 
   expect((await run(built, folder, ["validate"])).code).toBe(0);
 }, 240_000);
 
-test("a reader of stdout may close it early", async () => {
+test("stdout may be closed early", async () => {
   const folder = project("file:runs");
   await run(built, folder, ["run", "article", "--id", "monday", "--data", data()]);
   const command = `"${process.execPath}" "${built.script}" log monday | head -n 1`;
@@ -245,7 +245,7 @@ test("a reader of stdout may close it early", async () => {
   expect(status).toBe(0);
 });
 
-test("a run continues if nobody reads stderr", async () => {
+test("a run continues if stderr is closed", async () => {
   const folder = project("file:runs");
   const args = ["run", "article", "--id", "monday", "--data", data()];
   const running = start(built, folder, args);
@@ -267,7 +267,7 @@ test.runIf(existsSync("/dev/full"))(
   },
 );
 
-test("what a graph leaves open does not keep the process", async () => {
+test("handles left open by a graph do not keep the process alive", async () => {
   const folder = project("file:runs");
   writeFileSync(join(folder, "open.ts"), `${graph}\nsetInterval(() => {}, 1000);`);
   expect(await run(built, folder, ["run", "./open.ts", "--data", data()])).toMatchObject({

@@ -35,12 +35,12 @@ const looks = ["monday", "failed", "waits"].flatMap((run) => [
   ["watch", run],
 ]);
 
-describe("what the config redacts is not printed", () => {
+describe("redacted data is not printed", () => {
   test.each([
     "/s3c[a-z]+/",
     // As a JSON config has it.
     '"/S3C...+/i"',
-  ])("of any text that the expression %s finds", async (expression) => {
+  ])("where the expression %s matches", async (expression) => {
     const folder = project("file:.waymark", `redact: [${expression}]`);
     await waymark(folder, "run", "flaky", "--id", "failed", "--data", start);
     await expectNone(folder, "s3cret", [
@@ -49,7 +49,7 @@ describe("what the config redacts is not printed", () => {
     ]);
   });
 
-  test("of the data", async () => {
+  test("in the data", async () => {
     const folder = await redacting("*.token");
     await expectNone(folder, "s3cret", [
       ...looks,
@@ -65,7 +65,7 @@ describe("what the config redacts is not printed", () => {
     expect(await json(folder, "state", "monday", "--path", "data.token")).toBe("[redacted]");
   });
 
-  test("of errors, questions and decisions", async () => {
+  test("in errors, questions and decisions", async () => {
     const folder = await redacting("error.message", "pauses.*.ask", "ledger.decisions.*.rationale");
     const commands = [...looks, ["resume", "failed"], ["resume", "failed", "--debug"], ["recover"]];
     await expectNone(folder, "offline", commands);
@@ -80,7 +80,7 @@ describe("what the config redacts is not printed", () => {
     expect((await waymark(folder, ...paused)).out).toMatch(/waits for +review, .*"\[redacted\]"/);
   });
 
-  test("of a log", async () => {
+  test("in a log", async () => {
     const folder = project(
       "file:.waymark",
       'redact: ["error.message", "pauses.*.reason", "ledger.decisions.*.rationale", "*.token"]',
@@ -120,7 +120,7 @@ describe("what the config redacts is not printed", () => {
     expect(out).toMatch(/graph\.pause +draft +reason=\[redacted\]/);
   });
 
-  test("of an export, where that is asked for", async () => {
+  test("in an export, on request", async () => {
     const folder = await redacting("*.token");
     expect((await waymark(folder, "export", "monday")).out).toContain("s3cret");
     const { code, out } = await waymark(folder, "export", "monday", "--redact");

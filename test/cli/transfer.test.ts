@@ -41,7 +41,7 @@ describe("convert", () => {
     expect(await json(folder, "resume", "monday", "--store", "file:c")).toMatchObject({ step: 3 });
   });
 
-  test("leaves a run that is there already as it is", async () => {
+  test("leaves an existing run unchanged", async () => {
     const folder = project("file:a");
     await articleRun(folder);
     await waymark(folder, "convert", "--to", "file:b");
@@ -53,28 +53,25 @@ describe("convert", () => {
   test.each([
     ["file:b", (folder: string) => new FileStore({ root: join(folder, "b") })],
     ["sqlite:b.db", (folder: string) => new SqliteStore({ path: join(folder, "b.db") })],
-  ] as const)(
-    "replaces a partial copy in %s, and no run that was continued there",
-    async (to, open) => {
-      const folder = project("file:a");
-      await articleRun(folder);
-      const store = open(folder);
-      const beginning: ExportedCheckpoint[] = [];
-      for await (const one of new FileStore({ root: join(folder, "a") }).export("monday")) {
-        if (beginning.length < 2) beginning.push(one);
-      }
-      await store.import(beginning);
-      await store.close();
-      expect((await waymark(folder, "convert", "--to", to)).code).toBe(0);
-      expect(await chain(folder, to)).toEqual(await chain(folder, "file:a"));
-      await waymark(folder, "rollback", "monday", "--at", "1", "--yes", "--store", to);
-      const before = await chain(folder, to);
-      expect((await waymark(folder, "convert", "--to", to)).code).toBe(1);
-      expect(await chain(folder, to)).toEqual(before);
-    },
-  );
+  ] as const)("replaces a partial copy in %s, but no run continued there", async (to, open) => {
+    const folder = project("file:a");
+    await articleRun(folder);
+    const store = open(folder);
+    const beginning: ExportedCheckpoint[] = [];
+    for await (const one of new FileStore({ root: join(folder, "a") }).export("monday")) {
+      if (beginning.length < 2) beginning.push(one);
+    }
+    await store.import(beginning);
+    await store.close();
+    expect((await waymark(folder, "convert", "--to", to)).code).toBe(0);
+    expect(await chain(folder, to)).toEqual(await chain(folder, "file:a"));
+    await waymark(folder, "rollback", "monday", "--at", "1", "--yes", "--store", to);
+    const before = await chain(folder, to);
+    expect((await waymark(folder, "convert", "--to", to)).code).toBe(1);
+    expect(await chain(folder, to)).toEqual(before);
+  });
 
-  test("stops at Ctrl-C with no run half copied", async () => {
+  test("stops at Ctrl-C without a half-copied run", async () => {
     const folder = project("file:a");
     for (const id of ["monday", "tuesday"]) await articleRun(folder, id);
     const onStart = (interrupt: () => void): void => {
@@ -111,7 +108,7 @@ describe("export and import", () => {
     expect(await chain(folder, "file:b")).toEqual(await chain(folder, "sqlite:a.db"));
   });
 
-  test("carry a run through a pipe, and replace one only by force", async () => {
+  test("carry a run through a pipe, and replace one only with --force", async () => {
     const folder = project("file:a");
     await articleRun(folder);
     const { out: input } = await waymark(folder, "export", "monday");
@@ -129,7 +126,7 @@ describe("export and import", () => {
     ).toMatchObject({ runId: "monday" });
   });
 
-  test("refuse what is not what was exported", async () => {
+  test("refuse a damaged export", async () => {
     const folder = project("file:a");
     await articleRun(folder);
     const { out } = await waymark(folder, "export", "monday");
@@ -163,7 +160,7 @@ describe("export and import", () => {
 });
 
 describe("prune", () => {
-  test("removes finished runs that are too old or too many, after it asked", async () => {
+  test("removes finished runs that are too old or too many, after confirmation", async () => {
     const folder = project();
     for (const id of ["one", "two", "three"]) await articleRun(folder, id);
     await waymark(folder, "run", "asking", "--id", "paused", "--data", "{}");
@@ -185,7 +182,7 @@ describe("prune", () => {
     expect(await json(folder, "list")).toMatchObject([{ runId: "paused" }]);
   });
 
-  test("names ten of many that it would remove", async () => {
+  test("names ten of many runs it would remove", async () => {
     const folder = project();
     for (let n = 10; n < 22; n++) await articleRun(folder, `run-${n}`);
     const { err } = await waymark(
@@ -197,7 +194,7 @@ describe("prune", () => {
     expect(err).toMatch(/^run-21, (run-\d\d, ){8}run-12 and 2 more\nRemove 12 runs from/);
   });
 
-  test("says what an age looks like", async () => {
+  test("explains the format of an age", async () => {
     const folder = project();
     expect((await waymark(folder, "prune")).err).toContain(
       "prune needs --max-age, --max-runs, or both",
@@ -211,7 +208,7 @@ describe("prune", () => {
   });
 });
 
-test("an export is for its owner only", async () => {
+test("an export is readable only by its owner", async () => {
   const folder = project();
   await articleRun(folder);
   await waymark(folder, "export", "monday", "--out", "run.jsonl");
@@ -223,7 +220,7 @@ test("an export is for its owner only", async () => {
 });
 
 test.each(["file:a", "sqlite:a.db"])(
-  "a run in %s with a damaged checkpoint is not taken elsewhere before it is repaired",
+  "a run in %s with a damaged checkpoint is not copied before it is repaired",
   async (store) => {
     const folder = project(store);
     await articleRun(folder);

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { articleRun, json, newFolder, project, slowRun, waymark } from "../harness.js";
 
 describe("doctor", () => {
-  test("finds all well, also where nothing is yet", async () => {
+  test("finds no problems, even in an empty folder", async () => {
     const folder = project();
     const { code, out } = await waymark(folder, "doctor");
     expect(code).toBe(0);
@@ -26,7 +26,7 @@ describe("doctor", () => {
     expect((await waymark(newFolder(), "doctor")).out).toMatch(/config +none/);
   });
 
-  test("finds what is wrong", async () => {
+  test("finds problems", async () => {
     const folder = project();
     mkdirSync(join(folder, ".waymark"));
     chmodSync(join(folder, ".waymark"), 0o755);
@@ -47,7 +47,7 @@ describe("doctor", () => {
     expect(unreadable.code).toBe(1);
   });
 
-  test("looks at stores of every kind", async () => {
+  test("checks stores of every kind", async () => {
     const folder = newFolder();
     const sqlite = await waymark(folder, "doctor", "--store", "sqlite:runs/runs.db");
     expect(sqlite.out).toMatch(/ok +permissions .*runs does not exist yet; it can be created/);

@@ -10,7 +10,7 @@ test.each(Object.keys(errorTable))("%s is explained by the guide", async (code) 
   expect(out).not.toMatch(/^#/m);
 });
 
-test("the help of an error, or another case, names its code", async () => {
+test("an error's help link, or another case, names its code", async () => {
   const { help } = new CheckpointConflictError("a", 1, 2);
   const text = (await waymark(newFolder(), "explain", "CHECKPOINT_CONFLICT")).out;
   expect((await waymark(newFolder(), "explain", help)).out).toBe(text);
@@ -21,7 +21,7 @@ test("the help of an error, or another case, names its code", async () => {
   });
 });
 
-test("without a code all are listed; an unknown one is refused", async () => {
+test("without a code all are listed, and an unknown one is refused", async () => {
   const codes = Object.keys(errorTable);
   expect((await waymark(newFolder(), "explain")).out).toBe(`${codes.join("\n")}\n`);
   expect(await json(newFolder(), "explain")).toEqual(codes);

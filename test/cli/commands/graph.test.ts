@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { articleRun, json, newFolder, project, waymark } from "../harness.js";
 
 describe("graph", () => {
-  test("prints Mermaid, with a run what is done and next", async () => {
+  test("prints Mermaid, and with a run its completed and next nodes", async () => {
     const folder = project();
     await articleRun(folder);
     await waymark(folder, "rollback", "monday", "--at", "1", "--yes");

@@ -6,7 +6,7 @@ import { resetWarnings } from "../../../src/warnings.js";
 import { articleRun, json, phasedRun, project, spoil, waymark } from "../harness.js";
 
 describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("list of runs in %s", (store) => {
-  test("has the columns that were asked for, keys of the metadata too", async () => {
+  test("has the requested columns, including metadata keys", async () => {
     const folder = project(store);
     await articleRun(folder);
     await phasedRun(folder, "tuesday");
@@ -34,7 +34,7 @@ describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("list of runs in %s"
     ]);
   });
 
-  test("has the warnings of large checkpoints, as run and show have", async () => {
+  test("shows warnings of large checkpoints, as run and show do", async () => {
     const folder = project(store);
     const file = join(folder, "large.json");
     writeFileSync(file, JSON.stringify({ topic: randomBytes(300_000).toString("hex"), parts: [] }));
@@ -74,7 +74,7 @@ describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("list of runs in %s"
   });
 });
 
-test("columns and conditions that mean nothing are refused", async () => {
+test("invalid columns and conditions are refused", async () => {
   const folder = project();
   await phasedRun(folder);
   const column = await waymark(folder, "list", "--columns", "run,custommer");
@@ -103,7 +103,7 @@ test("a corrupt checkpoint that was skipped is reported once", async () => {
   unasked.mockRestore();
 });
 
-test("a run of which nothing can be read is listed as such, with what says why", async () => {
+test("an unreadable run is listed as such, with the reason", async () => {
   const folder = project();
   await articleRun(folder);
   await articleRun(folder, "tuesday");
@@ -123,7 +123,7 @@ test("a run of which nothing can be read is listed as such, with what says why",
   expect(filtered.err).toContain("1 run can't be read");
 });
 
-test("ids that begin alike can be told apart and pasted where they are cut off", async () => {
+test("truncated ids with a common prefix stay unique and can be pasted", async () => {
   const folder = project();
   const ids = [1, 2].map((end) => `01a1eef7-940c-73f1-997d-f02de4fb9c2${end}`);
   for (const id of ids) await phasedRun(folder, id);

@@ -7,8 +7,8 @@ import { articleRun, contentOf, json, newFolder, project, spoil, waymark } from 
 
 const stores = [{ store: "file:.waymark" }, { store: "sqlite:.waymark/runs.db" }];
 
-describe.each(stores)("looking at runs in $store", ({ store }) => {
-  test("lists them", async () => {
+describe.each(stores)("reading runs in $store", ({ store }) => {
+  test("lists runs", async () => {
     const folder = project(store);
     expect((await waymark(folder, "list")).out).toMatch(/^no runs in (file|sqlite):/);
     await articleRun(folder);
@@ -27,7 +27,7 @@ describe.each(stores)("looking at runs in $store", ({ store }) => {
     ]);
   });
 
-  test("lists those of a status or a graph, and says when there are more", async () => {
+  test("lists runs by status or graph, and reports if there are more", async () => {
     const folder = project(store);
     for (const id of ["one", "two"]) await articleRun(folder, id);
     expect(await json(folder, "list", "--status", "failed")).toEqual([]);
@@ -40,7 +40,7 @@ describe.each(stores)("looking at runs in $store", ({ store }) => {
     expect(err).toBe("there are more: --limit 2 shows them\n");
   });
 
-  test("shows what one did", async () => {
+  test("shows the steps of a run", async () => {
     const folder = project(store);
     await articleRun(folder);
     const { out } = await waymark(folder, "show", "mond");
@@ -53,7 +53,7 @@ describe.each(stores)("looking at runs in $store", ({ store }) => {
     expect((await waymark(folder, "show", "monday", "--markdown")).out).toMatch(/^# Run monday\n/);
   });
 
-  test("lists the checkpoints of one", async () => {
+  test("lists the checkpoints of a run", async () => {
     const folder = project(store);
     await articleRun(folder);
     const { out } = await waymark(folder, "history", "monday");
@@ -65,7 +65,7 @@ describe.each(stores)("looking at runs in $store", ({ store }) => {
     ]);
   });
 
-  test("prints a State, or a part of it, now or earlier", async () => {
+  test("prints a State or a part of it, current or earlier", async () => {
     const folder = project(store);
     await articleRun(folder);
     expect(await json(folder, "state", "monday")).toMatchObject({ step: 3, status: "completed" });
@@ -134,7 +134,7 @@ describe.each(stores)("looking at runs in $store", ({ store }) => {
     expect(contentOf(join(folder, ".waymark"))).toEqual(before);
   });
 
-  test("says in one line what is not there", async () => {
+  test("reports a missing run in one line", async () => {
     const folder = project(store);
     await articleRun(folder);
     const missing: readonly (readonly [string[], RegExp])[] = [
@@ -167,7 +167,7 @@ describe.each(stores)("looking at runs in $store", ({ store }) => {
   });
 });
 
-test("the beginning of an id names a run unless several begin so, or it is too short", async () => {
+test("an id's prefix names a run unless it is ambiguous or too short", async () => {
   const folder = project();
   for (const id of ["monday-1", "monday-2"]) await articleRun(folder, id);
   expect((await waymark(folder, "state", "monday-2")).code).toBe(0);
@@ -180,7 +180,7 @@ test("the beginning of an id names a run unless several begin so, or it is too s
   expect((await waymark(folder, "state", "monday")).err).toContain("monday-5 and 1 more");
 });
 
-test("what a run says can't command the terminal", async () => {
+test("text of a run can't send commands to the terminal", async () => {
   const folder = project();
   const data = JSON.stringify({ topic: "\u001b[2Jred\u009b\u202e", parts: [] });
   const args = ["--id", "evil", "--data", data];
@@ -204,7 +204,7 @@ test("what a run says can't command the terminal", async () => {
   );
 });
 
-test("what a run, its nodes or its store are called can't command the terminal", async () => {
+test("names of runs, nodes and stores can't send commands to the terminal", async () => {
   const folder = project();
   const runId = "r\u061c\u202e";
   const node = "n\u061c\u202e";
@@ -236,7 +236,7 @@ test("what a run, its nodes or its store are called can't command the terminal",
   }
 });
 
-test("a run whose checkpoints are gone is shown out of its log", async () => {
+test("a run without checkpoints is shown from its log", async () => {
   const folder = project();
   const line = (event: string, more: object) =>
     JSON.stringify({
@@ -260,7 +260,7 @@ test("a run whose checkpoints are gone is shown out of its log", async () => {
   expect((await waymark(folder, "show", "never", "--log", "events.jsonl")).code).toBe(3);
 });
 
-test("what a run waits for, and how to go on, is shown", async () => {
+test("a paused run is shown with its pauses and the command to resume", async () => {
   const folder = project();
   const data = JSON.stringify({ topic: "cairns", parts: [], gate: "/nowhere" });
   await waymark(folder, "run", "asking", "--id", "waits", "--data", data);
@@ -279,7 +279,7 @@ test("what a run waits for, and how to go on, is shown", async () => {
   expect((await waymark(folder, "show", "waits", "--store", secret)).err).not.toContain("s3cret");
 });
 
-test("a run whose id begins with a dash is named after --, as the commands to go on do", async () => {
+test("a run id with a leading dash is given after --, as in the suggested commands", async () => {
   const folder = project();
   const [waits, done] = ["--yes", "-v"];
   const data = JSON.stringify({ topic: "cairns", parts: [] });
@@ -294,7 +294,7 @@ test("a run whose id begins with a dash is named after --, as the commands to go
   expect(none.err).toContain("(waymark history -- -v shows those it has)");
 });
 
-test("a corrupt checkpoint is told from a missing one", async () => {
+test("a corrupt checkpoint is distinguished from a missing one", async () => {
   const folder = project();
   await articleRun(folder);
   spoil(join(folder, ".waymark/monday/checkpoint_0003.json"));
@@ -304,7 +304,7 @@ test("a corrupt checkpoint is told from a missing one", async () => {
   expect((await waymark(folder, "state", "monday", "--at", "1")).code).toBe(0);
 });
 
-test("without a log checkpoints say what comes next, and how long nodes worked", async () => {
+test("without a log, checkpoints show the next node and how long nodes took", async () => {
   const folder = project();
   await articleRun(folder);
   await waymark(folder, "rollback", "monday", "--at", "1", "--yes");
@@ -319,7 +319,7 @@ test("without a log checkpoints say what comes next, and how long nodes worked",
   expect(other.out).toMatch(/next +review\n/);
 });
 
-test("an empty list says how to name another store", async () => {
+test("an empty list explains how to name another store", async () => {
   const { out, err } = await waymark(newFolder(), "list");
   expect(out).toMatch(/^no runs in file:/);
   expect(err).toBe("--store, WAYMARK_STORE or waymark.config.ts names another store\n");

@@ -14,7 +14,7 @@ function observed(folder: string, run = "monday"): string {
 }
 
 describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("in %s", (store) => {
-  test("delete removes runs with their logs and reports, after it asked", async () => {
+  test("delete removes runs with their logs and reports, after confirmation", async () => {
     const folder = project(store);
     for (const id of ["monday", "tuesday", "friday"]) await articleRun(folder, id);
     const place = observed(folder);
@@ -31,7 +31,7 @@ describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("in %s", (store) => 
     expect(await json(folder, "delete", "tuesday", "--yes")).toEqual({ removed: ["tuesday"] });
   });
 
-  test("delete leaves a run alone that a process works on", async () => {
+  test("delete leaves an active run alone", async () => {
     const folder = project(store);
     const run = await slowRun(folder);
     const { code, err } = await waymark(folder, "delete", "monday", "--yes");
@@ -40,7 +40,7 @@ describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("in %s", (store) => 
     expect((await run.finish()).code).toBe(0);
   });
 
-  test("prune removes logs and reports too, and abandoned runs only when asked to", async () => {
+  test("prune removes logs and reports too, and abandoned runs only on request", async () => {
     const folder = project(store);
     await articleRun(folder);
     await articleRun(folder, "left");
@@ -82,7 +82,7 @@ describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("in %s", (store) => 
     expect(out).toMatch(/\nall +3 +2 +1 +\d+ +[\d.]+ KB\n$/);
   });
 
-  test("the command keeps as many checkpoints as a graph", async () => {
+  test("the command keeps as many checkpoints as a graph does", async () => {
     const folder = project(store);
     await articleRun(folder);
     for (let times = 0; times < 8; times++) {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { articleRun, json, phasedRun, project, touch, waymark } from "../harness.js";
 
 test.each(["file:.waymark", "sqlite:.waymark/runs.db"])(
-  "a run in %s is shown out of its checkpoints alone",
+  "a run in %s is shown from its checkpoints alone",
   async (store) => {
     const folder = project(store);
     await phasedRun(folder);
@@ -41,7 +41,7 @@ test.each(["file:.waymark", "sqlite:.waymark/runs.db"])(
   },
 );
 
-test("a fork and a rollback show how many steps there are, too", async () => {
+test("a fork and a rollback show the number of steps, too", async () => {
   const folder = project();
   await phasedRun(folder);
   expect((await waymark(folder, "fork", "monday", "--at", "2")).out).toMatch(/\nsteps +2\/4\n/);
@@ -49,14 +49,14 @@ test("a fork and a rollback show how many steps there are, too", async () => {
   expect(back.out).toMatch(/\nsteps +1\/4\n/);
 });
 
-test("a graph with a cycle has no number of steps to come to", async () => {
+test("a graph with a cycle shows no total of steps", async () => {
   const folder = project();
   await articleRun(folder);
   const { out } = await waymark(folder, "show", "monday");
   expect(out).toMatch(/\nsteps +3\n/);
 });
 
-test("what the config redacts is in no stack", async () => {
+test("stacks contain nothing the config redacts", async () => {
   const folder = project("file:.waymark", 'redact: ["error.message"]');
   await phasedRun(folder);
   const { out } = await waymark(folder, "show", "monday", "--verbose");
@@ -64,7 +64,7 @@ test("what the config redacts is in no stack", async () => {
   expect(out).not.toContain("no gate");
 });
 
-test("a resume says where the run continues", async () => {
+test("a resume prints where the run continues", async () => {
   const folder = project();
   await phasedRun(folder);
   touch(folder, "gate");

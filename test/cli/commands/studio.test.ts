@@ -60,7 +60,7 @@ test("the studio serves the API at the link it prints, until Ctrl-C", async () =
   expect(out).toContain("#token=");
 });
 
-test("it says in JSON where it is, and only looks when that is asked for", async () => {
+test("the studio prints its address as JSON, and is read-only on request", async () => {
   const cwd = newFolder();
   const args = ["--json", "--read-only", "--store", "sqlite:runs.db"];
   const { out } = await during({ cwd }, args, async (link, token) => {
@@ -74,7 +74,7 @@ test("it says in JSON where it is, and only looks when that is asked for", async
   });
 });
 
-test("it listens beyond this machine only with a token, which it prints to nobody", async () => {
+test("the studio listens beyond this machine only with a token, which it never prints", async () => {
   const cwd = newFolder();
   const refused = await waymark(cwd, "studio", "--host", "0.0.0.0");
   expect([refused.code, refused.err]).toEqual([2, expect.stringContaining("needs --token")]);
@@ -98,7 +98,7 @@ test("it listens beyond this machine only with a token, which it prints to nobod
   expect(out + err).not.toContain("correct-horse");
 });
 
-test("a browser is opened from a terminal, unless that is denied", async () => {
+test("a browser opens from a terminal, unless disabled", async () => {
   const cwd = newFolder();
   const seen = join(cwd, "seen");
   const browser = join(cwd, "browser");
@@ -115,7 +115,7 @@ test("a browser is opened from a terminal, unless that is denied", async () => {
   });
 });
 
-test("a graph that can't be loaded keeps nobody from looking", async () => {
+test("a graph that can't be loaded does not stop the studio", async () => {
   const cwd = newFolder();
   writeFileSync(join(cwd, "waymark.config.mjs"), 'export default { graphs: { a: "./gone.mjs" } };');
   const { err, code } = await during({ cwd }, [], async (link, token) => {
@@ -125,7 +125,7 @@ test("a graph that can't be loaded keeps nobody from looking", async () => {
   expect([code, err]).toEqual([0, expect.stringContaining("runs can't be continued from here")]);
 });
 
-test("the usual program opens the link where no browser is named", async () => {
+test("the default program opens the link if no browser is named", async () => {
   const cwd = newFolder();
   const seen = join(cwd, "seen");
   for (const name of ["open", "xdg-open"]) {
@@ -143,7 +143,7 @@ test("the usual program opens the link where no browser is named", async () => {
   }
 });
 
-test("what the config redacts is not in the studio either", async () => {
+test("the studio contains nothing the config redacts", async () => {
   const cwd = project("file:.waymark", 'redact: ["data.topic"]');
   await articleRun(cwd);
   const { out } = await during({ cwd }, ["--read-only"], async (link, token) => {
@@ -160,7 +160,7 @@ test("what the config redacts is not in the studio either", async () => {
   expect(out).toContain("(read-only)");
 });
 
-test("at an address of its own it answers to that name, and to those that are allowed", async () => {
+test("at a given address the studio answers to that name and the allowed ones", async () => {
   const cwd = newFolder();
   const token = "correct-horse-battery";
   const args = ["--host", "127.1", "--token", token];
@@ -172,7 +172,7 @@ test("at an address of its own it answers to that name, and to those that are al
   await during({ cwd }, allowed, async (link) => expect(await status(link)).toBe(200));
 });
 
-test("a port that is taken is said so; without --port another is taken", async () => {
+test("a port in use is reported, and without --port another is chosen", async () => {
   const cwd = newFolder();
   await during({ cwd }, [], async (link) => {
     const second = await waymark(cwd, "studio", "--port", link.port);

@@ -24,7 +24,7 @@ describe("checkpoints in files", () => {
   const file = (folder: string, sequence: number) =>
     join(folder, ".waymark/monday", `checkpoint_000${sequence}.json`);
 
-  test("are found to be what was written", async () => {
+  test("are found intact", async () => {
     const folder = project();
     await articleRun(folder);
     const { code, out } = await waymark(folder, "validate", "monday");
@@ -40,7 +40,7 @@ describe("checkpoints in files", () => {
     expect((await waymark(folder, "validate", "sunday")).code).toBe(3);
   });
 
-  test("that are corrupt are found, and left where they are; repair sets them aside", async () => {
+  test("that are corrupt are found and left in place, and set aside by repair", async () => {
     const folder = project();
     await articleRun(folder);
     spoil(file(folder, 4));
@@ -81,7 +81,7 @@ describe("checkpoints in files", () => {
     expect((await waymark(folder, "validate")).code).toBe(0);
   });
 
-  test("a run without any that is whole is a problem that stays", async () => {
+  test("without an intact one are a problem that remains", async () => {
     const folder = project();
     await articleRun(folder);
     for (const sequence of [1, 2, 3, 4]) spoil(file(folder, sequence));
@@ -94,7 +94,7 @@ describe("checkpoints in files", () => {
     expect((await waymark(folder, "state", "monday")).code).toBe(3);
   });
 
-  test("that need a key, or are of a newer format, differ from corrupt ones", async () => {
+  test("that need a key, or have a newer format, are distinguished from corrupt ones", async () => {
     const key = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
     const codec = `codec: { encrypt: { current: "k1", keys: { k1: "${key}" } } }`;
     const folder = project("file:.waymark", codec);
@@ -107,7 +107,7 @@ describe("checkpoints in files", () => {
     expect((await waymark(folder, "state", "monday", "--no-config")).code).toBe(2);
   });
 
-  test("what a dead process left is found and removed, and a fork whose origin is gone is found", async () => {
+  test("are checked along with leftovers of dead processes, which repair removes, and orphaned forks", async () => {
     const folder = project();
     await articleRun(folder);
     const { runId } = (await json(folder, "fork", "monday", "--at", "1")) as { runId: string };
@@ -128,7 +128,7 @@ describe("checkpoints in files", () => {
 describe("checkpoints in SQLite", () => {
   const store = "sqlite:.waymark/runs.db";
 
-  test("that are corrupt are found, and left where they are; repair sets them aside", async () => {
+  test("that are corrupt are found and left in place, and set aside by repair", async () => {
     const folder = project(store);
     await articleRun(folder);
     await articleRun(folder, "tuesday");
@@ -151,7 +151,7 @@ describe("checkpoints in SQLite", () => {
     expect(await json(folder, "resume", "monday")).toMatchObject({ status: "completed", step: 3 });
   });
 
-  test("a run in a damaged page is found, repair leaves it, and the others load", async () => {
+  test("in a damaged page are found and left by repair, and others load", async () => {
     const folder = project(store);
     const file = join(folder, ".waymark/runs.db");
     const data = JSON.stringify({ topic: "cairns".repeat(2000), parts: [], token: "" });
@@ -177,7 +177,7 @@ describe("checkpoints in SQLite", () => {
   test.each([
     ["a file of another kind", "notes\n".repeat(2000)],
     ["a SQLite database of another application", ""],
-  ])("%s is named, and left as it is", async (kind, text) => {
+  ])("%s is named and left unchanged", async (kind, text) => {
     const folder = project("sqlite:notes.db");
     const file = join(folder, "notes.db");
     writeFileSync(file, text);
@@ -202,7 +202,7 @@ describe("checkpoints in SQLite", () => {
 describe("one file", () => {
   const file = ".waymark/monday/checkpoint_0003.json";
 
-  test("is found to be intact, wherever it is", async () => {
+  test("is found intact, wherever it is", async () => {
     const folder = project();
     await articleRun(folder);
     expect(await waymark(folder, "validate", "--file", file)).toMatchObject({
@@ -213,7 +213,7 @@ describe("one file", () => {
     expect((await waymark(folder, "validate", "--file", "elsewhere.json")).code).toBe(0);
   });
 
-  test("that is damaged, unreadable or missing is told apart", async () => {
+  test("is distinguished as damaged, unreadable or missing", async () => {
     const codec = { encrypt: { current: "k1", keys: { k1: Buffer.alloc(32).toString("base64") } } };
     const folder = project("file:.waymark", `codec: ${JSON.stringify(codec)}`);
     await articleRun(folder);
@@ -235,7 +235,7 @@ describe("one file", () => {
   });
 });
 
-test("repair asks, and does nothing where nobody can be asked", async () => {
+test("repair asks for confirmation, and does nothing without a terminal", async () => {
   const folder = project();
   await articleRun(folder);
   const path = join(folder, ".waymark/monday/checkpoint_0004.json");

@@ -12,7 +12,7 @@ const historyOf = async (folder: string, run = "monday") =>
   (await json(folder, "history", run)) as Entry[];
 
 describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("in %s", (store) => {
-  test("a checkpoint's id alone names the run, and the checkpoint", async () => {
+  test("a checkpoint's id alone names the run and the checkpoint", async () => {
     const folder = project(store);
     await articleRun(folder);
     const history = await historyOf(folder);
@@ -67,7 +67,7 @@ describe.each(["file:.waymark", "sqlite:.waymark/runs.db"])("in %s", (store) => 
   });
 });
 
-test("a run is named by either end of its id, also as list cuts it off", async () => {
+test("a run is named by either end of its id, including the end shown by list", async () => {
   const folder = project();
   await articleRun(folder, "morning-of-a-very-long-monday");
   await articleRun(folder, "evening-of-a-very-long-tuesday");
@@ -85,7 +85,7 @@ test("a run is named by either end of its id, also as list cuts it off", async (
   expect(await found(cut)).toBe(0);
 });
 
-test("an unknown run is likely one that completed and was not preserved", async () => {
+test("an unknown run is reported as likely completed and not preserved", async () => {
   const folder = project();
   const { code, err } = await waymark(folder, "show", "sunday");
   expect(code).toBe(3);
@@ -94,7 +94,7 @@ test("an unknown run is likely one that completed and was not preserved", async 
   );
 });
 
-test("history shows which commit made which checkpoint, if it was not always the same", async () => {
+test("history shows the commit of each checkpoint if there are several", async () => {
   const folder = project();
   const store = `file:${join(folder, ".waymark")}`;
   const graphOf = (metadata: Metadata, isBroken = false) =>
@@ -116,7 +116,7 @@ test("history shows which commit made which checkpoint, if it was not always the
   expect(before).toMatch(/ failed .* 0123456789 dirty /);
 });
 
-test("log refuses an id that fits several runs", async () => {
+test("log refuses an ambiguous id", async () => {
   const folder = project();
   await articleRun(folder, "monday-1");
   await articleRun(folder, "monday-2");

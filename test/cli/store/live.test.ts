@@ -20,22 +20,22 @@ async function endingRun(): Promise<string> {
   return folder;
 }
 
-test("watch does not say of a run that ends meanwhile that nobody works on it", async () => {
+test("watch does not report a run that ends meanwhile as inactive", async () => {
   const { code, err } = await waymark(await endingRun(), "watch", "monday");
   expect({ code, err }).toEqual({ code: 0, err: "run monday completed after 2 steps\n" });
 });
 
-test("show does not say of a run that ends meanwhile that it was stopped", async () => {
+test("show does not report a run that ends meanwhile as stopped", async () => {
   const shown = await json(await endingRun(), "show", "monday");
   expect(shown).toMatchObject({ status: "completed", live: false });
 });
 
-test("list does not say of a run that ends meanwhile that it was stopped", async () => {
+test("list does not report a run that ends meanwhile as stopped", async () => {
   const { out } = await waymark(await endingRun(), "list");
   expect(out).toMatch(/monday +slow +completed/);
 });
 
-test("watch waits for the last event of a run as long as its process lives", async () => {
+test("watch waits for the last event of a run while its process lives", async () => {
   const folder = project();
   await articleRun(folder);
   const file = join(folder, ".waymark/monday/events.jsonl");

@@ -10,7 +10,7 @@ const ids = async (folder: string, store: string): Promise<unknown[]> =>
     Reflect.get(entry, "checkpointId"),
   );
 
-test("runs at a mirror's address are in its copies too, and so is their removal", async () => {
+test("runs at a mirror's address are in its copies too, as is their removal", async () => {
   const folder = project(MIRROR);
   await articleRun(folder);
   const primary = await ids(folder, "sqlite:here/runs.db");
@@ -31,7 +31,7 @@ test("convert copies runs to the primary of a mirror and to its copies", async (
   expect(await ids(folder, "file:there")).toEqual(await ids(folder, "file:old"));
 });
 
-test("doctor says whether the copies of a mirror are up to date, lack something, or can't be read", async () => {
+test("doctor reports whether a mirror's copies are up to date, behind or unreadable", async () => {
   const folder = project("sqlite:here/runs.db");
   await articleRun(folder);
   const behind = await waymark(folder, "doctor", "--store", MIRROR);

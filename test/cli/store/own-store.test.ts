@@ -39,7 +39,7 @@ export default { store: bare, stores: { memory, kept, broken, empty } };`,
   return folder;
 }
 
-test("a store of the user's own is read", async () => {
+test("a custom store is read", async () => {
   const folder = project();
   expect(await json(folder, "list")).toMatchObject([{ runId: "mine", live: false }]);
   expect(await json(folder, "list", "--store", "memory")).toMatchObject([{ runId: "mine" }]);
@@ -51,7 +51,7 @@ test("a store of the user's own is read", async () => {
   expect((await waymark(interrupted, "watch", "mine")).code).toBe(130);
 });
 
-test("stats counts the runs of a store that has no listing of its own", async () => {
+test("stats counts the runs of a store without a listing", async () => {
   const stats = await json(project(), "stats");
   expect(stats).toMatchObject({ runs: 1, checkpoints: 0, bytes: 0, graphs: [{ graph: "(none)" }] });
 });
@@ -83,7 +83,7 @@ test("what a store can't do is refused in one line", async () => {
   expect((await waymark(folder, "rollback", "mine", "--at", "0", "--yes")).code).toBe(0);
 });
 
-test("one with a history is exported and checked by that", async () => {
+test("a custom store with a history is exported and checked by it", async () => {
   const folder = project();
   const kept = ["--store", "kept"];
   expect((await waymark(folder, "export", "mine", ...kept)).out).toContain('"checkpoints":1');

@@ -13,7 +13,7 @@ describe("a server", () => {
 
   afterAll(() => databases.stop());
 
-  test("in which nothing was saved yet has no runs, and looking makes no tables", async () => {
+  test("without saves has no runs, and reading creates no tables", async () => {
     const store = await databases.create();
     const folder = project(store);
     const { code, out, err } = await waymark(folder, "list");
@@ -34,7 +34,7 @@ describe("a server", () => {
     expect(await databases.query(store, query)).toEqual([]);
   });
 
-  test("shows its runs, and those that a living process works on", async () => {
+  test("shows its runs, including active ones", async () => {
     const store = await databases.create();
     const folder = project(store);
     await articleRun(folder);
@@ -55,7 +55,7 @@ describe("a server", () => {
     expect(report).toMatchObject({ status: "completed", live: false, waitsFor: [] });
   });
 
-  test("is told apart from one that can't be used", async () => {
+  test("is distinguished from an unusable one", async () => {
     const store = await databases.create();
     const folder = project(store);
     await articleRun(folder);
@@ -88,7 +88,7 @@ describe("a server", () => {
     await databases.query(store, "DROP OWNED BY reader; DROP ROLE reader");
   });
 
-  test("that can't be reached is reported without its password, and with what to do", async () => {
+  test("that can't be reached is reported with a remedy and without its password", async () => {
     const store = "postgres://me:s3cret@127.0.0.1:1/db";
     const { code, out, err } = await waymark(newFolder(), "doctor", "--store", store);
     expect(code).toBe(1);
@@ -97,7 +97,7 @@ describe("a server", () => {
   });
 });
 
-describe("a PGlite", () => {
+describe("a PGlite folder", () => {
   test("shows, checks, repairs, resumes and moves its runs", async () => {
     const folder = project("pglite:db");
     await articleRun(folder);
@@ -125,7 +125,7 @@ describe("a PGlite", () => {
     expect(out).toMatch(/ok +disk +.* free/);
   });
 
-  test("that is not there has no runs, and looking makes none", async () => {
+  test("that does not exist has no runs, and reading creates none", async () => {
     const folder = newFolder();
     const none = ["--store", "pglite:none"];
     expect((await waymark(folder, "list", ...none)).out).toBe(

@@ -24,7 +24,7 @@ withRedis("the command on Redis", () => {
 
   afterAll(() => server.stop());
 
-  test("a server in which nothing was saved yet has no runs, and looking writes nothing", async () => {
+  test("a server without saves has no runs, and reading writes nothing", async () => {
     const folder = project(at(1));
     expect(await safely(folder, "list")).toMatchObject({
       code: 0,
@@ -98,7 +98,7 @@ withRedis("the command on Redis", () => {
     expect(again.out).toMatch(/monday: run "monday" is already in this store.*\n0 runs copied/);
   });
 
-  test("a server that can't be used is one line, without the password, that says why", async () => {
+  test("an unusable server is reported in one line with the reason and without the password", async () => {
     const folder = project();
     const list = (url: string) => safely(folder, "list", "--store", url);
     const nobody = `redis://me:${PASSWORD}@127.0.0.1:1/0`;
