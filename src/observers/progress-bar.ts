@@ -34,7 +34,6 @@ export interface ProgressBar {
   clear(): void;
 }
 
-/** A run in progress. */
 interface Run {
   readonly graph: string;
   readonly startedAt: number;

@@ -47,19 +47,16 @@ export const checkLogPlace: Check = (name, value) => {
   checkPlace(name, value as LogPlace);
 };
 
-/** The file of a run. */
 export function runPath(place: LogPlace, runId: string, fileName: string): string {
   return place.path ?? join(place.root, folderName(runId), fileName);
 }
 
-/** A file that is open for writing. */
 interface OpenFile {
   readonly dropped: number;
   flush(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The settings of one file. */
 export interface FileSetting {
   readonly path: string;
   /** The run, if each has its own file; otherwise `""`. */

@@ -24,7 +24,6 @@ export class Redaction {
     this.#redact = redactor(patterns);
   }
 
-  /** Redacts a State, as JSON. */
   state(state: State<object>): StateJSON {
     return this.isOn ? redactState(state.toJSON(), this.#secrets) : state.toJSON();
   }
@@ -37,7 +36,6 @@ export class Redaction {
     return withMethods(store, { load });
   }
 
-  /** Redacts a line of a log. */
   line(line: LogLine): LogLine {
     if (!this.isOn) return line;
     const shown = this.#value(line);
@@ -55,7 +53,6 @@ export class Redaction {
     };
   }
 
-  /** Redacts a report. */
   report(report: RunReport): RunReport {
     if (!this.isOn) return report;
     const shown = this.#value(report);

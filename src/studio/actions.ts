@@ -21,7 +21,6 @@ type Body = Readonly<Record<string, unknown>>;
 /** An action on a run; returns its result and the HTTP status. */
 type Action = (runId: string, body: Body, audit: Audit) => Promise<[ActionResult, status: number]>;
 
-/** The actions on runs. */
 export class Actions {
   readonly #studio: Studio;
   /** The graphs, bound to the studio's store. */

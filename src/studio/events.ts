@@ -13,7 +13,6 @@ const CHECKPOINTS = 1000;
 /** How often an idle stream sends a comment to stay open, in milliseconds. */
 const BEAT = 15_000;
 
-/** The streams of a studio. */
 export class Streams {
   readonly #studio: Studio;
   readonly #feed: Feed;

@@ -3,7 +3,6 @@ import { type ErrorCode, isWaymarkError, messageOf } from "../errors.js";
 import { typed } from "../report/shell.js";
 import type { ApiError } from "./api.js";
 
-/** An error response. */
 export class HttpError extends Error {
   readonly status: number;
   readonly code: string;
@@ -18,7 +17,6 @@ export class HttpError extends Error {
   }
 }
 
-/** The error for a malformed request. */
 export function badRequest(message: string): HttpError {
   return new HttpError(400, "BAD_REQUEST", message);
 }
@@ -40,7 +38,6 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   "x-frame-options": "DENY",
 };
 
-/** A JSON response. */
 export function json(value: unknown, status = 200): Response {
   const headers = { ...securityHeaders, "content-type": "application/json; charset=utf-8" };
   return new Response(JSON.stringify(value), { status, headers });
@@ -59,7 +56,6 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   STORE: 503,
 };
 
-/** The response for an error that was thrown. */
 export function failure(error: unknown): Response {
   const { status, ...rest } = explain(error);
   const answer = json({ error: rest } satisfies ApiError, status);

@@ -151,7 +151,6 @@ function leave(
   return root;
 }
 
-/** The contents of the files. */
 function contentsOf(
   before: FolderNode,
   done: readonly Change[],

@@ -82,7 +82,6 @@ export function lastOf(saved: readonly State<Notes>[]): State<Notes> {
   return last;
 }
 
-/** Collects an async iterable. */
 export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
   for await (const item of items) all.push(item);

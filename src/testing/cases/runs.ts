@@ -35,7 +35,6 @@ async function threeRuns(store: CheckpointStore): Promise<void> {
   }
 }
 
-/** Listing runs. */
 export const runs: readonly Case[] = [
   [
     "runs are listed by when they were last saved, most recent first, with all their fields",

@@ -51,7 +51,6 @@ export const conflict: readonly Case[] = [
   ],
 ];
 
-/** Many at once. */
 export const concurrency: readonly Case[] = [
   [
     "many runs at once don't disturb each other",

@@ -115,7 +115,6 @@ export class Checker implements StorageObserver {
     return answers.has(pause) && !isDamaged;
   }
 
-  /** A node begins. */
   began(runId: string, node: string, step: number, process: Process, storage: Storage): void {
     this.#world.note(process, `begins ${node} at step ${step} of ${runId}`);
     const run = this.#runs.get(runId);

@@ -59,7 +59,6 @@ export class Effects {
     };
   }
 
-  /** A node begins. */
   began(process: Process, runId: string, node: string, step: number): void {
     process.visit = { runId, node, step };
     this.executions.push({ name: node, kind: "node", runId, node, step, args: "" });

@@ -17,7 +17,6 @@ export interface Server {
   sync(): void;
 }
 
-/** How a call is served. */
 export interface CallOptions {
   /** Whether the response must wait until the server's disk has what was written. */
   readonly isDurable?: boolean;

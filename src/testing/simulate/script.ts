@@ -31,7 +31,6 @@ export type FaultKind =
   | "corrupt"
   | "lost-queue";
 
-/** All kinds of faults. */
 export const faultKinds: readonly FaultKind[] = [
   "kill",
   "stop",
@@ -70,7 +69,6 @@ export interface Fault {
  */
 export type SimulatedStorage = "database" | "file" | "shared-file";
 
-/** All kinds of storage. */
 export const storageKinds: readonly SimulatedStorage[] = ["database", "file", "shared-file"];
 
 /** Everything that determines one simulation. */
@@ -98,7 +96,6 @@ const APART = 60;
 /** The most kinds of faults in one script: few kinds coincide more often. */
 const MOST_KINDS = 4;
 
-/** The script of a seed. */
 export function scriptOf(
   seed: number,
   limits: Pick<SimulationScript, "workers" | "runs"> & {

@@ -26,7 +26,6 @@ export interface PlantedBugs extends DatabaseBugs, FileBugs, QueueBugs, WorkerBu
   readonly leaseByWallClock?: boolean;
 }
 
-/** The result of one simulation. */
 export interface SimulationOutcome<D extends object> {
   readonly violation: Violation | undefined;
   readonly steps: number;

@@ -4,7 +4,6 @@ import type { Process } from "./world.js";
 
 /** Where the runs of a simulation are stored: the faults it can have, and how it looks from outside. */
 export interface Storage {
-  /** The store of a process. */
   open(process: Process): CheckpointStore;
   /** Whether workers lose power along with it. */
   readonly isLocal: boolean;

@@ -55,7 +55,6 @@ export const REST = 10_000;
 export const ATTEMPTS = 1_000_000;
 const DAY = 24 * 60 * 60 * 1000;
 
-/** The store of a process. */
 export function storeOf<D extends object>(
   process: Process,
   { storage, bugs }: Surroundings<D>,

@@ -9,7 +9,6 @@ const BEGINNING = Date.UTC(2030, 0, 1);
 /** The longest time that the simulation waits for real work, in milliseconds. */
 const REAL_WORK = 10_000;
 
-/** An action and when it happens. */
 interface ScheduledAction {
   at: number;
   /** The process it happens to; none on the other side of the network. */
