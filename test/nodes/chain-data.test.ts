@@ -48,17 +48,17 @@ async function change(before: NodeFunction<Old>, after: NodeFunction<New>): Prom
   return only(after, config).resume("r");
 }
 
-test("a chain that was stopped continues from what a migration makes of its data", async () => {
+test("a stopped chain continues from its migrated data", async () => {
   expect((await change(older(), newer())).data).toEqual({ total: 16 });
 });
 
-test("a chain inside a route continues from migrated data too", async () => {
+test("a chain inside a route continues from migrated data, too", async () => {
   const before = route<Old>(() => "add", { add: older() });
   const after = route<New>(() => "add", { add: newer() });
   expect((await change(before, after)).data).toEqual({ total: 16 });
 });
 
-test("the States in between are migrated as well", async () => {
+test("intermediate States are migrated, too", async () => {
   const before = older({ intermediate: (state) => state });
   const after = newer({
     intermediate: (state, states) =>
@@ -70,7 +70,7 @@ test("the States in between are migrated as well", async () => {
   expect((await change(before, after)).data).toEqual({ total: 16, totals: [10, 11, 13, 16] });
 });
 
-test("a fork in the middle of a chain continues the changes that it was given", async () => {
+test("a fork inside a chain continues with its changes", async () => {
   interface Bill {
     readonly sum: number;
     readonly rate: number;
@@ -95,7 +95,7 @@ test("a fork in the middle of a chain continues the changes that it was given", 
   expect((await graph.resume("r")).data).toEqual({ sum: 6, rate: 1 });
 });
 
-test("what a node has remembered itself stays as it is, whatever its key", async () => {
+test("a node's own remembered values stay unchanged, whatever their keys", async () => {
   const checkpoint = { store: new MemoryStore(), interval: 1 };
   const own = { chain: 7, "supply chain": { completed: 1 }, "state 1": { sum: 1 } };
   const before: NodeFunction<Old> = async (_state, context) => {
@@ -113,7 +113,7 @@ test("what a node has remembered itself stays as it is, whatever its key", async
   expect(found).toEqual(Object.values(own));
 });
 
-test("a step that returns the State of another run has failed, and nothing of it is kept", async () => {
+test("a step that returns the State of another run fails, and nothing of it is kept", async () => {
   const checkpoint = { store: new MemoryStore(), interval: 1 };
   const other = State.create<Old>({ sum: 99 }, { runId: "other" });
   const step = (state: State<Old>, item: number, _context: ItemContext<Old>) =>

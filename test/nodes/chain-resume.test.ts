@@ -4,8 +4,8 @@ import { RecordingStore, rejection } from "../graphs.js";
 import { Counts, MortalStore, only, remembered } from "./nodes.js";
 import { say, saying, type Words, words } from "./words.js";
 
-describe("a chain that is stopped", () => {
-  test("by a signal, between steps, continues at the next item", async () => {
+describe("a stopped chain", () => {
+  test("by a signal between steps continues at the next item", async () => {
     const store = new MemoryStore();
     const controller = new AbortController();
     const counts = new Counts();
@@ -26,7 +26,7 @@ describe("a chain that is stopped", () => {
     expect(counts.all).toEqual({ a: 1, b: 1, c: 1 });
   });
 
-  test("by a signal that its step passes on is not a failure of that step", async () => {
+  test("by a signal that its step rethrows is no failure of that step", async () => {
     const controller = new AbortController();
     const node = saying((_state, _word, { signal }) => {
       controller.abort();
@@ -58,8 +58,8 @@ describe("a chain that is stopped", () => {
   });
 });
 
-describe("a chain that dies", () => {
-  test.each([1, 2, 3, 4, 5, 6])("after %i saves continues after what was saved", async (lives) => {
+describe("a crashed chain", () => {
+  test.each([1, 2, 3, 4, 5, 6])("after %i saves continues after the last save", async (lives) => {
     const store = new MemoryStore();
     const counts = new Counts();
     const node = () =>
@@ -81,7 +81,7 @@ describe("a chain that dies", () => {
     expect(Object.values(counts.all)).toEqual(expected);
   });
 
-  test("gives all intermediate States and the whole progress after a resume", async () => {
+  test("returns all intermediate States and the full progress after a resume", async () => {
     const store = new MemoryStore();
     const told: string[] = [];
     const node = saying(say, {
@@ -95,7 +95,7 @@ describe("a chain that dies", () => {
     expect(told).toEqual(["1/3", "2/3", "3/3"]);
   });
 
-  test("keeps what a step does once, for that step only, until the step is done", async () => {
+  test("keeps results of once for its step only, until the step completes", async () => {
     const store = new RecordingStore();
     const charged = new Counts();
     let online = false;
@@ -120,7 +120,7 @@ describe("a chain that dies", () => {
     expect(charged.all).toEqual({ a: 1, b: 1 });
   });
 
-  test("has an idempotency key for each item, the same after a resume", async () => {
+  test("keeps an idempotency key per item across a resume", async () => {
     const store = new MemoryStore();
     const keys: string[] = [];
     let online = false;
@@ -137,7 +137,7 @@ describe("a chain that dies", () => {
   });
 });
 
-test("a step that pauses is asked again with its answer, and those before it are not", async () => {
+test("a step that pauses runs again with its answer, and the previous steps do not", async () => {
   const store = new MemoryStore();
   const counts = new Counts();
   const node = chain<Words, string>(["a", "b"], async (state, word, context) => {
@@ -152,7 +152,7 @@ test("a step that pauses is asked again with its answer, and those before it are
   expect(counts.all).toEqual({ a: 1, b: 2 });
 });
 
-test("a step can neither set a milestone of the node nor end it with a pause", async () => {
+test("a step can neither set a milestone nor return a pause", async () => {
   const milestone = saying((state, _word, context) => context.checkpoint(state, "here"));
   const one = await rejection(only(milestone).execute(words("a")), ExecutionError);
   expect(one.message).toContain("checkpoint is not for one item of a list: use once or remember");
@@ -161,7 +161,7 @@ test("a step can neither set a milestone of the node nor end it with a pause", a
   expect(other.message).toContain("data must be a plain object; got a Pause");
 });
 
-test("what a step returns is refused before it counts when no checkpoint can hold it", async () => {
+test("a step's result that no checkpoint can hold is refused before the step completes", async () => {
   const node = chain<{ f: unknown }, string>(["a"], () => ({ f: { g: () => 1 } }));
   const config = { checkpoint: { store: new MemoryStore(), interval: 1 } };
   const failure = await rejection(

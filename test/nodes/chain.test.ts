@@ -6,13 +6,13 @@ import { brief, Counts, eventsOf, MortalStore, only } from "./nodes.js";
 import { say, saying, type Words, words } from "./words.js";
 
 describe("a chain", () => {
-  test("takes its items in order, each step on what the one before came to", async () => {
+  test("runs its items in order, each step on the result of the previous one", async () => {
     const final = await only(saying()).execute(words("a", "b", "c"));
     expect(final.data.text).toBe("abc");
     expect(final).toMatchObject({ step: 1, checkpointNode: "work", status: "completed" });
   });
 
-  test("of nothing gives the State it was given", async () => {
+  test("of no items returns its input State", async () => {
     const step = vi.fn(say);
     const final = await only(saying(step)).execute(words());
     expect(final.data).toEqual({ todo: [], text: "" });
@@ -23,7 +23,7 @@ describe("a chain", () => {
     expect((await only(saying()).execute(words("a"))).data.text).toBe("a");
   });
 
-  test("takes an array as it is, with items of any type", async () => {
+  test("accepts an array of items of any type", async () => {
     const items = [{ by: 2n }, { by: 3n }];
     const node = chain<{ n: bigint }, { by: bigint }>(items, (state, { by }) => ({
       n: state.data.n * by,
@@ -31,7 +31,7 @@ describe("a chain", () => {
     expect((await only(node).execute(State.create({ n: 7n }))).data.n).toBe(42n);
   });
 
-  test("merges what a step returns that is no State", async () => {
+  test("merges a step's result that is not a State", async () => {
     const node = saying(async (state, word, { index }) => ({
       text: `${state.data.text}${index}${word}`,
     }));
@@ -58,7 +58,7 @@ describe("a chain", () => {
     expect(told).toEqual(["1/2 a", "2/2 ab"]);
   });
 
-  test("is not disturbed by what listens to its progress", async () => {
+  test("is not affected by its progress listeners", async () => {
     const printed = vi.spyOn(console, "error").mockImplementation(() => {});
     const onProgress = () => {
       throw new Error("broken bar");
@@ -69,7 +69,7 @@ describe("a chain", () => {
     printed.mockRestore();
   });
 
-  test("passes the States between its steps to intermediate", async () => {
+  test("passes intermediate States to intermediate", async () => {
     const node = saying(say, {
       intermediate: (last, states) => ({
         text: `${last.data.text}: ${states.map(({ data }) => data.text).join(",")}`,
@@ -79,7 +79,7 @@ describe("a chain", () => {
     expect((await only(node).execute(words())).data.text).toBe(": ");
   });
 
-  test("refuses what it can't work with", async () => {
+  test("refuses invalid options", async () => {
     expect(() => chain([], "say" as never)).toThrow(configError("step", "must be a function"));
     expect(() => chain([], say as never, { onProgress: 1 as never })).toThrow(
       configError("chain.onProgress"),
@@ -92,14 +92,14 @@ describe("a chain", () => {
   });
 });
 
-describe("a step that fails", () => {
+describe("a failing step", () => {
   const boom = new TypeError("boom");
   const failing = saying((state, word) => {
     if (word === "c") throw boom;
     return say(state, word, undefined as never);
   });
 
-  test("is named with its item, and the State so far is kept", async () => {
+  test("is named with its item, and keeps the State so far", async () => {
     const failure = await rejection(
       only(failing).execute(words("a", "b", "c", "d")),
       ExecutionError,
@@ -131,7 +131,7 @@ describe("a step that fails", () => {
     ]);
   });
 
-  test("that returns what is no change has failed", async () => {
+  test("fails if it returns an invalid change", async () => {
     const failure = await rejection(
       only(saying(() => 7 as never)).execute(words("a")),
       ExecutionError,
@@ -139,7 +139,7 @@ describe("a step that fails", () => {
     expect(failure.message).toContain('step 0 ("a") failed: data must be a plain object; got 7');
   });
 
-  test("is tried again by the node's policy, from that step on", async () => {
+  test("is retried by the node's policy, from that step on", async () => {
     const counts = new Counts();
     const node = saying((state, word, { attempt }) => {
       counts.add(word);
@@ -152,7 +152,7 @@ describe("a step that fails", () => {
     expect(counts.all).toEqual({ a: 1, b: 3, c: 1 });
   });
 
-  test("is not tried again when that is of no use", async () => {
+  test("is not retried if that is useless", async () => {
     const counts = new Counts();
     const node = saying((_state, word) => {
       counts.add(word);

@@ -14,7 +14,7 @@ function context(): FactoryContext<object> {
   } as unknown as FactoryContext<object>;
 }
 
-test("a run inside a node is there once it was saved, and goes with its node", async () => {
+test("a run inside a node exists once saved, and is removed with its node", async () => {
   const outer = context();
   const store = new ChildStore(outer, () => false);
   expect(await store.list()).toEqual([]);

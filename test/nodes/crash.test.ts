@@ -93,7 +93,7 @@ function tasksIn(state: State<Results>): string[] {
   return [...Object.keys(state.data), ...indexes.map((index) => layer[index] ?? "")];
 }
 
-test("a dag comes to the same result, whatever happens on the way", {
+test("a dag has the same result, whatever happens on the way", {
   timeout: 120_000,
 }, async () => {
   await fc.assert(
@@ -205,7 +205,7 @@ function effectsIn(state: State<Log>): string[] {
   return [...new Set(text.match(/"n[\d.n]*\.\d+"/g) ?? [])].map((quoted) => quoted.slice(1, -1));
 }
 
-test("nodes of every kind come to the same result, whatever happens on the way", {
+test("nodes of every kind have the same result, whatever happens on the way", {
   timeout: 120_000,
 }, async () => {
   await fc.assert(

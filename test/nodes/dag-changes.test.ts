@@ -186,7 +186,7 @@ test("a changed dag emits which tasks were added, removed and rewired", async ()
   });
 });
 
-describe("a dag that is paused in a task that was removed", () => {
+describe("a dag paused in a removed task", () => {
   const tasks = (...names: string[]): DagTasks<Data> =>
     Object.fromEntries(
       names.map((name) => [
@@ -208,7 +208,7 @@ describe("a dag that is paused in a task that was removed", () => {
     expect(final.data).toEqual({ a: "a", b: "b" });
   });
 
-  test("completes if nothing is left to do, and takes no input", async () => {
+  test("completes if nothing is left to do, and accepts no input", async () => {
     const options = { checkpoint: { store: new MemoryStore(), interval: 1 } };
     await dag(tasks("a", "ask"), options).execute(State.create<Data>({}, { runId: "r" }));
     const changed = dag(tasks("a"), options);
@@ -217,7 +217,7 @@ describe("a dag that is paused in a task that was removed", () => {
     expect((await changed.resume("r")).data).toEqual({ a: "a" });
   });
 
-  test("still waits for the tasks that are there", async () => {
+  test("still waits for the remaining tasks", async () => {
     const options = { checkpoint: { store: new MemoryStore(), interval: 1 } };
     await dag(tasks("ask 1", "ask 2"), options).execute(State.create<Data>({}, { runId: "r" }));
     const changed = dag(tasks("ask 2"), options);
@@ -227,7 +227,7 @@ describe("a dag that is paused in a task that was removed", () => {
   });
 });
 
-test("a completed run stays so, whatever is added to its dag", async () => {
+test("a completed run stays completed, whatever is added to its dag", async () => {
   const store = new MemoryStore();
   const options = { checkpoint: { store, interval: 1, preserve: true } };
   await shaped({ a: [] }, new Counts(), options).execute(State.create<Data>({}, { runId: "r" }));

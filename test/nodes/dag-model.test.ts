@@ -47,7 +47,7 @@ const arbitraryLife: fc.Arbitrary<Life> = fc.record({
   }),
 });
 
-test("over random crashes and edits every task of the last dag has a result, and none that was saved runs again", async () => {
+test("across random crashes and edits, every task of the last dag has a result, and no saved task runs again", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(arbitraryLife, { maxLength: 5 }),

@@ -35,8 +35,8 @@ const inner = (work: NodeFunction<{ n: number }>) =>
 
 const double: NodeFunction<{ n: number }> = ({ data }) => ({ n: data.n * 2 });
 
-describe("a task that is a node", () => {
-  test("has as its result what the node gives to its key", async () => {
+describe("a node as a task", () => {
+  test("has as its result what the node returned for its key", async () => {
     const graph = dag<Sums>()({
       a: {
         node: subgraph(inner(double), {
@@ -72,7 +72,7 @@ describe("a task that is a node", () => {
     expect((await graph.execute(start())).data).toEqual(start().data);
   });
 
-  test("resumes in the middle of its subgraph", async () => {
+  test("resumes inside its subgraph", async () => {
     const checkpoint = { store: new MemoryStore(), interval: 1 };
     let added = 0;
     let fails = true;
@@ -107,7 +107,7 @@ describe("a task that is a node", () => {
     expect(added).toBe(1);
   });
 
-  test("goes through the reducer of its key once", async () => {
+  test("passes the reducer of its key once", async () => {
     const tasks: DagTasks<Sums> = { list: { node: () => ({ list: [2] }) } };
     const graph = dag<Sums>(tasks, { reducers: { list: append } });
     const first = State.create<Sums>({ base: 0, a: 0, list: [1] });
@@ -150,12 +150,12 @@ describe("a task that is a node", () => {
     [{ a: parallel([], () => 1) }, "tasks.a.run is a node: declare it as { node }"],
     [{ a: { run: parallel([], () => 1) } }, "tasks.a.run is a node: declare it as { node }"],
     [{ a: { run: () => 1, node: () => ({}) } }, "tasks.a.run is not for a node"],
-  ])("must be declared as one: %j", (tasks, message) => {
+  ])("must be declared as such: %j", (tasks, message) => {
     expect(() => dag<Sums>(tasks as never)).toThrow(configError("tasks.a.run", message));
   });
 });
 
-test("progress events name the task, or the item, that made the part", async () => {
+test("progress events name the task or item they come from", async () => {
   const part = { title: "Part", summary: "done" };
   const graph = dag<Sums>({
     a: (_state, context) => {

@@ -40,7 +40,7 @@ const page = (): State<Page> => State.create<Page>({ url: "/" }, { runId: "r" })
 const saving = (store: MemoryStore) => ({ checkpoint: { store, interval: 1 } });
 
 describe("a dag", () => {
-  test("runs each task after those it depends on, and puts its result under its name", async () => {
+  test("runs each task after its dependencies, and stores its result under its name", async () => {
     const final = await dag<Page>(tasks).execute(page());
     expect(final.data).toEqual({
       url: "/",
@@ -65,7 +65,7 @@ describe("a dag", () => {
     expect(graph.toMermaid()).toContain('"layer 2"');
   });
 
-  test("runs the tasks of a layer at once, so many at a time", async () => {
+  test("runs the tasks of a layer concurrently, up to a limit", async () => {
     let running = 0;
     let most = 0;
     const run = async (): Promise<number> => {
@@ -83,7 +83,7 @@ describe("a dag", () => {
     expect(most).toBe(2);
   });
 
-  test("may depend on the same task twice, and on one of a layer far before", async () => {
+  test("may depend on a task twice, and on one several layers back", async () => {
     const final = await dag<Record<string, number>>({
       a: { run: () => 1 },
       b: { dependsOn: ["a", "a"], run: ({ data }) => Number(data.a) + 1 },
@@ -93,7 +93,7 @@ describe("a dag", () => {
     expect(final.step).toBe(3);
   });
 
-  test("has more layers than a graph has iterations by default", async () => {
+  test("may have more layers than the default of maxIterations", async () => {
     const many = Object.fromEntries(
       Array.from({ length: 1500 }, (_, at) => [
         `t${at}`,
@@ -103,7 +103,7 @@ describe("a dag", () => {
     expect((await dag<Record<string, number>>(many).execute(State.create({}))).step).toBe(1500);
   });
 
-  test("has another fingerprint with other tasks, and the same layers", () => {
+  test("has a different fingerprint with different tasks in the same layers", () => {
     const layer = (...more: string[]) =>
       dag<Record<string, number>>(
         Object.fromEntries(
@@ -120,7 +120,7 @@ describe("a dag", () => {
   });
 });
 
-describe("a dag that can't be", () => {
+describe("an invalid dag", () => {
   const run = (): number => 1;
   const refused = (wrong: object): GraphError =>
     thrown(() => dag(wrong as DagTasks<Record<string, number>>), GraphError);
@@ -133,7 +133,7 @@ describe("a dag that can't be", () => {
       { x: ["a"], a: ["b"], b: ["c"], c: ["a"], y: [] },
       "a → b → c → a",
     ],
-  ])("because tasks wait for %s shows the loop", (_what, graph, loop) => {
+  ])("with tasks that wait for %s shows the loop", (_what, graph, loop) => {
     const wrong = Object.fromEntries(
       Object.entries(graph).map(([name, dependsOn]) => [name, { dependsOn, run }]),
     );
@@ -143,14 +143,14 @@ describe("a dag that can't be", () => {
     });
   });
 
-  test("because a task depends on what is none says which there are", () => {
+  test("with an unknown dependency lists the known tasks", () => {
     expect(refused({ a: { run }, b: { dependsOn: ["c"], run } })).toMatchObject({
       code: "GRAPH_NODE_UNKNOWN",
       message: 'task "b" depends on "c", which is not a task; the tasks are: "a", "b"',
     });
   });
 
-  test("because there is nothing to run", () => {
+  test("with no tasks is refused", () => {
     expect(refused({})).toMatchObject({ code: "GRAPH_NO_NODES" });
     expect(refused({ a: {} })).toMatchObject({
       code: "GRAPH_NODE_FUNCTION",
@@ -162,23 +162,23 @@ describe("a dag that can't be", () => {
     });
   });
 
-  test.each([null, undefined, 5, ["a"]])("because its tasks are %j", (tasks) => {
+  test.each([null, undefined, 5, ["a"]])("with tasks %j is refused", (tasks) => {
     expect(() => dag(tasks as never)).toThrow(configError("tasks", "must be an object; got"));
   });
 
-  test.each([null, 5, []])("because its options are %j", (options) => {
+  test.each([null, 5, []])("with options %j is refused", (options) => {
     const make = () => dag<{ a: number }>({ a: { run: () => 1 } }, options as never);
     expect(make).toThrow(configError("options", "must be an object; got"));
   });
 
-  test.each([null, 5, "ab", {}, [5]])("because a task depends on %j", (dependsOn) => {
+  test.each([null, 5, "ab", {}, [5]])("with a task that depends on %j is refused", (dependsOn) => {
     const make = () => dag({ a: { run }, b: { run }, ab: { dependsOn: dependsOn as never, run } });
     expect(make).toThrow(configError("tasks.ab.dependsOn", "must be an array of task names"));
   });
 });
 
-describe("a dag that fails", () => {
-  test("names the task, and its own error is the innermost cause", async () => {
+describe("a failing dag", () => {
+  test("names the task, whose own error is the innermost cause", async () => {
     const boom = new Error("boom");
     const failure = await rejection(
       dag<Page>({
@@ -192,7 +192,7 @@ describe("a dag that fails", () => {
     expect(failure.cause).toMatchObject({ message: 'item 1 ("links") failed: boom', cause: boom });
   });
 
-  test("runs again what failed, and nothing that is done", async () => {
+  test("repeats what failed, and nothing that completed", async () => {
     const store = new MemoryStore();
     const counts = new Counts();
     let online = false;
@@ -219,7 +219,7 @@ describe("a dag that fails", () => {
     expect(counts.all).toEqual({ html: 1, words: 1, links: 2, report: 1 });
   });
 
-  test("tries a task again by its policy", async () => {
+  test("retries a task by its policy", async () => {
     let attempts = 0;
     const flaky = () => (++attempts < 3 ? Promise.reject(new Error("busy")) : ["/a"]);
     const retry = { maxAttempts: 3, initialInterval: 0 };
@@ -236,12 +236,12 @@ describe("a task", () => {
   type Abc = Record<"a" | "b" | "c", number>;
   const zero = (): State<Abc> => State.create<Abc>({ a: 0, b: 0, c: 0 }, { runId: "r" });
 
-  test("may be a function, which depends on nothing", async () => {
+  test("may be a function without dependencies", async () => {
     const tasks = { a: () => 1, b: async () => 2, c: { dependsOn: ["a", "b"] as const, run } };
     expect((await dag<Abc>(tasks).execute(zero())).data).toEqual({ a: 1, b: 2, c: 1 });
   });
 
-  test("may be tried again by a policy of its own, and no other task is", async () => {
+  test("may be retried by its own policy, without other tasks", async () => {
     const counts = new Counts();
     const flaky = (name: "a" | "b", fails: number) => () => {
       counts.add(name);
@@ -260,7 +260,7 @@ describe("a task", () => {
     ]);
   });
 
-  test("does once over its attempts what it does once", async () => {
+  test("runs its onces once across its attempts", async () => {
     const counts = new Counts();
     const graph = dag<Abc>({
       a: {
@@ -279,7 +279,7 @@ describe("a task", () => {
     expect(counts.all).toEqual({ charge: 1 });
   });
 
-  test("that takes too long has failed, and the next attempt is not held up by it", async () => {
+  test("fails if it takes too long, and does not delay the next attempt", async () => {
     const graph = dag<Abc>({
       a: {
         timeout: 5,
@@ -304,7 +304,7 @@ describe("a task", () => {
     expect(events[0]?.data).toMatchObject({ item: "a", phase: "read" });
   });
 
-  test("has an idempotency key of its own, by its name", async () => {
+  test("has its own idempotency key, by its name", async () => {
     const keys: string[] = [];
     const note = (_state: State<Abc>, { idempotencyKey }: { idempotencyKey: string }) =>
       keys.push(idempotencyKey);
@@ -312,7 +312,7 @@ describe("a task", () => {
     expect(keys).toEqual(["r:0:layer 1[a]", "r:1:layer 2[b]"]);
   });
 
-  test("is named by its events, with how long it took", async () => {
+  test("is named by its events, with its duration", async () => {
     const graph = dag<Abc>({ a: run, b: { dependsOn: ["a"], run } });
     const events = eventsOf(graph, "worker");
     await graph.execute(zero());
@@ -342,7 +342,7 @@ describe("a task that maps", () => {
   const words = ["way", "mark", "a"];
   const start = (): State<Sizes> => State.create<Sizes>({ words: [], sizes: [] }, { runId: "r" });
 
-  test("gives the results of its items in their order", async () => {
+  test("returns the results of its items in order", async () => {
     const final = await dag<Sizes>()({
       words: () => words,
       sizes: {
@@ -357,7 +357,7 @@ describe("a task that maps", () => {
   });
 
   test.each(["item", "layer", 2] as const)(
-    "works on the missing items only after it failed, with saves: %j",
+    "runs only the missing items after a failure, with saves: %j",
     async (saves) => {
       const store = new MemoryStore();
       const counts = new Counts();
@@ -388,8 +388,8 @@ describe("a task that maps", () => {
   );
 });
 
-describe("a dag that is eager", () => {
-  test("starts a task as soon as its own dependencies are done", async () => {
+describe("an eager dag", () => {
+  test("starts a task as soon as its dependencies complete", async () => {
     const slow = gate();
     const order: string[] = [];
     const note = (name: string) => () => {
@@ -417,7 +417,7 @@ describe("a dag that is eager", () => {
     expect(final.checkpointNode).toBe("tasks");
   });
 
-  test("does not start what waits for a task that failed", async () => {
+  test("does not start tasks that depend on a failed one", async () => {
     const counts = new Counts();
     const graph = dag<Record<string, number>>(
       {
@@ -448,15 +448,12 @@ describe("saves", () => {
     ["layer", 2],
     [10, 6],
     ["item", 42],
-  ] as const)(
-    "%j makes %i checkpoints of forty tasks that come one by one",
-    async (saves, count) => {
-      const store = new RecordingStore();
-      const graph = dag<Record<string, number>>(forty, { saves, concurrency: 1, ...saving(store) });
-      await graph.execute(State.create({}));
-      expect(store.saved.length).toBe(count);
-    },
-  );
+  ] as const)("%j makes %i checkpoints of forty consecutive tasks", async (saves, count) => {
+    const store = new RecordingStore();
+    const graph = dag<Record<string, number>>(forty, { saves, concurrency: 1, ...saving(store) });
+    await graph.execute(State.create({}));
+    expect(store.saved.length).toBe(count);
+  });
 
   test.each([0, -1, 1.5, "node", null])("may not be %j", (saves) => {
     const make = () => dag<{ a: number }>({ a: () => 1 }, { saves: saves as never });

@@ -74,7 +74,7 @@ const kinds: Readonly<
 };
 
 test.each(Object.entries(kinds))(
-  "an attempt of a %s that was given up, and comes to an end later, changes nothing",
+  "an abandoned attempt of a %s that ends later changes nothing",
   async (_kind, make) => {
     const store = new RecordingStore();
     const [slow, last] = [gate(), gate()];
@@ -105,7 +105,7 @@ test.each(Object.entries(kinds))(
 );
 
 test.each(Object.entries(kinds))(
-  "an attempt of a %s that comes to an end after its run rejects nothing that nobody hears",
+  "an attempt of a %s that ends after its run causes no unhandled rejection",
   async (_kind, make) => {
     const store = new RecordingStore();
     const slow = gate();

@@ -39,7 +39,7 @@ const expected = [
 ];
 
 test.each([1, 3, 5])(
-  "killed after every %i effects it comes to the same end, and nothing that was saved is done again",
+  "a run killed after every %i effects has the same end, and repeats nothing that was saved",
   {
     timeout: 120_000,
   },

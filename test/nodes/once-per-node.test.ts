@@ -42,7 +42,7 @@ async function came(node: NodeFunction<Sum>, state: State<Sum>, context: NodeCon
 }
 
 test.each(Object.entries(kinds))(
-  "a second %s in one node is refused: it would get the results of the first",
+  "a second %s in one node is refused, as it would get the results of the first",
   async (kind, make) => {
     const [first, second] = [make(1, 2), make(3, 4, 5)];
     const graph = only<Sum>(async (state, context) =>
@@ -59,7 +59,7 @@ test.each(Object.entries(kinds))(
   },
 );
 
-test("one of each kind may be, and one in each item", async () => {
+test("one of each kind is allowed, and one in each item", async () => {
   const graph = only<Sum>(async (given, context) => {
     let state = given;
     for (const make of Object.values(kinds)) state = await came(make(1, 2), state, context);
@@ -79,7 +79,7 @@ test("one of each kind may be, and one in each item", async () => {
   expect((await items.execute(start())).data.n).toBe(12);
 });
 
-test("one that failed may be tried again by its node, and continues where it was", async () => {
+test("a failed one may be retried by its node, and continues where it was", async () => {
   const worked: number[] = [];
   const node = chain([1, 2, 3], (state: State<Sum>, n) => {
     worked.push(n);

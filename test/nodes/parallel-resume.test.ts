@@ -14,8 +14,8 @@ import { doubling, list, type Sum, settled, start } from "./numbers.js";
 
 const saving = (store: MemoryStore) => ({ checkpoint: { store, interval: 1 } });
 
-describe("a parallel node that dies", () => {
-  test.each(list(13))("after %i more saves runs only the missing items again", async (lives) => {
+describe("a crashed parallel node", () => {
+  test.each(list(13))("after %i more saves runs only the missing items", async (lives) => {
     const store = new MemoryStore();
     const counts = new Counts();
     const node = () =>
@@ -40,7 +40,7 @@ describe("a parallel node that dies", () => {
     }
   });
 
-  test("stops working when nothing can be saved any more", async () => {
+  test("stops if nothing can be saved any more", async () => {
     const counts = new Counts();
     const worker = async (_state: State<Sum>, item: number): Promise<number> => {
       counts.add(item);
@@ -53,7 +53,7 @@ describe("a parallel node that dies", () => {
     expect(Object.keys(counts.all).length).toBeLessThan(4);
   });
 
-  test("continues to report its progress where it was", async () => {
+  test("continues its progress where it was", async () => {
     const store = new MemoryStore();
     const told: string[] = [];
     let online = false;
@@ -70,8 +70,8 @@ describe("a parallel node that dies", () => {
   });
 });
 
-describe("what is saved", () => {
-  test("a slow item is saved as soon as it is done", async () => {
+describe("saved results", () => {
+  test("include a slow item as soon as it completes", async () => {
     const store = new MemoryStore();
     const gates = list(4).map(() => gate());
     const worker = async (_state: State<Sum>, item: number): Promise<number> => {
@@ -88,7 +88,7 @@ describe("what is saved", () => {
     await run;
   });
 
-  test("a failed run has the results of all that succeeded", async () => {
+  test("of a failed run are those of all items that succeeded", async () => {
     const store = new MemoryStore();
     const worker = async (_state: State<Sum>, item: number): Promise<number> => {
       if (item === 7) throw new Error("boom");
@@ -100,7 +100,7 @@ describe("what is saved", () => {
     expect((await store.load("r")).status).toBe("failed");
   });
 
-  test("is gone when the node has completed", async () => {
+  test("are removed when the node completes", async () => {
     const store = new MemoryStore();
     const graph = new StateGraph<Sum, string>(saving(store))
       .addNode("work", doubling(list(300)))
@@ -115,7 +115,7 @@ describe("what is saved", () => {
     expect((await store.load<Sum>("r")).data.out).toHaveLength(300);
   });
 
-  test("the pieces of many results are put together", async () => {
+  test("of many pieces are combined", async () => {
     const store = new MemoryStore();
     const counts = new Counts();
     let online = false;
@@ -137,7 +137,7 @@ describe("what is saved", () => {
   });
 });
 
-test("a hundred thousand items cost few saves, and each is written at most twice", async () => {
+test("a hundred thousand items need few saves, and each is written at most twice", async () => {
   let written = 0;
   let most = 0;
   class Measured extends MortalStore {
@@ -163,7 +163,7 @@ test("a hundred thousand items cost few saves, and each is written at most twice
   expect(most).toBeLessThan(391 + 256);
 });
 
-test("a slow store is not left far behind", async () => {
+test("a slow store does not fall far behind", async () => {
   let behind = 0;
   let most = 0;
   class Slow extends MemoryStore {
@@ -184,7 +184,7 @@ test("a slow store is not left far behind", async () => {
   expect(most).toBeLessThan(1300);
 });
 
-describe("pauses of workers", () => {
+describe("pauses of items", () => {
   const asking = (counts: Counts) =>
     parallel<{ said: readonly unknown[] }, string, unknown>(
       ["a", "b", "c"],
@@ -197,7 +197,7 @@ describe("pauses of workers", () => {
     );
   const data = () => State.create({ said: [] as readonly unknown[] }, { runId: "r" });
 
-  test("let the others finish, and pause the run once for all", async () => {
+  test("let the other items finish, and pause the run once", async () => {
     const counts = new Counts();
     const store = new MemoryStore();
     const graph = only(asking(counts), saving(store));
@@ -215,7 +215,7 @@ describe("pauses of workers", () => {
     expect(counts.all).toEqual({ a: 2, b: 1, c: 2 });
   });
 
-  test("may be answered one after the other", async () => {
+  test("may be answered one by one", async () => {
     const counts = new Counts();
     const graph = only(asking(counts), saving(new MemoryStore()));
     await graph.execute(data());
@@ -226,7 +226,7 @@ describe("pauses of workers", () => {
     expect(counts.all).toEqual({ a: 3, b: 1, c: 2 });
   });
 
-  test("wait for what failed when all that is left has failed or pauses", async () => {
+  test("yield to failures if all remaining items failed or pause", async () => {
     let online = false;
     const node = parallel<{ said: readonly unknown[] }, number, unknown>(
       list(3),
@@ -243,7 +243,7 @@ describe("pauses of workers", () => {
   });
 });
 
-test("what an item does once is its own, under whatever key", async () => {
+test("results of once belong to their item, under any key", async () => {
   const store = new MemoryStore();
   const charged = new Counts();
   let online = false;
@@ -275,37 +275,31 @@ describe("saves", () => {
     ["item", 11],
     ["layer", 2],
     [4, 4],
-  ] as const)(
-    "%j makes %i checkpoints of nine items that come one by one",
-    async (saves, count) => {
-      const store = new MortalStore(new MemoryStore());
-      const worker = async (_state: State<Sum>, item: number): Promise<number> => {
-        await settled();
-        return item;
-      };
-      const node = doubling(list(9), worker, { concurrency: 1, saves });
-      await only(node, saving(store)).execute(start());
-      expect(store.saves).toBe(count);
-    },
-  );
+  ] as const)("%j makes %i checkpoints of nine consecutive items", async (saves, count) => {
+    const store = new MortalStore(new MemoryStore());
+    const worker = async (_state: State<Sum>, item: number): Promise<number> => {
+      await settled();
+      return item;
+    };
+    const node = doubling(list(9), worker, { concurrency: 1, saves });
+    await only(node, saving(store)).execute(start());
+    expect(store.saves).toBe(count);
+  });
 
-  test.each(["layer", 4] as const)(
-    "%j loses nothing of what is done when an item fails",
-    async (saves) => {
-      const store = new MemoryStore();
-      const counts = new Counts();
-      let online = false;
-      const worker = async (_state: State<Sum>, item: number): Promise<number> => {
-        counts.add(item);
-        if (item === 7 && !online) throw new Error("offline");
-        return item;
-      };
-      const graph = only(doubling(list(9), worker, { concurrency: 1, saves }), saving(store));
-      await rejection(graph.execute(start()), ExecutionError);
-      expect(await finishedItems(store, "r")).toEqual(list(7));
-      online = true;
-      await graph.resume("r");
-      expect(Object.values(counts.all)).toEqual(list(9).map((item) => (item === 7 ? 2 : 1)));
-    },
-  );
+  test.each(["layer", 4] as const)("%j loses no completed item when one fails", async (saves) => {
+    const store = new MemoryStore();
+    const counts = new Counts();
+    let online = false;
+    const worker = async (_state: State<Sum>, item: number): Promise<number> => {
+      counts.add(item);
+      if (item === 7 && !online) throw new Error("offline");
+      return item;
+    };
+    const graph = only(doubling(list(9), worker, { concurrency: 1, saves }), saving(store));
+    await rejection(graph.execute(start()), ExecutionError);
+    expect(await finishedItems(store, "r")).toEqual(list(7));
+    online = true;
+    await graph.resume("r");
+    expect(Object.values(counts.all)).toEqual(list(9).map((item) => (item === 7 ? 2 : 1)));
+  });
 });

@@ -12,7 +12,7 @@ import { type Gate, gate, rejection } from "../graphs.js";
 import { Counts, only } from "./nodes.js";
 import { double, doubling, failing, list, type Sum, settled, start } from "./numbers.js";
 
-describe("a parallel node that is stopped", () => {
+describe("a stopped parallel node", () => {
   const config = () => ({ checkpoint: { store: new MemoryStore(), interval: 1 } });
 
   test("by a signal aborts its items, and a resume runs only the missing ones", async () => {
@@ -48,7 +48,7 @@ describe("a parallel node that is stopped", () => {
     expect(worker).not.toHaveBeenCalled();
   });
 
-  test("after its last item has its result all the same", async () => {
+  test("after its last item has its result", async () => {
     const controller = new AbortController();
     const node = doubling(list(1), async () => {
       controller.abort();
@@ -59,7 +59,7 @@ describe("a parallel node that is stopped", () => {
     expect(final.data.out).toEqual([7]);
   });
 
-  test("by a drain finishes what is running and starts nothing more", async () => {
+  test("by a drain finishes running items and starts no others", async () => {
     const counts = new Counts();
     const waiting: Gate[] = [];
     const worker = async (_state: State<Sum>, item: number): Promise<number> => {
@@ -88,7 +88,7 @@ describe("a parallel node that is stopped", () => {
 });
 
 describe("time", () => {
-  test("an item that takes too long has failed, and its signal aborts", async () => {
+  test("an item that takes too long fails, and its signal aborts", async () => {
     const clock = useFakeClock();
     try {
       const signals: AbortSignal[] = [];
@@ -109,7 +109,7 @@ describe("time", () => {
   });
 });
 
-test("the node's policy tries again what failed, and only that", async () => {
+test("the node's policy retries only what failed", async () => {
   const counts = new Counts();
   const worker = async (_state: State<Sum>, item: number, { attempt }: ItemContext<Sum>) => {
     counts.add(item);
@@ -125,7 +125,7 @@ test("the node's policy tries again what failed, and only that", async () => {
   expect((await only(node, {}, { retry }).execute(start())).data.out).toEqual([1, 2, 4, 5]);
 });
 
-test("a fatal error of an item is not tried again", async () => {
+test("a fatal error of an item is not retried", async () => {
   const counts = new Counts();
   const worker = (_state: State<Sum>, item: number): number => {
     counts.add(item);
@@ -136,7 +136,7 @@ test("a fatal error of an item is not tried again", async () => {
   expect(counts.all).toEqual({ 1: 1 });
 });
 
-test("what workers write into the ledger is all there", async () => {
+test("ledger writes of all items are kept", async () => {
   const node = parallel<Sum, number, number>(list(50), async (_state, item, { ledger }) => {
     await settled();
     ledger.usage({ inputTokens: item, costUsd: 0.1 });
@@ -148,7 +148,7 @@ test("what workers write into the ledger is all there", async () => {
   expect(Object.keys(ledger.outputs)).toHaveLength(50);
 });
 
-test("many items may listen to their signals, and Node has nothing to warn of", async () => {
+test("many items may listen to their signals without a warning from Node", async () => {
   const warnings: string[] = [];
   const warned = ({ message }: Error): unknown => warnings.push(message);
   process.on("warning", warned);
@@ -167,7 +167,7 @@ test("many items may listen to their signals, and Node has nothing to warn of", 
   expect(warnings).toEqual([]);
 });
 
-test("each item has a signal of its own, which tells it of the end of all, also before it asks", async () => {
+test("each item has its own signal, which aborts with the node's, even before it is read", async () => {
   const boom = new Error("boom");
   const reasons: unknown[] = [];
   const error = await failing(

@@ -7,16 +7,13 @@ import { brief, Counts, eventsOf, only } from "./nodes.js";
 import { double, doubling, failing, list, type Sum, settled, start } from "./numbers.js";
 
 describe("a parallel node", () => {
-  test.each([0, 1, 2, 100, 1000])(
-    "gives the results of %i items in their order",
-    async (length) => {
-      const final = await only(doubling(list(length))).execute(start());
-      expect(final.data.out).toEqual(list(length).map((item) => item * 2));
-      expect(final).toMatchObject({ step: 1, checkpointNode: "work" });
-    },
-  );
+  test.each([0, 1, 2, 100, 1000])("returns the results of %i items in order", async (length) => {
+    const final = await only(doubling(list(length))).execute(start());
+    expect(final.data.out).toEqual(list(length).map((item) => item * 2));
+    expect(final).toMatchObject({ step: 1, checkpointNode: "work" });
+  });
 
-  test("gives them in the order of the items, whichever is done first", async () => {
+  test("returns them in the order of the items, whichever completes first", async () => {
     const gates = list(4).map(() => gate());
     const run = only(
       doubling(list(4), async (_state, item) => {
@@ -31,7 +28,7 @@ describe("a parallel node", () => {
     expect((await run).data.out).toEqual([0, 1, 2, 3]);
   });
 
-  test("works on so many items at once and on no more", async () => {
+  test("runs no more items at once than its concurrency", async () => {
     let running = 0;
     let most = 0;
     const worker = async (_state: State<Sum>, item: number): Promise<number> => {
@@ -56,16 +53,19 @@ describe("a parallel node", () => {
     [undefined, 8],
     [{ hardwareConcurrency: 3 }, 6],
     [{ hardwareConcurrency: 64 }, 16],
-  ])("works by default on twice the processors, at most 16: %o", async (navigator, concurrency) => {
-    vi.stubGlobal("navigator", navigator);
-    const graph = only(doubling(list(100)));
-    const events = eventsOf(graph, "parallel");
-    await graph.execute(start());
-    vi.unstubAllGlobals();
-    expect(events[0]?.data).toMatchObject({ concurrency });
-  });
+  ])(
+    "runs by default twice as many as processors, at most 16: %o",
+    async (navigator, concurrency) => {
+      vi.stubGlobal("navigator", navigator);
+      const graph = only(doubling(list(100)));
+      const events = eventsOf(graph, "parallel");
+      await graph.execute(start());
+      vi.unstubAllGlobals();
+      expect(events[0]?.data).toMatchObject({ concurrency });
+    },
+  );
 
-  test("gives its items from the State, and leaves the State alone unless told otherwise", async () => {
+  test("gets its items from the State, and leaves the State unchanged by default", async () => {
     const seen: number[] = [];
     const node = parallel<Sum, number, void>(
       (state) => state.data.out,
@@ -125,7 +125,7 @@ describe("a parallel node", () => {
     ]);
   });
 
-  test("results may be undefined, and are frozen like the State's data", async () => {
+  test("has results that may be undefined and are frozen like the State's data", async () => {
     const node = parallel<{ out: unknown }, number, { n: number } | undefined>(
       list(3),
       (_state, n) => (n === 1 ? undefined : { n }),
@@ -140,7 +140,7 @@ describe("a parallel node", () => {
     expect(final.data.out).toEqual([{ n: 0 }, undefined, { n: 2 }]);
   });
 
-  test("refuses what it can't work with", () => {
+  test("refuses invalid options", () => {
     expect(() => parallel([], 1 as never)).toThrow(configError("worker", "must be a function"));
     const refused = (options: object, name: string): void =>
       expect(() => parallel([], double, options)).toThrow(configError(`parallel.${name}`));
@@ -153,7 +153,7 @@ describe("a parallel node", () => {
     refused({ workers: 3 }, "workers");
   });
 
-  test("what comes of no checkpoint need not fit into one", async () => {
+  test("without checkpointing allows results that no checkpoint can hold", async () => {
     const node = parallel<Sum, number, () => number>(list(2), (_state, n) => () => n, {
       merge: (_state, results) => ({ out: results.map((result) => result()) }),
     });
@@ -184,7 +184,7 @@ describe("fail-fast", () => {
     expect(Object.keys(counts.all)).toHaveLength(4);
   });
 
-  test("aborts the items that are running; their ends by that are no errors of their own", async () => {
+  test("aborts the running items, without counting that as their errors", async () => {
     const boom = new Error("boom");
     const reasons: unknown[] = [];
     const error = await failing(
@@ -207,7 +207,7 @@ describe("fail-fast", () => {
     expect(error.errors).toEqual([{ index: 2, item: 2, cause: boom }]);
   });
 
-  test("waits for those that don't look at their signal, and counts how they end", async () => {
+  test("waits for items that ignore their signal, and counts their outcome", async () => {
     const late = gate();
     const run = failing(
       list(3),
@@ -236,7 +236,7 @@ describe("collect-all", () => {
     return item;
   };
 
-  test("gives what succeeded, and every item that failed", async () => {
+  test("returns what succeeded and every failed item", async () => {
     const merge = vi.fn((_state: State<Sum>, out: readonly number[]) => ({ out }));
     const final = await only(doubling(list(5), odd, { failFast: false, merge })).execute(start());
     expect(final.data.out).toEqual([1, 3]);
@@ -249,7 +249,7 @@ describe("collect-all", () => {
     ]);
   });
 
-  test("fails only when all have failed", async () => {
+  test("fails only if all items failed", async () => {
     const error = await failing([0, 2, 4, 6, 8, 10], odd, { failFast: false });
     expect(error.errors).toHaveLength(6);
     expect(error.results).toEqual([]);
@@ -262,13 +262,13 @@ describe("collect-all", () => {
     });
   });
 
-  test("of nothing has not failed", async () => {
+  test("succeeds without items", async () => {
     expect((await only(doubling([], odd, { failFast: false })).execute(start())).data.out).toEqual(
       [],
     );
   });
 
-  test("lets nobody's failure abort the others", async () => {
+  test("lets no failure abort other items", async () => {
     const signals: boolean[] = [];
     const node = doubling(
       list(4),

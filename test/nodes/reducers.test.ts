@@ -11,7 +11,7 @@ const start = (): State<Talk> => State.create<Talk>({ messages: ["hello"], total
 const reducers = { messages: append, total: sum };
 
 describe("a graph's reducers", () => {
-  test("take what the steps of a chain return", async () => {
+  test("apply to results of a chain's steps", async () => {
     const node = chain<Talk, string>(["a", "b"], (_state, word) => ({
       messages: [word],
       total: 1,
@@ -20,7 +20,7 @@ describe("a graph's reducers", () => {
     expect(final.data).toEqual({ messages: ["hello", "a", "b"], total: 3 });
   });
 
-  test("take the objects that items return, in the order of the list", async () => {
+  test("apply to objects returned by items, in the order of the list", async () => {
     const node = parallel<Talk, number, object | number>([30, 10, 20], async (_state, item) => {
       await new Promise((resolve) => setTimeout(resolve, item / 10));
       return item === 10 ? item : { messages: [String(item)], total: item };
@@ -29,7 +29,7 @@ describe("a graph's reducers", () => {
     expect(final.data).toEqual({ messages: ["hello", "30", "20"], total: 51 });
   });
 
-  test("take what merge returns, once", async () => {
+  test("apply to the result of merge, once", async () => {
     const node = parallel<Talk, number, object>([1, 2], (_state, item) => ({ total: item }), {
       merge: () => ({ messages: ["done"] }),
     });
@@ -37,13 +37,13 @@ describe("a graph's reducers", () => {
     expect(final.data).toEqual({ messages: ["hello", "done"], total: 1 });
   });
 
-  test("take the result of a task", async () => {
+  test("apply to the result of a task", async () => {
     const final = await dag<Talk>({ messages: () => ["a"] }, { reducers }).execute(start());
     expect(final.data.messages).toEqual(["hello", "a"]);
   });
 
   test.each(["layers", "eager"] as const)(
-    "have taken it before a task that depends on it runs (%s)",
+    "have been applied before a dependent task runs (%s)",
     async (schedule) => {
       const tasks = dag<Talk>(
         {
@@ -57,13 +57,13 @@ describe("a graph's reducers", () => {
     },
   );
 
-  test("where there are none, items change nothing by themselves", async () => {
+  test("are required for items to change the State by themselves", async () => {
     const node = parallel<Talk, number, object>([1], () => ({ total: 5 }));
     expect((await only(node).execute(start())).data.total).toBe(1);
   });
 });
 
-test("events name the item and say how long it took", async () => {
+test("events name the item and its duration", async () => {
   const graph = new StateGraph<Talk, string>()
     .addNode(
       "list",

@@ -37,13 +37,13 @@ describe("a route", () => {
   test.each([
     ["bill", "paid"],
     ["bug", "fixed"],
-  ])("runs the handler that was chosen: %s", async (name, text) => {
+  ])("runs the chosen handler: %s", async (name, text) => {
     const others = { ...handlers, other: vi.fn(answer("")) };
     expect((await only(route(kind, others)).execute(ticket(name))).data.answer).toBe(text);
     expect(others.other).not.toHaveBeenCalled();
   });
 
-  test("may be chosen by something slow", async () => {
+  test("may be chosen asynchronously", async () => {
     const node = route<Ticket>(
       async (state, { node }) => (node === "work" ? kind(state) : ""),
       handlers,
@@ -51,13 +51,13 @@ describe("a route", () => {
     expect((await only(node).execute(ticket("bug"))).data.answer).toBe("fixed");
   });
 
-  test("that is not there takes the fallback", async () => {
+  test("that is unknown uses the fallback", async () => {
     const node = route(kind, handlers, answer("passed on"));
     expect((await only(node).execute(ticket("praise"))).data.answer).toBe("passed on");
     expect((await only(node).execute(ticket("toString"))).data.answer).toBe("passed on");
   });
 
-  test("that is not there, with no fallback, is an error that lists the routes", async () => {
+  test("that is unknown, without a fallback, is an error that lists the routes", async () => {
     expect(await failing(route(kind, handlers), "praise")).toMatchObject({
       code: "ROUTE_UNKNOWN",
       route: "praise",
@@ -66,7 +66,7 @@ describe("a route", () => {
     expect((await failing(route(kind, {}))).message).toContain("the routes are: none");
   });
 
-  test("tells errors of choosing and of the handler apart, and both unwrap", async () => {
+  test("distinguishes errors of the choice and of the handler, and both unwrap", async () => {
     const boom = new TypeError("boom");
     const throws = (): never => {
       throw boom;
@@ -87,7 +87,7 @@ describe("a route", () => {
     expect(handled.cause).toBe(boom);
   });
 
-  test("that is no string is an error of choosing", async () => {
+  test("that is not a string is an error of the choice", async () => {
     const error = await failing(route<Ticket>((() => 7) as never, handlers));
     expect(error).toMatchObject({
       code: "ROUTE_CHOICE",
@@ -95,7 +95,7 @@ describe("a route", () => {
     });
   });
 
-  test("is not taken once the run is cancelled", async () => {
+  test("does not run once the run is cancelled", async () => {
     const controller = new AbortController();
     const bug = vi.fn(answer("fixed"));
     const node = route<Ticket>(
@@ -123,7 +123,7 @@ describe("a route", () => {
     expect(failure).toMatchObject({ code: "ABORTED", cause: signal.reason });
   });
 
-  test("whose handler ends by the signal was stopped, and has not failed", async () => {
+  test("whose handler ends by the signal is stopped, not failed", async () => {
     const controller = new AbortController();
     const node = route<Ticket>(kind, {
       bug: (_state, { signal }) => {
@@ -153,7 +153,7 @@ describe("a route", () => {
     ]);
   });
 
-  test("refuses what it can't work with", () => {
+  test("refuses invalid options", () => {
     expect(() => route("bug" as never, {})).toThrow(configError("choose", "must be a function"));
     expect(() => route(kind, null as never)).toThrow(configError("handlers", "an object of nodes"));
     expect(() => route(kind, { bug: 1 as never })).toThrow(configError("handlers.bug"));
@@ -162,7 +162,7 @@ describe("a route", () => {
 });
 
 describe("a handler is a node like any other", () => {
-  test("it may return a pause", async () => {
+  test("and may return a pause", async () => {
     const node = route<Ticket>(kind, {
       bug: (state) => pause(state, { reason: "look", ask: "?", into: "answer" }),
     });
@@ -171,7 +171,7 @@ describe("a handler is a node like any other", () => {
     expect((await graph.resume("r", { input: "fixed" })).data.answer).toBe("fixed");
   });
 
-  test("it may ask inside, and the choice is not made again", async () => {
+  test("and may pause inside, without choosing again", async () => {
     const counts = new Counts();
     const node = route<Ticket>(
       (state) => {
@@ -189,7 +189,7 @@ describe("a handler is a node like any other", () => {
     expect(counts.all).toEqual({ choose: 1 });
   });
 
-  test("what it has saved belongs to its route, which stays chosen after a crash", async () => {
+  test("and keeps its saved work and its choice after a crash", async () => {
     const store = new MemoryStore();
     const counts = new Counts();
     const node = route<Ticket>(
@@ -222,7 +222,7 @@ describe("a handler is a node like any other", () => {
     expect(brief(events, "route")).toEqual(["route.select bug", "route.execute bug"]);
   });
 
-  test("a milestone of a handler stays with its route too", async () => {
+  test("and keeps its choice after a milestone", async () => {
     const store = new MemoryStore();
     let online = false;
     const node = route<Ticket>(kind, {
@@ -242,7 +242,7 @@ describe("a handler is a node like any other", () => {
     expect((await graph.resume("r")).data).toEqual({ kind: "bill", answer: "half fixed" });
   });
 
-  test("its context is that of the node", async () => {
+  test("and has the context of the node", async () => {
     const seen: unknown[] = [];
     const node = route<Ticket>(kind, {
       bug: (state, context) => {
@@ -261,7 +261,7 @@ describe("a handler is a node like any other", () => {
     expect(ledger.nodes).toMatchObject({ work: { inputTokens: 1 } });
   });
 
-  test("when it saves nothing, nothing is saved for it", async () => {
+  test("and causes no save if it saves nothing", async () => {
     const store = new MortalStore(new MemoryStore());
     await only(route(kind, handlers), { checkpoint: { store, interval: 1 } }).execute(
       ticket("bug"),

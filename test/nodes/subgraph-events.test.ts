@@ -40,7 +40,7 @@ describe("events of a graph inside a node", () => {
     expect(new Set(events.slice(1).map(({ rootRunId }) => rootRunId))).toEqual(new Set(["r"]));
   });
 
-  test("reach whoever listens to both graphs once", async () => {
+  test("reach a listener of both graphs once", async () => {
     for (const observer of [observerOf("function"), observerOf("object")]) {
       const inner = linear(["a"], { observer: observer.given });
       const middle = only(inside(inner), { observer: observer.given });
@@ -64,13 +64,13 @@ describe("events of a graph inside a node", () => {
     ]);
   });
 
-  test("cost nothing where nobody listens", async () => {
+  test("cost nothing without listeners", async () => {
     const inner = linear(["a"]);
     const outer = only(inside(inner));
     expect((await outer.execute(start("r"))).data.trail).toEqual(["a"]);
   });
 
-  test("are one run, one usage and the outer saves to a meter of both", async () => {
+  test("count as one run, one usage and the outer saves in metrics of both", async () => {
     const meter = metrics();
     const inner = new StateGraph<Trail>({ name: "inner", observer: meter })
       .addNode("pay", (state, context) => {
@@ -92,7 +92,7 @@ describe("events of a graph inside a node", () => {
     expect(checkpoints.saves).toBe(4);
   });
 
-  test("tell the runs of a list's items apart by their run", async () => {
+  test("distinguish the runs of a list's items by their run", async () => {
     const runs = new Set<string>();
     const inner = linear(["a"]);
     const node = parallel<Trail, number, number>([1, 2], async (state, item, context) => {
@@ -114,7 +114,7 @@ function observerOf(kind: "function" | "object") {
   return { events, given: kind === "function" ? onEvent : { onEvent } };
 }
 
-test("a State's own observer hears of the outer run alone", async () => {
+test("a State's own observer receives only the outer run", async () => {
   const types: string[] = [];
   const state = State.create<Trail>({ trail: [] }, { observer: ({ type }) => types.push(type) });
   await only(inside(linear(["a", "b"]))).execute(state);

@@ -41,7 +41,7 @@ const ask =
   };
 
 describe("a pause inside", () => {
-  test("pauses the outer run, whose input goes inside", async () => {
+  test("pauses the outer run, whose input is passed inside", async () => {
     const store = new MemoryStore();
     const counts = new Counts();
     const graph = () => {
@@ -72,7 +72,7 @@ describe("a pause inside", () => {
     await expect(graph.resume("r")).rejects.toEqual(configError("input", /is missing/));
   });
 
-  test("that a node ended with is named after that node, and its input goes into the data", async () => {
+  test("returned by a node is named after that node, and its input is merged into the data", async () => {
     const inner = only<Said>((state) => pause(state, { reason: "look", ask: "?", into: "said" }));
     const graph = only(inside(inner), saving());
     expect((await graph.execute(start())).pauses).toEqual([
@@ -81,7 +81,7 @@ describe("a pause inside", () => {
     expect((await graph.resume("r", { input: ["so"] })).data.said).toEqual(["so"]);
   });
 
-  test("that comes again is asked again, and not answered with what was said before", async () => {
+  test("that occurs again is asked again, without the previous answer", async () => {
     const inner = new StateGraph<Said, string>()
       .addNode("ask", ask("ok"))
       .addNode("done", (state) => state)
@@ -96,7 +96,7 @@ describe("a pause inside", () => {
     expect((await graph.resume("r", { input: 3 })).data.said).toEqual([1, 2, 3]);
   });
 
-  test("several take an object, and may be answered one after the other", async () => {
+  test("several at once accept an object, or answers one by one", async () => {
     const graph = only(inside(only(ask("a", "b"))), saving());
     expect((await graph.execute(start())).pauses.map(({ name }) => name)).toEqual(["a", "b"]);
     const still = await graph.resume("r", { input: { b: 2 } });
@@ -127,7 +127,7 @@ describe("a pause inside", () => {
     expect(counts.all).toEqual({ a: 1, b: 1, c: 1 });
   });
 
-  test("whose input is not what the inner node wants can be answered again", async () => {
+  test("whose input the inner node refuses can be answered again", async () => {
     const yes = schema((value) =>
       value === "yes" ? { value } : { issues: [{ message: "say yes" }] },
     );
@@ -164,7 +164,7 @@ describe("a graph for each item of a list", () => {
       { merge: (_state, said) => ({ said }) },
     );
 
-  test("is a run of its own, and is gone when its item is done", async () => {
+  test("is a separate run, and is removed when its item completes", async () => {
     const ids = new Set<string>();
     const store = new MemoryStore();
     let online = false;
@@ -191,7 +191,7 @@ describe("a graph for each item of a list", () => {
     ]);
   });
 
-  test("pauses apart from the others, though the graph gives the same name", async () => {
+  test("pauses separately from the others, even with the same name", async () => {
     const graph = only(node(only(ask("ok"))), saving());
     const paused = await graph.execute(start());
     expect(paused.pauses.map(({ name }) => name)).toEqual(["ok[0]", "ok[1]", "ok[2]"]);
@@ -205,7 +205,7 @@ describe("a graph for each item of a list", () => {
   });
 });
 
-test("a drain reaches the graphs of all items that are running", async () => {
+test("a drain reaches the graphs of all running items", async () => {
   const counts = new Counts();
   const store = new MemoryStore();
   const step: NodeFunction<Said> = async (state, { node }) => {

@@ -25,7 +25,7 @@ const start = (): State<Trail> => State.create<Trail>({ trail: [] }, { runId: "r
 const saving = (store: MemoryStore) => ({ checkpoint: { store, interval: 1 } });
 
 describe("a subgraph", () => {
-  test("runs another graph from what goes in to what comes out", async () => {
+  test("runs another graph from input to output", async () => {
     const words = new StateGraph<{ text: string; count: number }>({ name: "words" })
       .addNode("count", (state) => ({ count: state.data.text.split(" ").length }))
       .addNode("double", (state) => ({ count: state.data.count * 2 }))
@@ -47,7 +47,7 @@ describe("a subgraph", () => {
     expect(final).toMatchObject({ step: 1, checkpointNode: "measure" });
   });
 
-  test("emits the inner graph's events to its own listeners, under a run of its own", async () => {
+  test("emits the inner graph's events to its own listeners, under a separate run", async () => {
     const events: AnyEvent[] = [];
     const inner = linear(["a", "b"], { name: "inner", observer: (event) => events.push(event) });
     await only(inside(inner)).execute(start());
@@ -64,7 +64,7 @@ describe("a subgraph", () => {
     expect(own.saves).toBe(3);
   });
 
-  test("has its own limit on iterations, and its error is the cause of the outer one's", async () => {
+  test("has its own maxIterations, whose error is the cause of the outer one's", async () => {
     const boom = new TypeError("boom");
     const inner = linear(["a", "b"], { name: "inner" }, { b: () => Promise.reject(boom) });
     const failure = await rejection(only(inside(inner)).execute(start()), ExecutionError);
@@ -80,7 +80,7 @@ describe("a subgraph", () => {
     expect(short.cause).toMatchObject({ code: "MAX_ITERATIONS" });
   });
 
-  test("refuses what it can't work with", () => {
+  test("refuses invalid options", () => {
     const inner = linear(["a"]);
     expect(() => subgraph({} as never, {} as never)).toThrow(configError("graph", "a StateGraph"));
     expect(() => subgraph(inner, {} as never)).toThrow(configError("subgraph.in"));
@@ -88,7 +88,7 @@ describe("a subgraph", () => {
     expect(() => subgraph(inner, noOut)).toThrow(configError("subgraph.out"));
   });
 
-  test("has a run id that can be one, however long and strange its names are", async () => {
+  test("has a valid run id, however long and strange its names are", async () => {
     const ids: string[] = [];
     const inner = linear(["a"], { observer: ({ runId }) => ids.push(runId) });
     const name = `\u0007${"x".repeat(300)}`;
@@ -102,7 +102,7 @@ describe("a subgraph", () => {
   });
 });
 
-describe("a subgraph in the middle of which a run dies", () => {
+describe("a subgraph with a crash inside", () => {
   const names = ["a", "b", "c"];
   const counting = (counts: Counts): StateGraph<Trail, string> => {
     const counted: NodeFunction<Trail> = (state, context) => {
@@ -113,7 +113,7 @@ describe("a subgraph in the middle of which a run dies", () => {
   };
 
   // Before the outer node, before the inner graph, after each of its nodes.
-  test.each([1, 2, 3, 4, 5])("after %i saves continues after what was saved", async (lives) => {
+  test.each([1, 2, 3, 4, 5])("after %i saves continues after the last save", async (lives) => {
     const store = new MemoryStore();
     const counts = new Counts();
     const outer = only(inside(counting(counts)), saving(new MortalStore(store, lives)));
@@ -126,7 +126,7 @@ describe("a subgraph in the middle of which a run dies", () => {
     );
   });
 
-  test("after a failure runs the node that failed, and not those before it", async () => {
+  test("after a failure runs the failed node, and not the previous ones", async () => {
     const store = new MemoryStore();
     const counts = new Counts();
     let online = false;
@@ -144,7 +144,7 @@ describe("a subgraph in the middle of which a run dies", () => {
     expect(counts.all).toEqual({ a: 1, b: 2, c: 1 });
   });
 
-  test("is tried again by the node's policy from the inner node that failed", async () => {
+  test("is retried by the node's policy from the failed inner node", async () => {
     const counts = new Counts();
     const flaky: NodeFunction<Trail> = (state, context) => {
       counts.add(context.node);
@@ -172,7 +172,7 @@ describe("a subgraph in the middle of which a run dies", () => {
   });
 });
 
-test("in a loop each visit is a run of its own, and meets nothing of the one before", async () => {
+test("in a loop each visit is a separate run, independent of the previous one", async () => {
   const ids = new Set<string>();
   const starts: number[] = [];
   const inner = linear(["a", "b"], {
@@ -194,7 +194,7 @@ test("in a loop each visit is a run of its own, and meets nothing of the one bef
   expect(starts).toEqual([0, 0, 0]);
 });
 
-describe("what the inner run writes into its ledger", () => {
+describe("an inner run's ledger", () => {
   const spending = (online: () => boolean): StateGraph<Trail, string> => {
     const spend: NodeFunction<Trail> = (state, context) => {
       context.ledger.usage({ inputTokens: 10, costUsd: 0.1 });
@@ -205,7 +205,7 @@ describe("what the inner run writes into its ledger", () => {
     return linear(["a", "b"], {}, { a: spend, b: spend });
   };
 
-  test("is in the outer one, once, also after a failure and a resume", async () => {
+  test("is in the outer one, once, even after a failure and a resume", async () => {
     const store = new MemoryStore();
     let online = false;
     const outer = only(inside(spending(() => online)), saving(store));
@@ -222,14 +222,17 @@ describe("what the inner run writes into its ledger", () => {
     ]);
   });
 
-  test.each([1, 2, 3, 4])("is there once after a crash behind %i saves", async (lives) => {
-    const store = new MemoryStore();
-    const graph = (to: MemoryStore) => only(inside(spending(() => true)), saving(to));
-    await rejection(graph(new MortalStore(store, lives)).execute(start()), CheckpointSaveError);
-    expect((await graph(store).resume("r")).ledger.usage.inputTokens).toBe(20);
-  });
+  test.each([1, 2, 3, 4])(
+    "is in the outer one once after a crash behind %i saves",
+    async (lives) => {
+      const store = new MemoryStore();
+      const graph = (to: MemoryStore) => only(inside(spending(() => true)), saving(to));
+      await rejection(graph(new MortalStore(store, lives)).execute(start()), CheckpointSaveError);
+      expect((await graph(store).resume("r")).ledger.usage.inputTokens).toBe(20);
+    },
+  );
 
-  test("keeps to the outer graph's limits", async () => {
+  test("respects the outer graph's limits", async () => {
     const outer = only(inside(spending(() => true)), { ledger: { maxDecisions: 1 } });
     const { ledger } = await outer.execute(start());
     expect(ledger.decisions).toHaveLength(1);
@@ -237,8 +240,8 @@ describe("what the inner run writes into its ledger", () => {
   });
 });
 
-describe("a subgraph that is stopped", () => {
-  test("by a signal, continues in the middle", async () => {
+describe("a stopped subgraph", () => {
+  test("by a signal resumes inside", async () => {
     const store = new MemoryStore();
     const controller = new AbortController();
     const counts = new Counts();
@@ -256,7 +259,7 @@ describe("a subgraph that is stopped", () => {
     expect(counts.all).toEqual({ a: 1, b: 1, c: 1 });
   });
 
-  test("by a drain of the outer graph, continues in the middle", async () => {
+  test("by a drain of the outer graph resumes inside", async () => {
     const store = new MemoryStore();
     const counts = new Counts();
     const node: NodeFunction<Trail> = (state, context) => {
@@ -291,7 +294,7 @@ describe("the topology of a graph with a subgraph", () => {
     ]);
   });
 
-  test("has a graph that runs itself once", () => {
+  test("includes a recursive graph once", () => {
     const self = new StateGraph<Trail, string>({ name: "self" });
     self.addNode("again", inside(self)).setEntryPoint("again").setExitPoint("again");
     const [again] = self.topology.nodes;
