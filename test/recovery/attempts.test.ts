@@ -4,7 +4,7 @@ import { linear, mark, RecordingStore, start, type Trail } from "../graphs.js";
 import { restarted, settled, world } from "./crashes.js";
 
 describe("attempts", () => {
-  test("are counted over restarts, also those that killed the process", async () => {
+  test("are counted across restarts, including those that killed the process", async () => {
     const { begin, recover, store } = world("crash", "crash", "throw", "work");
     await begin();
     expect(await recover()).toEqual([]);
@@ -13,7 +13,7 @@ describe("attempts", () => {
     expect(await recover()).toMatchObject([{ outcome: "completed", attempts: 3 }]);
   });
 
-  test("are enough at the third: the run is given up, and is not tried again", async () => {
+  test("end at the third: the run is given up and not retried", async () => {
     const { begin, recover, store, ran } = world("throw", "throw", "throw", "throw", "work");
     await begin();
     const outcomes: unknown[] = [];
@@ -32,7 +32,7 @@ describe("attempts", () => {
     expect(await store.load("r")).toMatchObject({ status: "failed", error: { message: "boom" } });
   });
 
-  test("that all killed the process end with the run marked as failed", async () => {
+  test("that all killed the process mark the run as failed", async () => {
     const { begin, recover, store, ran } = world("crash", "crash", "crash", "crash", "work");
     await begin();
     for (let start = 0; start < 3; start++) expect(await recover()).toEqual([]);
@@ -50,7 +50,7 @@ describe("attempts", () => {
     expect(store.saved).toHaveLength(before);
   });
 
-  test("a run that was given up can be resumed by hand, and then counts afresh", async () => {
+  test("count from zero after an abandoned run is resumed by hand", async () => {
     const { begin, recover, store, graphIn } = world("throw", "throw", "work");
     await begin();
     expect(await recover({ maxAttempts: 1 })).toMatchObject([{ outcome: "gave-up" }]);
@@ -59,7 +59,7 @@ describe("attempts", () => {
     expect(final.toJSON().recovery).toBeUndefined();
   });
 
-  test("count afresh when the run has got further", async () => {
+  test("count from zero after progress", async () => {
     const store = new RecordingStore();
     let alive = 0;
     const node: NodeFunction<Trail> = (state, context) =>
@@ -85,7 +85,7 @@ describe("attempts", () => {
     ]);
   });
 
-  test("count afresh when the node has done more than before, though it did not complete", async () => {
+  test("count from zero if the node has saved more work, even without completing", async () => {
     const store = new RecordingStore();
     const calls: number[] = [];
     const node: NodeFunction<Trail> = async (state, context) => {
@@ -115,7 +115,7 @@ describe("attempts", () => {
 describe("falling back", () => {
   const back = { fallbackToPrevious: true };
 
-  test("goes back by one checkpoint when the last attempt failed at the same place", async () => {
+  test("goes back by one checkpoint if the last attempt failed at the same place", async () => {
     const { begin, recover, ran, store } = world("throw", "throw", "work");
     await begin();
     expect(await recover(back)).toMatchObject([
@@ -130,7 +130,7 @@ describe("falling back", () => {
     expect((await store.load<Trail>("r")).data.trail).toEqual(["a", "b", "c"]);
   });
 
-  test("mends a run whose last checkpoint is what makes it fail", async () => {
+  test("repairs a run whose last checkpoint makes it fail", async () => {
     const store = new RecordingStore();
     let poison = true;
     const a: NodeFunction<Trail> = () => ({ trail: [poison ? "bad" : "good"] });
@@ -147,7 +147,7 @@ describe("falling back", () => {
     expect(await recoverRuns(options)).toMatchObject([{ outcome: "completed", fellBack: true }]);
   });
 
-  test("still counts: a run that fails at the same place after it is given up", async () => {
+  test("counts as an attempt: a run that fails again at the same place is given up", async () => {
     const { begin, recover, ran } = world("throw", "throw", "throw", "throw", "work");
     await begin();
     const reports = [await recover(back), await recover(back), await recover(back)].flat();
@@ -160,7 +160,7 @@ describe("falling back", () => {
     expect(ran).toEqual(["a", "b", "b", "a", "b", "a", "b"]);
   });
 
-  test("is left out by default, or when there is nothing to fall back to", async () => {
+  test("is skipped by default, or if there is nothing to fall back to", async () => {
     const off = world("throw", "throw", "work");
     await off.begin();
     await off.recover();
@@ -180,7 +180,7 @@ describe("falling back", () => {
     ]);
   });
 
-  test("does not go back to a pause that was answered: nobody is asked again", async () => {
+  test("does not go back to an answered pause, which would ask again", async () => {
     const store = new RecordingStore();
     let failures = 2;
     const graph = linear(

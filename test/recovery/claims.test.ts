@@ -4,7 +4,7 @@ import { bare, gate, linear, mark, RecordingStore, start, type Trail } from "../
 import { restarted, world } from "./crashes.js";
 
 describe("claims", () => {
-  test("a run that is under way in a living process is left alone", async () => {
+  test("leave alone a run of a living process", async () => {
     const store = new RecordingStore();
     const [entered, go] = [gate(), gate()];
     const a: NodeFunction<Trail> = async (state, context) => {
@@ -22,7 +22,7 @@ describe("claims", () => {
     expect((await running).status).toBe("completed");
   });
 
-  test("two who recover at once: each run is recovered by one", async () => {
+  test("let only one of two concurrent recoveries resume each run", async () => {
     const { begin, graphIn, store, ran } = world("crash");
     await begin();
     const opened = restarted(store);
@@ -33,7 +33,7 @@ describe("claims", () => {
     expect(ran).toEqual(["a", "b", "b", "c"]);
   });
 
-  test("in a store without claims, one of two gets a conflict and reports it", async () => {
+  test("are replaced in a store without them by a conflict, which is reported", async () => {
     const { begin, graphIn, store } = world("crash");
     await begin();
     const graphs = [graphIn(bare(store))];
@@ -47,7 +47,7 @@ describe("claims", () => {
     });
   });
 
-  test("are released, whatever came of the run", async () => {
+  test("are released, however the run ends", async () => {
     const { begin, graphIn, store } = world("crash", "throw");
     await begin();
     const opened = restarted(store);
@@ -68,7 +68,7 @@ describe("claims", () => {
     await expect(graph.resume("r")).rejects.toThrow("no locks");
   });
 
-  test("a run holds its claim while it runs, and releases it when it ends in any way", async () => {
+  test("are held while the run is active, and released however it ends", async () => {
     const store = new RecordingStore();
     const held: boolean[] = [];
     const graphOf = (behaviour: "work" | "throw" | "pause") =>

@@ -76,7 +76,7 @@ const nodes: Readonly<Record<string, (work: () => unknown) => NodeFunction<Trail
     ),
 };
 
-describe("a run that dies again and again counts afresh, as it gets further", () => {
+describe("a run that crashes repeatedly but progresses counts its attempts from zero", () => {
   test.each(Object.keys(nodes))("inside a %s", async (name) => {
     const store = new WrittenStore();
     const ran: string[] = [];
@@ -112,8 +112,8 @@ describe("a run that dies again and again counts afresh, as it gets further", ()
   });
 });
 
-describe("a run that gets no further is given up", () => {
-  test("though its inner run saves each time that it failed", async () => {
+describe("a run without progress is given up", () => {
+  test("even if its inner run saves each failure", async () => {
     const store = new WrittenStore();
     const fails = (): never => {
       throw new Error("boom");
@@ -133,7 +133,7 @@ describe("a run that gets no further is given up", () => {
     ]);
   });
 
-  test("though it replaces what it remembers, and sets a milestone, before it dies each time", async () => {
+  test("even if it replaces remembered values and sets a milestone before each crash", async () => {
     const store = new WrittenStore();
     let deaths = 0;
     const node: NodeFunction<Trail> = async (state, context) => {
@@ -156,7 +156,7 @@ describe("a run that gets no further is given up", () => {
   });
 });
 
-test("a checkpoint of an older version, which has no count, has got as many results as it holds", () => {
+test("a checkpoint of an older version without a count counts the results it holds", () => {
   const { unfinished, ...json } = State.create({ n: 1 }).toJSON();
   expect(unfinished).toBeUndefined();
   const results = { one: 1, two: 2 };

@@ -16,7 +16,7 @@ function flaky(store: MemoryStore) {
   return { graph, runs };
 }
 
-describe("a run that waits until somebody resumes it", () => {
+describe("a run that waits to be resumed", () => {
   test.each(["fork", "rollback"] as const)("because of a %s is left alone", async (how) => {
     const store = new MemoryStore({ keep: 20 });
     const graph = linear(["a", "b"], { checkpoint: { store, interval: 1, preserve: true } });
@@ -28,7 +28,7 @@ describe("a run that waits until somebody resumes it", () => {
     expect((await store.load(runId)).reason).toBe(how);
   });
 
-  test("is recovered once somebody has resumed it, even if it died in its first node", async () => {
+  test("is recovered once it was resumed, even if it crashed in its first node", async () => {
     const store = new MemoryStore({ keep: 20 });
     const { graph } = flaky(store);
     await graph.execute(start("r")).catch(() => {});
@@ -52,7 +52,7 @@ describe("fallbackToPrevious", () => {
     expect(runs).toEqual(["a", "b", "b", "b"]);
   });
 
-  test("goes back over a step, and not over a progress save", async () => {
+  test("goes back over a step, not over a progress save", async () => {
     const store = new MemoryStore({ keep: 20 });
     let fails = true;
     const ran: string[] = [];
@@ -83,7 +83,7 @@ describe("fallbackToPrevious", () => {
   });
 });
 
-test("a node that failed after a breakpoint before it is not stopped at again", async () => {
+test("a node that failed behind a breakpoint does not stop there again", async () => {
   const store = new MemoryStore();
   let fails = true;
   const config = { breakpoints: { before: ["b"] }, checkpoint: { store, interval: 1 } };

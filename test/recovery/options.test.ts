@@ -19,18 +19,18 @@ describe("options", () => {
     [{ store: "memory", graphs: [], concurrency: 0 }, "options.concurrency"],
     [{ store: "memory", graphs: [], signal: {} }, "options.signal"],
     [{ store: "memory", graphs: [], attempts: 3 }, "options.attempts"],
-  ])("%j are refused", async (options, option) => {
+  ])("refuse %j", async (options, option) => {
     await expect(recoverRuns(options as RecoverOptions)).rejects.toEqual(configError(option));
   });
 
-  test("two graphs of one name are refused", async () => {
+  test("refuse two graphs with one name", async () => {
     const graphs = [linear(["a"]), linear(["b"])];
     await expect(recoverRuns({ store: "memory", graphs })).rejects.toThrow(ConfigError);
     const [graph] = graphs;
     if (graph !== undefined) await recoverRuns({ store: "memory", graphs: [graph, graph] });
   });
 
-  test("so many runs continue at once, and no more", async () => {
+  test("limit how many runs continue at once", async () => {
     const store = new RecordingStore();
     const dead = linear(
       ["a"],
@@ -60,7 +60,7 @@ describe("options", () => {
     expect(new Set(reports.map(({ outcome }) => outcome))).toEqual(new Set(["completed"]));
   });
 
-  test("a store may be given by its name", async () => {
+  test("accept a store by its name", async () => {
     expect(await recoverRuns({ store: "memory", graphs: [] })).toEqual([]);
     registerCheckpointStore("lazy", async () => new RecordingStore());
     expect(await recoverRuns({ store: "lazy", graphs: [] })).toEqual([]);

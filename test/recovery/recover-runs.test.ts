@@ -4,7 +4,7 @@ import { linear, mark, RecordingStore, start, type Trail } from "../graphs.js";
 import { restarted, settled, world } from "./crashes.js";
 
 describe("unfinished runs", () => {
-  test("a run whose process died continues after what was saved", async () => {
+  test("a run whose process died continues after its last save", async () => {
     const { begin, recover, ran, store } = world("crash");
     await begin();
     expect(await recover()).toEqual([
@@ -21,7 +21,7 @@ describe("unfinished runs", () => {
     expect((await store.load("r")).toJSON()).not.toHaveProperty("recovery");
   });
 
-  test("a run that failed is tried again, its failure kept until it gets further", async () => {
+  test("a failed run is retried, keeping its failure until it progresses", async () => {
     const { begin, recover, store } = world("throw", "crash", "work");
     await begin();
     await recover();
@@ -40,7 +40,7 @@ describe("unfinished runs", () => {
     expect(ran).toEqual(["a", "b", "c"]);
   });
 
-  test("those that completed are not touched, and paused ones wait", async () => {
+  test("completed runs are left alone, and paused ones keep waiting", async () => {
     const store = new RecordingStore();
     const config = { name: "trail", checkpoint: { store, interval: 1, preserve: true } };
     await linear(["a"], config).execute(start("completed"));
@@ -52,7 +52,7 @@ describe("unfinished runs", () => {
     expect(store.saved).toHaveLength(before);
   });
 
-  test("a run that comes to a pause is reported so", async () => {
+  test("a run that reaches a pause is reported as paused", async () => {
     const store = new RecordingStore();
     let crash = true;
     const node: NodeFunction<Trail> = (state) =>
@@ -85,7 +85,7 @@ describe("unfinished runs", () => {
     expect((await store.load<Trail>("r")).data.trail).toEqual(["answer 7"]);
   });
 
-  test("a run that died at an exit point, with its pause answered, completes", async () => {
+  test("a run that died at an exit point with its pause answered completes", async () => {
     const store = new RecordingStore();
     const a: NodeFunction<Trail> = (state) => pause(state, { reason: "wait", ask: "?" });
     const graph = linear(["a"], { checkpoint: { store, interval: 1, preserve: true } }, { a });
@@ -105,7 +105,7 @@ describe("unfinished runs", () => {
     });
   });
 
-  test("a run with work done once in its node does not repeat it", async () => {
+  test("a run does not repeat the results of once in its node", async () => {
     const store = new RecordingStore();
     const calls: string[] = [];
     let crash = true;
@@ -125,8 +125,8 @@ describe("unfinished runs", () => {
   });
 });
 
-describe("while it recovers", () => {
-  test("a run that has come to its end meanwhile is left alone", async () => {
+describe("during a recovery", () => {
+  test("a run that has ended meanwhile is left alone", async () => {
     const { begin, graphIn, store } = world();
     await begin();
     const before = store.saved.length;
@@ -139,7 +139,7 @@ describe("while it recovers", () => {
     expect(store.saved).toHaveLength(before);
   });
 
-  test("a store that fails is reported with its run; the others continue", async () => {
+  test("a failing store is reported with its run, and the others continue", async () => {
     const { begin, recover, store, graphIn } = world("crash", "throw");
     await begin();
     await graphIn(restarted(store))
@@ -154,7 +154,7 @@ describe("while it recovers", () => {
     expect(failed).toMatchObject({ attempts: 1, error: { code: "CHECKPOINT_SAVE" } });
   });
 
-  test("a store that can't save the attempt: the run is skipped", async () => {
+  test("a run whose attempt can't be saved is skipped", async () => {
     const { begin, recover, store, ran } = world("crash");
     await begin();
     store.beforeSave = () => {
@@ -165,7 +165,7 @@ describe("while it recovers", () => {
     expect(ran).toEqual(["a", "b"]);
   });
 
-  test("a fork of a run that was tried counts afresh", async () => {
+  test("a fork of a retried run counts from zero", async () => {
     const { begin, recover, store, graphIn } = world("throw", "throw");
     await begin();
     await recover();
@@ -175,7 +175,7 @@ describe("while it recovers", () => {
     expect((await graph.rollback("r", 1)).toJSON().recovery).toBeUndefined();
   });
 
-  test("emits the events of any resume", async () => {
+  test("the events of a resume are emitted", async () => {
     const { begin, store, graphIn } = world("crash");
     await begin();
     const opened = restarted(store);
@@ -188,8 +188,8 @@ describe("while it recovers", () => {
   });
 });
 
-describe("whose run it is", () => {
-  test("is known by the name of its graph; a run of another is reported and left alone", async () => {
+describe("the graph of a run", () => {
+  test("is known by its name, and a run of another graph is reported and left alone", async () => {
     const { begin, recover, graphIn, store } = world("crash");
     await begin();
     const before = store.saved.length;
@@ -207,7 +207,7 @@ describe("whose run it is", () => {
     expect(store.saved).toHaveLength(before);
   });
 
-  test("may be told by a key too, for a graph that was renamed", async () => {
+  test("may also be given by a key, for a renamed graph", async () => {
     const { begin, recover, graphIn, store } = world("crash");
     await begin();
     const opened = restarted(store);
@@ -215,7 +215,7 @@ describe("whose run it is", () => {
     expect(await recover({ store: opened, graphs })).toMatchObject([{ outcome: "completed" }]);
   });
 
-  test("of several graphs each gets its own", async () => {
+  test("is the right one of several", async () => {
     const store = new RecordingStore();
     const names = ["one", "two"];
     const [dead, opened] = [restarted(store), restarted(store)];

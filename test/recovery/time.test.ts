@@ -4,7 +4,7 @@ import { type FakeClock, useFakeClock } from "waymark/testing";
 import { gate, linear, RecordingStore, start, type Trail } from "../graphs.js";
 import { restarted, settled } from "./crashes.js";
 
-describe("time", () => {
+describe("a time limit", () => {
   let clock: FakeClock;
   beforeEach(() => {
     clock = useFakeClock();
@@ -33,7 +33,7 @@ describe("time", () => {
     return { store, opened, options: { store: opened, graphs: [graph] }, go };
   }
 
-  test("a run that takes too long is cancelled, and counts as tried", async () => {
+  test("cancels a run that takes too long, which counts as an attempt", async () => {
     const { options, store } = await stuck(true);
     const recovering = recoverRuns(options);
     await clock.advance(299_999);
@@ -46,7 +46,7 @@ describe("time", () => {
     expect(clock.waiting).toBe(0);
   });
 
-  test("is given up after its last attempt, and marked as failed", async () => {
+  test("gives up a run after its last attempt, and marks it as failed", async () => {
     const { options, store } = await stuck(true);
     const recovering = recoverRuns({ ...options, maxAttempts: 1, timeoutMs: 10 });
     await clock.advance(10);
@@ -57,7 +57,7 @@ describe("time", () => {
     });
   });
 
-  test("a run that does not stop is left behind, and its claim with it", async () => {
+  test("abandons a run that does not stop, along with its claim", async () => {
     const { options, opened, go } = await stuck(false);
     const recovering = recoverRuns({ ...options, timeoutMs: 10 });
     await clock.advance(10);
@@ -74,7 +74,7 @@ describe("time", () => {
     expect(await opened.claim?.("r")).toBeDefined();
   });
 
-  test("a recovery that is cancelled cancels its runs, and their attempts don't count", async () => {
+  test("also ends when the recovery is cancelled, and the attempts don't count", async () => {
     const { options, store } = await stuck(true);
     const controller = new AbortController();
     const recovering = recoverRuns({ ...options, signal: controller.signal });
@@ -92,7 +92,7 @@ describe("time", () => {
     expect(clock.waiting).toBe(0);
   });
 
-  test("a graph that drains ends the recovery of its runs, and that does not count", async () => {
+  test("also ends when a graph drains, which does not count", async () => {
     const { options, store, go } = await stuck(false);
     const recovering = recoverRuns(options);
     await clock.advance(1);

@@ -4,7 +4,7 @@ import type { RecoverOptions } from "../../src/recovery/recover-runs.js";
 import { bare, linear, RecordingStore, start, type Trail } from "../graphs.js";
 import { restarted, settled, world } from "./crashes.js";
 
-describe("what can't be resumed is skipped, with the error, and is left as it is", () => {
+describe("an unresumable run is skipped with its error and left unchanged", () => {
   test.each<
     [
       what: string,
