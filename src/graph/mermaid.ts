@@ -1,4 +1,4 @@
-import type { Visits } from "../state/record.js";
+import type { Visits } from "../state/counts.js";
 import type { GraphTopology } from "./description.js";
 import { END } from "./node.js";
 

@@ -78,8 +78,7 @@ export class Run<D extends object> {
     this.#plan = plan;
     this.#settings = settings;
     this.#runId = state.runId;
-    const names = plan.nodes.map((node) => node.name);
-    this.#tally = new Tally(names, progressOf(state).counts);
+    this.#tally = new Tally(progressOf(state).counts);
     this.#visit = new Visit(
       settings,
       settings.mode === "exit" ? undefined : saver,
@@ -280,14 +279,16 @@ export class Run<D extends object> {
   }
 
   /** Notes that a node begins. */
-  #enter(state: State<D>, { name, index }: GraphNode<D>, time: string): void {
+  #enter(state: State<D>, { name }: GraphNode<D>, time: string): void {
     const { bus, name: source, maxIterations } = this.#settings;
     const { step } = state;
     if (step >= maxIterations) throw tooLong(state, name);
     this.#path.add(name);
-    const visitCount = this.#tally.visits(index) + 1;
-    if (visitCount > 1 && bus.listens("cycle.detected")) {
-      bus.emit("cycle.detected", source, this.#runId, { node: name, visitCount, step }, time);
+    if (bus.listens("cycle.detected")) {
+      const visitCount = this.#tally.visits(name) + 1;
+      if (visitCount > 1) {
+        bus.emit("cycle.detected", source, this.#runId, { node: name, visitCount, step }, time);
+      }
     }
     if (bus.listens("node.start")) {
       bus.emit("node.start", source, this.#runId, { node: name, step }, time);

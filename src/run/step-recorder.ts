@@ -54,7 +54,7 @@ export class StepRecorder<D extends object> {
     asked: readonly PauseRequest[],
     startedAt: string,
   ): Step<D> {
-    const { name, exit, index } = node;
+    const { name, exit } = node;
     const visit = this.#visit;
     const saver = this.#saver;
     const { bus, interval, triggers, maxSteps } = this.#settings;
@@ -66,10 +66,11 @@ export class StepRecorder<D extends object> {
     const pauses = asked.length === 0 && this.#pausesAfter?.has(name) ? after(name) : asked;
     const paused = pauses.length > 0;
     let { steps } = known;
-    this.#tally.addVisit(index);
-    if (saver !== undefined) {
+    if (saver === undefined) {
+      this.#tally.add(name, 0, 0);
+    } else {
       const record = stepRecord(node, visit, step, startedAt, time, durationMs);
-      this.#tally.addWork(index, record.attempts, record.durationMs);
+      this.#tally.add(name, record.attempts, record.durationMs);
       if (maxSteps > 0) steps = steps.with(record);
     }
     const progress: Changing<Progress> = {

@@ -1,38 +1,25 @@
-import { NodeCounts, NUMBERS } from "../state/steps.js";
+import type { Counts } from "../state/counts.js";
 
 /** Counts the work of a run's nodes, on top of what was counted before it was resumed. */
 export class Tally {
-  readonly #names: readonly string[];
-  /** As in {@link NodeCounts}. */
-  readonly #numbers: number[];
+  #counts: Counts;
 
-  /** @param names - of the graph's nodes, in order. */
-  constructor(names: readonly string[], before: NodeCounts) {
-    this.#names = before.namesWith(names);
-    this.#numbers = before.numbersOf(this.#names);
+  constructor(before: Counts) {
+    this.#counts = before;
   }
 
   /** How often a node has completed. */
-  visits(index: number): number {
-    return this.#numbers[NUMBERS * index] ?? 0;
+  visits(node: string): number {
+    return this.#counts.visitsOf(node);
   }
 
-  /** Counts a node that has completed. */
-  addVisit(index: number): void {
-    const at = NUMBERS * index;
-    this.#numbers[at] = (this.#numbers[at] ?? 0) + 1;
-  }
-
-  /** Adds the time and attempts of a visit. */
-  addWork(index: number, attempts: number, durationMs: number): void {
-    const numbers = this.#numbers;
-    const at = NUMBERS * index;
-    numbers[at + 1] = (numbers[at + 1] ?? 0) + attempts;
-    numbers[at + 2] = (numbers[at + 2] ?? 0) + durationMs;
+  /** Counts a node that has completed; 0 attempts and milliseconds if only visits are counted. */
+  add(node: string, attempts: number, durationMs: number): void {
+    this.#counts = this.#counts.with(node, attempts, durationMs);
   }
 
   /** All counts, as of now. */
-  counts(): NodeCounts {
-    return new NodeCounts(this.#names, this.#numbers.slice());
+  counts(): Counts {
+    return this.#counts;
   }
 }

@@ -4,6 +4,7 @@ import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import type { LedgerWriter } from "../graph/node.js";
 import { object } from "../options.js";
+import type { Counts } from "../state/counts.js";
 import { progressOf, withProgress } from "../state/derive.js";
 import { Ledger, type Usage } from "../state/ledger.js";
 import { type Answer, noPauses, type PauseRequest, type Progress } from "../state/record.js";
@@ -14,7 +15,6 @@ import {
   type ItemLog,
   type ItemOutcome,
   MAX_FAILED_ATTEMPTS,
-  type NodeCounts,
   noFailedAttempts,
   noItems,
 } from "../state/steps.js";
@@ -30,7 +30,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
   readonly #settings: Settings;
   readonly saver: Saver<D> | undefined;
   readonly #records: boolean;
-  readonly #counts: () => NodeCounts;
+  readonly #counts: () => Counts;
   readonly lost: (error: unknown) => void;
   /** The claim on the run. */
   readonly claim: RunClaim | undefined;
@@ -67,7 +67,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
     saver: Saver<D> | undefined,
     state: State<D>,
     records: boolean,
-    counts: () => NodeCounts,
+    counts: () => Counts,
     lost: (error: unknown) => void,
     claim: RunClaim | undefined,
   ) {

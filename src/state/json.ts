@@ -1,4 +1,5 @@
 import { SerializationError } from "../errors.js";
+import { Counts, type NodeCount, type Visits, type WorkCounts } from "./counts.js";
 import { decode } from "./decode.js";
 import { encode } from "./encode.js";
 import {
@@ -31,7 +32,6 @@ import {
   type StateRecord,
   statuses,
   type Unfinished,
-  type Visits,
 } from "./record.js";
 import { isPlainObject, looksTagged, symbolOf } from "./shape.js";
 import {
@@ -42,7 +42,6 @@ import {
   encodeBegun,
   encodeSteps,
   NewestLog,
-  NodeCounts,
   type StepJSON,
 } from "./steps.js";
 
@@ -92,7 +91,7 @@ export interface StateJSON {
   /** See {@link State.visits}. */
   readonly visits: Visits;
   /** How many attempts each node took and how long it worked, by node; see {@link State.totals}. */
-  readonly work?: Readonly<Record<string, WorkJSON>>;
+  readonly work?: WorkCounts;
   /** See {@link State.steps}. */
   readonly steps?: readonly StepJSON[];
   /** See {@link State.ledger}. */
@@ -117,14 +116,6 @@ export interface StateJSON {
   readonly crashes?: number;
   /** The data, with tags where JSON has no type for a value. */
   readonly data: unknown;
-}
-
-/** What a node did over a whole run, as JSON. @inline */
-interface WorkJSON {
-  /** How many attempts it took. */
-  readonly attempts: number;
-  /** How long it worked, in milliseconds. */
-  readonly durationMs: number;
 }
 
 /** What a node that has not completed has done so far, as JSON. @inline */
@@ -338,20 +329,19 @@ function decodeMetadata(value: unknown): Metadata {
   return keptMetadata(metadata as Metadata);
 }
 
-function decodeCounts(fields: Fields): NodeCounts {
+function decodeCounts(fields: Fields): Counts {
   const visits = fieldsOf(fields.visits, "state.visits");
   const work = fields.work === undefined ? {} : fieldsOf(fields.work, "state.work");
-  const names = Object.keys(visits);
-  const read = (field: "attempts" | "durationMs", name: string): number => {
-    const path = `state.work.${name}`;
-    return Object.hasOwn(work, name) ? readInteger(fieldsOf(work[name], path), field, path, 0) : 0;
-  };
-  const numbers = names.flatMap((name) => [
-    readInteger(visits, name, "state.visits", 0),
-    read("attempts", name),
-    read("durationMs", name),
-  ]);
-  return new NodeCounts(names, numbers);
+  return Counts.of(
+    Object.keys(visits).map((node): NodeCount => {
+      const count = readInteger(visits, node, "state.visits", 0);
+      if (!Object.hasOwn(work, node)) return [node, count, 0, 0];
+      const path = `state.work.${node}`;
+      const done = fieldsOf(work[node], path);
+      const attempts = readInteger(done, "attempts", path, 0);
+      return [node, count, attempts, readInteger(done, "durationMs", path, 0)];
+    }),
+  );
 }
 
 function decodePause(fields: Fields, path: string): PauseRequest {

@@ -1,7 +1,8 @@
 import { isoNow } from "../clock.js";
 import type { Unnamed } from "../unnamed.js";
+import { type Counts, noCounts } from "./counts.js";
 import { Ledger } from "./ledger.js";
-import { type Begun, type NodeCounts, noCounts, noSteps, type StepLog } from "./steps.js";
+import { type Begun, noSteps, type StepLog } from "./steps.js";
 
 /** What a run is doing, or how it ended. */
 export type RunStatus = "pending" | "in_progress" | "paused" | "completed" | "failed";
@@ -122,7 +123,7 @@ export interface Progress {
   readonly status: RunStatus;
   readonly error: RunError | undefined;
   readonly reason: string;
-  readonly counts: NodeCounts;
+  readonly counts: Counts;
   readonly steps: StepLog;
   readonly pauses: readonly PauseRequest[];
   /** Answers that no pause has taken yet, oldest first. */
@@ -149,9 +150,6 @@ export interface Progress {
 export function isProgressSave({ unfinished, status, reason }: Progress): boolean {
   return unfinished !== undefined || (status === "failed" && reason === "resume");
 }
-
-/** How often each node completed, by node name. */
-export type Visits = Readonly<Record<string, number>>;
 
 /** The record that a State was last saved as, or loaded from. @inline */
 export interface Saved {

@@ -1,6 +1,7 @@
 import { isoNow, now } from "../clock.js";
 import { ConfigError, SerializationError, show } from "../errors.js";
 import type { EventSink } from "../events.js";
+import type { Visits } from "./counts.js";
 import { freezeCopy } from "./freeze-copy.js";
 import type { Draft, Immutable } from "./immutable.js";
 import { checkData, checkStateOptions, type Patch, type StateOptions, sinkFor } from "./input.js";
@@ -23,7 +24,6 @@ import {
   type SavedNow,
   type StateRecord,
   unsaved,
-  type Visits,
 } from "./record.js";
 import { newRunId } from "./run-id.js";
 import { setKey } from "./shape.js";

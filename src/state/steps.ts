@@ -11,7 +11,6 @@ import {
   refuse,
 } from "./fields.js";
 import { tallyFromJSON, type Usage, type UsageTotals, usageOf } from "./ledger/usage.js";
-import { setKey } from "./shape.js";
 
 /** A node that completed. */
 export interface StepRecord {
@@ -163,80 +162,6 @@ export const noItems: ItemLog = NewestLog.of([], MAX_ITEMS);
 
 /** No failed attempts. */
 export const noFailedAttempts: readonly AttemptRecord[] = Object.freeze([]);
-
-/** The number of counters per node: its visits, its attempts and the milliseconds it worked. */
-export const NUMBERS = 3;
-
-/** The counters of each node. Captured at every save, so they are stored as a flat list and named on demand. */
-export class NodeCounts {
-  readonly #names: readonly string[];
-  readonly #numbers: readonly number[];
-
-  /** @param numbers - three for each name: visits, attempts, milliseconds. */
-  constructor(names: readonly string[], numbers: readonly number[]) {
-    this.#names = names;
-    this.#numbers = numbers;
-  }
-
-  /** How often each node completed. */
-  visits(): Readonly<Record<string, number>> {
-    const visits: Record<string, number> = {};
-    this.#each((name, count) => setKey(visits, name, count));
-    return Object.freeze(visits);
-  }
-
-  /** How many attempts each node took, and how long it worked. */
-  work(): Readonly<Record<string, { readonly attempts: number; readonly durationMs: number }>> {
-    const work: Record<string, { attempts: number; durationMs: number }> = {};
-    this.#each((name, _, attempts, durationMs) =>
-      setKey(work, name, Object.freeze({ attempts, durationMs })),
-    );
-    return Object.freeze(work);
-  }
-
-  /** These names, followed by those of all other nodes that were counted: nodes that the graph no longer has. */
-  namesWith(names: readonly string[]): readonly string[] {
-    const known = new Set(names);
-    const others: string[] = [];
-    this.#each((name) => {
-      if (!known.has(name)) others.push(name);
-    });
-    return others.length === 0 ? names : [...names, ...others];
-  }
-
-  /** Whether attempts and durations were counted. */
-  get hasWork(): boolean {
-    let hasWork = false;
-    this.#each((_name, _visits, attempts) => {
-      hasWork ||= attempts > 0;
-    });
-    return hasWork;
-  }
-
-  /** The counters of these nodes, in this order, to continue counting. */
-  numbersOf(names: readonly string[]): number[] {
-    const at = new Map(this.#names.map((name, index) => [name, index]));
-    return names.flatMap((name) => this.#numbersAt(at.get(name) ?? -1));
-  }
-
-  #numbersAt(index: number): [visits: number, attempts: number, durationMs: number] {
-    const [visits = 0, attempts = 0, durationMs = 0] =
-      index < 0 ? [] : this.#numbers.slice(NUMBERS * index, NUMBERS * (index + 1));
-    return [visits, attempts, durationMs];
-  }
-
-  #each(
-    action: (name: string, visits: number, attempts: number, durationMs: number) => void,
-  ): void {
-    this.#names.forEach((name, index) => {
-      const [visits, attempts, durationMs] = this.#numbersAt(index);
-      if (visits > 0) action(name, visits, attempts, durationMs);
-    });
-  }
-}
-
-/** Nothing counted yet. */
-export const noCounts = new NodeCounts([], []);
 
 /** Reads a step from JSON, checking every field. */
 export function decodeStep(fields: Fields, path: string): StepRecord {

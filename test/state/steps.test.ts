@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { State } from "waymark";
-import { NewestLog, NodeCounts, type StepLog, type StepRecord } from "../../src/state/steps.js";
+import { NewestLog, type StepLog, type StepRecord } from "../../src/state/steps.js";
 import { serializationError } from "../matchers.js";
 
 /** A step that is known by its number. */
@@ -59,28 +59,6 @@ describe("the list of steps", () => {
     expect(numbers(log)).toEqual([7, 8, 9]);
     log = log.withLimit(5).with(record(10)).with(record(11)).with(record(12));
     expect(numbers(log)).toEqual([8, 9, 10, 11, 12]);
-  });
-});
-
-describe("what is counted of each node", () => {
-  test("leaves out nodes that never completed", () => {
-    const counts = new NodeCounts(["a", "b"], [2, 5, 40, 0, 0, 0]);
-    expect(counts.visits()).toEqual({ a: 2 });
-    expect(counts.work()).toEqual({ a: { attempts: 5, durationMs: 40 } });
-  });
-
-  test("is taken over in the order of other names", () => {
-    const counts = new NodeCounts(["a", "b"], [2, 5, 40, 3, 6, 70]);
-    expect(counts.numbersOf(["b", "new", "a"])).toEqual([3, 6, 70, 0, 0, 0, 2, 5, 40]);
-  });
-
-  test("may be of a node with the name of a property", () => {
-    const counts = new NodeCounts(["__proto__", "constructor"], [1, 1, 3, 2, 2, 4]);
-    expect(Object.entries(counts.visits())).toEqual([
-      ["__proto__", 1],
-      ["constructor", 2],
-    ]);
-    expect(Object.keys(counts.work())).toEqual(["__proto__", "constructor"]);
   });
 });
 
