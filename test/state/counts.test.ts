@@ -108,6 +108,15 @@ describe("the counts of a run's nodes", () => {
     );
   });
 
+  test.each([1, 255, 256, 257])("of two that follow the same %i steps are their own", (steps) => {
+    const both = stepped(noCounts, steps, "a");
+    const one = both.with("b", 1, 1).with("c", 1, 1);
+    const other = both.with("c", 1, 1).with("b", 1, 1);
+    expect(Object.keys(one.visits())).toEqual(["a", "b", "c"]);
+    expect(Object.keys(other.visits())).toEqual(["a", "c", "b"]);
+    expect(both.visits()).toEqual({ a: steps });
+  });
+
   test("of a million steps hold no more than those of a thousand, even beside the first", async () => {
     const first = noCounts.with("a", 1, 1);
     const few = stepped(first, 1000, "a");
