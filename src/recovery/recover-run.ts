@@ -2,10 +2,15 @@ import type { Claim } from "../checkpoint/store.js";
 import { after } from "../clock.js";
 import { onAbort } from "../concurrency.js";
 import { ExecutionError, isWaymarkError } from "../errors.js";
-import type { Prepare } from "../run/resumer.js";
+import type { AttemptEnd, RecoveryPolicy } from "../run/recovery.js";
+import type { RecoveryAttempt } from "../run/runner.js";
 import type { RunStatus } from "../state/record.js";
 import type { Unnamed } from "../unnamed.js";
-import { Attempt, type AttemptSettings } from "./attempt.js";
+
+/** An attempt to recover a run of any graph. */
+interface Recovered extends Omit<RecoveryAttempt<object>, "newest" | "result"> {
+  readonly result: Promise<{ readonly status: RunStatus } | undefined>;
+}
 
 /** A graph whose runs can be recovered: any {@link StateGraph}. @inline */
 export interface RecoverableGraph {
@@ -16,10 +21,12 @@ export interface RecoverableGraph {
   /** @internal */
   recover(
     runId: string,
+    policy: RecoveryPolicy,
     signal: AbortSignal,
-    prepare: Prepare,
     claim?: Claim,
-  ): Promise<{ readonly status: RunStatus } | undefined>;
+  ): Promise<Recovered>;
+  /** @internal */
+  endAttempt(runId: string, attempt: number, end: AttemptEnd, claim?: Claim): Promise<void>;
 }
 
 /** What {@link recoverRuns} did with a run. */
@@ -49,7 +56,8 @@ export type RunRecovery = Unnamed<{
 type Outcome = Pick<RunRecovery, "outcome" | "reason" | "error">;
 
 /** How one run is recovered. */
-export interface RecoverySettings extends AttemptSettings {
+export interface RecoverySettings {
+  readonly policy: RecoveryPolicy;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }
@@ -62,48 +70,55 @@ export async function recoverRun(
   graph: RecoverableGraph,
   runId: string,
   claim: Claim,
-  settings: RecoverySettings,
+  { policy, timeoutMs, signal }: RecoverySettings,
 ): Promise<Omit<RunRecovery, "runId" | "graph">> {
-  const attempt = new Attempt(settings);
-  const deadline = new Deadline(settings.timeoutMs, settings.signal);
-  const release = (): Promise<void> => claim.release().catch(() => {});
-  const stopped = continueRun(graph, runId, claim, attempt, deadline).finally(release);
+  const deadline = new Deadline(timeoutMs, signal);
+  let attempt: Omit<Recovered, "result"> = { count: 0, isLast: false, fellBack: false };
+  const continued = async (): Promise<Outcome> => {
+    try {
+      const { result, ...begun } = await graph.recover(runId, policy, deadline.signal, claim);
+      attempt = begun;
+      const { isLast, leftAlone } = begun;
+      const state = await result;
+      if (state?.status === "completed" || state?.status === "paused")
+        return { outcome: state.status };
+      return isLast ? { outcome: "gave-up" } : { outcome: "skipped", reason: leftAlone ?? "" };
+    } catch (error) {
+      const { count, isLast } = attempt;
+      const end = (how: AttemptEnd): Promise<void> =>
+        graph.endAttempt(runId, count, how, claim).catch(() => {});
+      return afterError(error, isLast, deadline.passed, end);
+    }
+  };
+  const stopped = continued().finally(() => claim.release().catch(() => {}));
   const outcome = await Promise.race([stopped, deadline.late]);
   deadline.end();
   return { attempts: attempt.count, fellBack: attempt.fellBack, ...outcome };
 }
 
-async function continueRun(
-  graph: RecoverableGraph,
-  runId: string,
-  claim: Claim,
-  attempt: Attempt,
-  deadline: Deadline,
+/**
+ * The outcome of an attempt that ended with an error.
+ *
+ * @param end - saves how it ended; if that fails, the attempt counts.
+ */
+async function afterError(
+  error: unknown,
+  isLast: boolean,
+  isLate: boolean,
+  end: (how: AttemptEnd) => Promise<void>,
 ): Promise<Outcome> {
-  // Not cancellable, because the outcome of the attempt must be saved; if that fails, the attempt counts.
-  const note = (prepare: Prepare): Promise<unknown> =>
-    graph.recover(runId, new AbortController().signal, prepare, claim).catch(() => {});
-  try {
-    const state = await graph.recover(runId, deadline.signal, attempt.begin, claim);
-    if (state?.status === "completed" || state?.status === "paused") {
-      return { outcome: state.status };
-    }
-    if (attempt.gaveUp) return { outcome: "gave-up" };
-    return { outcome: "skipped", reason: attempt.leftAlone };
-  } catch (error) {
-    if (isWaymarkError(error, "CHECKPOINT_CONFLICT")) {
-      return { outcome: "skipped", reason: "another process has taken it", error };
-    }
-    const isAborted = isWaymarkError(error, "ABORTED");
-    if (isAborted ? !deadline.passed : !(error instanceof ExecutionError)) {
-      await note(attempt.undo);
-      const reason = isAborted ? "the recovery was cancelled" : "it can't be resumed";
-      return { outcome: "skipped", reason, error };
-    }
-    if (!attempt.gaveUp) return { outcome: isAborted ? "timed-out" : "failed", error };
-    await note(attempt.giveUp);
-    return { outcome: "gave-up", error };
+  if (isWaymarkError(error, "CHECKPOINT_CONFLICT")) {
+    return { outcome: "skipped", reason: "another process has taken it", error };
   }
+  const isAborted = isWaymarkError(error, "ABORTED");
+  if (isAborted ? !isLate : !(error instanceof ExecutionError)) {
+    await end("taken-back");
+    const reason = isAborted ? "the recovery was cancelled" : "it can't be resumed";
+    return { outcome: "skipped", reason, error };
+  }
+  if (!isLast) return { outcome: isAborted ? "timed-out" : "failed", error };
+  await end("given-up");
+  return { outcome: "gave-up", error };
 }
 
 /** Cancels a run when its time is up, or when the caller's signal aborts. */

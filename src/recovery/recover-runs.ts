@@ -163,10 +163,9 @@ async function recover(
     return skipped("it can't be claimed", error);
   }
   if (claim === undefined) return skipped("a live process is working on it");
-  const history = async () => (await store.history?.(runId)) ?? [];
-  const fallBack = fallbackToPrevious;
-  const settings = { maxAttempts, fallBack, leavesForks: true, history, timeoutMs, signal };
-  return { runId, graph: name, ...(await recoverRun(graph, runId, claim, settings)) };
+  const policy = { maxAttempts, fallsBack: fallbackToPrevious, leavesForks: true };
+  const recovered = await recoverRun(graph, runId, claim, { policy, timeoutMs, signal });
+  return { runId, graph: name, ...recovered };
 }
 
 /** For stores without claims: if two processes recover a run, one gets a conflict. */

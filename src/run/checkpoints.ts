@@ -61,6 +61,22 @@ export class Checkpoints<D extends object> {
     return state.savedAs({ checkpointId, sequence, savedAt });
   }
 
+  /**
+   * The newest State of an earlier step whose checkpoint can be read; `undefined` if there is none. Progress saves of
+   * the current step are skipped; those of the earlier one are kept, so that nothing is done or asked twice.
+   */
+  async previous({ runId, step }: State<D>): Promise<State<D> | undefined> {
+    for (const entry of await this.history(runId)) {
+      if (entry.step >= step || entry.status === "paused") continue;
+      try {
+        return await this.load(runId, { checkpointId: entry.checkpointId });
+      } catch (error) {
+        if (!isWaymarkError(error, "CHECKPOINT_CORRUPT")) throw error;
+      }
+    }
+    return undefined;
+  }
+
   async history(runId: string): Promise<HistoryEntry[]> {
     checkRunId(runId);
     const store = await this.#graph.store();

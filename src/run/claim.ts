@@ -1,5 +1,6 @@
 import type { CheckpointStore, Claim } from "../checkpoint/store.js";
 import { CheckpointConflictError } from "../errors.js";
+import type { RunControl } from "./control.js";
 
 /** Claims a run for this process; `undefined` if runs can't be claimed. */
 export type ClaimRun = (
@@ -36,31 +37,32 @@ export function borrowed(claim: Claim): Claim {
 export class RunClaim {
   readonly #claim: Claim;
   readonly #runId: string;
-  readonly #onLost: (error: CheckpointConflictError) => void;
-  #error: CheckpointConflictError | undefined;
+  readonly #control: RunControl;
+  #lost: CheckpointConflictError | undefined;
 
-  constructor(runId: string, claim: Claim, onLost: (error: CheckpointConflictError) => void) {
+  /** @param control - aborts the run once another process may have it. */
+  constructor(runId: string, claim: Claim, control: RunControl) {
     this.#claim = claim;
     this.#runId = runId;
-    this.#onLost = onLost;
+    this.#control = control;
     claim.lost?.addEventListener("abort", () => this.#lose());
     if (claim.lost?.aborted) this.#lose();
   }
 
   /** Set once another process may have the run: after that nothing begins and nothing is saved. */
   get lost(): CheckpointConflictError | undefined {
-    return this.#error;
+    return this.#lost;
   }
 
   /** The claim for a run inside this one: if the inner run finds it lost, so does this one. */
   lent(): Claim {
-    const isHeld = (): boolean => this.#error === undefined;
+    const isHeld = (): boolean => this.#lost === undefined;
     return { holds: () => this.check()?.then(isHeld) ?? isHeld(), release: async () => {} };
   }
 
   /** Finds out whether it is lost: at once, or when the promise resolves. */
   check(): Promise<void> | undefined {
-    if (this.#error !== undefined) return undefined;
+    if (this.#lost !== undefined) return undefined;
     const holds = this.#claim.holds?.() ?? true;
     if (typeof holds !== "boolean") return this.#settle(holds);
     if (!holds) this.#lose();
@@ -70,7 +72,12 @@ export class RunClaim {
   /** Throws if it is lost. */
   async verify(): Promise<void> {
     await this.check();
-    if (this.#error !== undefined) throw this.#error;
+    if (this.#lost !== undefined) throw this.#lost;
+  }
+
+  /** Releases it. A claim that can't be released ends with this process. */
+  async release(): Promise<void> {
+    await this.#claim.release().catch(() => {});
   }
 
   async #settle(holds: Promise<boolean>): Promise<void> {
@@ -79,9 +86,9 @@ export class RunClaim {
   }
 
   #lose(): void {
-    if (this.#error !== undefined) return;
+    if (this.#lost !== undefined) return;
     const cause: unknown = this.#claim.lost?.reason;
-    this.#error = new CheckpointConflictError(this.#runId, 0, 0, { cause });
-    this.#onLost(this.#error);
+    this.#lost = new CheckpointConflictError(this.#runId, 0, 0, { cause });
+    this.#control.abort(this.#lost);
   }
 }

@@ -5,8 +5,8 @@ import { FollowedRun } from "./followed-run.js";
 import type { RunHandle } from "./handle.js";
 import { LocalRun } from "./local-run.js";
 import type { Runner } from "./runner.js";
-import type { Running } from "./running.js";
 import type { SavedGraph } from "./saved-graph.js";
+import type { RunSession } from "./session.js";
 import { stepEvent } from "./step-events.js";
 
 /** How many ended runs are kept, for callers that attach late. */
@@ -17,7 +17,10 @@ export class Handles<D extends object> {
   readonly #graph: SavedGraph<D>;
   readonly #runner: Runner<D>;
   /** The runs in progress, by run id. */
-  readonly #active = new Map<string, { readonly running: Running<D>; readonly run: LocalRun<D> }>();
+  readonly #active = new Map<
+    string,
+    { readonly session: RunSession<D>; readonly run: LocalRun<D> }
+  >();
   /** The runs that have ended, newest last. */
   readonly #ended = new Map<string, LocalRun<D>>();
 
@@ -35,23 +38,23 @@ export class Handles<D extends object> {
   start(runId: string, savedBy: AnyEvent["type"], start: () => Promise<State<D>>): RunHandle<D> {
     // From here on the run is known; it emits nothing before the next microtask.
     const result = start();
-    const running = this.#runner.running(runId);
-    if (running === undefined) throw new GraphError("GRAPH_STATE", `run ${show(runId)} is unknown`);
-    return this.#add(running, result, this.#saves ? savedBy : undefined, []);
+    const session = this.#runner.session(runId);
+    if (session === undefined) throw new GraphError("GRAPH_STATE", `run ${show(runId)} is unknown`);
+    return this.#add(session, result, this.#saves ? savedBy : undefined, []);
   }
 
   /** The handle of a run in this process or in another one. */
   attach(runId: string): RunHandle<D> {
-    const running = this.#runner.running(runId);
+    const session = this.#runner.session(runId);
     const active = this.#active.get(runId);
-    if (active !== undefined && (running === undefined || active.running === running)) {
+    if (active !== undefined && (session === undefined || active.session === session)) {
       return active.run;
     }
-    if (running !== undefined) {
-      const { steps = [] } = running.state ?? {};
+    if (session !== undefined) {
+      const { steps = [] } = session.state ?? {};
       const { name } = this.#graph.settings;
       const before = steps.map((record) => stepEvent(record, runId, name));
-      return this.#add(running, this.#runner.resultOf(running), undefined, before);
+      return this.#add(session, this.#runner.resultOf(session), undefined, before);
     }
     const ended = this.#ended.get(runId);
     if (ended?.outcome !== undefined) {
@@ -65,16 +68,16 @@ export class Handles<D extends object> {
   }
 
   #add(
-    running: Running<D>,
+    session: RunSession<D>,
     result: Promise<State<D>>,
     savedBy: AnyEvent["type"] | undefined,
     before: readonly AnyEvent[],
   ): LocalRun<D> {
-    const { runId } = running;
+    const { runId } = session;
     const answer = (name: string, value: unknown): Promise<void> =>
       this.#runner.answer(runId, name, value);
-    const run = new LocalRun({ running, result, savedBy, before, answer });
-    const entry = { running, run };
+    const run = new LocalRun({ session, result, savedBy, before, answer });
+    const entry = { session, run };
     this.#active.set(runId, entry);
     this.#graph.settings.bus.on("*", this.#hear);
     this.#ended.delete(runId);

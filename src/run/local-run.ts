@@ -11,11 +11,11 @@ import {
   type RunState,
   type WaitOptions,
 } from "./handle.js";
-import type { Running } from "./running.js";
+import type { RunSession } from "./session.js";
 
 /** The parts of a handle of a run in this process. */
 export interface LocalRunOptions<D extends object> {
-  readonly running: Running<D>;
+  readonly session: RunSession<D>;
   readonly result: Promise<State<D>>;
   /** The event that shows that the run is in the store; `undefined` if it already is, or nothing is saved. */
   readonly savedBy: AnyEvent["type"] | undefined;
@@ -38,7 +38,7 @@ export class LocalRun<D extends object> implements RunHandle<D> {
   #outcome: Outcome<D> | undefined;
 
   constructor(options: LocalRunOptions<D>) {
-    this.runId = options.running.runId;
+    this.runId = options.session.runId;
     this.#options = options;
     this.#buffer = new EventBuffer(options.before);
     this.saved = this.#saved.promise;
@@ -73,7 +73,7 @@ export class LocalRun<D extends object> implements RunHandle<D> {
   async status(): Promise<RunState> {
     const outcome = this.#outcome;
     if (outcome === undefined) {
-      return { state: "running", ...nodeAndStep(this.#options.running.state), pauses: [] };
+      return { state: "running", ...nodeAndStep(this.#options.session.state), pauses: [] };
     }
     if ("state" in outcome) {
       const { status, pauses } = outcome.state;
@@ -81,7 +81,7 @@ export class LocalRun<D extends object> implements RunHandle<D> {
       return { state, ...nodeAndStep(outcome.state), pauses };
     }
     const { error } = outcome;
-    const state = error instanceof ExecutionError ? error.state : this.#options.running.state;
+    const state = error instanceof ExecutionError ? error.state : this.#options.session.state;
     const isCancelled = isWaymarkError(error, "ABORTED");
     return {
       state: isCancelled ? "cancelled" : "failed",
@@ -102,8 +102,8 @@ export class LocalRun<D extends object> implements RunHandle<D> {
   }
 
   async cancel(): Promise<boolean> {
-    const { running, result } = this.#options;
-    running.cancel(new DOMException("the run was cancelled", "AbortError"));
+    const { session, result } = this.#options;
+    session.control.abort(new DOMException("the run was cancelled", "AbortError"));
     const last = await result.catch(() => undefined);
     return last?.status !== "completed";
   }

@@ -1,33 +1,65 @@
 import type { Audit } from "../audit.js";
-import type { Claim } from "../checkpoint/store.js";
+import { type CheckpointAt, type Claim, isNewest } from "../checkpoint/store.js";
 import { isoNow } from "../clock.js";
 import { Mutex, onAbort } from "../concurrency.js";
-import { ConfigError, isWaymarkError, messageOf } from "../errors.js";
+import { ConfigError, isWaymarkError, messageOf, show } from "../errors.js";
 import { string } from "../options.js";
-import { withRecord } from "../state/derive.js";
+import { progressOf, withProgress, withRecord } from "../state/derive.js";
 import { freezeCopy } from "../state/freeze-copy.js";
 import { checkData } from "../state/input.js";
 import { traitsOf } from "../state/json-traits.js";
 import { mergedMetadata } from "../state/metadata.js";
-import { type GraphIdentity, newProgress, unsaved } from "../state/record.js";
+import { type GraphIdentity, newProgress, type Recovery, unsaved } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
 import { validated } from "../state/schema.js";
 import { recordOf, type State } from "../state/state.js";
-import { toAnswer } from "./answers.js";
+import { toAnswer, withAnswer } from "./answers.js";
+import { Checkpoints } from "./checkpoints.js";
 import { borrowed } from "./claim.js";
 import type { Settings } from "./config.js";
-import { type Prepare, Resumer, type StartingPoint } from "./resumer.js";
-import { Run } from "./run.js";
-import { Running, type RunOptions } from "./running.js";
+import { type Continuation, isPastBreakpoint, noteOf, resumed, withInput } from "./continuation.js";
+import { outsideRun } from "./failure.js";
+import type { Plan } from "./loop.js";
+import {
+  type AttemptEnd,
+  attemptEnded,
+  givenUp,
+  type Recovering,
+  type RecoveryPolicy,
+  recovering,
+} from "./recovery.js";
 import type { SavedGraph } from "./saved-graph.js";
 import { Saver } from "./saver.js";
+import { RunSession } from "./session.js";
+import type { Gate } from "./stream.js";
+import type { ValuesListener } from "./values.js";
+
+/** How a run is started or resumed. */
+export interface RunOptions<D extends object> extends CheckpointAt {
+  readonly onValues?: ValuesListener<D> | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly input?: unknown;
+  /** Makes the run wait for a slow reader of its events. */
+  readonly gate?: Gate | undefined;
+}
+
+/** An attempt to continue a run that its process left behind. */
+export interface RecoveryAttempt<D extends object>
+  extends Pick<Recovering, "count" | "isLast" | "leftAlone"> {
+  /** Whether the run goes back one step. */
+  readonly fellBack: boolean;
+  /** The run as it was found. */
+  readonly newest: State<D>;
+  /** Where the run ends or pauses; `undefined` if it does not continue. */
+  readonly result: Promise<State<D> | undefined>;
+}
 
 /** Starts and continues the runs of a graph in this process. */
 export class Runner<D extends object> {
   readonly #graph: SavedGraph<D>;
-  readonly #resumer: Resumer<D>;
+  readonly #checkpoints: Checkpoints<D>;
   readonly #draining: AbortSignal | undefined;
-  readonly #active: Map<Running<D>, Promise<State<D> | undefined>>;
+  readonly #active: Map<RunSession<D>, Promise<State<D> | undefined>>;
   /** Writes answers to the store one at a time. */
   readonly #answers = new Mutex();
 
@@ -35,14 +67,12 @@ export class Runner<D extends object> {
   constructor(
     graph: SavedGraph<D>,
     draining?: AbortSignal,
-    active = new Map<Running<D>, Promise<State<D> | undefined>>(),
+    active = new Map<RunSession<D>, Promise<State<D> | undefined>>(),
   ) {
     this.#active = active;
     this.#graph = graph;
+    this.#checkpoints = new Checkpoints(graph);
     this.#draining = draining;
-    this.#resumer = new Resumer(graph, (state, options, running, from) =>
-      this.#go(state, true, options, running, from),
-    );
   }
 
   /** The same runner for one audited call: its checkpoint events name who made it. */
@@ -53,7 +83,7 @@ export class Runner<D extends object> {
   }
 
   start(state: State<D>, options: RunOptions<D>): Promise<State<D>> {
-    return this.#track(state.runId, (running) => this.#start(state, options, running));
+    return this.#track(state.runId, (session) => this.#start(state, options, session));
   }
 
   /** @param run - the run, or one of its checkpoints. */
@@ -63,44 +93,80 @@ export class Runner<D extends object> {
   ): Promise<State<D>> {
     if (typeof run === "object") {
       const { checkpointId } = run;
-      const runId = await this.#resumer.runOf(checkpointId);
+      const runId = await this.#checkpoints.runOf(checkpointId);
       return this.resume(runId, { ...options, checkpointId });
     }
-    return this.#track(run, async (running) => this.#resumer.resume(run, options, running));
+    const { step, checkpointId } = options;
+    return this.#track(run, async (session) => {
+      const loaded = await this.#checkpoints.load(run, { step, checkpointId });
+      return this.#resume(loaded, options, session);
+    });
   }
 
   resumeOrStart(state: State<D>, options: RunOptions<D>): Promise<State<D>> {
-    return this.#track(state.runId, async (running) => {
-      const resumed = await this.#resumer.resumeIfAny(state.runId, options, running);
-      return resumed ?? this.#start(state, options, running);
+    return this.#track(state.runId, async (session) => {
+      const loaded = await this.#newestIfAny(state.runId);
+      return loaded === undefined
+        ? this.#start(state, options, session)
+        : this.#resume(loaded, options, session);
     });
   }
 
   /**
-   * Continues a run from the State that `prepare` returns; `undefined` if it was left as it is.
+   * Continues a run that its process left behind, unless it needs no recovery or its attempts are used up.
    *
    * @param claim - the claim of the recovering process.
+   * @returns the attempt as soon as it is known.
    */
   recover(
     runId: string,
+    policy: RecoveryPolicy,
     options: RunOptions<D>,
-    prepare: Prepare,
     claim?: Claim,
-  ): Promise<State<D> | undefined> {
-    const go = (running: Running<D>): Promise<State<D> | undefined> =>
-      this.#resumer.recover(runId, options, prepare, running);
-    return this.#track(runId, go, claim);
+  ): Promise<RecoveryAttempt<D>> {
+    return new Promise((resolve, reject) => {
+      const result = this.#track(
+        runId,
+        async (session) => {
+          const newest = await this.#checkpoints.load(runId, {});
+          this.#graph.position(newest);
+          const found = recovering(newest, policy);
+          const { recovery, leftAlone, fallsBack } = found;
+          const previous = fallsBack ? await this.#checkpoints.previous(newest) : undefined;
+          resolve({ ...found, fellBack: previous !== undefined, newest, result });
+          if (recovery !== undefined)
+            return this.#continue(newest, previous ?? newest, options, session, recovery);
+          const last = leftAlone === undefined ? givenUp(newest) : undefined;
+          return last && this.#save(last, await this.#saver(newest, session));
+        },
+        claim,
+      );
+      result.catch(reject);
+    });
   }
 
-  /** The newest run in progress in this process with this id. */
-  running(runId: string): Running<D> | undefined {
-    return [...this.#active.keys()].findLast((running) => running.runId === runId);
+  /** Saves how an attempt to recover a run has ended, if it did not get the run to its end. */
+  async endAttempt(runId: string, attempt: number, end: AttemptEnd, claim?: Claim): Promise<void> {
+    await this.#track(
+      runId,
+      async (session) => {
+        const newest = await this.#checkpoints.load(runId, {});
+        const next = attemptEnded(newest, attempt, end);
+        return next && this.#save(next, await this.#saver(newest, session));
+      },
+      claim,
+    );
+  }
+
+  /** The newest session with a run in this process. */
+  session(runId: string): RunSession<D> | undefined {
+    return [...this.#active.keys()].findLast((session) => session.runId === runId);
   }
 
   /** The result of a run in progress. */
-  async resultOf(running: Running<D>): Promise<State<D>> {
+  async resultOf(session: RunSession<D>): Promise<State<D>> {
     // A recovery that leaves the run as it is has no result.
-    return (await this.#active.get(running)) ?? this.#resumer.newest(running.runId);
+    return (await this.#active.get(session)) ?? this.#checkpoints.load(session.runId, {});
   }
 
   /**
@@ -114,15 +180,18 @@ export class Runner<D extends object> {
     checkRunId(runId);
     string("name", name);
     const answer = toAnswer(name, value);
-    const running = this.running(runId);
+    const running = this.session(runId);
     if (running !== undefined) {
       if (await running.answer(answer)) return;
       await running.stopped;
     }
-    const keep = (claimed: Running<D>): Promise<void> =>
-      this.#resumer.keepAnswer(runId, answer, claimed);
-    const claimed = new Running<D>(runId);
-    await this.#answers.run(() => this.#claimed(runId, claimed, keep));
+    const session = new RunSession<D>(runId);
+    await this.#answers.run(() =>
+      this.#claimed(session, async () => {
+        const state = await this.#checkpoints.load(runId, {});
+        await this.#save(withAnswer(state, answer), await this.#saver(state, session));
+      }),
+    );
   }
 
   /**
@@ -132,7 +201,7 @@ export class Runner<D extends object> {
    */
   drain(): Promise<void> {
     const active = [...this.#active.keys()];
-    for (const running of active) running.drain();
+    for (const { control } of active) control.drain();
     const stopped = active.some(({ scope }) => scope.isInside)
       ? Promise.reject(drainsItself())
       : Promise.allSettled(this.#active.values()).then(() => {});
@@ -143,20 +212,20 @@ export class Runner<D extends object> {
 
   async #track<T extends State<D> | undefined>(
     runId: string,
-    go: (running: Running<D>) => Promise<T>,
+    work: (session: RunSession<D>) => Promise<T>,
     claim?: Claim,
   ): Promise<T> {
-    const running = new Running<D>(runId);
-    const drain = (): void => running.drain();
+    const session = new RunSession<D>(runId);
+    const drain = (): void => session.control.drain();
     if (this.#draining?.aborted) drain();
     const ignore = this.#draining && onAbort(this.#draining, drain);
-    const going = this.#claimed(runId, running, go, claim);
-    this.#active.set(running, going);
+    const going = this.#claimed(session, () => work(session), claim);
+    this.#active.set(session, going);
     try {
       return await going;
     } finally {
-      this.#active.delete(running);
-      running.end();
+      this.#active.delete(session);
+      session.end();
       ignore?.();
     }
   }
@@ -166,20 +235,8 @@ export class Runner<D extends object> {
    *
    * @throws CheckpointConflictError, naming the holder, before anything is done.
    */
-  async #claimed<T>(
-    runId: string,
-    running: Running<D>,
-    go: (running: Running<D>) => Promise<T>,
-    given?: Claim,
-  ): Promise<T> {
-    const claim = given ? borrowed(given) : await this.#claim(runId);
-    if (claim !== undefined) running.hold(claim);
-    try {
-      return await go(running);
-    } finally {
-      // A claim that can't be released ends with this process.
-      await claim?.release().catch(() => {});
-    }
+  async #claimed<T>(session: RunSession<D>, work: () => Promise<T>, given?: Claim): Promise<T> {
+    return session.under(given ? borrowed(given) : await this.#claim(session.runId), work);
   }
 
   /** A failed claim stops a run just as a failed save does. */
@@ -196,14 +253,14 @@ export class Runner<D extends object> {
     }
   }
 
-  async #start(state: State<D>, options: RunOptions<D>, running: Running<D>): Promise<State<D>> {
+  async #start(state: State<D>, options: RunOptions<D>, session: RunSession<D>): Promise<State<D>> {
     const { identity, settings } = this.#graph;
     const first = await this.#checked(restarted(state, identity, settings));
     const store = await this.#graph.storeIfAny();
-    const { claim } = running;
+    const { claim, control } = session;
     if (store !== undefined) await this.#graph.describe(store, state.runId);
-    const saver = store && new Saver<D>(store, settings, first, { claim });
-    return this.#go(first, false, options, running, { after: undefined, saver });
+    const saver = store && new Saver<D>(store, settings, first, { claim, control });
+    return this.#walk(first, options, session, { after: undefined, isResumed: false, saver });
   }
 
   /** A new run's State, with its data as the schema returns it. */
@@ -214,24 +271,91 @@ export class Runner<D extends object> {
     return data === state.data ? state : replacedData(state, data);
   }
 
-  async #go(
-    state: State<D>,
-    resumed: boolean,
-    { signal, gate, onValues, input }: RunOptions<D>,
-    running: Running<D>,
-    from: StartingPoint<D>,
+  /** The newest State of a run; `undefined` if it has to be started. */
+  async #newestIfAny(runId: string): Promise<State<D> | undefined> {
+    try {
+      return await this.#checkpoints.load(runId, {});
+    } catch (error) {
+      if (isWaymarkError(error, "CHECKPOINT_CORRUPT")) {
+        const message = `the run starts over: ${error.message}`;
+        const data = { kind: "fresh-start", node: "", message } as const;
+        this.#graph.emit("checkpoint.warning", runId, data);
+      } else if (!isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) {
+        throw error;
+      }
+      return undefined;
+    }
+  }
+
+  /** Continues a run, unless it has ended. */
+  async #resume(
+    loaded: State<D>,
+    options: RunOptions<D>,
+    session: RunSession<D>,
   ): Promise<State<D>> {
-    const { settings, topology } = this.#graph;
-    const { nodes } = topology;
+    const isDone = loaded.status === "completed" && progressOf(loaded).unfinished === undefined;
+    if (!isDone) return this.#continue(loaded, loaded, options, session);
+    checkWanted(loaded, options.input);
+    return withProgress(loaded, { error: undefined, nextNode: undefined });
+  }
+
+  /** @param recovery - set if this is an attempt to recover the run. */
+  async #continue(
+    newest: State<D>,
+    from: State<D>,
+    options: RunOptions<D>,
+    session: RunSession<D>,
+    recovery?: Recovery,
+  ): Promise<State<D>> {
+    const { input } = options;
+    const graph = this.#graph;
+    const position = graph.position(from);
+    const isPaused = position.state.status === "paused";
+    if (!isPaused) checkWanted(position.state, input);
+    await graph.describe(await graph.store(), newest.runId);
+    const setsBack = !isNewest(options);
+    const continuation: Continuation<D> = { newest, from, position, setsBack, recovery };
+    const first = resumed(continuation, graph);
+    const saver = await this.#saver(newest, session, first);
+    const state = isPaused
+      ? await this.#answered(first, input, saver)
+      : await this.#noted(first, continuation, saver);
+    return this.#walk(state, options, session, {
+      after: position.after,
+      unfinished: position.next,
+      isResumed: true,
+      skipBreakpoint: isPastBreakpoint(continuation, state),
+      saver,
+    });
+  }
+
+  async #answered(state: State<D>, input: unknown, saver: Saver<D>): Promise<State<D>> {
+    const taken = await withInput(state, input, this.#graph);
+    const saved = await this.#save(taken.state, saver);
+    if (taken.error !== undefined) throw taken.error;
+    return saved;
+  }
+
+  async #noted(state: State<D>, continuation: Continuation<D>, saver: Saver<D>): Promise<State<D>> {
+    const note = noteOf(state, continuation);
+    const isRecovery = continuation.recovery !== undefined;
+    if (note === undefined || (this.#graph.settings.mode === "exit" && !isRecovery)) return state;
+    return this.#save(note, saver, isRecovery);
+  }
+
+  async #walk(
+    state: State<D>,
+    { signal, gate, onValues, input }: RunOptions<D>,
+    session: RunSession<D>,
+    from: Omit<Plan<D>, "settings" | "entry" | "signal" | "onValues">,
+  ): Promise<State<D>> {
+    const { settings } = this.#graph;
     const entry = this.#graph.validate();
     this.#checkBreakpoints(from.saver !== undefined);
-    const { claim } = running;
-    const plan = { settings, nodes, entry, claim, gate, onValues, ...from };
-    const run = new Run(plan, state);
-    running.attach(run);
-    const last = await running.scope.run(() => run.go(state, resumed, signal));
+    session.control.waitFor(gate);
+    const last = await session.walk(state, { settings, entry, signal, onValues, ...from });
     // The caller that gave a refused answer must learn why.
-    if (input !== undefined && run.refusal !== undefined) throw run.refusal;
+    if (input !== undefined && session.refusal !== undefined) throw session.refusal;
     return last;
   }
 
@@ -248,8 +372,32 @@ export class Runner<D extends object> {
       throw new ConfigError(`config.breakpoints.${where}`, problem);
     }
   }
+
+  async #saver(
+    latest: State<D>,
+    { control, claim }: RunSession<D>,
+    from = latest,
+  ): Promise<Saver<D>> {
+    const store = await this.#graph.store();
+    return new Saver<D>(store, this.#graph.settings, from, { latest, claim, control });
+  }
+
+  /** @param must - whether a failed save is an error, whatever the config says. */
+  async #save(state: State<D>, saver: Saver<D>, must = true): Promise<State<D>> {
+    try {
+      return await saver.save(state, must);
+    } catch (error) {
+      throw outsideRun(error);
+    }
+  }
 }
 
+/** Throws if input is given to a run that is not paused. */
+function checkWanted<D extends object>({ runId, status }: State<D>, input: unknown): void {
+  if (input === undefined) return;
+  const problem = `was given, but run ${show(runId)} is not paused: it is ${status}`;
+  throw new ConfigError("input", problem);
+}
 function drainsItself(): ConfigError {
   const problem =
     "must not be awaited inside a node of a run that it stops: call it without await, or outside the graph";

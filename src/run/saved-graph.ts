@@ -10,8 +10,7 @@ import type { GraphIdentity } from "../state/record.js";
 import { jsonSchemaOf } from "../state/schema.js";
 import type { State } from "../state/state.js";
 import type { Settings } from "./config.js";
-import { Failure } from "./failure.js";
-import { nextNode } from "./next.js";
+import { chooseEdge, NoEdge } from "./next.js";
 import { positionOf, type RunPosition, replacement } from "./run-position.js";
 
 /** A graph as its checkpoints identify it, and the store they are in. */
@@ -103,13 +102,9 @@ export class SavedGraph<D extends object> {
     if (known !== undefined) return known.name;
     if (after === undefined) return this.topology.entry?.name;
     if (after.exit) return END;
-    try {
-      const next = nextNode(state, after, this.settings.name);
-      return next === END ? END : next.name;
-    } catch (error) {
-      if (error instanceof Failure) return undefined;
-      throw error;
-    }
+    const way = chooseEdge(state, after);
+    if (way instanceof NoEdge) return undefined;
+    return way.to === END ? END : way.to.name;
   }
 
   emit<T extends EventType>(type: T, runId: string, data: EventMap[T]): void {

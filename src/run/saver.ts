@@ -7,6 +7,7 @@ import { recordOf, State, sinkOf } from "../state/state.js";
 import { AdaptiveInterval, type Decision } from "./adaptive.js";
 import type { RunClaim } from "./claim.js";
 import type { Settings } from "./config.js";
+import type { RunControl } from "./control.js";
 import { Failure } from "./failure.js";
 
 /** A State to save, and the figures behind the decision. */
@@ -15,17 +16,25 @@ interface Job<D extends object> {
   readonly decision: Decision | undefined;
 }
 
+interface SaverOptions<D extends object> {
+  /** What the store has. */
+  readonly latest?: State<D>;
+  /** Checked before each save. */
+  readonly claim?: RunClaim | undefined;
+  /** Aborted if a background save finds that another writer has the run. */
+  readonly control?: RunControl;
+}
+
 /** Saves the States of one run. */
 export class Saver<D extends object> {
   /** Decides when to save, with `interval: "adaptive"`. */
   readonly adaptive: AdaptiveInterval | undefined;
-  /** Called when a background save finds that another writer has the run. */
-  onConflict: (error: CheckpointConflictError) => void = () => {};
   readonly #store: CheckpointStore;
   readonly #settings: Settings;
   readonly #options: SaveOptions;
   readonly #timed: boolean;
   readonly #claim: RunClaim | undefined;
+  readonly #control: RunControl | undefined;
   #latest: State<D> | undefined;
   #savedAt = now();
   /** Whether the save under way is timed, and when it began. */
@@ -38,12 +47,12 @@ export class Saver<D extends object> {
   #waiting: Job<D> | undefined;
   #failure: unknown;
 
-  /** @param state - the State that the run starts or continues from; `latest` is what the store has. */
+  /** @param state - the State that the run starts or continues from. */
   constructor(
     store: CheckpointStore,
     settings: Settings,
     state: State<D>,
-    { latest, claim }: { readonly latest?: State<D>; readonly claim?: RunClaim | undefined } = {},
+    { latest, claim, control }: SaverOptions<D> = {},
   ) {
     this.#store = store;
     this.#settings = settings;
@@ -53,6 +62,7 @@ export class Saver<D extends object> {
     this.#timed = settings.triggers.length > 0;
     this.#latest = latest;
     this.#claim = claim;
+    this.#control = control;
     if (adaptive === undefined) return;
     const { counts, crashes, ledger } = progressOf(state);
     const work = Object.values(counts.work());
@@ -136,7 +146,8 @@ export class Saver<D extends object> {
         this.accept(next, await this.put(next, job.decision));
       } catch (error) {
         this.#failure = error;
-        if (error instanceof CheckpointConflictError) this.onConflict(error);
+        // The node that runs meanwhile need not finish: its result can't be saved.
+        if (error instanceof CheckpointConflictError) this.#control?.abort(error);
         break;
       }
     }

@@ -21,8 +21,8 @@ import { Checkpoints } from "./checkpoints.js";
 import { checkAudit, type GraphConfig, resolveConfig, type Settings } from "./config.js";
 import type { RunHandle } from "./handle.js";
 import { Handles } from "./handles.js";
-import type { Prepare } from "./resumer.js";
-import { Runner } from "./runner.js";
+import type { AttemptEnd, RecoveryPolicy } from "./recovery.js";
+import { type RecoveryAttempt, Runner } from "./runner.js";
 import { SavedGraph } from "./saved-graph.js";
 import { streamEvents } from "./stream.js";
 import { type ValuesEvent, valuesListener } from "./values.js";
@@ -409,15 +409,20 @@ export class StateGraph<D extends object, N extends string = never> {
     return this.#runner.drain();
   }
 
-  /** @internal Continues a run from the State that `prepare` returns; `undefined` if it was left as it is. */
+  /** @internal Tries to continue a run that its process left behind. */
   async recover(
     runId: string,
+    policy: RecoveryPolicy,
     signal: AbortSignal,
-    prepare: Prepare,
     claim?: Claim,
-  ): Promise<State<D> | undefined> {
+  ): Promise<RecoveryAttempt<D>> {
     this.#graph.validate();
-    return this.#runner.recover(runId, { signal }, prepare, claim);
+    return this.#runner.recover(runId, policy, { signal }, claim);
+  }
+
+  /** @internal Saves how such an attempt ended, if it did not get the run to its end. */
+  endAttempt(runId: string, attempt: number, end: AttemptEnd, claim?: Claim): Promise<void> {
+    return this.#runner.endAttempt(runId, attempt, end, claim);
   }
 
   /**

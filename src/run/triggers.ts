@@ -1,6 +1,7 @@
 import type { Checkpoint } from "../checkpoint/store.js";
 import { ConfigError, messageOf, show } from "../errors.js";
 import { callable, check, duration, number, text } from "../options.js";
+import type { Visits } from "../state/counts.js";
 import type { Ledger } from "../state/ledger.js";
 import type { State } from "../state/state.js";
 import { Failure } from "./failure.js";
@@ -11,6 +12,8 @@ export interface TriggerState extends Checkpoint {
   readonly data: object;
   /** The ledger. */
   readonly ledger: Ledger;
+  /** How often each node completed, this time included. */
+  readonly visits: Visits;
 }
 
 /** The second argument of a trigger. @inline */

@@ -1,5 +1,12 @@
 import type { Immutable } from "../state/immutable.js";
-import type { ValuesListener } from "./run.js";
+import type { State } from "../state/state.js";
+
+/** Called after each completed node with the States before and after it. */
+export type ValuesListener<D extends object> = (
+  node: string,
+  before: State<D>,
+  after: State<D>,
+) => void;
 
 /** The changes of a node; see {@link StateGraph.stream}. */
 export interface ValuesEvent<D extends object> {

@@ -4,7 +4,6 @@ import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import type { LedgerWriter } from "../graph/node.js";
 import { object } from "../options.js";
-import type { Counts } from "../state/counts.js";
 import { progressOf, withProgress } from "../state/derive.js";
 import { Ledger, type Usage } from "../state/ledger.js";
 import { type Answer, noPauses, type PauseRequest, type Progress } from "../state/record.js";
@@ -20,7 +19,7 @@ import {
 } from "../state/steps.js";
 import type { RunClaim } from "./claim.js";
 import type { Settings } from "./config.js";
-import { DRAINS } from "./failure.js";
+import type { RunControl } from "./control.js";
 import type { Saver } from "./saver.js";
 import { ended, Work, type WorkOwner } from "./work.js";
 
@@ -30,8 +29,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
   readonly #settings: Settings;
   readonly saver: Saver<D> | undefined;
   readonly #records: boolean;
-  readonly #counts: () => Counts;
-  readonly lost: (error: unknown) => void;
+  readonly control: RunControl;
   /** The claim on the run. */
   readonly claim: RunClaim | undefined;
   #state: State<D>;
@@ -53,13 +51,9 @@ export class Visit<D extends object> implements WorkOwner<D> {
   /** The attempt that was noted as failed. */
   #noted = 0;
   #ledgerBefore: Ledger;
-  #drain: AbortController | undefined;
-  #drained = false;
 
   /**
    * @param records - whether steps are recorded.
-   * @param counts - returns the current counts of each node.
-   * @param lost - called when another writer has taken the run.
    * @param claim - the claim on the run.
    */
   constructor(
@@ -67,16 +61,14 @@ export class Visit<D extends object> implements WorkOwner<D> {
     saver: Saver<D> | undefined,
     state: State<D>,
     records: boolean,
-    counts: () => Counts,
-    lost: (error: unknown) => void,
+    control: RunControl,
     claim: RunClaim | undefined,
   ) {
     this.runId = state.runId;
     this.#settings = settings;
     this.saver = saver;
     this.#records = records;
-    this.#counts = counts;
-    this.lost = lost;
+    this.control = control;
     this.claim = claim;
     this.#state = state;
     this.#ledger = state.ledger;
@@ -188,16 +180,9 @@ export class Visit<D extends object> implements WorkOwner<D> {
     return this.#ledgerBefore;
   }
 
-  /** Aborts when the run drains. Created on first use: few nodes read it. */
+  /** Aborts when the run drains. */
   get draining(): AbortSignal {
-    this.#drain ??= new AbortController();
-    if (this.#drained) this.#drain.abort(DRAINS);
-    return this.#drain.signal;
-  }
-
-  drain(): void {
-    this.#drained = true;
-    this.#drain?.abort(DRAINS);
+    return this.control.draining;
   }
 
   /** Begins the visit of a node. */
@@ -222,6 +207,11 @@ export class Visit<D extends object> implements WorkOwner<D> {
   /** The part of this visit that earlier processes did; `undefined` if there is none. */
   get before(): Begun | undefined {
     return this.#before;
+  }
+
+  /** When the node began in this process, ISO 8601. */
+  get startedAt(): string {
+    return this.#startedAt;
   }
 
   /** The parts of the node that have ended. */
@@ -359,8 +349,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
   }
 
   #newWork(): Work<D> {
-    // What is saved in the middle of a node is more than the State of the last interval.
-    const state = withProgress(this.#state, { counts: this.#counts(), nextNode: this.#node });
+    const state = withProgress(this.#state, { nextNode: this.#node });
     return new Work<D>(this.#node, state, this);
   }
 

@@ -17,6 +17,7 @@ import { type StandardSchema, validated } from "../state/schema.js";
 import { checkState, type State } from "../state/state.js";
 import type { ItemOutcome } from "../state/steps.js";
 import type { RunClaim } from "./claim.js";
+import type { RunControl } from "./control.js";
 import { outsideRun } from "./failure.js";
 import { answerKey, isExpired, isOwnKey, PauseRequested } from "./pauses.js";
 import type { Saver } from "./saver.js";
@@ -30,8 +31,8 @@ export interface WorkOwner<D extends object> {
   readonly saver: Saver<D> | undefined;
   /** The claim on the run. */
   readonly claim: RunClaim | undefined;
-  /** Called when another writer has taken the run. */
-  readonly lost: (error: unknown) => void;
+  /** Aborted when another writer has taken the run. */
+  readonly control: RunControl;
   /** What the node's saves include besides its work: the run's ledger, its answers and the record of the step. */
   carried(): Pick<Progress, "ledger" | "answers" | "begun">;
   /** Notes a part of the node that has ended. */
@@ -324,7 +325,7 @@ export class Work<D extends object> {
       this.#state = this.#state.savedAs(saved);
     } catch (error) {
       this.#failure = error;
-      if (error instanceof CheckpointConflictError) this.#owner.lost(error);
+      if (error instanceof CheckpointConflictError) this.#owner.control.abort(error);
     }
   }
 }

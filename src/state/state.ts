@@ -174,7 +174,7 @@ export class State<D extends object> {
     return this.#record.progress.reason;
   }
 
-  /** How often each node completed, as of the last save or the end of the run. */
+  /** How often each node completed, over all resumes of the run. */
   get visits(): Visits {
     return this.#record.progress.counts.visits();
   }

@@ -1,8 +1,5 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { isWaymarkError } from "../errors.js";
-import { Attempt } from "../recovery/attempt.js";
-import type { Prepare } from "../run/resumer.js";
-import type { RunError, RunStatus } from "../state/record.js";
 import { State } from "../state/state.js";
 import type { ActiveRun } from "./active-run.js";
 import { fromText, questionOf, type RunJob } from "./job.js";
@@ -19,34 +16,19 @@ export interface AdvanceDeps {
   readonly backoff: Backoff;
 }
 
-const never = new AbortController().signal;
-
 /** Advances the run of a job as far as possible: to its end, to a pause, or to an error. Never rejects. */
 export async function advance(job: RunJob, run: ActiveRun, deps: AdvanceDeps): Promise<Outcome> {
-  // The first attempt is not counted, since counting costs a save.
-  const history = async () => (await deps.store.history?.(run.runId)) ?? [];
-  const attempt = new Attempt({ maxAttempts: deps.maxAttempts - 1, fallBack: false, history });
   try {
-    return await continueRun(job, run, deps, attempt);
+    return await continueRun(job, run, deps);
   } catch (error) {
     // A late answer is refused; a pause that times out without an answer ends the run.
     const isLate = isWaymarkError(error, "PAUSE_TIMEOUT") && job.data.input !== undefined;
     if (isAboutInput(error) || isLate) return askAgain(job, run, deps, error.message);
-    const outcome = classifyFailure(error, run, deps.maxAttempts, deps.backoff);
-    if (outcome.kind === "handed-over" && attempt.count > 0) {
-      // If it fails, the attempt counts.
-      await deps.graph.recover(run.runId, never, attempt.undo).catch(() => {});
-    }
-    return outcome;
+    return classifyFailure(error, run, deps.maxAttempts, deps.backoff);
   }
 }
 
-async function continueRun(
-  job: RunJob,
-  run: ActiveRun,
-  deps: AdvanceDeps,
-  attempt: Attempt,
-): Promise<Outcome> {
+async function continueRun(job: RunJob, run: ActiveRun, deps: AdvanceDeps): Promise<Outcome> {
   const { graph, store } = deps;
   const { runId, signal } = run;
   const { input, retriedAfter } = job.data;
@@ -67,7 +49,7 @@ async function continueRun(
         return await startAgain(job, run, graph, saved, isAsked ? Infinity : deps.maxAttempts);
     }
     const isTroubled = job.attemptsMade > 0 || job.stalledCounter > 0;
-    if (isTroubled && !isAsked) return await tryAgain(run, graph, attempt);
+    if (isTroubled && !isAsked) return await tryAgain(run, deps);
     return outcomeOf(await graph.resume(runId, { signal }));
   } catch (error) {
     if (!isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) throw error;
@@ -117,25 +99,26 @@ function firstState({ data, repeatJobKey }: RunJob, runId: string): State<object
 }
 
 /** Continues a run that failed or whose worker died, unless its attempts are used up. */
-async function tryAgain(
-  { runId, signal }: ActiveRun,
-  graph: AnyGraph,
-  attempt: Attempt,
-): Promise<Outcome> {
-  let status: RunStatus | undefined;
-  let problem: RunError | undefined;
-  const prepare: Prepare = (newest, load) => {
-    status = newest.status;
-    problem = newest.error;
-    return attempt.begin(newest, load);
-  };
-  const state = await graph.recover(runId, signal, prepare);
-  if (status === "completed" || status === "paused") {
-    return outcomeOf(await graph.resume(runId, { signal }));
+async function tryAgain(run: ActiveRun, deps: AdvanceDeps): Promise<Outcome> {
+  const { runId, signal } = run;
+  const { graph } = deps;
+  // The first attempt is not counted, since counting costs a save.
+  const policy = { maxAttempts: deps.maxAttempts - 1, fallsBack: false, leavesForks: false };
+  const { count, newest, result } = await graph.recover(runId, policy, signal);
+  try {
+    const state = await result;
+    if (newest.status === "completed" || newest.status === "paused") {
+      return outcomeOf(await graph.resume(runId, { signal }));
+    }
+    if (state !== undefined && state.status !== "failed") return outcomeOf(state);
+    const { name, message } = state?.error ?? newest.error ?? { name: "Error", message: "" };
+    return { kind: "failed", error: Object.assign(new Error(message), { name }) };
+  } catch (error) {
+    const { kind } = classifyFailure(error, run, deps.maxAttempts, deps.backoff);
+    // If this fails, the attempt counts.
+    if (kind === "handed-over") await graph.endAttempt(runId, count, "taken-back").catch(() => {});
+    throw error;
   }
-  if (state !== undefined && state.status !== "failed") return outcomeOf(state);
-  const { name, message } = state?.error ?? problem ?? { name: "Error", message: "" };
-  return { kind: "failed", error: Object.assign(new Error(message), { name }) };
 }
 
 /** Leaves the run waiting for its input, or for its wake-up time. */

@@ -1,0 +1,423 @@
+import { isoNow, msBetween } from "../clock.js";
+import { onAbort } from "../concurrency.js";
+import { CheckpointConflictError, type SchemaError } from "../errors.js";
+import { both } from "../events.js";
+import { type Edge, END, type End, type GraphNode } from "../graph/node.js";
+import { Pause } from "../graph/pause.js";
+import { advance as advanced, isOpaque, progressOf, withProgress } from "../state/derive.js";
+import { type Answer, noPauses, type PauseRequest } from "../state/record.js";
+import { validated } from "../state/schema.js";
+import { symbolOf } from "../state/shape.js";
+import { recordOf, State, sinkOf, stateOf } from "../state/state.js";
+import { advance, type Ending, ended, type Recording } from "./advance.js";
+import { checkRoom } from "./answers.js";
+import type { RunClaim } from "./claim.js";
+import type { Settings } from "./config.js";
+import { RunContext } from "./context.js";
+import type { RunControl } from "./control.js";
+import { aborted, DRAINS, Failure, isStop, nodeFailed, tooLong } from "./failure.js";
+import { chooseEdge, NoEdge } from "./next.js";
+import { Path } from "./path.js";
+import { breakpoint, cannotPause, pausesOf } from "./pauses.js";
+import { accept, isPromise } from "./result.js";
+import { RunEvents } from "./run-events.js";
+import type { Saver } from "./saver.js";
+import { isDue } from "./triggers.js";
+import type { ValuesListener } from "./values.js";
+import { Visit } from "./visit.js";
+
+/** Where a run starts, and what it is given for the way. */
+export interface Plan<D extends object> {
+  readonly settings: Settings;
+  readonly entry: GraphNode<D>;
+  /** The last completed node of the State; `undefined` starts at the entry point. */
+  readonly after: GraphNode<D> | undefined;
+  /** The node that a resumed run was inside. */
+  readonly unfinished?: GraphNode<D> | undefined;
+  readonly isResumed: boolean;
+  /** Whether the run has already stopped at the breakpoint before its first node. */
+  readonly skipBreakpoint?: boolean;
+  /** Receives what each node has changed. */
+  readonly onValues?: ValuesListener<D> | undefined;
+  /** The caller's signal. */
+  readonly signal?: AbortSignal | undefined;
+  /** `undefined` if nothing is saved. */
+  readonly saver: Saver<D> | undefined;
+}
+
+/** A node that has completed. */
+interface Step<D extends object> {
+  /** The State of the run after it. */
+  readonly state: State<D>;
+  /** The edge to take, or why there is none; `undefined` at an exit point. */
+  readonly way: Edge<D> | NoEdge<D> | undefined;
+  readonly paused: boolean;
+  readonly ends: boolean;
+  /** Whether to save the State. */
+  readonly due: boolean;
+}
+
+/** The walk of a run through its graph, from the entry point or a checkpoint to an exit point or an error. */
+export class RunLoop<D extends object> {
+  readonly #plan: Plan<D>;
+  readonly #control: RunControl;
+  readonly #claim: RunClaim | undefined;
+  readonly #settings: Settings;
+  readonly #saver: Saver<D> | undefined;
+  readonly #path = new Path();
+  readonly #visit: Visit<D>;
+  readonly #events: RunEvents<D>;
+  readonly #recording: Recording;
+  readonly #pausesBefore: ReadonlySet<string> | undefined;
+  readonly #pausesAfter: ReadonlySet<string> | undefined;
+  /** The answers in the run's last save, once it is known which save that is; later ones are saved separately. */
+  #lastAnswers: readonly Answer[] | undefined;
+  #ended = false;
+
+  /** @param claim - checked before each node, attempt and `once`. */
+  constructor(plan: Plan<D>, state: State<D>, control: RunControl, claim: RunClaim | undefined) {
+    const { settings, saver } = plan;
+    const { before, after } = settings.breakpoints ?? {};
+    const saves = saver !== undefined;
+    this.#plan = plan;
+    this.#control = control;
+    this.#claim = claim;
+    this.#settings = settings;
+    this.#saver = saver;
+    this.#pausesBefore = before && new Set(before);
+    this.#pausesAfter = after && new Set(after);
+    this.#recording = { saves, maxSteps: settings.maxSteps };
+    this.#events = new RunEvents(settings.bus, settings.name, state.runId);
+    const inside = settings.mode === "exit" ? undefined : saver;
+    this.#visit = new Visit(
+      settings,
+      inside,
+      state,
+      saves && settings.maxSteps > 0,
+      control,
+      claim,
+    );
+  }
+
+  /** Runs to an exit point. A new run is saved first, so that one that dies in its first node can be resumed. */
+  async run(state: State<D>): Promise<State<D>> {
+    const { bus } = this.#settings;
+    const { signal } = this.#plan;
+    const own = sinkOf(state);
+    const abort = (): void => this.#control.abort(signal?.reason);
+    if (signal?.aborted) abort();
+    const ignore = signal && onAbort(signal, abort);
+    try {
+      const heard = stateOf<D>(recordOf(state), own === undefined ? bus : both(own, bus));
+      const last = await this.#walk(await this.#begin(heard));
+      return stateOf(recordOf(last), own);
+    } catch (error) {
+      throw await this.#fail(error);
+    } finally {
+      ignore?.();
+      this.#ended = true;
+      this.#visit.close();
+    }
+  }
+
+  /** The State that the running node received. */
+  get state(): State<D> {
+    return this.#visit.state;
+  }
+
+  /** Why an answer was refused in the last node that paused. */
+  get refusal(): SchemaError | undefined {
+    return this.#visit.refusal;
+  }
+
+  /**
+   * Keeps an answer for a later pause. It is saved when the promise resolves.
+   *
+   * @returns `false` if the run stopped before it could be kept.
+   * @throws ConfigError if there are too many.
+   */
+  async answer(answer: Answer): Promise<boolean> {
+    const visit = this.#visit;
+    if (this.#ended) return false;
+    checkRoom(visit.runId, visit.answers);
+    visit.addAnswer(answer);
+    const isSaved = this.#saver !== undefined && this.#settings.mode !== "exit";
+    while (!this.#ended) {
+      if (!isSaved && this.#lastAnswers === undefined) return true;
+      const saving = visit.saveAnswers();
+      await (saving ?? visit.next());
+      if (saving !== undefined) return true;
+    }
+    return !visit.hasAnswer(answer) || this.#lastAnswers?.includes(answer) === true;
+  }
+
+  async #begin(state: State<D>): Promise<State<D>> {
+    const { entry, after, isResumed } = this.#plan;
+    this.#events.started(entry.name, state.step, isResumed);
+    const { nextNode, unfinished, steps, reason } = progressOf(state);
+    const isNew = after === undefined && unfinished === undefined;
+    const first = withProgress(state, {
+      status: "in_progress",
+      error: undefined,
+      reason: isResumed ? reason : "start",
+      nextNode: isNew ? entry.name : nextNode,
+      steps: steps.withLimit(this.#settings.maxSteps),
+    });
+    const saver = isResumed || this.#settings.mode === "exit" ? undefined : this.#saver;
+    return saver === undefined ? first : saver.save(first);
+  }
+
+  /** The one loop: everything that happens at a step happens here. */
+  async #walk(start: State<D>): Promise<State<D>> {
+    const { reducers, validatesNodes, schema, maxIterations } = this.#settings;
+    const { isResumed, onValues } = this.#plan;
+    const { gate } = this.#control;
+    const control = this.#control;
+    const { signal } = control;
+    const claim = this.#claim;
+    const saver = this.#saver;
+    const visit = this.#visit;
+    const events = this.#events;
+    const checked = validatesNodes ? schema : undefined;
+    const background = saver?.inBackground === true;
+    let state = start;
+    let time = isoNow();
+    const first = this.#firstNode(state);
+    if (first === END) return this.#finish(state);
+    let node: GraphNode<D> = first;
+    if (isResumed) events.resumed(state, node.name);
+    let skipBreakpoint = this.#plan.skipBreakpoint;
+    for (;;) {
+      if (gate !== undefined) await gate.wait();
+      // If the process was suspended, its clock shows that the claim has expired before a timer does.
+      const checking = claim?.check();
+      if (checking !== undefined) await checking;
+      if (control.aborted) throw stopped(state, node.name, signal.reason);
+      if (control.drains) throw aborted(state, node.name, DRAINS);
+      if (background) saver.check(state);
+      // First, so that a run that failed at a node has passed the breakpoint before it.
+      if (this.#pausesBefore?.has(node.name) && !skipBreakpoint) {
+        const pauses = [breakpoint("before", node.name)];
+        return this.#pause(state, node.name, pauses);
+      }
+      skipBreakpoint = false;
+      if (state.step >= maxIterations) throw tooLong(state, node.name);
+      this.#path.add(node.name);
+      events.nodeStarted(node.name, state, time);
+
+      let result: State<D>;
+      let pauses = noPauses;
+      visit.begin(node.name, state, time);
+      try {
+        const context = new RunContext(visit, signal, node.name, state.step, 1);
+        const returned = node.run(state, context);
+        let settled = isPromise(returned) ? await returned : returned;
+        const base = visit.end(state);
+        state = isPromise(base) ? await base : base;
+        // Most nodes return a State, which is faster to test for than a Pause.
+        if (!(settled instanceof State) && settled instanceof Pause) {
+          if (saver === undefined) throw cannotPause(settled.request);
+          pauses = Object.freeze([settled.request]);
+          settled = settled.state;
+        }
+        result = accept(state, node.name, settled, reducers);
+        if (checked !== undefined) await validated("data", result.data, checked);
+        // What can't be saved must not count as done; everything else was validated when it came in.
+        if (saver !== undefined) {
+          const hasSymbol = result !== settled && symbolOf(settled) !== undefined;
+          if (hasSymbol || isOpaque(result)) result.toJSON();
+        }
+      } catch (error) {
+        return this.#incomplete(error, state, node);
+      }
+
+      const step = this.#completed(node, state, result, pauses);
+      const { way, ends, paused } = step;
+      state = step.state;
+      time = state.timestamp;
+      if (ends || paused) this.#lastAnswers = visit.answers;
+      onValues?.(node.name, visit.state, state);
+      if (step.due && saver !== undefined) {
+        if (background && !ends && !paused) {
+          saver.defer(state);
+        } else {
+          if (background) state = await saver.settled(state);
+          try {
+            state = saver.accept(state, await saver.put(state));
+          } catch (error) {
+            state = saver.refuse(state, error, paused);
+          }
+          time = isoNow();
+        }
+      }
+      if (paused) {
+        events.paused(state, visit.ledger, visit.ledger);
+        return state;
+      }
+      if (way !== undefined) events.edgeChosen(node, way, time);
+      if (way === undefined || ends) return this.#complete(state);
+      if (way instanceof NoEdge) throw way.at(state);
+      if (way.to === END) return this.#complete(state);
+      node = way.to;
+    }
+  }
+
+  /** The run's next State, once a node has returned. Kept apart from the loop, which V8 then compiles better. */
+  #completed(
+    node: GraphNode<D>,
+    before: State<D>,
+    result: State<D>,
+    asked: readonly PauseRequest[],
+  ): Step<D> {
+    const { name, exit } = node;
+    const { interval, triggers } = this.#settings;
+    const visit = this.#visit;
+    const saver = this.#saver;
+    const time = isoNow();
+    const isTimed = saver !== undefined || this.#events.listensToNodes;
+    const durationMs = isTimed ? msBetween(visit.startedAt, time) : 0;
+    const isBreakpoint = asked.length === 0 && this.#pausesAfter?.has(name) === true;
+    const pauses = isBreakpoint ? Object.freeze([breakpoint("after", name)]) : asked;
+    const paused = pauses.length > 0;
+    const known = progressOf(before);
+    const progress = advance(known, node, pauses, visit, time, durationMs, this.#recording);
+    const state = advanced(before, result, progress);
+    if (this.#events.listensToNodes)
+      this.#events.nodeCompleted(state, durationMs, visit.ledgerBefore, time);
+    // The edge is chosen before the save, so that the checkpoint records where a resume would continue.
+    const way = exit ? undefined : chooseEdge(state, node);
+    const to = way === undefined || way instanceof NoEdge ? undefined : way.to;
+    const ends = exit || (to === END && !paused);
+    if (to !== undefined && to !== END) progress.nextNode = to.name;
+    if (ends && !exit) {
+      progress.status = "completed";
+      progress.reason = "complete";
+    }
+    // The end is always saved: only one of two writers that get here may clean up.
+    let due = saver !== undefined && (ends || paused || progress.step % interval === 0);
+    if (triggers.length > 0 && !paused && !ends) {
+      const input = { before, sinceSave: saver?.age ?? 0 };
+      const reason = triggers.find((trigger) => isDue(trigger, state, input))?.reason;
+      if (reason !== undefined) {
+        due = true;
+        progress.reason = reason;
+      }
+    }
+    if (saver?.adaptive !== undefined) {
+      const { costUsd } = progress.ledger.usage;
+      const next = progress.nextNode;
+      const isWorthIt = saver.adaptive.isDue({ name, next, durationMs, costUsd });
+      if (isWorthIt && !due) {
+        due = true;
+        progress.reason = "adaptive";
+      }
+    }
+    return { state, way, paused, ends, due };
+  }
+
+  /** Pauses the run in a node that did not complete, or throws the node's failure. */
+  async #incomplete(error: unknown, { step }: State<D>, { name }: GraphNode<D>): Promise<State<D>> {
+    const visit = this.#visit;
+    const { signal } = this.#control;
+    const { ledgerBefore, startedAt } = visit;
+    const left = await visit.fail();
+    if (visit.failure !== undefined) throw visit.failure;
+    // A node that requested a pause and got no answer pauses the run, whether it threw or returned.
+    const asked = pausesOf(error, visit.asked);
+    const [pause] = asked;
+    if (signal.reason instanceof CheckpointConflictError) throw signal.reason;
+    if (pause !== undefined && this.#saver !== undefined)
+      return this.#pause(left, name, asked, ledgerBefore);
+    const cause = pause === undefined ? error : cannotPause(pause);
+    const stop = { signal, draining: visit.draining };
+    const from = isStop(cause, stop) ? left : visit.failed(left);
+    const failure = nodeFailed(from, name, cause, stop);
+    this.#events.nodeFailed(failure, step, startedAt, [ledgerBefore, visit.ledger], cause);
+    throw failure;
+  }
+
+  /** The node to run first; the end if a run that was paused at an exit point has got its input. */
+  #firstNode(state: State<D>): GraphNode<D> | End {
+    const { entry, after, unfinished } = this.#plan;
+    if (unfinished !== undefined) return unfinished;
+    if (after === undefined) return entry;
+    if (after.exit) return END;
+    const way = chooseEdge(state, after);
+    this.#events.edgeChosen(after, way);
+    if (way instanceof NoEdge) throw way.failure;
+    return way.to;
+  }
+
+  /** Pauses before the current node completes; `before` is the ledger from when it began. */
+  async #pause(
+    state: State<D>,
+    nextNode: string,
+    pauses: readonly PauseRequest[],
+    before = this.#visit.ledger,
+  ): Promise<State<D>> {
+    const paused = this.#lastOf({ kind: "paused", state, pauses, nextNode });
+    const saved = (await this.#saver?.save(paused, true)) ?? paused;
+    this.#events.paused(saved, before, this.#visit.ledger);
+    return saved;
+  }
+
+  /** Completes a run that was resumed with nothing left to do. */
+  async #finish(state: State<D>): Promise<State<D>> {
+    const done = this.#lastOf({ kind: "completed", state });
+    return this.#complete((await this.#saver?.save(done)) ?? done);
+  }
+
+  /** Removes the checkpoints of a run whose end is saved, unless they are preserved. */
+  async #complete(state: State<D>): Promise<State<D>> {
+    const saver = this.#saver;
+    const left = this.#settings.preserve || saver === undefined ? state : await saver.clean(state);
+    this.#events.completed(state);
+    return left;
+  }
+
+  /** Ends the run early: saves a checkpoint to resume from, and returns the error to throw. */
+  async #fail(error: unknown): Promise<unknown> {
+    if (!(error instanceof Failure)) {
+      this.#control.abort(error);
+      this.#events.brokeOff(error, this.#saver?.latest);
+      return error;
+    }
+    const failure = error as Failure<D>;
+    const last = await this.#saveFailed(failure);
+    this.#events.failed(failure, last);
+    return failure.toError(last, this.#path.list());
+  }
+
+  async #saveFailed(failure: Failure<D>): Promise<State<D>> {
+    const { state, code } = failure;
+    if (code === "CHECKPOINT_SAVE") return state;
+    // Saved even if nothing is new: otherwise a resume would take it for a crash.
+    if (code === "ABORTED" && state.reason === "abort" && this.#isSaved(state)) return state;
+    const left = this.#lastOf({ kind: "failed", state, failure });
+    try {
+      return (await this.#saver?.save(left)) ?? left;
+    } catch (error) {
+      // The caller must see the run's own error; an event reports that this save failed too.
+      if (error instanceof CheckpointConflictError) this.#control.abort(error);
+      return left;
+    }
+  }
+
+  /** The last State of the run: answers that come later are saved separately. */
+  #lastOf(ending: Ending<D>): State<D> {
+    this.#lastAnswers = this.#visit.answers;
+    return ended(ending, this.#lastAnswers);
+  }
+
+  /** Whether the store has everything in a State of this run, and every answer. */
+  #isSaved(state: State<D>): boolean {
+    const saver = this.#saver;
+    if (saver?.latest === undefined || !saver.has(state)) return false;
+    return progressOf(saver.latest).answers === this.#visit.answers;
+  }
+}
+
+/** The error of a cancelled run. A run that another process holds now is not written to its store. */
+function stopped<D extends object>(state: State<D>, node: string, reason: unknown): unknown {
+  return reason instanceof CheckpointConflictError ? reason : aborted(state, node, reason);
+}
