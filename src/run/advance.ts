@@ -38,10 +38,10 @@ export function advance<D extends object>(
   let { steps, counts } = known;
   if (saves) {
     const record = stepRecord(node, visit, step, time, durationMs);
-    counts = counts.with(name, record.attempts, record.durationMs);
+    counts = counts.with(name, record.attempts, record.durationMs, node.index);
     if (maxSteps > 0) steps = steps.with(record);
   } else {
-    counts = counts.with(name, 0, 0);
+    counts = counts.with(name, 0, 0, node.index);
   }
   return {
     checkpointNode: name,

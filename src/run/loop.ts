@@ -16,7 +16,7 @@ import type { Settings } from "./config.js";
 import { RunContext } from "./context.js";
 import type { RunControl } from "./control.js";
 import { aborted, DRAINS, Failure, isStop, nodeFailed, tooLong } from "./failure.js";
-import { chooseEdge, NoEdge } from "./next.js";
+import { chooseEdge, type NoEdge } from "./next.js";
 import { Path } from "./path.js";
 import { breakpoint, cannotPause, pausesOf } from "./pauses.js";
 import { accept, isPromise } from "./result.js";
@@ -30,6 +30,8 @@ import { Visit } from "./visit.js";
 export interface Plan<D extends object> {
   readonly settings: Settings;
   readonly entry: GraphNode<D>;
+  /** Those of all nodes, by index. */
+  readonly names: readonly string[];
   /** The last completed node of the State; `undefined` starts at the entry point. */
   readonly after: GraphNode<D> | undefined;
   /** The node that a resumed run was inside. */
@@ -154,7 +156,7 @@ export class RunLoop<D extends object> {
   async #begin(state: State<D>): Promise<State<D>> {
     const { entry, after, isResumed } = this.#plan;
     this.#events.started(entry.name, state.step, isResumed);
-    const { nextNode, unfinished, steps, reason } = progressOf(state);
+    const { nextNode, unfinished, steps, reason, counts } = progressOf(state);
     const isNew = after === undefined && unfinished === undefined;
     const first = withProgress(state, {
       status: "in_progress",
@@ -162,6 +164,7 @@ export class RunLoop<D extends object> {
       reason: isResumed ? reason : "start",
       nextNode: isNew ? entry.name : nextNode,
       steps: steps.withLimit(this.#settings.maxSteps),
+      counts: counts.arrangedBy(this.#plan.names),
     });
     const saver = isResumed || this.#settings.mode === "exit" ? undefined : this.#saver;
     return saver === undefined ? first : saver.save(first);
@@ -255,9 +258,8 @@ export class RunLoop<D extends object> {
         return state;
       }
       if (way !== undefined) events.edgeChosen(node, way, time);
-      if (way === undefined || ends) return this.#complete(state);
-      if (way instanceof NoEdge) throw way.at(state);
-      if (way.to === END) return this.#complete(state);
+      if (way === undefined || ends || way.to === END) return this.#complete(state);
+      if (way.to === undefined) throw way.at(state);
       node = way.to;
     }
   }
@@ -286,7 +288,7 @@ export class RunLoop<D extends object> {
       this.#events.nodeCompleted(state, durationMs, visit.ledgerBefore, time);
     // The edge is chosen before the save, so that the checkpoint records where a resume would continue.
     const way = exit ? undefined : chooseEdge(state, node);
-    const to = way === undefined || way instanceof NoEdge ? undefined : way.to;
+    const to = way?.to;
     const ends = exit || (to === END && !paused);
     if (to !== undefined && to !== END) progress.nextNode = to.name;
     if (ends && !exit) {
@@ -344,7 +346,7 @@ export class RunLoop<D extends object> {
     if (after.exit) return END;
     const way = chooseEdge(state, after);
     this.#events.edgeChosen(after, way);
-    if (way instanceof NoEdge) throw way.failure;
+    if (way.to === undefined) throw way.failure;
     return way.to;
   }
 

@@ -6,6 +6,8 @@ import { Failure } from "./failure.js";
 /** That a run can take no edge from a node: none matches, or a predicate failed. */
 export class NoEdge<D extends object> {
   readonly failure: Failure<D>;
+  /** Tells it from an edge, faster than its class does. */
+  readonly to = undefined;
   /** How many edges did not match. */
   readonly tried: number;
 

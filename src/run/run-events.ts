@@ -7,7 +7,7 @@ import { progressOf } from "../state/derive.js";
 import type { Ledger } from "../state/ledger.js";
 import type { State } from "../state/state.js";
 import type { Failure } from "./failure.js";
-import { NoEdge } from "./next.js";
+import type { NoEdge } from "./next.js";
 
 /** Emits what happens to one run. What is sent at every step is built only if somebody listens. */
 export class RunEvents<D extends object> {
@@ -64,13 +64,14 @@ export class RunEvents<D extends object> {
 
   /** The edges that were tried, and the one that was taken. */
   edgeChosen({ edges }: GraphNode<D>, chosen: Edge<D> | NoEdge<D>, time?: string): void {
+    const isTaken = chosen.to !== undefined;
     if (this.#bus.listens("edge.evaluate")) {
-      const tried = chosen instanceof NoEdge ? chosen.tried : edges.indexOf(chosen);
-      for (const edge of edges.slice(0, tried))
-        this.#emit("edge.evaluate", edge.events.refused, time);
-      if (!(chosen instanceof NoEdge)) this.#emit("edge.evaluate", chosen.events.taken, time);
+      const tried = isTaken ? edges.indexOf(chosen) : chosen.tried;
+      for (const { events } of edges.slice(0, tried))
+        this.#emit("edge.evaluate", events.refused, time);
+      if (isTaken) this.#emit("edge.evaluate", chosen.events.taken, time);
     }
-    if (!(chosen instanceof NoEdge) && this.#bus.listens("edge.transition"))
+    if (isTaken && this.#bus.listens("edge.transition"))
       this.#emit("edge.transition", chosen.events.transition, time);
   }
 

@@ -347,13 +347,15 @@ export class Runner<D extends object> {
     state: State<D>,
     { signal, gate, onValues, input }: RunOptions<D>,
     session: RunSession<D>,
-    from: Omit<Plan<D>, "settings" | "entry" | "signal" | "onValues">,
+    from: Omit<Plan<D>, "settings" | "entry" | "names" | "signal" | "onValues">,
   ): Promise<State<D>> {
     const { settings } = this.#graph;
     const entry = this.#graph.validate();
     this.#checkBreakpoints(from.saver !== undefined);
     session.control.waitFor(gate);
-    const last = await session.walk(state, { settings, entry, signal, onValues, ...from });
+    const names = this.#graph.topology.nodes.map(({ name }) => name);
+    const plan = { settings, entry, names, signal, onValues, ...from };
+    const last = await session.walk(state, plan);
     // The caller that gave a refused answer must learn why.
     if (input !== undefined && session.refusal !== undefined) throw session.refusal;
     return last;

@@ -10,7 +10,7 @@ import type { GraphIdentity } from "../state/record.js";
 import { jsonSchemaOf } from "../state/schema.js";
 import type { State } from "../state/state.js";
 import type { Settings } from "./config.js";
-import { chooseEdge, NoEdge } from "./next.js";
+import { chooseEdge } from "./next.js";
 import { positionOf, type RunPosition, replacement } from "./run-position.js";
 
 /** A graph as its checkpoints identify it, and the store they are in. */
@@ -103,7 +103,7 @@ export class SavedGraph<D extends object> {
     if (after === undefined) return this.topology.entry?.name;
     if (after.exit) return END;
     const way = chooseEdge(state, after);
-    if (way instanceof NoEdge) return undefined;
+    if (way.to === undefined) return undefined;
     return way.to === END ? END : way.to.name;
   }
 

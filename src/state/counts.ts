@@ -16,7 +16,7 @@ export type NodeCount = readonly [
   durationMs: number,
 ];
 
-/** How many numbers a node has in the sums, and a step in the log. */
+/** How many numbers a node has in the sums. */
 const WIDTH = 3;
 
 /** The fewest steps that share a log. */
@@ -41,15 +41,21 @@ export class Counts {
     return new Counts(CountLog.of(nodes));
   }
 
+  /** The same counts, which find a node fastest if it is given with its index among these. */
+  arrangedBy(names: readonly string[]): Counts {
+    return new Counts(CountLog.of(this.#log.nodes(this.#length), names));
+  }
+
   /**
    * These counts and one more completion of a node.
    *
    * @param attempts - how many it took; 0, like `durationMs`, if only visits are counted.
+   * @param index - where it is likely to be found.
    */
-  with(node: string, attempts: number, durationMs: number): Counts {
+  with(node: string, attempts: number, durationMs: number, index = -1): Counts {
     const isOpen = this.#log.length === this.#length && this.#log.isOpen;
     const log = isOpen ? this.#log : this.#log.next(this.#length);
-    log.add(node, attempts, durationMs);
+    log.add(node, attempts, durationMs, index);
     return new Counts(log);
   }
 
@@ -86,94 +92,114 @@ export class Counts {
  * no more than one log alive.
  */
 class CountLog {
-  /** The place of each node in the sums. Shared with the next log, which may know more nodes. */
-  readonly #places: Map<string, number>;
+  /** The nodes, by their place in the sums. Shared with the next log, which may know more nodes. */
+  readonly #names: string[];
   readonly #sums: number[];
-  /** Append-only. */
-  readonly #steps: number[] = [];
+  /** The place of the node of each step. */
+  readonly #steps: Int32Array;
+  /** The attempts and the duration of each step, once one has some. */
+  #work: Float64Array | undefined;
+  #length = 0;
   /** Whether the newest step belongs to the next log. */
   #continued = false;
-  /** How long it may become. */
-  readonly #most: number;
 
-  private constructor(places: Map<string, number>, sums: number[]) {
-    this.#places = places;
+  /** How many of the names come first, whether they have counts or not. */
+  readonly #arranged: number;
+
+  private constructor(names: string[], sums: number[], arranged: number) {
+    this.#names = names;
     this.#sums = sums;
-    this.#most = WIDTH * Math.max(MIN_STEPS, places.size);
+    this.#arranged = arranged;
+    this.#steps = new Int32Array(Math.max(MIN_STEPS, names.length));
   }
 
-  static of(nodes: readonly NodeCount[]): CountLog {
-    const places = new Map(nodes.map(([node], index) => [node, WIDTH * index]));
+  /** @param names - the nodes that come first, whether they have counts or not. */
+  static of(nodes: readonly NodeCount[], names: readonly string[] = []): CountLog {
+    const counted = new Map(nodes.map(([node, ...sums]) => [node, sums]));
+    const all = [...new Set([...names, ...counted.keys()])];
     const log = new CountLog(
-      places,
-      nodes.flatMap(([, ...sums]) => sums),
+      all,
+      all.flatMap((name) => counted.get(name) ?? [0, 0, 0]),
+      names.length,
     );
     // All runs of a process begin with the same empty log.
-    log.#continued = nodes.length === 0;
+    log.#continued = all.length === 0;
     return log;
   }
 
   get length(): number {
-    return this.#steps.length;
+    return this.#length;
   }
 
   /** Whether steps may be added. */
   get isOpen(): boolean {
-    return this.#steps.length < this.#most && !this.#continued;
+    return this.#length < this.#steps.length && !this.#continued;
   }
 
-  add(node: string, attempts: number, durationMs: number): void {
+  add(node: string, attempts: number, durationMs: number, index: number): void {
+    const place = this.#names[index] === node ? index : this.#place(node);
+    const at = WIDTH * place;
     const sums = this.#sums;
-    let at = this.#places.get(node);
-    if (at === undefined) {
-      at = WIDTH * this.#places.size;
-      this.#places.set(node, at);
-      sums.push(0, 0, 0);
-    }
     sums[at] = (sums[at] ?? 0) + 1;
+    this.#steps[this.#length] = place;
+    if (attempts !== 0 || durationMs !== 0) this.#addWork(at, attempts, durationMs);
+    this.#length++;
+  }
+
+  #addWork(at: number, attempts: number, durationMs: number): void {
+    const sums = this.#sums;
     sums[at + 1] = (sums[at + 1] ?? 0) + attempts;
     sums[at + 2] = (sums[at + 2] ?? 0) + durationMs;
-    this.#steps.push(at, attempts, durationMs);
+    this.#work ??= new Float64Array(2 * this.#steps.length);
+    this.#work[2 * this.#length] = attempts;
+    this.#work[2 * this.#length + 1] = durationMs;
+  }
+
+  #place(node: string): number {
+    const known = this.#names.indexOf(node);
+    if (known >= 0) return known;
+    return this.#names.push(node) - 1;
   }
 
   /** A log that begins where this one is of this length. */
   next(length: number): CountLog {
-    if (length === this.#steps.length && !this.#continued) {
+    if (length === this.#length && !this.#continued) {
       this.#continued = true;
-      return new CountLog(this.#places, this.#sums.slice());
+      return new CountLog(this.#names, this.#sums.slice(), this.#arranged);
     }
-    const log = CountLog.of(this.nodes(length));
+    const log = CountLog.of(this.nodes(length), this.#names.slice(0, this.#arranged));
     log.#continued = false;
     return log;
   }
 
   visitsOf(node: string, length: number): number {
-    const at = this.#places.get(node) ?? -1;
-    let visits = this.#sums[at] ?? 0;
-    for (let step = length; step < this.#steps.length; step += WIDTH) {
-      if (this.#steps[step] === at) visits -= 1;
-    }
+    const place = this.#names.indexOf(node);
+    let visits = this.#sums[WIDTH * place] ?? 0;
+    for (let step = length; step < this.#length; step++) if (this.#steps[step] === place) visits--;
     return visits;
   }
 
   /** The counts of each node that had completed when the log was of this length. */
   nodes(length: number): NodeCount[] {
-    const sums = length === this.#steps.length ? this.#sums : this.#sumsAt(length);
+    const sums = length === this.#length ? this.#sums : this.#sumsAt(length);
     const nodes: NodeCount[] = [];
-    for (const [node, at] of this.#places) {
-      const visits = sums[at] ?? 0;
-      if (visits > 0) nodes.push([node, visits, sums[at + 1] ?? 0, sums[at + 2] ?? 0]);
+    for (const [place, node] of this.#names.entries()) {
+      const [visits = 0, attempts = 0, durationMs = 0] = sums.slice(
+        WIDTH * place,
+        WIDTH * (place + 1),
+      );
+      if (visits > 0) nodes.push([node, visits, attempts, durationMs]);
     }
     return nodes;
   }
 
   #sumsAt(length: number): readonly number[] {
     const sums = this.#sums.slice();
-    for (let step = length; step < this.#steps.length; step += WIDTH) {
-      const at = this.#steps[step] ?? 0;
+    for (let step = length; step < this.#length; step++) {
+      const at = WIDTH * (this.#steps[step] ?? 0);
       sums[at] = (sums[at] ?? 0) - 1;
-      sums[at + 1] = (sums[at + 1] ?? 0) - (this.#steps[step + 1] ?? 0);
-      sums[at + 2] = (sums[at + 2] ?? 0) - (this.#steps[step + 2] ?? 0);
+      sums[at + 1] = (sums[at + 1] ?? 0) - (this.#work?.[2 * step] ?? 0);
+      sums[at + 2] = (sums[at + 2] ?? 0) - (this.#work?.[2 * step + 1] ?? 0);
     }
     return sums;
   }
