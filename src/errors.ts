@@ -9,8 +9,8 @@ import {
   CheckpointConflictError,
   CheckpointCorruptionError,
   CheckpointNotFoundError,
+  type ClaimHolder,
   MigrationError,
-  type RunHolder,
   SerializationError,
 } from "./errors/checkpoint.js";
 
@@ -18,16 +18,16 @@ export {
   CheckpointConflictError,
   CheckpointCorruptionError,
   CheckpointNotFoundError,
+  type ClaimHolder,
   type ErrorCode,
   type ExecutionErrorCode,
   type GraphErrorCode,
   MigrationError,
-  type RunHolder,
   SerializationError,
   WaymarkError,
 };
 
-/** The part of a State that an error carries; it is the whole State, typed loosely. @inline */
+/** The part of a State that an error carries; it is the whole State, typed loosely. */
 export interface ErrorState {
   /** The run. */
   readonly runId: string;
@@ -63,7 +63,7 @@ export class GraphError extends WaymarkError {
   }
 }
 
-/** The position of a run when an {@link ExecutionError} ended it. @inline */
+/** The position of a run when an {@link ExecutionError} ended it. */
 export interface ExecutionErrorOptions {
   /** The node that was running, or the last that did. */
   readonly nodeName: string;
@@ -166,8 +166,13 @@ export class ConfigError extends WaymarkError {
   }
 }
 
-/** One problem with a value. @inline */
-export type SchemaIssue = SchemaError["issues"][number];
+/** One problem with a value. */
+export interface SchemaIssue {
+  /** Where it is, keys joined by dots; `""` for the value itself. */
+  readonly path: string;
+  /** What is wrong. */
+  readonly message: string;
+}
 
 /**
  * Data, or the answer to a pause, does not fit its schema. Nothing was saved.
@@ -184,12 +189,7 @@ export class SchemaError extends WaymarkError {
   /** What was checked: `data`, `input`, or `input.approval` for one of several pauses. */
   readonly subject: string;
   /** Everything that is wrong. */
-  readonly issues: readonly {
-    /** Where it is, keys joined by dots; `""` for the value itself. */
-    readonly path: string;
-    /** What is wrong. */
-    readonly message: string;
-  }[];
+  readonly issues: readonly SchemaIssue[];
 
   /** @param subject - what was checked: `data`, `input`. */
   constructor(subject: string, issues: readonly SchemaIssue[]) {

@@ -1,27 +1,27 @@
 import type { Usage, UsageCall } from "./usage.js";
 
-/** The position in a run where something happened. @inline */
-type AtNode = {
+/** The position in a run where something happened. */
+export type AtNode = {
   /** The node. */
   readonly node: string;
   /** How many nodes have completed. */
   readonly step: number;
 };
 
-/** How many keys a State has, or how many were set. @inline */
-type KeysData = {
+/** How many keys a State has, or how many were set. */
+export type KeysData = {
   /** How many. */
   readonly keys: number;
 };
 
-/** Which key was set. The value is not in the event. @inline */
-type KeyData = {
+/** Which key was set. The value is not in the event. */
+export type KeyData = {
   /** The key. */
   readonly key: string;
 };
 
-/** How a run starts. @inline */
-type GraphStartData = {
+/** How a run starts. */
+export type GraphStartData = {
   /** The graph's entry point. */
   readonly entryPoint: string;
   /** How many nodes have completed. */
@@ -30,16 +30,16 @@ type GraphStartData = {
   readonly resumed: boolean;
 };
 
-/** Where a run ended. @inline */
-type GraphCompleteData = {
+/** Where a run ended. */
+export type GraphCompleteData = {
   /** The exit point. */
   readonly exitPoint: string;
   /** How many nodes have completed. */
   readonly step: number;
 };
 
-/** Why a run ended early. @inline */
-type GraphFailData = AtNode & {
+/** Why a run ended early. */
+export type GraphFailData = AtNode & {
   /** The code of the error. */
   readonly code: string;
   /** Its message. */
@@ -48,16 +48,16 @@ type GraphFailData = AtNode & {
   readonly cause?: unknown;
 };
 
-/** Why a run waits. @inline */
-type GraphPauseData = AtNode & {
+/** Why a run waits. */
+export type GraphPauseData = AtNode & {
   /** The reasons of its pauses. */
   readonly reason: string;
   /** The usage that a node recorded in the ledger before it paused; its `node.complete` has only the rest. */
   readonly usage?: Usage;
 };
 
-/** What was expected, and what was found. @inline */
-type MismatchData = {
+/** What was expected, and what was found. */
+export type MismatchData = {
   /** What should be there. */
   readonly expected: string;
   /** What was there. */
@@ -66,9 +66,9 @@ type MismatchData = {
 
 /**
  * How a graph has changed since a checkpoint was made. The lists are absent if the store does not have the
- * earlier topology. @inline
+ * earlier topology.
  */
-type GraphMismatchData = MismatchData & {
+export type GraphMismatchData = MismatchData & {
   /** Nodes that only this graph has. */
   readonly added?: readonly string[];
   /** Nodes that only the earlier graph had. */
@@ -77,8 +77,8 @@ type GraphMismatchData = MismatchData & {
   readonly rewired?: readonly string[];
 };
 
-/** How a node ended. @inline */
-type NodeCompleteData = AtNode & {
+/** How a node ended. */
+export type NodeCompleteData = AtNode & {
   /** How long it took, in milliseconds. */
   readonly durationMs: number;
   /** The message of the error it ended with. */
@@ -89,8 +89,8 @@ type NodeCompleteData = AtNode & {
   readonly usage?: Usage;
 };
 
-/** An attempt that failed. @inline */
-type NodeRetryData = AtNode & {
+/** An attempt that failed. */
+export type NodeRetryData = AtNode & {
   /** Which attempt it was, from 1 up. */
   readonly attempt: number;
   /** The message of its error. */
@@ -101,8 +101,8 @@ type NodeRetryData = AtNode & {
   readonly delayMs: number;
 };
 
-/** An edge. @inline */
-type EdgeData = {
+/** An edge. */
+export type EdgeData = {
   /** The node it leads from. */
   readonly from: string;
   /** The node it leads to. */
@@ -111,28 +111,28 @@ type EdgeData = {
   readonly name?: string;
 };
 
-/** An edge, and the result of its predicate. @inline */
-type EdgeEvaluateData = EdgeData & {
+/** An edge, and the result of its predicate. */
+export type EdgeEvaluateData = EdgeData & {
   /** Whether it is taken. */
   readonly result: boolean;
 };
 
-/** A node that runs again. @inline */
-type CycleData = AtNode & {
+/** A node that runs again. */
+export type CycleData = AtNode & {
   /** The number of this visit, starting at 2. */
   readonly visitCount: number;
 };
 
-/** Who touched a checkpoint, if the graph's `audit` option says so. @inline */
-type Audit = {
+/** Who touched a checkpoint, if the graph's `audit` option says so. */
+export type Audit = {
   /** A person or a service. */
   readonly actor?: string;
   /** The purpose. */
   readonly purpose?: string;
 };
 
-/** A checkpoint that was saved. @inline */
-type CheckpointSaveData = AtNode &
+/** A checkpoint that was saved. */
+export type CheckpointSaveData = AtNode &
   Audit & {
     /** Its position in the run's history. */
     readonly sequence: number;
@@ -148,8 +148,8 @@ type CheckpointSaveData = AtNode &
     readonly adaptive?: AdaptiveDecision;
   };
 
-/** What a decision to save was based on, with `interval: "adaptive"`. @inline */
-type AdaptiveDecision = {
+/** What a decision to save was based on, with `interval: "adaptive"`. */
+export type AdaptiveDecision = {
   /** What made the save due; absent if something else did: the start, a pause, a trigger, the end. */
   readonly rule?: "interval" | "maxLoss.ms" | "maxLoss.costUsd";
   /** The unsaved work, in milliseconds. */
@@ -166,30 +166,30 @@ type AdaptiveDecision = {
   readonly failureMs: number;
 };
 
-/** A checkpoint that was read. @inline */
-type CheckpointLoadData = AtNode &
+/** A checkpoint that was read. */
+export type CheckpointLoadData = AtNode &
   Audit & {
     /** Its id. */
     readonly checkpointId: string;
   };
 
-/** Whose checkpoints were removed. @inline */
-type CheckpointDeleteData = AtNode & Audit;
+/** Whose checkpoints were removed. */
+export type CheckpointDeleteData = AtNode & Audit;
 
-/** Where a run continues. @inline */
-type CheckpointResumeData = AtNode & {
+/** Where a run continues. */
+export type CheckpointResumeData = AtNode & {
   /** The node that runs first. */
   readonly resumeNode: string;
 };
 
-/** A checkpoint that was set aside. @inline */
-type QuarantineData = MismatchData & {
+/** A checkpoint that was set aside. */
+export type QuarantineData = MismatchData & {
   /** Where it is or was. */
   readonly file: string;
 };
 
-/** A problem with a checkpoint that does not stop the run. @inline */
-type CheckpointErrorData = {
+/** A problem with a checkpoint that does not stop the run. */
+export type CheckpointErrorData = {
   /** What was being done. */
   readonly action: "save" | "delete" | "load";
   /** The last node that completed. */
@@ -198,8 +198,8 @@ type CheckpointErrorData = {
   readonly error: string;
 };
 
-/** A warning about a checkpoint. @inline */
-type CheckpointWarningData = {
+/** A warning about a checkpoint. */
+export type CheckpointWarningData = {
   /**
    * `size`: it is large; `fallback`: a corrupt one was skipped; `fresh-start`: all were corrupt, so the run
    * starts over.
@@ -211,19 +211,19 @@ type CheckpointWarningData = {
   readonly message: string;
 };
 
-/** The usage of one call, as the node recorded it. @inline */
-type UsageData = AtNode & UsageCall;
+/** The usage of one call, as the node recorded it. */
+export type UsageData = AtNode & UsageCall;
 
-/** A warning about model and tool calls. @inline */
-type AiWarningData = AtNode & {
+/** A warning about model and tool calls. */
+export type AiWarningData = AtNode & {
   /** `changed-call`: the model was asked something different than before the resume, so it was called again. */
   readonly kind: "changed-call";
   /** What it is about. */
   readonly message: string;
 };
 
-/** A decision of a node. @inline */
-type DecisionData = AtNode & {
+/** A decision of a node. */
+export type DecisionData = AtNode & {
   /** What kind of decision it is. */
   readonly type?: string;
   /** What was decided. */
@@ -238,8 +238,8 @@ type DecisionData = AtNode & {
   readonly agent?: string;
 };
 
-/** A finished part of a run's output. @inline */
-type ProgressData = AtNode & {
+/** A finished part of a run's output. */
+export type ProgressData = AtNode & {
   /** Its heading. */
   readonly title: string;
   /** What was found or made. */
@@ -250,34 +250,34 @@ type ProgressData = AtNode & {
   readonly item?: string;
 };
 
-/** The progress of a list of items. @inline */
-type ItemsData = AtNode & {
+/** The progress of a list of items. */
+export type ItemsData = AtNode & {
   /** How many items there are. */
   readonly total: number;
   /** How many have completed, including those of an earlier attempt or process. */
   readonly completed: number;
 };
 
-/** How a list of items starts in parallel. @inline */
-type ParallelStartData = ItemsData & {
+/** How a list of items starts in parallel. */
+export type ParallelStartData = ItemsData & {
   /** How many run at once. */
   readonly concurrency: number;
 };
 
-/** How a list of items ended. @inline */
-type ItemsCompleteData = ItemsData & {
+/** How a list of items ended. */
+export type ItemsCompleteData = ItemsData & {
   /** The message of the error it ended with. */
   readonly error?: string;
 };
 
-/** How a list of items ended in parallel. @inline */
-type ParallelCompleteData = ItemsCompleteData & {
+/** How a list of items ended in parallel. */
+export type ParallelCompleteData = ItemsCompleteData & {
   /** How many failed. */
   readonly failed: number;
 };
 
-/** One of a list of items. @inline */
-type ItemData = AtNode & {
+/** One of a list of items. */
+export type ItemData = AtNode & {
   /** Its index in the list. */
   readonly index: number;
   /** Its name: a task's name, the item itself if it is a string or a number, otherwise `#` and its index. */
@@ -288,8 +288,8 @@ type ItemData = AtNode & {
   readonly phase?: string;
 };
 
-/** A failed attempt at one of a list of items. @inline */
-type ItemRetryData = ItemData & {
+/** A failed attempt at one of a list of items. */
+export type ItemRetryData = ItemData & {
   /** Which attempt it was, from 1 up. */
   readonly attempt: number;
   /** The message of its error. */
@@ -300,30 +300,30 @@ type ItemRetryData = ItemData & {
   readonly delayMs: number;
 };
 
-/** How one of a list of items ended. @inline */
-type ItemCompleteData = ItemData & {
+/** How one of a list of items ended. */
+export type ItemCompleteData = ItemData & {
   /** How long all attempts took together, in milliseconds. */
   readonly durationMs: number;
   /** The message of the error it ended with. */
   readonly error?: string;
 };
 
-/** The route that was chosen. @inline */
-type RouteSelectData = AtNode & {
+/** The route that was chosen. */
+export type RouteSelectData = AtNode & {
   /** Its name. */
   readonly route: string;
   /** Whether the fallback runs, because there is no such route. */
   readonly fallback: boolean;
 };
 
-/** How the handler of a route ended. @inline */
-type RouteExecuteData = RouteSelectData & {
+/** How the handler of a route ended. */
+export type RouteExecuteData = RouteSelectData & {
   /** The message of the error it ended with. */
   readonly error?: string;
 };
 
-/** What a queue reports about a run. @inline */
-type QueueData = {
+/** What a queue reports about a run. */
+export type QueueData = {
   /** The message of the error, if it failed. */
   readonly error?: string;
 };

@@ -38,7 +38,7 @@ export type EventHandler<T extends EventType | "*"> = (
   event: T extends EventType ? WaymarkEvent<T> : AnyEvent,
 ) => unknown;
 
-/** Reads the events of a run that an observer has kept. @inline */
+/** Reads the events of a run that an observer has kept. */
 export interface EventTail {
   /**
    * The events since the last call; the first call returns all kept events or, from `"now"`, none.
@@ -58,8 +58,8 @@ export interface EventTail {
   ): Iterable<AnyEvent> | AsyncIterable<AnyEvent>;
 }
 
-/** Handles every event, as an object. @inline */
-interface EventObserver {
+/** Handles every event, as an object. */
+export interface EventObserver {
   /** Called with each event. Its return value is ignored; a rejected promise is reported. */
   onEvent(event: AnyEvent): unknown;
   /** For an observer that keeps events, as `eventLog` does: `attach` uses it to follow runs of other processes. */

@@ -4,19 +4,25 @@
  * @packageDocumentation
  */
 
-export type { Migrations } from "./checkpoint/migration.js";
+export type { Migration, Migrations } from "./checkpoint/migration.js";
 export type {
+  Checkpoint,
   CheckpointAt,
   CheckpointStore,
   Claim,
+  ClaimHolder,
+  ClaimOptions,
   ExportedCheckpoint,
+  Finding,
   HistoryEntry,
+  Problem,
   Retention,
   RunFilter,
   RunSummary,
   SaveOptions,
   StoreContext,
 } from "./checkpoint/store.js";
+export type { NodeErrorCode } from "./errors/base.js";
 export {
   CheckpointConflictError,
   CheckpointCorruptionError,
@@ -24,54 +30,95 @@ export {
   CheckpointSaveError,
   ConfigError,
   type ErrorCode,
+  type ErrorState,
+  type ErrorWithCode,
   ExecutionError,
+  type ExecutionErrorCode,
+  type ExecutionErrorOptions,
   FatalError,
   GraphError,
+  type GraphErrorCode,
   isWaymarkError,
   MigrationError,
   PauseTimeoutError,
   RetryableError,
   SchemaError,
+  type SchemaIssue,
   SerializationError,
   WaymarkError,
 } from "./errors.js";
-export type { EventMap } from "./event-map.js";
+export type * from "./event-map.js";
 export type {
   AnyEvent,
   EventHandler,
+  EventObserver,
+  EventTail,
+  EventType,
   Observer,
   WaymarkEvent,
 } from "./events.js";
-export type { GraphTopology } from "./graph/description.js";
+export type {
+  GraphTopology,
+  TopologyEdge,
+  TopologyNode,
+  TopologyTask,
+} from "./graph/description.js";
 export {
+  type AnyResult,
+  type CheckedResult,
   END,
   type LedgerWriter,
   type NodeContext,
   type NodeFunction,
   type NodeResult,
+  type ProgressPart,
 } from "./graph/node.js";
 export {
   type Pause,
+  type PauseAfterOptions,
+  type PauseOptions,
+  type PauseQuestion,
   pause,
+  type SchemaPauseOptions,
 } from "./graph/pause.js";
-export { chain } from "./nodes/chain.js";
-export { type DagTasks, dag } from "./nodes/dag.js";
-export { ChainError, ParallelError, RouteError } from "./nodes/errors.js";
-export { map } from "./nodes/map.js";
-export { parallel } from "./nodes/parallel.js";
+export { type ChainOptions, type ChainStep, chain } from "./nodes/chain.js";
+export {
+  type CheckedDag,
+  type CheckedTasks,
+  type DagNodeTask,
+  type DagOptions,
+  type DagTask,
+  type DagTasks,
+  dag,
+} from "./nodes/dag.js";
+export { ChainError, type ItemError, ParallelError, RouteError } from "./nodes/errors.js";
+export { type MapOptions, map } from "./nodes/map.js";
+export { type ParallelOptions, type ParallelWorker, parallel } from "./nodes/parallel.js";
 export { route } from "./nodes/route.js";
-export type { ItemContext } from "./nodes/scope.js";
-export { subgraph } from "./nodes/subgraph.js";
-export { consoleObserver } from "./observers/console.js";
+export type { Saves } from "./nodes/saves.js";
+export type { Change, ItemContext, Items } from "./nodes/scope.js";
+export { type SubgraphOptions, subgraph } from "./nodes/subgraph.js";
+export type { TaskFunction, TaskOptions } from "./nodes/task.js";
+export { type ConsoleObserverOptions, consoleObserver } from "./observers/console.js";
 export { getObserver, noopObserver, registerObserver } from "./observers/registry.js";
-export { recoverRuns } from "./recovery/recover-runs.js";
+export type { RecoverableGraph, RunRecovery } from "./recovery/recover-run.js";
+export { type RecoverOptions, recoverRuns } from "./recovery/recover-runs.js";
 export type { NodeOptions, RetryPolicy } from "./run/attempts.js";
-export type { GraphConfig } from "./run/config.js";
-export type { RunHandle } from "./run/handle.js";
+export type {
+  Breakpoints,
+  CheckpointConfig,
+  GraphConfig,
+  MaxLoss,
+  ObserverConfig,
+  RecordConfig,
+} from "./run/config.js";
+export type { EventsOptions, RunHandle, RunState, WaitOptions } from "./run/handle.js";
+export type { MissingNode } from "./run/run-position.js";
 export {
   type ExecuteOptions,
   type ResumeOptions,
   StateGraph,
+  type StreamOptions,
 } from "./run/state-graph.js";
 export {
   afterNodes,
@@ -79,33 +126,63 @@ export {
   onError,
   onMemoryPressure,
   type Trigger,
+  type TriggerInput,
+  type TriggerState,
   when,
   whenConfidenceBelow,
   whenConfidenceCrosses,
 } from "./run/triggers.js";
 export type { ValuesEvent } from "./run/values.js";
+export type { NodeWork, Visits } from "./state/counts.js";
 export type { Draft, Immutable } from "./state/immutable.js";
-export type { StateJSON } from "./state/json.js";
+export type { StateOptions } from "./state/input.js";
+export type { RecoveryJSON, StateJSON, UnfinishedJSON } from "./state/json.js";
+export type { LedgerDropped, LedgerLimits } from "./state/ledger/contents.js";
 export type {
   Agent,
+  AgentUpdate,
+  ConfidenceRecord,
   Decision,
+  Origin,
+  Output,
 } from "./state/ledger/entries.js";
-export type { UsageTotals } from "./state/ledger/usage.js";
+export type { LedgerJSON } from "./state/ledger/json.js";
+export type { TallyJSON, UsageTotals } from "./state/ledger/usage.js";
 export { Ledger } from "./state/ledger.js";
 export { always, and, keyEquals, keyExists, not, or, type Predicate } from "./state/predicates.js";
 export type {
+  GraphIdentity,
   Metadata,
+  ParentLink,
   PauseRequest,
   RunError,
   RunStatus,
+  Saved,
+  SavedNow,
 } from "./state/record.js";
-export { append, max, sum, union } from "./state/reducers.js";
-export type { StandardSchema } from "./state/schema.js";
+export { append, max, type Reducer, type Reducers, sum, union } from "./state/reducers.js";
+export type {
+  StandardIssue,
+  StandardPathSegment,
+  StandardResult,
+  StandardSchema,
+  StandardTypes,
+} from "./state/schema.js";
 export { type Patch, State } from "./state/state.js";
-export type { StepRecord } from "./state/steps.js";
-export { MemoryStore } from "./stores/memory.js";
+export type {
+  AttemptRecord,
+  BegunJSON,
+  ItemJSON,
+  ItemOutcome,
+  ItemRecord,
+  NodeTotals,
+  StepJSON,
+  StepRecord,
+} from "./state/steps.js";
+export { MemoryStore, type MemoryStoreOptions } from "./stores/memory.js";
 export {
+  type CheckpointStoreFactory,
   getCheckpointStore,
   registerCheckpointStore,
 } from "./stores/registry.js";
-export type { Usage } from "./usage.js";
+export type { Usage, UsageCall, UsagePrice } from "./usage.js";

@@ -1,4 +1,3 @@
-import type { Unnamed } from "./unnamed.js";
 /** What a node used up. */
 export interface Usage {
   /** Tokens sent to a model: an integer ≥ 0. */
@@ -16,16 +15,14 @@ export interface Usage {
 }
 
 /** What a call to a model used. */
-export type UsageCall = Unnamed<
-  Usage & {
-    /** The model, for the `usage` event. */
-    readonly model?: string | undefined;
-    /** What a million tokens cost, in US dollars, for the `usage` event; determines `costUsd` if that is absent. */
-    readonly price?: UsagePrice | undefined;
-  }
->;
+export interface UsageCall extends Usage {
+  /** The model, for the `usage` event. */
+  readonly model?: string | undefined;
+  /** What a million tokens cost, in US dollars, for the `usage` event; determines `costUsd` if that is absent. */
+  readonly price?: UsagePrice | undefined;
+}
 
-/** What a million tokens cost, in US dollars. @inline */
+/** What a million tokens cost, in US dollars. */
 export interface UsagePrice {
   /** Tokens sent to the model: a number ≥ 0. */
   readonly input: number;

@@ -111,7 +111,10 @@ function escaped(text) {
 /** @param {Application} app */
 export function load(app) {
   app.on(Application.EVENT_BOOTSTRAP_END, () => {
-    app.options.setValue("entryPoints", [...entryPoints().keys()]);
+    // What several export is documented at the first: the studio comes last, as it exports what others have.
+    const isStudio = (file) => file.startsWith("src/studio/");
+    const files = [...entryPoints().keys()].sort((one, other) => isStudio(one) - isStudio(other));
+    app.options.setValue("entryPoints", files);
     const pages = guide().map((page) => `guide/${page}.md`);
     app.options.setValue("projectDocuments", [...pages, ...others]);
   });

@@ -1,6 +1,5 @@
-import type { Audit } from "../audit.js";
 import { isoNow } from "../clock.js";
-import type { EventMap } from "../event-map.js";
+import type { Audit, EventMap } from "../event-map.js";
 import { EventBus, type Observer, observe } from "../events.js";
 import type { CheckpointStore } from "./store.js";
 

@@ -6,17 +6,15 @@ import { traitsOf } from "../state/json-traits.js";
 import { isPlainObject } from "../state/shape.js";
 import { recordOf, type State } from "../state/state.js";
 
-/** Converts data of one schema version to the next. It may declare its own types for both. @inline */
-type Migration = MigrationMethod["migrate"];
-
-/** Declares `Migration` as a method: only a method's parameter may be narrower than `object`. @inline */
-interface MigrationMethod {
+/** Converts data of one schema version to the next. It may declare its own types for both. */
+export type Migration = {
+  // A method, because only a method's parameter may be narrower than `object`.
   /** Takes the frozen data of the older version and returns that of the next, synchronously. */
   migrate(data: object): object & {
     /** Rules out a promise: a migration is synchronous. */
     readonly then?: undefined;
   };
-}
+}["migrate"];
 
 /**
  * The migrations of a graph, keyed by the version each starts from.

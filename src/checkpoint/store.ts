@@ -1,10 +1,9 @@
-import type { RunHolder } from "../errors.js";
+import type { ClaimHolder } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import type { GraphTopology } from "../graph/description.js";
 import type { GraphIdentity, Metadata, RunError, RunStatus } from "../state/record.js";
 import type { State } from "../state/state.js";
-import type { Unnamed } from "../unnamed.js";
 
 /** Selects a checkpoint of a run: the newest of a step, or one by its id. The newest of all if neither is given. */
 export interface CheckpointAt {
@@ -121,7 +120,7 @@ export interface Retention {
   readonly dryRun?: boolean;
 }
 
-/** Options of {@link CheckpointStore.claim}. @inline */
+/** Options of {@link CheckpointStore.claim}. */
 export interface ClaimOptions {
   /**
    * How long the claim of a process that died or hangs lasts after its last renewal, in milliseconds, if the store
@@ -130,8 +129,7 @@ export interface ClaimOptions {
   readonly ttl?: number | undefined;
 }
 
-/** The process that works on a run. @inline */
-export type ClaimHolder = RunHolder;
+export type { ClaimHolder };
 
 /** A process's exclusive hold on a run; see {@link CheckpointStore.claim}. */
 export interface Claim {
@@ -160,15 +158,19 @@ export interface Claim {
  * - `empty`: the run has no intact checkpoint;
  * - `leftover`: a file left by a process that died, which nothing needs;
  * - `database`: the database itself reports damage.
- *
- * @inline
  */
-export type Problem = Unnamed<
-  "corrupt" | "unreadable" | "lost" | "gap" | "quarantined" | "empty" | "leftover" | "database"
->;
+export type Problem =
+  | "corrupt"
+  | "unreadable"
+  | "lost"
+  | "gap"
+  | "quarantined"
+  | "empty"
+  | "leftover"
+  | "database";
 
 /** Something that {@link CheckpointStore.verify} found. */
-export type Finding = Unnamed<{
+export interface Finding {
   /** The run; `""` if it concerns the store as a whole. */
   readonly runId: string;
   /** The checkpoint's position in its run; 0 if it concerns none. */
@@ -179,7 +181,7 @@ export type Finding = Unnamed<{
   readonly expected: string;
   /** What is there. */
   readonly actual: string;
-}>;
+}
 
 /** A checkpoint on its way from one store to another. */
 export interface ExportedCheckpoint {
@@ -335,7 +337,7 @@ export function isAt(at: CheckpointAt, entry: { step: number; checkpointId: stri
   );
 }
 
-/** The fields of a State other than its data; see {@link State} for each. @inline */
+/** The fields of a State other than its data; see {@link State} for each. */
 export interface Checkpoint {
   /** Names the run. */
   readonly runId: string;

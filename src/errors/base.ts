@@ -15,7 +15,7 @@ export type GraphErrorCode =
   | "GRAPH_STATE"
   | "GRAPH_MISMATCH";
 
-/** Why an {@link ExecutionError} ended a run. @inline */
+/** Why an {@link ExecutionError} ended a run. */
 export type ExecutionErrorCode =
   | "NODE_FAILED"
   | "NODE_RESULT"
@@ -25,8 +25,8 @@ export type ExecutionErrorCode =
   | "ABORTED"
   | "CHECKPOINT_SAVE";
 
-/** Why a node made by `chain`, `parallel` or `route` failed. @inline */
-type NodeErrorCode =
+/** Why a node made by `chain`, `parallel` or `route` failed. */
+export type NodeErrorCode =
   | "CHAIN_FAILED"
   | "PARALLEL_FAILED"
   | "ROUTE_CHOICE"

@@ -75,8 +75,15 @@ export class CheckpointCorruptionError extends WaymarkError {
   }
 }
 
-/** A process that is working on a run. @inline */
-export type RunHolder = NonNullable<CheckpointConflictError["holder"]>;
+/** A process that is working on a run. */
+export interface ClaimHolder {
+  /** The machine. */
+  readonly host: string;
+  /** The process id there. */
+  readonly pid: number;
+  /** Since when, ISO 8601; `""` if the store does not know. */
+  readonly since: string;
+}
 
 /**
  * Another writer saved this run first, or is working on it. The losing State is not in the store.
@@ -102,16 +109,7 @@ export class CheckpointConflictError extends WaymarkError {
   readonly actual: number;
 
   /** Who is working on the run, if that is the reason. */
-  readonly holder:
-    | {
-        /** The machine. */
-        readonly host: string;
-        /** The process id there. */
-        readonly pid: number;
-        /** Since when, ISO 8601; `""` if the store does not know. */
-        readonly since: string;
-      }
-    | undefined;
+  readonly holder: ClaimHolder | undefined;
 
   /**
    * @param expected - the sequence the State builds on; `actual` is the sequence that the store is at.
@@ -122,7 +120,7 @@ export class CheckpointConflictError extends WaymarkError {
     runId: string,
     expected: number,
     actual: number,
-    why: { readonly holder?: RunHolder | undefined; readonly cause?: unknown } = {},
+    why: { readonly holder?: ClaimHolder | undefined; readonly cause?: unknown } = {},
   ) {
     const run = `run ${JSON.stringify(runId)}`;
     const { holder } = why;

@@ -23,7 +23,7 @@ export interface GraphTopology {
   readonly config: Readonly<Record<string, string | number | boolean>>;
 }
 
-/** A node of a {@link GraphTopology}. @inline */
+/** A node of a {@link GraphTopology}. */
 export interface TopologyNode {
   /** Its name. */
   readonly name: string;
@@ -35,7 +35,7 @@ export interface TopologyNode {
   readonly graph?: GraphTopology;
 }
 
-/** An edge of a {@link GraphTopology}. @inline */
+/** An edge of a {@link GraphTopology}. */
 export interface TopologyEdge {
   /** The node it comes from. */
   readonly from: string;
@@ -47,8 +47,8 @@ export interface TopologyEdge {
   readonly conditional: boolean;
 }
 
-/** A task of a {@link GraphTopology} that is a dag. @inline */
-interface TopologyTask {
+/** A task of a {@link GraphTopology} that is a dag. */
+export interface TopologyTask {
   /** Its name. */
   readonly name: string;
   /** The tasks it depends on. */

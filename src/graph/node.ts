@@ -81,7 +81,7 @@ export interface NodeContext<D extends object = object> {
   emit<T extends EventType>(type: T, data: EventMap[T]): void;
 }
 
-/** A finished part of a run's output. @inline */
+/** A finished part of a run's output. */
 export interface ProgressPart {
   /** Its heading. */
   readonly title: string;
@@ -122,8 +122,6 @@ export type NodeFunction<D extends object, R = NodeResult<D> | Promise<NodeResul
 /**
  * Anything that a function can return; {@link CheckedResult} then rejects what it must not, with a message. The
  * first members give literals in the result their types.
- *
- * @inline
  */
 export type AnyResult<D extends object> =
   // biome-ignore lint/complexity/noBannedTypes: it makes the union accept types that are not inferred yet
@@ -135,8 +133,6 @@ export type AnyResult<D extends object> =
  *
  * Used as the return type of a function argument, because there the compiler infers `R` and still knows the types of
  * the function's parameters.
- *
- * @inline
  */
 export type CheckedResult<D extends object, R, Allowed = NodeResult<D> | Promise<NodeResult<D>>> = [
   R,
@@ -145,18 +141,18 @@ export type CheckedResult<D extends object, R, Allowed = NodeResult<D> | Promise
   ? R
   : NoInfer<Problem<D, R, Allowed>>;
 
-/** The keys of the returned objects, directly or in a promise. @inline */
+/** The keys of the returned objects, directly or in a promise. */
 type ReturnedKeys<D extends object, R> =
   R extends PromiseLike<infer A> ? NamedKeys<D, A> : NamedKeys<D, R>;
 
-/** The keys of an object to merge; none if it has an index signature. @inline */
+/** The keys of an object to merge; none if it has an index signature. */
 type NamedKeys<D extends object, R> = R extends State<D> | Pause<D>
   ? never
   : string extends keyof R
     ? never
     : keyof R;
 
-/** What is wrong with a result: a message, or the type that it must have. @inline */
+/** What is wrong with a result: a message, or the type that it must have. */
 type Problem<D extends object, R, Allowed> =
   R extends PromiseLike<infer A>
     ? Promise<never> extends Allowed
@@ -171,8 +167,6 @@ type Problem<D extends object, R, Allowed> =
 /**
  * What is wrong with the keys of an object; nothing for a State, a Pause or an array. Nothing either if the type
  * accepts any patch, which saves the compiler from checking each key of large data.
- *
- * @inline
  */
 type ObjectProblem<D extends object, R> = R extends State<D> | Pause<object> | readonly unknown[]
   ? never
@@ -190,7 +184,7 @@ type ObjectProblem<D extends object, R> = R extends State<D> | Pause<object> | r
           }[keyof R]
         : never;
 
-/** A type in a form that a message can contain. @inline */
+/** A type in a form that a message can contain. */
 type Shown<T> = [T] extends [string | number | bigint | boolean | null | undefined]
   ? T
   : "of its type in the data";
@@ -212,7 +206,7 @@ type Shown<T> = [T] extends [string | number | bigint | boolean | null | undefin
  */
 export const END = "__end__";
 
-/** The type of {@link END}. @inline */
+/** The type of {@link END}. */
 export type End = typeof END;
 
 /** An edge from one node to another, or to the end. */

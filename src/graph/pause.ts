@@ -8,8 +8,8 @@ import { isSchema, jsonSchemaOf, type StandardSchema } from "../state/schema.js"
 import { isPlainObject } from "../state/shape.js";
 import { checkState, type Patch, type State } from "../state/state.js";
 
-/** The question that a pause asks. @inline */
-interface PauseQuestion {
+/** The question that a pause asks. */
+export interface PauseQuestion {
   /** Why the run waits. */
   readonly reason: string;
   /** What is asked, as any data. If given, `resume` needs `input`. */
@@ -21,13 +21,13 @@ interface PauseQuestion {
   readonly timeout?: number;
 }
 
-/** Options of {@link NodeContext.pause}. @inline */
+/** Options of {@link NodeContext.pause}. */
 export interface PauseOptions extends PauseQuestion {
   /** Checks the answer: any Standard Schema. An invalid answer is asked for again. */
   readonly schema?: StandardSchema;
 }
 
-/** The same with a schema, which gives the answer its type. @inline */
+/** The same with a schema, which gives the answer its type. */
 export interface SchemaPauseOptions<T> extends PauseOptions {
   /** Checks the answer: any Standard Schema. An invalid answer is asked for again. */
   readonly schema: StandardSchema<unknown, T>;
@@ -36,7 +36,7 @@ export interface SchemaPauseOptions<T> extends PauseOptions {
 /** What checks the input of a node's pauses: all of them, or each by its name. */
 export type InputSchemas = StandardSchema | Readonly<Record<string, StandardSchema>>;
 
-/** Options of {@link pause}. @inline */
+/** Options of {@link pause}. */
 export interface PauseAfterOptions<D extends object = object> extends PauseQuestion {
   /**
    * The key of the data that receives the input; without it the input is an object that is merged into the

@@ -20,14 +20,14 @@ import {
   recordProgress,
 } from "./scope.js";
 
-/** A step of a chain: takes a State and an item, and returns the next State or the changes to make. @inline */
+/** A step of a chain: takes a State and an item, and returns the next State or the changes to make. */
 export type ChainStep<D extends object, I, R = Change<D> | Promise<Change<D>>> = (
   state: State<D>,
   item: I,
   context: ItemContext<D>,
 ) => R;
 
-/** Options of {@link chain}. @inline */
+/** Options of {@link chain}. */
 export interface ChainOptions<D extends object, R = Change<D>> {
   /** Called after each step with the number done, the total, and the State. It can't disturb the chain. */
   readonly onProgress?: (completed: number, total: number, state: State<D>) => unknown;

@@ -29,9 +29,9 @@ export interface DagTask<D extends object, R> extends TaskOptions {
 
 /**
  * A task of a {@link dag} that is a node, such as a {@link subgraph}; its result is the value it sets its own
- * key to. @inline
+ * key to.
  */
-interface DagNodeTask<D extends object> extends TaskOptions {
+export interface DagNodeTask<D extends object> extends TaskOptions {
   /** The tasks that must be done first. */
   readonly dependsOn?: readonly (keyof D & string)[];
   /** The node. It may change only the key that is the task's name: any other is an error when it runs. */
@@ -48,11 +48,11 @@ export type DagTasks<D extends object> = {
     | TaskFunction<D, D[K] | Immutable<D[K]>>;
 };
 
-/** The data that a task sees: keys that no task sets, and the results of the tasks it depends on. @inline */
+/** The data that a task sees: keys that no task sets, and the results of the tasks it depends on. */
 type VisibleTo<D extends object, Tasks, Needs> = Omit<D, Tasks & PropertyKey> &
   Required<Pick<D, (unknown extends Needs ? never : Needs) & keyof D>>;
 
-/** A task that sees only what it depends on. @inline */
+/** A task that sees only what it depends on. */
 interface CheckedTask<D extends object, Tasks, Needs, R> extends TaskOptions {
   /** The tasks that must be done first. */
   readonly dependsOn?: readonly (Needs & Tasks)[];
@@ -62,7 +62,7 @@ interface CheckedTask<D extends object, Tasks, Needs, R> extends TaskOptions {
   readonly node?: undefined;
 }
 
-/** A node as a task: it sees its own key too, the only one that it may change. @inline */
+/** A node as a task: it sees its own key too, the only one that it may change. */
 interface CheckedNodeTask<D extends object, Tasks, Needs, K> extends TaskOptions {
   /** The tasks that must be done first. */
   readonly dependsOn?: readonly (Needs & Tasks)[];
@@ -72,8 +72,8 @@ interface CheckedNodeTask<D extends object, Tasks, Needs, K> extends TaskOptions
   readonly run?: undefined;
 }
 
-/** Tasks that see only what they depend on: `T` has, by task, the names it depends on. @inline */
-type CheckedTasks<D extends object, T> = {
+/** Tasks that see only what they depend on: `T` has, by task, the names it depends on. */
+export type CheckedTasks<D extends object, T> = {
   readonly [K in keyof T]: K extends keyof D
     ?
         | CheckedTask<D, keyof T, T[K], D[K] | Immutable<D[K]>>
@@ -82,13 +82,13 @@ type CheckedTasks<D extends object, T> = {
     : `"${K & string}" is not a key of the data`;
 };
 
-/** Makes a {@link dag} of tasks that see only what they depend on. @inline */
+/** Makes a {@link dag} of tasks that see only what they depend on. */
 export type CheckedDag<D extends object> = <const T>(
   tasks: CheckedTasks<D, T>,
   options?: DagOptions<D>,
 ) => StateGraph<D, string>;
 
-/** Options of {@link dag}: those of a graph, and how its tasks run. @inline */
+/** Options of {@link dag}: those of a graph, and how its tasks run. */
 export interface DagOptions<D extends object = object> extends GraphConfig<D> {
   /** How many tasks to run at once; see {@link parallel}. */
   readonly concurrency?: number;

@@ -1,18 +1,17 @@
 import { type ErrorState, messageOf, show, WaymarkError } from "../errors.js";
-import type { Unnamed } from "../unnamed.js";
 
 /** How many items an error's message names. */
 const NAMED = 5;
 
-/** An item that failed. @inline */
-export type ItemError = Unnamed<{
+/** An item that failed. */
+export interface ItemError {
   /** Its index in the list. */
   readonly index: number;
   /** The item. */
   readonly item: unknown;
   /** What the worker threw. */
   readonly cause: unknown;
-}>;
+}
 
 /**
  * A step of a chain failed. `cause` is what it threw.

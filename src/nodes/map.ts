@@ -5,7 +5,7 @@ import type { ParallelWorker } from "./parallel.js";
 import { Pool, usualConcurrency } from "./pool.js";
 import { type ItemContext, ItemScope, type Items, itemsOf } from "./scope.js";
 
-/** Options of {@link map}. @inline */
+/** Options of {@link map}. */
 export interface MapOptions {
   /** How many items to work on at once; at least 1. By default twice the number of processors, at most 16. */
   readonly concurrency?: number | undefined;

@@ -9,14 +9,14 @@ import { Pool, usualConcurrency } from "./pool.js";
 import { checkSaves, type Saves } from "./saves.js";
 import { type Change, type ItemContext, type Items, itemsOf } from "./scope.js";
 
-/** Works on one item of a parallel node; its result must be something a checkpoint can hold. @inline */
+/** Works on one item of a parallel node; its result must be something a checkpoint can hold. */
 export type ParallelWorker<D extends object, I, R> = (
   state: State<D>,
   item: I,
   context: ItemContext<D>,
 ) => R | Promise<R>;
 
-/** Options of {@link parallel}. @inline */
+/** Options of {@link parallel}. */
 export interface ParallelOptions<D extends object, R, C = Change<D>> {
   /** How many items to work on at once; at least 1. By default twice the number of processors, at most 16. */
   readonly concurrency?: number | undefined;

@@ -15,7 +15,7 @@ import { ChildStore } from "./child-store.js";
 import { oncePerNode } from "./once-per-node.js";
 import { type Change, itemPathOf, rootOf } from "./scope.js";
 
-/** Options of {@link subgraph}. @inline */
+/** Options of {@link subgraph}. */
 export interface SubgraphOptions<
   D extends object,
   C extends object,

@@ -14,7 +14,7 @@ export type TaskFunction<D extends object, R> = (
   context: ItemContext<D>,
 ) => R | Promise<R>;
 
-/** How a task of a {@link dag} runs. @inline */
+/** How a task of a {@link dag} runs. */
 export interface TaskOptions {
   /** Tries the task again when it fails; the dag's `retry` by default. */
   readonly retry?: RetryPolicy;

@@ -2,7 +2,7 @@ import type { AnyEvent, Observer } from "../events.js";
 import { checkOptions, flag } from "../options.js";
 import { type Level, levelOf } from "./levels.js";
 
-/** Options of {@link consoleObserver}. @inline */
+/** Options of {@link consoleObserver}. */
 export interface ConsoleObserverOptions {
   /** Prints each event as one line of JSON instead of text; `false` by default. */
   readonly json?: boolean;

@@ -27,14 +27,14 @@ export interface OpenTelemetryOptions {
  * The declarations use no type of `@opentelemetry/api`, so they compile if it is not installed.
  */
 
-/** The method of a `Tracer` of `@opentelemetry/api` that is needed. @inline */
-interface SpanStarter {
+/** The method of a `Tracer` of `@opentelemetry/api` that is needed. */
+export interface SpanStarter {
   /** Starts a span. */
   startSpan(name: string, options?: object, context?: unknown): unknown;
 }
 
-/** The `SpanContext` of `@opentelemetry/api`. @inline */
-interface RunSpanContext {
+/** The `SpanContext` of `@opentelemetry/api`. */
+export interface RunSpanContext {
   /** The id of the trace, in hexadecimal. */
   readonly traceId: string;
   /** The id of the span, in hexadecimal. */

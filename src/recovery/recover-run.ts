@@ -5,14 +5,13 @@ import { ExecutionError, isWaymarkError } from "../errors.js";
 import type { AttemptEnd, RecoveryPolicy } from "../run/recovery.js";
 import type { RecoveryAttempt } from "../run/runner.js";
 import type { RunStatus } from "../state/record.js";
-import type { Unnamed } from "../unnamed.js";
 
 /** An attempt to recover a run of any graph. */
 interface Recovered extends Omit<RecoveryAttempt<object>, "newest" | "result"> {
   readonly result: Promise<{ readonly status: RunStatus } | undefined>;
 }
 
-/** A graph whose runs can be recovered: any {@link StateGraph}. @inline */
+/** A graph whose runs can be recovered: any {@link StateGraph}. */
 export interface RecoverableGraph {
   /** Its name, as saved in its checkpoints. */
   readonly name: string;
@@ -30,7 +29,7 @@ export interface RecoverableGraph {
 }
 
 /** What {@link recoverRuns} did with a run. */
-export type RunRecovery = Unnamed<{
+export interface RunRecovery {
   /** The run. */
   readonly runId: string;
   /** The name of its graph. */
@@ -50,7 +49,7 @@ export type RunRecovery = Unnamed<{
   readonly reason?: string;
   /** The error of the run, or of the attempt to load it. */
   readonly error?: unknown;
-}>;
+}
 
 /** The outcome of a run, with its reason and error. */
 type Outcome = Pick<RunRecovery, "outcome" | "reason" | "error">;

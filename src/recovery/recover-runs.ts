@@ -12,7 +12,7 @@ import type { RunStatus } from "../state/record.js";
 import { getCheckpointStore } from "../stores/registry.js";
 import { type RecoverableGraph, type RunRecovery, recoverRun } from "./recover-run.js";
 
-/** Options of {@link recoverRuns}. @inline */
+/** Options of {@link recoverRuns}. */
 export interface RecoverOptions {
   /** The store that the graphs save in, or the name of a registered one. */
   readonly store: CheckpointStore | string;

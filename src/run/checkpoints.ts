@@ -1,4 +1,3 @@
-import type { Audit } from "../audit.js";
 import { checkAt } from "../checkpoint/arguments.js";
 import { forked, rolledBack } from "../checkpoint/fork.js";
 import { migrate } from "../checkpoint/migration.js";
@@ -20,6 +19,7 @@ import {
   isWaymarkError,
   show,
 } from "../errors.js";
+import type { Audit } from "../event-map.js";
 import { compareTopologies, shapeOf, type TopologyDifference } from "../graph/description.js";
 import { END } from "../graph/node.js";
 import { progressOf, withProgress, withRecord } from "../state/derive.js";

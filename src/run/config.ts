@@ -1,8 +1,8 @@
-import type { Audit } from "../audit.js";
 import { checkMigrations, type Migrations } from "../checkpoint/migration.js";
 import { checkKeep, checkKeepPerPhase } from "../checkpoint/retention.js";
 import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
+import type { Audit } from "../event-map.js";
 import { EventBus, type EventTail, type Observer, observe } from "../events.js";
 import { getObserver, isObserver, noopObserver } from "../observers/registry.js";
 import {
@@ -24,11 +24,11 @@ import { isSchema, type StandardSchema } from "../state/schema.js";
 import { DEFAULT_MAX_STEPS } from "../state/steps.js";
 import { getCheckpointStore } from "../stores/registry.js";
 import { type ClaimRun, claimOf } from "./claim.js";
-import { checkMissingNodes, type MissingNodes } from "./run-position.js";
+import { checkMissingNodes, type MissingNode, type MissingNodes } from "./run-position.js";
 import { checkTriggers, type Trigger } from "./triggers.js";
 
-/** When a graph saves its State, and where. @inline */
-interface CheckpointConfig {
+/** When a graph saves its State, and where. */
+export interface CheckpointConfig {
   /** A store, its address (`file:DIR`, `sqlite:FILE`, `pglite:DIR`, `postgres://…`, `redis://…`, `mirror:STORE,COPY`) or the name of a registered one; `"memory"` by default. */
   readonly store?: string | CheckpointStore;
   /**
@@ -65,7 +65,7 @@ interface CheckpointConfig {
   readonly onSaveError?: "fail" | "continue";
 }
 
-/** The most work that a crash may cost. @inline */
+/** The most work that a crash may cost. */
 export interface MaxLoss {
   /** Milliseconds of work. */
   readonly ms?: number;
@@ -73,8 +73,8 @@ export interface MaxLoss {
   readonly costUsd?: number;
 }
 
-/** An observer, the name of a registered one, or several. @inline */
-type ObserverConfig = string | Observer | readonly (string | Observer | undefined)[];
+/** An observer, the name of a registered one, or several. */
+export type ObserverConfig = string | Observer | readonly (string | Observer | undefined)[];
 
 /** How a graph runs. Everything except functions, schemas and stores can come from a JSON file. */
 export interface GraphConfig<D extends object = object> {
@@ -114,7 +114,7 @@ export interface GraphConfig<D extends object = object> {
    * continues such a run at `review`. `{ draft: { as: "write" } }` takes `draft` for `write`, as after a
    * rename: a run that has completed it continues after `write`; one in the middle of it continues in `write`.
    */
-  readonly onMissingNode?: MissingNodes;
+  readonly onMissingNode?: Readonly<Record<string, MissingNode>>;
   /** Nodes to pause the run before or after, to inspect its State. */
   readonly breakpoints?: Breakpoints;
   /** How much of the ledger a run keeps. */
@@ -133,14 +133,14 @@ export interface GraphConfig<D extends object = object> {
   readonly checkpoint?: CheckpointConfig;
 }
 
-/** How much a checkpoint records about its run. @inline */
-interface RecordConfig {
+/** How much a checkpoint records about its run. */
+export interface RecordConfig {
   /** How many steps, the newest; 100 by default, 0 for none. Totals per node stay exact all the same. */
   readonly maxSteps?: number;
 }
 
-/** Nodes at which a run pauses; `resume` without input continues. @inline */
-interface Breakpoints {
+/** Nodes at which a run pauses; `resume` without input continues. */
+export interface Breakpoints {
   /** Pause before these nodes run. */
   readonly before?: readonly string[];
   /** Pause after these nodes have completed. */

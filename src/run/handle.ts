@@ -2,10 +2,9 @@ import type { AnyEvent } from "../events.js";
 import { abortSignal, checkOptions, oneOf } from "../options.js";
 import type { PauseRequest } from "../state/record.js";
 import type { State } from "../state/state.js";
-import type { Unnamed } from "../unnamed.js";
 
 /** What a run is doing, or how it ended. */
-export type RunState = Unnamed<{
+export interface RunState {
   /**
    * - `waiting`: for a worker; `running`: a process is working on it;
    * - `delayed`: until a set time or its next attempt; `paused`: until it is resumed;
@@ -32,15 +31,15 @@ export type RunState = Unnamed<{
   readonly error?: string;
   /** Why the last input was refused. */
   readonly refused?: string;
-}>;
+}
 
-/** Options of {@link RunHandle.result}. @inline */
+/** Options of {@link RunHandle.result}. */
 export interface WaitOptions {
   /** Stops waiting. The run continues. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Options of {@link RunHandle.events}. @inline */
+/** Options of {@link RunHandle.events}. */
 export interface EventsOptions extends WaitOptions {
   /**
    * `"start"`: first what has happened so far, as far as it is known. A process keeps the last 10,000 events of its

@@ -8,15 +8,15 @@ import { noPauses, type PauseRequest } from "../state/record.js";
 import type { State } from "../state/state.js";
 import { ASKED, askersOf } from "./pauses.js";
 
-/** Replaces a node that a graph no longer has: the node to continue at, or the new name of the node. @inline */
-type MissingNode =
+/** Replaces a node that a graph no longer has: the node to continue at, or the new name of the node. */
+export type MissingNode =
   | string
   | {
       /** The new name of a node that was renamed. */
       readonly as: string;
     };
 
-/** The replacement of each removed node, by its old name. @inline */
+/** The replacement of each removed node, by its old name. */
 export type MissingNodes = Readonly<Record<string, MissingNode>>;
 
 /** What a position depends on besides the State and the graph's nodes. */

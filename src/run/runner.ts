@@ -1,8 +1,8 @@
-import type { Audit } from "../audit.js";
 import { type CheckpointAt, type Claim, isNewest } from "../checkpoint/store.js";
 import { isoNow } from "../clock.js";
 import { Mutex, onAbort } from "../concurrency.js";
 import { ConfigError, isWaymarkError, messageOf, show } from "../errors.js";
+import type { Audit } from "../event-map.js";
 import { string } from "../options.js";
 import { progressOf, withProgress, withRecord } from "../state/derive.js";
 import { freezeCopy } from "../state/freeze-copy.js";

@@ -1,4 +1,3 @@
-import type { Audit } from "../audit.js";
 import type {
   CheckpointAt,
   CheckpointStore,
@@ -7,10 +6,11 @@ import type {
   Retention,
 } from "../checkpoint/store.js";
 import { ConfigError, GraphError, show } from "../errors.js";
+import type { Audit } from "../event-map.js";
 import type { AnyEvent, EventBus, EventHandler, EventType } from "../events.js";
 import { type GraphTopology, innerOf, setInner } from "../graph/description.js";
 import { toMermaid } from "../graph/mermaid.js";
-import type { AnyResult, CheckedResult, End, NodeFunction } from "../graph/node.js";
+import type { AnyResult, CheckedResult, END, NodeFunction } from "../graph/node.js";
 import { Topology } from "../graph/topology.js";
 import { abortSignal, type Check, check, checkOptions, flag, text } from "../options.js";
 import type { Predicate } from "../state/predicates.js";
@@ -44,7 +44,7 @@ export interface ResumeOptions extends ExecuteOptions, CheckpointAt {
   readonly input?: unknown;
 }
 
-/** Options of {@link StateGraph.stream}. @inline */
+/** Options of {@link StateGraph.stream}. */
 export interface StreamOptions extends ResumeOptions {
   /** Also yields a {@link ValuesEvent} after each node; `false` by default. */
   readonly values?: boolean | undefined;
@@ -190,7 +190,7 @@ export class StateGraph<D extends object, N extends string = never> {
    *
    * @throws GraphError if there is no such node.
    */
-  addEdge(from: N, to: N | End, predicate?: Predicate<D>, name?: string): this {
+  addEdge(from: N, to: N | typeof END, predicate?: Predicate<D>, name?: string): this {
     this.#topology.addEdge(from, to, predicate, name);
     return this;
   }

@@ -6,7 +6,7 @@ import type { Ledger } from "../state/ledger.js";
 import type { State } from "../state/state.js";
 import { Failure } from "./failure.js";
 
-/** A State as triggers see it, whatever its data. @inline */
+/** A State as triggers see it, whatever its data. */
 export interface TriggerState extends Checkpoint {
   /** The data. */
   readonly data: object;
@@ -16,7 +16,7 @@ export interface TriggerState extends Checkpoint {
   readonly visits: Visits;
 }
 
-/** The second argument of a trigger. @inline */
+/** The second argument of a trigger. */
 export interface TriggerInput {
   /** The State before the node. */
   readonly before: TriggerState;

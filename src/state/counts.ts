@@ -3,10 +3,13 @@ import { setKey } from "./shape.js";
 /** How often each node completed, by node name. */
 export type Visits = Readonly<Record<string, number>>;
 
-/** How many attempts each node took, and how long it worked, by node name. */
-export type WorkCounts = Readonly<
-  Record<string, { readonly attempts: number; readonly durationMs: number }>
->;
+/** What a node did over a whole run. */
+export interface NodeWork {
+  /** How many attempts it took. */
+  readonly attempts: number;
+  /** How long it worked, in milliseconds. */
+  readonly durationMs: number;
+}
 
 /** The counts of one node. */
 export type NodeCount = readonly [
@@ -72,8 +75,8 @@ export class Counts {
   }
 
   /** How many attempts each node took, and how long it worked. */
-  work(): WorkCounts {
-    const work: Record<string, { attempts: number; durationMs: number }> = {};
+  work(): Readonly<Record<string, NodeWork>> {
+    const work: Record<string, NodeWork> = {};
     for (const [node, , attempts, durationMs] of this.#log.nodes(this.#length)) {
       setKey(work, node, Object.freeze({ attempts, durationMs }));
     }

@@ -10,7 +10,7 @@ import { isPlainObject } from "./shape.js";
 /** New values for some keys of `D`, as accepted by `merge` and returned by a node. */
 export type Patch<D extends object> = { readonly [K in keyof D]?: D[K] | Immutable<D[K]> };
 
-/** Options of {@link State.create}. @inline */
+/** Options of {@link State.create}. */
 export interface StateOptions {
   /** The id of the run, 1 to 200 characters without control characters; a new uuid v7 by default. */
   readonly runId?: string;

@@ -1,5 +1,5 @@
 import { SerializationError } from "../errors.js";
-import { Counts, type NodeCount, type Visits, type WorkCounts } from "./counts.js";
+import { Counts, type NodeCount, type NodeWork, type Visits } from "./counts.js";
 import { decode } from "./decode.js";
 import { encode } from "./encode.js";
 import {
@@ -91,7 +91,7 @@ export interface StateJSON {
   /** See {@link State.visits}. */
   readonly visits: Visits;
   /** How many attempts each node took and how long it worked, by node; see {@link State.totals}. */
-  readonly work?: WorkCounts;
+  readonly work?: Readonly<Record<string, NodeWork>>;
   /** See {@link State.steps}. */
   readonly steps?: readonly StepJSON[];
   /** See {@link State.ledger}. */
@@ -118,8 +118,8 @@ export interface StateJSON {
   readonly data: unknown;
 }
 
-/** What a node that has not completed has done so far, as JSON. @inline */
-interface UnfinishedJSON {
+/** What a node that has not completed has done so far, as JSON. */
+export interface UnfinishedJSON {
   /** The node. */
   readonly node: string;
   /** Its results so far, by key, with tags where JSON has no type for a value. */
@@ -128,8 +128,8 @@ interface UnfinishedJSON {
   readonly count?: number;
 }
 
-/** How often a run was recovered at startup without progress, as JSON. @inline */
-interface RecoveryJSON {
+/** How often a run was recovered at startup without progress, as JSON. */
+export interface RecoveryJSON {
   /** How often. */
   readonly attempts: number;
   /** How many nodes had completed. */

@@ -1,5 +1,4 @@
 import { isoNow } from "../clock.js";
-import type { Unnamed } from "../unnamed.js";
 import { type Counts, noCounts } from "./counts.js";
 import { Ledger } from "./ledger.js";
 import { type Begun, noSteps, type StepLog } from "./steps.js";
@@ -34,23 +33,23 @@ export interface Metadata {
   readonly [key: string]: string | number | boolean;
 }
 
-/** The graph that a State was last run by. @inline */
-export type GraphIdentity = Unnamed<{
+/** The graph that a State was last run by. */
+export interface GraphIdentity {
   /** The graph's name. */
   readonly name: string;
   /** The schema version of its data. */
   readonly version: number;
   /** A hash of its nodes and edges. */
   readonly fingerprint: string;
-}>;
+}
 
-/** The run and checkpoint that a run was forked from. @inline */
-export type ParentLink = Unnamed<{
+/** The run and checkpoint that a run was forked from. */
+export interface ParentLink {
   /** The run it was forked from. */
   readonly runId: string;
   /** The checkpoint it was forked at. */
   readonly checkpointId: string;
-}>;
+}
 
 /** Something that a paused run is waiting for. */
 export interface PauseRequest {
@@ -151,7 +150,7 @@ export function isProgressSave({ unfinished, status, reason }: Progress): boolea
   return unfinished !== undefined || (status === "failed" && reason === "resume");
 }
 
-/** The record that a State was last saved as, or loaded from. @inline */
+/** The record that a State was last saved as, or loaded from. */
 export interface Saved {
   /** The id of that one record. */
   readonly checkpointId: string;
@@ -163,7 +162,7 @@ export interface Saved {
   readonly bytes?: number | undefined;
 }
 
-/** A record that a store has just saved; `savedAt` is now by default. @inline */
+/** A record that a store has just saved; `savedAt` is now by default. */
 export type SavedNow = Omit<Saved, "savedAt"> & Partial<Pick<Saved, "savedAt">>;
 
 /** Everything that a State consists of, except its observer. */

@@ -6,18 +6,29 @@ import { setKey } from "./shape.js";
 /**
  * Combines a key's value in the State with the one that a node returned. The first is `undefined` if the State
  * has none.
+ *
+ * @example
+ * ```ts
+ * import { type Reducer, State, StateGraph } from "waymark";
+ *
+ * const longest: Reducer<string> = (current, update) =>
+ *   update.length > current.length ? update : current;
+ * const graph = new StateGraph<{ title: string }>({ reducers: { title: longest } })
+ *   .addNode("name", () => ({ title: "Tides" }))
+ *   .setEntryPoint("name")
+ *   .setExitPoint("name");
+ * console.log((await graph.execute(State.create({ title: "The sea" }))).data.title); // The sea
+ * ```
  */
 export type Reducer<T> = (current: T, update: T) => T;
 
-/** How a graph combines some keys of a returned object with the State instead of replacing them. @inline */
+/** How a graph combines some keys of a returned object with the State instead of replacing them. */
 export type Reducers<D extends object> = {
-  readonly [K in keyof D]?: ReducerMethod<D[K], Required<D>[K]>["reduce"];
+  readonly [K in keyof D]?: {
+    /** A {@link Reducer}. Declared as a method, because only a method's parameter may be narrower than what is passed. */
+    reduce(current: D[K], update: Required<D>[K]): D[K] | Immutable<D[K]>;
+  }["reduce"];
 };
-
-/** Declares a reducer as a method: only a method's parameter may be narrower than what is passed. */
-interface ReducerMethod<T, U> {
-  reduce(current: T, update: U): T | Immutable<T>;
-}
 
 const isList = check("given arrays", Array.isArray);
 const isNumber = check("given numbers", (value) => typeof value === "number");

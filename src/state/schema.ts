@@ -18,8 +18,8 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
-/** The types of a schema; absent at run time. @inline */
-interface StandardTypes<Input, Output> {
+/** The types of a schema; absent at run time. */
+export interface StandardTypes<Input, Output> {
   /** What it accepts. */
   readonly input: Input;
   /** What it returns. */
@@ -40,13 +40,13 @@ export type StandardResult<Output> =
     };
 
 /** One segment of the path to an issue. */
-interface StandardPathSegment {
+export interface StandardPathSegment {
   /** The key or index. */
   readonly key: PropertyKey;
 }
 
-/** One thing that a schema finds wrong with a value. @inline */
-interface StandardIssue {
+/** One thing that a schema finds wrong with a value. */
+export interface StandardIssue {
   /** What is wrong. */
   readonly message: string;
   /** Where. */

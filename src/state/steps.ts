@@ -1,4 +1,3 @@
-import type { Unnamed } from "../unnamed.js";
 import {
   type Fields,
   fieldsOf,
@@ -40,16 +39,16 @@ export interface StepRecord {
   readonly items?: readonly ItemRecord[];
 }
 
-/** A failed attempt of a node. @inline */
-export type AttemptRecord = Unnamed<{
+/** A failed attempt of a node. */
+export interface AttemptRecord {
   /** When it began, ISO 8601. */
   readonly startedAt: string;
   /** How long it took, in milliseconds. */
   readonly durationMs: number;
-}>;
+}
 
-/** A part of a node: an item of a list, a task of a `dag`, a call of `once`, or a node of a `subgraph`. @inline */
-export type ItemRecord = Unnamed<{
+/** A part of a node: an item of a list, a task of a `dag`, a call of `once`, or a node of a `subgraph`. */
+export interface ItemRecord {
   /** The name of the item, the task or the inner node, or the key of the call; `outer/inner` in a nested graph. */
   readonly name: string;
   /** When it began, ISO 8601. */
@@ -58,10 +57,10 @@ export type ItemRecord = Unnamed<{
   readonly durationMs: number;
   /** How it ended: `stopped` if the run was cancelled, or another item failed first. */
   readonly outcome: ItemOutcome;
-}>;
+}
 
-/** How a part of a node ended. @inline */
-export type ItemOutcome = Unnamed<"completed" | "failed" | "stopped">;
+/** How a part of a node ended. */
+export type ItemOutcome = "completed" | "failed" | "stopped";
 
 /** Every way in which a part of a node can end. */
 const outcomes: readonly ItemOutcome[] = ["completed", "failed", "stopped"];
@@ -87,7 +86,7 @@ export interface Begun {
 }
 
 /** What a node did over a whole run. */
-export type NodeTotals = Unnamed<{
+export interface NodeTotals {
   /** How often it completed. */
   readonly visits: number;
   /** How many attempts that took. */
@@ -96,7 +95,7 @@ export type NodeTotals = Unnamed<{
   readonly durationMs: number;
   /** What it used. */
   readonly usage?: UsageTotals;
-}>;
+}
 
 /** How many steps a State keeps by default. */
 export const DEFAULT_MAX_STEPS = 100;
@@ -200,14 +199,14 @@ function decodeUsage(value: unknown, path: string): Usage {
  * A part of a node as JSON: name, start, duration, and the outcome unless it completed. An array, because
  * many are saved.
  */
-type ItemJSON = readonly [
+export type ItemJSON = readonly [
   name: string,
   startedAt: string,
   durationMs: number,
   outcome?: ItemOutcome,
 ];
 
-/** A step as JSON. @inline */
+/** A step as JSON. */
 export interface StepJSON extends Omit<StepRecord, "items"> {
   /** Its parts. */
   readonly items?: readonly ItemJSON[];
@@ -268,7 +267,7 @@ function decodeItem(value: unknown, path: string): ItemRecord {
   };
 }
 
-/** A node that has begun, as JSON; empty fields are omitted. @inline */
+/** A node that has begun, as JSON; empty fields are omitted. */
 export interface BegunJSON {
   /** The node. */
   readonly node: string;

@@ -15,6 +15,9 @@ import { explaining } from "./disk/failure.js";
 import type { FileSystem } from "./disk/file-system.js";
 import { NodeFileSystem, ReadOnlyFileSystem } from "./disk/node-file-system.js";
 
+export type { RecordStore, RecordStoreOptions } from "../checkpoint/records/record-store.js";
+export type { CodecOptions } from "../codecs/pipeline.js";
+
 /** Options of `FileStore`. */
 export interface FileStoreOptions extends RecordStoreOptions {
   /** The folder for the checkpoints of all runs; `.waymark` by default. The first save creates it. */

@@ -40,7 +40,7 @@ import { isProgressSave, type Saved } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
 import { recordOf, State, stateOf } from "../state/state.js";
 
-/** Options of {@link MemoryStore}. @inline */
+/** Options of {@link MemoryStore}. */
 export interface MemoryStoreOptions {
   /** How many completed steps of each run to keep, the newest; at least 2, 5 by default, `Infinity` for all. */
   readonly keep?: number;

@@ -38,11 +38,11 @@ export interface MirrorOptions {
    */
   readonly mode?: "async" | "sync";
   /** Handles a copy that failed; a process warning by default. The copy catches up by itself. */
-  readonly onError?: (error: unknown, failed: Failed) => void;
+  readonly onError?: (error: unknown, failed: FailedCopy) => void;
 }
 
-/** What could not be copied. @inline */
-interface Failed {
+/** What could not be copied. */
+export interface FailedCopy {
   /** The run. */
   readonly runId: string;
   /** The index of the replica, from 0. */
@@ -361,7 +361,7 @@ export function mirror(
 
 const warned = new Set<number>();
 
-function warn(error: unknown, { runId, replica }: Failed): void {
+function warn(error: unknown, { runId, replica }: FailedCopy): void {
   if (warned.has(replica)) return;
   warned.add(replica);
   const what = `replica ${replica} of a mirror is behind, since run ${show(runId)}`;

@@ -21,6 +21,8 @@ import { checkAddress, type Load } from "./postgres/connect.js";
 import { Connection } from "./postgres/connection.js";
 import { quoted } from "./postgres/schema.js";
 
+export type { RecordStore, RecordStoreOptions } from "../checkpoint/records/record-store.js";
+export type { CodecOptions } from "../codecs/pipeline.js";
 export type {
   EmbeddedPostgres,
   PostgresClient,

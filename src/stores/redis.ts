@@ -21,6 +21,8 @@ import { checkUrl, type Load } from "./redis/connect.js";
 import { Connection } from "./redis/connection.js";
 import type { ServerFacts } from "./redis/facts.js";
 
+export type { RecordStore, RecordStoreOptions } from "../checkpoint/records/record-store.js";
+export type { CodecOptions } from "../codecs/pipeline.js";
 export type { IoRedisClient, NodeRedisClient, RedisClient };
 
 /** Options of {@link RedisStore}. Either `client` or `url` is required. */

@@ -5,7 +5,7 @@ import { text } from "../options.js";
 import { openStore, parseAddress, unknownStore } from "./address.js";
 import { MemoryStore } from "./memory.js";
 
-/** Makes a store when it is first needed; may load a module for it. @inline */
+/** Makes a store when it is first needed; may load a module for it. */
 export type CheckpointStoreFactory = () => CheckpointStore | Promise<CheckpointStore>;
 
 /** The stores that users registered or opened by address. */

@@ -15,6 +15,8 @@ import { SqliteBackend } from "./sqlite/backend.js";
 import type { SqliteClient, SqliteStatement, SqliteValue } from "./sqlite/client.js";
 import type { Load } from "./sqlite/drivers.js";
 
+export type { RecordStore, RecordStoreOptions } from "../checkpoint/records/record-store.js";
+export type { CodecOptions } from "../codecs/pipeline.js";
 export type { SqliteClient, SqliteStatement, SqliteValue };
 
 /** Options of {@link SqliteStore}. */

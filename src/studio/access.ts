@@ -8,7 +8,7 @@ export interface AccessOptions {
   readonly hosts?: readonly string[] | undefined;
 }
 
-/** Returns whether a request is allowed; a string also names the user who makes it. @inline */
+/** Returns whether a request is allowed; a string also names the user who makes it. */
 export type Auth = (request: Request) => boolean | string | Promise<boolean | string>;
 
 /** The names of this machine, which no other site can resolve to it. */

@@ -1,8 +1,8 @@
-import type { Audit } from "../audit.js";
 import { listRuns } from "../checkpoint/any-store.js";
 import { forkRun, rollBackRun } from "../checkpoint/fork.js";
 import type { CheckpointAt, CheckpointStore } from "../checkpoint/store.js";
 import { CheckpointNotFoundError, show } from "../errors.js";
+import type { Audit } from "../event-map.js";
 import { removeRunFiles } from "../observers/remove-run-files.js";
 import { claimOf } from "../run/claim.js";
 import { StateGraph } from "../run/state-graph.js";

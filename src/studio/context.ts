@@ -1,8 +1,8 @@
-import type { Audit } from "../audit.js";
 import { audited, withMethods } from "../checkpoint/audited.js";
 import { isStep, namedBy } from "../checkpoint/named.js";
 import type { CheckpointAt, CheckpointStore } from "../checkpoint/store.js";
 import { CheckpointNotFoundError } from "../errors.js";
+import type { Audit } from "../event-map.js";
 import type { Observer } from "../events.js";
 import type { GraphTopology } from "../graph/description.js";
 import type { LogPlace } from "../observers/run-files.js";

@@ -4,8 +4,8 @@ import { Readable } from "node:stream";
 import type { ReadableStream as NodeStream } from "node:stream/web";
 import { setTimeout as wait } from "node:timers/promises";
 
-/** A listener for `node:http`, Express or Connect. @inline */
-type NodeListener = (request: IncomingMessage, response: ServerResponse) => void;
+/** A listener for `node:http`, Express or Connect. */
+export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** How long clients may take, in milliseconds. */
 const limits = {
@@ -33,21 +33,21 @@ const limits = {
  * await handler.close();
  * ```
  */
-export function nodeListener(handler: Handler): NodeListener {
+export function nodeListener(handler: FetchHandler): NodeListener {
   return listenerOf(handler, limits.drainTimeout);
 }
 
-/** @inline */
-type Handler = (request: Request) => Promise<Response>;
+/** Answers requests, as `studio` does. */
+export type FetchHandler = (request: Request) => Promise<Response>;
 
-function listenerOf(handler: Handler, drainTimeout: number): NodeListener {
+function listenerOf(handler: FetchHandler, drainTimeout: number): NodeListener {
   return (incoming, outgoing) => {
     answer(handler, incoming, outgoing, drainTimeout).catch(() => outgoing.destroy());
   };
 }
 
 async function answer(
-  handler: Handler,
+  handler: FetchHandler,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   drainTimeout: number,
@@ -119,7 +119,7 @@ async function isDrained(outgoing: ServerResponse, drainTimeout: number): Promis
 }
 
 /** A server for a handler, with timeouts for slow and idle clients. */
-export function serverOf(handler: Handler, given: typeof limits = limits): Server {
+export function serverOf(handler: FetchHandler, given: typeof limits = limits): Server {
   const { drainTimeout, ...options } = given;
   const listener = listenerOf(handler, drainTimeout);
   const server = createServer({ ...options, maxHeaderSize: 16_384 }, listener);

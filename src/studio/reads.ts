@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import type { Audit } from "../audit.js";
 import { CheckpointNotFoundError } from "../errors.js";
+import type { Audit } from "../event-map.js";
 import { type LogLine, type LogPosition, LogReader } from "../observers/event-log/reader.js";
 import { changesBetween } from "../report/changes.js";
 import type { StateJSON } from "../state/json.js";

@@ -1,4 +1,4 @@
-import type { Audit } from "../audit.js";
+import type { Audit } from "../event-map.js";
 import { checkRunId } from "../state/run-id.js";
 import { AccessCheck, newToken } from "./access.js";
 import { Actions } from "./actions.js";

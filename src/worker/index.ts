@@ -3,6 +3,7 @@
  *
  * @packageDocumentation
  */
+export type { LogPlace } from "../observers/run-files.js";
 export { Client, type ClientOptions, type FailedRun } from "./client.js";
 export type { QueueConnection, QueueConnectionOptions } from "./connection.js";
 export { QueuedRun } from "./handle.js";

@@ -14,6 +14,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { blocksOf } from "../docs/pages.js";
+import { unimportable } from "./signatures.js";
 
 const root = join(import.meta.dirname, "../..");
 const folder = mkdtempSync(join(tmpdir(), "waymark-package-"));
@@ -96,6 +97,16 @@ describe("the packed package", () => {
     const args = ["tsc", "--noEmit", "--module", "nodenext", ...strictest, ...types, "entries.mts"];
     const { stdout } = spawnSync("npx", ["--no-install", ...args], { cwd: app, encoding: "utf8" });
     expect(stdout).toBe("");
+  });
+
+  test("lets every type that its declarations name be imported", () => {
+    const installed = join(app, "node_modules/waymark");
+    const declarations = Object.entries(manifest.exports).flatMap(([name, target]) =>
+      typeof target === "string"
+        ? []
+        : [[`waymark${name.slice(1)}`, join(installed, target.types)] as const],
+    );
+    expect(unimportable(new Map(declarations))).toEqual([]);
   });
 
   test("lets a module that returns its types have declarations of its own", () => {

@@ -120,7 +120,7 @@ interface Writing {
 }
 
 /**
- * Stores States as records: everything that stores have in common, on top of a {@link RecordBackend}. Each save is one
+ * Stores States as records: everything that stores have in common, on top of a `RecordBackend`. Each save is one
  * record, a snapshot or the changes since the one before, with its SHA-256.
  */
 export class RecordStore implements CheckpointStore {

@@ -3,7 +3,7 @@ import { setKey } from "../shape.js";
 import type { Agent, Decision, Origin, Output } from "./entries.js";
 import { plus, type Tally } from "./usage.js";
 
-/** How much a ledger keeps. Usage is always kept: it grows with the graph, not with the run. @inline */
+/** How much a ledger keeps. Usage is always kept: it grows with the graph, not with the run. */
 export interface LedgerLimits {
   /** How many decisions to keep, the newest; an integer ≥ 0, 1000 by default. */
   readonly maxDecisions?: number | undefined;
@@ -13,7 +13,7 @@ export interface LedgerLimits {
   readonly maxOutputs?: number | undefined;
 }
 
-/** How many entries a ledger has dropped because of its {@link LedgerLimits}. @inline */
+/** How many entries a ledger has dropped because of its {@link LedgerLimits}. */
 export interface LedgerDropped {
   /** Decisions. */
   readonly decisions: number;

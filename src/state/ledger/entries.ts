@@ -9,20 +9,19 @@ import {
   strings,
   text,
 } from "../../options.js";
-import type { Unnamed } from "../../unnamed.js";
 import { encode } from "../encode.js";
 import { freezeCopy } from "../freeze-copy.js";
 import { OPAQUE, traitsOf } from "../json-traits.js";
 
 /** Where and when something was written into the ledger. */
-export type Origin = Unnamed<{
+export interface Origin {
   /** The node that wrote it. */
   readonly node: string;
   /** How many nodes had completed before that one. */
   readonly step: number;
   /** When, ISO 8601. */
   readonly timestamp: string;
-}>;
+}
 
 /** A choice that a node made, and why. */
 export interface Decision extends Origin {
@@ -60,8 +59,8 @@ export interface Agent extends Origin {
   readonly confidenceHistory?: readonly ConfidenceRecord[];
 }
 
-/** An agent's confidence at one point in time. @inline */
-type ConfidenceRecord = {
+/** An agent's confidence at one point in time. */
+export type ConfidenceRecord = {
   /** From 0 to 1. */
   readonly confidence: number;
   /** How many nodes had completed. */
@@ -74,12 +73,10 @@ type ConfidenceRecord = {
 export type AgentUpdate = Omit<Agent, keyof Origin | "confidenceHistory">;
 
 /** An output of a run. */
-export type Output = Unnamed<
-  Origin & {
-    /** Where it is, or what it is if it is small: anything that `data` may hold. */
-    readonly ref: unknown;
-  }
->;
+export interface Output extends Origin {
+  /** Where it is, or what it is if it is small: anything that `data` may hold. */
+  readonly ref: unknown;
+}
 
 const confidence = number(0, 1);
 

@@ -18,7 +18,7 @@ import {
 import { toAgent, toDecision, toOutput } from "./entries.js";
 import { type TallyJSON, tallyFromJSON, tallyToJSON } from "./usage.js";
 
-/** A ledger as JSON; empty and default fields are omitted. @inline */
+/** A ledger as JSON; empty and default fields are omitted. */
 export interface LedgerJSON {
   /** Usage by node and counter; a string where a number would not be exact. */
   readonly usage?: Readonly<Record<string, TallyJSON>>;

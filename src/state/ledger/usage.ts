@@ -115,8 +115,9 @@ export function tallyToJSON(tally: Tally): TallyJSON {
   });
 }
 
-/** A tally as JSON. @inline */
+/** A tally as JSON. */
 export interface TallyJSON {
+  /** A counter. */
   readonly [field: string]: number | string | Readonly<Record<string, number | string>>;
 }
 

@@ -1,0 +1,80 @@
+import { dirname } from "node:path";
+import ts from "typescript";
+
+/**
+ * The types that the public declarations of a package name and that cannot be imported: neither from an entry point that
+ * exports the declaration nor from the first one, which is the core.
+ *
+ * @param entries - the declaration file of each entry point, by the name it is imported by; the core first.
+ */
+export function unimportable(entries: ReadonlyMap<string, string>): string[] {
+  const program = ts.createProgram([...entries.values()], {
+    module: ts.ModuleKind.NodeNext,
+    target: ts.ScriptTarget.ES2023,
+    strict: true,
+    noEmit: true,
+    types: [],
+  });
+  const checker = program.getTypeChecker();
+  const [core = ""] = entries.values();
+
+  const resolved = (symbol: ts.Symbol): ts.Symbol =>
+    symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+  const exportsOf = (file: ts.SourceFile | undefined): Set<ts.Symbol> => {
+    const module = file && checker.getSymbolAtLocation(file);
+    return new Set(module && checker.getExportsOfModule(module).map(resolved));
+  };
+  const isOurs = (symbol: ts.Symbol): boolean =>
+    symbol.declarations?.some((one) => one.getSourceFile().fileName.startsWith(dirname(core))) ===
+    true;
+
+  /** The package's own types that a declaration names. */
+  function namedBy(symbol: ts.Symbol): Set<ts.Symbol> {
+    const named = new Set<ts.Symbol>();
+    function visit(node: ts.Node, computes: boolean): void {
+      if (isHidden(node)) return;
+      const name = nameIn(node);
+      const found = name && checker.getSymbolAtLocation(name);
+      const type = found && resolved(found);
+      if (type !== undefined && isOurs(type) && !(type.flags & ts.SymbolFlags.TypeParameter)) {
+        // What is private to its file and stands in a conditional type is a step of a computation, no type of a value.
+        const isStep = computes && !exportsOf(type.declarations?.[0]?.getSourceFile()).has(type);
+        if (!isStep) named.add(type);
+      }
+      ts.forEachChild(node, (child) => visit(child, computes || ts.isConditionalTypeNode(node)));
+    }
+    for (const declaration of symbol.declarations ?? []) visit(declaration, false);
+    return named;
+  }
+
+  const shared = exportsOf(program.getSourceFile(core));
+  const missing = new Map<ts.Symbol, string[]>();
+  for (const [entry, path] of entries) {
+    const own = exportsOf(program.getSourceFile(path));
+    for (const symbol of own) {
+      if (!isOurs(symbol)) continue;
+      const lost = [...namedBy(symbol)]
+        .filter((type) => !own.has(type) && !shared.has(type))
+        .map((type) => `${entry}: ${symbol.name} names ${type.name}`);
+      const before = missing.get(symbol);
+      if (before === undefined || lost.length < before.length) missing.set(symbol, lost);
+    }
+  }
+  return [...missing.values()].flat();
+}
+
+/** Whether a member is for its class alone, or for classes that extend it. */
+function isHidden(node: ts.Node): boolean {
+  if (!ts.canHaveModifiers(node)) return false;
+  const hides = [ts.SyntaxKind.PrivateKeyword, ts.SyntaxKind.ProtectedKeyword];
+  return ts.getModifiers(node)?.some(({ kind }) => hides.includes(kind)) === true;
+}
+
+/** The name of a type, if that is what a node is. */
+function nameIn(node: ts.Node): ts.Node | undefined {
+  if (ts.isTypeReferenceNode(node)) return node.typeName;
+  if (ts.isExpressionWithTypeArguments(node)) return node.expression;
+  if (ts.isTypeQueryNode(node)) return node.exprName;
+  if (ts.isImportTypeNode(node)) return node.qualifier;
+  return undefined;
+}
