@@ -72,6 +72,37 @@ export async function unlessAborted<T>(
   }
 }
 
+/** Aborts a controller as soon as one of these signals aborts; returns a function that ends that. */
+export function abortWith(
+  controller: AbortController,
+  ...signals: readonly (AbortSignal | undefined)[]
+): () => void {
+  const ends = signals.map((signal) => {
+    const abort = (): void => controller.abort(signal?.reason);
+    if (signal?.aborted) abort();
+    return signal && onAbort(signal, abort);
+  });
+  return () => {
+    for (const end of ends) end?.();
+  };
+}
+
+/** Works until it is done, or rejects with a signal's reason as soon as one aborts. */
+export async function during<T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  ...signals: readonly (AbortSignal | undefined)[]
+): Promise<T> {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const ignore = abortWith(controller, ...signals);
+  try {
+    signal.throwIfAborted();
+    return await unlessAborted(work(signal), signal);
+  } finally {
+    ignore();
+  }
+}
+
 /** Runs one action at a time, in the order of the calls. */
 export class Mutex {
   #last: Promise<void> | undefined;

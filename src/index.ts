@@ -101,7 +101,7 @@ export { type SubgraphOptions, subgraph } from "./nodes/subgraph.js";
 export type { TaskFunction, TaskOptions } from "./nodes/task.js";
 export { type ConsoleObserverOptions, consoleObserver } from "./observers/console.js";
 export { getObserver, noopObserver, registerObserver } from "./observers/registry.js";
-export type { RecoverableGraph, RunRecovery } from "./recovery/recover-run.js";
+export type { RunRecovery } from "./recovery/recover-run.js";
 export { type RecoverOptions, recoverRuns } from "./recovery/recover-runs.js";
 export type { NodeOptions, RetryPolicy } from "./run/attempts.js";
 export type {
@@ -112,9 +112,10 @@ export type {
   ObserverConfig,
   RecordConfig,
 } from "./run/config.js";
-export type { EventsOptions, RunHandle, RunState, WaitOptions } from "./run/handle.js";
+export type { EventsOptions, RunHandle, RunState, WaitOptions } from "./run/handles/handle.js";
 export type { MissingNode } from "./run/run-position.js";
 export {
+  type AnyGraph,
   type ExecuteOptions,
   type ResumeOptions,
   StateGraph,

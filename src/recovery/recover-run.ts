@@ -4,29 +4,7 @@ import { onAbort } from "../concurrency.js";
 import { ExecutionError, isWaymarkError } from "../errors.js";
 import type { AttemptEnd, RecoveryPolicy } from "../run/recovery.js";
 import type { RecoveryAttempt } from "../run/runner.js";
-import type { RunStatus } from "../state/record.js";
-
-/** An attempt to recover a run of any graph. */
-interface Recovered extends Omit<RecoveryAttempt<object>, "newest" | "result"> {
-  readonly result: Promise<{ readonly status: RunStatus } | undefined>;
-}
-
-/** A graph whose runs can be recovered: any {@link StateGraph}. */
-export interface RecoverableGraph {
-  /** Its name, as saved in its checkpoints. */
-  readonly name: string;
-  /** Stops its runs so that they can be resumed. */
-  drain(): Promise<void>;
-  /** @internal */
-  recover(
-    runId: string,
-    policy: RecoveryPolicy,
-    signal: AbortSignal,
-    claim?: Claim,
-  ): Promise<Recovered>;
-  /** @internal */
-  endAttempt(runId: string, attempt: number, end: AttemptEnd, claim?: Claim): Promise<void>;
-}
+import type { AnyGraph } from "../run/state-graph.js";
 
 /** What {@link recoverRuns} did with a run. */
 export interface RunRecovery {
@@ -66,13 +44,17 @@ const GRACE = 5000;
 
 /** Continues one run. Its claim is released when it has actually stopped. Never rejects. */
 export async function recoverRun(
-  graph: RecoverableGraph,
+  graph: AnyGraph,
   runId: string,
   claim: Claim,
   { policy, timeoutMs, signal }: RecoverySettings,
 ): Promise<Omit<RunRecovery, "runId" | "graph">> {
   const deadline = new Deadline(timeoutMs, signal);
-  let attempt: Omit<Recovered, "result"> = { count: 0, isLast: false, fellBack: false };
+  let attempt: Pick<RecoveryAttempt<object>, "count" | "isLast" | "fellBack"> = {
+    count: 0,
+    isLast: false,
+    fellBack: false,
+  };
   const continued = async (): Promise<Outcome> => {
     try {
       const { result, ...begun } = await graph.recover(runId, policy, deadline.signal, claim);

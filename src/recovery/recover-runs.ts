@@ -8,9 +8,10 @@ import {
 import { mapLimit } from "../concurrency.js";
 import { ConfigError, show } from "../errors.js";
 import { abortSignal, check, checkOptions, flag, integer, timeLimit } from "../options.js";
+import type { AnyGraph } from "../run/state-graph.js";
 import type { RunStatus } from "../state/record.js";
 import { getCheckpointStore } from "../stores/registry.js";
-import { type RecoverableGraph, type RunRecovery, recoverRun } from "./recover-run.js";
+import { type RunRecovery, recoverRun } from "./recover-run.js";
 
 /** Options of {@link recoverRuns}. */
 export interface RecoverOptions {
@@ -20,7 +21,7 @@ export interface RecoverOptions {
    * The graphs whose runs to recover. In an object, each key is an additional name of its graph, such as an old
    * one.
    */
-  readonly graphs: readonly RecoverableGraph[] | Readonly<Record<string, RecoverableGraph>>;
+  readonly graphs: readonly AnyGraph[] | Readonly<Record<string, AnyGraph>>;
   /** How often to try a run that makes no progress, across all restarts; at least 1, 3 by default. */
   readonly maxAttempts?: number;
   /** Milliseconds that one run may take before it is cancelled; 300,000 by default. */
@@ -94,12 +95,12 @@ function checkRecoverOptions(options: RecoverOptions): void {
 }
 
 /** The graphs by name, and by the keys they were given under. */
-function byName(graphs: RecoverOptions["graphs"]): ReadonlyMap<string, RecoverableGraph> {
-  const found = new Map<string, RecoverableGraph>();
+function byName(graphs: RecoverOptions["graphs"]): ReadonlyMap<string, AnyGraph> {
+  const found = new Map<string, AnyGraph>();
   if (typeof graphs !== "object" || graphs === null) {
     throw new ConfigError("options.graphs", `must be the graphs to recover; got ${show(graphs)}`);
   }
-  for (const [key, graph] of Object.entries<RecoverableGraph>({ ...graphs })) {
+  for (const [key, graph] of Object.entries<AnyGraph>({ ...graphs })) {
     const option = `options.graphs.${key}`;
     if (typeof graph?.recover !== "function") {
       throw new ConfigError(option, `must be a StateGraph; got ${show(graph)}`);
@@ -144,7 +145,7 @@ async function findRuns(store: CheckpointStore): Promise<readonly FoundRun[]> {
 async function recover(
   { runId, graph: name, unreadable }: FoundRun,
   store: CheckpointStore,
-  graphs: ReadonlyMap<string, RecoverableGraph>,
+  graphs: ReadonlyMap<string, AnyGraph>,
   options: RecoverOptions,
 ): Promise<RunRecovery> {
   const skipped = (reason: string, error?: unknown): RunRecovery => ({

@@ -19,8 +19,8 @@ import { type Patch, State } from "../state/state.js";
 import { checkNodeOptions, type NodeOptions, withOptions } from "./attempts.js";
 import { Checkpoints } from "./checkpoints.js";
 import { checkAudit, type GraphConfig, resolveConfig, type Settings } from "./config.js";
-import type { RunHandle } from "./handle.js";
-import { Handles } from "./handles.js";
+import type { RunHandle } from "./handles/handle.js";
+import { Handles } from "./handles/handles.js";
 import type { AttemptEnd, RecoveryPolicy } from "./recovery.js";
 import { type RecoveryAttempt, Runner } from "./runner.js";
 import { SavedGraph } from "./saved-graph.js";
@@ -532,6 +532,10 @@ export class StateGraph<D extends object, N extends string = never> {
     return state.status === "completed" ? undefined : this.#graph.nextNode(state);
   }
 }
+
+/** A graph of any data. */
+// biome-ignore lint/suspicious/noExplicitAny: a graph of one kind of data is not one of another
+export type AnyGraph = StateGraph<any, any>;
 
 function checkState(state: unknown): void {
   if (state instanceof State) return;

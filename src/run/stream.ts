@@ -1,4 +1,4 @@
-import { defer, onAbort } from "../concurrency.js";
+import { abortWith, defer } from "../concurrency.js";
 import type { AnyEvent, EventBus } from "../events.js";
 
 /** The number of events that may wait for their reader before the run waits too. */
@@ -30,14 +30,21 @@ export function streamEvents<T, E = never>(
   start: StartRun<T, E>,
 ): AsyncGenerator<AnyEvent | E, T, undefined> {
   const controller = new AbortController();
-  const events = read(bus, runId, signal, controller, start);
-  const leave = events.return.bind(events);
-  // A generator checks this only after its reader's last `next` has resolved.
-  events.return = (value) => {
+  return leavable(read(bus, runId, signal, controller, start), controller);
+}
+
+/** Lets a reader leave at once, even while the next value is pending: `controller` then aborts. */
+export function leavable<E, T>(
+  values: AsyncGenerator<E, T, undefined>,
+  controller: AbortController,
+): AsyncGenerator<E, T, undefined> {
+  const leave = values.return.bind(values);
+  // By itself, a generator handles `return` only after the pending `next` has settled.
+  values.return = (value) => {
     controller.abort(readerLeft());
     return leave(value);
   };
-  return events;
+  return values;
 }
 
 async function* read<T, E>(
@@ -47,9 +54,7 @@ async function* read<T, E>(
   controller: AbortController,
   start: StartRun<T, E>,
 ): AsyncGenerator<AnyEvent | E, T, undefined> {
-  const abort = (): void => controller.abort(signal?.reason);
-  if (signal?.aborted) abort();
-  const ignore = signal && onAbort(signal, abort);
+  const ignore = abortWith(controller, signal);
   const queue = new Queue<AnyEvent | E>();
   const listener = (event: AnyEvent): void => {
     if (event.runId === runId || event.rootRunId === runId) queue.add(event);
@@ -69,7 +74,7 @@ async function* read<T, E>(
     bus.off("*", listener);
     if (!queue.ended) controller.abort(readerLeft());
     await running.catch(() => {});
-    ignore?.();
+    ignore();
   }
 }
 

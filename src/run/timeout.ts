@@ -1,5 +1,5 @@
 import { after } from "../clock.js";
-import { onAbort } from "../concurrency.js";
+import { abortWith } from "../concurrency.js";
 
 /**
  * Limits an action to this many milliseconds; then its signal aborts and it fails. An action that ignores its signal is
@@ -12,9 +12,7 @@ export async function within<T>(
   action: (signal: AbortSignal) => T | Promise<T>,
 ): Promise<T> {
   const controller = new AbortController();
-  const abort = (): void => controller.abort(outer.reason);
-  if (outer.aborted) abort();
-  const ignore = onAbort(outer, abort);
+  const ignore = abortWith(controller, outer);
   let cancel = (): void => {};
   const late = new Promise<never>((_resolve, reject) => {
     cancel = after(ms, () => {

@@ -8,10 +8,10 @@ import type { GraphTopology } from "../graph/description.js";
 import type { LogPlace } from "../observers/run-files.js";
 import type { Redaction } from "../report/redaction.js";
 import { typed } from "../report/shell.js";
+import type { AnyGraph } from "../run/state-graph.js";
 import type { GraphIdentity } from "../state/record.js";
 import { parseAddress } from "../stores/address.js";
 import type { Client } from "../worker/client.js";
-import type { AnyGraph } from "../worker/options.js";
 import { noHistory } from "./http.js";
 
 /** The options of a studio, validated and with their defaults. */

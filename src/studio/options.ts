@@ -5,11 +5,10 @@ import { isObserver, type Observer } from "../events.js";
 import { checkLogPlace, type LogPlace } from "../observers/run-files.js";
 import { callable, check, checkOptions, flag, integer, string, strings, text } from "../options.js";
 import { Redaction } from "../report/redaction.js";
-import { StateGraph } from "../run/state-graph.js";
+import { type AnyGraph, StateGraph } from "../run/state-graph.js";
 import { hidePassword } from "../stores/address.js";
 import { getCheckpointStore } from "../stores/registry.js";
 import type { Client } from "../worker/client.js";
-import type { AnyGraph } from "../worker/options.js";
 import type { Auth } from "./access.js";
 import type { StudioSettings } from "./context.js";
 

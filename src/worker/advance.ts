@@ -1,9 +1,10 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { isWaymarkError } from "../errors.js";
+import { errorOf } from "../run/handles/stored.js";
+import type { AnyGraph } from "../run/state-graph.js";
 import { State } from "../state/state.js";
 import type { ActiveRun } from "./active-run.js";
 import { fromText, questionOf, type RunJob } from "./job.js";
-import type { AnyGraph } from "./options.js";
 import { type Backoff, classifyFailure, isAboutInput, type Outcome, outcomeOf } from "./outcome.js";
 import { isSubmitted } from "./submitted.js";
 
@@ -112,7 +113,7 @@ async function tryAgain(run: ActiveRun, deps: AdvanceDeps): Promise<Outcome> {
     }
     if (state !== undefined && state.status !== "failed") return outcomeOf(state);
     const { name, message } = state?.error ?? newest.error ?? { name: "Error", message: "" };
-    return { kind: "failed", error: Object.assign(new Error(message), { name }) };
+    return { kind: "failed", error: errorOf({ name, message }) };
   } catch (error) {
     const { kind } = classifyFailure(error, run, deps.maxAttempts, deps.backoff);
     // If this fails, the attempt counts.

@@ -1,20 +1,22 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
+import { during } from "../concurrency.js";
 import { ConfigError } from "../errors.js";
 import { checkLogPlace, type LogPlace } from "../observers/run-files.js";
 import { callable, checkOptions, integer, text } from "../options.js";
 import { checkRunId } from "../state/run-id.js";
 import { State } from "../state/state.js";
 import { Cancellations } from "./cancellations.js";
-import { ClientLifetime } from "./client-lifetime.js";
 import { type CheckedConnection, checkConnection, type QueueConnection } from "./connection.js";
 import { type Engine, openEngine, type RunQueue } from "./engine.js";
-import { type HandleDeps, QueuedRun } from "./handle.js";
+import type { QueueDeps } from "./following.js";
+import type { QueuedRun } from "./handle.js";
 import { jobOptions } from "./job.js";
 import { Listener } from "./listener.js";
 import { queueName, runIdOf } from "./names.js";
 import { isStore, printError } from "./options.js";
 import type { Load } from "./peers.js";
 import { reconcile } from "./reconcile.js";
+import { QueueHandle } from "./source.js";
 import {
   checkRepeat,
   dedup,
@@ -86,11 +88,11 @@ export class Client {
   readonly #log: LogPlace | undefined;
   readonly #onError: (error: unknown) => void;
   readonly #load: Load | undefined;
-  readonly #depsByGraph = new Map<string, HandleDeps>();
+  readonly #depsByGraph = new Map<string, QueueDeps>();
   #engine: Promise<Engine> | undefined;
   #isReady = false;
   #cancellations: Cancellations | undefined;
-  readonly #lifetime = new ClientLifetime();
+  readonly #closed = new AbortController();
 
   /** @throws ConfigError if an option is invalid. */
   constructor(options: ClientOptions);
@@ -109,7 +111,7 @@ export class Client {
     this.#log = options.log;
     const report = options.onError ?? printError;
     // A stopping server may still report errors on connections that are being closed.
-    this.#onError = (error) => this.#lifetime.isClosed || report(error);
+    this.#onError = (error) => this.#closed.signal.aborted || report(error);
     this.#load = load;
   }
 
@@ -139,10 +141,8 @@ export class Client {
       ...(priority !== undefined && { priority }),
       ...(options.deduplicate !== undefined && { deduplication: dedup(options.deduplicate) }),
     };
-    const added = await this.#lifetime.during(() =>
-      submitRun(this.#store, deps.queue, name, state, how),
-    );
-    return new QueuedRun<D>(name, runIdOf(added), deps);
+    const added = await this.#during(() => submitRun(this.#store, deps.queue, name, state, how));
+    return new QueueHandle<D>(name, runIdOf(added), deps);
   }
 
   /**
@@ -155,7 +155,7 @@ export class Client {
     runId: string,
   ): Promise<QueuedRun<D>> {
     const { name } = nameAndVersion(graph, undefined);
-    return new QueuedRun<D>(name, checkRunId(runId), await this.#depsOf(name));
+    return new QueueHandle<D>(name, checkRunId(runId), await this.#depsOf(name));
   }
 
   /**
@@ -191,7 +191,7 @@ export class Client {
     checkRepeat(repeat, bullmq);
     const job = { state, ...(version !== undefined && { version }) };
     const template = { name, data: job, opts: jobOptions };
-    await this.#lifetime.during(() => queue.upsertJobScheduler(id, repeat, template));
+    await this.#during(() => queue.upsertJobScheduler(id, repeat, template));
   }
 
   /**
@@ -203,7 +203,7 @@ export class Client {
     text("graph", graph);
     scheduleOptions.id("id", id);
     const { queue } = await this.#depsOf(graph);
-    return this.#lifetime.during(() => queue.removeJobScheduler(id));
+    return this.#during(() => queue.removeJobScheduler(id));
   }
 
   /**
@@ -216,7 +216,7 @@ export class Client {
     integer(1)("limit", limit);
     const { queue } = await this.#depsOf(graph);
     const last = Math.min(limit, LARGEST) - 1;
-    const jobs = await this.#lifetime.during(() => queue.getFailed(0, last));
+    const jobs = await this.#during(() => queue.getFailed(0, last));
     return jobs.map((job) => ({
       runId: runIdOf(String(job.id)),
       error: job.failedReason,
@@ -238,12 +238,12 @@ export class Client {
   async reconcile<D extends object>(graph?: string | SubmittedGraph<D>): Promise<string[]> {
     const only = graph === undefined ? undefined : nameAndVersion(graph, undefined).name;
     const queueOf = async (name: string): Promise<RunQueue> => (await this.#depsOf(name)).queue;
-    return this.#lifetime.during(() => reconcile(this.#store, queueOf, only));
+    return this.#during(() => reconcile(this.#store, queueOf, only));
   }
 
   /** Closes the connections; the store stays open. Pending `result()` calls reject. */
   async close(): Promise<void> {
-    this.#lifetime.close();
+    this.#closed.abort(new ConfigError("client", "is closed: make a new one"));
     const closed = this.#engine?.then(
       (engine) => engine.close(),
       () => {},
@@ -252,27 +252,31 @@ export class Client {
     if (this.#isReady) await closed;
   }
 
-  async #depsOf(graph: string): Promise<HandleDeps> {
-    const engine = await this.#lifetime.during(() => this.#open());
+  async #depsOf(graph: string): Promise<QueueDeps> {
+    const engine = await this.#during(() => this.#open());
     const known = this.#depsByGraph.get(graph);
     if (known !== undefined) return known;
     this.#cancellations ??= new Cancellations(engine);
     const name = queueName(graph);
-    const deps: HandleDeps = {
+    const deps: QueueDeps = {
       store: this.#store,
       log: this.#log,
       queue: engine.queue(name),
       listener: new Listener(engine, name),
       cancellations: this.#cancellations,
-      lifetime: this.#lifetime,
+      closed: this.#closed.signal,
       publish: (fields) => engine.publish(name, fields),
     };
     this.#depsByGraph.set(graph, deps);
     return deps;
   }
 
+  /** Rejects as soon as the client closes: a closed queue never answers. */
+  #during<T>(work: () => Promise<T>): Promise<T> {
+    return during(work, this.#closed.signal);
+  }
+
   #open(): Promise<Engine> {
-    this.#lifetime.check();
     this.#engine ??= openEngine(this.#connection, this.#onError, this.#load).then(
       (engine) => {
         this.#isReady = true;

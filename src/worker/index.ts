@@ -4,9 +4,10 @@
  * @packageDocumentation
  */
 export type { LogPlace } from "../observers/run-files.js";
+export type { AnyGraph } from "../run/state-graph.js";
 export { Client, type ClientOptions, type FailedRun } from "./client.js";
 export type { QueueConnection, QueueConnectionOptions } from "./connection.js";
-export { QueuedRun } from "./handle.js";
+export type { QueuedRun } from "./handle.js";
 export type { GraphLimits } from "./limits.js";
 export {
   type QueueMetrics,
@@ -14,6 +15,6 @@ export {
   type WorkerHealth,
   type WorkerMetrics,
 } from "./metrics.js";
-export type { AnyGraph, WorkerOptions } from "./options.js";
+export type { WorkerOptions } from "./options.js";
 export type { ScheduleOptions, SubmitOptions, SubmittedGraph } from "./submission.js";
 export { type CloseOptions, Worker } from "./worker.js";

@@ -11,14 +11,10 @@ import {
   integer,
   integerFrom,
 } from "../options.js";
-import { StateGraph } from "../run/state-graph.js";
+import { type AnyGraph, StateGraph } from "../run/state-graph.js";
 import type { QueueConnection } from "./connection.js";
 import { checkLimits, type GraphLimits } from "./limits.js";
 import { queueName } from "./names.js";
-
-/** A graph of any data. */
-// biome-ignore lint/suspicious/noExplicitAny: a graph of one kind of data is not one of another
-export type AnyGraph = StateGraph<any, any>;
 
 /** Options of {@link Worker}. */
 export interface WorkerOptions {

@@ -4,14 +4,14 @@ import { isWaymarkError, messageOf } from "../errors.js";
 import { random } from "../random.js";
 import { borrowed } from "../run/claim.js";
 import { nameOf } from "../run/failure.js";
-import { StateGraph } from "../run/state-graph.js";
+import { type AnyGraph, StateGraph } from "../run/state-graph.js";
 import { ActiveRun } from "./active-run.js";
 import { type AdvanceDeps, advance } from "./advance.js";
 import { GRACE, inTime } from "./in-time.js";
 import { type JobData, type JobQueue, type JobResult, type RunJob, toKept } from "./job.js";
 import { fenced, leaseTimes } from "./lease.js";
 import { runIdOf } from "./names.js";
-import type { AnyGraph, WorkerSettings } from "./options.js";
+import type { WorkerSettings } from "./options.js";
 import type { Outcome } from "./outcome.js";
 import type { BullMQ } from "./peers.js";
 

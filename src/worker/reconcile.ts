@@ -2,13 +2,14 @@ import { waitsForResume } from "../checkpoint/fork.js";
 import type { CheckpointStore, RunSummary } from "../checkpoint/store.js";
 import { now } from "../clock.js";
 import { ConfigError } from "../errors.js";
+import { loadIfAny } from "../run/handles/stored.js";
 import { progressOf } from "../state/derive.js";
 import type { State } from "../state/state.js";
 import { type JobQueue, jobOptions } from "./job.js";
 import { jobIdOf } from "./names.js";
 import { outcomeOf } from "./outcome.js";
 import { YEAR } from "./processor.js";
-import { isCancelled, isSubmitted, jobOf, loadIfAny } from "./submitted.js";
+import { isCancelled, isSubmitted, jobOf } from "./submitted.js";
 import { promote } from "./wake.js";
 
 /** The number of runs to read from the store at once. */

@@ -1,5 +1,6 @@
 import { errorTable } from "../errors/table.js";
 import { type ErrorCode, ExecutionError, show, WaymarkError } from "../errors.js";
+import { errorOf } from "../run/handles/stored.js";
 import type { State } from "../state/state.js";
 import type { JobData } from "./job.js";
 
@@ -35,7 +36,7 @@ export function failedError<D extends object>(
   }
   const { name = "Error", message = reason } = saved?.error ?? failure ?? {};
   const state = saved ?? { runId, ...nowhere };
-  const cause = Object.assign(new Error(message), { name });
+  const cause = errorOf({ name, message });
   const code = (failure?.code ?? "NODE_FAILED") as "NODE_FAILED";
   const text = failure?.message ?? message;
   const nodeName = saved?.error?.node ?? state.checkpointNode;

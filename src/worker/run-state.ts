@@ -1,4 +1,4 @@
-import type { RunState } from "../run/handle.js";
+import type { RunState } from "../run/handles/handle.js";
 import type { State } from "../state/state.js";
 
 /** Whether a job in this state has ended. */

@@ -88,22 +88,6 @@ export async function submitRun<D extends object>(
   return String(job.id);
 }
 
-/** The newest State of a run, if it is in the store. */
-export async function loadIfAny<D extends object>(
-  store: CheckpointStore,
-  runId: string,
-  isAgain = false,
-): Promise<State<D> | undefined> {
-  try {
-    return await store.load<D>(runId);
-  } catch (error) {
-    if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
-    // A worker may be saving it at this moment; a checkpoint that is really corrupt is corrupt the second time too.
-    if (isAgain || !isWaymarkError(error, "CHECKPOINT_CORRUPT")) throw error;
-    return loadIfAny<D>(store, runId, true);
-  }
-}
-
 /** Whether a run was cancelled, and has not been put back since. */
 export function isCancelled<D extends object>({ reason }: State<D>): boolean {
   return reason === CANCELLED;

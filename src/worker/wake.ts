@@ -2,11 +2,11 @@ import type { CheckpointStore } from "../checkpoint/store.js";
 import { now, sleep } from "../clock.js";
 import { isWaymarkError, show } from "../errors.js";
 import { keepAnswer, toAnswer } from "../run/answers.js";
+import { loadIfAny } from "../run/handles/stored.js";
 import type { State } from "../state/state.js";
 import { queueError } from "./bounds.js";
 import { type JobQueue, questionOf } from "./job.js";
 import { jobIdOf } from "./names.js";
-import { loadIfAny } from "./submitted.js";
 
 /** The interval at which to check a run that is changing hands, in milliseconds. */
 export const SOON = 50;

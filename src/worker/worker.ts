@@ -4,6 +4,7 @@ import { now } from "../clock.js";
 import { messageOf } from "../errors.js";
 import type { AnyEvent } from "../events.js";
 import { checkOptions, duration } from "../options.js";
+import type { AnyGraph } from "../run/state-graph.js";
 import type { ActiveRun } from "./active-run.js";
 import { answered, LONGEST_BLOCK } from "./bounds.js";
 import { Cancellations } from "./cancellations.js";
@@ -14,12 +15,7 @@ import { leaseTimes } from "./lease.js";
 import { applyLimits } from "./limits.js";
 import { health, metrics, type WorkerHealth, type WorkerMetrics } from "./metrics.js";
 import { queueName, runIdOf } from "./names.js";
-import {
-  type AnyGraph,
-  resolveWorkerOptions,
-  type WorkerOptions,
-  type WorkerSettings,
-} from "./options.js";
+import { resolveWorkerOptions, type WorkerOptions, type WorkerSettings } from "./options.js";
 import type { Load } from "./peers.js";
 import { type RunFailure, RunProcessor } from "./processor.js";
 

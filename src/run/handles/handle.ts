@@ -1,7 +1,6 @@
-import type { AnyEvent } from "../events.js";
-import { abortSignal, checkOptions, oneOf } from "../options.js";
-import type { PauseRequest } from "../state/record.js";
-import type { State } from "../state/state.js";
+import type { AnyEvent } from "../../events.js";
+import type { PauseRequest } from "../../state/record.js";
+import type { State } from "../../state/state.js";
 
 /** What a run is doing, or how it ended. */
 export interface RunState {
@@ -82,17 +81,4 @@ export interface RunHandle<D extends object = object> {
   cancel(): Promise<boolean>;
   /** Answers a pause of the run by name, even one that the run has not reached yet. See {@link StateGraph.answer}. */
   answer(name: string, value: unknown): Promise<void>;
-}
-
-const waitChecks = { signal: abortSignal };
-const eventsChecks = { ...waitChecks, from: oneOf("start", "now") };
-
-/** Checks the options of {@link RunHandle.result}. */
-export function checkWaitOptions(options: WaitOptions): void {
-  checkOptions("options", options, waitChecks);
-}
-
-/** Checks the options of {@link RunHandle.events}. */
-export function checkEventsOptions(options: EventsOptions): void {
-  checkOptions("options", options, eventsChecks);
 }

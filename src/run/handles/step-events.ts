@@ -1,7 +1,7 @@
-import type { EventMap } from "../event-map.js";
-import type { AnyEvent, EventType } from "../events.js";
-import type { State } from "../state/state.js";
-import type { StepRecord } from "../state/steps.js";
+import type { EventMap } from "../../event-map.js";
+import type { AnyEvent, EventType } from "../../events.js";
+import type { State } from "../../state/state.js";
+import type { StepRecord } from "../../state/steps.js";
 
 /** An event that nobody listened to when it happened. */
 export function eventOf<T extends EventType>(
