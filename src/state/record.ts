@@ -273,3 +273,14 @@ export function newProgress(): Progress {
     ledger: Ledger.empty,
   };
 }
+
+/** Whether a person can answer a pause: it is neither a breakpoint nor a wait until a given time. */
+export function isAnswerable({
+  breakpoint,
+  until,
+}: {
+  readonly breakpoint?: unknown;
+  readonly until?: unknown;
+}): boolean {
+  return breakpoint === undefined && until === undefined;
+}

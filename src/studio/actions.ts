@@ -7,13 +7,12 @@ import { removeRunFiles } from "../observers/remove-run-files.js";
 import { claimOf } from "../run/claim.js";
 import { type AnyGraph, StateGraph } from "../run/state-graph.js";
 import { decode } from "../state/decode.js";
-import type { PauseRequest } from "../state/record.js";
+import { isAnswerable, type PauseRequest } from "../state/record.js";
 import type { State } from "../state/state.js";
 import type { QueuedRun } from "../worker/handle.js";
 import type { ActionResult } from "./api.js";
 import type { Studio } from "./context.js";
 import { badRequest, HttpError } from "./http.js";
-import { isAnswerable } from "./view.js";
 
 type Body = Readonly<Record<string, unknown>>;
 

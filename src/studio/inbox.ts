@@ -1,8 +1,9 @@
 import { listRuns } from "../checkpoint/any-store.js";
 import type { RunFilter, RunSummary } from "../checkpoint/store.js";
+import { isAnswerable } from "../state/record.js";
 import type { Inbox, InboxPause } from "./api.js";
 import type { Studio } from "./context.js";
-import { isAnswerable, pausesOf } from "./view.js";
+import { pausesOf } from "./view.js";
 
 /** How many paused runs are searched for the oldest pauses. */
 const SCANNED = 5000;

@@ -6,7 +6,7 @@ import type { RunReport } from "../report/record.js";
 import { progressOf } from "../state/derive.js";
 import { encode } from "../state/encode.js";
 import { Ledger } from "../state/ledger.js";
-import type { PauseRequest } from "../state/record.js";
+import { isAnswerable, type PauseRequest } from "../state/record.js";
 import type { State } from "../state/state.js";
 import type {
   AgentView,
@@ -220,11 +220,6 @@ function actionsOf(
   if (status === "failed") return ["retry", ...rest];
   const isAsked = state.pauses.some((pause) => isAnswerable(pause));
   return [isAsked ? "answer" : "resume", ...rest];
-}
-
-/** Whether a person can answer a pause: it is neither a breakpoint nor a wait until a given time. */
-export function isAnswerable({ breakpoint, until }: PauseRequest | RunPause): boolean {
-  return breakpoint === undefined && until === undefined;
 }
 
 /** The command of each action; there is none that cancels a run of another process. */

@@ -159,6 +159,22 @@ export class Client {
   }
 
   /**
+   * Answers a pause of a run by its name, and lets a worker continue the run if it waits for that. See
+   * {@link QueuedRun.answer}.
+   *
+   * @throws ConfigError if the client is closed, an argument is invalid, or the run has completed.
+   * @throws CheckpointConflictError if a worker holds the run and it does not wait for this pause.
+   */
+  async answer<D extends object>(
+    graph: string | SubmittedGraph<D>,
+    runId: string,
+    name: string,
+    value: unknown,
+  ): Promise<void> {
+    return (await this.run(graph, runId)).answer(name, value);
+  }
+
+  /**
    * Starts runs of the data on a schedule. The queue keeps the schedule; no process has to stay alive for it. The id of
    * each run is `repeat:<schedule>:<milliseconds>`.
    *

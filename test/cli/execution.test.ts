@@ -60,6 +60,21 @@ describe.each(stores)("runs in $store", ({ store }) => {
     expect(state).toMatchObject({ status: "completed", data: { approved: "fine by me" } });
   });
 
+  test("take an answer without running anything", async () => {
+    const folder = project(store);
+    await waymark(folder, "run", "asking", "--id", "monday", "--data", start());
+    const named = await waymark(folder, "answer", "monday");
+    expect(named).toMatchObject({ code: 2, err: expect.stringContaining("answer needs a value") });
+    const kept = await json(folder, "answer", "monday", "fine by me");
+    expect(kept).toEqual({ runId: "monday", status: "paused", answered: "review" });
+    const state = await json(folder, "resume", "monday");
+    expect(state).toMatchObject({ status: "completed", data: { approved: "fine by me" } });
+    const late = await waymark(folder, "answer", "monday", "review", "no");
+    expect(late).toMatchObject({ code: 2, err: expect.stringContaining("is completed") });
+    const none = await waymark(folder, "answer", "monday", "no");
+    expect(none.err).toContain("is not waiting for an answer");
+  });
+
   test("stop at Ctrl-C and can be resumed", async () => {
     const folder = project(store);
     const gate = join(folder, "gate");

@@ -71,11 +71,11 @@ test("several pauses are answered by their names; one that is not open is a conf
     .setEntryPoint("ask")
     .setExitPoint("ask");
   await graph.execute(State.create({}, { runId: "two" }));
-  const signals: unknown[] = [];
-  const handle = { signal: async (...signal: unknown[]) => signals.push(signal) };
+  const answers: unknown[] = [];
+  const handle = { answer: async (...answer: unknown[]) => answers.push(answer) };
   const queue = opened({ store, client: { run: async () => handle } as never });
   const sent = await queue.call("POST", "/api/runs/two/answer", { name: "a", input: 1 });
-  expect([sent.status, signals]).toEqual([202, [["a", 1]]]);
+  expect([sent.status, answers]).toEqual([202, [["a", 1]]]);
   const { call } = opened({ store, graphs: { old: graph } });
   const answer = (body: object) => call("POST", "/api/runs/two/answer", body);
   expect((await answer({ input: 1 })).status).toBe(409);

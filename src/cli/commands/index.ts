@@ -23,6 +23,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Loader>>>> = {
   "Run and continue": {
     run: () => import("./run.js"),
     resume: () => import("./resume.js"),
+    answer: () => import("./answer.js"),
     replay: () => import("./replay.js"),
     fork: () => import("./fork.js"),
     rollback: () => import("./rollback.js"),
