@@ -199,6 +199,18 @@ describe("submit", () => {
   });
 });
 
+test("answers a pause of a run by its id, and a worker continues the run", async () => {
+  const graph = new StateGraph<Count>({ name: "answered by id" })
+    .addNode("ask", async (_state, ctx) => ({ n: Number(await ctx.pause("n", { reason: "n" })) }))
+    .setEntryPoint("ask")
+    .setExitPoint("ask");
+  await place.work({ graphs: [graph] });
+  const run = await place.client.submit(graph, { n: 7 });
+  await until("it is paused", async () => (await run.status()).state === "paused");
+  await place.client.answer(graph, run.runId, "n", 8);
+  expect((await run.result()).data.n).toBe(8);
+});
+
 describe("cancel", () => {
   test("removes a run that has not started from the queue, and keeps it and its input", async () => {
     const graph = single((state) => ({ n: state.data.n + 1 }));
