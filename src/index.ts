@@ -22,8 +22,8 @@ export type {
   SaveOptions,
   StoreContext,
 } from "./checkpoint/store.js";
-export type { NodeErrorCode } from "./errors/base.js";
 export {
+  ChainError,
   CheckpointConflictError,
   CheckpointCorruptionError,
   CheckpointNotFoundError,
@@ -39,9 +39,12 @@ export {
   GraphError,
   type GraphErrorCode,
   isWaymarkError,
+  type ItemError,
   MigrationError,
+  ParallelError,
   PauseTimeoutError,
   RetryableError,
+  RouteError,
   SchemaError,
   type SchemaIssue,
   SerializationError,
@@ -91,7 +94,6 @@ export {
   type DagTasks,
   dag,
 } from "./nodes/dag.js";
-export { ChainError, type ItemError, ParallelError, RouteError } from "./nodes/errors.js";
 export { type MapOptions, map } from "./nodes/map.js";
 export { type ParallelOptions, type ParallelWorker, parallel } from "./nodes/parallel.js";
 export { route } from "./nodes/route.js";

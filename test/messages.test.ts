@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import * as waymark from "waymark";
 import {
   chain,
   dag,
@@ -407,7 +408,11 @@ test("messages say what happened, what was expected and what to do", async () =>
       );
     const inner =
       error instanceof WaymarkError && error.cause instanceof WaymarkError ? error.cause : error;
-    for (const each of [error, inner]) if (each instanceof WaymarkError) codes.add(each.code);
+    for (const each of [error, inner]) {
+      if (!(each instanceof WaymarkError)) continue;
+      codes.add(each.code);
+      expect(each).toBeInstanceOf(Reflect.get(waymark, errorTable[each.code].class));
+    }
     const text =
       error instanceof WaymarkError ? `${error.code}: ${error.message}` : `NOTHING: ${error}`;
     const steady = text

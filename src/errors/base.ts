@@ -1,56 +1,24 @@
-/** What is wrong with a graph or its use: the codes of a {@link GraphError}. */
-export type GraphErrorCode =
-  | "GRAPH_NODE_NAME"
-  | "GRAPH_NODE_DUPLICATE"
-  | "GRAPH_NODE_FUNCTION"
-  | "GRAPH_NODE_UNKNOWN"
-  | "GRAPH_NODE_UNREACHABLE"
-  | "GRAPH_NODE_DEAD_END"
-  | "GRAPH_PREDICATE"
-  | "GRAPH_ENTRY_DUPLICATE"
-  | "GRAPH_NO_NODES"
-  | "GRAPH_NO_ENTRY"
-  | "GRAPH_NO_EXIT"
-  | "GRAPH_CYCLE"
-  | "GRAPH_STATE"
-  | "GRAPH_MISMATCH";
+import type { ErrorCode } from "./table.js";
 
-/** Why an {@link ExecutionError} ended a run. */
-export type ExecutionErrorCode =
-  | "NODE_FAILED"
-  | "NODE_RESULT"
-  | "PREDICATE_FAILED"
-  | "NO_MATCHING_EDGE"
-  | "MAX_ITERATIONS"
-  | "ABORTED"
-  | "CHECKPOINT_SAVE";
-
-/** Why a node made by `chain`, `parallel` or `route` failed. */
-export type NodeErrorCode =
-  | "CHAIN_FAILED"
-  | "PARALLEL_FAILED"
-  | "ROUTE_CHOICE"
-  | "ROUTE_UNKNOWN"
-  | "ROUTE_FAILED";
-
-/** Every code an error of waymark can carry. Codes are stable: match on them, not on messages. */
-export type ErrorCode =
-  | GraphErrorCode
-  | ExecutionErrorCode
-  | NodeErrorCode
-  | "CHECKPOINT_NOT_FOUND"
-  | "CHECKPOINT_CORRUPT"
-  | "CHECKPOINT_CONFLICT"
-  | "SERIALIZATION"
-  | "MIGRATION"
-  | "SCHEMA"
-  | "PAUSE_TIMEOUT"
-  | "STORE"
-  | "QUEUE"
-  | "CONFIG";
+/** The part of a State that an error carries; it is the whole State, typed loosely. */
+export interface ErrorState {
+  /** The run. */
+  readonly runId: string;
+  /** The last node that completed. */
+  readonly checkpointNode: string;
+  /** How many nodes have completed. */
+  readonly step: number;
+  /** The data. */
+  readonly data: object;
+}
 
 /** Marks the errors of every copy of this package. */
 export const brand = Symbol.for("waymark.error");
+
+/** The section of the guide, which ships with the package, about a code. */
+export function helpOf(code: string): string {
+  return `waymark/guide/troubleshooting.md#${code.toLowerCase()}`;
+}
 
 /**
  * The base of every error waymark throws on purpose.
@@ -80,6 +48,6 @@ export class WaymarkError extends Error {
     this.name = new.target.name;
     this.code = code;
     // A field, not a getter: whatever prints an error prints its fields.
-    this.help = `waymark/guide/troubleshooting.md#${code.toLowerCase()}`;
+    this.help = helpOf(code);
   }
 }

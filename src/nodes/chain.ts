@@ -1,5 +1,5 @@
 import { msSince, now } from "../clock.js";
-import { ConfigError, messageOf, show } from "../errors.js";
+import { ChainError, ConfigError, messageOf, show } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import { guard } from "../events.js";
 import type { AnyResult, CheckedResult, NodeFunction } from "../graph/node.js";
@@ -8,7 +8,6 @@ import { isStop } from "../run/failure.js";
 import { PauseRequested } from "../run/pauses.js";
 import type { Immutable } from "../state/immutable.js";
 import type { State } from "../state/state.js";
-import { ChainError } from "./errors.js";
 import { oncePerNode } from "./once-per-node.js";
 import {
   type Change,

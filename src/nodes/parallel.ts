@@ -1,9 +1,9 @@
+import type { ItemError } from "../errors.js";
 import { guard } from "../events.js";
 import type { AnyResult, CheckedResult, NodeFunction } from "../graph/node.js";
 import { callable, checkOptions, flag, integer, timeLimit } from "../options.js";
 import { isPlainObject } from "../state/shape.js";
 import type { Patch, State } from "../state/state.js";
-import type { ItemError } from "./errors.js";
 import { oncePerNode } from "./once-per-node.js";
 import { Pool, usualConcurrency } from "./pool.js";
 import { checkSaves, type Saves } from "./saves.js";

@@ -1,6 +1,6 @@
 import { msSince, now, sleep } from "../clock.js";
 import { onAbort } from "../concurrency.js";
-import { messageOf, show } from "../errors.js";
+import { type ItemError, messageOf, ParallelError, show } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import { type RetryPolicy, retryDelay } from "../run/attempts.js";
 import type { FactoryContext } from "../run/factory-context.js";
@@ -8,7 +8,6 @@ import { isStop } from "../run/failure.js";
 import { PauseRequested } from "../run/pauses.js";
 import { within } from "../run/timeout.js";
 import type { PauseRequest } from "../state/record.js";
-import { type ItemError, ParallelError } from "./errors.js";
 import { Finished } from "./finished.js";
 import { ItemSignals, SignalFan } from "./item-signals.js";
 import type { Saves } from "./saves.js";

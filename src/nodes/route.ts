@@ -1,4 +1,4 @@
-import { messageOf, show } from "../errors.js";
+import { messageOf, RouteError, show } from "../errors.js";
 import type {
   AnyResult,
   CheckedResult,
@@ -10,7 +10,6 @@ import { callable, check } from "../options.js";
 import { isStop } from "../run/failure.js";
 import { PauseRequested } from "../run/pauses.js";
 import type { State } from "../state/state.js";
-import { RouteError } from "./errors.js";
 import { oncePerNode } from "./once-per-node.js";
 import { Scope } from "./scope.js";
 

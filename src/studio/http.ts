@@ -1,5 +1,5 @@
 import { errorTable } from "../errors/table.js";
-import { type ErrorCode, isWaymarkError, messageOf } from "../errors.js";
+import { isWaymarkError, messageOf } from "../errors.js";
 import { typed } from "../report/shell.js";
 import type { ApiError } from "./api.js";
 
@@ -43,19 +43,6 @@ export function json(value: unknown, status = 200): Response {
   return new Response(JSON.stringify(value), { status, headers });
 }
 
-const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
-  CHECKPOINT_NOT_FOUND: 404,
-  CHECKPOINT_CONFLICT: 409,
-  CHECKPOINT_CORRUPT: 422,
-  CONFIG: 400,
-  MIGRATION: 422,
-  PAUSE_TIMEOUT: 409,
-  QUEUE: 503,
-  SCHEMA: 422,
-  SERIALIZATION: 422,
-  STORE: 503,
-};
-
 export function failure(error: unknown): Response {
   const { status, ...rest } = explain(error);
   const answer = json({ error: rest } satisfies ApiError, status);
@@ -76,10 +63,9 @@ function explain(error: unknown): ApiError["error"] & { readonly status: number 
     return { status: isAway ? 503 : 500, code, message };
   }
   const { code } = error;
-  const isGraph = code.startsWith("GRAPH_") || code === "ABORTED";
-  const hint = errorTable[code].hint;
+  const { status, hint } = errorTable[code] ?? errorTable.NODE_FAILED;
   return {
-    status: statuses[code] ?? (isGraph ? 409 : 500),
+    status,
     code,
     message,
     ...(hint !== undefined && !hint.ofRun && { help: `${typed(hint.verb)} ${hint.does}` }),

@@ -45,6 +45,5 @@ export function failedError<D extends object>(
 
 /** Whether an error of this code is an `ExecutionError`. */
 function isExecution(code: ErrorCode): boolean {
-  const owner = errorTable[code]?.class;
-  return owner === ExecutionError || owner?.prototype instanceof ExecutionError;
+  return ["ExecutionError", "CheckpointSaveError"].includes(errorTable[code]?.class);
 }

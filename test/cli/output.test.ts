@@ -3,14 +3,17 @@ import {
   CheckpointConflictError,
   CheckpointNotFoundError,
   CheckpointSaveError,
+  type ErrorCode,
   GraphError,
   State,
+  WaymarkError,
 } from "waymark";
-import { explain } from "../../src/cli/exit.js";
+import { exitCodes, explain } from "../../src/cli/exit.js";
 import { painter } from "../../src/cli/output/style.js";
 import { facts, table } from "../../src/cli/output/table.js";
 import { cut, plain, plainLines, toJson, widthOf } from "../../src/cli/output/text.js";
 import { ago, bytes, count, dollars, duration, usageText } from "../../src/cli/output/units.js";
+import { errorTable } from "../../src/errors/table.js";
 
 const paint = (_look: unknown, text: string): string => text;
 
@@ -173,3 +176,12 @@ test("every error has an exit code, and a line with a remedy", () => {
   const none = new CheckpointNotFoundError("a", { step: 3 });
   expect(explain(none)).toMatchObject({ code: 3, hint: "waymark history a shows those it has" });
 });
+
+test.each(Object.entries(errorTable))(
+  "%s ends the command with one of the exit codes that its help lists",
+  (code, facts) => {
+    const { code: shown } = explain(new WaymarkError(code as ErrorCode, "wrong"));
+    expect(shown).toBe(facts.exit);
+    expect(exitCodes.map(([listed]) => listed)).toContain(shown);
+  },
+);

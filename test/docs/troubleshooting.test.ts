@@ -1,22 +1,12 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { ConfigError, GraphError, isWaymarkError, WaymarkError } from "waymark";
+import { ConfigError, type ErrorCode, GraphError, isWaymarkError, WaymarkError } from "waymark";
+import { errorTable } from "../../src/errors/table.js";
 import { root } from "./pages.js";
 
-/** Every code, out of the types that name them. */
-const codes = (() => {
-  const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" });
-  const source = sources
-    .filter((file) => file.startsWith("errors") && file.endsWith(".ts"))
-    .map((file) => readFileSync(join(root, "src", file), "utf8"))
-    .join("\n");
-  const types = [...source.matchAll(/^(?:export )?type \w*ErrorCode =\n?(.*?);$/gms)];
-  return types.flatMap(([, union = ""]) =>
-    [...union.matchAll(/"([A-Z_]+)"/g)].map((match) => match[1] ?? ""),
-  );
-})();
+const codes = Object.keys(errorTable);
 const page = readFileSync(join(root, "guide/troubleshooting.md"), "utf8");
 const reference = readFileSync(join(root, "guide/reference.md"), "utf8");
 const headings = [...page.matchAll(/^### ([A-Z_]+)$/gm)].map((match) => match[1] ?? "");
@@ -33,15 +23,18 @@ describe("the troubleshooting page", () => {
   });
 });
 
-test("the reference lists every error code, and no other", () => {
+test("the reference lists every error code with its class, and no other", () => {
   const [, table = ""] = /^## Errors$(.*?)^## /ms.exec(reference) ?? [];
-  const listed = [...table.matchAll(/`([A-Z]+(?:_[A-Z]+)*)`/g)].map((match) => match[1] ?? "");
-  expect(listed.toSorted()).toEqual(codes.toSorted());
+  const listed = [...table.matchAll(/^\| `(\w+)`.*?\| (.*) \|$/gm)].flatMap(([, name, cell = ""]) =>
+    [...cell.matchAll(/`([A-Z]+(?:_[A-Z]+)*)`/g)].map(([, code]) => [code, name]),
+  );
+  const expected = Object.entries(errorTable).map(([code, facts]) => [code, facts.class]);
+  expect(listed.toSorted()).toEqual(expected.toSorted());
 });
 
 describe("an error's help", () => {
   test.each(codes)("of %s is the address of its section", (code) => {
-    const error = new WaymarkError(code as "CONFIG", "wrong");
+    const error = new WaymarkError(code as ErrorCode, "wrong");
     expect(error.help).toBe(`waymark/guide/troubleshooting.md#${code.toLowerCase()}`);
   });
 

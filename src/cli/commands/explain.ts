@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { helpOf } from "../../errors/base.js";
 import { errorTable } from "../../errors/table.js";
 import type { Command } from "../command.js";
 import { missing } from "../exit.js";
@@ -28,8 +29,7 @@ export const command: Command = {
     if (!codes.includes(code) || text === undefined) {
       throw missing(`there is no error code "${given}"`, "waymark explain lists them");
     }
-    const help = `waymark/guide/troubleshooting.md#${code.toLowerCase()}`;
-    print.result({ code, help, text }, () => plainLines(`${code}\n\n${text}`));
+    print.result({ code, help: helpOf(code), text }, () => plainLines(`${code}\n\n${text}`));
     return undefined;
   },
 };

@@ -1,5 +1,5 @@
 import { errorTable } from "../../errors/table.js";
-import { ExecutionError, isWaymarkError } from "../../errors.js";
+import { isWaymarkError } from "../../errors.js";
 import type { AnyEvent } from "../../events.js";
 import { longestPath } from "../../graph/description.js";
 import { progressBar } from "../../observers/progress-bar.js";
@@ -83,7 +83,7 @@ export async function execute(
 }
 
 function failed(error: unknown, runId: string, redaction: Redaction, hint: string): unknown {
-  if (!isWaymarkError(error) || errorTable[error.code]?.class !== ExecutionError) return error;
+  if (!isWaymarkError(error) || errorTable[error.code]?.class !== "ExecutionError") return error;
   const { cause, message } = error;
   if (!(cause instanceof Error)) return problem(`run ${runId}: ${message}`, hint, error);
   const shown = redaction.message(cause.message);

@@ -1,4 +1,6 @@
-import { type ErrorState, messageOf, show, WaymarkError } from "../errors.js";
+import { type ErrorState, WaymarkError } from "./base.js";
+import type { CodeOf } from "./table.js";
+import { messageOf, show } from "./text.js";
 
 /** How many items an error's message names. */
 const NAMED = 5;
@@ -112,12 +114,14 @@ export class ParallelError extends WaymarkError {
  * ```
  */
 export class RouteError extends WaymarkError {
+  /** Which part failed. */
+  declare readonly code: CodeOf<"RouteError">;
   /** The route that was chosen; `undefined` when none was. */
   readonly route: string | undefined;
 
   /** @param code - which part failed; `route` is the one that was chosen. */
   constructor(
-    code: "ROUTE_CHOICE" | "ROUTE_UNKNOWN" | "ROUTE_FAILED",
+    code: CodeOf<"RouteError">,
     message: string,
     options: { route?: string; cause?: unknown } = {},
   ) {
