@@ -1,8 +1,9 @@
 /*
  * Detects whether code was called from inside an action, across awaits, to report calls that would wait for
- * themselves. It inspects the call stack only when asked, so an action costs nothing otherwise; an
- * AsyncLocalStorage would slow down every promise of the process. If the stack can't be read as data, or V8
- * does not track an await (a race, a callback), the answer is no.
+ * themselves. It reads the call stack only when asked, so an action costs nothing otherwise; before Node 24 an
+ * AsyncLocalStorage slows down every promise of the process. How a stack is read is a setting of `Error`: it is made
+ * in a realm of our own, and the process's `Error` stays as it is. Where no realm can be made, as in a browser, and
+ * where V8 does not track an await (a race, a callback), the answer is no.
  */
 
 /** The stack frame of a call that nobody awaits, such as that of a listener. */
@@ -10,7 +11,7 @@ const ASIDE = "waymark:aside";
 
 let count = 0;
 
-/** Detects whether the caller is inside an action. */
+/** An action that {@link callers} names while it is under way. */
 export class CallScope {
   readonly name = `waymark:${++count}`;
 
@@ -20,11 +21,6 @@ export class CallScope {
     // The method's stack frame has this name.
     const scope = { [name]: async (): Promise<T> => await action() };
     return (scope[name] as () => Promise<T>)();
-  }
-
-  /** Whether the caller is inside the action. */
-  get isInside(): boolean {
-    return callers().includes(this.name);
   }
 }
 
@@ -36,32 +32,39 @@ export function aside<A extends readonly unknown[], T>(
   return scope[ASIDE] as (...args: A) => T;
 }
 
-/** What V8 adds to `Error`. */
-interface StackHost {
-  stackTraceLimit: number;
-  captureStackTrace?: (target: object, above: unknown) => void;
-  prepareStackTrace?: ((error: unknown, frames: readonly Frame[]) => unknown) | undefined;
+/** What a host that can make realms offers. */
+interface Host {
+  readonly process?: {
+    getBuiltinModule?(id: "node:vm"): { runInNewContext(code: string): unknown };
+  };
 }
 
-interface Frame {
-  getFunctionName(): string | null;
+/** Runs in a realm of its own: its value reads the functions of a stack by name. */
+const READER = `
+  Error.stackTraceLimit = Infinity;
+  Error.prepareStackTrace = (_error, frames) => frames.map((frame) => frame.getFunctionName());
+  () => new Error().stack;
+`;
+
+let reader: (() => unknown) | undefined;
+
+function newReader(): () => unknown {
+  try {
+    const { process } = globalThis as Host;
+    const made = process?.getBuiltinModule?.("node:vm").runInNewContext(READER);
+    return typeof made === "function" ? (made as () => unknown) : () => [];
+  } catch {
+    // A host may have the module and not allow it.
+    return () => [];
+  }
 }
 
 /** The names of the functions that are running or awaited, innermost first, up to a call that nobody awaits. */
 export function callers(): readonly (string | null)[] {
-  const host = Error as unknown as StackHost;
-  if (host.captureStackTrace === undefined) return [];
-  const { stackTraceLimit, prepareStackTrace } = host;
-  const target: { stack?: unknown } = {};
-  try {
-    host.stackTraceLimit = Number.POSITIVE_INFINITY;
-    host.prepareStackTrace = (_error, frames) => frames.map((frame) => frame.getFunctionName());
-    host.captureStackTrace(target, callers);
-    const names = Array.isArray(target.stack) ? (target.stack as (string | null)[]) : [];
-    const end = names.indexOf(ASIDE);
-    return end === -1 ? names : names.slice(0, end);
-  } finally {
-    host.stackTraceLimit = stackTraceLimit;
-    host.prepareStackTrace = prepareStackTrace;
-  }
+  reader ??= newReader();
+  const read = reader();
+  // Other engines than V8 give the stack as text.
+  const names: readonly (string | null)[] = Array.isArray(read) ? read : [];
+  const end = names.indexOf(ASIDE);
+  return end === -1 ? names : names.slice(0, end);
 }

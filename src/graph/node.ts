@@ -37,7 +37,7 @@ export interface NodeContext<D extends object = object> {
    *
    * @throws SerializationError, naming the key, if the result can't be saved.
    * @throws ConfigError, naming the keys, if the action awaits a call with its own key, directly or through others,
-   * and so would wait for itself.
+   * and so would wait for itself. Browsers and Bun can't tell: it waits.
    */
   once<T>(key: string, action: () => T | Promise<T>): Promise<T>;
   /** The value remembered under a key in this visit to the node; `undefined` if there is none. */

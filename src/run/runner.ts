@@ -1,3 +1,4 @@
+import { callers } from "../call-scope.js";
 import { type CheckpointAt, type Claim, isNewest } from "../checkpoint/store.js";
 import { isoNow } from "../clock.js";
 import { Mutex, onAbort } from "../concurrency.js";
@@ -202,7 +203,8 @@ export class Runner<D extends object> {
   drain(): Promise<void> {
     const active = [...this.#active.keys()];
     for (const { control } of active) control.drain();
-    const stopped = active.some(({ scope }) => scope.isInside)
+    const around = active.length > 0 ? callers() : [];
+    const stopped = active.some(({ scope }) => around.includes(scope.name))
       ? Promise.reject(drainsItself())
       : Promise.allSettled(this.#active.values()).then(() => {});
     // A node may drain its graph, as long as it does not await that.

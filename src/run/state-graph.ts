@@ -403,7 +403,8 @@ export class StateGraph<D extends object, N extends string = never> {
    * Stops the graph's runs in this process so that they can be resumed: running nodes finish and are saved, and no
    * others start. Each run ends with an ExecutionError with the code `ABORTED`. Resolves when all have stopped.
    *
-   * @throws ConfigError if a node of one of these runs awaits it, which would wait for itself.
+   * @throws ConfigError if a node of one of these runs awaits it, which would wait for itself. Browsers and Bun can't
+   * tell: it waits.
    */
   drain(): Promise<void> {
     return this.#runner.drain();

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
   ConfigError,
   ExecutionError,
@@ -100,6 +100,62 @@ describe("drain", () => {
     );
     expect((await graph.execute(start())).data.trail).toEqual(["a"]);
     await running;
+  });
+});
+
+describe("an Error that can't be changed", () => {
+  const names = ["stackTraceLimit", "prepareStackTrace", "captureStackTrace"] as const;
+  const before = names.map((name) => Object.getOwnPropertyDescriptor(Error, name));
+
+  beforeEach(() => {
+    for (const name of names) {
+      const value: unknown = Reflect.get(Error, name);
+      Object.defineProperty(Error, name, { value, writable: false, configurable: true });
+    }
+  });
+  afterEach(() => {
+    for (const [at, name] of names.entries()) {
+      const descriptor = before[at];
+      if (descriptor === undefined) Reflect.deleteProperty(Error, name);
+      else Object.defineProperty(Error, name, descriptor);
+    }
+  });
+
+  test("leaves concurrent calls of once as they are", async () => {
+    const graph = linear(
+      ["a"],
+      { checkpoint },
+      {
+        a: async (state, context) => {
+          const action = async (): Promise<string> => "done";
+          const both = await Promise.all([context.once("k", action), context.once("k", action)]);
+          return { trail: [...state.data.trail, ...both] };
+        },
+      },
+    );
+    expect((await graph.execute(start())).data.trail).toEqual(["done", "done"]);
+  });
+
+  test("hides no circle of once, and no node that awaits its own drain", async () => {
+    const messages: string[] = [];
+    const note = (error: unknown): number => messages.push(String(error));
+    const graph: StateGraph<Trail, string> = linear(
+      ["a"],
+      { checkpoint },
+      {
+        a: async (state, context) => {
+          await Promise.resolve();
+          await context.once("k", () => context.once("k", () => 1)).catch(note);
+          await graph.drain().catch(note);
+          return state;
+        },
+      },
+    );
+    await graph.execute(start()).catch(() => {});
+    expect(messages).toEqual([
+      expect.stringContaining('("k" → "k")'),
+      expect.stringContaining("must not be awaited inside a node"),
+    ]);
   });
 });
 
