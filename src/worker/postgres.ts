@@ -114,7 +114,7 @@ function oneByOne(get: () => Promise<ListenClient>): () => Promise<ListenClient>
 /** Whether the connection failed, not the statement: the server is down, starting, out of connections, or gone. */
 function isLost(error: unknown): boolean {
   const kind = failures.kindOf(error);
-  return kind === "unreached" || kind === "broken" || /^timeout/.test(messageOf(error));
+  return kind === "unreached" || kind === "broken";
 }
 
 /** Closes the connections; drops the listening one if the server does not respond. */

@@ -39,9 +39,13 @@ export interface Loaded<D extends object> {
 }
 
 /** The State of a chain, `undefined` for an empty one; or its corrupt record. */
-type Read<D extends object> =
-  | { readonly state: State<D> | undefined }
-  | { readonly sequence: number; readonly fault: CheckpointCorruptionError };
+type Read<D extends object> = { readonly state: State<D> | undefined } | Fault;
+
+/** A corrupt record. */
+interface Fault {
+  readonly sequence: number;
+  readonly fault: CheckpointCorruptionError;
+}
 
 /** The search for one State of a run. Records found corrupt are set aside, and the next older one is tried. */
 export class Search {
@@ -51,7 +55,7 @@ export class Search {
   readonly #at: CheckpointAt;
   readonly #emit: Emit;
   readonly #inspects: boolean;
-  readonly #faults: CheckpointCorruptionError[] = [];
+  readonly #faults: Fault[] = [];
 
   constructor(
     backend: RecordBackend,
@@ -124,7 +128,7 @@ export class Search {
   async #stateOf<D extends object>({ records }: Chain): Promise<State<D> | undefined> {
     const read = await this.#read<D>(records);
     if (!("fault" in read)) return read.state;
-    await this.#setAside(read.sequence, read.fault);
+    await this.#setAside(read);
     return undefined;
   }
 
@@ -159,24 +163,25 @@ export class Search {
   }
 
   /** Sets a corrupt record aside. If that fails, the next older one is used all the same. */
-  async #setAside(sequence: number, fault: CheckpointCorruptionError): Promise<void> {
+  async #setAside(found: Fault): Promise<void> {
     const faults = this.#faults;
     if (this.#inspects) {
-      faults.push(fault);
+      faults.push(found);
       return;
     }
     const emit = this.#emit;
-    const isNew = !faults.some((one) => one.message === fault.message);
+    const { sequence, fault } = found;
+    const isNew = !faults.some((one) => one.sequence === sequence);
     const isBad = (): Promise<boolean> => this.#isBad(sequence);
     const { expected, actual } = fault;
     try {
       const file = isNew ? await this.#backend.setAside(this.#runId, sequence, isBad) : "";
       // It was still being written, or has been removed since: look for the newest one again.
       if (file === undefined) return;
-      faults.push(fault);
+      faults.push(found);
       if (isNew) emit?.("checkpoint.quarantine", { file, expected, actual });
     } catch (error) {
-      faults.push(fault);
+      faults.push(found);
       const problem = `${fault.message}; it could not be set aside: ${messageOf(error)}`;
       emit?.("checkpoint.error", { action: "load", node: "", error: problem });
     }
@@ -202,9 +207,9 @@ export class Search {
     const [first] = faults;
     const { place } = this.#backend;
     if (first !== undefined) {
-      const { expected, actual } = first;
-      const reasons = faults.map(({ message }) => message).join("; ");
-      const options = { expected, actual, cause: first };
+      const { expected, actual } = first.fault;
+      const reasons = faults.map(({ fault }) => fault.message).join("; ");
+      const options = { expected, actual, cause: first.fault };
       const what = `run ${JSON.stringify(runId)} has no intact checkpoint ${wordsOf(at) || "left"}`;
       return new CheckpointCorruptionError(`${what}: ${reasons}`, options);
     }

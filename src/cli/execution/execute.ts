@@ -1,5 +1,5 @@
 import { errorTable } from "../../errors/table.js";
-import { isWaymarkError } from "../../errors.js";
+import { isWaymarkError, show } from "../../errors.js";
 import type { AnyEvent } from "../../events.js";
 import { longestPath } from "../../graph/description.js";
 import { progressBar } from "../../observers/progress-bar.js";
@@ -84,12 +84,15 @@ export async function execute(
 
 function failed(error: unknown, runId: string, redaction: Redaction, hint: string): unknown {
   if (!isWaymarkError(error) || errorTable[error.code]?.class !== "ExecutionError") return error;
-  const { cause, message } = error;
-  if (!(cause instanceof Error)) return problem(`run ${runId}: ${message}`, hint, error);
-  const shown = redaction.message(cause.message);
-  // Its stack contains the redacted text, too.
-  const known = shown === cause.message ? error : undefined;
-  return problem(`run ${runId}: ${message.replace(cause.message, shown)}`, hint, known);
+  const { cause } = error;
+  const shown = cause instanceof Error ? redaction.message(cause.message) : undefined;
+  if (!(cause instanceof Error) || shown === cause.message)
+    return problem(`run ${runId}: ${error.message}`, hint, error);
+  // Without the error itself: its message and its stack contain the redacted text, too.
+  const what = isWaymarkError(error, "NODE_FAILED")
+    ? `node ${show(error.nodeName)} failed`
+    : error.code;
+  return problem(`run ${runId}: ${what}: ${shown}`, hint);
 }
 
 /**

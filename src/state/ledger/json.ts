@@ -67,7 +67,7 @@ export function decodeLedger(tree: unknown): Contents {
   } catch (error) {
     // The checks are those of a caller's input; here the input is a checkpoint.
     if (!(error instanceof ConfigError)) throw error;
-    throw new SerializationError(error.option, error.message.slice(error.option.length + 1));
+    throw new SerializationError(error.option, error.problem);
   }
 }
 

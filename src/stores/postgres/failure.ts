@@ -30,7 +30,7 @@ const UNDONE = new Set(["40001", "40P01"]);
 /** Errors of pg that have no code. */
 const BROKEN_MESSAGE = /^(Connection terminated|Client has encountered a connection error)/;
 const UNREACHED_MESSAGE =
-  /^(timeout exceeded when trying to connect|Connection terminated due to connection timeout)/;
+  /^(timeout exceeded when trying to connect|timeout expired|Connection terminated due to connection timeout)/;
 
 const SQLSTATE = /^[\dA-Z]{5}$/;
 

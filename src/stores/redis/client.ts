@@ -1,4 +1,4 @@
-import { messageOf } from "../../errors.js";
+import { isUnknownScript } from "./failure.js";
 import type { Script } from "./scripts.js";
 
 /** The part of ioredis's `Redis` or `Cluster` that is used. */
@@ -56,11 +56,6 @@ export function isRedisClient(value: unknown): value is RedisClient {
 /** The command that calls a script by its hash or, if the server does not know that, by its text. */
 export function commandOf({ script, tag, args }: Call, isKnown: boolean): string[] {
   return [isKnown ? "evalsha" : "eval", isKnown ? script.sha1 : script.text, "1", tag, ...args];
-}
-
-/** Whether the server does not know a script, for example after a restart. */
-export function isUnknownScript(error: unknown): boolean {
-  return error instanceof Error && messageOf(error).startsWith("NOSCRIPT");
 }
 
 /** The commands of a client. */

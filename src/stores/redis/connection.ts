@@ -2,17 +2,10 @@ import { BackendError } from "../../checkpoint/records/backend.js";
 import { Batcher } from "../../concurrency.js";
 import { ConfigError } from "../../errors.js";
 import { retrying } from "../retrying.js";
-import {
-  type Call,
-  type Commands,
-  commandOf,
-  commandsOf,
-  isUnknownScript,
-  type RedisClient,
-} from "./client.js";
+import { type Call, type Commands, commandOf, commandsOf, type RedisClient } from "./client.js";
 import { connect, type Load } from "./connect.js";
 import { type Durability, parseFacts, problemOf, type ServerFacts, waitFor } from "./facts.js";
-import { answered, failures, NotDurable } from "./failure.js";
+import { answered, failures, isUnknownScript, NotDurable } from "./failure.js";
 import { type Script, scripts } from "./scripts.js";
 
 /** What a connection needs from its store. */

@@ -59,6 +59,11 @@ function replyCode(error: unknown): string {
   return /^(?:ERR Error running script.*?: -?)?([A-Z][A-Z\d]{2,}) /s.exec(message)?.[1] ?? "";
 }
 
+/** Whether the server does not know a script, for example after a restart. */
+export function isUnknownScript(error: unknown): boolean {
+  return error instanceof Error && replyCode(error) === "NOSCRIPT";
+}
+
 function kindOf(error: unknown): FailureKind {
   if (error instanceof NoAnswer || error instanceof NotDurable) return "unknown";
   if (UNREACHED.has(systemCode(error))) return "unreached";

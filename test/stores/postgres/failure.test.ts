@@ -46,6 +46,7 @@ test.each([
   ["40001", "could not serialize"],
   ["40P01", "deadlock detected"],
   ["", "timeout exceeded when trying to connect"],
+  ["", "timeout expired"],
   ["", "Connection terminated unexpectedly"],
 ])("a failure by %s %s is retried", async (code, message) => {
   const store = open();
