@@ -4,16 +4,19 @@ import {
   CheckpointNotFoundError,
   CheckpointSaveError,
   type ErrorCode,
+  ExecutionError,
   GraphError,
   State,
   WaymarkError,
 } from "waymark";
 import { exitCodes, explain } from "../../src/cli/exit.js";
+import { errorText } from "../../src/cli/output/error-text.js";
 import { painter } from "../../src/cli/output/style.js";
 import { facts, table } from "../../src/cli/output/table.js";
 import { cut, plain, plainLines, toJson, widthOf } from "../../src/cli/output/text.js";
 import { ago, bytes, count, dollars, duration, usageText } from "../../src/cli/output/units.js";
 import { errorTable } from "../../src/errors/table.js";
+import { Redaction } from "../../src/report/redaction.js";
 
 const paint = (_look: unknown, text: string): string => text;
 
@@ -185,3 +188,24 @@ test.each(Object.entries(errorTable))(
     expect(exitCodes.map(([listed]) => listed)).toContain(shown);
   },
 );
+
+test("what an error says is shown without what must not be shown of its cause", () => {
+  const where = { nodeName: "a", state: State.create({}), path: [] };
+  const failed = (cause: unknown): ExecutionError =>
+    new ExecutionError("NODE_FAILED", `node "a" failed: ${String(cause)}`, { ...where, cause });
+  const quoting = new ExecutionError("PREDICATE_FAILED", "the predicate failed: sesame", {
+    ...where,
+    cause: new Error("sesame"),
+  });
+  const said = (...patterns: string[]): string[] =>
+    [failed(new Error("sesame")), failed("sesame"), quoting, "sesame"].map((error) =>
+      errorText(error, new Redaction(patterns)),
+    );
+  expect(said("error.message")).toEqual([
+    'node "a" failed: [redacted]',
+    "[redacted]",
+    "PREDICATE_FAILED: [redacted]",
+    "[redacted]",
+  ]);
+  expect(said()).toContain("the predicate failed: sesame");
+});

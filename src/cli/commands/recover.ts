@@ -1,7 +1,7 @@
 import type { RunRecovery } from "../../recovery/recover-run.js";
-import type { Redaction } from "../../report/redaction.js";
 import type { Command } from "../command.js";
 import { exit, missing } from "../exit.js";
+import { errorText } from "../output/error-text.js";
 import type { Look } from "../output/style.js";
 import type { Column } from "../output/table.js";
 
@@ -71,7 +71,10 @@ export const command: Command = {
         ...(concurrency !== undefined && { concurrency }),
       });
       const redaction = await context.redaction();
-      const shown = runs.map(({ error, ...run }) => ({ ...run, ...errorOf(error, redaction) }));
+      const shown = runs.map(({ error, ...run }) => ({
+        ...run,
+        ...(error !== undefined && { error: errorText(error, redaction) }),
+      }));
       print.result(shown, () =>
         shown.length === 0 ? "no run to recover" : print.table(columns, shown),
       );
@@ -85,14 +88,6 @@ export const command: Command = {
     }
   },
 };
-
-function errorOf(error: unknown, redaction: Redaction): { readonly error?: string } {
-  if (error === undefined) return {};
-  if (!(error instanceof Error)) return { error: redaction.message(String(error)) };
-  const { cause, message } = error;
-  if (!(cause instanceof Error)) return { error: redaction.message(message) };
-  return { error: message.replace(cause.message, redaction.message(cause.message)) };
-}
 
 function whyOf({ reason = "", fellBack, error = "" }: Recovered): string {
   const why = [reason, fellBack ? "fell back by one checkpoint" : "", error];

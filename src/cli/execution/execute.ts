@@ -1,13 +1,14 @@
 import { errorTable } from "../../errors/table.js";
-import { isWaymarkError, show } from "../../errors.js";
+import { isWaymarkError } from "../../errors.js";
 import type { AnyEvent } from "../../events.js";
 import { longestPath } from "../../graph/description.js";
 import { progressBar } from "../../observers/progress-bar.js";
 import type { Redaction } from "../../report/redaction.js";
 import type { State } from "../../state/state.js";
-import type { AnyGraph } from "../config/graphs.js";
+import type { AnyGraph } from "../../worker/options.js";
 import type { Context } from "../context.js";
 import { CommandError, exit, problem, usage } from "../exit.js";
+import { errorText } from "../output/error-text.js";
 import { waitsFor } from "../output/pauses.js";
 import { lookOf } from "../output/style.js";
 import { stepsText, usageText } from "../output/units.js";
@@ -84,15 +85,9 @@ export async function execute(
 
 function failed(error: unknown, runId: string, redaction: Redaction, hint: string): unknown {
   if (!isWaymarkError(error) || errorTable[error.code]?.class !== "ExecutionError") return error;
-  const { cause } = error;
-  const shown = cause instanceof Error ? redaction.message(cause.message) : undefined;
-  if (!(cause instanceof Error) || shown === cause.message)
-    return problem(`run ${runId}: ${error.message}`, hint, error);
-  // Without the error itself: its message and its stack contain the redacted text, too.
-  const what = isWaymarkError(error, "NODE_FAILED")
-    ? `node ${show(error.nodeName)} failed`
-    : error.code;
-  return problem(`run ${runId}: ${what}: ${shown}`, hint);
+  const text = errorText(error, redaction);
+  // The message and the stack of the error itself contain the redacted text, too.
+  return problem(`run ${runId}: ${text}`, hint, text === error.message ? error : undefined);
 }
 
 /**

@@ -19,12 +19,13 @@ const advice: ReadonlyMap<string, string> = new Map([
 /**
  * The error for a file system that failed.
  *
- * @param path - added to the message if it is missing there: an error of an open file does not name it.
+ * @param path - added to the message if the error has none: that of an open file does not name it.
  * @param unsure - whether a record may have been written nevertheless.
  */
 export function failure(cause: unknown, path: string, unsure: boolean): BackendError {
   const message = messageOf(cause);
-  const named = message.includes(path) ? message : `${path}: ${message}`;
+  const hasPath = Reflect.get(Object(cause), "path") !== undefined || path === "";
+  const named = hasPath ? message : `${path}: ${message}`;
   const hint = advice.get(systemCode(cause));
   const text = hint === undefined ? named : `${named} (${hint})`;
   return new BackendError(text, { unsure, cause });

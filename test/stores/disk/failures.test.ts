@@ -4,11 +4,16 @@ import { FileStore } from "waymark/stores/file";
 import { CrashDisk } from "../../../src/testing/crash-file-system.js";
 
 /** A store with one run, on a disk of which one kind of call fails from now on. */
-async function failingAt(failing: string, code: string, message: string): Promise<FileStore> {
+async function failingAt(
+  failing: string,
+  code: string,
+  message: string,
+  fields: { readonly path?: string } = {},
+): Promise<FileStore> {
   const disk = new CrashDisk();
   await new FileStore({ root: "/w" }, disk.mount()).save(State.create({}, { runId: "run" }));
   const gate = (call: string): void => {
-    if (call === failing) throw Object.assign(new Error(message), { code });
+    if (call === failing) throw Object.assign(new Error(message), { code, ...fields });
   };
   return new FileStore({ root: "/w" }, disk.mount(gate));
 }
@@ -36,7 +41,7 @@ test("a load from a broken disk names the file and the remedy", async () => {
 
 test("listing an unreadable root names it once, with the remedy", async () => {
   const message = "EACCES: permission denied, scandir '/w'";
-  const store = await failingAt("readdir", "EACCES", message);
+  const store = await failingAt("readdir", "EACCES", message, { path: "/w" });
   await expect(store.list()).rejects.toMatchObject({
     code: "STORE",
     message: `${message} (give this process the right to read and write there)`,
