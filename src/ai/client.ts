@@ -186,7 +186,7 @@ function durableCreate(calls: Calls, api: Api, create: Create, settings: CallOpt
   }
 
   return (body, ...rest) =>
-    Object.assign(run(body, rest), { asResponse: refuse, withResponse: refuse });
+    Object.assign(run(body, rest), { asResponse: refuseResponse, withResponse: refuseResponse });
 }
 
 /** Passes a stream through as it arrives, and records its chunks before it ends. */
@@ -215,7 +215,7 @@ async function* each(chunks: readonly unknown[]): AsyncGenerator<unknown> {
   yield* chunks;
 }
 
-async function refuse(): Promise<never> {
+async function refuseResponse(): Promise<never> {
   const problem = "has no HTTP response to give: call it on the client itself";
   throw new ConfigError("create of a durable client", problem);
 }

@@ -11,10 +11,10 @@ export interface Digest {
 /** Hashes the settings of a call, then its messages one by one. */
 export function digestOf(settings: unknown, messages: readonly unknown[]): Digest {
   const prefixes = new Set<string>();
-  let hash = sha(textOf(settings));
+  let hash = sha(canonicalText(settings));
   for (const message of messages) {
     prefixes.add(hash);
-    hash = sha(`${hash} ${textOf(message)}`);
+    hash = sha(`${hash} ${canonicalText(message)}`);
   }
   return { hash, prefixes };
 }
@@ -26,14 +26,14 @@ function sha(data: string | Uint8Array): string {
 }
 
 /** A value as text: the same for equal values, whatever the order of their keys. */
-function textOf(value: unknown): string {
+function canonicalText(value: unknown): string {
   switch (typeof value) {
     case "string":
       return JSON.stringify(value);
     case "bigint":
       return `${value}n`;
     case "object":
-      return value === null ? "null" : textOfObject(value);
+      return value === null ? "null" : canonicalObject(value);
     case "function":
     case "symbol":
       return "undefined";
@@ -42,23 +42,23 @@ function textOf(value: unknown): string {
   }
 }
 
-function textOfObject(value: object): string {
-  if (Array.isArray(value)) return `[${value.map(textOf).join()}]`;
+function canonicalObject(value: object): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalText).join()}]`;
   if (ArrayBuffer.isView(value)) {
     return `bytes ${sha(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))}`;
   }
   if (value instanceof ArrayBuffer) return `bytes ${sha(new Uint8Array(value))}`;
-  if (value instanceof Map) return `Map${textOf([...value])}`;
-  if (value instanceof Set) return `Set${textOf([...value])}`;
+  if (value instanceof Map) return `Map${canonicalText([...value])}`;
+  if (value instanceof Set) return `Set${canonicalText([...value])}`;
   if (value instanceof RegExp) return `RegExp ${value}`;
-  if (value instanceof Error) return `Error ${textOf([value.name, value.message])}`;
+  if (value instanceof Error) return `Error ${canonicalText([value.name, value.message])}`;
   // Date and URL, among others.
   if ("toJSON" in value && typeof value.toJSON === "function") {
-    return `JSON ${textOf(value.toJSON())}`;
+    return `JSON ${canonicalText(value.toJSON())}`;
   }
   const fields = Object.entries(value)
     .filter(([, field]) => field !== undefined)
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, field]) => `${JSON.stringify(key)}:${textOf(field)}`);
+    .map(([key, field]) => `${JSON.stringify(key)}:${canonicalText(field)}`);
   return `{${fields.join()}}`;
 }

@@ -172,8 +172,8 @@ function collectItems(
   let at = dropped === 0 ? start : oldEnd - dropped;
   while (old < oldEnd && at < newEnd) {
     const [was, is] = [before[old], after[at]];
-    const isGone = !isSame(was, is) && !has?.has(nameOf(was));
-    const isNew = !isSame(was, is) && !had?.has(nameOf(is));
+    const isGone = !isSame(was, is) && !has?.has(itemName(was));
+    const isNew = !isSame(was, is) && !had?.has(itemName(is));
     if (isNew && !isGone) {
       changes.push({ op: "add", path: [...place, at++], value: is });
     } else if (isGone && !isNew) {
@@ -226,12 +226,12 @@ function isSame(one: unknown, other: unknown): boolean {
 /** The names of some items. Not by `slice`, which is slow on frozen arrays. */
 function namesIn(items: readonly unknown[], start: number, end: number): Set<unknown> {
   const names = new Set<unknown>();
-  for (let at = start; at < end; at++) names.add(nameOf(items[at]));
+  for (let at = start; at < end; at++) names.add(itemName(items[at]));
   return names;
 }
 
 /** Identifies an item: an entry of a Map by its key, any other by itself. */
-function nameOf(item: unknown): unknown {
+function itemName(item: unknown): unknown {
   return Array.isArray(item) && item.length === 2 && typeof item[0] !== "object" ? item[0] : item;
 }
 
@@ -261,11 +261,12 @@ export function weigh(value: unknown, limit = Number.POSITIVE_INFINITY): number 
 export function apply(tree: unknown, changes: readonly Change[]): unknown {
   let root = tree;
   for (let index = 0; index < changes.length; ) {
-    const change = changes[index] ?? refuse([], "is missing");
+    const change = changes[index] ?? refusePatch([], "is missing");
     const { path } = change;
     const key = path.at(-1);
     if (key === undefined) {
-      root = change.op === "replace" ? change.value : refuse(path, "can only replace the root");
+      root =
+        change.op === "replace" ? change.value : refusePatch(path, "can only replace the root");
       index++;
       continue;
     }
@@ -297,12 +298,12 @@ function applyItems(items: unknown[], key: string | number, run: readonly Change
   if (change === undefined) return;
   const { op, path, value } = change;
   if (key === "length" && op === "replace") {
-    if (!isIndex(value, items.length)) refuse(path, "can't make an array longer");
+    if (!isIndex(value, items.length)) refusePatch(path, "can't make an array longer");
     items.length = Number(value);
     return;
   }
   const last = op === "add" ? items.length : items.length - (op === "remove" ? run.length : 1);
-  if (!isIndex(key, last)) refuse(path, `has no place in an array of ${items.length}`);
+  if (!isIndex(key, last)) refusePatch(path, `has no place in an array of ${items.length}`);
   const at = Number(key);
   if (op === "replace") items[at] = value;
   else if (op === "remove") items.splice(at, run.length);
@@ -318,7 +319,7 @@ function insert(items: unknown[], at: number, run: readonly Change[]): void {
 }
 
 function applyField(fields: object, key: string, { op, path, value }: Change): void {
-  if (op !== "add" && !Object.hasOwn(fields, key)) refuse(path, "is not there");
+  if (op !== "add" && !Object.hasOwn(fields, key)) refusePatch(path, "is not there");
   if (op === "remove") Reflect.deleteProperty(fields, key);
   else setKey(fields, key, value);
 }
@@ -327,10 +328,10 @@ function applyField(fields: object, key: string, { op, path, value }: Change): v
 function containerAt(root: unknown, path: Path): object {
   let node = root;
   for (let depth = 0; ; depth++) {
-    if (typeof node !== "object" || node === null) return refuse(path, "leads nowhere");
+    if (typeof node !== "object" || node === null) return refusePatch(path, "leads nowhere");
     if (depth === path.length - 1) return node;
     const key = String(path[depth]);
-    if (!Object.hasOwn(node, key)) return refuse(path, "leads nowhere");
+    if (!Object.hasOwn(node, key)) return refusePatch(path, "leads nowhere");
     node = Reflect.get(node, key);
   }
 }
@@ -339,6 +340,6 @@ function isIndex(value: unknown, last: number): boolean {
   return Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= last;
 }
 
-function refuse(path: Path, problem: string): never {
+function refusePatch(path: Path, problem: string): never {
   throw new SerializationError(`patch ${path.join(".")}`, problem);
 }

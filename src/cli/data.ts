@@ -5,7 +5,7 @@ import { missing, usage } from "./exit.js";
 import type { Io } from "./io.js";
 
 /** The text of an option: literal, from a file (`@data.json`), or from stdin (`-`). */
-async function textOf(io: Io, given: string): Promise<string> {
+async function readText(io: Io, given: string): Promise<string> {
   if (given === "-") return readAll(io.stdin);
   if (!given.startsWith("@")) return given;
   const file = resolve(io.cwd, given.slice(1));
@@ -22,7 +22,7 @@ async function textOf(io: Io, given: string): Promise<string> {
  * @throws CommandError if it is not one.
  */
 export async function readObject(io: Io, option: string, given: string): Promise<object> {
-  const text = await textOf(io, given);
+  const text = await readText(io, given);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -36,7 +36,7 @@ export async function readObject(io: Io, option: string, given: string): Promise
 
 /** Parses JSON; text that is not JSON is returned as it is. */
 export async function readValue(io: Io, given: string): Promise<unknown> {
-  const text = await textOf(io, given);
+  const text = await readText(io, given);
   try {
     return JSON.parse(text);
   } catch {

@@ -24,7 +24,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
     if (error instanceof CommanderError) return misused(error, argv, print);
     const { code, message, hint } = explain(error, verbOf(argv));
     print.error(message, hint);
-    if (argv.includes("--debug")) io.stderr.write(`${plainLines(stackOf(error))}\n`);
+    if (argv.includes("--debug")) io.stderr.write(`${plainLines(stacksOf(error))}\n`);
     return code;
   }
 }
@@ -136,8 +136,8 @@ function misused(error: CommanderError, argv: readonly string[], print: Printer)
   return exit.usage;
 }
 
-function stackOf(error: unknown): string {
+function stacksOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const cause = error.cause === undefined ? "" : `\ncaused by ${stackOf(error.cause)}`;
+  const cause = error.cause === undefined ? "" : `\ncaused by ${stacksOf(error.cause)}`;
   return `${error.stack ?? error.message}${cause}`;
 }

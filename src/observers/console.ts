@@ -23,7 +23,7 @@ export interface ConsoleObserverOptions {
  */
 export function consoleObserver(options: ConsoleObserverOptions = {}): Observer {
   checkOptions("consoleObserver", options, { json: flag });
-  const format = options.json === true ? asJson : asText;
+  const format = options.json === true ? asJson : eventLine;
   return (event) => {
     const level = levelOf(event);
     console[level](oneLine(format(level, event)));
@@ -36,7 +36,7 @@ function asJson(level: Level, { type, timestamp, source, runId, path, data }: An
   return json({ ...head, ...written(data), ...head }) ?? JSON.stringify(head);
 }
 
-function asText(level: Level, { type, timestamp, source, runId, path, data }: AnyEvent): string {
+function eventLine(level: Level, { type, timestamp, source, runId, path, data }: AnyEvent): string {
   const head = { run: runId, source, ...(path && { path: path.join("/") }) };
   const fields = Object.entries({ ...head, ...written(data), ...head }).map(
     ([name, value]) => `${inLine(name)}=${inLine(value)}`,

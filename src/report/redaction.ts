@@ -5,6 +5,7 @@ import { redactor } from "../codecs/redact.js";
 import { redactState } from "../codecs/redact-state.js";
 import type { LogLine } from "../observers/event-log/reader.js";
 import type { StateJSON } from "../state/json.js";
+import { defined } from "../state/shape.js";
 import { State } from "../state/state.js";
 import type { RunReport } from "./record.js";
 
@@ -73,8 +74,4 @@ export class Redaction {
   #value<T>(value: T): T {
     return this.#redact(value) as T;
   }
-}
-
-function defined(fields: Readonly<Record<string, unknown>>): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

@@ -7,9 +7,10 @@ export function typed(verb: string, runId?: string, options: readonly string[] =
   const isDashed = runId?.startsWith("-") === true;
   const run = runId === undefined ? [] : [runId];
   const words = isDashed ? [...options, "--", ...run] : [...run, ...options];
-  return ["waymark", verb, ...words].map(quoted).join(" ");
+  return ["waymark", verb, ...words].map(shellWord).join(" ");
 }
 
-function quoted(word: string): string {
+/** A word that a shell takes as it is. */
+export function shellWord(word: string): string {
   return /^[\w./:@%+,=-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`;
 }

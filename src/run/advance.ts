@@ -4,7 +4,7 @@ import { withProgress } from "../state/derive.js";
 import type { Answer, PauseRequest, Progress, Recovery } from "../state/record.js";
 import type { State } from "../state/state.js";
 import type { StepRecord } from "../state/steps.js";
-import { bounded, type Failure, nameOf, stackOf } from "./failure.js";
+import { cutMessage, errorName, type Failure, stackOf } from "./failure.js";
 import type { Visit } from "./visit.js";
 
 /** A record that nobody else has access to yet. */
@@ -114,8 +114,8 @@ function failed<D extends object>(
   }
   const error =
     cause === undefined
-      ? { name: "ExecutionError", message: bounded(message), node }
-      : { name: nameOf(cause), message: bounded(messageOf(cause)), node, ...stackOf(cause) };
+      ? { name: "ExecutionError", message: cutMessage(message), node }
+      : { name: errorName(cause), message: cutMessage(messageOf(cause)), node, ...stackOf(cause) };
   // If no edge matched, a resume evaluates the edges again.
   const isAtEdge = code === "NO_MATCHING_EDGE" || code === "PREDICATE_FAILED";
   return withProgress(state, {

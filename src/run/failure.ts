@@ -54,7 +54,8 @@ export interface Stop {
 export function isStop(error: unknown, { signal, draining }: Stop): boolean {
   // A node may have been running another graph, which was stopped with it.
   const isAbort =
-    isWaymarkError(error, "ABORTED") || (error instanceof Error && nameOf(error) === "AbortError");
+    isWaymarkError(error, "ABORTED") ||
+    (error instanceof Error && errorName(error) === "AbortError");
   return [signal, draining].some((one) => one.aborted && (error === one.reason || isAbort));
 }
 
@@ -127,13 +128,13 @@ export function stackOf(error: unknown): { readonly stack?: string } {
 }
 
 /** A message, cut to the maximum length. */
-export function bounded(message: string): string {
+export function cutMessage(message: string): string {
   const more = message.length - MAX_TEXT;
   return more > 0 ? `${message.slice(0, MAX_TEXT)}… (${more} more characters)` : message;
 }
 
 /** An error's name; always a string, even if the error's own is not. */
-export function nameOf(error: unknown): string {
+export function errorName(error: unknown): string {
   try {
     return error instanceof Error && typeof error.name === "string" ? error.name : "Error";
   } catch {

@@ -34,10 +34,10 @@ export function checkMissingNodes(name: string, value: unknown): void {
 
 const isStandIn = check(
   "a node's name or { as: name }",
-  (value) => typeof nameOf(value) === "string" && nameOf(value) !== "",
+  (value) => typeof replacementName(value) === "string" && replacementName(value) !== "",
 );
 
-function nameOf(value: unknown): unknown {
+function replacementName(value: unknown): unknown {
   return typeof value === "object" && value !== null && "as" in value ? value.as : value;
 }
 

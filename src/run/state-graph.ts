@@ -246,7 +246,7 @@ export class StateGraph<D extends object, N extends string = never> {
    * @throws ConfigError if an option is invalid.
    */
   async execute(state: State<D>, options: ExecuteOptions = {}): Promise<State<D>> {
-    checkState(state);
+    checkStart(state);
     checkOptions("options", options, executeOptions);
     this.#graph.validate();
     return this.#runner.for(options.audit).start(state, options);
@@ -284,7 +284,7 @@ export class StateGraph<D extends object, N extends string = never> {
    *   and `resume` do.
    */
   async resumeOrStart(state: State<D>, options: ExecuteOptions = {}): Promise<State<D>> {
-    checkState(state);
+    checkStart(state);
     checkOptions("options", options, executeOptions);
     this.#graph.validate();
     return this.#runner.for(options.audit).resumeOrStart(state, options);
@@ -311,7 +311,7 @@ export class StateGraph<D extends object, N extends string = never> {
    */
   start(run: State<D> | string, options: ResumeOptions = {}): RunHandle<D> {
     const isNew = run instanceof State;
-    if (!isNew && typeof run !== "string") checkState(run);
+    if (!isNew && typeof run !== "string") checkStart(run);
     checkOptions("options", options, isNew ? executeOptions : resumeOptions);
     this.#graph.validate();
     const runId = isNew ? run.runId : checkRunId(run);
@@ -380,7 +380,7 @@ export class StateGraph<D extends object, N extends string = never> {
     options: StreamOptions = {},
   ): AsyncGenerator<AnyEvent | ValuesEvent<D>, State<D>, undefined> {
     const isNew = run instanceof State;
-    if (typeof run === "object") checkState(run);
+    if (typeof run === "object") checkStart(run);
     const checks = isNew ? executeOptions : resumeOptions;
     checkOptions("options", options, { ...checks, values: flag });
     this.#graph.validate();
@@ -538,7 +538,7 @@ export class StateGraph<D extends object, N extends string = never> {
 // biome-ignore lint/suspicious/noExplicitAny: a graph of one kind of data is not one of another
 export type AnyGraph = StateGraph<any, any>;
 
-function checkState(state: unknown): void {
+function checkStart(state: unknown): void {
   if (state instanceof State) return;
   const problem = `the run must start from a State; got ${show(state)}: make one with State.create(data)`;
   throw new GraphError("GRAPH_STATE", problem);

@@ -7,6 +7,7 @@ import { object } from "../options.js";
 import { progressOf, withProgress } from "../state/derive.js";
 import { Ledger, type Usage } from "../state/ledger.js";
 import { type Answer, noPauses, type PauseRequest, type Progress } from "../state/record.js";
+import { defined } from "../state/shape.js";
 import type { State } from "../state/state.js";
 import {
   type AttemptRecord,
@@ -400,9 +401,4 @@ const MAX_NAME = 200;
 function usageOver(before: Usage | undefined, since: Usage | undefined): Usage | undefined {
   if (before === undefined || since === undefined) return before ?? since;
   return Ledger.empty.addUsage("all", before).addUsage("all", since).usageSince(Ledger.empty);
-}
-
-/** An object without the fields that are undefined. */
-function defined<T extends object>(value: T): T {
-  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as T;
 }

@@ -24,6 +24,11 @@ export function isFields(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** An object without the fields that are undefined. */
+export function defined<T extends object>(value: T): T {
+  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as T;
+}
+
 /** Sets a key without calling the `__proto__` setter. */
 export function setKey(target: object, key: string, value: unknown): void {
   if (key === "__proto__") {

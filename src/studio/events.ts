@@ -143,7 +143,7 @@ export class Streams {
         pull: async (controller) => {
           const next = await events.next().catch(() => undefined);
           if (next !== undefined && next.done !== true) {
-            controller.enqueue(encoder.encode(textOf(next.value)));
+            controller.enqueue(encoder.encode(messageText(next.value)));
             return;
           }
           end();
@@ -162,7 +162,7 @@ function ready(id: string): Sent {
   return { id, event: { event: "ready", data: {} } };
 }
 
-function textOf(sent: Sent | undefined): string {
+function messageText(sent: Sent | undefined): string {
   if (sent === undefined) return ": alive\n\n";
   const { id, event } = sent;
   // JSON escapes line breaks, so nothing in the data can end the event.

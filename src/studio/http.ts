@@ -43,7 +43,7 @@ export function json(value: unknown, status = 200): Response {
   return new Response(JSON.stringify(value), { status, headers });
 }
 
-export function failure(error: unknown): Response {
+export function errorResponse(error: unknown): Response {
   const { status, ...rest } = explain(error);
   const answer = json({ error: rest } satisfies ApiError, status);
   if (status === 401) answer.headers.set("www-authenticate", "Bearer");
@@ -88,7 +88,7 @@ const BODY_TIMEOUT = 10_000;
  * @throws HttpError if the body is too large, too slow, or not a JSON object.
  */
 export async function bodyOf(request: Request): Promise<Readonly<Record<string, unknown>>> {
-  const text = await textOf(request);
+  const text = await bodyText(request);
   if (text === "") return {};
   if (!/^application\/json\b/i.test(request.headers.get("content-type") ?? "")) {
     throw new HttpError(415, "BAD_REQUEST", "the body's content-type must be application/json");
@@ -105,7 +105,7 @@ export async function bodyOf(request: Request): Promise<Readonly<Record<string, 
   throw badRequest("the body must be a JSON object");
 }
 
-async function textOf({ body, headers }: Request): Promise<string> {
+async function bodyText({ body, headers }: Request): Promise<string> {
   const tooLarge = new HttpError(413, "TOO_LARGE", `the body must be ${MAX_BODY} bytes or less`);
   if (Number(headers.get("content-length")) > MAX_BODY) throw tooLarge;
   if (body === null) return "";

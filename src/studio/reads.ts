@@ -154,8 +154,8 @@ export async function differenceOf(
   const isAll = query.get("all") === "true";
   const changes = changesBetween(compared(before, isAll), compared(after, isAll));
   return {
-    from: nameOf(before),
-    to: nameOf(after),
+    from: checkpointName(before),
+    to: checkpointName(after),
     changes: changes.slice(0, CHANGES).map(({ op, path, ...values }) => ({
       ...{ op, path },
       ...("before" in values && { before: bounded(values.before, VALUE) }),
@@ -178,7 +178,7 @@ function compared(json: StateJSON, isAll: boolean): object {
   };
 }
 
-function nameOf({
+function checkpointName({
   runId,
   checkpointId,
   sequence,

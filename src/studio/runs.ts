@@ -67,7 +67,7 @@ export class Runs {
     const runs = start === undefined ? await this.#unlisted(filter, fits) : [];
     // One by one: all States together may not fit into memory.
     for (const run of found) runs.push(await this.row(run));
-    return { runs, scanned, ...(isMore && cursor !== undefined && { next: textOf(cursor) }) };
+    return { runs, scanned, ...(isMore && cursor !== undefined && { next: cursorText(cursor) }) };
   }
 
   /** Makes the next list look for unreadable runs again. */
@@ -248,7 +248,7 @@ function searchOf(text: string): Fits | undefined {
 
 type Cursor = NonNullable<RunFilter["cursor"]>;
 
-function textOf({ savedAt, runId }: Cursor): string {
+function cursorText({ savedAt, runId }: Cursor): string {
   return Buffer.from(JSON.stringify([savedAt, runId])).toString("base64url");
 }
 

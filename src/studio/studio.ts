@@ -5,7 +5,7 @@ import { Actions } from "./actions.js";
 import { Studio } from "./context.js";
 import { Streams } from "./events.js";
 import { figuresOf } from "./figures.js";
-import { badRequest, bodyOf, failure, HttpError, json, securityHeaders } from "./http.js";
+import { badRequest, bodyOf, errorResponse, HttpError, json, securityHeaders } from "./http.js";
 import { inboxOf } from "./inbox.js";
 import { resolveStudioOptions, type StudioOptions } from "./options.js";
 import { notFound, pageFile } from "./page-files.js";
@@ -66,7 +66,7 @@ export function studio(options: StudioOptions): StudioHandler {
     return api.answer(request, url.searchParams, segmentsOf(path), `studio/${who}`);
   };
   const handler = async (request: Request): Promise<Response> => {
-    const response = await answer(request).catch(failure);
+    const response = await answer(request).catch(errorResponse);
     return request.method === "HEAD" ? new Response(null, response) : response;
   };
   return Object.assign(handler, { token, close: () => api.close() });

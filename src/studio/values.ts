@@ -75,7 +75,7 @@ function large(tree: unknown): TaggedValue {
 }
 
 function anatomy(tree: unknown): Anatomy {
-  if (typeof tree === "string") return textOf("string", tree, (part) => part);
+  if (typeof tree === "string") return textAnatomy("string", tree, (part) => part);
   if (typeof tree !== "object" || tree === null) return { kind: "other", length: 1 };
   if (Array.isArray(tree)) return listOf("array", tree, (part) => part);
   const keys = Object.keys(tree);
@@ -86,7 +86,7 @@ function anatomy(tree: unknown): Anatomy {
   }
   if (tag === "$bytes" && Array.isArray(content)) {
     const [type, base64] = content as readonly unknown[];
-    return textOf("bytes", String(base64), (part) => ({ $bytes: [type, part] }));
+    return textAnatomy("bytes", String(base64), (part) => ({ $bytes: [type, part] }));
   }
   const kind = tag === undefined ? "object" : "other";
   const slice = (from: number): object => {
@@ -99,7 +99,11 @@ function anatomy(tree: unknown): Anatomy {
   return { kind, length: keys.length, slice };
 }
 
-function textOf(kind: LargeValue["kind"], text: string, wrap: (part: string) => unknown): Anatomy {
+function textAnatomy(
+  kind: LargeValue["kind"],
+  text: string,
+  wrap: (part: string) => unknown,
+): Anatomy {
   return { kind, length: text.length, slice: (from) => wrap(text.slice(from, from + TEXT)) };
 }
 

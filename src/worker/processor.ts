@@ -3,7 +3,7 @@ import { now } from "../clock.js";
 import { isWaymarkError, messageOf } from "../errors.js";
 import { random } from "../random.js";
 import { borrowed } from "../run/claim.js";
-import { nameOf } from "../run/failure.js";
+import { errorName } from "../run/failure.js";
 import { type AnyGraph, StateGraph } from "../run/state-graph.js";
 import { ActiveRun } from "./active-run.js";
 import { type AdvanceDeps, advance } from "./advance.js";
@@ -42,7 +42,7 @@ export class RunFailure extends Error {
 
   constructor(error: unknown, retryAfter: number) {
     super(toKept(messageOf(error)), { cause: error });
-    this.name = toKept(nameOf(error));
+    this.name = toKept(errorName(error));
     this.retryAfter = retryAfter;
   }
 }
@@ -186,6 +186,6 @@ export class RunProcessor {
 const free: Claim = { release: async () => {} };
 
 function failureOf(error: unknown): NonNullable<JobData["failure"]> {
-  const failure = { name: toKept(nameOf(error)), message: toKept(messageOf(error)) };
+  const failure = { name: toKept(errorName(error)), message: toKept(messageOf(error)) };
   return isWaymarkError(error) ? { ...failure, code: error.code } : failure;
 }

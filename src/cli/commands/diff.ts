@@ -1,6 +1,7 @@
 import { isNewest } from "../../checkpoint/store.js";
 import type { PathChange } from "../../report/changes.js";
 import type { StateJSON } from "../../state/json.js";
+import { defined } from "../../state/shape.js";
 import { at, CHECKPOINT, type Command, run } from "../command.js";
 import type { Context } from "../context.js";
 import { usage } from "../exit.js";
@@ -85,10 +86,6 @@ function kept(json: StateJSON, isAll: boolean): unknown {
   if (isAll) return json;
   const { step, checkpointNode, status, error, pauses, ledger, data } = json;
   return { step, checkpointNode, status, ...defined({ error, pauses, ledger }), data };
-}
-
-function defined(fields: Readonly<Record<string, unknown>>): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 const signs: Readonly<Record<PathChange["op"], readonly [sign: string, look: Look]>> = {

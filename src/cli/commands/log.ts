@@ -28,7 +28,7 @@ export const command: Command = {
     const place = await context.log(opened);
     if (place === undefined)
       throw missing("this store has no folder for logs", "name it: --log FOLDER");
-    const [{ isLastLine, LogReader }, { Interrupts, pause }] = await Promise.all([
+    const [{ isLastLine, LogReader }, { Interrupts }] = await Promise.all([
       import("../../observers/event-log/reader.js"),
       import("../execution/interrupts.js"),
     ]);
@@ -63,7 +63,7 @@ export const command: Command = {
         }
         if (interrupts.happened) return exit.interrupted;
         if (!isFollowed || (lines.length > 0 && lines.slice(-1).some(isLastLine))) return exit.ok;
-        await pause(POLL, interrupts.signal);
+        await interrupts.sleep(POLL);
       }
     } finally {
       interrupts.end();

@@ -22,7 +22,7 @@ export const command: Command = {
   run: async (context, values) => {
     const opened = await context.store();
     const { runId } = await findRun(opened, values.argument(0));
-    const [{ RunTail }, { isLive }, { Interrupts, pause }] = await Promise.all([
+    const [{ RunTail }, { isLive }, { Interrupts }] = await Promise.all([
       import("../follow/run.js"),
       import("../store/live.js"),
       import("../execution/interrupts.js"),
@@ -55,7 +55,7 @@ export const command: Command = {
           const resume = context.command("resume", runId);
           print.note(`no process is working on run ${runId}; continue it: ${resume}`);
         }
-        await pause(every, interrupts.signal);
+        await interrupts.sleep(every);
       }
     } finally {
       interrupts.end();

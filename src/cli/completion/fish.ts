@@ -5,7 +5,7 @@ import { longName, optionsOf, RUNS, takesValue } from "./words.js";
 export function fish(commands: readonly Command[]): string {
   const names = commands.map(({ name }) => name).join(" ");
   const lines = commands.flatMap((command) => [
-    `complete -c waymark -n "not __fish_seen_subcommand_from ${names}" -f -a ${command.name} -d '${quoted(command.summary)}'`,
+    `complete -c waymark -n "not __fish_seen_subcommand_from ${names}" -f -a ${command.name} -d '${fishText(command.summary)}'`,
     ...places(command),
     ...optionsOf(command).map((option) => line(command.name, option)),
   ]);
@@ -26,9 +26,9 @@ function line(command: string, option: Option): string {
   const value = takesValue(option) ? " -r" : "";
   const name = longName(option).slice(2);
   const choices = option.choices === undefined ? "" : ` -a "${option.choices.join(" ")}"`;
-  return `complete -c waymark -n "__fish_seen_subcommand_from ${command}" -l ${name}${value}${choices} -d '${quoted(option.text)}'`;
+  return `complete -c waymark -n "__fish_seen_subcommand_from ${command}" -l ${name}${value}${choices} -d '${fishText(option.text)}'`;
 }
 
-function quoted(text: string): string {
+function fishText(text: string): string {
   return text.replace(/['\\]/g, "\\$&");
 }

@@ -3,7 +3,7 @@ import { longName, optionsOf, RUNS, takesValue } from "./words.js";
 
 /** A completion script for zsh. */
 export function zsh(commands: readonly Command[]): string {
-  const described = commands.map(({ name, summary }) => `    '${name}:${quoted(summary)}'`);
+  const described = commands.map(({ name, summary }) => `    '${name}:${zshText(summary)}'`);
   const cases = commands.map((command) => {
     const [argument] = command.arguments ?? [];
     const places: Readonly<Record<string, string>> = {
@@ -43,10 +43,10 @@ if [ "$funcstack[1]" = "_waymark" ]; then _waymark "$@"; else compdef _waymark w
 function spec(option: Option): string {
   const many = option.many === true ? "*" : "";
   const value = takesValue(option) ? ":value:_files" : "";
-  return `${many}${longName(option)}[${quoted(option.text)}]${value}`;
+  return `${many}${longName(option)}[${zshText(option.text)}]${value}`;
 }
 
 /** Text for a single-quoted zsh spec, in which brackets and colons are syntax. */
-function quoted(text: string): string {
+function zshText(text: string): string {
   return text.replace(/'/g, "").replace(/[[\]:]/g, "\\$&");
 }

@@ -2,11 +2,9 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { show } from "../../errors.js";
 import { StateGraph } from "../../run/state-graph.js";
+import type { AnyGraph } from "../../worker/options.js";
 import { missing, problem } from "../exit.js";
 import type { LoadedConfig } from "./config.js";
-
-/** A graph of any data. */
-export type AnyGraph = StateGraph<object, string>;
 
 /**
  * The graph of this name in the config, or in a module: `./article.ts`, `./article.ts#graph`.

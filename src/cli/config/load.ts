@@ -27,7 +27,7 @@ export async function loadConfig(
 ): Promise<LoadedConfig> {
   const file = given === false ? undefined : find(cwd, given);
   if (file === undefined) return { file: "", folder: cwd };
-  const value: unknown = extname(file) === ".json" ? await json(file) : await module(file);
+  const value: unknown = extname(file) === ".json" ? await readJson(file) : await module(file);
   return { ...configOf(file, value), file, folder: dirname(file) };
 }
 
@@ -38,7 +38,7 @@ function find(cwd: string, given: string | undefined): string | undefined {
   throw missing(`there is no config ${file}`);
 }
 
-async function json(file: string): Promise<unknown> {
+async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(file, "utf8"));
   } catch (error) {

@@ -68,7 +68,7 @@ export async function configChecks(context: Context): Promise<readonly Check[]> 
     const text = graphs.length === 0 ? config.file : `${config.file}, graphs: ${names}`;
     return [{ name: "config", state: "ok", text }];
   } catch (error) {
-    return [{ name: "config", state: "problem", text: failure(error) }];
+    return [{ name: "config", state: "problem", text: failureText(error) }];
   }
 }
 
@@ -89,11 +89,11 @@ export async function storeChecks(context: Context): Promise<readonly Check[]> {
       ...(await replicaChecks(opened)),
     ];
   } catch (error) {
-    return [{ name: "store", state: "problem", text: failure(error) }];
+    return [{ name: "store", state: "problem", text: failureText(error) }];
   }
 }
 
-function failure(error: unknown): string {
+function failureText(error: unknown): string {
   const { message, hint } = explain(error, "doctor");
   return hint === "" ? message : `${message} (${hint})`;
 }
@@ -206,7 +206,7 @@ async function replicaChecks({ store, address }: OpenStore): Promise<readonly Ch
         text: `${copy.name} lacks the newest checkpoint of ${count(behind, "run")}: ${advice}`,
       };
     } catch (error) {
-      return { name, state: "problem", text: `${showAddress(replica)}: ${failure(error)}` };
+      return { name, state: "problem", text: `${showAddress(replica)}: ${failureText(error)}` };
     }
   });
   return Promise.all(checks ?? []);

@@ -1,3 +1,4 @@
+import { sleep } from "../../clock.js";
 import { exit } from "../exit.js";
 import type { Io } from "../io.js";
 
@@ -24,22 +25,13 @@ export class Interrupts {
     return this.#controller.signal.aborted;
   }
 
+  /** Waits, until the first Ctrl-C at most. */
+  async sleep(ms: number): Promise<void> {
+    await sleep(ms, this.signal).catch(() => {});
+  }
+
   /** Stops listening. */
   end(): void {
     this.#stop();
   }
-}
-
-/** Waits for `ms` milliseconds, or until the signal aborts. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done);
-    if (signal.aborted) done();
-  });
 }

@@ -3,7 +3,7 @@
  * State have their mutating methods replaced by ones that throw.
  */
 
-function refuse(): never {
+function refuseMutation(): never {
   throw new TypeError(
     "this value belongs to a State, which never changes: use state.update, or return a new value",
   );
@@ -15,7 +15,9 @@ export class Guard<T extends object> {
   readonly #first: string;
 
   constructor(...methods: readonly [string, ...string[]]) {
-    this.#methods = Object.fromEntries(methods.map((method) => [method, { value: refuse }]));
+    this.#methods = Object.fromEntries(
+      methods.map((method) => [method, { value: refuseMutation }]),
+    );
     this.#first = methods[0];
   }
 
@@ -26,6 +28,6 @@ export class Guard<T extends object> {
 
   /** Whether a value was frozen by this guard. */
   has(value: T): boolean {
-    return Object.isFrozen(value) && Reflect.get(value, this.#first) === refuse;
+    return Object.isFrozen(value) && Reflect.get(value, this.#first) === refuseMutation;
   }
 }

@@ -107,15 +107,15 @@ export class NodeFileSystem implements FileSystem {
  * and what dead processes left behind stays.
  */
 export class ReadOnlyFileSystem extends NodeFileSystem {
-  override readonly create = refuse;
-  override readonly mkdir = refuse;
-  override readonly rmdir = refuse;
-  override readonly link = refuse;
-  override readonly rename = refuse;
-  override readonly unlink = refuse;
+  override readonly create = refuseWrite;
+  override readonly mkdir = refuseWrite;
+  override readonly rmdir = refuseWrite;
+  override readonly link = refuseWrite;
+  override readonly rename = refuseWrite;
+  override readonly unlink = refuseWrite;
 }
 
-async function refuse(): Promise<never> {
+async function refuseWrite(): Promise<never> {
   throw new ConfigError(
     "FileStore.readOnly",
     "is true: this store saves, claims and removes nothing",

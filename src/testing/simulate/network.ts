@@ -58,7 +58,7 @@ export class Network {
         world.after(ms, process, end);
       };
       const fail = (ms: number, problem: string, unsure: boolean): void =>
-        answer(ms, () => reject(failure(`${what}: ${problem}`, unsure)));
+        answer(ms, () => reject(networkError(`${what}: ${problem}`, unsure)));
       const arrive = (isLast: boolean): void => {
         if (process.isCut || !this.#server.isUp) {
           if (isLast && process.isCut) fail(TIMEOUT, "no answer", true);
@@ -112,6 +112,6 @@ export class Network {
   }
 }
 
-function failure(problem: string, unsure: boolean): BackendError {
+function networkError(problem: string, unsure: boolean): BackendError {
   return new BackendError(problem, { unsure, cause: new Error(problem) });
 }

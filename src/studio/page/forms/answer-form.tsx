@@ -1,11 +1,11 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { shellWord } from "../../../report/shell.js";
 import type { ActionResult, RunPause } from "../../api.js";
 import { useSubmit } from "../client/hooks.js";
 import { post, runPath } from "../client/http.js";
 import { Command } from "../parts/command.js";
 import { LongText } from "../parts/long-text.js";
-import { shellWord } from "../parts/shell-word.js";
 import { Problem } from "../parts/states.js";
 import { useStudio } from "../studio.js";
 import { shownOf } from "../values/tagged.js";

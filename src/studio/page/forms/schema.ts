@@ -218,7 +218,7 @@ export function alternativeName(schema: Schema): string {
   const tag = discriminatorOf(schema);
   if (tag !== undefined) return titleOf(String(tag[1]), {});
   const choices = choicesOf(schema);
-  if (choices !== undefined && !isNull(schema)) return choices.map(textOf).join(", ");
+  if (choices !== undefined && !isNull(schema)) return choices.map(choiceText).join(", ");
   const keys = Object.keys(properties ?? {});
   if (keys.length > 0) return keys.map((key) => titleOf(key, {})).join(", ");
   const word = typeof type === "string" ? (words[type] ?? "Key and value") : "Anything";
@@ -249,7 +249,7 @@ export function isSame(one: TaggedValue, other: Draft): boolean {
 }
 
 /** A value of a choice as it is shown. */
-export function textOf(choice: TaggedValue): string {
+export function choiceText(choice: TaggedValue): string {
   return typeof choice === "string" ? choice : JSON.stringify(choice);
 }
 

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { TaggedValue } from "../../api.js";
 import { type FieldProps, Labelled, labelOf, Notes, useProblem } from "./field.js";
-import { choicesOf, isSame, parseJson, textOf } from "./schema.js";
+import { choicesOf, choiceText, isSame, parseJson } from "./schema.js";
 
 /** At most so many choices are shown side by side. */
 const FEW = 5;
@@ -10,7 +10,7 @@ const FEW = 5;
 type Choices = readonly (readonly [value: TaggedValue, word: string])[];
 
 function choicesIn({ schema }: FieldProps): Choices {
-  return (choicesOf(schema) ?? []).map((choice) => [choice, textOf(choice)]);
+  return (choicesOf(schema) ?? []).map((choice) => [choice, choiceText(choice)]);
 }
 
 /** One of several values. */
@@ -97,7 +97,7 @@ export function ConstantField({ schema, name, value }: FieldProps): JSX.Element 
   return (
     <p class="field">
       <span>{labelOf(name, schema)}</span>
-      <span class="muted">{value === undefined ? "–" : textOf(value)}</span>
+      <span class="muted">{value === undefined ? "–" : choiceText(value)}</span>
     </p>
   );
 }

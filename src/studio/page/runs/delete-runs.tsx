@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
+import { shellWord } from "../../../report/shell.js";
 import { remove, runPath } from "../client/http.js";
 import { Confirm } from "../parts/confirm.js";
-import { shellWord } from "../parts/shell-word.js";
 import { useStudio } from "../studio.js";
 
 /** Asks once, then deletes runs with all their checkpoints. */

@@ -1,12 +1,12 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { shellWord } from "../../../../report/shell.js";
 import type { ActionResult, RunHistory, RunView, StudioAction } from "../../../api.js";
 import { go, runHref } from "../../address.js";
 import { post, remove, runPath } from "../../client/http.js";
 import type { Draft } from "../../forms/schema.js";
 import { JsonField } from "../../forms/single-fields.js";
 import { Confirm } from "../../parts/confirm.js";
-import { shellWord } from "../../parts/shell-word.js";
 import { useStudio } from "../../studio.js";
 import type { Selection } from "../selection.js";
 
