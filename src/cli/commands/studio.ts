@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { messageOf } from "../../errors.js";
-import type { AnyGraph } from "../../worker/options.js";
+import type { AnyGraph } from "../../run/state-graph.js";
 import type { Command } from "../command.js";
 import type { Context } from "../context.js";
 import { exit, problem, usage } from "../exit.js";

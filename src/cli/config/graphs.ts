@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { show } from "../../errors.js";
+import type { AnyGraph } from "../../run/state-graph.js";
 import { StateGraph } from "../../run/state-graph.js";
-import type { AnyGraph } from "../../worker/options.js";
 import { missing, problem } from "../exit.js";
 import type { LoadedConfig } from "./config.js";
 

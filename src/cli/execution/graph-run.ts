@@ -1,7 +1,7 @@
 import type { RunSummary } from "../../checkpoint/store.js";
 import { claimOf } from "../../run/claim.js";
+import type { AnyGraph } from "../../run/state-graph.js";
 import { StateGraph } from "../../run/state-graph.js";
-import type { AnyGraph } from "../../worker/options.js";
 import type { Context } from "../context.js";
 import { CommandError, exit, missing, problem } from "../exit.js";
 import { findRun, type NamedRun } from "../store/find.js";
