@@ -12,6 +12,7 @@ import {
   type RunSummary,
   summarize,
 } from "./store.js";
+import { opened } from "./wrap.js";
 
 /*
  * Operations on any store, even one that has only the four required methods.
@@ -19,9 +20,10 @@ import {
 
 /** The runs of a store that match a filter, most recently saved first. */
 export async function listRuns(
-  store: CheckpointStore,
+  given: CheckpointStore,
   filter: RunFilter = {},
 ): Promise<RunSummary[]> {
+  const store = await opened(given);
   if (store.runs !== undefined) return store.runs(filter);
   checkFilter(filter);
   const states = (await store.list()).map((runId) => store.load<object>(runId));
@@ -29,7 +31,8 @@ export async function listRuns(
 }
 
 /** The checkpoints of a run, newest first; only the newest one if the store has no `history`. */
-export async function historyOf(store: CheckpointStore, runId: string): Promise<HistoryEntry[]> {
+export async function historyOf(given: CheckpointStore, runId: string): Promise<HistoryEntry[]> {
+  const store = await opened(given);
   if (store.history !== undefined) return store.history(runId);
   const newest = await newestOf(store, runId);
   if (newest === undefined) return [];
@@ -38,9 +41,10 @@ export async function historyOf(store: CheckpointStore, runId: string): Promise<
 
 /** The checkpoints of a run, oldest first, as `export` returns them. */
 export async function* exportOf(
-  store: CheckpointStore,
+  given: CheckpointStore,
   runId: string,
 ): AsyncGenerator<ExportedCheckpoint> {
+  const store = await opened(given);
   if (store.export !== undefined) {
     yield* store.export(runId);
     return;
@@ -54,7 +58,8 @@ export async function* exportOf(
  * What is wrong with the checkpoints of a run, or of all runs; if the store has no `verify`, those that fail
  * to load.
  */
-export async function* verifyOf(store: CheckpointStore, runId?: string): AsyncGenerator<Finding> {
+export async function* verifyOf(given: CheckpointStore, runId?: string): AsyncGenerator<Finding> {
+  const store = await opened(given);
   if (store.verify !== undefined) {
     yield* store.verify(runId);
     return;

@@ -311,16 +311,54 @@ export interface CheckpointStore {
   topology?(fingerprint: string): Promise<GraphTopology | undefined>;
   /** Closes files and connections. */
   close?(): Promise<void>;
+  /**
+   * Opens a store that is opened on first use, such as one named by an address, and resolves to the store itself. Only
+   * that one tells by its methods what it can do. Absent in a store that is open.
+   */
+  open?(): Promise<CheckpointStore>;
 }
+
+/** Whether a store must have a method, and how an optional one answers. */
+type MethodKind<M> = undefined extends M
+  ? M extends ((...args: never[]) => AsyncIterable<unknown>) | undefined
+    ? "optional stream"
+    : "optional"
+  : "required";
+
+/** The methods of a store. Wrappers follow from it: a method that is missing here does not compile. */
+export const storeMethods: {
+  readonly [K in keyof Required<CheckpointStore>]: MethodKind<CheckpointStore[K]>;
+} = {
+  save: "required",
+  load: "required",
+  delete: "required",
+  list: "required",
+  find: "optional",
+  history: "optional",
+  runs: "optional",
+  unreadable: "optional",
+  prune: "optional",
+  claim: "optional",
+  holder: "optional",
+  verify: "optional stream",
+  export: "optional stream",
+  import: "optional",
+  saveTopology: "optional",
+  topology: "optional",
+  close: "optional",
+  open: "optional",
+};
+
+const required = Object.entries(storeMethods).flatMap(([name, kind]) =>
+  kind === "required" ? [name] : [],
+);
 
 /** Whether a value has the four methods every store has. */
 export function isCheckpointStore(value: unknown): value is CheckpointStore {
   return (
     typeof value === "object" &&
     value !== null &&
-    ["save", "load", "delete", "list"].every(
-      (method) => typeof Reflect.get(value, method) === "function",
-    )
+    required.every((method) => typeof Reflect.get(value, method) === "function")
   );
 }
 

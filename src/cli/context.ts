@@ -2,6 +2,7 @@ import { userInfo } from "node:os";
 import { dirname, resolve } from "node:path";
 import { isCheckpointStore } from "../checkpoint/store.js";
 import type { Audit } from "../event-map.js";
+import { opened } from "../checkpoint/wrap.js";
 import type { LogPlace } from "../observers/run-files.js";
 import type { Redaction } from "../report/redaction.js";
 import { typed } from "../report/shell.js";
@@ -93,7 +94,9 @@ export class Context {
         return this.#open(named, config.folder, mode, `the config's store "${given}"`);
       }
     }
-    if (isCheckpointStore(given)) return { store: given, address: undefined, name };
+    if (isCheckpointStore(given)) {
+      return { store: await opened(given), address: undefined, name };
+    }
     const { store: text, codec = config.codec } =
       typeof given === "string" ? { store: given } : given;
     const { addressIn, openStore } = await import("./store/open.js");
@@ -105,9 +108,9 @@ export class Context {
     // A PGlite folder can only be opened once; a closed store reopens on its next use.
     const other = this.#opened.get(`${mode === "read" ? "write" : "read"} ${showAddress(address)}`);
     await other?.store.close?.();
-    const opened = await openStore(address, mode, codec);
-    this.#opened.set(key, opened);
-    return opened;
+    const found = await openStore(address, mode, codec);
+    this.#opened.set(key, found);
+    return found;
   }
 
   /** The store, wrapped so that it reports its use to the config's observer, if there is one. */

@@ -16,6 +16,9 @@ export class ChildStore<D extends object> implements CheckpointStore {
   readonly #context: FactoryContext<D>;
   readonly #opens: (node: string) => boolean;
   #latest: State<object> | undefined;
+  /** In the store of the outer run, if it keeps any: a resume must know what the inner graph was. */
+  readonly saveTopology?: (topology: GraphTopology) => Promise<void>;
+  readonly topology?: (fingerprint: string) => Promise<GraphTopology | undefined>;
   /** Called in each save, so that what it forgets is gone in the same checkpoint. */
   onSave: () => void = () => {};
 
@@ -23,6 +26,9 @@ export class ChildStore<D extends object> implements CheckpointStore {
   constructor(context: FactoryContext<D>, opens: (node: string) => boolean) {
     this.#context = context;
     this.#opens = opens;
+    const { store } = context;
+    if (store?.saveTopology) this.saveTopology = store.saveTopology.bind(store);
+    if (store?.topology) this.topology = store.topology.bind(store);
     const json = context.recall(KEY);
     this.#latest = json === undefined ? undefined : State.fromJSON(json as StateJSON);
   }
@@ -53,15 +59,6 @@ export class ChildStore<D extends object> implements CheckpointStore {
     const latest = this.latest<C>();
     if (latest === undefined) throw new CheckpointNotFoundError(runId);
     return latest;
-  }
-
-  /** Saved in the store of the outer run: a resume must know what the inner graph was. */
-  async saveTopology(topology: GraphTopology): Promise<void> {
-    await this.#context.store?.saveTopology?.(topology);
-  }
-
-  async topology(fingerprint: string): Promise<GraphTopology | undefined> {
-    return this.#context.store?.topology?.(fingerprint);
   }
 
   /** The inner nodes that have ended since the last save. */

@@ -1,10 +1,10 @@
-import { DeferredStore } from "../checkpoint/deferred.js";
 import {
   type CheckpointStore,
   type Claim,
   isCheckpointStore,
   summarize,
 } from "../checkpoint/store.js";
+import { opened } from "../checkpoint/wrap.js";
 import { mapLimit } from "../concurrency.js";
 import { ConfigError, show } from "../errors.js";
 import { abortSignal, check, checkOptions, flag, integer, timeLimit } from "../options.js";
@@ -118,7 +118,7 @@ function byName(graphs: RecoverOptions["graphs"]): ReadonlyMap<string, AnyGraph>
 
 async function resolveStore(given: CheckpointStore | string): Promise<CheckpointStore> {
   const store = typeof given === "string" ? getCheckpointStore(given) : given;
-  return store instanceof DeferredStore ? store.ready() : store;
+  return opened(store);
 }
 
 interface FoundRun {

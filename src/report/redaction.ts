@@ -1,5 +1,5 @@
-import { withMethods } from "../checkpoint/audited.js";
 import type { CheckpointStore, HistoryEntry, RunSummary } from "../checkpoint/store.js";
+import { wrap } from "../checkpoint/wrap.js";
 import { type Redaction as Patterns, Secrets } from "../codecs/patterns.js";
 import { redactor } from "../codecs/redact.js";
 import { redactState } from "../codecs/redact-state.js";
@@ -32,9 +32,12 @@ export class Redaction {
   /** A store that loads redacted States. */
   store(store: CheckpointStore): CheckpointStore {
     if (!this.isOn) return store;
-    const load: CheckpointStore["load"] = async (...args) =>
-      State.fromJSON(this.state(await store.load<object>(...args)));
-    return withMethods(store, { load });
+    return wrap(store, {
+      load:
+        (load) =>
+        async (...args) =>
+          State.fromJSON(this.state(await load<object>(...args))),
+    });
   }
 
   line(line: LogLine): LogLine {

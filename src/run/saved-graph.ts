@@ -1,5 +1,5 @@
-import { DeferredStore } from "../checkpoint/deferred.js";
 import type { CheckpointStore } from "../checkpoint/store.js";
+import { opened } from "../checkpoint/wrap.js";
 import { ConfigError, messageOf } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
@@ -66,10 +66,9 @@ export class SavedGraph<D extends object> {
     }
   }
 
-  /** The graph's store, with its module loaded; `undefined` if nothing is saved. */
+  /** The graph's store, opened; `undefined` if nothing is saved. */
   async storeIfAny(): Promise<CheckpointStore | undefined> {
-    const { store } = this.settings;
-    return store instanceof DeferredStore ? store.ready() : store;
+    return opened(this.settings.store);
   }
 
   async store(): Promise<CheckpointStore> {

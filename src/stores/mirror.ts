@@ -3,27 +3,15 @@
  *
  * @packageDocumentation
  */
-import { exportOf, historyOf, listRuns, verifyOf } from "../checkpoint/any-store.js";
-import { methodOf } from "../checkpoint/deferred.js";
+import { historyOf, verifyOf } from "../checkpoint/any-store.js";
 import {
-  type CheckpointAt,
   type CheckpointStore,
-  type Claim,
-  type ClaimHolder,
-  type ClaimOptions,
   type ExportedCheckpoint,
-  type Finding,
-  type HistoryEntry,
   isCheckpointStore,
-  type Retention,
-  type RunFilter,
-  type RunSummary,
-  type SaveOptions,
-  type StoreContext,
 } from "../checkpoint/store.js";
+import { type Overrides, wrap } from "../checkpoint/wrap.js";
 import { mapLimit } from "../concurrency.js";
 import { CheckpointCorruptionError, ConfigError, messageOf, show } from "../errors.js";
-import type { GraphTopology } from "../graph/description.js";
 import { callable, checkOptions, oneOf } from "../options.js";
 import type { State } from "../state/state.js";
 import { AT_ONCE, type MirrorLag, Replica } from "./mirror/replica.js";
@@ -65,7 +53,7 @@ export interface Promotion {
 }
 
 /**
- * A store whose checkpoints are copied to others; see {@link mirror}.
+ * A store whose checkpoints are copied to others; see {@link mirror}. It has the methods of its primary, `P`, and these.
  *
  * @example
  * ```ts
@@ -84,12 +72,41 @@ export interface Promotion {
  * await store.close();
  * ```
  */
-export class MirrorStore implements CheckpointStore {
+export type MirrorStore<P extends CheckpointStore = CheckpointStore> = Pick<
+  P,
+  Extract<keyof P, keyof CheckpointStore>
+> &
+  MirrorMethods;
+
+/** What a mirror can do besides storing; see {@link MirrorStore}. */
+export interface MirrorMethods {
+  /** How far each replica is behind. */
+  lag(): readonly MirrorLag[];
+  /**
+   * Compares all runs of the primary with the copies and copies what is missing, for example after a copy was
+   * unreachable while none of your processes ran. A run that the primary does not have is left alone.
+   */
+  catchUp(): Promise<readonly MirrorLag[]>;
+  /**
+   * Checks that a replica is intact, and up to which sequence it has each run, so that it can replace a lost
+   * primary. What is missing is read from the primary if it can be reached; otherwise only the saves of this
+   * process that were not copied yet are counted. Nothing is changed: pass `store` to your graphs from then
+   * on.
+   *
+   * @throws CheckpointCorruptionError if the replica is damaged.
+   * @throws ConfigError if there is no such replica.
+   */
+  promote(replica?: number): Promise<Promotion>;
+  /** Copies what is pending, as far as the copies can be reached, then closes all stores. */
+  close(): Promise<void>;
+}
+
+/** A primary and its replicas. */
+class Mirror implements MirrorMethods {
   readonly #primary: CheckpointStore;
   readonly #replicas: readonly Replica[];
   readonly #isSync: boolean;
 
-  /** @internal */
   constructor(
     primary: CheckpointStore,
     replicas: readonly CheckpointStore[],
@@ -109,139 +126,53 @@ export class MirrorStore implements CheckpointStore {
     );
   }
 
-  /** Saves a State in the primary, then in the copies. */
-  async save<D extends object>(state: State<D>, options: SaveOptions = {}): Promise<State<D>> {
-    const parentId = state.checkpointId;
-    const saved = await this.#primary.save(state, options);
-    const checkpoint = { state: saved as unknown as State<object>, parentId };
-    const { keep, keepPerPhase } = options;
-    await this.#each((replica) => replica.saved(checkpoint, { keep, keepPerPhase }));
-    return saved;
-  }
-
-  /** The newest State of a run in the primary, or the one asked for. */
-  load<D extends object>(
-    runId: string,
-    at?: CheckpointAt,
-    context?: StoreContext,
-  ): Promise<State<D>> {
-    return this.#primary.load(runId, at, context);
-  }
-
-  /** Removes a run from the primary, then from the copies. */
-  async delete(runId: string): Promise<void> {
-    await this.#primary.delete(runId);
-    await this.#each((replica) => replica.deleted(runId));
-  }
-
-  /** The ids of all runs of the primary. */
-  list(): Promise<string[]> {
-    return this.#primary.list();
-  }
-
-  /**
-   * The run that a checkpoint belongs to.
-   *
-   * @throws ConfigError if the primary has no `find`.
-   */
-  async find(checkpointId: string): Promise<string | undefined> {
-    return methodOf(this.#primary, "find", "primary")(checkpointId);
-  }
-
-  /** The checkpoints of a run, newest first. */
-  async history(runId: string): Promise<HistoryEntry[]> {
-    return historyOf(this.#primary, runId);
-  }
-
-  /** The runs that match a filter, most recently saved first. */
-  async runs(filter?: RunFilter): Promise<RunSummary[]> {
-    return listRuns(this.#primary, filter);
-  }
-
-  /** The ids of the runs that `runs` leaves out because nothing of them can be read. */
-  async unreadable(): Promise<string[]> {
-    return this.#primary.unreadable?.() ?? [];
-  }
-
-  /**
-   * Removes old runs from the primary, and the same runs from the copies.
-   *
-   * @throws ConfigError if the primary has no `prune`.
-   */
-  async prune(retention: Retention): Promise<string[]> {
-    const removed = await methodOf(this.#primary, "prune", "primary")(retention);
-    if (retention.dryRun === true) return removed;
-    for (const runId of removed) {
+  /** What is copied once the primary has it. */
+  readonly overrides: Overrides = {
+    save: (save) => async (state, options) => {
+      const parentId = state.checkpointId;
+      const saved = await save(state, options);
+      const checkpoint = { state: saved as unknown as State<object>, parentId };
+      const { keep, keepPerPhase } = options ?? {};
+      await this.#each((replica) => replica.saved(checkpoint, { keep, keepPerPhase }));
+      return saved;
+    },
+    delete: (remove) => async (runId) => {
+      await remove(runId);
       await this.#each((replica) => replica.deleted(runId));
-    }
-    return removed;
-  }
-
-  /** Claims a run in the primary. */
-  async claim(runId: string, options?: ClaimOptions): Promise<Claim | undefined> {
-    // Without claims, nobody is kept from working on the run.
-    if (this.#primary.claim === undefined) return { release: async () => {} };
-    return this.#primary.claim(runId, options);
-  }
-
-  /** Who has claimed a run. */
-  async holder(runId: string): Promise<ClaimHolder | undefined> {
-    return this.#primary.holder?.(runId);
-  }
-
-  /** Reads every checkpoint of the primary and yields what is wrong. */
-  verify(runId?: string): AsyncGenerator<Finding> {
-    return verifyOf(this.#primary, runId);
-  }
-
-  /** The checkpoints of a run, oldest first. */
-  export(runId: string): AsyncGenerator<ExportedCheckpoint> {
-    return exportOf(this.#primary, runId);
-  }
-
-  /**
-   * Takes over a run that the primary does not have, and copies it.
-   *
-   * @throws ConfigError if the primary has no `import`.
-   */
-  async import(
-    checkpoints: AsyncIterable<ExportedCheckpoint> | Iterable<ExportedCheckpoint>,
-  ): Promise<void> {
-    let runId: string | undefined;
-    async function* seen(): AsyncGenerator<ExportedCheckpoint> {
-      for await (const checkpoint of checkpoints) {
-        runId = checkpoint.state.runId;
-        yield checkpoint;
+    },
+    prune: (prune) => async (retention) => {
+      const removed = await prune(retention);
+      if (retention.dryRun === true) return removed;
+      for (const runId of removed) {
+        await this.#each((replica) => replica.deleted(runId));
       }
-    }
-    await methodOf(this.#primary, "import", "primary")(seen());
-    const imported = runId;
-    if (imported !== undefined) await this.#each((replica) => replica.compare(imported));
-  }
+      return removed;
+    },
+    import: (take) => async (checkpoints) => {
+      let runId: string | undefined;
+      async function* seen(): AsyncGenerator<ExportedCheckpoint> {
+        for await (const checkpoint of checkpoints) {
+          runId = checkpoint.state.runId;
+          yield checkpoint;
+        }
+      }
+      await take(seen());
+      const imported = runId;
+      if (imported !== undefined) await this.#each((replica) => replica.compare(imported));
+    },
+    saveTopology: (saveTopology) => async (topology) => {
+      await saveTopology(topology);
+      const copies = this.#replicas.map(({ store }) => store.saveTopology?.(topology));
+      // A failure does no harm: the next process saves it again.
+      const all = Promise.allSettled(copies);
+      if (this.#isSync) await all;
+    },
+  };
 
-  /** Saves the topology of a graph, in the copies too. */
-  async saveTopology(topology: GraphTopology): Promise<void> {
-    await this.#primary.saveTopology?.(topology);
-    const copies = this.#replicas.map(({ store }) => store.saveTopology?.(topology));
-    // A failure does no harm: the next process saves it again.
-    const all = Promise.allSettled(copies);
-    if (this.#isSync) await all;
-  }
-
-  /** The topology of the graph with this fingerprint. */
-  async topology(fingerprint: string): Promise<GraphTopology | undefined> {
-    return this.#primary.topology?.(fingerprint);
-  }
-
-  /** How far each replica is behind. */
   lag(): readonly MirrorLag[] {
     return this.#replicas.map((replica, index) => replica.lag(index));
   }
 
-  /**
-   * Compares all runs of the primary with the copies and copies what is missing, for example after a copy was
-   * unreachable while none of your processes ran. A run that the primary does not have is left alone.
-   */
   async catchUp(): Promise<readonly MirrorLag[]> {
     const runIds = await this.#primary.list();
     await mapLimit(runIds, AT_ONCE, (runId) =>
@@ -251,15 +182,6 @@ export class MirrorStore implements CheckpointStore {
     return this.lag();
   }
 
-  /**
-   * Checks that a replica is intact, and up to which sequence it has each run, so that it can replace a lost
-   * primary. What is missing is read from the primary if it can be reached; otherwise only the saves of this
-   * process that were not copied yet are counted. Nothing is changed: pass `store` to your graphs from then
-   * on.
-   *
-   * @throws CheckpointCorruptionError if the replica is damaged.
-   * @throws ConfigError if there is no such replica.
-   */
   async promote(replica = 0): Promise<Promotion> {
     const chosen = this.#replicas[replica];
     if (chosen === undefined) {
@@ -282,7 +204,6 @@ export class MirrorStore implements CheckpointStore {
     return { store, runs };
   }
 
-  /** Copies what is pending, as far as the copies can be reached, then closes all stores. */
   async close(): Promise<void> {
     await Promise.all(this.#replicas.map((replica) => replica.settle()));
     for (const replica of this.#replicas) replica.stop();
@@ -311,7 +232,8 @@ export class MirrorStore implements CheckpointStore {
 
 /**
  * A store that keeps everything in `primary` and copies it to the replicas, each checkpoint with its id and
- * sequence: SQLite here and Postgres elsewhere, for example. Loads, lists and claims use the primary only.
+ * sequence: SQLite here and Postgres elsewhere, for example. Loads, lists and claims use the primary only, and what the
+ * primary can't do, the mirror can't do.
  *
  * A replica that can't be reached never fails a save: `onError` is called, and the replica catches up by
  * itself while the process runs. After a restart, call {@link MirrorStore.catchUp}.
@@ -335,11 +257,11 @@ export class MirrorStore implements CheckpointStore {
  * await store.close();
  * ```
  */
-export function mirror(
-  primary: CheckpointStore,
+export function mirror<P extends CheckpointStore>(
+  primary: P,
   replicas: readonly CheckpointStore[],
   options: MirrorOptions = {},
-): MirrorStore {
+): MirrorStore<P> {
   if (!isCheckpointStore(primary)) {
     throw new ConfigError("primary", `must be a CheckpointStore; got ${show(primary)}`);
   }
@@ -356,7 +278,13 @@ export function mirror(
     throw new ConfigError(`replicas[${index}]`, problem);
   }
   checkOptions("options", options, { mode: oneOf("async", "sync"), onError: callable });
-  return new MirrorStore(primary, replicas, options);
+  const copying = new Mirror(primary, replicas, options);
+  return wrap(primary, copying.overrides, {
+    lag: () => copying.lag(),
+    catchUp: () => copying.catchUp(),
+    promote: (replica) => copying.promote(replica),
+    close: () => copying.close(),
+  } satisfies MirrorMethods);
 }
 
 const warned = new Set<number>();

@@ -1,4 +1,4 @@
-import { checkMade, DeferredStore } from "../checkpoint/deferred.js";
+import { checkMade, deferredStore } from "../checkpoint/deferred.js";
 import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
 import { text } from "../options.js";
@@ -51,6 +51,9 @@ export function registerCheckpointStore(
  * default place under `.waymark`. `mirror:STORE,COPY` copies what is saved in the first to the others.
  * Registered names take precedence.
  *
+ * A store that is opened on first use has every method; one that the store behind it lacks fails when it is called.
+ * What it can do is known from {@link CheckpointStore.open}.
+ *
  * @throws ConfigError if it is neither an address nor registered.
  *
  * @example
@@ -73,10 +76,10 @@ function atAddress(name: string): CheckpointStore {
   const address = typeof name === "string" ? parseAddress(name) : undefined;
   if (address === undefined) throw unknownStore(String(name), [...registered.keys()]);
   if (address.scheme === "memory") return new MemoryStore();
-  return new DeferredStore(name, () => openStore(address));
+  return deferredStore(name, () => openStore(address));
 }
 
 function fromFactory(name: string, make: CheckpointStoreFactory): CheckpointStore {
   const made = make();
-  return made instanceof Promise ? new DeferredStore(name, make, made) : checkMade(name, made);
+  return made instanceof Promise ? deferredStore(name, make, made) : checkMade(name, made);
 }

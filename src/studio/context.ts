@@ -1,6 +1,7 @@
-import { audited, withMethods } from "../checkpoint/audited.js";
+import { audited } from "../checkpoint/audited.js";
 import { isStep, namedBy } from "../checkpoint/named.js";
 import type { CheckpointAt, CheckpointStore } from "../checkpoint/store.js";
+import { opened, wrap } from "../checkpoint/wrap.js";
 import { CheckpointNotFoundError } from "../errors.js";
 import type { Audit } from "../event-map.js";
 import type { Observer } from "../events.js";
@@ -38,7 +39,12 @@ export class Studio {
   readonly #topologies = new Map<string, GraphTopology | undefined>();
 
   constructor(settings: StudioSettings) {
-    this.settings = { ...settings, store: inspecting(settings.store) };
+    this.settings = settings;
+  }
+
+  /** A studio on a store whose methods tell what it can do. */
+  static async open(settings: StudioSettings): Promise<Studio> {
+    return new Studio({ ...settings, store: await opened(inspecting(settings.store)) });
   }
 
   /** The store, with audit events for its use. */
@@ -86,8 +92,8 @@ export class Studio {
 }
 
 /** A store whose loads change nothing, even if a run is damaged. */
-function inspecting(store: CheckpointStore): CheckpointStore {
-  const load: CheckpointStore["load"] = (runId, at, context) =>
-    store.load(runId, at, { ...context, inspect: true });
-  return withMethods(store, { load });
+export function inspecting(store: CheckpointStore): CheckpointStore {
+  return wrap(store, {
+    load: (load) => (runId, at, context) => load(runId, at, { ...context, inspect: true }),
+  });
 }

@@ -51,7 +51,15 @@ export function studio(options: StudioOptions): StudioHandler {
   const { auth, hosts, basePath = "" } = options;
   const token = options.token ?? (auth === undefined ? newToken() : undefined);
   const access = new AccessCheck({ token, auth, hosts });
-  const api = new Api(new Studio(settings));
+  let api: Promise<Api> | undefined;
+  const open = async (): Promise<Api> => new Api(await Studio.open(settings));
+  const opening = (): Promise<Api> => {
+    api ??= open().catch((error: unknown) => {
+      api = undefined;
+      throw error;
+    });
+    return api;
+  };
   const answer = async (request: Request): Promise<Response> => {
     access.checkOrigin(request);
     const url = new URL(request.url);
@@ -63,13 +71,13 @@ export function studio(options: StudioOptions): StudioHandler {
       return pageFile(path);
     }
     const who = (await access.authenticate(request)) || options.actor || "token";
-    return api.answer(request, url.searchParams, segmentsOf(path), `studio/${who}`);
+    return (await opening()).answer(request, url.searchParams, segmentsOf(path), `studio/${who}`);
   };
   const handler = async (request: Request): Promise<Response> => {
     const response = await answer(request).catch(errorResponse);
     return request.method === "HEAD" ? new Response(null, response) : response;
   };
-  return Object.assign(handler, { token, close: () => api.close() });
+  return Object.assign(handler, { token, close: async () => (await api)?.close() });
 }
 
 class Api {

@@ -1,4 +1,5 @@
 import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
+import { wrap } from "../checkpoint/wrap.js";
 import { ConfigError, show } from "../errors.js";
 import { checkOptions, integer, oneOf } from "../options.js";
 
@@ -51,29 +52,32 @@ export function crashAt<S extends CheckpointStore>(store: S, point: CrashPoint):
   const dead = (): Error =>
     new Error(`the process died at save ${point.save}: simulated by crashAt`);
 
-  const save: CheckpointStore["save"] = async (state, options) => {
-    saves += 1;
-    if (isDead) throw dead();
-    if (saves < point.save) return store.save(state, options);
-    isDead = true;
-    if (point.when === "after") await store.save(state, options);
-    throw dead();
-  };
   const written =
-    (write: (...values: never[]) => unknown) =>
-    async (...values: never[]) => {
+    <A extends readonly unknown[], R>(write: (...args: A) => Promise<R>) =>
+    async (...args: A): Promise<R> => {
       if (isDead) throw dead();
-      return Reflect.apply(write, store, values);
+      return write(...args);
     };
 
+  const wrapped = wrap<CheckpointStore>(store, {
+    save: (save) => async (state, options) => {
+      saves += 1;
+      if (isDead) throw dead();
+      if (saves < point.save) return save(state, options);
+      isDead = true;
+      if (point.when === "after") await save(state, options);
+      throw dead();
+    },
+    delete: written,
+    prune: written,
+    import: written,
+  });
+  // What the store has besides the contract stays, too.
   return new Proxy(store, {
     get: (target, key) => {
-      if (key === "save") return save;
+      if (Object.hasOwn(wrapped, key)) return Reflect.get(wrapped, key);
       const member: unknown = Reflect.get(target, key, target);
-      if (typeof member !== "function") return member;
-      const call = member as (...values: never[]) => unknown;
-      const isWrite = key === "delete" || key === "prune" || key === "import";
-      return isWrite ? written(call) : call.bind(target);
+      return typeof member === "function" ? member.bind(target) : member;
     },
   });
 }

@@ -1,5 +1,6 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { isCheckpointStore } from "../checkpoint/store.js";
+import { opened } from "../checkpoint/wrap.js";
 import { ConfigError, show } from "../errors.js";
 import type { Case } from "./cases/case.js";
 import { claims } from "./cases/claims.js";
@@ -77,7 +78,8 @@ export function testCheckpointStore(options: StoreSuiteOptions): void {
         throw new ConfigError("create", `must return a CheckpointStore; got ${show(store)}`);
       }
       try {
-        await run(store, options.reopen);
+        const { reopen } = options;
+        await run(await opened(store), reopen && (async () => opened(await reopen(store))));
       } finally {
         await store.close?.();
       }

@@ -1,4 +1,5 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
+import { wrap } from "../checkpoint/wrap.js";
 import { CheckpointConflictError, show } from "../errors.js";
 import type { ActiveRun } from "./active-run.js";
 
@@ -36,19 +37,15 @@ export function fenced(
   store: CheckpointStore,
   active: ReadonlyMap<string, ActiveRun>,
 ): CheckpointStore {
-  return {
-    save: async (state, options) => {
+  return wrap(store, {
+    save: (save) => async (state, options) => {
       const { runId, sequence } = state;
       if (active.get(runId)?.isLost) {
         const error = new CheckpointConflictError(runId, sequence, sequence);
         error.message = `the claim on run ${show(runId)} is lost: another worker may have it`;
         throw error;
       }
-      return store.save(state, options);
+      return save(state, options);
     },
-    load: (runId, at, context) => store.load(runId, at, context),
-    delete: (runId) => store.delete(runId),
-    list: () => store.list(),
-    ...(store.history && { history: store.history.bind(store) }),
-  };
+  });
 }

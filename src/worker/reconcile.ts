@@ -1,5 +1,6 @@
 import { waitsForResume } from "../checkpoint/fork.js";
 import type { CheckpointStore, RunSummary } from "../checkpoint/store.js";
+import { opened } from "../checkpoint/wrap.js";
 import { now } from "../clock.js";
 import { ConfigError } from "../errors.js";
 import { loadIfAny } from "../run/handles/stored.js";
@@ -20,10 +21,11 @@ const PAGE = 500;
  * ids.
  */
 export async function reconcile(
-  store: CheckpointStore,
+  given: CheckpointStore,
   queueOf: (graph: string) => Promise<JobQueue>,
   only: string | undefined,
 ): Promise<string[]> {
+  const store = await opened(given);
   const found: string[] = [];
   for await (const { runId, graph } of unfinished(store, only)) {
     if (graph === "") continue;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type CheckpointStore, MemoryStore } from "waymark";
-import { DeferredStore } from "../../src/checkpoint/deferred.js";
+import { deferredStore } from "../../src/checkpoint/deferred.js";
 
 function withoutOptions(): CheckpointStore {
   const store = new MemoryStore();
@@ -13,7 +13,7 @@ function withoutOptions(): CheckpointStore {
 }
 
 test("claim returns the claim of the loaded store", async () => {
-  const store = new DeferredStore("late", () => new MemoryStore());
+  const store = deferredStore("late", () => new MemoryStore());
   const claim = await store.claim("run");
   expect(claim).toBeDefined();
   expect(await store.claim("run")).toBeUndefined();
@@ -22,7 +22,7 @@ test("claim returns the claim of the loaded store", async () => {
 });
 
 test("a store without claims lets everybody work", async () => {
-  const store = new DeferredStore("late", withoutOptions);
+  const store = deferredStore("late", withoutOptions);
   const claims = [await store.claim("run"), await store.claim("run")];
   for (const claim of claims) await claim?.release();
   expect(claims.every((claim) => claim !== undefined)).toBe(true);
@@ -30,9 +30,9 @@ test("a store without claims lets everybody work", async () => {
 });
 
 test("an error names the method that the store lacks", async () => {
-  const store = new DeferredStore("late", withoutOptions);
+  const store = deferredStore("late", withoutOptions);
   await expect(store.history("run")).rejects.toThrow(/has no history/);
   await expect(store.runs()).rejects.toThrow(/has no runs/);
   await expect(store.prune({})).rejects.toThrow(/has no prune/);
-  await new DeferredStore("late", withoutOptions).close();
+  await deferredStore("late", withoutOptions).close();
 });

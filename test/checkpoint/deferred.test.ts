@@ -1,13 +1,13 @@
 import { describe, expect, test, vi } from "vitest";
 import { type CheckpointStore, ConfigError, MemoryStore } from "waymark";
-import { DeferredStore } from "../../src/checkpoint/deferred.js";
+import { deferredStore } from "../../src/checkpoint/deferred.js";
 import { bare, gate, linear, rejection, start, type Trail } from "../graphs.js";
 
 describe("a store that is loaded when it is first used", () => {
   test("passes on every call, with what comes back", async () => {
     const store = new MemoryStore();
     const create = vi.fn(async () => store);
-    const deferred = new DeferredStore("late", create);
+    const deferred = deferredStore("late", create);
     expect(create).not.toHaveBeenCalled();
     const saved = await deferred.save(start("r"), { keep: 2 });
     expect((await store.load<Trail>("r")).toJSON()).toEqual(saved.toJSON());
@@ -27,26 +27,26 @@ describe("a store that is loaded when it is first used", () => {
   test("passes on what moves between stores", async () => {
     const [from, to] = [new MemoryStore(), new MemoryStore()];
     await from.save(start("r"));
-    const source = new DeferredStore("late", () => from);
-    await new DeferredStore("late", () => to).import(source.export("r"));
+    const source = deferredStore("late", () => from);
+    await deferredStore("late", () => to).import(source.export("r"));
     expect(await to.history("r")).toEqual(await from.history("r"));
-    const without = new DeferredStore("late", () => bare(new MemoryStore()));
+    const without = deferredStore("late", () => bare(new MemoryStore()));
     await rejection(without.import([]), ConfigError);
-    await rejection(without.export("r").next(), ConfigError);
+    await rejection(without.export("r")[Symbol.asyncIterator]().next(), ConfigError);
   });
 
   test("passes on what a store may have beside the contract's four methods", async () => {
     const store = new MemoryStore();
-    const deferred = new DeferredStore("late", () => store);
+    const deferred = deferredStore("late", () => store);
     const saved = await deferred.save(start("r"));
     expect(await deferred.find(saved.checkpointId)).toBe("r");
     expect(await deferred.holder("r")).toBeUndefined();
     const { topology } = linear(["a"]);
     await deferred.saveTopology(topology);
     expect(await deferred.topology(topology.fingerprint)).toEqual(topology);
-    const without = new DeferredStore("late", () => bare(new MemoryStore()));
+    const without = deferredStore("late", () => bare(new MemoryStore()));
     await rejection(without.find("c"), ConfigError);
-    await rejection(without.verify().next(), ConfigError);
+    await rejection(without.verify()[Symbol.asyncIterator]().next(), ConfigError);
     await without.saveTopology(topology);
     expect(await without.topology(topology.fingerprint)).toBeUndefined();
     expect(await without.holder("r")).toBeUndefined();
@@ -58,8 +58,8 @@ describe("a store that is loaded when it is first used", () => {
       await loaded.opened;
       return new MemoryStore();
     });
-    const deferred = new DeferredStore("late", create);
-    const calls = [deferred.list(), deferred.save(start()), deferred.ready()];
+    const deferred = deferredStore("late", create);
+    const calls = [deferred.list(), deferred.save(start()), deferred.open()];
     loaded.open();
     await Promise.all(calls);
     expect(create).toHaveBeenCalledTimes(1);
@@ -68,33 +68,33 @@ describe("a store that is loaded when it is first used", () => {
   test("is loaded again after a load that failed", async () => {
     const store = new MemoryStore();
     const create = vi.fn(async () => store).mockRejectedValueOnce(new RangeError("offline"));
-    const deferred = new DeferredStore("late", create);
+    const deferred = deferredStore("late", create);
     await rejection(deferred.list(), RangeError);
-    expect(await deferred.ready()).toBe(store);
+    expect(await deferred.open()).toBe(store);
   });
 
   test("takes what its factory gave already", async () => {
     const store = new MemoryStore();
     const create = vi.fn(() => new MemoryStore());
-    const deferred = new DeferredStore("late", create, Promise.resolve(store));
-    expect(await deferred.ready()).toBe(store);
+    const deferred = deferredStore("late", create, Promise.resolve(store));
+    expect(await deferred.open()).toBe(store);
     expect(create).not.toHaveBeenCalled();
   });
 
   test("may be made by a factory that answers at once", async () => {
     const store = new MemoryStore();
-    expect(await new DeferredStore("late", () => store).ready()).toBe(store);
+    expect(await deferredStore("late", () => store).open()).toBe(store);
   });
 
   test("is refused when it turns out to be none", async () => {
-    const deferred = new DeferredStore("late", async () => ({}) as CheckpointStore);
+    const deferred = deferredStore("late", async () => ({}) as CheckpointStore);
     const error = await rejection(deferred.list(), ConfigError);
     expect(error.option).toBe('store "late"');
     expect(error.message).toContain("got an object");
   });
 
   test.each(["history", "runs", "prune"] as const)("says when it has no %s", async (method) => {
-    const deferred = new DeferredStore("late", async () => bare(new MemoryStore()));
+    const deferred = deferredStore("late", async () => bare(new MemoryStore()));
     const call = deferred[method] as (argument: unknown) => Promise<unknown>;
     const error = await rejection(call.call(deferred, "r"), ConfigError);
     expect(error.message).toBe(`store "late" has no ${method}`);
@@ -103,13 +103,13 @@ describe("a store that is loaded when it is first used", () => {
   test("is closed if it was loaded, and not loaded to be closed", async () => {
     const close = vi.fn(async () => {});
     const create = vi.fn(async () => Object.assign(new MemoryStore(), { close }));
-    const deferred = new DeferredStore("late", create);
+    const deferred = deferredStore("late", create);
     await deferred.close();
     expect(create).not.toHaveBeenCalled();
     await deferred.list();
     await deferred.close();
     expect(close).toHaveBeenCalledTimes(1);
-    const plain = new DeferredStore("late", async () => new MemoryStore());
+    const plain = deferredStore("late", async () => new MemoryStore());
     await plain.list();
     await expect(plain.close()).resolves.toBeUndefined();
   });

@@ -1,8 +1,17 @@
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { type CheckpointStore, MemoryStore, State } from "waymark";
+import {
+  type CheckpointStore,
+  getCheckpointStore,
+  MemoryStore,
+  registerCheckpointStore,
+  State,
+} from "waymark";
 import { mirror } from "waymark/stores/mirror";
 import { SqliteStore } from "waymark/stores/sqlite";
+import { exportOf, historyOf, listRuns, verifyOf } from "../../src/checkpoint/any-store.js";
+import { opened } from "../../src/checkpoint/wrap.js";
 import { linear } from "../graphs.js";
 import { newFolder } from "./folders.js";
 import { collect, only } from "./plain.js";
@@ -19,7 +28,7 @@ const moving = [...saving, "history", "import"] as const;
 const checkpointIds = async (store: CheckpointStore, runId: string): Promise<string[]> =>
   ((await store.history?.(runId)) ?? []).map(({ checkpointId }) => checkpointId);
 
-test("a primary with only the four methods is copied and answers what it can", async () => {
+test("a mirror of a primary with only the four methods copies it, and has no more methods", async () => {
   const primary = only(new MemoryStore(), ...saving);
   const copy = sqlite();
   const store = mirror(primary, [copy], { mode: "sync" });
@@ -28,34 +37,16 @@ test("a primary with only the four methods is copied and answers what it can", a
   expect((await copy.load<Count>("run")).checkpointId).toBe(checkpointId);
   expect((await store.load<Count>("run")).data.n).toBe(1);
   expect(await store.list()).toEqual(["run"]);
-  expect(await store.history("run")).toMatchObject([{ checkpointId, sequence: 2 }]);
-  expect(await store.history("none")).toEqual([]);
-  expect(await store.runs({ status: "pending" })).toMatchObject([{ runId: "run" }]);
-  expect(await store.holder("run")).toBeUndefined();
-  expect(await store.topology("f")).toBeUndefined();
-  expect(await collect(store.verify())).toEqual([]);
-  expect(await collect(store.export("run"))).toMatchObject([{ state: { checkpointId } }]);
-  const claims = [await store.claim("run"), await store.claim("run")];
-  for (const claim of claims) await claim?.release();
-  expect(claims).not.toContain(undefined);
+  const methods = [...saving, "lag", "catchUp", "promote", "close"];
+  expect(Object.keys(store).sort()).toEqual(methods.sort());
+  expect(await historyOf(store, "run")).toMatchObject([{ checkpointId, sequence: 2 }]);
+  expect(await historyOf(store, "none")).toEqual([]);
+  expect(await listRuns(store, { status: "pending" })).toMatchObject([{ runId: "run" }]);
+  expect(await collect(verifyOf(store))).toEqual([]);
+  expect(await collect(exportOf(store, "run"))).toMatchObject([{ state: { checkpointId } }]);
   expect(await store.promote()).toMatchObject({
     runs: [{ runId: "run", sequence: 2, missing: 0 }],
   });
-  await store.close();
-});
-
-test("what a primary can't do is an error, not an empty result", async () => {
-  const source = sqlite();
-  await State.create<Count>({ n: 3 }, { runId: "moved" }).checkpoint(source);
-  const store = mirror(only(new MemoryStore(), ...saving), [sqlite()], { mode: "sync" });
-  for (const [name, call] of [
-    ["find", () => store.find("id")],
-    ["prune", () => store.prune({ maxRuns: 0 })],
-    ["import", () => store.import(source.export("moved"))],
-  ] as const) {
-    await expect(call()).rejects.toThrow(`primary has no ${name}`);
-  }
-  await source.close();
   await store.close();
 });
 
@@ -123,7 +114,9 @@ test("a primary that can't export is copied by its history", async () => {
   await state.set("n", 1).checkpoint(primary);
   await store.catchUp();
   expect(await checkpointIds(copy, "run")).toEqual(await checkpointIds(first, "run"));
-  expect((await collect(store.export("run"))).map(({ state }) => state.sequence)).toEqual([1, 2]);
+  expect((await collect(exportOf(store, "run"))).map(({ state }) => state.sequence)).toEqual([
+    1, 2,
+  ]);
   await store.close();
 });
 
@@ -194,4 +187,28 @@ test("a failing copy is one process warning if no handler takes it", async () =>
   await new Promise((resolve) => setImmediate(resolve));
   process.off("warning", hear);
   expect(warnings).toEqual(['replica 2 of a mirror is behind, since run "run": the copy is away']);
+});
+
+test("a mirror of an address tells which of its runs can't be read", async () => {
+  const root = newFolder();
+  const store = mirror(getCheckpointStore(`file:${root}`), [sqlite()]);
+  await State.create<Count>({ n: 0 }, { runId: "damaged" }).checkpoint(store);
+  for (const name of readdirSync(root, { recursive: true, encoding: "utf8" })) {
+    if (name.endsWith(".json")) writeFileSync(join(root, name), "{");
+  }
+  expect(await store.unreadable?.()).toEqual(["damaged"]);
+  expect(await (await opened<CheckpointStore>(store)).unreadable?.()).toEqual(["damaged"]);
+  await store.close();
+});
+
+test("a replica that can't import is reported once it is open", async () => {
+  registerCheckpointStore("four methods", async () => only(new MemoryStore(), ...saving));
+  const errors: unknown[] = [];
+  const store = mirror(sqlite(), [getCheckpointStore("four methods")], {
+    mode: "sync",
+    onError: (error) => errors.push(error),
+  });
+  await State.create<Count>({ n: 0 }).checkpoint(store);
+  expect(errors).toMatchObject([{ message: "replica has no import" }]);
+  await store.close();
 });

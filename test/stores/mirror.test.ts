@@ -14,7 +14,7 @@ import { type MirrorOptions, mirror } from "waymark/stores/mirror";
 import { PostgresStore } from "waymark/stores/postgres";
 import { SqliteStore } from "waymark/stores/sqlite";
 import { testCheckpointStore } from "waymark/testing";
-import { DeferredStore } from "../../src/checkpoint/deferred.js";
+import { deferredStore } from "../../src/checkpoint/deferred.js";
 import { rejection } from "../graphs.js";
 import { newFolder } from "./folders.js";
 import { only } from "./plain.js";
@@ -229,7 +229,7 @@ test("a damaged copy is not promoted", async () => {
 
 test("a copy given by address gets only what changed, as its store would", async () => {
   const copy = sqlite();
-  const store = mirror(sqlite(), [new DeferredStore("copy", () => copy)], { mode: "sync" });
+  const store = mirror(sqlite(), [deferredStore("copy", () => copy)], { mode: "sync" });
   const { runId } = await counting(store, 4).execute(State.create<Count>({ n: 0 }));
   expect(await idsIn(copy, runId)).toHaveLength(5);
   expect((await store.find((await copy.load(runId)).checkpointId)) === runId).toBe(true);

@@ -360,3 +360,27 @@ test("health reports the worker's state and its running runs", async () => {
   // Its queues are out of reach now.
   expect(await worker.metrics()).toMatchObject({ queues: {}, completed: 1 });
 });
+
+test("a run whose graph has changed says on a worker what has", async () => {
+  const version = (...nodes: string[]) => {
+    const graph = new StateGraph<Count, string>({ name: "changed", onMismatch: "error" });
+    for (const node of nodes) {
+      graph.addNode(node, async (state, ctx) => {
+        if (node === "ask") await ctx.pause("wait", { reason: "wait" });
+        return { n: state.data.n + 1 };
+      });
+    }
+    for (const [at, to] of nodes.slice(1).entries()) graph.addEdge(nodes[at] ?? "", to);
+    return graph.setEntryPoint("ask").setExitPoint(nodes.at(-1) ?? "");
+  };
+  const worker = await place.work({ graphs: [version("ask", "done")] });
+  const run = await place.client.submit("changed", { n: 0 });
+  await until("it is paused", async () => (await run.status()).state === "paused");
+  await worker.close();
+  const { graph } = await place.store.load(run.runId);
+  const { nodes } = (await place.store.topology(graph?.fingerprint ?? "")) ?? {};
+  expect(nodes?.map(({ name }) => name)).toEqual(["ask", "done"]);
+  await place.work({ graphs: [version("ask", "check", "done")] });
+  await run.resume({ input: true });
+  await expect(run.result()).rejects.toThrow('added "check"; rewired "ask"');
+});

@@ -1,5 +1,5 @@
-import { withMethods } from "../../checkpoint/audited.js";
 import { type CheckpointStore, isNewest } from "../../checkpoint/store.js";
+import { wrap } from "../../checkpoint/wrap.js";
 import type { LogPlace } from "../../observers/run-files.js";
 import { at, type Command, log as logOption, run } from "../command.js";
 import { LongestRuns } from "../longest-runs.js";
@@ -40,7 +40,7 @@ export const command: Command = {
       seen = loaded;
       return loaded.state as never;
     };
-    const store = redaction.store(withMethods(opened.store, { load }));
+    const store = redaction.store(wrap(opened.store, { load: () => load }));
     // Asked before the run is loaded: a run that ends in between has ended, and was not abandoned.
     const live = await isLive(store, runId);
     const found = redaction.report(

@@ -1,10 +1,16 @@
 import { exportOf, historyOf } from "../../checkpoint/any-store.js";
-import { DeferredStore } from "../../checkpoint/deferred.js";
 import { RecordStore } from "../../checkpoint/records/record-store.js";
 import type { CheckpointStore, ExportedCheckpoint, SaveOptions } from "../../checkpoint/store.js";
+import { opened } from "../../checkpoint/wrap.js";
 import { inBackground, now } from "../../clock.js";
 import { Mutex, mapLimit } from "../../concurrency.js";
-import { CheckpointConflictError, isWaymarkError, messageOf, show } from "../../errors.js";
+import {
+  CheckpointConflictError,
+  ConfigError,
+  isWaymarkError,
+  messageOf,
+  show,
+} from "../../errors.js";
 import type { State } from "../../state/state.js";
 
 /** How far a replica is behind, as far as this process knows. */
@@ -185,8 +191,7 @@ export class Replica {
   }
 
   async #copy(runId: string, { saves, isDeleted, isBehind }: Waiting): Promise<void> {
-    // A store named by an address opens on first use.
-    const store = this.store instanceof DeferredStore ? await this.store.ready() : this.store;
+    const store = await opened(this.store);
     if (isDeleted) {
       this.#newest.delete(runId);
       await store.delete(runId);
@@ -226,11 +231,13 @@ export class Replica {
       // The primary no longer keeps any checkpoint of the copy: the copy is older, and is replaced.
       await store.delete(runId);
     }
-    if (common === undefined) await store.import?.(exportOf(this.#primary, runId));
+    // A store that is opened on first use may turn out not to have it.
+    if (store.import === undefined) throw new ConfigError("replica", "has no import");
+    if (common === undefined) await store.import(exportOf(this.#primary, runId));
     else if (!(store instanceof RecordStore)) {
       if (common === newest) return;
       await store.delete(runId);
-      await store.import?.(exportOf(this.#primary, runId));
+      await store.import(exportOf(this.#primary, runId));
     }
     if (!(store instanceof RecordStore)) return;
     let last = await store.load<object>(runId);

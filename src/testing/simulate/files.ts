@@ -2,6 +2,7 @@ import { basename, dirname } from "node:path";
 import { headerOf } from "../../checkpoint/records/document.js";
 import type { RecordHeader } from "../../checkpoint/records/header.js";
 import type { CheckpointStore, Claim } from "../../checkpoint/store.js";
+import { wrap } from "../../checkpoint/wrap.js";
 import type { FileSystem } from "../../stores/disk/file-system.js";
 import { QUARANTINE, sequenceOf } from "../../stores/disk/layout.js";
 import { FileStore } from "../../stores/file.js";
@@ -10,7 +11,6 @@ import type { FileNode } from "../disk.js";
 import type { Checker } from "./checker.js";
 import { SeededRandom } from "./seeded-random.js";
 import type { Storage } from "./storage.js";
-import { withMethods } from "./worker.js";
 import type { Machine, Process, World } from "./world.js";
 
 /** Faults of the file store, or of what it relies on, that a test plants. */
@@ -75,18 +75,21 @@ export class Files implements Storage {
   open(process: Process): CheckpointStore {
     const durability = this.#bugs.earlyAcknowledgement ? "os" : "fsync";
     const store = new FileStore({ root: ROOT, durability }, this.#mount(process));
-    return withMethods(store, {
-      save: async (state, options) => {
-        const saved = await store.save(state, options);
+    return wrap(store, {
+      save: (save) => async (state, options) => {
+        const saved = await save(state, options);
         this.#checker.saved(saved);
         return saved;
       },
-      claim: async (runId, options) => {
-        const claim = await store.claim(runId, options);
+      claim: (take) => async (runId, options) => {
+        const claim = await take(runId, options);
         return claim && this.#watched(claim, runId, process);
       },
       // Warnings of a store are part of the simulation and are not printed.
-      load: (runId, at, context = { emit: () => {} }) => store.load(runId, at, context),
+      load:
+        (load) =>
+        (runId, at, context = { emit: () => {} }) =>
+          load(runId, at, context),
     });
   }
 

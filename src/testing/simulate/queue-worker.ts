@@ -1,3 +1,4 @@
+import { wrap } from "../../checkpoint/wrap.js";
 import { messageOf } from "../../errors.js";
 import type { ActiveRun } from "../../worker/active-run.js";
 import { jobOptions, type RunJob } from "../../worker/job.js";
@@ -16,7 +17,6 @@ import {
   type Surroundings,
   storeOf,
   tolerate,
-  withMethods,
 } from "./worker.js";
 import type { Process } from "./world.js";
 
@@ -44,10 +44,11 @@ export async function liveByQueue<D extends object>(
   const { lock, renew } = leaseTimes(LEASE);
   const note = (error: unknown): void => world.note(process, `reports: ${messageOf(error)}`);
   const store = storeOf(process, around);
+  const { claim: _, ...unclaimable } = wrap(store, {});
   const processor = new RunProcessor(
     graphOf(process, around),
     {
-      store: bugs.noClaim ? withMethods(store, { claim: undefined }) : store,
+      store: bugs.noClaim ? unclaimable : store,
       ...{ lease: LEASE, backoff: BACKOFF, maxAttempts: ATTEMPTS, longestWait: LONGEST_WAIT },
       active: new Map<string, ActiveRun>(),
       draining: new AbortController().signal,

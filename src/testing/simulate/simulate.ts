@@ -219,7 +219,8 @@ class Simulator<D extends object> {
   ): Promise<SimulationFailure> {
     const isSame = async (candidate: SimulationScript): Promise<boolean> =>
       (await this.#play(candidate, false)).violation?.rule === violation?.rule;
-    const script = await shrink(found, isSame);
+    // A given script is reported as it is, since the trace is its own.
+    const script = this.#options.script ?? (await shrink(found, isSame));
     const { violation: last = violation, trace } = await this.#play(script, true);
     const { rule, message } = last ?? { rule: "error", message: show(undefined) };
     return { rule, message, seed: found.seed, script, trace, program: programOf(script) };

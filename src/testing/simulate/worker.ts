@@ -1,4 +1,5 @@
 import type { CheckpointStore } from "../../checkpoint/store.js";
+import { wrap } from "../../checkpoint/wrap.js";
 import { isWaymarkError, messageOf } from "../../errors.js";
 import type { EventHandler } from "../../events.js";
 import { recoverRuns } from "../../recovery/recover-runs.js";
@@ -61,9 +62,9 @@ export function storeOf<D extends object>(
 ): CheckpointStore {
   const store = storage.open(process);
   if (!bugs.noCheck) return store;
-  return withMethods(store, {
-    claim: async (runId, options) => {
-      const { holds: _, ...unchecked } = (await store.claim?.(runId, options)) ?? {};
+  return wrap(store, {
+    claim: (claim) => async (runId, options) => {
+      const { holds: _, ...unchecked } = (await claim(runId, options)) ?? {};
       return "release" in unchecked ? unchecked : undefined;
     },
   });
@@ -163,22 +164,8 @@ export async function answerPauses<D extends object>(
 
 /** The planted fault: a save of an answer that leaves out the answer. */
 function withoutAnswers(store: CheckpointStore): CheckpointStore {
-  return withMethods(store, {
-    save: (state, options) => store.save(withProgress(state, { answers: [] }), options),
-  });
-}
-
-/** A store with some of its methods replaced. */
-export function withMethods(
-  store: CheckpointStore,
-  methods: { readonly [K in keyof CheckpointStore]?: CheckpointStore[K] | undefined },
-): CheckpointStore {
-  return new Proxy(store, {
-    get: (target, key) => {
-      if (Object.hasOwn(methods, key)) return Reflect.get(methods, key);
-      const member: unknown = Reflect.get(target, key, target);
-      return typeof member === "function" ? member.bind(target) : member;
-    },
+  return wrap(store, {
+    save: (save) => (state, options) => save(withProgress(state, { answers: [] }), options),
   });
 }
 
