@@ -1,14 +1,25 @@
+import type { Claim, RunFilter } from "waymark";
 import {
-  type CheckpointAt,
-  CheckpointConflictError,
-  CheckpointNotFoundError,
-  type CheckpointStore,
-  ConfigError,
-  type HistoryEntry,
-  type SaveOptions,
-  State,
-  type StateJSON,
-} from "waymark";
+  type After,
+  type Chain,
+  type ClaimHolder,
+  type Encode,
+  filterRuns,
+  type Head,
+  type HeaderEntry,
+  type LeaseKeeper,
+  Leases,
+  parseHeader,
+  type RecordAt,
+  type RecordBackend,
+  RecordStore,
+  type RecordStoreOptions,
+  type Removal,
+  type RemoveOptions,
+  type RunEntry,
+  runEntryOf,
+  type StoredRecord,
+} from "waymark/stores";
 
 /** What the store needs of `localStorage` or `sessionStorage`. */
 export interface WebStorage {
@@ -19,102 +30,209 @@ export interface WebStorage {
   removeItem(key: string): void;
 }
 
-/** A checkpoint, and the id of the one it was made from. */
-interface Kept {
-  readonly state: StateJSON;
-  readonly parentId: string;
+/** A record, the sequence of the snapshot that it builds on, and whether it was set aside. */
+interface Row extends StoredRecord {
+  readonly base: number;
+  readonly bytes: number;
+  readonly setAside?: true;
 }
 
-const PREFIX = "waymark:";
+/** All records of a run, oldest first, and its newest checkpoint. */
+interface Run {
+  readonly head: Head;
+  readonly rows: readonly Row[];
+}
+
+/** Who may write to a run, and until when. */
+interface StoredLease {
+  readonly epoch: number;
+  readonly owner: string;
+  readonly until: number;
+}
+
+const RUN = "waymark/run/";
+const LEASE = "waymark/lease/";
+const GRAPH = "waymark/graph/";
 
 /**
- * Keeps checkpoints in the browser, where they outlive a reload. All of a run are one item: an item
- * is written in one piece or not at all, and between reading and writing it nobody else gets a turn.
+ * Keeps the records of each run in one item of a Web Storage: an item is written in one piece or not at all, and
+ * between reading and writing it nobody else gets a turn.
  */
-export class WebStorageStore implements CheckpointStore {
+class WebStorageBackend implements RecordBackend, LeaseKeeper {
+  readonly place = "the web storage";
   readonly #storage: WebStorage;
-  readonly #keep: number;
+  readonly #leases = new Leases(this);
 
-  constructor(storage: WebStorage, { keep = 5 }: { readonly keep?: number } = {}) {
+  constructor(storage: WebStorage) {
     this.#storage = storage;
-    this.#keep = keep;
   }
 
-  async save<D extends object>(state: State<D>, options?: SaveOptions): Promise<State<D>> {
-    if (!(state instanceof State)) throw new ConfigError("state", "must be a State");
-    const { runId, sequence, checkpointId: parentId } = state;
-    const before = this.#read(runId);
-    const newest = before.at(-1)?.state.sequence ?? 0;
-    // Somebody else has saved since this State was loaded.
-    if (newest !== sequence) throw new CheckpointConflictError(runId, sequence, newest);
-    const saved = state.savedAs({ sequence: sequence + 1, checkpointId: crypto.randomUUID() });
-    // toJSON refuses what can't be kept exactly, and keeps the rest with its types.
-    const all = [...before, { state: saved.toJSON(), parentId }];
-    const stays = kept(all, options?.keep ?? this.#keep, options?.keepPerPhase ?? 0);
-    this.#storage.setItem(PREFIX + runId, JSON.stringify(stays));
-    return saved;
-  }
-
-  async load<D extends object>(runId: string, at: CheckpointAt = {}): Promise<State<D>> {
-    const { step, checkpointId } = at;
-    if (step !== undefined && !(Number.isInteger(step) && step >= 0)) {
-      throw new ConfigError("step", `must be an integer ≥ 0; got ${step}`);
+  async append(runId: string, after: After, encode: Encode): Promise<Head | undefined> {
+    const record = await encode();
+    const { head, rows } = this.#run(runId);
+    const { checkpointId = head.checkpointId } = after;
+    if (head.sequence !== after.sequence || head.checkpointId !== checkpointId) return head;
+    const held = this.#leases.held(runId);
+    if (held !== undefined && this.#lease(runId)?.epoch !== held.epoch) {
+      const claimedBy = await this.holder(runId);
+      return claimedBy === undefined ? head : { ...head, claimedBy };
     }
-    const found = this.#read(runId).findLast(
-      ({ state }) =>
-        (step === undefined || step === state.step) &&
-        (checkpointId === undefined || checkpointId === state.checkpointId),
-    );
-    if (found === undefined) throw new CheckpointNotFoundError(runId);
-    return State.fromJSON<D>(found.state);
+    const { sequence, header, content, sha256, base, bytes, fields } = record;
+    const row: Row = { sequence, header, content, sha256, base, bytes };
+    const newest = { sequence, checkpointId: fields.checkpointId };
+    this.#write(RUN + runId, { head: newest, rows: [...rows, row] });
+    return undefined;
   }
 
-  async delete(runId: string): Promise<void> {
-    this.#storage.removeItem(PREFIX + checked(runId));
+  async chain(runId: string, at: RecordAt): Promise<Chain | undefined> {
+    const { head, rows } = this.#run(runId);
+    if (head.sequence === 0) return undefined;
+    const isIt = ({ sequence }: Row): boolean =>
+      "below" in at ? sequence < at.below : sequence === at.sequence;
+    const intact = rows.filter(({ setAside }) => !setAside);
+    const last = intact.findLast(isIt);
+    const records = intact.filter(
+      ({ sequence }) => last && sequence >= last.base && sequence <= last.sequence,
+    );
+    return { head, records };
+  }
+
+  async headers(runId: string): Promise<readonly HeaderEntry[]> {
+    return this.#run(runId)
+      .rows.toReversed()
+      .map((row) => ({
+        sequence: row.sequence,
+        bytes: row.bytes,
+        header: parseHeader(row.header),
+        setAside: row.setAside === true,
+      }));
+  }
+
+  async records(runId: string, from: number, to: number): Promise<readonly StoredRecord[]> {
+    return this.#run(runId).rows.filter(
+      ({ sequence, setAside }) => sequence >= from && sequence <= to && !setAside,
+    );
+  }
+
+  async setAside(
+    runId: string,
+    sequence: number,
+    isBad: () => Promise<boolean>,
+  ): Promise<string | undefined> {
+    if (!(await isBad())) return undefined;
+    const { head, rows } = this.#run(runId);
+    const aside = (row: Row): Row => (row.sequence === sequence ? { ...row, setAside: true } : row);
+    this.#write(RUN + runId, { head, rows: rows.map(aside) });
+    return `${RUN}${runId}, record ${sequence}`;
+  }
+
+  async discard(runId: string, sequences: readonly number[]): Promise<void> {
+    const { head, rows } = this.#run(runId);
+    if (head.sequence === 0) return;
+    const stays = rows.filter(({ sequence }) => !sequences.includes(sequence));
+    this.#write(RUN + runId, { head, rows: stays });
+  }
+
+  async runs(filter: RunFilter): Promise<RunEntry[]> {
+    const all = (await this.list()).flatMap((runId) => {
+      for (const { sequence, header, setAside } of this.#run(runId).rows.toReversed()) {
+        const fields = setAside ? undefined : parseHeader(header);
+        if (fields !== undefined) return [runEntryOf(fields, sequence)];
+      }
+      return [];
+    });
+    return filterRuns(all, filter);
   }
 
   async list(): Promise<string[]> {
-    const keys = Array.from({ length: this.#storage.length }, (_, at) => this.#storage.key(at));
-    return keys.flatMap((key) => (key?.startsWith(PREFIX) ? [key.slice(PREFIX.length)] : []));
+    const { length } = this.#storage;
+    const keys = Array.from({ length }, (_, at) => this.#storage.key(at) ?? "");
+    return keys.filter((key) => key.startsWith(RUN)).map((key) => key.slice(RUN.length));
   }
 
-  /** Optional: what `graph.history` shows. */
-  async history(runId: string): Promise<HistoryEntry[]> {
-    const entries = this.#read(runId).map(({ state, parentId }) => {
-      const { sequence, step, checkpointNode: node, phase, status, timestamp, savedAt } = state;
-      const { checkpointId, reason, metadata = {} } = state;
-      const unfinished = state.unfinished !== undefined;
-      const entry = { sequence, step, node, phase, status, timestamp, savedAt, checkpointId };
-      return { ...entry, parentId, reason, unfinished, metadata };
+  async find(checkpointId: string): Promise<string | undefined> {
+    const has = ({ header, setAside }: Row): boolean =>
+      !setAside && parseHeader(header)?.checkpointId === checkpointId;
+    return (await this.list()).find((runId) => this.#run(runId).rows.some(has));
+  }
+
+  async remove(runs: readonly Removal[], options: RemoveOptions): Promise<string[]> {
+    const removable = runs.filter(({ runId, sequence }) => {
+      const { head } = this.#run(runId);
+      if (head.sequence === 0 || (sequence ?? head.sequence) !== head.sequence) return false;
+      return !options.unclaimed || this.#lease(runId) === undefined;
     });
-    return entries.reverse();
+    for (const { runId } of options.dryRun ? [] : removable) this.#storage.removeItem(RUN + runId);
+    return removable.map(({ runId }) => runId);
   }
 
-  #read(runId: string): readonly Kept[] {
-    return JSON.parse(this.#storage.getItem(PREFIX + checked(runId)) ?? "[]");
+  async saveGraph(fingerprint: string, text: string): Promise<void> {
+    this.#storage.setItem(GRAPH + fingerprint, text);
+  }
+
+  async graph(fingerprint: string): Promise<string | undefined> {
+    return this.#storage.getItem(GRAPH + fingerprint) ?? undefined;
+  }
+
+  claim(runId: string, ttl: number | undefined): Promise<Claim | undefined> {
+    return this.#leases.claim(runId, ttl);
+  }
+
+  holder(runId: string): Promise<ClaimHolder | undefined> {
+    return this.#leases.holder(runId);
+  }
+
+  close(): Promise<void> {
+    return this.#leases.close();
+  }
+
+  async acquire(runId: string, owner: string, ttl: number): Promise<number | undefined> {
+    const held = this.#lease(runId);
+    if (held !== undefined && held.owner !== owner) return undefined;
+    const epoch = (this.#lease(runId, true)?.epoch ?? 0) + 1;
+    this.#write(LEASE + runId, { epoch, owner, until: Date.now() + ttl });
+    return epoch;
+  }
+
+  async renew(runId: string, epoch: number, ttl: number): Promise<boolean> {
+    const lease = this.#lease(runId, true);
+    if (lease?.epoch !== epoch || lease.until === 0) return false;
+    this.#write(LEASE + runId, { ...lease, until: Date.now() + ttl });
+    return true;
+  }
+
+  async release(runId: string, epoch: number): Promise<void> {
+    const lease = this.#lease(runId, true);
+    // The item stays, so that the next lease gets a higher epoch.
+    if (lease?.epoch === epoch) this.#write(LEASE + runId, { ...lease, until: 0 });
+  }
+
+  async owner(runId: string): Promise<string | undefined> {
+    return this.#lease(runId)?.owner;
+  }
+
+  /** The lease of a run, unless it has expired. */
+  #lease(runId: string, isAny = false): StoredLease | undefined {
+    const lease = this.#read<StoredLease>(LEASE + runId);
+    return lease !== undefined && (isAny || lease.until > Date.now()) ? lease : undefined;
+  }
+
+  #run(runId: string): Run {
+    return this.#read(RUN + runId) ?? { head: { sequence: 0, checkpointId: "" }, rows: [] };
+  }
+
+  #read<T>(key: string): T | undefined {
+    return JSON.parse(this.#storage.getItem(key) ?? "null") ?? undefined;
+  }
+
+  #write(key: string, value: Run | StoredLease): void {
+    this.#storage.setItem(key, JSON.stringify(value));
   }
 }
 
-/**
- * Of each of the newest steps the newest checkpoint, and the newest checkpoint of all, which may be in
- * the middle of a node: progress saves never push a step out.
- */
-function kept(all: readonly Kept[], keep: number, keepPerPhase: number): Kept[] {
-  const steps = new Set<number>();
-  const phases = new Map<string, number>();
-  const stays = all.toReversed().filter(({ state }, index) => {
-    if (state.unfinished !== undefined) return index === 0;
-    if (steps.has(state.step)) return false;
-    const inPhase = phases.get(state.phase) ?? 0;
-    const isKept = steps.size < keep || (state.phase !== "" && inPhase < keepPerPhase);
-    steps.add(state.step);
-    phases.set(state.phase, inPhase + 1);
-    return isKept;
-  });
-  return (stays.length === 1 ? all.slice(-2) : stays.reverse()) as Kept[];
-}
-
-/** Refuses what no run can be called, as a State does. */
-function checked(runId: string): string {
-  return State.create({}, { runId }).runId;
+/** Keeps checkpoints in a Web Storage, such as `localStorage` of Deno or of Node 22.4 and later. */
+export class WebStorageStore extends RecordStore {
+  constructor(storage: WebStorage, options: RecordStoreOptions = {}) {
+    super(new WebStorageBackend(storage), { ...options, snapshotEvery: 16 });
+  }
 }

@@ -93,7 +93,20 @@ export function checkFilter(filter: RunFilter): void {
   });
 }
 
-/** The runs that match a filter, most recently saved first. The filter must be valid. */
+/**
+ * The runs that match a filter, most recently saved first, for a backend that can't filter them itself. The filter must
+ * be valid.
+ *
+ * @example
+ * ```ts
+ * import { MemoryStore, State } from "waymark";
+ * import { filterRuns } from "waymark/stores";
+ *
+ * const store = new MemoryStore();
+ * await State.create({ n: 1 }, { runId: "monday" }).checkpoint(store);
+ * console.log(filterRuns(await store.runs(), { status: "pending", limit: 1 })[0]?.runId); // monday
+ * ```
+ */
 export function filterRuns<T extends RunSummary>(runs: readonly T[], filter: RunFilter = {}): T[] {
   const { before, cursor } = filter;
   const metadata = Object.entries(filter.metadata ?? {});

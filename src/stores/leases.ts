@@ -25,7 +25,30 @@ export interface LeaseKeeper {
   evict?(runId: string, owner: string): Promise<void>;
 }
 
-/** The claims of a store. Another process can take one over once its lease has expired. */
+/**
+ * The claims of a store, for a backend that can store leases: renewed while the process works, and taken over by another
+ * process once they have expired, or once their process is known to be dead.
+ *
+ * @example
+ * ```ts
+ * import { type LeaseKeeper, Leases } from "waymark/stores";
+ *
+ * const owners = new Map<string, string>();
+ * const keeper: LeaseKeeper = {
+ *   acquire: async (runId, owner) => (owners.has(runId) ? undefined : owners.set(runId, owner).size),
+ *   renew: async (runId) => owners.has(runId),
+ *   release: async (runId) => void owners.delete(runId),
+ *   owner: async (runId) => owners.get(runId),
+ * };
+ * const leases = new Leases(keeper);
+ * const claim = await leases.claim("monday");
+ * const held = leases.held("monday");
+ * console.log(claim?.epoch, held?.epoch, held?.holds()); // 1 1 true
+ * console.log((await leases.holder("monday"))?.pid === process.pid); // true
+ * console.log(await leases.claim("monday")); // undefined
+ * await leases.close();
+ * ```
+ */
 export class Leases {
   readonly #keeper: LeaseKeeper;
   readonly #processes: Processes;
@@ -36,6 +59,9 @@ export class Leases {
    */
   readonly #unreleased = new Map<string, string>();
 
+  constructor(keeper: LeaseKeeper);
+  /** @internal */
+  constructor(keeper: LeaseKeeper, processes: Processes);
   constructor(keeper: LeaseKeeper, processes: Processes = systemProcesses) {
     this.#keeper = keeper;
     this.#processes = processes;
@@ -161,7 +187,7 @@ export class Lease {
   #cancel: () => void = () => {};
   #stopped = false;
 
-  /** @param at - when it was requested. */
+  /** @internal */
   constructor(
     epoch: number,
     owner: string,
@@ -182,7 +208,7 @@ export class Lease {
     return this.#lost.signal;
   }
 
-  /** Records a renewal by something sent at this time, such as a save. */
+  /** @internal Records a renewal by something sent at this time, such as a save. */
   renewed(at: Moment): void {
     if (elapsedSince(at) < elapsedSince(this.#at)) this.#at = at;
   }
@@ -215,13 +241,13 @@ export class Lease {
     return !this.#lost.signal.aborted;
   }
 
-  /** Stops renewing it. */
+  /** @internal Stops renewing it. */
   stop(): void {
     this.#stopped = true;
     this.#cancel();
   }
 
-  /** Reports that another process may have the run. */
+  /** @internal Reports that another process may have the run. */
   lose(why: string): void {
     if (this.#stopped) return;
     this.stop();

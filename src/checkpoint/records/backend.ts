@@ -176,7 +176,22 @@ export interface RecordBackend {
   close(): Promise<void>;
 }
 
-/** A run as its newest header describes it. */
+/**
+ * A run as its newest header describes it.
+ *
+ * @example
+ * ```ts
+ * import { filterRuns, parseHeader, type RunEntry, runEntryOf } from "waymark/stores";
+ *
+ * // The newest header of each run, as your backend keeps it.
+ * const newest = new Map<number, string>();
+ * const runs: RunEntry[] = [...newest].flatMap(([sequence, text]) => {
+ *   const header = parseHeader(text);
+ *   return header === undefined ? [] : [runEntryOf(header, sequence)];
+ * });
+ * console.log(filterRuns(runs, { status: "paused" }).length); // 0
+ * ```
+ */
 export function runEntryOf(header: RecordHeader, sequence: number): RunEntry {
   const { runId, graph, status, node, nextNode, phase = "", step, metadata = {} } = header;
   const { startedAt, savedAt, timestamp, error } = header;
@@ -205,7 +220,19 @@ export function claimLost(
   return error;
 }
 
-/** A backend could not do its work: its disk, its server or the connection to it failed. */
+/**
+ * A backend could not do its work: its disk, its server or the connection to it failed.
+ *
+ * @example
+ * ```ts
+ * import { BackendError } from "waymark/stores";
+ *
+ * const cause = new Error("connection reset");
+ * // The record may have been written: the store looks before it saves again.
+ * const error = new BackendError("the connection broke during the save", { unsure: true, cause });
+ * console.log(error.code, error.unsure); // STORE true
+ * ```
+ */
 export class BackendError extends WaymarkError {
   /** Whether it is unknown if the record was written. */
   readonly unsure: boolean;

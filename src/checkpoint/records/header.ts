@@ -65,7 +65,16 @@ interface RecordError {
   readonly node: string;
 }
 
-/** Parses a header; `undefined` if the text is not one. */
+/**
+ * Parses a header; `undefined` if the text is not one.
+ *
+ * @example
+ * ```ts
+ * import { parseHeader } from "waymark/stores";
+ *
+ * console.log(parseHeader('{"format":1}')); // undefined
+ * ```
+ */
 export function parseHeader(text: string): RecordHeader | undefined {
   try {
     const fields = fieldsOf(JSON.parse(text), "header");

@@ -94,6 +94,13 @@ export const recordStoreChecks: Readonly<Record<keyof RecordStoreOptions, Check>
   codec: () => {},
 };
 
+/** The same of {@link RecordStoreSettings}. */
+const checks: Readonly<Record<keyof RecordStoreSettings, Check>> = {
+  ...recordStoreChecks,
+  snapshotEvery: integer(1, true),
+  discardEvery: integer(1, true),
+};
+
 const KB = 1024;
 
 /** How often a save is retried if the run is at a checkpoint that this store can build on. */
@@ -120,8 +127,21 @@ interface Writing {
 }
 
 /**
- * Stores States as records: everything that stores have in common, on top of a `RecordBackend`. Each save is one
- * record, a snapshot or the changes since the one before, with its SHA-256.
+ * Stores States as records: everything that stores have in common, on top of a {@link RecordBackend}. Each save is one
+ * record, a snapshot or the changes since the one before, with its SHA-256. Extend it to write a store of your own;
+ * `examples/custom-store` is a complete one.
+ *
+ * @example
+ * ```ts
+ * import { type RecordBackend, RecordStore, type RecordStoreOptions } from "waymark/stores";
+ *
+ * class MyStore extends RecordStore {
+ *   constructor(backend: RecordBackend, options: RecordStoreOptions = {}) {
+ *     super(backend, { ...options, snapshotEvery: 64 });
+ *   }
+ * }
+ * console.log(MyStore.prototype instanceof RecordStore); // true
+ * ```
  */
 export class RecordStore implements CheckpointStore {
   readonly #backend: RecordBackend;
@@ -139,8 +159,12 @@ export class RecordStore implements CheckpointStore {
   #id: string | undefined;
   #saves = 0;
 
-  /** @throws ConfigError if a codec option is invalid. */
+  /** @throws ConfigError if an option is invalid. */
   protected constructor(backend: RecordBackend, settings: RecordStoreSettings) {
+    for (const [name, check] of Object.entries(checks)) {
+      const value: unknown = Reflect.get(settings, name);
+      if (value !== undefined) check(name, value);
+    }
     this.#backend = backend;
     this.#codec = new RecordCodec(settings.codec, settings.snapshotEvery);
     this.#keep = settings.keep ?? DEFAULT_KEEP;

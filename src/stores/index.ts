@@ -1,0 +1,31 @@
+/**
+ * What a store of your own is made from.
+ *
+ * @packageDocumentation
+ */
+export {
+  type After,
+  BackendError,
+  type Chain,
+  type Encode,
+  type Head,
+  type HeaderEntry,
+  type NewRecord,
+  type RecordAt,
+  type RecordBackend,
+  type Removal,
+  type RemoveOptions,
+  type RunEntry,
+  runEntryOf,
+  type StoredRecord,
+} from "../checkpoint/records/backend.js";
+export { parseHeader, type RecordHeader } from "../checkpoint/records/header.js";
+export {
+  RecordStore,
+  type RecordStoreOptions,
+  type RecordStoreSettings,
+} from "../checkpoint/records/record-store.js";
+export { filterRuns } from "../checkpoint/retention.js";
+export type { ClaimHolder } from "../checkpoint/store.js";
+export type { CodecRecord } from "../codecs/pipeline.js";
+export { type Lease, type LeaseKeeper, Leases } from "./leases.js";
