@@ -13,6 +13,7 @@ const ground = [
   "warnings",
   "concurrency",
   "call-scope",
+  "optional-peer",
 ];
 const core = [...ground, "state", "graph", "checkpoint", "stores", "observers", "run"];
 
@@ -29,6 +30,7 @@ const floors = {
   warnings: ground,
   concurrency: ground,
   "call-scope": ground,
+  "optional-peer": ground,
   state: ground,
   graph: [...ground, "state"],
   codecs: [...ground, "state"],
@@ -63,7 +65,7 @@ const inParts = (parts) => `^src/(${parts.join("|")})(/|\\.ts$)`;
 
 // What may use Node. The rest is the core, which must also run in a browser.
 const nodeOnly = [
-  "^src/environment\\.ts$",
+  "^src/(environment|optional-peer)\\.ts$",
   "^src/(ai|cli|codecs|report|studio|testing|worker)/",
   "^src/checkpoint/records/",
   "^src/stores/(?!(memory|registry|address)\\.ts$)",

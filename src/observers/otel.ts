@@ -4,10 +4,9 @@
  * @packageDocumentation
  */
 import { createHash } from "node:crypto";
-import { createRequire } from "node:module";
 import type { Attributes, Link, Span, SpanContext, Tracer } from "@opentelemetry/api";
-import { ConfigError } from "../errors.js";
 import type { AnyEvent, WaymarkEvent } from "../events.js";
+import { missingPeer, requirePeer } from "../optional-peer.js";
 import { check, checkOptions, oneOf } from "../options.js";
 import { Ledger } from "../state/ledger.js";
 
@@ -108,10 +107,10 @@ type Api = typeof import("@opentelemetry/api");
 function loadApi(): Api {
   try {
     // Not an import: a static one could not be caught, and a dynamic one would miss the first events.
-    return createRequire(import.meta.url)("@opentelemetry/api") as Api;
+    return requirePeer("@opentelemetry/api") as Api;
   } catch (error) {
-    const problem = "needs the package @opentelemetry/api: npm install @opentelemetry/api";
-    throw new ConfigError("openTelemetry", `${problem} (${String(error).split("\n")[0]})`);
+    const install = `@opentelemetry/api (${String(error).split("\n")[0]})`;
+    throw missingPeer("openTelemetry", "the package @opentelemetry/api", install);
   }
 }
 

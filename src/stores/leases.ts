@@ -175,7 +175,9 @@ const REGAIN_TRIES = 3;
 
 /** Keeps a claim by renewing its lease well before it expires. */
 export class Lease {
+  /** Increases with each lease of the run. */
   readonly epoch: number;
+  /** Names the claim, with its process. */
   readonly owner: string;
   /** How long it lasts after a renewal, in milliseconds. */
   readonly ttl: number;

@@ -8,6 +8,7 @@ import {
   type RecordStoreOptions,
   recordStoreChecks,
 } from "../checkpoint/records/record-store.js";
+import type { LoadPackage } from "../optional-peer.js";
 import { check, checkOptions, flag, integer } from "../options.js";
 import { PostgresBackend } from "./postgres/backend.js";
 import type {
@@ -17,7 +18,7 @@ import type {
   PostgresPool,
   PostgresQueryable,
 } from "./postgres/client.js";
-import { checkAddress, type Load } from "./postgres/connect.js";
+import { checkAddress } from "./postgres/connect.js";
 import { Connection } from "./postgres/connection.js";
 import { quoted } from "./postgres/schema.js";
 
@@ -130,8 +131,8 @@ export class PostgresStore extends RecordStore {
   /** @throws ConfigError if an option is invalid. */
   constructor(options: PostgresStoreOptions);
   /** @internal */
-  constructor(options: PostgresStoreOptions, load: Load);
-  constructor(options: PostgresStoreOptions, load?: Load) {
+  constructor(options: PostgresStoreOptions, load: LoadPackage);
+  constructor(options: PostgresStoreOptions, load?: LoadPackage) {
     checkOptions("PostgresStore", options, {
       ...recordStoreChecks,
       client: isClient,

@@ -9,6 +9,7 @@ import {
   recordStoreChecks,
 } from "../checkpoint/records/record-store.js";
 import { ConfigError } from "../errors.js";
+import type { LoadPackage } from "../optional-peer.js";
 import { check, checkOptions, flag, integer, oneOf } from "../options.js";
 import { RedisBackend } from "./redis/backend.js";
 import {
@@ -17,7 +18,7 @@ import {
   type NodeRedisClient,
   type RedisClient,
 } from "./redis/client.js";
-import { checkUrl, type Load } from "./redis/connect.js";
+import { checkUrl } from "./redis/connect.js";
 import { Connection } from "./redis/connection.js";
 import type { ServerFacts } from "./redis/facts.js";
 
@@ -100,8 +101,8 @@ export class RedisStore extends RecordStore {
   /** @throws ConfigError if an option is invalid. */
   constructor(options: RedisStoreOptions);
   /** @internal */
-  constructor(options: RedisStoreOptions, load: Load);
-  constructor(options: RedisStoreOptions, load?: Load) {
+  constructor(options: RedisStoreOptions, load: LoadPackage);
+  constructor(options: RedisStoreOptions, load?: LoadPackage) {
     checkOptions("RedisStore", options, {
       ...recordStoreChecks,
       client: isClient,

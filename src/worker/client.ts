@@ -2,6 +2,7 @@ import type { CheckpointStore } from "../checkpoint/store.js";
 import { during } from "../concurrency.js";
 import { ConfigError } from "../errors.js";
 import { checkLogPlace, type LogPlace } from "../observers/run-files.js";
+import type { LoadPackage } from "../optional-peer.js";
 import { callable, checkOptions, integer, text } from "../options.js";
 import { checkRunId } from "../state/run-id.js";
 import { State } from "../state/state.js";
@@ -14,7 +15,6 @@ import { jobOptions } from "./job.js";
 import { Listener } from "./listener.js";
 import { queueName, runIdOf } from "./names.js";
 import { isStore, printError } from "./options.js";
-import type { Load } from "./peers.js";
 import { reconcile } from "./reconcile.js";
 import { QueueHandle } from "./source.js";
 import {
@@ -87,7 +87,7 @@ export class Client {
   readonly #store: CheckpointStore;
   readonly #log: LogPlace | undefined;
   readonly #onError: (error: unknown) => void;
-  readonly #load: Load | undefined;
+  readonly #load: LoadPackage | undefined;
   readonly #depsByGraph = new Map<string, QueueDeps>();
   #engine: Promise<Engine> | undefined;
   #isReady = false;
@@ -97,8 +97,8 @@ export class Client {
   /** @throws ConfigError if an option is invalid. */
   constructor(options: ClientOptions);
   /** @internal */
-  constructor(options: ClientOptions, load: Load);
-  constructor(options: ClientOptions, load?: Load) {
+  constructor(options: ClientOptions, load: LoadPackage);
+  constructor(options: ClientOptions, load?: LoadPackage) {
     checkOptions("options", options, {
       connection: () => {},
       store: isStore,

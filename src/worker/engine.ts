@@ -1,9 +1,10 @@
 import type { IQueueBackend, Processor, Queue, QueueEvents, Worker, WorkerOptions } from "bullmq";
+import type { LoadPackage } from "../optional-peer.js";
 import type { QueueBounds } from "./bounds.js";
 import type { CheckedConnection } from "./connection.js";
 import { GRACE, inTime } from "./in-time.js";
 import type { JobData, JobResult } from "./job.js";
-import { type BackendFactory, type BullMQ, type Load, loadPeers } from "./peers.js";
+import { type BackendFactory, type BullMQ, loadPeers } from "./peers.js";
 import { openPostgres } from "./postgres.js";
 import { redisFactory } from "./redis.js";
 
@@ -48,7 +49,7 @@ export interface Engine {
 export async function openEngine(
   connection: CheckedConnection,
   onError: (error: unknown) => void,
-  load?: Load,
+  load?: LoadPackage,
 ): Promise<Engine> {
   if (connection.kind === "redis") {
     const bullmq = await loadPeers("ioredis", load);

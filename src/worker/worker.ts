@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { now } from "../clock.js";
 import { messageOf } from "../errors.js";
 import type { AnyEvent } from "../events.js";
+import type { LoadPackage } from "../optional-peer.js";
 import { checkOptions, duration } from "../options.js";
 import type { AnyGraph } from "../run/state-graph.js";
 import type { ActiveRun } from "./active-run.js";
@@ -16,7 +17,6 @@ import { applyLimits } from "./limits.js";
 import { health, metrics, type WorkerHealth, type WorkerMetrics } from "./metrics.js";
 import { queueName, runIdOf } from "./names.js";
 import { resolveWorkerOptions, type WorkerOptions, type WorkerSettings } from "./options.js";
-import type { Load } from "./peers.js";
 import { type RunFailure, RunProcessor } from "./processor.js";
 
 /**
@@ -93,8 +93,8 @@ export class Worker {
    */
   constructor(options: WorkerOptions);
   /** @internal */
-  constructor(options: WorkerOptions, load: Load);
-  constructor(options: WorkerOptions, load?: Load) {
+  constructor(options: WorkerOptions, load: LoadPackage);
+  constructor(options: WorkerOptions, load?: LoadPackage) {
     this.#settings = resolveWorkerOptions(options);
     // Every run listens to it.
     setMaxListeners(0, this.#draining.signal);
@@ -159,7 +159,7 @@ export class Worker {
   async #start(
     graphs: readonly AnyGraph[],
     connection: CheckedConnection,
-    load: Load | undefined,
+    load: LoadPackage | undefined,
   ): Promise<void> {
     const onError = (error: unknown): void => this.#failed(error);
     const engine = await openEngine(connection, onError, load);

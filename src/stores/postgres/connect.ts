@@ -1,7 +1,8 @@
 import { chmod, lstat, mkdir, readdir, realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { mapLimit } from "../../concurrency.js";
-import { ConfigError, isMissingPackage, show, systemCode } from "../../errors.js";
+import { ConfigError, show, systemCode } from "../../errors.js";
+import { type LoadPackage, optionalPeer } from "../../optional-peer.js";
 import { Claims } from "../disk/claims.js";
 import { Root } from "../disk/folders.js";
 import { NodeFileSystem } from "../disk/node-file-system.js";
@@ -15,20 +16,12 @@ const EMBEDDED = /^pglite:/;
 /** How long to wait for a connection of a pool that the store made itself, in milliseconds. */
 const CONNECT = 10_000;
 
-/** The mode of a folder that only its owner gets into. */
+/** The mode of a folder that only its owner can enter. */
 const PRIVATE = 0o700;
-/** How many files of PGlite to look at at once. */
+/** How many files of PGlite to check at once. */
 const FILES = 32;
 
-/** Gives the module of a package; tests put another in its place. */
-export type Load = (name: string) => Promise<unknown>;
-
-const peers: Readonly<Record<string, () => Promise<unknown>>> = {
-  pg: () => import("pg"),
-  "@electric-sql/pglite": () => import("@electric-sql/pglite"),
-};
-
-/** Refuses a string that names neither a server nor a folder. What comes after the scheme may be secret. */
+/** Rejects a string that is the address of neither a server nor a folder. Shows only its scheme: the rest may be secret. */
 export function checkAddress(client: PostgresClient): void {
   if (typeof client !== "string" || SERVER.test(client) || EMBEDDED.test(client)) return;
   const scheme = /^[a-z+]+:/i.exec(client)?.[0];
@@ -36,12 +29,12 @@ export function checkAddress(client: PostgresClient): void {
   throw new ConfigError(OPTION, `must be "postgres://…" or "pglite:<folder>"; got ${got}`);
 }
 
-/** Whether the driver could make nothing of a string, which it looks at only when it connects. */
+/** Whether the driver could not parse an address, which it does only when it connects. */
 export function isInvalidAddress(error: unknown): boolean {
   return error instanceof Error && Reflect.get(error, "code") === "ERR_INVALID_URL";
 }
 
-/** The error for it, without the string, which may hold a password. */
+/** The error for such an address, which is not shown, since it may contain a password. */
 export function invalidAddress(): ConfigError {
   return new ConfigError(
     OPTION,
@@ -50,22 +43,22 @@ export function invalidAddress(): ConfigError {
 }
 
 /**
- * The database that a client is, or that a string names.
+ * Wraps a client, or connects to the database at an address.
  *
- * @param readOnly - whether to give `undefined` for a folder that is not there, and not to create it.
+ * @param readOnly - returns `undefined` for a folder that does not exist, instead of creating it.
  */
 export async function connect(
   client: PostgresClient,
   sending: Sending,
   readOnly: boolean,
-  load: Load = (name) => peers[name]?.() ?? Promise.reject(new Error(name)),
+  load?: LoadPackage,
 ): Promise<Database | undefined> {
   if (typeof client === "string") {
     return SERVER.test(client)
       ? connectServer(client, sending, load)
       : openFolder(client.replace(EMBEDDED, ""), readOnly, load);
   }
-  // PGlite is asked for first: a pool has no transactions of its own.
+  // Only PGlite has transactions of its own; a pool does not.
   return "transaction" in client ? embeddedDatabase(client) : new PoolDatabase(client, sending);
 }
 
@@ -73,10 +66,13 @@ interface OwnedPool extends PostgresPool {
   end(): Promise<void>;
 }
 
-async function connectServer(url: string, sending: Sending, load: Load): Promise<Database> {
-  const { default: pg } = (await peer("pg", load)) as {
-    default: { Pool: new (config: object) => OwnedPool };
-  };
+async function connectServer(
+  url: string,
+  sending: Sending,
+  load: LoadPackage | undefined,
+): Promise<Database> {
+  const [, module] = await optionalPeer(["pg"], OPTION, load);
+  const { default: pg } = module as { default: { Pool: new (config: object) => OwnedPool } };
   const pool = new pg.Pool({
     connectionString: url,
     connectionTimeoutMillis: Math.min(CONNECT, sending.statementTimeout),
@@ -93,31 +89,30 @@ interface OwnedEmbedded extends EmbeddedPostgres {
 async function openFolder(
   folder: string,
   readOnly: boolean,
-  load: Load,
+  load: LoadPackage | undefined,
 ): Promise<Database | undefined> {
   if (folder !== "" && !(await hasDatabase(folder)) && readOnly) return undefined;
-  const { PGlite } = (await peer("@electric-sql/pglite", load)) as {
-    PGlite: { create(folder?: string): Promise<OwnedEmbedded> };
-  };
+  const [, module] = await optionalPeer(["@electric-sql/pglite"], OPTION, load);
+  const { PGlite } = module as { PGlite: { create(folder?: string): Promise<OwnedEmbedded> } };
   if (folder === "") {
     const memory = await PGlite.create();
     return embeddedDatabase(memory, () => memory.close());
   }
   const named = resolve(folder);
-  // PGlite makes its files for everybody to read, so nobody else may get in while it does.
+  // PGlite creates its files readable by everybody, so its folder must be private from the start.
   await mkdir(dirname(named), { recursive: true, mode: PRIVATE });
   await mkdir(named, PRIVATE).catch(() => {});
   await chmod(named, PRIVATE).catch(() => {});
-  // By whatever name it goes, it is one folder; one that is new has no other name yet.
+  // A folder may be named by several paths; a new one has only this one.
   const path = await realpath(named).catch(() => named);
-  // PGlite itself does not see that another process has the folder open, and both would ruin it.
+  // PGlite does not notice that another process has the folder open; together they would corrupt it.
   const fs = new NodeFileSystem();
   const claims = new Claims(fs, new Root(fs, dirname(path), false));
   const claim = await claims.claim(`pglite ${basename(path)}`);
   if (claim === undefined) {
     throw new ConfigError(
       OPTION,
-      `names ${show(path)}, which is open already: PGlite is for one process and one store at a time; use a server for more`,
+      `names ${show(path)}, which is open already: PGlite serves one process and one store at a time; use a server for more`,
     );
   }
   try {
@@ -134,8 +129,7 @@ async function openFolder(
 }
 
 /**
- * Takes from others what they may do with the files in a folder; what belongs to another user stays as it is. What
- * Postgres makes later is its owner's alone.
+ * Makes the files in a folder private, except those of other users. Postgres itself creates private files from then on.
  */
 async function makePrivate(folder: string): Promise<void> {
   const names = await readdir(folder, { recursive: true });
@@ -146,13 +140,13 @@ async function makePrivate(folder: string): Promise<void> {
   });
 }
 
-/** What a database has in its folder, also one that was not finished when its process was killed. */
+/** The files of a database, also of one whose process was killed while it was created. */
 const OWN_FILE = /^(PG_VERSION|base|global|pg_.*|postgresql\..*)$/;
 
 /**
- * Whether a folder has a database in it; not if it is empty, or not there.
+ * Whether a folder contains a database; `false` if it is empty or does not exist.
  *
- * @throws ConfigError if it is a file, or has other files in it, among which PGlite would put its own.
+ * @throws ConfigError if it is a file, or contains other files, which PGlite would mix with its own.
  */
 async function hasDatabase(folder: string): Promise<boolean> {
   const names = await readdir(folder).catch((error: unknown) => {
@@ -169,20 +163,11 @@ function notAFolder(folder: string, kind: string): ConfigError {
   return new ConfigError(OPTION, problem);
 }
 
-/** What the file system of PGlite throws is no Error, and says nothing but a number. */
+/** The file system of PGlite throws objects that are not Errors and have only an error number. */
 function unopened(path: string, error: unknown): ConfigError {
   const reason = `error ${Reflect.get(Object(error), "errno") ?? error}`;
   return new ConfigError(
     OPTION,
     `must name a folder that this process can write to; got ${show(path)}, which PGlite can't open: ${reason}`,
   );
-}
-
-async function peer(name: string, load: Load): Promise<unknown> {
-  try {
-    return await load(name);
-  } catch (error) {
-    if (!isMissingPackage(error)) throw error;
-    throw new ConfigError(OPTION, `needs the package ${name}: npm install ${name}`);
-  }
 }

@@ -1,9 +1,10 @@
 import { ConfigError } from "../../errors.js";
+import type { LoadPackage } from "../../optional-peer.js";
 import { retrying } from "../retrying.js";
 import type { Statement } from "../sql/backend.js";
 import type { SqlRow } from "../sql/runs.js";
 import type { PostgresClient } from "./client.js";
-import { connect, invalidAddress, isInvalidAddress, type Load } from "./connect.js";
+import { connect, invalidAddress, isInvalidAddress } from "./connect.js";
 import type { Database, Sending, Session } from "./database.js";
 import { failures } from "./failure.js";
 import { migrate, versionOf } from "./schema.js";
@@ -23,11 +24,11 @@ export interface ConnectionSettings extends Sending {
  */
 export class Connection {
   readonly #settings: ConnectionSettings;
-  readonly #load: Load | undefined;
+  readonly #load: LoadPackage | undefined;
   #opening: Promise<Database | undefined> | undefined;
   #ready: Database | undefined;
 
-  constructor(settings: ConnectionSettings, load?: Load) {
+  constructor(settings: ConnectionSettings, load?: LoadPackage) {
     this.#settings = settings;
     this.#load = load;
   }

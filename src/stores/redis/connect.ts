@@ -1,4 +1,5 @@
-import { ConfigError, isMissingPackage, show } from "../../errors.js";
+import { ConfigError, show } from "../../errors.js";
+import { type LoadPackage, optionalPeer } from "../../optional-peer.js";
 import { type Commands, commandsOf, type IoRedisClient, type NodeRedisClient } from "./client.js";
 import { answered, failures } from "./failure.js";
 
@@ -6,14 +7,6 @@ import { answered, failures } from "./failure.js";
 const CONNECT = 10_000;
 
 const ADDRESS = /^rediss?:\/\//;
-
-/** Loads a package; tests replace it. */
-export type Load = (name: string) => Promise<unknown>;
-
-const peers: Readonly<Record<string, () => Promise<unknown>>> = {
-  ioredis: () => import("ioredis"),
-  redis: () => import("redis"),
-};
 
 /** Rejects a string that is not the URL of a server. Shows only its scheme, since the rest may be secret. */
 export function checkUrl(url: unknown): asserts url is string {
@@ -35,18 +28,11 @@ export async function connect(
   url: string,
   statementTimeout: number,
   onEnd: () => void,
-  load: Load = (name) => peers[name]?.() ?? Promise.reject(new Error(name)),
+  load?: LoadPackage,
 ): Promise<Commands> {
-  for (const [name, open] of [
-    ["ioredis", openIoRedis] as const,
-    ["redis", openNodeRedis] as const,
-  ]) {
-    const found = await load(name).catch((error: unknown) => {
-      if (!isMissingPackage(error)) throw error;
-    });
-    if (found !== undefined) return open(found, url, statementTimeout, onEnd);
-  }
-  throw new ConfigError("RedisStore.url", "needs the package ioredis: npm install ioredis");
+  const [name, module] = await optionalPeer(["ioredis", "redis"], "RedisStore.url", load);
+  const open = name === "ioredis" ? openIoRedis : openNodeRedis;
+  return open(module, url, statementTimeout, onEnd);
 }
 
 interface OwnIoRedis extends IoRedisClient {

@@ -1,9 +1,10 @@
 import { BackendError } from "../../checkpoint/records/backend.js";
 import { Batcher } from "../../concurrency.js";
 import { ConfigError } from "../../errors.js";
+import type { LoadPackage } from "../../optional-peer.js";
 import { retrying } from "../retrying.js";
 import { type Call, type Commands, commandOf, commandsOf, type RedisClient } from "./client.js";
-import { connect, type Load } from "./connect.js";
+import { connect } from "./connect.js";
 import { type Durability, parseFacts, problemOf, type ServerFacts, waitFor } from "./facts.js";
 import { answered, failures, isUnknownScript, NotDurable } from "./failure.js";
 import { type Script, scripts } from "./scripts.js";
@@ -38,14 +39,14 @@ interface Server {
  */
 export class Connection {
   readonly #settings: ConnectionSettings;
-  readonly #load: Load | undefined;
+  readonly #load: LoadPackage | undefined;
   #commands: Commands | undefined;
   #connecting: Promise<Commands> | undefined;
   #server: Server | undefined;
   /** Combines concurrent saves of one tag. */
   readonly #batchers = new Map<string, Batcher<readonly string[], unknown>>();
 
-  constructor(settings: ConnectionSettings, load?: Load) {
+  constructor(settings: ConnectionSettings, load?: LoadPackage) {
     this.#settings = settings;
     this.#load = load;
   }

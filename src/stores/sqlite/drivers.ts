@@ -1,6 +1,5 @@
-import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
-import { ConfigError, isMissingPackage } from "../../errors.js";
+import { missingPeer, peerIfInstalled } from "../../optional-peer.js";
 import type { SqliteClient } from "./client.js";
 
 /** A client that the store has opened, and closes. */
@@ -48,18 +47,11 @@ function exported(module: unknown, name: string): Constructor {
   return Reflect.get(Object(module), name) as Constructor;
 }
 
-const require = createRequire(import.meta.url);
-
 /** Modules of the runtime may be absent; the others are packages. */
 const load: Load = (name) => {
   if (name === "node:sqlite") return process.getBuiltinModule?.(name);
   if (name === "bun:sqlite" && process.versions.bun === undefined) return undefined;
-  try {
-    return require(name) as unknown;
-  } catch (error) {
-    if (isMissingPackage(error)) return undefined;
-    throw error;
-  }
+  return peerIfInstalled(name);
 };
 
 /**
@@ -72,8 +64,6 @@ export function openFile(path: string, readOnly: boolean, loadDriver: Load = loa
     const module = loadDriver(name);
     if (module !== undefined) return open(module, path, readOnly);
   }
-  throw new ConfigError(
-    "SqliteStore.path",
-    "needs a SQLite driver: npm install better-sqlite3 (or libsql), or use Node 22.13 or later, which has one",
-  );
+  const install = "better-sqlite3 (or libsql), or use Node 22.13 or later, which has one";
+  throw missingPeer("SqliteStore.path", "a SQLite driver", install);
 }
