@@ -2,7 +2,6 @@ import type { Claim, RunFilter } from "waymark";
 import {
   type After,
   type Chain,
-  type ClaimHolder,
   type Encode,
   filterRuns,
   type Head,
@@ -178,7 +177,7 @@ class WebStorageBackend implements RecordBackend, LeaseKeeper {
     return this.#leases.claim(runId, ttl);
   }
 
-  holder(runId: string): Promise<ClaimHolder | undefined> {
+  holder(runId: string): ReturnType<RecordBackend["holder"]> {
     return this.#leases.holder(runId);
   }
 

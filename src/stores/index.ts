@@ -26,6 +26,5 @@ export {
   type RecordStoreSettings,
 } from "../checkpoint/records/record-store.js";
 export { filterRuns } from "../checkpoint/retention.js";
-export type { ClaimHolder } from "../checkpoint/store.js";
 export type { CodecRecord } from "../codecs/pipeline.js";
 export { type Lease, type LeaseKeeper, Leases } from "./leases.js";

@@ -34,26 +34,25 @@ export type {
 
 /** Options of {@link PostgresStore}. */
 export interface PostgresStoreOptions extends RecordStoreOptions {
-  /** A `Pool` of pg, a `PGlite`, or a string to make one of; see {@link PostgresClient}. */
+  /** A `Pool` of pg, a `PGlite`, or the address of one; see {@link PostgresClient}. */
   readonly client: PostgresClient;
-  /** The schema for the tables; `waymark` by default. It is created when it is needed. */
+  /** The schema for the tables; `waymark` by default. It is created on first use. */
   readonly schema?: string;
   /**
    * Write a whole State at least once in this many checkpoints of a run; 256 by default, 1 for every one.
-   * Sooner when what changed since the last whole one comes to more than that one, and to more than 16 KB, so
-   * about twice its size is read at most to load a State; and when the run ends, unless little has changed
-   * since.
+   * It is written sooner if the changes since the last one add up to more than its size and more than 16 KB,
+   * so that a load reads at most about twice that size; and when the run ends, unless little has changed.
    */
   readonly snapshotEvery?: number;
   /**
-   * For how many milliseconds to retry what a lost connection, a server that starts, or too many
-   * connections prevented; 10,000 by default, 0 for never. Nothing is done twice by it.
+   * For how many milliseconds to retry if a connection is lost, the server is starting, or there are too many
+   * connections; 10,000 by default, 0 for never. A retry never does anything twice.
    */
   readonly retryFor?: number;
   /**
-   * How many milliseconds to wait for the answer to a statement; 30,000 by default, `Infinity` for no limit.
+   * How many milliseconds to wait for the response to a statement; 30,000 by default, `Infinity` for no limit.
    * After that its connection is closed, and a save may or may not have happened: the next save finds
-   * out. Only with pg; PGlite runs inside this process.
+   * out. Only for pg; PGlite runs inside this process.
    */
   readonly statementTimeout?: number;
   /**
@@ -62,25 +61,25 @@ export interface PostgresStoreOptions extends RecordStoreOptions {
    */
   readonly prepare?: boolean;
   /**
-   * Whether the store only reads; false by default. It then creates no tables, and sets nothing aside;
-   * where there are no tables it has no runs. Saves, claims and removals throw a ConfigError.
+   * Opens the store for reading only; false by default. It then creates no tables and sets nothing aside;
+   * without tables it has no runs. Saves, claims and removals throw a ConfigError.
    */
   readonly readOnly?: boolean;
 }
 
-/** What is known of a database. */
+/** Facts about a database. */
 interface DatabaseFacts {
   /** The version of Postgres. */
   readonly version: string;
-  /** Whether waymark's tables are there. */
+  /** Whether waymark's tables exist. */
   readonly hasTables: boolean;
-  /** Whether this user may save, or create the tables that are missing for it. */
+  /** Whether this user may save, or create the missing tables. */
   readonly canWrite: boolean;
   /** The size of the database. */
   readonly bytes: number;
 }
 
-/** Postgres cuts off longer names without a word. */
+/** Postgres silently truncates longer names. */
 const LONGEST_NAME = 63;
 
 const isClient = check(
@@ -99,14 +98,14 @@ const isSchema = check(
 
 /**
  * Keeps checkpoints in two Postgres tables, on a server with a `Pool` of pg, or in a folder with PGlite; both
- * are optional packages. The tables are the same, so a project can start embedded and move. The store creates
- * them itself when it is first used.
+ * are optional packages. The tables are the same, so a project can start embedded and move to a server later. The
+ * store creates them on first use.
  *
  * A save is one statement that writes only what changed, and only if the run is still at the State's sequence.
  * While a run is claimed through this store, its saves also need that claim: once another process has claimed
- * the run, this one can write nothing more to it. What fails because a connection was lost is retried.
+ * the run, this one can't write to it. Statements that fail because a connection was lost are retried.
  *
- * A server keeps what it acknowledged through a power cut. PGlite keeps it if the process is killed, but never
+ * On a server, acknowledged saves survive a power cut. With PGlite they survive a killed process; it never
  * flushes to disk, and its folder can be used by one process at a time.
  *
  * @example
@@ -157,7 +156,7 @@ export class PostgresStore extends RecordStore {
   }
 
   /**
-   * The runs that a living process has claimed.
+   * The runs claimed by a live process.
    *
    * @internal
    */
@@ -166,7 +165,7 @@ export class PostgresStore extends RecordStore {
   }
 
   /**
-   * What is known of the database; `undefined` for a folder that is not there yet.
+   * Facts about the database; `undefined` for a folder that does not exist yet.
    *
    * @internal
    */

@@ -29,10 +29,10 @@ import {
   toJsonb,
 } from "./statements.js";
 
-/** How many records one statement removes. */
+/** The number of records that one statement removes. */
 const DISCARDS = 500;
 
-/** How many rows of runs to remember. */
+/** For how many runs to remember the id of the row. */
 const KNOWN_ROWS = 10_000;
 
 /** Keeps records in two tables of Postgres. */
@@ -42,9 +42,9 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
   readonly #statements: Statements;
   readonly #leases: Leases;
   readonly #discards: Batcher<{ readonly id: number; readonly sequences: number[] }, undefined>;
-  /** The rows of runs that were saved to, which no other run with their name ever has. */
+  /** The row ids of recently saved runs. A run that is deleted and starts again gets another row. */
   readonly #rows = new Map<string, number>();
-  /** Those of many runs at once share a statement, and with it a round trip and a flush; each is fenced by itself. */
+  /** Concurrent saves of many runs share one statement, and so one round trip and flush; each is fenced by itself. */
   readonly #saves: Batcher<SaveRow, string | undefined>;
 
   constructor(connection: Connection, schema: string) {
@@ -78,7 +78,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
     const lease = this.#leases.held(runId);
     const at = moment();
     const row = saveRow(runId, after, record, lease);
-    // There is no row yet that could be locked, but for a run that was claimed.
+    // Unless the run is claimed, it has no row to lock yet.
     const isFirst = row.expected === 0 && row.epoch === null;
     const id = await (isFirst ? this.#save(row, this.#statements.start) : this.#saves.run(row));
     if (id === undefined) return this.#head(runId, lease?.epoch);
@@ -106,7 +106,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
     }
   }
 
-  /** @throws CheckpointConflictError if this store had claimed one of them, and another has since. */
+  /** @throws CheckpointConflictError if this store had claimed one of them and another process has claimed it since. */
   async remove(runs: readonly Removal[], options: RemoveOptions): Promise<string[]> {
     const { look, lock, removeCheckpoints, removeRuns, emptyRuns, sweep } = this.#statements;
     const { unclaimed, dryRun } = options;
@@ -121,10 +121,10 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
     if (dryRun) return runIds(removable(await this.#connection.read(look, ids)));
     let meant: Map<string, unknown> | undefined;
     await this.#connection.transaction(async (session) => {
-      // Once the row of a run is locked nobody adds a checkpoint that this would not see.
+      // While the row of a run is locked, nobody can add a checkpoint that this would miss.
       const found = removable(await session.query(lock, ids));
       meant ??= new Map(found.map((run) => [runIdIn(run), run.id]));
-      // Another id: it was done when the answer was lost, and what is here now has started since.
+      // With another id, the run was removed before the response was lost, and this one has started since.
       const gone = found.filter((run) => meant?.get(runIdIn(run)) === run.id);
       for (const run of gone) this.#checkClaim(run);
       const isClaimed = ({ claimed }: SqlRow): boolean => claimed === true;
@@ -145,7 +145,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
     return this.#leases.holder(runId);
   }
 
-  /** The runs that a living process has claimed. */
+  /** The runs claimed by a live process. */
   async claimed(): Promise<Set<string>> {
     return new Set(runIds(await this.#connection.read(this.#statements.claimed)));
   }
@@ -169,7 +169,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
     return rows.map(({ checkpoint_id }) => ids.get(checkpoint_id));
   }
 
-  /** @param epoch - that of this store's claim, if it has one. */
+  /** @param epoch - the epoch of this store's claim, if it has one. */
   async #head(runId: string, epoch: number | undefined): Promise<Head> {
     const [row] = await this.#connection.read(this.#statements.head, [runId]);
     const head = headOf(row?.sequence ?? 0, row?.checkpoint_id ?? "");

@@ -14,7 +14,7 @@ interface LeaseRequest {
   readonly ttl: number;
 }
 
-/** Keeps leases in the rows of the runs, by the clock of the database: those of many runs together. */
+/** Keeps leases in the rows of the runs, by the clock of the database, many in one statement. */
 export class PostgresLeases implements LeaseKeeper {
   readonly #acquiring: Batcher<LeaseRequest, number | undefined>;
   readonly #renewing: Batcher<LeaseRequest, boolean>;

@@ -1,37 +1,37 @@
-/** What can be asked: `query` of pg and of PGlite. */
+/** The `query` method of pg and PGlite. */
 export interface PostgresQueryable {
-  /** Runs one statement with its parameters `$1`, `$2`, …; gives its rows. */
+  /** Runs one statement with its parameters `$1`, `$2`, … and returns its rows. */
   query(
     text: string,
     params?: unknown[],
   ): Promise<{
-    /** One object for each row, by the names of its columns. */
+    /** One object per row, keyed by column name. */
     rows: unknown[];
   }>;
 }
 
-/** One connection out of a pool, to be given back. */
+/** A connection checked out of a pool. */
 export interface PostgresConnection extends PostgresQueryable {
-  /** Gives it back; with an error or `true` it is closed. */
+  /** Returns it to the pool; with an error or `true` it is closed instead. */
   release(error?: Error | boolean): void;
 }
 
-/** The part of a `Pool` of pg that is used. */
+/** The part of pg's `Pool` that is used. */
 export interface PostgresPool extends PostgresQueryable {
-  /** A connection for several statements, which makes up a transaction. */
+  /** Checks out a connection, for the statements of a transaction. */
   connect(): Promise<PostgresConnection>;
 }
 
-/** The part of a `PGlite` that is used. */
+/** The part of `PGlite` that is used. */
 export interface EmbeddedPostgres extends PostgresQueryable {
-  /** Runs `work` in one transaction, which is undone when it throws. */
+  /** Runs `work` in one transaction, which is rolled back if it throws. */
   transaction<T>(work: (transaction: PostgresQueryable) => Promise<T>): Promise<T>;
 }
 
 /**
- * What a `PostgresStore` talks to: a `Pool` of pg, a `PGlite`, or a string it makes one of.
+ * The database of a `PostgresStore`: a `Pool` of pg, a `PGlite`, or the address of one.
  *
- * - `postgres://…` or `postgresql://…`: a server, by the package `pg`.
- * - `pglite:<folder>`: a folder, by the package `@electric-sql/pglite`; `pglite:` alone is in memory.
+ * - `postgres://…` or `postgresql://…`: a server, through the package `pg`.
+ * - `pglite:<folder>`: a folder, through the package `@electric-sql/pglite`; `pglite:` alone is in memory.
  */
 export type PostgresClient = PostgresPool | EmbeddedPostgres | string;

@@ -14,7 +14,7 @@ export interface ConnectionSettings extends Sending {
   readonly client: PostgresClient;
   readonly schema: string;
   readonly retryFor: number;
-  /** Whether nothing may be written, neither rows nor tables. */
+  /** Whether to write nothing, neither rows nor tables. */
   readonly readOnly: boolean;
 }
 
@@ -61,12 +61,12 @@ export class Connection {
     }
   }
 
-  /** Closes what it has opened itself; the next use opens it again. */
+  /** Closes the connections that it opened itself; the next use opens them again. */
   async close(): Promise<void> {
     const opening = this.#opening;
     this.#opening = undefined;
     this.#ready = undefined;
-    // One that could not be opened has nothing to close.
+    // If it could not be opened, there is nothing to close.
     const database = await opening?.catch(() => undefined);
     await database?.close();
   }

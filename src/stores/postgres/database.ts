@@ -85,7 +85,7 @@ export class PoolDatabase implements Database {
   async #connect(): ReturnType<PostgresPool["connect"]> {
     const connecting = this.#pool.connect();
     const error = (): Error => new Error("timeout exceeded when trying to connect");
-    // A connection that comes too late goes back to the pool.
+    // A connection that arrives too late goes back to the pool.
     const drop = (): void => void connecting.then((late) => late.release()).catch(() => {});
     return answeredWithin(this.#timeout, connecting, { error, drop });
   }

@@ -2,19 +2,19 @@ import { ConfigError, show } from "../../errors.js";
 import type { Database, Session } from "./database.js";
 
 /*
- * {schema}.runs         one row a run: where it is, its newest header, who has claimed it
- * {schema}.checkpoints  one row a checkpoint
- * {schema}.graphs       one row a graph, by its fingerprint: what it looks like
- * {schema}.migrations   which of the migrations below were done
+ * {schema}.runs         one row per run: its position, its newest header, its claim
+ * {schema}.checkpoints  one row per checkpoint
+ * {schema}.graphs       one row per graph: its topology, by fingerprint
+ * {schema}.migrations   which of the migrations below have been applied
  *
- * A row of runs is there from the first claim or save on; while nothing is saved its sequence is 0 and
- * its status "". Its id is another after a run was deleted and starts again.
+ * A run has a row from its first claim or save on; until something is saved, its sequence is 0 and its
+ * status "". A run that is deleted and starts again gets a new id.
  *
- * Header and content are text, byte by byte what was written: jsonb sorts keys and knows neither -0 nor
- * the character 0, and took half as long again to insert at 100 KB; json only checks what is known to be
- * right; bytea can't be read by a person. To look inside, cast: content::json.
+ * Header and content are text, stored byte for byte: jsonb sorts keys, supports neither -0 nor the null
+ * character, and took 1.5 times as long to insert at 100 KB; json would only check what is known to be
+ * valid; bytea is unreadable. To look inside, cast: content::json.
  *
- * Names and times compare byte by byte, as they do in JavaScript, whatever the locale of the server.
+ * Names and times are compared byte by byte, as in JavaScript, whatever the locale of the server.
  */
 const migrations: readonly ((schema: string) => readonly string[])[] = [
   (schema) => [
@@ -100,7 +100,7 @@ export async function migrate(database: Database, name: string): Promise<void> {
  */
 export async function versionOf(session: Session, name: string): Promise<number> {
   const table = `${quoted(name)}.migrations`;
-  // Not to_regclass: what it fails to find once, it does not find later in the same transaction.
+  // Not to_regclass: a table that it misses once, it misses for the rest of the transaction.
   const there = await session.query(
     "SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'migrations'",
     [name],

@@ -64,7 +64,7 @@ const columns: Readonly<Record<Column, string>> = {
 };
 
 const names = Object.keys(columns) as Column[];
-/** Columns that become arrays when several rows are saved; the other two are sliced out of one long text. */
+/** The columns that become arrays when several rows are saved; the other two are slices of one long text. */
 const listed = names.filter((column) => column !== "header" && column !== "content");
 
 const inRun: readonly Column[] = [
@@ -129,8 +129,8 @@ export function statementsFor(name: string) {
       WITH run AS (UPDATE ${runs} r ${moved(parameter)} WHERE ${fits(parameter)} RETURNING id)
       ${insert} SELECT id, ${inCheckpoint.map(parameter).join(", ")} FROM run RETURNING run`,
     /**
-     * Saves the next checkpoints of several runs. Each parameter is an array, but for headers and
-     * contents: they are one after the other in one text, so that nobody has to escape their quotes.
+     * Saves the next checkpoints of several runs. Each parameter is an array, except headers and
+     * contents: these are concatenated into one text, so that their quotes need no escaping.
      */
     saveAll: `
       WITH whole AS MATERIALIZED (SELECT convert_to($${listed.length + 1}::text, 'UTF8') AS texts),
