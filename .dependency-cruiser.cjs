@@ -46,7 +46,7 @@ const floors = {
     "state",
     "graph",
     "checkpoint/store",
-    ...["attempts", "config", "factory-context", "failure", "pauses", "state-graph", "timeout"].map(
+    ...["attempts", "config", "context", "failure", "pauses", "state-graph"].map(
       (file) => `run/${file}`,
     ),
   ],

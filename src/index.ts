@@ -75,6 +75,8 @@ export {
   type NodeFunction,
   type NodeResult,
   type ProgressPart,
+  type RetryPolicy,
+  type Saves,
 } from "./graph/node.js";
 export {
   type Pause,
@@ -97,15 +99,14 @@ export {
 export { type MapOptions, map } from "./nodes/map.js";
 export { type ParallelOptions, type ParallelWorker, parallel } from "./nodes/parallel.js";
 export { route } from "./nodes/route.js";
-export type { Saves } from "./nodes/saves.js";
-export type { Change, ItemContext, Items } from "./nodes/scope.js";
+export type { Change, ItemContext, Items } from "./nodes/items.js";
 export { type SubgraphOptions, subgraph } from "./nodes/subgraph.js";
 export type { TaskFunction, TaskOptions } from "./nodes/task.js";
 export { type ConsoleObserverOptions, consoleObserver } from "./observers/console.js";
 export { getObserver, noopObserver, registerObserver } from "./observers/registry.js";
 export type { RunRecovery } from "./recovery/recover-run.js";
 export { type RecoverOptions, recoverRuns } from "./recovery/recover-runs.js";
-export type { NodeOptions, RetryPolicy } from "./run/attempts.js";
+export type { NodeOptions } from "./run/attempts.js";
 export type {
   Breakpoints,
   CheckpointConfig,

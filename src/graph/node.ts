@@ -81,6 +81,30 @@ export interface NodeContext<D extends object = object> {
   emit<T extends EventType>(type: T, data: EventMap[T]): void;
 }
 
+/**
+ * When the results of items are saved: `"item"` as they come in, sharing a save if one is under way; `"layer"`
+ * when all are done, with the node; a number *n*, after every *n* items. In any case, a node that fails, pauses
+ * or is stopped keeps its results.
+ */
+export type Saves = "item" | "layer" | number;
+
+/** When and how often a failed node is retried. */
+export interface RetryPolicy {
+  /** The total number of attempts; 3 by default, `Infinity` allowed. */
+  readonly maxAttempts?: number;
+  /**
+   * The delay before the second attempt, in milliseconds; 1000 by default. Each delay is shortened by up to half at
+   * random.
+   */
+  readonly initialInterval?: number;
+  /** The factor by which each delay grows; 2 by default, at least 1. */
+  readonly backoff?: number;
+  /** The longest delay, in milliseconds; 60,000 by default. */
+  readonly maxInterval?: number;
+  /** Whether to retry after this error; by default after all but a FatalError. */
+  readonly retryIf?: (error: unknown, attempt: number) => boolean;
+}
+
 /** A finished part of a run's output. */
 export interface ProgressPart {
   /** Its heading. */

@@ -1,23 +1,23 @@
-import { msSince, now } from "../clock.js";
 import { ChainError, ConfigError, messageOf, show } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import { guard } from "../events.js";
 import type { AnyResult, CheckedResult, NodeFunction } from "../graph/node.js";
 import { callable, checkOptions } from "../options.js";
+import type { RunContext } from "../run/context.js";
 import { isStop } from "../run/failure.js";
 import { PauseRequested } from "../run/pauses.js";
 import type { Immutable } from "../state/immutable.js";
 import type { State } from "../state/state.js";
-import { oncePerNode } from "./once-per-node.js";
 import {
   type Change,
   type ItemContext,
-  ItemScope,
   type Items,
   itemsOf,
   labelOf,
   recordProgress,
-} from "./scope.js";
+  workOn,
+} from "./items.js";
+import { oncePerNode } from "./once-per-node.js";
 
 /** A step of a chain: takes a State and an item, and returns the next State or the changes to make. */
 export type ChainStep<D extends object, I, R = Change<D> | Promise<Change<D>>> = (
@@ -102,13 +102,11 @@ export function chain<D extends object, I>(
         context.signal.throwIfAborted();
         context.draining.throwIfAborted();
         await context.checkClaim();
-        const scope = new ItemScope(context, {
-          index: completed,
-          label: labelOf(item, completed),
-        });
-        state = await take(step, state, item, scope, total);
+        const label = labelOf(item, completed);
+        const own = context.item({ index: completed, id: String(completed), label });
+        state = await take(step, state, item, own, { label, total });
         completed++;
-        scope.forgetAll();
+        own.forgetAll();
         const saved = [
           recordProgress(context, CHAIN, String(completed - 1), String(completed)),
           context.remember(CHAIN, completed),
@@ -131,37 +129,32 @@ export function chain<D extends object, I>(
   });
 }
 
-/** Runs one step and emits its events. */
+/** Takes one step. */
 async function take<D extends object, I>(
   step: ChainStep<D, I>,
   state: State<D>,
   item: I,
-  scope: ItemScope<D>,
-  total: number,
+  context: RunContext<D>,
+  { label, total }: { readonly label: string; readonly total: number },
 ): Promise<State<D>> {
-  const { index } = scope;
-  const { node, step: at } = scope;
-  const data = { node, step: at, index, item: labelOf(item, index), total };
-  scope.emit("step.start", data);
-  const started = now();
-  let next: State<D>;
+  const { node, step: at, index } = context;
   try {
-    next = scope.change(state, await step(state, item, scope));
-    // Checked here, because the result is saved as the run's own data before the engine could reject it.
-    if (next.runId !== state.runId) {
-      const problem = `returned the State of run ${show(next.runId)}: build on the State it is given`;
-      throw new ConfigError("step", problem);
-    }
+    return await workOn(
+      context,
+      "step",
+      { node, step: at, index, item: label, total },
+      async () => {
+        const next = context.change(state, await step(state, item, context));
+        // Checked here, because the result is saved as the run's own data before the engine could reject it.
+        if (next.runId === state.runId) return next;
+        const problem = `returned the State of run ${show(next.runId)}: build on the State it is given`;
+        throw new ConfigError("step", problem);
+      },
+    );
   } catch (cause) {
-    if (cause instanceof PauseRequested) throw cause;
-    const isStopped = isStop(cause, scope);
-    const durationMs = msSince(started);
-    const ended = { ...data, durationMs, error: messageOf(cause) };
-    scope.completeItem("step.complete", ended, isStopped ? "stopped" : "failed");
-    throw isStopped ? cause : new ChainError({ index, item, cause }, state);
+    if (cause instanceof PauseRequested || isStop(cause, context)) throw cause;
+    throw new ChainError({ index, item, cause }, state);
   }
-  scope.completeItem("step.complete", { ...data, durationMs: msSince(started) }, "completed");
-  return next;
 }
 
 function withData<D extends object>(state: State<D>, data: Immutable<D>): State<D> {

@@ -1,19 +1,19 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { CheckpointNotFoundError } from "../errors.js";
 import type { GraphTopology } from "../graph/description.js";
-import type { FactoryContext } from "../run/factory-context.js";
+import type { RunContext } from "../run/context.js";
 import { progressOf } from "../state/derive.js";
 import type { StateJSON } from "../state/json.js";
 import { Ledger } from "../state/ledger.js";
 import { State } from "../state/state.js";
 import type { AttemptRecord, ItemRecord, StepRecord } from "../state/steps.js";
-import { recordProgress } from "./scope.js";
+import { recordProgress } from "./items.js";
 
 const KEY = "subgraph";
 
 /** Stores a run inside a node: the node remembers its newest State, in the outer run's checkpoint. */
 export class ChildStore<D extends object> implements CheckpointStore {
-  readonly #context: FactoryContext<D>;
+  readonly #context: RunContext<D>;
   readonly #opens: (node: string) => boolean;
   #latest: State<object> | undefined;
   /** In the store of the outer run, if it keeps any: a resume must know what the inner graph was. */
@@ -23,7 +23,7 @@ export class ChildStore<D extends object> implements CheckpointStore {
   onSave: () => void = () => {};
 
   /** @param opens - whether an inner node itself contains a graph. */
-  constructor(context: FactoryContext<D>, opens: (node: string) => boolean) {
+  constructor(context: RunContext<D>, opens: (node: string) => boolean) {
     this.#context = context;
     this.#opens = opens;
     const { store } = context;

@@ -1,8 +1,8 @@
-import type { NodeFunction } from "../graph/node.js";
+import type { NodeFunction, RetryPolicy, Saves } from "../graph/node.js";
 import { checkOptions, integer, object, oneOf, timeLimit } from "../options.js";
-import { checkRetry, type RetryPolicy } from "../run/attempts.js";
+import { checkRetry } from "../run/attempts.js";
 import type { GraphConfig } from "../run/config.js";
-import type { FactoryContext } from "../run/factory-context.js";
+import type { RunContext } from "../run/context.js";
 import { ASKED, askersOf, PauseRequested } from "../run/pauses.js";
 import { StateGraph } from "../run/state-graph.js";
 import { progressOf } from "../state/derive.js";
@@ -11,10 +11,10 @@ import type { Immutable } from "../state/immutable.js";
 import type { PauseRequest } from "../state/record.js";
 import { setKey } from "../state/shape.js";
 import { type Patch, recordOf, type State, sinkOf, stateOf } from "../state/state.js";
+import { checkSaves } from "./items.js";
 import { layersOf } from "./layers.js";
 import { oncePerNode } from "./once-per-node.js";
-import { Pool, usualConcurrency } from "./pool.js";
-import { checkSaves, type Saves } from "./saves.js";
+import { Pool } from "./pool.js";
 import { type Task, type TaskFunction, type TaskOptions, toTask } from "./task.js";
 
 /** A task of a {@link dag}. */
@@ -183,7 +183,7 @@ function build<D extends object>(
   const isEager = schedule === "eager" && layers.length > 0;
   const work: Work<D> = {
     tasks: byName,
-    concurrency: concurrency ?? usualConcurrency(),
+    concurrency,
     defaults: { timeout, retry },
     saves: saves ?? (isEager ? "item" : "layer"),
   };
@@ -226,7 +226,7 @@ function phaseOf(phases: readonly (string | undefined)[]): string | undefined {
 /** How the tasks of a dag run. */
 interface Work<D extends object> {
   readonly tasks: ReadonlyMap<string, Task<D>>;
-  readonly concurrency: number;
+  readonly concurrency: number | undefined;
   readonly defaults: {
     readonly timeout: number | undefined;
     readonly retry: RetryPolicy | undefined;
@@ -257,7 +257,6 @@ function layerNode<D extends object>(layer: readonly string[], work: Work<D>): N
         }
       },
       concurrency,
-      failFast: true,
       saves,
       id: (task) => task,
       options: (task) => ({ ...defaults, ...tasks.get(task) }),
@@ -275,7 +274,7 @@ function layerNode<D extends object>(layer: readonly string[], work: Work<D>): N
 
 /** Remembers which task asked for a pause: once the task is removed, nothing waits for the answer. */
 function noteAsker<D extends object>(
-  context: FactoryContext<D>,
+  context: RunContext<D>,
   task: string,
   requests: readonly PauseRequest[],
 ): void {
@@ -307,7 +306,7 @@ function pickAncestors<D extends object>(
 function withResults<D extends object>(
   state: State<D>,
   results: Readonly<Record<string, unknown>>,
-  context: FactoryContext<D>,
+  context: RunContext<D>,
 ): State<D> {
   if (Object.keys(results).length === 0) return state;
   const silent = stateOf<D>(recordOf(state));

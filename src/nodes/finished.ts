@@ -1,14 +1,9 @@
-import type { FactoryContext } from "../run/factory-context.js";
+import type { Saves } from "../graph/node.js";
+import type { RunContext } from "../run/context.js";
 import { setKey } from "../state/shape.js";
-import type { Saves } from "./saves.js";
 
 /** How many results make a full piece. */
 const PIECE = 256;
-
-/** What an item remembered and no longer needs. */
-interface Spent {
-  forgetAll(): void;
-}
 
 type Piece = Readonly<Record<string, unknown>>;
 
@@ -18,7 +13,7 @@ type Piece = Readonly<Record<string, unknown>>;
  * ones in batches. A result is written at most twice, so its cost does not grow with the length of the list.
  */
 export class Finished<D extends object> {
-  readonly #context: FactoryContext<D>;
+  readonly #context: RunContext<D>;
   /** How many results to collect before saving them. */
   readonly #every: number;
   readonly #failed: (error: unknown) => void;
@@ -33,11 +28,11 @@ export class Finished<D extends object> {
   /** What is not remembered yet, and what its items no longer need. */
   #fresh: Record<string, unknown> = {};
   #waiting = 0;
-  readonly #spent: Spent[] = [];
+  readonly #spent: RunContext<D>[] = [];
   #saving: Promise<void> | undefined;
 
   /** @param failed - called when a save fails. */
-  constructor(context: FactoryContext<D>, saves: Saves, failed: (error: unknown) => void) {
+  constructor(context: RunContext<D>, saves: Saves, failed: (error: unknown) => void) {
     this.#context = context;
     this.#every = saves === "item" ? 1 : saves === "layer" ? Number.POSITIVE_INFINITY : saves;
     this.#failed = failed;
@@ -62,12 +57,12 @@ export class Finished<D extends object> {
     return this.#before.has(id);
   }
 
-  /** Adds a result. Returns a promise to wait for if the store is too far behind. */
-  add(id: string, value: unknown, spent: readonly Spent[] = []): Promise<void> | undefined {
+  /** Adds the result of an item. Returns a promise to wait for if the store is too far behind. */
+  add(id: string, value: unknown, item: RunContext<D>): Promise<void> | undefined {
     setKey(this.#fresh, id, value);
     this.#count++;
     this.#waiting++;
-    for (const one of spent) this.#spent.push(one);
+    if (item.hasKeys) this.#spent.push(item);
     if (this.#waiting < this.#every) return undefined;
     this.#saving ??= this.#save();
     // A share of the total, so that the amount written stays proportional to the number of results.

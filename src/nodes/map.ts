@@ -1,9 +1,9 @@
 import { callable, checkOptions, integer, timeLimit } from "../options.js";
-import { factoryContext } from "../run/factory-context.js";
+import { factoryContext } from "../run/context.js";
 import type { State } from "../state/state.js";
+import { type ItemContext, type Items, itemsOf } from "./items.js";
 import type { ParallelWorker } from "./parallel.js";
-import { Pool, usualConcurrency } from "./pool.js";
-import { type ItemContext, ItemScope, type Items, itemsOf } from "./scope.js";
+import { Pool } from "./pool.js";
 
 /** Options of {@link map}. */
 export interface MapOptions {
@@ -40,13 +40,11 @@ export function map<D extends object, I, R>(
 ): (state: State<D>, context: ItemContext<D>) => Promise<R[]> {
   callable("worker", worker);
   checkOptions("map", options, { concurrency: integer(1, true), timeout: timeLimit });
-  const { concurrency = usualConcurrency(), timeout } = options;
+  const { concurrency, timeout } = options;
   return async (state, context) => {
     const pool = new Pool<D, I, R>(factoryContext(context), itemsOf(items, state), {
       worker: (item, scope) => worker(state, item, scope),
       concurrency,
-      failFast: true,
-      saves: context instanceof ItemScope ? context.saves : "item",
       options: () => ({ timeout }),
     });
     return pool.inOrder(await pool.run());

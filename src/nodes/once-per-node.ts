@@ -1,6 +1,6 @@
 import { ConfigError } from "../errors.js";
 import type { NodeContext, NodeFunction, NodeResult } from "../graph/node.js";
-import { type FactoryContext, factoryContext } from "../run/factory-context.js";
+import { factoryContext, type RunContext } from "../run/context.js";
 import type { State } from "../state/state.js";
 
 interface Use {
@@ -15,7 +15,7 @@ const uses = new WeakMap<object, Map<string, Use>>();
 /** A node made by a factory; its context can do more than that of other nodes. */
 export type FactoryNode<D extends object> = (
   state: State<D>,
-  context: FactoryContext<D>,
+  context: RunContext<D>,
 ) => Promise<NodeResult<D>>;
 
 /**

@@ -1,13 +1,12 @@
 import type { ItemError } from "../errors.js";
 import { guard } from "../events.js";
-import type { AnyResult, CheckedResult, NodeFunction } from "../graph/node.js";
+import type { AnyResult, CheckedResult, NodeFunction, Saves } from "../graph/node.js";
 import { callable, checkOptions, flag, integer, timeLimit } from "../options.js";
 import { isPlainObject } from "../state/shape.js";
 import type { Patch, State } from "../state/state.js";
+import { type Change, checkSaves, type ItemContext, type Items, itemsOf } from "./items.js";
 import { oncePerNode } from "./once-per-node.js";
-import { Pool, usualConcurrency } from "./pool.js";
-import { checkSaves, type Saves } from "./saves.js";
-import { type Change, type ItemContext, type Items, itemsOf } from "./scope.js";
+import { Pool } from "./pool.js";
 
 /** Works on one item of a parallel node; its result must be something a checkpoint can hold. */
 export type ParallelWorker<D extends object, I, R> = (
@@ -93,16 +92,13 @@ export function parallel<D extends object, I, R>(
 ): NodeFunction<D> {
   callable("worker", worker);
   checkOptions("parallel", options, checks);
-  const { merge, onProgress, failFast = true, timeout, saves = "item" } = options;
+  const { concurrency, merge, onProgress, failFast, timeout, saves = "item" } = options;
   const progress = onProgress && guard("onProgress", onProgress);
   return oncePerNode<D>("parallel", async (state, context) => {
     const pool = new Pool<D, I, R>(context, itemsOf(items, state), {
+      ...{ concurrency, failFast, saves, onProgress: progress },
       worker: (item, scope) => worker(state, item, scope),
-      concurrency: options.concurrency ?? usualConcurrency(),
-      failFast,
-      saves,
       options: () => ({ timeout }),
-      onProgress: progress,
     });
     const results = pool.inOrder(await pool.run());
     if (merge !== undefined) return merge(state, results, pool.errors);

@@ -1,17 +1,13 @@
-import { msSince, now, sleep } from "../clock.js";
-import { onAbort } from "../concurrency.js";
+import { linkedAbort } from "../concurrency.js";
 import { type ItemError, messageOf, ParallelError, show } from "../errors.js";
-import type { EventMap } from "../event-map.js";
-import { type RetryPolicy, retryDelay } from "../run/attempts.js";
-import type { FactoryContext } from "../run/factory-context.js";
-import { isStop } from "../run/failure.js";
+import type { RetryPolicy, Saves } from "../graph/node.js";
+import { attempts, type FailedAttempt } from "../run/attempts.js";
+import type { RunContext } from "../run/context.js";
+import { isStop, type Stop } from "../run/failure.js";
 import { PauseRequested } from "../run/pauses.js";
-import { within } from "../run/timeout.js";
 import type { PauseRequest } from "../state/record.js";
 import { Finished } from "./finished.js";
-import { ItemSignals, SignalFan } from "./item-signals.js";
-import type { Saves } from "./saves.js";
-import { ItemScope, labelOf } from "./scope.js";
+import { labelOf, workOn } from "./items.js";
 
 /** How one item is worked on. */
 interface ItemOptions {
@@ -22,10 +18,11 @@ interface ItemOptions {
 
 /** How a pool works on its items. */
 export interface PoolOptions<D extends object, I, R> {
-  readonly worker: (item: I, scope: ItemScope<D>) => R | Promise<R>;
-  readonly concurrency: number;
-  readonly failFast: boolean;
-  readonly saves: Saves;
+  readonly worker: (item: I, context: RunContext<D>) => R | Promise<R>;
+  readonly concurrency?: number | undefined;
+  readonly failFast?: boolean | undefined;
+  /** As in the list around it by default. */
+  readonly saves?: Saves | undefined;
   readonly onProgress?: ((completed: number, total: number, result: R) => void) | undefined;
   /** Identifies an item, whatever its place in the list; its index by default. */
   readonly id?: (item: I) => string;
@@ -39,7 +36,7 @@ export interface PoolOptions<D extends object, I, R> {
 const CAP = 16;
 
 /** How many items run at once by default: twice the number of processors, if it is known. */
-export function usualConcurrency(): number {
+function usualConcurrency(): number {
   const host = globalThis as { navigator?: { hardwareConcurrency?: number } };
   return Math.min(2 * (host.navigator?.hardwareConcurrency ?? 4), CAP);
 }
@@ -48,26 +45,35 @@ export function usualConcurrency(): number {
 export class Pool<D extends object, I, R> {
   /** The items that failed. */
   readonly errors: ItemError[] = [];
-  readonly #context: FactoryContext<D>;
+  readonly #context: RunContext<D>;
   readonly #items: readonly I[];
   readonly #options: PoolOptions<D, I, R>;
+  readonly #concurrency: number;
+  readonly #failFast: boolean;
+  readonly #saves: Saves;
   readonly #finished: Finished<D>;
   readonly #queue: Queue;
   readonly #pauses = new Map<string, PauseRequest>();
-  readonly #controller = new AbortController();
-  readonly #signals = new SignalFan(this.#controller.signal);
-  readonly #drains: SignalFan;
+  /** Aborts with the node, and when its items stop. */
+  readonly #abort: AbortController;
+  readonly #unlink: () => void;
+  readonly #stop: Stop;
   #unsaved: { readonly error: unknown } | undefined;
-  #completed = 0;
+  #completed: number;
 
-  constructor(context: FactoryContext<D>, items: readonly I[], options: PoolOptions<D, I, R>) {
+  constructor(context: RunContext<D>, items: readonly I[], options: PoolOptions<D, I, R>) {
+    const { concurrency = usualConcurrency(), failFast = true, saves = context.saves } = options;
     this.#context = context;
     this.#items = items;
     this.#options = options;
-    this.#drains = new SignalFan(context.draining);
-    this.#finished = new Finished(context, options.saves, (error) => {
+    this.#concurrency = Math.min(concurrency, items.length);
+    this.#failFast = failFast;
+    this.#saves = saves;
+    [this.#abort, this.#unlink] = linkedAbort(context.signal);
+    this.#stop = { signal: this.#abort.signal, draining: context.draining };
+    this.#finished = new Finished(context, saves, (error) => {
       this.#unsaved = { error };
-      this.#controller.abort(error);
+      this.#abort.abort(error);
     });
     const isDone = items.map((item, index) => this.#finished.has(this.#id(item, index)));
     this.#completed = isDone.filter(Boolean).length;
@@ -81,19 +87,9 @@ export class Pool<D extends object, I, R> {
 
   /** The results of all items that succeeded, by id, including those of items that are no longer in the list. */
   async run(): Promise<Map<string, unknown>> {
-    const { signal } = this.#context;
-    const abort = (): void => this.#controller.abort(signal.reason);
-    if (signal.aborted) abort();
-    const wake = (): void => this.#queue.wake();
-    const listeners = [
-      onAbort(signal, abort),
-      onAbort(this.#controller.signal, wake),
-      onAbort(this.#context.draining, wake),
-    ];
-    const concurrency = Math.min(this.#options.concurrency, this.#items.length);
-    this.#context.emit("parallel.start", { ...this.#progress(), concurrency });
+    this.#context.emit("parallel.start", { ...this.#progress(), concurrency: this.#concurrency });
     try {
-      await Promise.all(Array.from({ length: concurrency }, () => this.#lane()));
+      await this.#workOnAll();
       const results = await this.#finished.results();
       this.#throwUnlessDone(results);
       this.#emitComplete();
@@ -103,8 +99,7 @@ export class Pool<D extends object, I, R> {
       if (!(error instanceof PauseRequested)) this.#emitComplete({ error: messageOf(error) });
       throw error;
     } finally {
-      for (const ignore of listeners) ignore();
-      this.#drains.end();
+      this.#unlink();
     }
   }
 
@@ -131,98 +126,64 @@ export class Pool<D extends object, I, R> {
     return { node, step, total: this.#items.length, completed: this.#completed };
   }
 
-  async #lane(): Promise<void> {
-    const { signal } = this.#controller;
-    const { draining } = this.#context;
-    while (!signal.aborted && !draining.aborted) {
-      const index = this.#queue.take();
-      if (index !== undefined) {
-        const isDone = await this.#work(index, this.#items[index] as I);
-        this.#queue.end(index, isDone);
-      } else if (this.#queue.isOver) {
-        return;
-      } else {
-        await this.#queue.more();
-      }
-    }
+  /** Works on the items that are ready; resolves when none is running and none may start. */
+  #workOnAll(): Promise<void> {
+    const { signal, draining } = this.#stop;
+    let running = 0;
+    return new Promise((resolve, reject) => {
+      const fill = (): void => {
+        while (running < this.#concurrency && !signal.aborted && !draining.aborted) {
+          const index = this.#queue.take();
+          if (index === undefined) break;
+          running++;
+          this.#work(index, this.#items[index] as I).then((isDone) => {
+            running--;
+            if (isDone) this.#queue.done(index);
+            fill();
+          }, reject);
+        }
+        if (running === 0) resolve();
+      };
+      fill();
+    });
   }
 
   /** Works on one item, and returns whether it succeeded. */
   async #work(index: number, item: I): Promise<boolean> {
-    const { failFast, onProgress, options } = this.#options;
-    const context = this.#context;
-    const { signal } = this.#controller;
+    const { id: named, onProgress, options, worker } = this.#options;
+    const { node, step } = this.#context;
     const total = this.#items.length;
     const id = this.#id(item, index);
+    const label = named === undefined ? labelOf(item, index) : id;
+    const name = named === undefined ? `item ${index}` : `task ${show(id)}`;
     const { timeout, retry, phase } = options(item);
-    const label = this.#options.id === undefined ? labelOf(item, index) : id;
-    const data: EventMap["worker.start"] = {
-      ...{ node: context.node, step: context.step, index, item: label, total },
-      ...(phase !== undefined && { phase }),
+    const data = { node, step, index, item: label, total, ...(phase !== undefined && { phase }) };
+    const stop = new ItemStop(this.#stop);
+    const context = this.#context.item({ index, id, label, saves: this.#saves, stop });
+    const tries = {
+      ...{ name, retry, timeout },
+      action: (attempt: RunContext<D>) => worker(item, attempt),
+      retried: (failure: FailedAttempt) => context.emit("worker.retry", { ...data, ...failure }),
     };
-    context.emit("worker.start", data);
-    const started = now();
-    const stop = new ItemSignals(this.#signals, this.#drains);
-    const spent: ItemScope<D>[] = [];
     let result: R;
     try {
-      result = await this.#attempts(item, { index, id, data, stop, timeout, retry, spent });
+      result = await workOn(context, "worker", data, () => attempts(context, tries));
     } catch (cause) {
       if (cause instanceof PauseRequested) {
         for (const request of cause.requests) this.#pauses.set(request.name, request);
-        return false;
+      } else if (!isStop(cause, context)) {
+        this.errors.push({ index, item, cause });
+        if (this.#failFast) this.#abort.abort(cause);
       }
-      const durationMs = msSince(started);
-      const isStopped = isStop(cause, { signal, draining: context.draining });
-      const ended = { ...data, durationMs, error: messageOf(cause) };
-      context.completeItem("worker.complete", ended, isStopped ? "stopped" : "failed");
-      if (isStopped) return false;
-      this.errors.push({ index, item, cause });
-      if (failFast) this.#controller.abort(cause);
       return false;
     } finally {
       stop.end();
     }
-    context.completeItem("worker.complete", { ...data, durationMs: msSince(started) }, "completed");
     this.#completed++;
     onProgress?.(this.#completed, total, result);
-    const full = this.#finished.add(id, result, spent);
+    const full = this.#finished.add(id, result, context);
     if (full !== undefined) await full;
     return true;
-  }
-
-  /** Tries an item as often as its retry policy allows. */
-  async #attempts(item: I, work: ItemWork<D>): Promise<R> {
-    const { index, id, data, stop, timeout, retry, spent } = work;
-    const { worker, saves } = this.#options;
-    const name = this.#options.id === undefined ? `item ${index}` : `task ${show(id)}`;
-    for (let attempt = 1; ; attempt++) {
-      const open = (signals: { signal: AbortSignal; draining: AbortSignal }): ItemScope<D> =>
-        new ItemScope(this.#context, {
-          ...{ index, id, stop: signals, saves, label: data.item },
-          ...(retry !== undefined && { attempt }),
-        });
-      let scope = open(stop);
-      try {
-        await this.#context.checkClaim();
-        return timeout === undefined
-          ? await worker(item, scope)
-          : await within(timeout, name, stop.signal, (signal) => {
-              scope = open({ signal, draining: stop.draining });
-              return worker(item, scope);
-            });
-      } catch (cause) {
-        const isOver = cause instanceof PauseRequested || isStop(cause, stop);
-        const delayMs = isOver ? undefined : retryDelay(cause, attempt, retry);
-        if (delayMs === undefined || stop.signal.aborted) throw cause;
-        scope.end();
-        const error = messageOf(cause);
-        this.#context.emit("worker.retry", { ...data, attempt, error, cause, delayMs });
-        await sleep(delayMs, stop.signal, stop.draining);
-      } finally {
-        if (scope.hasKeys) spent.push(scope);
-      }
-    }
   }
 
   /** Throws the error, abort or pause that the node ends with, if it has no result. */
@@ -230,7 +191,7 @@ export class Pool<D extends object, I, R> {
     if (this.#unsaved !== undefined) throw this.#unsaved.error;
     const total = this.#items.length;
     const failed = this.errors.sort((one, other) => one.index - other.index).length;
-    if (failed > 0 && (this.#options.failFast || failed === total)) {
+    if (failed > 0 && (this.#failFast || failed === total)) {
       throw new ParallelError(this.errors, this.inOrder(results), total);
     }
     if (this.#completed + failed === total) return;
@@ -250,17 +211,6 @@ export class Pool<D extends object, I, R> {
   }
 }
 
-interface ItemWork<D extends object> {
-  readonly index: number;
-  readonly id: string;
-  readonly data: EventMap["worker.start"];
-  readonly stop: ItemSignals;
-  readonly timeout: number | undefined;
-  readonly retry: RetryPolicy | undefined;
-  /** The scopes that remembered something. */
-  readonly spent: ItemScope<D>[];
-}
-
 /** The remaining items, in order; each becomes ready when those it waits for are done. */
 class Queue {
   /** The items that are ready, and how many of them were taken. */
@@ -269,9 +219,6 @@ class Queue {
   /** How many results each item still waits for, and which items wait for it. */
   readonly #open: number[] = [];
   readonly #waiting: number[][] = [];
-  #running = 0;
-  #wake: () => void = () => {};
-  #more: Promise<void> | undefined;
 
   constructor(isDone: readonly boolean[], needs: (index: number) => readonly number[]) {
     for (const [index, done] of isDone.entries()) {
@@ -288,35 +235,46 @@ class Queue {
 
   /** The next item to work on; `undefined` if none is ready. */
   take(): number | undefined {
-    if (this.#taken === this.#ready.length) return undefined;
-    this.#running++;
-    return this.#ready[this.#taken++];
+    return this.#taken === this.#ready.length ? undefined : this.#ready[this.#taken++];
   }
 
-  /** Whether no running item can make another one ready. */
-  get isOver(): boolean {
-    return this.#running === 0;
-  }
-
-  end(index: number, isDone: boolean): void {
-    this.#running--;
-    for (const other of (isDone && this.#waiting[index]) || []) {
+  done(index: number): void {
+    for (const other of this.#waiting[index] ?? []) {
       this.#open[other] = (this.#open[other] ?? 0) - 1;
       if (this.#open[other] === 0) this.#ready.push(other);
     }
-    this.wake();
+  }
+}
+
+/** The signals that stop one item. Each is its own, as Node warns if one has many listeners, and made on first use. */
+class ItemStop implements Stop {
+  readonly #outer: Stop;
+  readonly #unlinks: (() => void)[] = [];
+  #signal: AbortSignal | undefined;
+  #draining: AbortSignal | undefined;
+
+  constructor(outer: Stop) {
+    this.#outer = outer;
   }
 
-  /** Waits until something changes. */
-  more(): Promise<void> {
-    this.#more ??= new Promise((resolve) => {
-      this.#wake = resolve;
-    });
-    return this.#more;
+  get signal(): AbortSignal {
+    this.#signal ??= this.#link(this.#outer.signal);
+    return this.#signal;
   }
 
-  wake(): void {
-    this.#more = undefined;
-    this.#wake();
+  get draining(): AbortSignal {
+    this.#draining ??= this.#link(this.#outer.draining);
+    return this.#draining;
+  }
+
+  #link(source: AbortSignal): AbortSignal {
+    const [{ signal }, unlink] = linkedAbort(source);
+    this.#unlinks.push(unlink);
+    return signal;
+  }
+
+  /** Releases the signals of a finished item. */
+  end(): void {
+    for (const unlink of this.#unlinks) unlink();
   }
 }

@@ -11,7 +11,6 @@ import { isStop } from "../run/failure.js";
 import { PauseRequested } from "../run/pauses.js";
 import type { State } from "../state/state.js";
 import { oncePerNode } from "./once-per-node.js";
-import { Scope } from "./scope.js";
 
 const handlersByName = check(
   "an object of nodes",
@@ -88,7 +87,7 @@ export function route<D extends object>(
       if (context.recall("route") === undefined) context.remember("route", name).catch(() => {});
     };
     try {
-      const result = await handler(state, new Scope(context, `route ${name} `, keep));
+      const result = await handler(state, context.route(name, keep));
       context.emit("route.execute", data);
       return result;
     } catch (cause) {

@@ -4,16 +4,16 @@ import { setInner } from "../graph/description.js";
 import { hash } from "../graph/fingerprint.js";
 import type { AnyResult, CheckedResult, NodeFunction } from "../graph/node.js";
 import { callable, check, checkOptions } from "../options.js";
-import type { FactoryContext } from "../run/factory-context.js";
-import { answerKey, isExpired } from "../run/pauses.js";
+import type { RunContext } from "../run/context.js";
+import { isExpired } from "../run/pauses.js";
 import { StateGraph } from "../run/state-graph.js";
 import { progressOf } from "../state/derive.js";
 import type { Immutable } from "../state/immutable.js";
 import type { PauseRequest } from "../state/record.js";
 import { State } from "../state/state.js";
 import { ChildStore } from "./child-store.js";
+import type { Change } from "./items.js";
 import { oncePerNode } from "./once-per-node.js";
-import { type Change, itemPathOf, rootOf } from "./scope.js";
 
 /** Options of {@link subgraph}. */
 export interface SubgraphOptions<
@@ -106,7 +106,7 @@ export function subgraph<D extends object, C extends object, N extends string>(
     while (last.status === "paused") {
       const { input, spent } = await answers(last, context);
       const forget = (): void => {
-        for (const key of spent.splice(0)) rootOf(context).forget(key);
+        for (const name of spent.splice(0)) context.forgetAnswer(name);
       };
       store.onSave = forget;
       try {
@@ -133,23 +133,23 @@ function shortened(text: string, max: number): string {
 }
 
 /**
- * The input for a paused run, and the keys of its answers.
+ * The input for a paused run, and the names of the outer pauses that its answers are for.
  *
  * @throws PauseRequested if there is none yet: the outer run pauses.
  */
 async function answers<D extends object, C extends object>(
   paused: State<C>,
-  context: FactoryContext<D>,
+  context: RunContext<D>,
 ): Promise<{ input: unknown; spent: string[] }> {
   const { pauses, checkpointNode } = paused;
   const node = progressOf(paused).unfinished?.node || checkpointNode || context.node;
   const asked = pauses.map((pause) => {
-    const name = (pause.name || node) + itemPathOf(context);
+    const name = (pause.name || node) + context.itemPath;
     return { pause, name: pause.name, outer: name };
   });
   const known = () =>
     asked
-      .map((one) => ({ ...one, answer: rootOf(context).recall(answerKey(one.outer)) }))
+      .map((one) => ({ ...one, answer: context.recallAnswer(one.outer) }))
       .filter(({ answer }) => answer !== undefined);
   // After the deadline, the inner graph decides what happens.
   if (known().length === 0 && !pauses.some(isExpired)) {
@@ -162,7 +162,7 @@ async function answers<D extends object, C extends object>(
   const byName = Object.fromEntries(given.map(({ name, answer }) => [name, answer]));
   return {
     input: pauses.length > 1 && given.length > 0 ? byName : given[0]?.answer,
-    spent: asked.map(({ outer }) => answerKey(outer)),
+    spent: asked.map(({ outer }) => outer),
   };
 }
 

@@ -1,12 +1,12 @@
 import { ConfigError, GraphError, show } from "../errors.js";
-import type { NodeFunction } from "../graph/node.js";
+import type { NodeFunction, RetryPolicy } from "../graph/node.js";
 import { callable, check, checkOptions, text, timeLimit } from "../options.js";
-import { checkRetry, type RetryPolicy } from "../run/attempts.js";
+import { checkRetry } from "../run/attempts.js";
 import type { GraphConfig } from "../run/config.js";
 import { isPlainObject } from "../state/shape.js";
 import { State } from "../state/state.js";
+import type { ItemContext } from "./items.js";
 import { isFactoryNode } from "./once-per-node.js";
-import type { ItemContext } from "./scope.js";
 
 /** Produces the result of a task. The results of the tasks it depends on are in the data. */
 export type TaskFunction<D extends object, R> = (

@@ -1,5 +1,8 @@
+import { after } from "../clock.js";
+import { linkedAbort } from "../concurrency.js";
 import { FatalError, isWaymarkError, messageOf, RetryableError, show } from "../errors.js";
-import type { NodeContext, NodeFunction, NodeResult } from "../graph/node.js";
+import type { EventMap } from "../event-map.js";
+import type { NodeContext, NodeFunction, NodeResult, RetryPolicy } from "../graph/node.js";
 import {
   type Check,
   callable,
@@ -17,24 +20,6 @@ import type { State } from "../state/state.js";
 import type { RunContext } from "./context.js";
 import { innermost, isStop } from "./failure.js";
 import { PauseRequested } from "./pauses.js";
-import { within } from "./timeout.js";
-
-/** When and how often a failed node is retried. */
-export interface RetryPolicy {
-  /** The total number of attempts; 3 by default, `Infinity` allowed. */
-  readonly maxAttempts?: number;
-  /**
-   * The delay before the second attempt, in milliseconds; 1000 by default. Each delay is shortened by up to half at
-   * random.
-   */
-  readonly initialInterval?: number;
-  /** The factor by which each delay grows; 2 by default, at least 1. */
-  readonly backoff?: number;
-  /** The longest delay, in milliseconds; 60,000 by default. */
-  readonly maxInterval?: number;
-  /** Whether to retry after this error; by default after all but a FatalError. */
-  readonly retryIf?: (error: unknown, attempt: number) => boolean;
-}
 
 /** Options of a node; `R` is what its error handler returns. */
 export interface NodeOptions<D extends object, R = NodeResult<D> | Promise<NodeResult<D>>> {
@@ -94,54 +79,101 @@ export function withOptions<D extends object>(
 ): NodeFunction<D> {
   const { retry, timeout, errorHandler } = options;
   if (retry === undefined && timeout === undefined && errorHandler === undefined) return node;
-  return async (given, context) => {
-    const visit = context as RunContext<D>;
+  return (given, context) => {
+    const own = context as RunContext<D>;
     let state = given;
-    for (let attempt = 1 + (await visit.attemptsBefore()); ; attempt++) {
-      try {
-        await visit.checkClaim();
-        return await attemptOnce(node, state, visit, attempt, timeout);
-      } catch (error) {
-        const isOver = error instanceof PauseRequested || visit.isOver || visit.signal.aborted;
-        if (isOver || isStop(error, visit)) throw error;
-        visit.attemptFailed();
-        const delayMs = retryDelay(error, attempt, retry);
-        state = await visit.stateSoFar();
-        if (delayMs !== undefined) {
-          visit.emit("node.retry", {
-            node: visit.node,
-            step: visit.step,
-            attempt,
-            error: messageOf(error),
-            cause: error,
-            delayMs,
-          });
-          await visit.attempted(attempt, visit.signal).waitForRetry(delayMs);
-        } else if (errorHandler === undefined) {
-          throw error;
-        } else {
-          return errorHandler(error, state, visit.attempted(attempt, visit.signal));
-        }
-      }
-    }
+    return attempts<D, NodeResult<D>>(own, {
+      ...{ name: `node ${show(own.node)}`, retry, timeout },
+      action: (attempt) => node(state, attempt),
+      failed: async () => {
+        state = await own.attemptFailed();
+      },
+      retried: (data) => own.emit("node.retry", { node: own.node, step: own.step, ...data }),
+      givenUp: errorHandler && ((error, attempt) => errorHandler(error, state, attempt)),
+    });
   };
 }
 
-async function attemptOnce<D extends object>(
-  node: NodeFunction<D>,
-  state: State<D>,
-  visit: RunContext<D>,
-  attempt: number,
-  timeout: number | undefined,
-): Promise<NodeResult<D>> {
-  if (timeout === undefined) return node(state, visit.attempted(attempt, visit.signal));
-  return within(timeout, `node ${show(visit.node)}`, visit.signal, (signal) =>
-    node(state, visit.attempted(attempt, signal)),
-  );
+/** An attempt that is followed by another one. */
+export type FailedAttempt = Pick<EventMap["node.retry"], "attempt" | "error" | "cause" | "delayMs">;
+
+/** What is tried, how often and for how long. */
+interface Tries<D extends object, T> {
+  /** For the error of an attempt that takes too long. */
+  readonly name: string;
+  readonly retry: RetryPolicy | undefined;
+  readonly timeout: number | undefined;
+  readonly action: (attempt: RunContext<D>) => T | Promise<T>;
+  /** Awaited after each failure. */
+  readonly failed?: () => Promise<void>;
+  /** Called before the wait for the next attempt. */
+  readonly retried: (data: FailedAttempt) => void;
+  /** Called after the last attempt failed; without it, its error is thrown. */
+  readonly givenUp?: ((error: unknown, attempt: RunContext<D>) => T | Promise<T>) | undefined;
+}
+
+/** Tries a node, or an item of its list, until it succeeds, is stopped or has had its attempts. */
+export async function attempts<D extends object, T>(
+  context: RunContext<D>,
+  { name, retry, timeout, action, failed, retried, givenUp }: Tries<D, T>,
+): Promise<T> {
+  for (let number = context.attempt + (await context.attemptsBefore()); ; number++) {
+    let attempt = context.attempted(number);
+    try {
+      await context.checkClaim();
+      if (timeout === undefined) return await action(attempt);
+      return await within(timeout, name, context.signal, (signal) => {
+        attempt = context.attempted(number, signal);
+        return action(attempt);
+      });
+    } catch (error) {
+      const isOver = error instanceof PauseRequested || context.isOver || context.signal.aborted;
+      if (isOver || isStop(error, context)) throw error;
+      attempt.end();
+      await failed?.();
+      const delayMs = retryDelay(error, number, retry);
+      attempt = context.attempted(number);
+      if (delayMs !== undefined) {
+        retried({ attempt: number, error: messageOf(error), cause: error, delayMs });
+        await attempt.waitForRetry(delayMs);
+      } else {
+        if (givenUp === undefined) throw error;
+        return givenUp(error, attempt);
+      }
+    }
+  }
+}
+
+/**
+ * Limits an action to this many milliseconds; then its signal aborts and it fails. An action that ignores its signal is
+ * abandoned: its result, if there ever is one, is ignored.
+ */
+export async function within<T>(
+  ms: number,
+  what: string,
+  outer: AbortSignal,
+  action: (signal: AbortSignal) => T | Promise<T>,
+): Promise<T> {
+  const [controller, unlink] = linkedAbort(outer);
+  let cancel = (): void => {};
+  const late = new Promise<never>((_resolve, reject) => {
+    cancel = after(ms, () => {
+      const error = new Error(`${what} took longer than its timeout of ${ms} ms`);
+      error.name = "TimeoutError";
+      controller.abort(error);
+      reject(error);
+    });
+  });
+  try {
+    return await Promise.race([action(controller.signal), late]);
+  } finally {
+    cancel();
+    unlink();
+  }
 }
 
 /** The delay before the next attempt, in milliseconds; `undefined` if there is none. */
-export function retryDelay(
+function retryDelay(
   error: unknown,
   attempt: number,
   retry: RetryPolicy | undefined,

@@ -1,9 +1,9 @@
 import type { CheckpointStore, Claim } from "../checkpoint/store.js";
 import { now, sleep } from "../clock.js";
-import type { SchemaError } from "../errors.js";
+import { ConfigError, type SchemaError, show } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventBus, EventType } from "../events.js";
-import type { LedgerWriter, ProgressPart } from "../graph/node.js";
+import type { LedgerWriter, NodeContext, ProgressPart, Saves } from "../graph/node.js";
 import {
   checkPauseOptions,
   type PauseOptions,
@@ -12,94 +12,312 @@ import {
 } from "../graph/pause.js";
 import { callable, checkOptions, duration, strings, text } from "../options.js";
 import { DATA_COPY } from "../state/data-copies.js";
+import { progressOf } from "../state/derive.js";
 import type { PauseRequest } from "../state/record.js";
 import { reduced } from "../state/reducers.js";
 import { type Patch, State } from "../state/state.js";
 import type { ItemOutcome, ItemRecord } from "../state/steps.js";
-import { bindMethods, type FactoryContext } from "./factory-context.js";
-import { deadlineKey, RETRY, sleepKey, waitUntil, workKey } from "./pauses.js";
-import type { Visit } from "./visit.js";
+import type { Stop } from "./failure.js";
+import { answerKey, deadlineKey, RETRY, sleepKey, waitUntil, workKey } from "./pauses.js";
+import type { Attempt, Part, Visit } from "./visit.js";
+import type { Work } from "./work.js";
 
-/** The context of one attempt at a node. Created at every step, so it holds little and computes on demand. */
-export class RunContext<D extends object> implements FactoryContext<D> {
-  readonly signal: AbortSignal;
+/** An item of a list, as the list's node knows it. */
+export interface ItemPlace {
+  readonly index: number;
+  /** Identifies the item, whatever its place in the list. */
+  readonly id: string;
+  /** The item's name in events. */
+  readonly label: string;
+  /** When the results of lists inside the item are saved; as in the list around it by default. */
+  readonly saves?: Saves;
+  /** The signals that stop this item; those of the node by default. */
+  readonly stop?: Stop;
+}
+
+/**
+ * The context of one attempt at a node, or at a part of it: an item of a list, a route. What follows the members of
+ * {@link NodeContext} is for the node factories. Created at every step, so it holds little and computes on demand.
+ */
+export class RunContext<D extends object> implements NodeContext<D> {
   readonly node: string;
   readonly step: number;
-  readonly attempt: number;
   readonly #visit: Visit<D>;
+  readonly #at: Attempt;
 
   static {
     bindMethods(RunContext.prototype);
   }
 
-  constructor(visit: Visit<D>, signal: AbortSignal, node: string, step: number, attempt: number) {
-    this.#visit = visit;
-    this.signal = signal;
+  constructor(visit: Visit<D>, node: string, step: number, at: Attempt) {
     this.node = node;
     this.step = step;
-    this.attempt = attempt;
+    this.#visit = visit;
+    this.#at = at;
+  }
+
+  get signal(): AbortSignal {
+    return this.#at.stop.signal;
+  }
+
+  get draining(): AbortSignal {
+    return this.#at.stop.draining;
   }
 
   get runId(): string {
     return this.#visit.runId;
   }
 
-  get draining(): AbortSignal {
-    return this.#visit.draining;
+  get attempt(): number {
+    return this.#at.number;
+  }
+
+  /** The index of the item; -1 outside of a list. */
+  get index(): number {
+    return this.#at.part.index;
   }
 
   get idempotencyKey(): string {
-    const { rollback } = this.#visit;
+    const { rollback } = progressOf(this.#visit.state);
     const key = `${this.runId}:${this.step}:${this.node}`;
     // Work after a rollback is new work, not a repetition.
-    return rollback === 0 ? key : `${key}@${rollback}`;
+    return (rollback === 0 ? key : `${key}@${rollback}`) + this.itemPath;
   }
 
-  async once<T>(key: string, action: () => T | Promise<T>, attempt = ""): Promise<T> {
+  async once<T>(key: string, action: () => T | Promise<T>): Promise<T> {
     workKey("key", key);
     callable("action", action);
-    const id = `${this.attempt}.${attempt}`;
-    return (await this.#visit.work(this.step).once(key, id, action)) as T;
+    const own = this.#key(key);
+    return (await this.#work(own, true).once(own, this.#at.trail, action)) as T;
   }
 
   recall(key: string): unknown {
-    return this.#visit.work(this.step).recall(key);
+    return this.#visit.work(this.step).recall(this.#key(key));
   }
 
   async remember(key: string, value: unknown): Promise<void> {
     workKey("key", key);
-    await this.#visit.workOf(this.step, this.attempt).remember(key, value);
+    const own = this.#key(key);
+    await this.#work(own).remember(own, value);
   }
 
   forget(key: string): void {
     text("key", key);
-    this.#visit.workOf(this.step, this.attempt).forget(key);
+    this.#work().forget(this.#key(key));
   }
 
+  async checkpoint(state: State<D>, reason: string): Promise<State<D>> {
+    // The node has one State and many items.
+    if (this.itemPath !== "") {
+      throw new ConfigError("checkpoint", "is not for one item of a list: use once or remember");
+    }
+    text("reason", reason);
+    return this.#work().milestone(state, reason);
+  }
+
+  pause<T>(name: string, options: SchemaPauseOptions<T>): Promise<T>;
+  pause(name: string, options: PauseOptions): Promise<unknown>;
+  async pause(name: string, options: PauseOptions): Promise<unknown> {
+    text("name", name);
+    checkPauseOptions(options);
+    const work = this.#work();
+    const { timeout, schema } = options;
+    const deadline =
+      timeout === undefined
+        ? undefined
+        : await work.once(deadlineKey(name), this.#at.trail, () => now() + timeout);
+    const request = pauseRequest(name, options, deadline as number | undefined);
+    return work.answer(request, schema);
+  }
+
+  async sleep(name: string, ms: number): Promise<void> {
+    text("name", name);
+    duration("ms", ms);
+    const key = sleepKey(this.#key(name));
+    const until = await this.#work(key, true).once(key, this.#at.trail, () => now() + ms);
+    await this.#wait(key, until as number);
+  }
+
+  get ledger(): LedgerWriter {
+    return this.#visit.ledgerWriter(this.step);
+  }
+
+  progress(part: ProgressPart): void {
+    checkOptions("progress", part, { title: text, summary: text, sources: strings });
+    const { title, summary, sources = [] } = part;
+    text("progress.title", title);
+    text("progress.summary", summary);
+    const { label } = this.#at.part;
+    const at = { node: this.node, step: this.step, ...(label !== undefined && { item: label }) };
+    this.#visit.emit("progress", { ...at, title, summary, sources });
+  }
+
+  emit<T extends EventType>(type: T, data: EventMap[T]): void {
+    this.#visit.emit(type, data);
+  }
+
+  /** The context of an item; it has keys of its own. */
+  item({ index, id, label, saves, stop }: ItemPlace): RunContext<D> {
+    const { part } = this.#at;
+    const inside: Part = {
+      prefix: `${part.prefix}[${id}] `,
+      path: `${part.path}[${id}]`,
+      index,
+      // For items inside an item, events name the outer one.
+      label: part.label ?? label,
+      saves: saves ?? part.saves,
+      onWrite: undefined,
+      keys: undefined,
+    };
+    return this.#inside(inside, stop);
+  }
+
+  /**
+   * The context of a route; it has keys of its own.
+   *
+   * @param onWrite - called before anything is saved.
+   */
+  route(name: string, onWrite: () => void): RunContext<D> {
+    const { part } = this.#at;
+    const prefix = `${part.prefix}route ${name} `;
+    return this.#inside({ ...part, prefix, onWrite, keys: undefined });
+  }
+
+  #inside(part: Part, stop: Stop = this.#at.stop): RunContext<D> {
+    return this.#with({ ...this.#at, part, outer: this.#at, stop });
+  }
+
+  /**
+   * The context of the next attempt.
+   *
+   * @param signal - aborts this attempt only.
+   */
+  attempted(number: number, signal?: AbortSignal): RunContext<D> {
+    const at = this.#at;
+    if (at.outer === undefined) this.#visit.attempt(number);
+    const trail = `${at.outer?.trail ?? ""}${number}.`;
+    const stop = signal === undefined ? at.stop : { signal, draining: at.stop.draining };
+    return this.#with({ ...at, number, trail, stop });
+  }
+
+  #with(at: Attempt): RunContext<D> {
+    return new RunContext(this.#visit, this.node, this.step, at);
+  }
+
+  /** Ends the attempt: it must not write into the next one's work. */
+  end(): void {
+    this.#at.isOver = true;
+  }
+
+  /** When the results of a list are saved. */
+  get saves(): Saves {
+    return this.#at.part.saves;
+  }
+
+  /** The items that this is inside, such as `[3]` or `[3][0]`; `""` for none. */
+  get itemPath(): string {
+    return this.#at.part.path;
+  }
+
+  /** Waits until the next attempt is due. If the run pauses for that, the number of attempts is remembered. */
+  async waitForRetry(ms: number): Promise<void> {
+    if (ms <= this.#visit.settings.longestWait) return sleep(ms, this.signal, this.draining);
+    const until = now() + ms;
+    const key = RETRY + this.#key("");
+    await this.#work(key).remember(key, { attempts: this.attempt, until });
+    await this.#wait(`${key}attempt ${this.attempt + 1}`, until);
+  }
+
+  /** How many attempts failed before the run paused to wait for the next one; waits until that is due. */
+  async attemptsBefore(): Promise<number> {
+    const key = RETRY + this.#key("");
+    const before = this.#visit.recalled(key) as { attempts: number; until: number } | undefined;
+    if (before === undefined) return 0;
+    await this.#wait(`${key}attempt ${before.attempts + 1}`, before.until);
+    return before.attempts;
+  }
+
+  async #wait(name: string, until: number): Promise<void> {
+    const ms = until - now();
+    const isLong = ms > this.#visit.settings.longestWait;
+    if (isLong) this.#visit.work(this.step).ask(waitUntil(name, until));
+    if (ms > 0) await sleep(ms, this.signal, this.draining);
+  }
+
+  /** Whether another attempt would be useless: the node pauses, or can't save. */
+  get isOver(): boolean {
+    const { failure, asked } = this.#visit;
+    // Other items may pause; this one goes on.
+    return failure !== undefined || (this.itemPath === "" && asked.length > 0);
+  }
+
+  /** Notes a failed attempt at the node; returns the State that the next one starts from: the last milestone. */
+  attemptFailed(): Promise<State<D>> {
+    this.#visit.attemptFailed();
+    return this.#visit.soFar();
+  }
+
+  /** Remembers a value without saving: the next save includes it. */
   keep(key: string, value: unknown): void {
-    this.#visit.workOf(this.step, this.attempt).keep(key, value);
+    const own = this.#key(key);
+    this.#work(own).keep(own, value);
   }
 
+  /** Saves a copy of the run's data; a migration or a fork changes it as it changes the data. */
   async rememberData(key: string, data: object): Promise<void> {
-    await this.#visit.workOf(this.step, this.attempt).remember(DATA_COPY + key, data);
+    const own = DATA_COPY + this.#key(key);
+    await this.#work(own).remember(own, data);
   }
 
+  /** The copy of the run's data under a key. */
   recallData(key: string): unknown {
-    return this.recall(DATA_COPY + key);
+    return this.#visit.work(this.step).recall(DATA_COPY + this.#key(key));
   }
 
-  forgetData(key: string): void {
-    this.forget(DATA_COPY + key);
+  /** Whether this part of the node has remembered anything. */
+  get hasKeys(): boolean {
+    return this.#at.part.keys !== undefined;
   }
 
-  get bus(): EventBus {
-    return this.#visit.settings.bus;
+  /** Forgets everything that this part of the node has remembered. */
+  forgetAll(): void {
+    const work = this.#work();
+    for (const key of this.#at.part.keys ?? []) work.forget(key);
   }
 
-  get tasks(): readonly string[] {
-    return this.#visit.tasks;
+  /** The answer to a pause of a run inside this node; without one this run pauses. */
+  async answer(request: PauseRequest): Promise<unknown> {
+    return this.#work().answer(request, undefined);
   }
 
+  /** The answer to a pause that was given before. */
+  recallAnswer(name: string): unknown {
+    return this.#visit.work(this.step).recall(answerKey(name));
+  }
+
+  forgetAnswer(name: string): void {
+    this.#work().forget(answerKey(name));
+  }
+
+  /** Notes that an answer was invalid and is asked for again, so that whoever gave it is told. */
+  refuse(error: SchemaError): void {
+    this.#work().refuse(error);
+  }
+
+  /** A State with a change merged in, through the graph's reducers. */
+  change(state: State<D>, change: State<D> | Patch<D>): State<D> {
+    if (change instanceof State) return change;
+    const { reducers } = this.#visit.settings;
+    const patch = reducers === undefined ? change : reduced(state.data, change, reducers);
+    return state.merge(patch as Patch<D>);
+  }
+
+  /** Whether the graph has reducers. */
+  get reduces(): boolean {
+    return this.#visit.settings.reducers !== undefined;
+  }
+
+  /** Emits that an item has ended, and adds it to the step's record. */
   completeItem(
     type: "step.complete" | "worker.complete",
     data: EventMap["step.complete"],
@@ -109,131 +327,91 @@ export class RunContext<D extends object> implements FactoryContext<D> {
     this.#visit.emit(type, data);
   }
 
+  /** Adds a node of an inner graph to the step's record; inside an item it does nothing, as the item is the entry. */
   addInner({ name, startedAt, durationMs, outcome }: ItemRecord): void {
-    this.#visit.addItem(name, durationMs, outcome, startedAt);
+    if (this.#at.outer === undefined) this.#visit.addItem(name, durationMs, outcome, startedAt);
   }
 
+  /** The tasks of a dag that this run has completed. */
+  get tasks(): readonly string[] {
+    return this.#visit.tasks;
+  }
+
+  /** Notes tasks that the node has completed; they count once the node completes. */
   completeTasks(tasks: Iterable<string>): void {
     this.#visit.completeTasks(this.step, tasks);
   }
 
-  get reduces(): boolean {
-    return this.#visit.settings.reducers !== undefined;
+  /** The event bus of the run. */
+  get bus(): EventBus {
+    return this.#visit.settings.bus;
   }
 
-  change(state: State<D>, change: State<D> | Patch<D>): State<D> {
-    if (change instanceof State) return change;
-    const { reducers } = this.#visit.settings;
-    const patch = reducers === undefined ? change : reduced(state.data, change, reducers);
-    return state.merge(patch as Patch<D>);
-  }
-
-  async checkpoint(state: State<D>, reason: string): Promise<State<D>> {
-    text("reason", reason);
-    return this.#visit.workOf(this.step, this.attempt).milestone(state, reason);
-  }
-
-  pause<T>(name: string, options: SchemaPauseOptions<T>): Promise<T>;
-  pause(name: string, options: PauseOptions): Promise<unknown>;
-  async pause(name: string, options: PauseOptions): Promise<unknown> {
-    text("name", name);
-    checkPauseOptions(options);
-    const work = this.#visit.workOf(this.step, this.attempt);
-    const { timeout, schema } = options;
-    const deadline =
-      timeout === undefined
-        ? undefined
-        : await work.once(deadlineKey(name), `${this.attempt}`, () => now() + timeout);
-    const request = pauseRequest(name, options, deadline as number | undefined);
-    return work.answer(request, schema);
-  }
-
-  async answer(request: PauseRequest): Promise<unknown> {
-    return this.#visit.workOf(this.step, this.attempt).answer(request, undefined);
-  }
-
-  refuse(error: SchemaError): void {
-    this.#visit.workOf(this.step, this.attempt).refuse(error);
-  }
-
-  async sleep(name: string, ms: number): Promise<void> {
-    text("name", name);
-    duration("ms", ms);
-    const work = this.#visit.work(this.step);
-    const key = sleepKey(name);
-    const until = (await work.once(key, `${this.attempt}.`, () => now() + ms)) as number;
-    await this.#wait(key, until);
-  }
-
-  /** Waits until the next attempt is due. If the run pauses for that, the number of attempts is remembered. */
-  async waitForRetry(ms: number): Promise<void> {
-    if (ms <= this.#visit.longestWait) return sleep(ms, this.signal, this.draining);
-    const until = now() + ms;
-    await this.#visit.work(this.step).remember(RETRY, { attempts: this.attempt, until });
-    await this.#wait(`${RETRY}attempt ${this.attempt + 1}`, until);
-  }
-
-  /** How many attempts failed before the run paused to wait for the next one; waits until that is due. */
-  async attemptsBefore(): Promise<number> {
-    const before = this.#visit.recalled(RETRY) as { attempts: number; until: number } | undefined;
-    if (before === undefined) return 0;
-    await this.#wait(`${RETRY}attempt ${before.attempts + 1}`, before.until);
-    return before.attempts;
-  }
-
-  async #wait(name: string, until: number): Promise<void> {
-    const ms = until - now();
-    if (ms > this.#visit.longestWait) this.#visit.work(this.step).ask(waitUntil(name, until));
-    if (ms > 0) await sleep(ms, this.signal, this.draining);
-  }
-
-  get ledger(): LedgerWriter {
-    return this.#visit.ledgerWriter(this.step);
-  }
-
-  progress(part: ProgressPart, item?: string): void {
-    checkOptions("progress", part, { title: text, summary: text, sources: strings });
-    const { title, summary, sources = [] } = part;
-    text("progress.title", title);
-    text("progress.summary", summary);
-    const at = { node: this.node, step: this.step, ...(item !== undefined && { item }) };
-    this.emit("progress", { ...at, title, summary, sources });
-  }
-
-  emit<T extends EventType>(type: T, data: EventMap[T]): void {
-    this.#visit.emit(type, data);
-  }
-
+  /** The store of the run; `undefined` if it saves nothing. */
   get store(): CheckpointStore | undefined {
     return this.#visit.settings.store;
   }
 
+  /** The claim on the run, for runs inside the node. */
   get claim(): Claim | undefined {
     return this.#visit.claim?.lent();
   }
 
+  /**
+   * Awaited before a part of the node begins.
+   *
+   * @throws CheckpointConflictError if another process may have the run.
+   */
   async checkClaim(): Promise<void> {
     await this.#visit.claim?.verify();
   }
 
-  /** The context of another attempt in the same visit. */
-  attempted(attempt: number, signal: AbortSignal): RunContext<D> {
-    this.#visit.attempt(attempt);
-    return new RunContext(this.#visit, signal, this.node, this.step, attempt);
+  #key(key: string): string {
+    return this.#at.part.prefix + key;
   }
 
-  /** Notes this failed attempt in the step's record. */
-  attemptFailed(): void {
-    this.#visit.attemptFailed();
+  /**
+   * The work of the node, to write into.
+   *
+   * @param key - noted for {@link forgetAll}.
+   * @param isOnce - what a given-up attempt at the node does once is kept for the next: the first result counts.
+   * @throws ConfigError if the attempt, one around it or the node has ended.
+   */
+  #work(key?: string, isOnce = false): Work<D> {
+    for (let at: Attempt | undefined = this.#at; at !== undefined; at = at.outer) {
+      const { outer, part } = at;
+      if (at.isOver && !(isOnce && outer === undefined)) throw endedAttempt(at, this.step);
+      part.onWrite?.();
+      if (key === undefined || outer === undefined) continue;
+      part.keys ??= new Set();
+      part.keys.add(key);
+    }
+    return this.#visit.work(this.step);
   }
+}
 
-  /** Whether another attempt would be useless: the run pauses, or can't save. */
-  get isOver(): boolean {
-    return this.#visit.failure !== undefined || this.#visit.asked.length > 0;
+/** Binds the methods of a prototype when they are read, so that `const { once } = context` works. */
+function bindMethods(prototype: object): void {
+  for (const [name, property] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+    const method: unknown = property.value;
+    if (name === "constructor" || typeof method !== "function") continue;
+    Object.defineProperty(prototype, name, {
+      get(this: unknown) {
+        return method.bind(this);
+      },
+    });
   }
+}
 
-  /** The State that the next attempt starts from: the last milestone, if there is one. */
-  stateSoFar(): Promise<State<D>> {
-    return this.#visit.soFar();
-  }
+/** The error for an attempt that writes after it was given up. */
+function endedAttempt({ number, part }: Attempt, step: number): ConfigError {
+  const what = part.path === "" ? `of step ${step}` : `at item ${part.path}`;
+  const problem = `belongs to attempt ${number} ${what}, which has ended: stop when its signal aborts`;
+  return new ConfigError("context", problem);
+}
+
+/** A context with the members for node factories. */
+export function factoryContext<D extends object>(context: NodeContext<D>): RunContext<D> {
+  if (context instanceof RunContext) return context;
+  throw new ConfigError("context", `must be the context the node was given; got ${show(context)}`);
 }

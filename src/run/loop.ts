@@ -150,7 +150,7 @@ export class RunLoop<D extends object> {
       await (saving ?? visit.next());
       if (saving !== undefined) return true;
     }
-    return !visit.hasAnswer(answer) || this.#lastAnswers?.includes(answer) === true;
+    return !visit.answers.includes(answer) || this.#lastAnswers?.includes(answer) === true;
   }
 
   async #begin(state: State<D>): Promise<State<D>> {
@@ -176,7 +176,6 @@ export class RunLoop<D extends object> {
     const { isResumed, onValues } = this.#plan;
     const { gate } = this.#control;
     const control = this.#control;
-    const { signal } = control;
     const claim = this.#claim;
     const saver = this.#saver;
     const visit = this.#visit;
@@ -195,7 +194,7 @@ export class RunLoop<D extends object> {
       // If the process was suspended, its clock shows that the claim has expired before a timer does.
       const checking = claim?.check();
       if (checking !== undefined) await checking;
-      if (control.aborted) throw stopped(state, node.name, signal.reason);
+      if (control.aborted) throw stopped(state, node.name, control.signal.reason);
       if (control.drains) throw aborted(state, node.name, DRAINS);
       if (background) saver.check(state);
       // First, so that a run that failed at a node has passed the breakpoint before it.
@@ -212,7 +211,7 @@ export class RunLoop<D extends object> {
       let pauses = noPauses;
       visit.begin(node.name, state, time);
       try {
-        const context = new RunContext(visit, signal, node.name, state.step, 1);
+        const context = new RunContext(visit, node.name, state.step, visit.first);
         const returned = node.run(state, context);
         let settled = isPromise(returned) ? await returned : returned;
         const base = visit.end(state);
@@ -331,7 +330,7 @@ export class RunLoop<D extends object> {
     if (pause !== undefined && this.#saver !== undefined)
       return this.#pause(left, name, asked, ledgerBefore);
     const cause = pause === undefined ? error : cannotPause(pause);
-    const stop = { signal, draining: visit.draining };
+    const stop = this.#control;
     const from = isStop(cause, stop) ? left : visit.failed(left);
     const failure = nodeFailed(from, name, cause, stop);
     this.#events.nodeFailed(failure, step, startedAt, [ledgerBefore, visit.ledger], cause);

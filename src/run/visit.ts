@@ -1,8 +1,9 @@
 import { isoNow, msBetween, now } from "../clock.js";
-import { ConfigError, type SchemaError } from "../errors.js";
+import { type Deferred, defer } from "../concurrency.js";
+import type { SchemaError } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
-import type { LedgerWriter } from "../graph/node.js";
+import type { LedgerWriter, Saves } from "../graph/node.js";
 import { object } from "../options.js";
 import { progressOf, withProgress } from "../state/derive.js";
 import { Ledger, type Usage } from "../state/ledger.js";
@@ -10,9 +11,7 @@ import { type Answer, noPauses, type PauseRequest, type Progress } from "../stat
 import { defined } from "../state/shape.js";
 import type { State } from "../state/state.js";
 import {
-  type AttemptRecord,
   type Begun,
-  type ItemLog,
   type ItemOutcome,
   MAX_FAILED_ATTEMPTS,
   noFailedAttempts,
@@ -21,37 +20,84 @@ import {
 import type { RunClaim } from "./claim.js";
 import type { Settings } from "./config.js";
 import type { RunControl } from "./control.js";
+import type { Stop } from "./failure.js";
 import type { Saver } from "./saver.js";
 import { ended, Work, type WorkOwner } from "./work.js";
 
-/** The running node, as its contexts see it. A run has one, and reuses it for each node. */
+/** The whole node, or a part of it with keys of its own: an item of a list, a route. */
+export interface Part {
+  /** Put before its keys. */
+  readonly prefix: string;
+  /** The items that it is inside, such as `[3]` or `[3][0]`; `""` for none. */
+  readonly path: string;
+  /** The index of the item; -1 outside of a list. */
+  readonly index: number;
+  /** The item's name in events. */
+  readonly label: string | undefined;
+  readonly saves: Saves;
+  /** Called before anything is saved. */
+  readonly onWrite: (() => void) | undefined;
+  /** The keys that were used; unknown for the whole node. */
+  keys: Set<string> | undefined;
+}
+
+/** One attempt at a part. */
+export interface Attempt {
+  readonly part: Part;
+  /** The attempt that it is inside; `undefined` at the whole node. */
+  readonly outer: Attempt | undefined;
+  /** Starts at 1. */
+  readonly number: number;
+  /** The numbers of the attempts that lead here, such as `1.2.`: only calls of the same one share a `once`. */
+  readonly trail: string;
+  readonly stop: Stop;
+  /** Whether it was given up, and must not write any more. */
+  isOver: boolean;
+}
+
+/**
+ * The running node, as its contexts see it. A run has one, and reuses it for each node. The loop calls `begin`, then
+ * `end` or `fail` and `failed`, and reads the fields, which are written here only; the rest is for the contexts.
+ */
 export class Visit<D extends object> implements WorkOwner<D> {
   readonly runId: string;
-  readonly #settings: Settings;
+  readonly settings: Settings;
   readonly saver: Saver<D> | undefined;
-  readonly #records: boolean;
   readonly control: RunControl;
   /** The claim on the run. */
   readonly claim: RunClaim | undefined;
-  #state: State<D>;
-  #node = "";
-  #attempt = 1;
-  #open = false;
-  #work: Work<D> | undefined;
-  #ledger: Ledger;
-  #answers: readonly Answer[];
-  /** Called when the next node begins. */
-  #onBegin: (() => void) | undefined;
-  #tasks: readonly string[];
-  /** The part of this visit that earlier processes did. */
-  #before: Begun | undefined;
-  #startedAt = "";
-  #items = noItems;
-  #failedAttempts = noFailedAttempts;
-  #attemptStartedAt = "";
+  /** The first attempt at each node. */
+  readonly first: Attempt;
+  readonly #records: boolean;
+  /** The State that the running node received, or is about to. */
+  state: State<D>;
+  /** The run's ledger, with what the running node has written. */
+  ledger: Ledger;
+  /** The ledger as it was when the running node began. */
+  ledgerBefore: Ledger;
+  /** The answers that no pause has used yet. */
+  answers: readonly Answer[];
+  /** The completed tasks of a dag, including those of the running node. */
+  tasks: readonly string[];
+  /** The part of this visit that earlier processes did; `undefined` if there is none. */
+  before: Begun | undefined;
+  /** The parts of the node that have ended. */
+  items = noItems;
+  /** How many attempts the node has had in this visit. */
+  attempts = 1;
+  /** When the node began in this process, ISO 8601. */
+  startedAt = "";
+  /** When the current attempt began, ISO 8601. */
+  attemptStartedAt = "";
+  /** The newest failed attempts. */
+  failedAttempts = noFailedAttempts;
   /** The attempt that was noted as failed. */
   #noted = 0;
-  #ledgerBefore: Ledger;
+  #node = "";
+  #open = false;
+  #work: Work<D> | undefined;
+  /** Resolved when the next node begins. */
+  #next: Deferred<void> | undefined;
 
   /**
    * @param records - whether steps are recorded.
@@ -66,208 +112,44 @@ export class Visit<D extends object> implements WorkOwner<D> {
     claim: RunClaim | undefined,
   ) {
     this.runId = state.runId;
-    this.#settings = settings;
+    this.settings = settings;
     this.saver = saver;
-    this.#records = records;
     this.control = control;
     this.claim = claim;
-    this.#state = state;
-    this.#ledger = state.ledger;
-    this.#ledgerBefore = state.ledger;
-    this.#tasks = progressOf(state).tasks;
-    this.#answers = progressOf(state).answers;
-  }
-
-  /** The State that the running node received, or is about to. */
-  get state(): State<D> {
-    return this.#state;
-  }
-
-  /** The answers that no pause has used yet. */
-  get answers(): readonly Answer[] {
-    return this.#answers;
-  }
-
-  /** Keeps an answer for a later pause. Nothing is saved yet. */
-  addAnswer(answer: Answer): void {
-    this.#answers = Object.freeze([...this.#answers, answer]);
-  }
-
-  /** Whether an answer is still unused. */
-  hasAnswer(answer: Answer): boolean {
-    return this.#answers.includes(answer);
-  }
-
-  /** The current ledger, answers and record of the step. */
-  carried(): Pick<Progress, "ledger" | "answers" | "begun"> {
-    const begun = this.#records ? this.#begun(0) : undefined;
-    return { ledger: this.#ledger, answers: this.#answers, begun };
-  }
-
-  /** Takes the oldest answer with a name; `undefined` if there is none. */
-  take(name: string): Answer | undefined {
-    const taken = this.#answers.find((answer) => answer.name === name);
-    if (taken === undefined) return undefined;
-    this.#answers = Object.freeze(this.#answers.filter((answer) => answer !== taken));
-    return taken;
-  }
-
-  /** Saves the answers in the middle of the running node; `undefined` if no node is running. */
-  saveAnswers(): Promise<void> | undefined {
-    return this.#open ? this.work(this.#state.step).flush() : undefined;
-  }
-
-  /** Resolves when the next node begins, or the run ends. */
-  next(): Promise<void> {
-    const before = this.#onBegin;
-    return new Promise((resolve) => {
-      this.#onBegin = () => {
-        before?.();
-        resolve();
-      };
-    });
-  }
-
-  /** Ends the last visit: no other node begins. */
-  close(): void {
-    this.#announce();
-  }
-
-  #announce(): void {
-    const onBegin = this.#onBegin;
-    this.#onBegin = undefined;
-    onBegin?.();
-  }
-
-  /** The run's settings. */
-  get settings(): Settings {
-    return this.#settings;
-  }
-
-  /** The completed tasks of a dag, including those of the running node. */
-  get tasks(): readonly string[] {
-    return this.#tasks;
-  }
-
-  /** Notes tasks that the running node has completed; they count once the node completes. */
-  completeTasks(step: number, tasks: Iterable<string>): void {
-    this.#check(step);
-    this.#tasks = Object.freeze([...new Set([...this.#tasks, ...tasks])]);
-  }
-
-  /** The sequence of the run's last rollback; 0 if there was none. */
-  get rollback(): number {
-    return progressOf(this.#state).rollback;
-  }
-
-  /** How many milliseconds a run may wait in this process; it pauses for longer waits. */
-  get longestWait(): number {
-    return this.#settings.longestWait;
-  }
-
-  /** What the running node remembered before the run was resumed. */
-  recalled(key: string): unknown {
-    const { unfinished } = progressOf(this.#state);
-    return unfinished?.node === this.#node ? unfinished.results.byKey().get(key) : undefined;
-  }
-
-  /** The run's ledger, with what the running node has written. */
-  get ledger(): Ledger {
-    return this.#ledger;
-  }
-
-  /** The ledger as it was when the running node began. */
-  get ledgerBefore(): Ledger {
-    return this.#ledgerBefore;
-  }
-
-  /** Aborts when the run drains. */
-  get draining(): AbortSignal {
-    return this.control.draining;
+    this.first = {
+      part: {
+        ...{ prefix: "", path: "", index: -1, label: undefined },
+        ...{ saves: "item", onWrite: undefined, keys: undefined },
+      },
+      ...{ outer: undefined, number: 1, trail: "1.", stop: control, isOver: false },
+    };
+    this.#records = records;
+    this.state = state;
+    this.ledger = state.ledger;
+    this.ledgerBefore = state.ledger;
+    const { answers, tasks } = progressOf(state);
+    this.answers = answers;
+    this.tasks = tasks;
   }
 
   /** Begins the visit of a node. */
   begin(node: string, state: State<D>, startedAt: string): void {
     const { begun, tasks } = progressOf(state);
-    this.#state = state;
-    this.#node = node;
-    this.#before = begun?.node === node ? begun : undefined;
-    this.#startedAt = startedAt;
-    this.#items = this.#before?.items ?? noItems;
-    this.#failedAttempts = this.#before?.failedAttempts ?? noFailedAttempts;
-    this.#ledgerBefore = this.#ledger;
-    this.#attempt = 1;
-    this.#attemptStartedAt = startedAt;
+    const before = begun?.node === node ? begun : undefined;
+    this.state = state;
+    this.ledgerBefore = this.ledger;
+    this.tasks = tasks;
+    this.before = before;
+    this.items = before?.items ?? noItems;
+    this.attempts = 1;
+    this.attemptStartedAt = startedAt;
+    this.failedAttempts = before?.failedAttempts ?? noFailedAttempts;
     this.#noted = 0;
+    this.#node = node;
+    this.startedAt = startedAt;
     this.#open = true;
     this.#work = undefined;
-    this.#tasks = tasks;
-    if (this.#onBegin !== undefined) this.#announce();
-  }
-
-  /** The part of this visit that earlier processes did; `undefined` if there is none. */
-  get before(): Begun | undefined {
-    return this.#before;
-  }
-
-  /** When the node began in this process, ISO 8601. */
-  get startedAt(): string {
-    return this.#startedAt;
-  }
-
-  /** The parts of the node that have ended. */
-  get items(): ItemLog {
-    return this.#items;
-  }
-
-  /** The newest failed attempts. */
-  get failedAttempts(): readonly AttemptRecord[] {
-    return this.#failedAttempts;
-  }
-
-  /** When the current attempt began, ISO 8601. */
-  get attemptStartedAt(): string {
-    return this.#attemptStartedAt;
-  }
-
-  /** Notes that the current attempt has failed, once. */
-  attemptFailed(): void {
-    if (!this.#records || this.#noted === this.#attempt) return;
-    this.#noted = this.#attempt;
-    const startedAt = this.#attemptStartedAt;
-    const record = Object.freeze({ startedAt, durationMs: msBetween(startedAt, isoNow()) });
-    const newest = [...this.#failedAttempts, record].slice(-MAX_FAILED_ATTEMPTS);
-    this.#failedAttempts = Object.freeze(newest);
-  }
-
-  /** Notes a part of the node that has ended. */
-  addItem(
-    name: string,
-    durationMs: number,
-    outcome: ItemOutcome,
-    startedAt = new Date(now() - durationMs).toISOString(),
-  ): void {
-    if (!this.#records || !this.#open) return;
-    const record = { name: name.slice(0, MAX_NAME), startedAt, durationMs, outcome };
-    this.#items = this.#items.with(Object.freeze(record));
-  }
-
-  /** The record of the step so far, for a resume to add to. */
-  #begun(failed: number): Begun {
-    const { startedAt = this.#startedAt, attempts = 0, restarts = 0 } = this.#before ?? {};
-    const usage = usageOver(this.#before?.usage, this.#ledger.usageSince(this.#ledgerBefore));
-    const durationMs = (this.#before?.durationMs ?? 0) + msBetween(this.#startedAt, isoNow());
-    return Object.freeze({
-      ...{ node: this.#node, startedAt, durationMs, restarts, usage, items: this.#items },
-      attempts: attempts + failed,
-      failedAttempts: this.#failedAttempts,
-    });
-  }
-
-  /** The usage of this visit, across all processes. */
-  get usage(): Usage | undefined {
-    if (this.#ledger === this.#ledgerBefore && this.#before === undefined) return undefined;
-    return usageOver(this.#before?.usage, this.#ledger.usageSince(this.#ledgerBefore));
+    if (this.#next !== undefined) this.close();
   }
 
   /**
@@ -291,31 +173,13 @@ export class Visit<D extends object> implements WorkOwner<D> {
   /** The same State with the attempts of this visit counted, after the last of them failed. */
   failed(state: State<D>): State<D> {
     this.attemptFailed();
-    return this.#records ? withProgress(state, { begun: this.#begun(this.#attempt) }) : state;
+    return this.#records ? withProgress(state, { begun: this.#begun(this.attempts) }) : state;
   }
 
-  /** The State that the next attempt starts from. */
-  async soFar(): Promise<State<D>> {
-    return this.#work?.left(false) ?? this.#left();
-  }
-
-  #left(): State<D> {
-    return withProgress(this.#state, this.carried());
-  }
-
-  /**
-   * Only the newest attempt may replace what is remembered, set milestones and pause; an abandoned one may still be
-   * running.
-   */
-  attempt(attempt: number): void {
-    if (attempt === this.#attempt) return;
-    this.#attempt = attempt;
-    this.#attemptStartedAt = isoNow();
-  }
-
-  /** How many attempts the node has had in this visit. */
-  get attempts(): number {
-    return this.#attempt;
+  /** The usage of this visit, across all processes. */
+  get usage(): Usage | undefined {
+    if (this.ledger === this.ledgerBefore && this.before === undefined) return undefined;
+    return usageOver(this.before?.usage, this.ledger.usageSince(this.ledgerBefore));
   }
 
   /** The error of a failed save in this visit, if there was one. */
@@ -333,13 +197,104 @@ export class Visit<D extends object> implements WorkOwner<D> {
     return this.#work?.asked ?? noPauses;
   }
 
-  /** The work of the running node, for one of its attempts. */
-  workOf(step: number, attempt: number): Work<D> {
-    if (attempt === this.#attempt) return this.work(step);
-    throw new ConfigError(
-      "context",
-      `belongs to attempt ${attempt} of step ${step}, which has ended: stop when its signal aborts`,
-    );
+  /** Keeps an answer for a later pause. Nothing is saved yet. */
+  addAnswer(answer: Answer): void {
+    this.answers = Object.freeze([...this.answers, answer]);
+  }
+
+  /** Saves the answers in the middle of the running node; `undefined` if no node is running. */
+  saveAnswers(): Promise<void> | undefined {
+    return this.#open ? this.work(this.state.step).save() : undefined;
+  }
+
+  /** Takes the oldest answer with a name; `undefined` if there is none. */
+  take(name: string): Answer | undefined {
+    const taken = this.answers.find((answer) => answer.name === name);
+    if (taken !== undefined) {
+      this.answers = Object.freeze(this.answers.filter((answer) => answer !== taken));
+    }
+    return taken;
+  }
+
+  /** Resolves when the next node begins, or the run ends. */
+  next(): Promise<void> {
+    this.#next ??= defer();
+    return this.#next.promise;
+  }
+
+  /** Ends the last visit: no other node begins. */
+  close(): void {
+    this.#next?.resolve();
+    this.#next = undefined;
+  }
+
+  /** The current ledger, answers and record of the step. */
+  carried(): Pick<Progress, "ledger" | "answers" | "begun"> {
+    const begun = this.#records ? this.#begun(0) : undefined;
+    return { ledger: this.ledger, answers: this.answers, begun };
+  }
+
+  /** Notes tasks that the running node has completed; they count once the node completes. */
+  completeTasks(step: number, tasks: Iterable<string>): void {
+    this.#check(step);
+    this.tasks = Object.freeze([...new Set([...this.tasks, ...tasks])]);
+  }
+
+  /** What the running node remembered, now or before the run was resumed. */
+  recalled(key: string): unknown {
+    if (this.#work !== undefined) return this.#work.recall(key);
+    const { unfinished } = progressOf(this.state);
+    return unfinished?.node === this.#node ? unfinished.results.byKey().get(key) : undefined;
+  }
+
+  /** Notes that an attempt at the node begins. */
+  attempt(attempt: number): void {
+    if (attempt === this.attempts) return;
+    this.attempts = attempt;
+    this.attemptStartedAt = isoNow();
+  }
+
+  /** Notes that the current attempt has failed, once. */
+  attemptFailed(): void {
+    if (!this.#records || this.#noted === this.attempts) return;
+    this.#noted = this.attempts;
+    const startedAt = this.attemptStartedAt;
+    const record = Object.freeze({ startedAt, durationMs: msBetween(startedAt, isoNow()) });
+    const newest = [...this.failedAttempts, record].slice(-MAX_FAILED_ATTEMPTS);
+    this.failedAttempts = Object.freeze(newest);
+  }
+
+  /** Notes a part of the node that has ended. */
+  addItem(
+    name: string,
+    durationMs: number,
+    outcome: ItemOutcome,
+    startedAt = new Date(now() - durationMs).toISOString(),
+  ): void {
+    if (!this.#records || !this.#open) return;
+    const record = { name: name.slice(0, MAX_NAME), startedAt, durationMs, outcome };
+    this.items = this.items.with(Object.freeze(record));
+  }
+
+  /** The record of the step so far, for a resume to add to. */
+  #begun(failed: number): Begun {
+    const { startedAt = this.startedAt, attempts = 0, restarts = 0 } = this.before ?? {};
+    const usage = usageOver(this.before?.usage, this.ledger.usageSince(this.ledgerBefore));
+    const durationMs = (this.before?.durationMs ?? 0) + msBetween(this.startedAt, isoNow());
+    return Object.freeze({
+      ...{ node: this.#node, startedAt, durationMs, restarts, usage, items: this.items },
+      attempts: attempts + failed,
+      failedAttempts: this.failedAttempts,
+    });
+  }
+
+  /** The State that the next attempt starts from. */
+  async soFar(): Promise<State<D>> {
+    return this.#work?.left(false) ?? this.#left();
+  }
+
+  #left(): State<D> {
+    return withProgress(this.state, this.carried());
   }
 
   /** The work of the running node. */
@@ -350,7 +305,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
   }
 
   #newWork(): Work<D> {
-    const state = withProgress(this.#state, { nextNode: this.#node });
+    const state = withProgress(this.state, { nextNode: this.#node });
     return new Work<D>(this.#node, state, this);
   }
 
@@ -360,37 +315,37 @@ export class Visit<D extends object> implements WorkOwner<D> {
     const origin = { node, step };
     const write = (next: Ledger): void => {
       this.#check(step);
-      this.#ledger = next;
+      this.ledger = next;
     };
     return {
       usage: (usage) => {
-        write(this.#ledger.addUsage(node, usage));
-        if (this.#settings.bus.listens("usage")) this.emit("usage", { ...usage, ...origin });
+        write(this.ledger.addUsage(node, usage));
+        if (this.settings.bus.listens("usage")) this.emit("usage", { ...usage, ...origin });
       },
       decision: (decision) => {
         object("decision", decision);
-        write(this.#ledger.addDecision({ ...decision, ...origin, timestamp: isoNow() }));
-        if (this.#settings.bus.listens("decision"))
+        write(this.ledger.addDecision({ ...decision, ...origin, timestamp: isoNow() }));
+        if (this.settings.bus.listens("decision"))
           this.emit("decision", { ...defined(decision), ...origin });
       },
       agent: (id, agent) => {
         object("agent", agent);
-        write(this.#ledger.setAgent(id, { ...agent, ...origin, timestamp: isoNow() }));
+        write(this.ledger.setAgent(id, { ...agent, ...origin, timestamp: isoNow() }));
       },
       output: (name, ref) =>
-        write(this.#ledger.setOutput(name, { ref, ...origin, timestamp: isoNow() })),
+        write(this.ledger.setOutput(name, { ref, ...origin, timestamp: isoNow() })),
       merge: (base, other) =>
-        write(this.#ledger.merge(base, other).withLimits(this.#settings.ledger)),
+        write(this.ledger.merge(base, other).withLimits(this.settings.ledger)),
     };
   }
 
   emit<T extends EventType>(type: T, data: EventMap[T]): void {
-    this.#settings.bus.emit(type, this.#settings.name, this.runId, data);
+    this.settings.bus.emit(type, this.settings.name, this.runId, data);
   }
 
   /** Throws if the node has ended: it must not write into the next one's work. */
   #check(step: number): void {
-    if (!this.#open || step !== this.#state.step) throw ended(step);
+    if (!this.#open || step !== this.state.step) throw ended(step);
   }
 }
 

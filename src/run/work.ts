@@ -177,7 +177,7 @@ export class Work<D extends object> {
   /** Remembers a value; it is saved when the promise resolves. */
   async remember(key: string, value: unknown): Promise<void> {
     this.keep(key, value);
-    const saved = this.#save();
+    const saved = this.save();
     this.#unsaved.set(key, saved);
     try {
       await saved;
@@ -220,7 +220,7 @@ export class Work<D extends object> {
     if (this.#owner.saver !== undefined && isOpaque(state)) state.toJSON();
     this.#state = advance(this.#state, state, progressOf(this.#state));
     this.#reasons.push(reason);
-    await this.#save();
+    await this.save();
     return this.#snapshot();
   }
 
@@ -260,11 +260,6 @@ export class Work<D extends object> {
     this.#refusal ??= error;
   }
 
-  /** Saves the ledger, the answers and the record; they are in the store when the promise resolves. */
-  async flush(): Promise<void> {
-    await this.#save();
-  }
-
   /** Pauses the run. */
   ask(request: PauseRequest): never {
     if (!this.#asked.has(request.name)) this.#asked.set(request.name, request);
@@ -302,8 +297,8 @@ export class Work<D extends object> {
     return withProgress(this.#state, { unfinished, ...this.#owner.carried() });
   }
 
-  /** Requests during a save share the next one. */
-  async #save(): Promise<void> {
+  /** Saves all there is; it is in the store when the promise resolves. Requests during a save share the next one. */
+  async save(): Promise<void> {
     if (this.#owner.saver === undefined) return;
     this.#waiting ??= this.#saving.then(() => {
       this.#waiting = undefined;

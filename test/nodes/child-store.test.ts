@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
 import { Ledger, State } from "waymark";
 import { ChildStore } from "../../src/nodes/child-store.js";
-import type { FactoryContext } from "../../src/run/factory-context.js";
+import type { RunContext } from "../../src/run/context.js";
 
 /** As much of a context as the store uses. */
-function context(): FactoryContext<object> {
+function context(): RunContext<object> {
   const kept = new Map<string, unknown>();
   return {
     recall: (key: string) => kept.get(key),
     remember: async (key: string, value: unknown) => void kept.set(key, value),
     forget: (key: string) => void kept.delete(key),
     ledger: { merge: () => {} },
-  } as unknown as FactoryContext<object>;
+  } as unknown as RunContext<object>;
 }
 
 test("a run inside a node exists once saved, and is removed with its node", async () => {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type DagTasks, dag, MemoryStore, State } from "waymark";
+import type { Saves } from "../../src/graph/node.js";
 import type { DagOptions } from "../../src/nodes/dag.js";
-import type { Saves } from "../../src/nodes/saves.js";
 import { MortalStore } from "./nodes.js";
 
 type Data = Record<string, string>;
