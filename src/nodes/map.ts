@@ -15,7 +15,8 @@ export interface MapOptions {
 
 /**
  * A task of a {@link dag} that works on many items at once; its result is the list of their results, in order. Items
- * are saved as the dag's `saves` option says, so a retry or a resume works only on the missing ones.
+ * are saved as the dag's `saves` option says, so a resume works only on the missing ones. The task's `retry` applies
+ * to each item.
  *
  * @throws ParallelError from the task, with each item that failed.
  * @throws ConfigError if an option is invalid.

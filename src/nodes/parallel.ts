@@ -55,8 +55,8 @@ const checks = {
 
 /**
  * A node that works on many items, several at a time. Results are saved as they come in, so a retry or a resume
- * works only on the missing ones. An item that pauses lets the others finish; then the run pauses, once for all
- * of them.
+ * works only on the missing ones. The node's `retry` applies to each item. An item that pauses lets the others
+ * finish; then the run pauses, once for all of them.
  *
  * @throws ParallelError from the node, with each item that failed and the results of the others.
  * @throws ConfigError if an option is invalid.

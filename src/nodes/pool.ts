@@ -12,6 +12,7 @@ import { labelOf, workOn } from "./items.js";
 /** How one item is worked on. */
 interface ItemOptions {
   readonly timeout?: number | undefined;
+  /** The policy of the node, or of the item around it, by default. */
   readonly retry?: RetryPolicy | undefined;
   readonly phase?: string | undefined;
 }
@@ -151,12 +152,12 @@ export class Pool<D extends object, I, R> {
   /** Works on one item, and returns whether it succeeded. */
   async #work(index: number, item: I): Promise<boolean> {
     const { id: named, onProgress, options, worker } = this.#options;
-    const { node, step } = this.#context;
+    const { node, step, retry: usual } = this.#context;
     const total = this.#items.length;
     const id = this.#id(item, index);
     const label = named === undefined ? labelOf(item, index) : id;
     const name = named === undefined ? `item ${index}` : `task ${show(id)}`;
-    const { timeout, retry, phase } = options(item);
+    const { timeout, retry = usual, phase } = options(item);
     const data = { node, step, index, item: label, total, ...(phase !== undefined && { phase }) };
     const stop = new ItemStop(this.#stop);
     const context = this.#context.item({ index, id, label, saves: this.#saves, stop });

@@ -1,6 +1,13 @@
 import { after } from "../clock.js";
 import { linkedAbort } from "../concurrency.js";
-import { FatalError, isWaymarkError, messageOf, RetryableError, show } from "../errors.js";
+import {
+  ExecutionError,
+  FatalError,
+  isWaymarkError,
+  messageOf,
+  RetryableError,
+  show,
+} from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { NodeContext, NodeFunction, NodeResult, RetryPolicy } from "../graph/node.js";
 import {
@@ -23,7 +30,7 @@ import { PauseRequested } from "./pauses.js";
 
 /** Options of a node; `R` is what its error handler returns. */
 export interface NodeOptions<D extends object, R = NodeResult<D> | Promise<NodeResult<D>>> {
-  /** Retries the node when it fails; no retries by default. */
+  /** Retries the node when it fails, or each item of its `parallel`; no retries by default. */
   readonly retry?: RetryPolicy;
   /**
    * The time limit of an attempt, in milliseconds: `context.signal` aborts and the attempt fails. No limit by default.
@@ -117,13 +124,13 @@ export async function attempts<D extends object, T>(
   context: RunContext<D>,
   { name, retry, timeout, action, failed, retried, givenUp }: Tries<D, T>,
 ): Promise<T> {
-  for (let number = context.attempt + (await context.attemptsBefore()); ; number++) {
-    let attempt = context.attempted(number);
+  for (let number = 1 + (await context.attemptsBefore()); ; number++) {
+    let attempt = context.attempted(number, retry);
     try {
       await context.checkClaim();
       if (timeout === undefined) return await action(attempt);
       return await within(timeout, name, context.signal, (signal) => {
-        attempt = context.attempted(number, signal);
+        attempt = context.attempted(number, retry, signal);
         return action(attempt);
       });
     } catch (error) {
@@ -132,7 +139,7 @@ export async function attempts<D extends object, T>(
       attempt.end();
       await failed?.();
       const delayMs = retryDelay(error, number, retry);
-      attempt = context.attempted(number);
+      attempt = context.attempted(number, retry);
       if (delayMs !== undefined) {
         retried({ attempt: number, error: messageOf(error), cause: error, delayMs });
         await attempt.waitForRetry(delayMs);
@@ -181,13 +188,23 @@ function retryDelay(
   if (retry === undefined) return undefined;
   const { maxAttempts = 3, retryIf = () => true } = retry;
   const inner = innermost(error);
-  const isLast = attempt >= maxAttempts || isFinal(inner);
+  const isLast = attempt >= maxAttempts || isFinal(inner) || hadAttempts(error);
   return isLast || !asks(retryIf, error, attempt) ? undefined : waitBefore(inner, attempt, retry);
 }
 
 /** Whether a retry would be pointless. */
 function isFinal(error: unknown): boolean {
   return error instanceof FatalError || isWaymarkError(error, "PAUSE_TIMEOUT");
+}
+
+/** Whether an error is that of items, which have had their attempts; those of an inner run had other ones. */
+function hadAttempts(error: unknown): boolean {
+  let outer = error;
+  while (isWaymarkError(outer) && !(outer instanceof ExecutionError)) {
+    if (outer.code === "PARALLEL_FAILED") return true;
+    outer = outer.cause;
+  }
+  return false;
 }
 
 /** The result of `retryIf`. If it fails itself, there is no retry: the caller must see the node's own error. */

@@ -3,7 +3,7 @@ import { now, sleep } from "../clock.js";
 import { ConfigError, type SchemaError, show } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventBus, EventType } from "../events.js";
-import type { LedgerWriter, NodeContext, ProgressPart, Saves } from "../graph/node.js";
+import type { LedgerWriter, NodeContext, ProgressPart, RetryPolicy, Saves } from "../graph/node.js";
 import {
   checkPauseOptions,
   type PauseOptions,
@@ -188,16 +188,16 @@ export class RunContext<D extends object> implements NodeContext<D> {
   }
 
   /**
-   * The context of the next attempt.
+   * The context of the next attempt, which `retry` allows.
    *
    * @param signal - aborts this attempt only.
    */
-  attempted(number: number, signal?: AbortSignal): RunContext<D> {
+  attempted(number: number, retry: RetryPolicy | undefined, signal?: AbortSignal): RunContext<D> {
     const at = this.#at;
     if (at.outer === undefined) this.#visit.attempt(number);
     const trail = `${at.outer?.trail ?? ""}${number}.`;
     const stop = signal === undefined ? at.stop : { signal, draining: at.stop.draining };
-    return this.#with({ ...at, number, trail, stop });
+    return this.#with({ ...at, number, trail, stop, retry });
   }
 
   #with(at: Attempt): RunContext<D> {
@@ -207,6 +207,11 @@ export class RunContext<D extends object> implements NodeContext<D> {
   /** Ends the attempt: it must not write into the next one's work. */
   end(): void {
     this.#at.isOver = true;
+  }
+
+  /** The policy by which whoever called this node or item retries it. */
+  get retry(): RetryPolicy | undefined {
+    return this.#at.retry;
   }
 
   /** When the results of a list are saved. */

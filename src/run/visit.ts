@@ -3,7 +3,7 @@ import { type Deferred, defer } from "../concurrency.js";
 import type { SchemaError } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
-import type { LedgerWriter, Saves } from "../graph/node.js";
+import type { LedgerWriter, RetryPolicy, Saves } from "../graph/node.js";
 import { object } from "../options.js";
 import { progressOf, withProgress } from "../state/derive.js";
 import { Ledger, type Usage } from "../state/ledger.js";
@@ -51,6 +51,8 @@ export interface Attempt {
   /** The numbers of the attempts that lead here, such as `1.2.`: only calls of the same one share a `once`. */
   readonly trail: string;
   readonly stop: Stop;
+  /** The policy by which it is tried again, or what is around it; that of the items inside it, too. */
+  readonly retry: RetryPolicy | undefined;
   /** Whether it was given up, and must not write any more. */
   isOver: boolean;
 }
@@ -121,7 +123,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
         ...{ prefix: "", path: "", index: -1, label: undefined },
         ...{ saves: "item", onWrite: undefined, keys: undefined },
       },
-      ...{ outer: undefined, number: 1, trail: "1.", stop: control, isOver: false },
+      ...{ outer: undefined, number: 1, trail: "1.", stop: control, retry: undefined, isOver: false },
     };
     this.#records = records;
     this.state = state;
