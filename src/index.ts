@@ -96,8 +96,13 @@ export {
   type DagTasks,
   dag,
 } from "./nodes/dag.js";
-export { type MapOptions, map } from "./nodes/map.js";
-export { type ParallelOptions, type ParallelWorker, parallel } from "./nodes/parallel.js";
+export {
+  type MapOptions,
+  map,
+  type ParallelOptions,
+  type ParallelWorker,
+  parallel,
+} from "./nodes/parallel.js";
 export { route } from "./nodes/route.js";
 export type { Change, ItemContext, Items } from "./nodes/items.js";
 export { type SubgraphOptions, subgraph } from "./nodes/subgraph.js";

@@ -14,7 +14,7 @@ import { type Patch, recordOf, type State, sinkOf, stateOf } from "../state/stat
 import { checkSaves } from "./items.js";
 import { layersOf } from "./layers.js";
 import { oncePerNode } from "./once-per-node.js";
-import { Pool } from "./pool.js";
+import { Pool, type PoolOptions } from "./pool.js";
 import { type Task, type TaskFunction, type TaskOptions, toTask } from "./task.js";
 
 /** A task of a {@link dag}. */
@@ -181,11 +181,10 @@ function build<D extends object>(
   const dependencies = new Map([...byName].map(([name, { dependsOn }]) => [name, dependsOn]));
   const layers = layersOf(dependencies);
   const isEager = schedule === "eager" && layers.length > 0;
-  const work: Work<D> = {
-    tasks: byName,
+  const how: TaskPool<D> = {
     concurrency,
-    defaults: { timeout, retry },
     saves: saves ?? (isEager ? "item" : "layer"),
+    options: (task) => ({ timeout, retry, ...byName.get(task) }),
   };
   // A dag can't loop, and one that was changed may run some of its layers again.
   const graph = new StateGraph<D, string>({ maxIterations: Number.POSITIVE_INFINITY, ...config });
@@ -194,7 +193,7 @@ function build<D extends object>(
     : layers.map((layer, index) => ({ name: `layer ${index + 1}`, tasks: layer }));
   for (const [index, { name, tasks: layer }] of nodes.entries()) {
     const phase = phaseOf(layer.map((task) => byName.get(task)?.phase));
-    graph.addNode(name, layerNode(layer, work), phase === undefined ? {} : { phase });
+    graph.addNode(name, layerNode(layer, byName, how), phase === undefined ? {} : { phase });
     const before = nodes[index - 1];
     if (before === undefined) graph.setEntryPoint(name);
     else graph.addEdge(before.name, name);
@@ -224,25 +223,24 @@ function phaseOf(phases: readonly (string | undefined)[]): string | undefined {
 }
 
 /** How the tasks of a dag run. */
-interface Work<D extends object> {
-  readonly tasks: ReadonlyMap<string, Task<D>>;
-  readonly concurrency: number | undefined;
-  readonly defaults: {
-    readonly timeout: number | undefined;
-    readonly retry: RetryPolicy | undefined;
-  };
-  readonly saves: Saves;
-}
+type TaskPool<D extends object> = Pick<
+  PoolOptions<D, string, unknown>,
+  "concurrency" | "saves" | "options"
+>;
 
 /** A node that runs its unfinished tasks, each after those it depends on. */
-function layerNode<D extends object>(layer: readonly string[], work: Work<D>): NodeFunction<D> {
-  const { tasks, concurrency, defaults, saves } = work;
+function layerNode<D extends object>(
+  layer: readonly string[],
+  tasks: ReadonlyMap<string, Task<D>>,
+  how: TaskPool<D>,
+): NodeFunction<D> {
   return oncePerNode<D>("dag", async (state, context) => {
     const done = new Set(context.tasks);
     const list = layer.filter((task) => !done.has(task));
     const at = new Map(list.map((task, index) => [task, index]));
     const results: Record<string, unknown> = {};
     const pool = new Pool<D, string, unknown>(context, list, {
+      ...how,
       worker: async (task, scope) => {
         const seen = pickAncestors(task, tasks, results);
         try {
@@ -256,10 +254,7 @@ function layerNode<D extends object>(layer: readonly string[], work: Work<D>): N
           throw error;
         }
       },
-      concurrency,
-      saves,
       id: (task) => task,
-      options: (task) => ({ ...defaults, ...tasks.get(task) }),
       needs: (task) => (tasks.get(task)?.dependsOn ?? []).flatMap((need) => at.get(need) ?? []),
     });
     // Saved in the middle of a layer; the task may have been in a different layer then.

@@ -184,7 +184,8 @@ export class RunContext<D extends object> implements NodeContext<D> {
   }
 
   #inside(part: Part, stop: Stop = this.#at.stop): RunContext<D> {
-    return this.#with({ ...this.#at, part, outer: this.#at, stop });
+    const { number, trail, retry } = this.#at;
+    return this.#with({ part, outer: this.#at, number, trail, stop, retry, isOver: false });
   }
 
   /**
@@ -193,11 +194,11 @@ export class RunContext<D extends object> implements NodeContext<D> {
    * @param signal - aborts this attempt only.
    */
   attempted(number: number, retry: RetryPolicy | undefined, signal?: AbortSignal): RunContext<D> {
-    const at = this.#at;
-    if (at.outer === undefined) this.#visit.attempt(number);
-    const trail = `${at.outer?.trail ?? ""}${number}.`;
-    const stop = signal === undefined ? at.stop : { signal, draining: at.stop.draining };
-    return this.#with({ ...at, number, trail, stop, retry });
+    const { part, outer, stop } = this.#at;
+    if (outer === undefined) this.#visit.attempt(number);
+    const trail = `${outer?.trail ?? ""}${number}.`;
+    const own = signal === undefined ? stop : { signal, draining: stop.draining };
+    return this.#with({ part, outer, number, trail, stop: own, retry, isOver: false });
   }
 
   #with(at: Attempt): RunContext<D> {
@@ -226,7 +227,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
 
   /** Waits until the next attempt is due. If the run pauses for that, the number of attempts is remembered. */
   async waitForRetry(ms: number): Promise<void> {
-    if (ms <= this.#visit.settings.longestWait) return sleep(ms, this.signal, this.draining);
+    if (ms <= this.#visit.run.settings.longestWait) return sleep(ms, this.signal, this.draining);
     const until = now() + ms;
     const key = RETRY + this.#key("");
     await this.#work(key).remember(key, { attempts: this.attempt, until });
@@ -244,7 +245,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
 
   async #wait(name: string, until: number): Promise<void> {
     const ms = until - now();
-    const isLong = ms > this.#visit.settings.longestWait;
+    const isLong = ms > this.#visit.run.settings.longestWait;
     if (isLong) this.#visit.work(this.step).ask(waitUntil(name, until));
     if (ms > 0) await sleep(ms, this.signal, this.draining);
   }
@@ -312,14 +313,14 @@ export class RunContext<D extends object> implements NodeContext<D> {
   /** A State with a change merged in, through the graph's reducers. */
   change(state: State<D>, change: State<D> | Patch<D>): State<D> {
     if (change instanceof State) return change;
-    const { reducers } = this.#visit.settings;
+    const { reducers } = this.#visit.run.settings;
     const patch = reducers === undefined ? change : reduced(state.data, change, reducers);
     return state.merge(patch as Patch<D>);
   }
 
   /** Whether the graph has reducers. */
   get reduces(): boolean {
-    return this.#visit.settings.reducers !== undefined;
+    return this.#visit.run.settings.reducers !== undefined;
   }
 
   /** Emits that an item has ended, and adds it to the step's record. */
@@ -349,17 +350,17 @@ export class RunContext<D extends object> implements NodeContext<D> {
 
   /** The event bus of the run. */
   get bus(): EventBus {
-    return this.#visit.settings.bus;
+    return this.#visit.run.settings.bus;
   }
 
   /** The store of the run; `undefined` if it saves nothing. */
   get store(): CheckpointStore | undefined {
-    return this.#visit.settings.store;
+    return this.#visit.run.settings.store;
   }
 
   /** The claim on the run, for runs inside the node. */
   get claim(): Claim | undefined {
-    return this.#visit.claim?.lent();
+    return this.#visit.run.claim?.lent();
   }
 
   /**
@@ -368,7 +369,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
    * @throws CheckpointConflictError if another process may have the run.
    */
   async checkClaim(): Promise<void> {
-    await this.#visit.claim?.verify();
+    await this.#visit.run.claim?.verify();
   }
 
   #key(key: string): string {

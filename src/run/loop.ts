@@ -90,15 +90,10 @@ export class RunLoop<D extends object> {
     this.#pausesAfter = after && new Set(after);
     this.#recording = { saves, maxSteps: settings.maxSteps };
     this.#events = new RunEvents(settings.bus, settings.name, state.runId);
+    const records = saves && settings.maxSteps > 0;
+    // With the mode "exit" nothing is saved inside nodes.
     const inside = settings.mode === "exit" ? undefined : saver;
-    this.#visit = new Visit(
-      settings,
-      inside,
-      state,
-      saves && settings.maxSteps > 0,
-      control,
-      claim,
-    );
+    this.#visit = new Visit({ settings, saver: inside, claim, control, records }, state);
   }
 
   /** Runs to an exit point. A new run is saved first, so that one that dies in its first node can be resumed. */
@@ -330,9 +325,8 @@ export class RunLoop<D extends object> {
     if (pause !== undefined && this.#saver !== undefined)
       return this.#pause(left, name, asked, ledgerBefore);
     const cause = pause === undefined ? error : cannotPause(pause);
-    const stop = this.#control;
-    const from = isStop(cause, stop) ? left : visit.failed(left);
-    const failure = nodeFailed(from, name, cause, stop);
+    const from = isStop(cause, this.#control) ? left : visit.failed(left);
+    const failure = nodeFailed(from, name, cause, this.#control);
     this.#events.nodeFailed(failure, step, startedAt, [ledgerBefore, visit.ledger], cause);
     throw failure;
   }

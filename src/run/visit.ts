@@ -17,12 +17,9 @@ import {
   noFailedAttempts,
   noItems,
 } from "../state/steps.js";
-import type { RunClaim } from "./claim.js";
 import type { Settings } from "./config.js";
-import type { RunControl } from "./control.js";
 import type { Stop } from "./failure.js";
-import type { Saver } from "./saver.js";
-import { ended, Work, type WorkOwner } from "./work.js";
+import { ended, Work, type WorkOwner, type WorkRun } from "./work.js";
 
 /** The whole node, or a part of it with keys of its own: an item of a list, a route. */
 export interface Part {
@@ -57,20 +54,22 @@ export interface Attempt {
   isOver: boolean;
 }
 
+/** What the nodes of a run need of it. */
+export interface VisitedRun<D extends object> extends WorkRun<D> {
+  readonly settings: Settings;
+  /** Whether steps are recorded. */
+  readonly records: boolean;
+}
+
 /**
  * The running node, as its contexts see it. A run has one, and reuses it for each node. The loop calls `begin`, then
  * `end` or `fail` and `failed`, and reads the fields, which are written here only; the rest is for the contexts.
  */
 export class Visit<D extends object> implements WorkOwner<D> {
   readonly runId: string;
-  readonly settings: Settings;
-  readonly saver: Saver<D> | undefined;
-  readonly control: RunControl;
-  /** The claim on the run. */
-  readonly claim: RunClaim | undefined;
+  readonly run: VisitedRun<D>;
   /** The first attempt at each node. */
   readonly first: Attempt;
-  readonly #records: boolean;
   /** The State that the running node received, or is about to. */
   state: State<D>;
   /** The run's ledger, with what the running node has written. */
@@ -101,31 +100,23 @@ export class Visit<D extends object> implements WorkOwner<D> {
   /** Resolved when the next node begins. */
   #next: Deferred<void> | undefined;
 
-  /**
-   * @param records - whether steps are recorded.
-   * @param claim - the claim on the run.
-   */
-  constructor(
-    settings: Settings,
-    saver: Saver<D> | undefined,
-    state: State<D>,
-    records: boolean,
-    control: RunControl,
-    claim: RunClaim | undefined,
-  ) {
+  constructor(run: VisitedRun<D>, state: State<D>) {
     this.runId = state.runId;
-    this.settings = settings;
-    this.saver = saver;
-    this.control = control;
-    this.claim = claim;
+    this.run = run;
     this.first = {
       part: {
         ...{ prefix: "", path: "", index: -1, label: undefined },
         ...{ saves: "item", onWrite: undefined, keys: undefined },
       },
-      ...{ outer: undefined, number: 1, trail: "1.", stop: control, retry: undefined, isOver: false },
+      ...{
+        outer: undefined,
+        number: 1,
+        trail: "1.",
+        stop: run.control,
+        retry: undefined,
+        isOver: false,
+      },
     };
-    this.#records = records;
     this.state = state;
     this.ledger = state.ledger;
     this.ledgerBefore = state.ledger;
@@ -175,7 +166,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
   /** The same State with the attempts of this visit counted, after the last of them failed. */
   failed(state: State<D>): State<D> {
     this.attemptFailed();
-    return this.#records ? withProgress(state, { begun: this.#begun(this.attempts) }) : state;
+    return this.run.records ? withProgress(state, { begun: this.#begun(this.attempts) }) : state;
   }
 
   /** The usage of this visit, across all processes. */
@@ -232,7 +223,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
 
   /** The current ledger, answers and record of the step. */
   carried(): Pick<Progress, "ledger" | "answers" | "begun"> {
-    const begun = this.#records ? this.#begun(0) : undefined;
+    const begun = this.run.records ? this.#begun(0) : undefined;
     return { ledger: this.ledger, answers: this.answers, begun };
   }
 
@@ -258,7 +249,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
 
   /** Notes that the current attempt has failed, once. */
   attemptFailed(): void {
-    if (!this.#records || this.#noted === this.attempts) return;
+    if (!this.run.records || this.#noted === this.attempts) return;
     this.#noted = this.attempts;
     const startedAt = this.attemptStartedAt;
     const record = Object.freeze({ startedAt, durationMs: msBetween(startedAt, isoNow()) });
@@ -273,7 +264,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
     outcome: ItemOutcome,
     startedAt = new Date(now() - durationMs).toISOString(),
   ): void {
-    if (!this.#records || !this.#open) return;
+    if (!this.run.records || !this.#open) return;
     const record = { name: name.slice(0, MAX_NAME), startedAt, durationMs, outcome };
     this.items = this.items.with(Object.freeze(record));
   }
@@ -281,7 +272,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
   /** The record of the step so far, for a resume to add to. */
   #begun(failed: number): Begun {
     const { startedAt = this.startedAt, attempts = 0, restarts = 0 } = this.before ?? {};
-    const usage = usageOver(this.before?.usage, this.ledger.usageSince(this.ledgerBefore));
+    const { usage } = this;
     const durationMs = (this.before?.durationMs ?? 0) + msBetween(this.startedAt, isoNow());
     return Object.freeze({
       ...{ node: this.#node, startedAt, durationMs, restarts, usage, items: this.items },
@@ -313,36 +304,34 @@ export class Visit<D extends object> implements WorkOwner<D> {
 
   ledgerWriter(step: number): LedgerWriter {
     this.#check(step);
-    const node = this.#node;
-    const origin = { node, step };
+    const origin = { node: this.#node, step };
+    const dated = <T extends object>(entry: T) => ({ ...entry, ...origin, timestamp: isoNow() });
     const write = (next: Ledger): void => {
       this.#check(step);
       this.ledger = next;
     };
     return {
       usage: (usage) => {
-        write(this.ledger.addUsage(node, usage));
-        if (this.settings.bus.listens("usage")) this.emit("usage", { ...usage, ...origin });
+        write(this.ledger.addUsage(origin.node, usage));
+        this.emit("usage", { ...usage, ...origin });
       },
       decision: (decision) => {
         object("decision", decision);
-        write(this.ledger.addDecision({ ...decision, ...origin, timestamp: isoNow() }));
-        if (this.settings.bus.listens("decision"))
-          this.emit("decision", { ...defined(decision), ...origin });
+        write(this.ledger.addDecision(dated(decision)));
+        this.emit("decision", { ...defined(decision), ...origin });
       },
       agent: (id, agent) => {
         object("agent", agent);
-        write(this.ledger.setAgent(id, { ...agent, ...origin, timestamp: isoNow() }));
+        write(this.ledger.setAgent(id, dated(agent)));
       },
-      output: (name, ref) =>
-        write(this.ledger.setOutput(name, { ref, ...origin, timestamp: isoNow() })),
+      output: (name, ref) => write(this.ledger.setOutput(name, dated({ ref }))),
       merge: (base, other) =>
-        write(this.ledger.merge(base, other).withLimits(this.settings.ledger)),
+        write(this.ledger.merge(base, other).withLimits(this.run.settings.ledger)),
     };
   }
 
   emit<T extends EventType>(type: T, data: EventMap[T]): void {
-    this.settings.bus.emit(type, this.settings.name, this.runId, data);
+    this.run.settings.bus.emit(type, this.run.settings.name, this.runId, data);
   }
 
   /** Throws if the node has ended: it must not write into the next one's work. */

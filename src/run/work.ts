@@ -25,14 +25,19 @@ import type { Saver } from "./saver.js";
 /** Replaced entries are dropped once there are this many. */
 const MOST_REPLACED = 100;
 
-/** The visit that a node's work belongs to. */
-export interface WorkOwner<D extends object> {
+/** What the work of a node needs of its run. */
+export interface WorkRun<D extends object> {
   /** Saves the node's progress; `undefined` if nothing is saved inside nodes. */
   readonly saver: Saver<D> | undefined;
   /** The claim on the run. */
   readonly claim: RunClaim | undefined;
   /** Aborted when another writer has taken the run. */
   readonly control: RunControl;
+}
+
+/** The visit that a node's work belongs to. */
+export interface WorkOwner<D extends object> {
+  readonly run: WorkRun<D>;
   /** What the node's saves include besides its work: the run's ledger, its answers and the record of the step. */
   carried(): Pick<Progress, "ledger" | "answers" | "begun">;
   /** Notes a part of the node that has ended. */
@@ -77,8 +82,10 @@ export class Work<D extends object> {
   #opaque: boolean;
   #saving: Promise<void> = Promise.resolve();
   #waiting: Promise<void> | undefined;
-  #failure: unknown;
-  #refusal: SchemaError | undefined;
+  /** The error of a save. The run must not continue after it, even if the node catches it. */
+  failure: unknown;
+  /** Why an answer was refused. */
+  refusal: SchemaError | undefined;
   #ended = false;
 
   constructor(node: string, state: State<D>, owner: WorkOwner<D>) {
@@ -91,16 +98,6 @@ export class Work<D extends object> {
     this.#count = before?.count ?? 0;
     this.#opaque = before?.opaque ?? false;
     this.#state = state;
-  }
-
-  /** The error of a save. The run must not continue after it, even if the node catches it. */
-  get failure(): unknown {
-    return this.#failure;
-  }
-
-  /** Why an answer was refused. */
-  get refusal(): SchemaError | undefined {
-    return this.#refusal;
   }
 
   /** The unanswered pauses that the node asked for. */
@@ -151,7 +148,7 @@ export class Work<D extends object> {
 
   async #doOnce<T>(key: string, action: () => T | Promise<T>): Promise<unknown> {
     if (!this.#known.has(key)) {
-      await this.#owner.claim?.verify();
+      await this.#owner.run.claim?.verify();
       const value = await this.#timed(key, action);
       // An abandoned attempt may have finished meanwhile: the first result counts.
       if (!this.#known.has(key)) await this.remember(key, value);
@@ -192,7 +189,7 @@ export class Work<D extends object> {
     const kept: unknown = freezeCopy(value);
     if (traitsOf(kept) & OPAQUE) {
       // Rejected here, with its own key, rather than by the next save.
-      if (this.#owner.saver !== undefined) encode(kept, key);
+      if (this.#owner.run.saver !== undefined) encode(kept, key);
       this.#opaque = true;
     }
     if (!this.#known.has(key)) this.#count++;
@@ -217,7 +214,7 @@ export class Work<D extends object> {
       throw new ConfigError("state", problem);
     }
     // As with results: the node gets the error and can still handle it.
-    if (this.#owner.saver !== undefined && isOpaque(state)) state.toJSON();
+    if (this.#owner.run.saver !== undefined && isOpaque(state)) state.toJSON();
     this.#state = advance(this.#state, state, progressOf(this.#state));
     this.#reasons.push(reason);
     await this.save();
@@ -257,7 +254,7 @@ export class Work<D extends object> {
 
   /** Notes that an answer was invalid. */
   refuse(error: SchemaError): void {
-    this.#refusal ??= error;
+    this.refusal ??= error;
   }
 
   /** Pauses the run. */
@@ -270,7 +267,7 @@ export class Work<D extends object> {
   async end(): Promise<State<D>> {
     this.#ended = true;
     await this.#settle();
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.failure !== undefined) throw this.failure;
     if (this.#asked.size > 0) throw new PauseRequested(this.asked);
     return this.#state;
   }
@@ -299,28 +296,28 @@ export class Work<D extends object> {
 
   /** Saves all there is; it is in the store when the promise resolves. Requests during a save share the next one. */
   async save(): Promise<void> {
-    if (this.#owner.saver === undefined) return;
+    if (this.#owner.run.saver === undefined) return;
     this.#waiting ??= this.#saving.then(() => {
       this.#waiting = undefined;
       this.#saving = this.#saveNow();
       return this.#saving;
     });
     await this.#waiting;
-    if (this.#failure !== undefined) throw outsideRun(this.#failure);
+    if (this.failure !== undefined) throw outsideRun(this.failure);
   }
 
   /** Never rejects; the error is kept. */
   async #saveNow(): Promise<void> {
-    if (this.#owner.saver === undefined || this.#failure !== undefined) return;
+    if (this.#owner.run.saver === undefined || this.failure !== undefined) return;
     const reason = this.#reasons.length > 0 ? this.#reasons.join(", ") : "once";
     this.#reasons = [];
     try {
-      const saved = await this.#owner.saver.save(withProgress(this.#snapshot(), { reason }));
+      const saved = await this.#owner.run.saver.save(withProgress(this.#snapshot(), { reason }));
       // There may be a new milestone meanwhile, so only the record is taken.
       this.#state = this.#state.savedAs(saved);
     } catch (error) {
-      this.#failure = error;
-      if (error instanceof CheckpointConflictError) this.#owner.control.abort(error);
+      this.failure = error;
+      if (error instanceof CheckpointConflictError) this.#owner.run.control.abort(error);
     }
   }
 }
