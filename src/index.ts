@@ -96,6 +96,7 @@ export {
   type DagTasks,
   dag,
 } from "./nodes/dag.js";
+export type { Change, ItemContext, Items } from "./nodes/items.js";
 export {
   type MapOptions,
   map,
@@ -104,7 +105,6 @@ export {
   parallel,
 } from "./nodes/parallel.js";
 export { route } from "./nodes/route.js";
-export type { Change, ItemContext, Items } from "./nodes/items.js";
 export { type SubgraphOptions, subgraph } from "./nodes/subgraph.js";
 export type { TaskFunction, TaskOptions } from "./nodes/task.js";
 export { type ConsoleObserverOptions, consoleObserver } from "./observers/console.js";

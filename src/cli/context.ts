@@ -1,8 +1,8 @@
 import { userInfo } from "node:os";
 import { dirname, resolve } from "node:path";
 import { isCheckpointStore } from "../checkpoint/store.js";
-import type { Audit } from "../event-map.js";
 import { opened } from "../checkpoint/wrap.js";
+import type { Audit } from "../event-map.js";
 import type { LogPlace } from "../observers/run-files.js";
 import type { Redaction } from "../report/redaction.js";
 import { typed } from "../report/shell.js";

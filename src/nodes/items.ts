@@ -13,7 +13,7 @@ export type Change<D extends object> = State<D> | Patch<D>;
 
 /**
  * Items to work on, or a function that gets them from the State: always the same ones, because a node may run
- * again. @inline
+ * again.
  */
 export type Items<D extends object, I> = readonly I[] | ((state: State<D>) => readonly I[]);
 

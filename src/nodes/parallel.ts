@@ -110,7 +110,7 @@ export function parallel<D extends object, I, R>(
   });
 }
 
-/** Options of {@link map}. @inline */
+/** Options of {@link map}. */
 export interface MapOptions {
   /** How many items to work on at once; at least 1. By default twice the number of processors, at most 16. */
   readonly concurrency?: number | undefined;

@@ -7,8 +7,8 @@
 export type { Redaction } from "../codecs/redact.js";
 export type { LogPlace } from "../observers/run-files.js";
 export type { ReportError, RunReport, StepReport } from "../report/record.js";
-export type { Client } from "../worker/client.js";
 export type { AnyGraph } from "../run/state-graph.js";
+export type { Client } from "../worker/client.js";
 export type { Auth } from "./access.js";
 export type * from "./api.js";
 export { type FetchHandler, type NodeListener, nodeListener } from "./node.js";
