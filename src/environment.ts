@@ -9,7 +9,7 @@ import { hostname } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { checkOptions, text } from "./options.js";
-import type { Metadata } from "./state/record.js";
+import type { Metadata } from "./state/metadata.js";
 
 /** Options of {@link environment}. */
 export interface EnvironmentOptions {

@@ -158,10 +158,10 @@ export type {
 export type { LedgerJSON } from "./state/ledger/json.js";
 export type { TallyJSON, UsageTotals } from "./state/ledger/usage.js";
 export { Ledger } from "./state/ledger.js";
+export type { Metadata } from "./state/metadata.js";
 export { always, and, keyEquals, keyExists, not, or, type Predicate } from "./state/predicates.js";
 export type {
   GraphIdentity,
-  Metadata,
   ParentLink,
   PauseRequest,
   RunError,

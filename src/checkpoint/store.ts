@@ -2,8 +2,9 @@ import type { ClaimHolder } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import type { GraphTopology } from "../graph/description.js";
-import type { GraphIdentity, Metadata, RunError, RunStatus } from "../state/record.js";
-import type { State } from "../state/state.js";
+import type { Metadata } from "../state/metadata.js";
+import { type Listed, type ListedWhole, listed, type RunStatus } from "../state/record.js";
+import { recordOf, type State } from "../state/state.js";
 
 /** Selects a checkpoint of a run: the newest of a step, or one by its id. The newest of all if neither is given. */
 export interface CheckpointAt {
@@ -33,62 +34,17 @@ export interface SaveOptions extends StoreContext {
 }
 
 /** One checkpoint of a run, without its data. */
-export interface HistoryEntry {
-  /** Its position in the run's history, starting at 1. */
-  readonly sequence: number;
-  /** The number of nodes that had completed. */
-  readonly step: number;
-  /** The last of them; `""` before the first. */
-  readonly node: string;
-  /** The phase of that node; `""` for none. */
-  readonly phase: string;
-  /** What the run was doing. */
-  readonly status: RunStatus;
-  /** When that node completed, ISO 8601. */
-  readonly timestamp: string;
-  /** When the checkpoint was saved, ISO 8601. */
-  readonly savedAt: string;
-  /** Its id. */
-  readonly checkpointId: string;
+export interface HistoryEntry extends Listed<"history"> {
   /** The checkpoint it was made from; `""` for the first of a run that was not forked. */
   readonly parentId: string;
-  /** Why it was saved. */
-  readonly reason: string;
   /** Whether it is a progress save: one made inside a node that had not completed. */
   readonly unfinished: boolean;
-  /** The run's metadata, such as the commit that saved it if the graph has `metadata: environment()`. */
-  readonly metadata: Metadata;
   /** Its size in bytes, if the store knows it. */
   readonly bytes?: number;
 }
 
 /** A run, as its newest checkpoint describes it. */
-export interface RunSummary {
-  /** Names the run. */
-  readonly runId: string;
-  /** The graph's name; `""` for a State that no graph has run. */
-  readonly graph: string;
-  /** What the run is doing, or how it ended. */
-  readonly status: RunStatus;
-  /** The last node that completed. */
-  readonly node: string;
-  /** Where a resume would continue, as known at the last save. */
-  readonly nextNode: string | undefined;
-  /** The phase of the last node that completed; `""` for none. */
-  readonly phase: string;
-  /** The number of nodes that have completed. */
-  readonly step: number;
-  /** When the run began, ISO 8601. */
-  readonly startedAt: string;
-  /** When its newest checkpoint was saved, ISO 8601. */
-  readonly savedAt: string;
-  /** When the last node completed, ISO 8601. */
-  readonly timestamp: string;
-  /** The run's metadata. */
-  readonly metadata: Metadata;
-  /** The error that made it fail; absent in an encrypted store. */
-  readonly error?: Pick<RunError, "name" | "message" | "node">;
-}
+export interface RunSummary extends Listed<"runs"> {}
 
 /** Which runs to list. */
 export interface RunFilter {
@@ -376,80 +332,28 @@ export function isAt(at: CheckpointAt, entry: { step: number; checkpointId: stri
 }
 
 /** The fields of a State other than its data; see {@link State} for each. */
-export interface Checkpoint {
-  /** Names the run. */
-  readonly runId: string;
-  /** The graph that ran it last. */
-  readonly graph: GraphIdentity | undefined;
-  /** What the run is doing, or how it ended. */
-  readonly status: RunStatus;
-  /** The last node that completed. */
-  readonly checkpointNode: string;
-  /** Where a resume would continue. */
-  readonly nextNode: string | undefined;
-  /** The phase of the last node that completed. */
-  readonly phase: string;
-  /** The number of nodes that have completed. */
-  readonly step: number;
-  /** When the run began, ISO 8601. */
-  readonly startedAt: string;
-  /** When the checkpoint was saved, ISO 8601. */
-  readonly savedAt: string;
-  /** When the last node completed, ISO 8601. */
-  readonly timestamp: string;
-  /** Why it was saved. */
-  readonly reason: string;
-  /** The run's metadata. */
-  readonly metadata: Metadata;
-  /** The error that made the run fail. */
-  readonly error: RunError | undefined;
-  /** Its id; `""` until saved. */
-  readonly checkpointId: string;
-  /** Its position in the run's history; 0 until saved. */
-  readonly sequence: number;
+export interface Checkpoint extends ListedWhole {
   /** Its size in bytes, if the store knows it. */
   readonly bytes?: number | undefined;
 }
 
 /** Summarizes a run from its newest State. */
-export function summarize(state: Checkpoint): RunSummary {
-  const { runId, graph, status, checkpointNode: node, nextNode, phase, step, error } = state;
-  const { startedAt, savedAt, timestamp, metadata } = state;
-  const summary = { runId, graph: graph?.name ?? "", status, node, nextNode, phase, step };
-  return {
-    ...summary,
-    startedAt,
-    savedAt,
-    timestamp,
-    metadata,
-    ...(error && { error: bare(error) }),
-  };
-}
-
-/** An error without its stack. */
-export function bare({
-  name,
-  message,
-  node,
-}: RunError): Pick<RunError, "name" | "message" | "node"> {
-  return { name, message, node };
+export function summarize<D extends object>(state: State<D>): RunSummary {
+  return listed(recordOf(state), "runs");
 }
 
 /** The history entry of a saved State. */
-export function entryOf(state: Checkpoint, parentId: string, unfinished: boolean): HistoryEntry {
+export function entryOf<D extends object>(
+  state: State<D>,
+  parentId: string,
+  unfinished: boolean,
+): HistoryEntry {
+  const record = recordOf(state);
+  const { bytes } = record.saved;
   return {
-    sequence: state.sequence,
-    step: state.step,
-    node: state.checkpointNode,
-    phase: state.phase,
-    status: state.status,
-    timestamp: state.timestamp,
-    savedAt: state.savedAt,
-    checkpointId: state.checkpointId,
+    ...listed(record, "history"),
     parentId,
-    reason: state.reason,
     unfinished,
-    metadata: state.metadata,
-    ...(state.bytes !== undefined && { bytes: state.bytes }),
+    ...(bytes !== undefined && { bytes }),
   };
 }

@@ -1,5 +1,6 @@
 import type { Agent, Decision, Output, UsageTotals } from "../state/ledger.js";
-import type { Metadata, RunStatus } from "../state/record.js";
+import type { Metadata } from "../state/metadata.js";
+import type { RunStatus } from "../state/record.js";
 import type { StepRecord } from "../state/steps.js";
 
 /** A completed step of a run. */

@@ -17,8 +17,8 @@ import {
   text,
 } from "../options.js";
 import { checkLedgerLimits, type LedgerLimits } from "../state/ledger.js";
-import { checkMetadata, keptMetadata } from "../state/metadata.js";
-import type { Metadata } from "../state/record.js";
+import { checkMetadata, keptMetadata, type Metadata } from "../state/metadata.js";
+
 import { checkReducers, type Reducer, type Reducers } from "../state/reducers.js";
 import { isSchema, type StandardSchema } from "../state/schema.js";
 import { DEFAULT_MAX_STEPS } from "../state/steps.js";

@@ -1,3 +1,4 @@
+import { count, fieldsOf, type Kind } from "./kinds.js";
 import { setKey } from "./shape.js";
 
 /** How often each node completed, by node name. */
@@ -210,3 +211,40 @@ class CountLog {
 
 /** Nothing counted yet. */
 export const noCounts: Counts = Counts.of([]);
+
+/** Counts as JSON: two fields, of which the second is absent if only visits were counted. */
+export interface CountsJSON {
+  /** See {@link State.visits}. */
+  readonly visits: Visits;
+  /** How many attempts each node took and how long it worked, by node; see {@link State.totals}. */
+  readonly work?: WorkCounts;
+}
+
+/** Counts in a record. */
+export const counts: Kind<Counts, CountsJSON> = {
+  isSpread: true,
+  userText: { fields: { visits: "fixed", work: "fixed" } },
+  read: (json, path) => {
+    const fields = fieldsOf(json, path);
+    const visits = fieldsOf(fields.visits, `${path}.visits`);
+    const work = fields.work === undefined ? {} : fieldsOf(fields.work, `${path}.work`);
+    return Counts.of(
+      Object.keys(visits).map((node): NodeCount => {
+        const completed = count.read(visits[node], `${path}.visits`, node);
+        if (!Object.hasOwn(work, node)) return [node, completed, 0, 0];
+        const at = `${path}.work.${node}`;
+        const { attempts, durationMs } = fieldsOf(work[node], at);
+        return [
+          node,
+          completed,
+          count.read(attempts, at, "attempts"),
+          count.read(durationMs, at, "durationMs"),
+        ];
+      }),
+    );
+  },
+  write: (given) => ({
+    visits: given.visits(),
+    ...(given.hasWork && { work: given.work() }),
+  }),
+};

@@ -2,8 +2,8 @@ import { ConfigError, show } from "../errors.js";
 import { EventBus, type EventSink, isObserver, type Observer, observe } from "../events.js";
 import { type Check, check, checkOptions } from "../options.js";
 import type { Immutable } from "./immutable.js";
-import { checkMetadata } from "./metadata.js";
-import type { Metadata } from "./record.js";
+import { checkMetadata, type Metadata } from "./metadata.js";
+
 import { checkRunId } from "./run-id.js";
 import { isPlainObject } from "./shape.js";
 

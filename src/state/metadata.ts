@@ -1,17 +1,22 @@
-import { ConfigError, show } from "../errors.js";
-import { type Metadata, noMetadata } from "./record.js";
+import { show } from "../errors.js";
+import { type Check, type Refuse, refuseOption } from "../options.js";
+import { fieldsOf, type Kind, refuseJSON } from "./kinds.js";
 import { isPlainObject } from "./shape.js";
+
+/** Small values that a caller attaches to a run: saved with every checkpoint, for listing and filtering. */
+export interface Metadata {
+  /** A value by name. */
+  readonly [key: string]: string | number | boolean;
+}
+
+/** No metadata. */
+export const noMetadata: Metadata = Object.freeze({});
 
 /** The maximum size of metadata, in bytes of JSON: lists of runs carry it. */
 const MAX_BYTES = 4096;
 
 /** What a value of metadata must be. */
-export const METADATA_VALUE = "a string, a finite number or a boolean";
-
-/** The first key whose value metadata can't hold. */
-export function wrongMetadata(metadata: object): string | undefined {
-  return Object.entries(metadata).find(([, value]) => !isValue(value))?.[0];
-}
+const VALUE = "a string, a finite number or a boolean";
 
 function isValue(value: unknown): boolean {
   return typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
@@ -22,27 +27,32 @@ export function keptMetadata(metadata: Metadata): Metadata {
   return Object.keys(metadata).length === 0 ? noMetadata : Object.freeze({ ...metadata });
 }
 
-/**
- * Throws if the value is not valid metadata.
- *
- * @throws ConfigError that names the option.
- */
-export function checkMetadata(name: string, value: unknown): asserts value is Metadata {
-  if (typeof value !== "object" || value === null || !isPlainObject(value)) {
-    throw new ConfigError(name, `must be a plain object; got ${show(value)}`);
-  }
-  const wrong = wrongMetadata(value);
-  if (wrong !== undefined) {
-    throw new ConfigError(
-      `${name}.${wrong}`,
-      `must be ${METADATA_VALUE}; got ${show(value[wrong])}`,
-    );
-  }
-  const bytes = new TextEncoder().encode(JSON.stringify(value)).length;
-  if (bytes > MAX_BYTES) {
-    throw new ConfigError(name, `must be at most ${MAX_BYTES} bytes of JSON; got ${bytes}`);
+/** The metadata of a run in its record. */
+export const metadata: Kind<Metadata> = {
+  userText: { each: "own" },
+  read: (json, path, key) => {
+    const at = `${path}.${key}`;
+    const found = fieldsOf(json, at) as Metadata;
+    checkValues(at, found, refuseJSON);
+    return keptMetadata(found);
+  },
+};
+
+function checkValues(name: string, values: object, refuse: Refuse): void {
+  for (const [key, value] of Object.entries(values)) {
+    if (!isValue(value)) refuse(`${name}.${key}`, `must be ${VALUE}; got ${show(value)}`);
   }
 }
+
+/** Checks metadata from a caller. */
+export const checkMetadata: Check = (name, value, refuse = refuseOption) => {
+  if (typeof value !== "object" || value === null || !isPlainObject(value)) {
+    return refuse(name, `must be a plain object; got ${show(value)}`);
+  }
+  checkValues(name, value, refuse);
+  const bytes = new TextEncoder().encode(JSON.stringify(value)).length;
+  if (bytes > MAX_BYTES) refuse(name, `must be at most ${MAX_BYTES} bytes of JSON; got ${bytes}`);
+};
 
 /** Metadata, and which of its keys come from the graph. */
 export interface MergedMetadata {

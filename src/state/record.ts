@@ -1,7 +1,36 @@
 import { isoNow } from "../clock.js";
-import { type Counts, noCounts } from "./counts.js";
+import { type CountsJSON, counts, noCounts } from "./counts.js";
+import { decode } from "./decode.js";
+import { encode } from "./encode.js";
+import { OPAQUE } from "./json-traits.js";
+import {
+  count,
+  type DefaultKind,
+  fieldsOf,
+  type JSONValueOf,
+  type Kind,
+  list,
+  name,
+  names,
+  object,
+  objectNamed,
+  oneOf,
+  optional,
+  or,
+  runId,
+  type SomeKind,
+  text,
+  texts,
+  time,
+  timeOrNone,
+  type ValueOf,
+  valueNamed,
+  word,
+} from "./kinds.js";
+import { type LedgerJSON, ledgerText } from "./ledger/json.js";
 import { Ledger } from "./ledger.js";
-import { type Begun, noSteps, type StepLog } from "./steps.js";
+import { metadata, noMetadata } from "./metadata.js";
+import { begun, noSteps, stepLog } from "./steps.js";
 
 /** What a run is doing, or how it ended. */
 export type RunStatus = "pending" | "in_progress" | "paused" | "completed" | "failed";
@@ -25,12 +54,6 @@ export interface RunError {
   readonly node: string;
   /** Where it was thrown; cut if it is long. */
   readonly stack?: string;
-}
-
-/** Small values that a caller attaches to a run: saved with every checkpoint, for listing and filtering. */
-export interface Metadata {
-  /** A value by name. */
-  readonly [key: string]: string | number | boolean;
 }
 
 /** The graph that a State was last run by. */
@@ -101,92 +124,6 @@ export interface Unfinished {
   readonly opaque: boolean;
 }
 
-/** What stays the same for a whole run. */
-interface Identity {
-  readonly runId: string;
-  readonly parent: ParentLink | undefined;
-  readonly graph: GraphIdentity | undefined;
-  readonly startedAt: string;
-  readonly metadata: Metadata;
-  /** The metadata keys that come from the graph; the others are the run's own. */
-  readonly inherited: readonly string[];
-}
-
-/** The progress of a run. Changes with every completed node. */
-export interface Progress {
-  readonly checkpointNode: string;
-  readonly phase: string;
-  readonly nextNode: string | undefined;
-  readonly timestamp: string;
-  readonly step: number;
-  readonly status: RunStatus;
-  readonly error: RunError | undefined;
-  readonly reason: string;
-  readonly counts: Counts;
-  readonly steps: StepLog;
-  readonly pauses: readonly PauseRequest[];
-  /** Answers that no pause has taken yet, oldest first. */
-  readonly answers: readonly Answer[];
-  readonly unfinished: Unfinished | undefined;
-  /** What is known about the next step if an earlier process has begun it. */
-  readonly begun: Begun | undefined;
-  /** The tasks of a `dag` that have completed, oldest first; a resume of a changed `dag` relies on it. */
-  readonly tasks: readonly string[];
-  /** The sequence of the last rollback; 0 if there was none. Part of each idempotency key. */
-  readonly rollback: number;
-  readonly recovery: Recovery | undefined;
-  /** How often the run was resumed. */
-  readonly resumes: number;
-  /** How often the run was resumed after its process had died. */
-  readonly crashes: number;
-  readonly ledger: Ledger;
-}
-
-/**
- * Whether a State is a progress save: one made inside a node that has not completed. The save that resumes a
- * failed run is one too.
- */
-export function isProgressSave({ unfinished, status, reason }: Progress): boolean {
-  return unfinished !== undefined || (status === "failed" && reason === "resume");
-}
-
-/** The record that a State was last saved as, or loaded from. */
-export interface Saved {
-  /** The id of that one record. */
-  readonly checkpointId: string;
-  /** Its position in the run's history, starting at 1; 0 before the first save. */
-  readonly sequence: number;
-  /** When it was saved, ISO 8601; `""` before the first save. */
-  readonly savedAt: string;
-  /** Its size in bytes, if the store knows it. */
-  readonly bytes?: number | undefined;
-}
-
-/** A record that a store has just saved; `savedAt` is now by default. */
-export type SavedNow = Omit<Saved, "savedAt"> & Partial<Pick<Saved, "savedAt">>;
-
-/** Everything that a State consists of, except its observer. */
-export interface StateRecord {
-  /** Deeply frozen. */
-  readonly data: object;
-  /** See `json-traits.ts`. */
-  readonly traits: number;
-  readonly identity: Identity;
-  readonly progress: Progress;
-  readonly saved: Saved;
-}
-
-/** Nothing saved yet. */
-export const unsaved: Saved = Object.freeze({
-  checkpointId: "",
-  sequence: 0,
-  savedAt: "",
-  bytes: undefined,
-});
-
-/** No metadata. */
-export const noMetadata: Metadata = Object.freeze({});
-
 /** No metadata from a graph. */
 export const noneInherited: readonly string[] = Object.freeze([]);
 
@@ -248,39 +185,387 @@ export class Results {
   }
 }
 
-/** The progress of a run that has not begun. */
-export function newProgress(): Progress {
-  return {
-    checkpointNode: "",
-    phase: "",
-    nextNode: undefined,
-    timestamp: isoNow(),
-    step: 0,
-    status: "pending",
-    error: undefined,
-    reason: "",
-    counts: noCounts,
-    steps: noSteps,
-    pauses: noPauses,
-    answers: noAnswers,
-    unfinished: undefined,
-    begun: undefined,
-    tasks: noTasks,
-    rollback: 0,
-    recovery: undefined,
-    resumes: 0,
-    crashes: 0,
-    ledger: Ledger.empty,
-  };
+const graph = object<GraphIdentity>({ name, version: count, fingerprint: name });
+
+const parent = object<ParentLink>({ runId, checkpointId: name });
+
+const error = object<RunError>({
+  name: word,
+  message: text,
+  node: name,
+  stack: optional(text),
+});
+
+const bareError = object<Omit<RunError, "stack">>({ name: word, message: text, node: name });
+
+const pause = object<PauseRequest, unknown>({
+  name,
+  reason: text,
+  ask: optional(valueNamed("ask")),
+  into: optional(name),
+  breakpoint: optional(oneOf(["before", "after"])),
+  until: optional(time),
+  schema: optional(objectNamed("schema")),
+  deadline: optional(time),
+  onTimeout: optional(objectNamed("onTimeout")),
+  refused: optional(text),
+});
+
+const answer = object<Answer, unknown>({ name, value: valueNamed("value") });
+
+const recovery = object<Recovery>({ attempts: count, step: count, results: count });
+
+/** What a node that has not completed has done so far, as JSON. */
+interface UnfinishedJSON {
+  /** The node. */
+  readonly node: string;
+  /** Its results so far, by key, with tags where JSON has no type for a value. */
+  readonly results: unknown;
+  /** How many results it has recorded in total; the number of `results` if absent. */
+  readonly count?: number;
 }
 
-/** Whether a person can answer a pause: it is neither a breakpoint nor a wait until a given time. */
-export function isAnswerable({
-  breakpoint,
-  until,
-}: {
-  readonly breakpoint?: unknown;
-  readonly until?: unknown;
-}): boolean {
-  return breakpoint === undefined && until === undefined;
+const unfinished: Kind<Unfinished, UnfinishedJSON> = {
+  // A resume finds a result by its key.
+  userText: {
+    fields: { node: "fixed", results: { each: "own", fixedKeys: true }, count: "fixed" },
+  },
+  read: (json, path, key) => {
+    const at = `${path}.${key}`;
+    const fields = fieldsOf(json, at);
+    const { value, traits } = decode(fields.results, "results");
+    const results = Results.of(Object.entries(fieldsOf(value, `${at}.results`)));
+    const given = fields.count;
+    return Object.freeze({
+      node: name.read(fields.node, at, "node"),
+      results,
+      count: given === undefined ? results.length : count.read(given, at, "count"),
+      opaque: (traits & OPAQUE) !== 0,
+    });
+  },
+  write: ({ node, results, count }) => ({
+    node,
+    results: encode(Object.fromEntries(results.byKey()), "results"),
+    count,
+  }),
+};
+
+const ledger: Kind<Ledger, LedgerJSON> = {
+  userText: ledgerText,
+  read: (json) => Ledger.fromTree(json),
+  write: (given) => given.toJSON(),
+};
+
+/** Where else than in the record of a State a field is listed. */
+interface Listing<T = never> {
+  /** In the plaintext header of a stored record. */
+  readonly header?: true;
+  /** In `history`. */
+  readonly history?: true;
+  /** In `runs`. */
+  readonly runs?: true;
+  /** Whether it is in the JSON of a State even if it is empty. */
+  readonly isWritten?: true;
+  /** Its name there, if it is another one. */
+  readonly as?: string;
+  /** What of it is there, if not all: then all of it is in the body of a stored record. */
+  readonly brief?: { readonly kind: SomeKind; of(value: T): unknown };
+}
+
+/** A field of a State's record. */
+type Field<K extends SomeKind, L> = L & { readonly kind: K };
+
+function field<K extends SomeKind, const L extends Listing<ValueOf<K>> = Record<never, never>>(
+  kind: K,
+  listing?: L,
+): Field<K, L> {
+  return { kind, ...listing } as Field<K, L>;
+}
+
+const everywhere = { header: true, history: true, runs: true } as const;
+const inHistory = { header: true, history: true } as const;
+const inRuns = { header: true, runs: true } as const;
+
+/*
+ * Everything that a record holds: from these tables follow the types of a record, its JSON, the header of a stored
+ * record, `history` and `runs`, the description of the studio's API, and what is redacted. A field whose kind has an
+ * empty value is not written if it is empty.
+ */
+
+/** What stays the same for a whole run. */
+const identity = {
+  /** Names the run. */
+  runId: field(runId, inRuns),
+  /** See {@link State.parent}. */
+  parent: field(or(parent, undefined)),
+  /** The graph's name; `""` for a State that no graph has run. */
+  graph: field(or(graph, undefined), { ...inRuns, brief: { kind: name, of: nameOf } }),
+  /** When the run began, ISO 8601. */
+  startedAt: field(time, inRuns),
+  /** The run's metadata, such as the commit that saved it if the graph has `metadata: environment()`. */
+  metadata: field(or(metadata, noMetadata), everywhere),
+  /** The metadata keys that come from the graph; the others are the run's own. */
+  inherited: field(or(texts, noneInherited)),
+};
+
+/** The progress of a run. Changes with every completed node. */
+const progress = {
+  /** The last node that completed; `""` before the first. */
+  checkpointNode: field(name, { ...everywhere, as: "node" }),
+  /** The phase of that node; `""` for none. */
+  phase: field(or(name, ""), { ...everywhere, isWritten: true }),
+  /** Where a resume would continue, as known at the last save. */
+  nextNode: field(or(name, undefined), inRuns),
+  /** When that node completed, ISO 8601. */
+  timestamp: field(time, everywhere),
+  /** The number of nodes that had completed. */
+  step: field(count, everywhere),
+  /** What the run is doing, or how it ended. */
+  status: field(oneOf(statuses), everywhere),
+  /** The error that made the run fail; absent in an encrypted store. */
+  error: field(or(error, undefined), {
+    ...inRuns,
+    brief: { kind: or(bareError, undefined), of: bare },
+  }),
+  /** Why it was saved. */
+  reason: field(word, inHistory),
+  counts: field(counts),
+  /** See {@link State.steps}. */
+  steps: field(or(stepLog, noSteps, (log) => log.isEmpty)),
+  /** See {@link State.pauses}. */
+  pauses: field(or(list(pause), noPauses)),
+  /** Answers that no pause has taken yet, oldest first. */
+  answers: field(or(list(answer), noAnswers)),
+  /** What a node that has not completed has done so far. */
+  unfinished: field(or(unfinished, undefined)),
+  /** What is known about the next step if an earlier process has begun it. */
+  begun: field(or(begun, undefined)),
+  /** The tasks of a `dag` that have completed, oldest first; a resume of a changed `dag` relies on it. */
+  tasks: field(or(names, noTasks)),
+  /** The sequence of the last rollback; 0 if there was none. Part of each idempotency key. */
+  rollback: field(or(count, 0)),
+  /** How often the run was recovered at startup without progress. */
+  recovery: field(or(recovery, undefined)),
+  /** How often the run was resumed. */
+  resumes: field(or(count, 0)),
+  /** How often the run was resumed after its process had died. */
+  crashes: field(or(count, 0)),
+  /** See {@link State.ledger}. */
+  ledger: field(or(ledger, Ledger.empty, (given) => given.isEmpty)),
+};
+
+/** The record that a State was last saved as, or loaded from. */
+const saved = {
+  /** The id of that one record. */
+  checkpointId: field(name, inHistory),
+  /** Its position in the run's history, starting at 1; 0 before the first save. */
+  sequence: field(count, inHistory),
+  /** When it was saved, ISO 8601; `""` before the first save. */
+  savedAt: field(timeOrNone, everywhere),
+};
+
+/** All fields, by the part of the record that they are in. */
+const parts = { identity, progress, saved };
+
+type Parts = typeof parts;
+
+/** All fields by name. */
+type Fields = Parts["identity"] & Parts["progress"] & Parts["saved"];
+
+type Row = { readonly kind: SomeKind };
+
+type ValuesOf<F extends Readonly<Record<string, Row>>> = {
+  readonly [K in keyof F]: ValueOf<F[K]["kind"]>;
+};
+
+/** What stays the same for a whole run. */
+interface Identity extends ValuesOf<Parts["identity"]> {}
+
+/** The progress of a run. */
+export interface Progress extends ValuesOf<Parts["progress"]> {}
+
+/** The record that a State was last saved as, or loaded from. */
+export interface Saved extends ValuesOf<Parts["saved"]> {
+  /** Its size in bytes, if the store knows it. */
+  readonly bytes?: number | undefined;
+}
+
+/** A record that a store has just saved; `savedAt` is now by default. */
+export type SavedNow = Omit<Saved, "savedAt"> & Partial<Pick<Saved, "savedAt">>;
+
+/** Everything that a State consists of, except its observer. */
+export interface StateRecord {
+  /** Deeply frozen. */
+  readonly data: object;
+  /** See `json-traits.ts`. */
+  readonly traits: number;
+  readonly identity: Identity;
+  readonly progress: Progress;
+  readonly saved: Saved;
+}
+
+/** Whether a field is absent from JSON if it is empty. */
+type IsDefault<F extends Row> = F["kind"] extends { readonly empty: unknown } ? true : false;
+
+type IsOptional<F extends Row> = F extends { readonly isWritten: true } ? false : IsDefault<F>;
+
+/** The fields of a record as JSON. */
+export type FieldsJSON = {
+  readonly [K in keyof Fields as K extends "counts"
+    ? never
+    : IsOptional<Fields[K]> extends true
+      ? never
+      : K]: JSONValueOf<Fields[K]["kind"]>;
+} & {
+  readonly [K in keyof Fields as IsOptional<Fields[K]> extends true ? K : never]?: JSONValueOf<
+    Fields[K]["kind"]
+  >;
+} & CountsJSON;
+
+/** The names of the fields that a stored record has only in its header. */
+export type HeaderKey = {
+  [K in keyof Fields]: Fields[K] extends { readonly header: true }
+    ? Fields[K] extends { readonly brief: unknown }
+      ? never
+      : K
+    : never;
+}[keyof Fields];
+
+/** A field as it is listed. */
+type Brief<F extends Row> = F extends {
+  readonly brief: { readonly kind: infer K extends SomeKind };
+}
+  ? ValueOf<K>
+  : ValueOf<F["kind"]>;
+
+/** The fields that are listed, all of each. */
+export type ListedWhole = {
+  readonly [K in keyof Fields as Fields[K] extends { readonly header: true } ? K : never]: ValueOf<
+    Fields[K]["kind"]
+  >;
+};
+
+type NameOf<F, K> = F extends { readonly as: infer N extends string } ? N : K;
+
+type Where = "header" | "history" | "runs";
+
+/** Whether a field may be missing where it is listed: a header leaves out what is empty. */
+type IsMissing<F extends Row, W extends Where> =
+  undefined extends Brief<F>
+    ? true
+    : W extends "header"
+      ? F extends { readonly brief: unknown }
+        ? false
+        : IsDefault<F>
+      : false;
+
+type KeyIn<K extends keyof Fields, W extends Where, M extends boolean> =
+  Fields[K] extends Readonly<Record<W, true>>
+    ? IsMissing<Fields[K], W> extends M
+      ? NameOf<Fields[K], K>
+      : never
+    : never;
+
+/** The fields that are listed somewhere. */
+export type Listed<W extends Where> = {
+  readonly [K in keyof Fields as KeyIn<K, W, false>]: Brief<Fields[K]>;
+} & {
+  readonly [K in keyof Fields as KeyIn<K, W, true>]?: Brief<Fields[K]> | undefined;
+};
+
+type AnyKind = Kind<unknown, unknown> & Partial<DefaultKind<unknown, unknown>>;
+
+/** A field and its place in a record. */
+export interface FieldOfRecord extends Listing<unknown> {
+  readonly part: keyof Parts;
+  readonly key: string;
+  readonly kind: AnyKind;
+  readonly brief?: { readonly kind: AnyKind; of(value: unknown): unknown };
+}
+
+/** All fields, in the order in which they are written. */
+export const fields: readonly FieldOfRecord[] = Object.entries(parts).flatMap(([part, rows]) =>
+  Object.entries(rows).map(([key, row]) => ({ ...row, part, key }) as FieldOfRecord),
+);
+
+/** The value of a field. */
+export function fieldOf(record: StateRecord, { part, key }: FieldOfRecord): unknown {
+  return (record[part] as unknown as Readonly<Record<string, unknown>>)[key];
+}
+
+/** What is listed of a State. */
+export function listed<W extends Where>(record: StateRecord, where: W): Listed<W> {
+  const made: Record<string, unknown> = {};
+  for (const field of fields) {
+    if (field[where] !== true) continue;
+    const { key, as = key, brief, kind } = field;
+    const value = fieldOf(record, field);
+    const shown = brief === undefined ? value : brief.of(value);
+    const isLeftOut = where === "header" && (brief?.kind ?? kind).isEmpty?.(shown);
+    if (shown !== undefined && !isLeftOut) made[as] = shown;
+  }
+  return made as Listed<W>;
+}
+
+/** What is listed of a stored record, whose header leaves out what is empty. */
+export function listedOf<W extends Where>(header: Listed<"header">, where: W): Listed<W> {
+  const made: Record<string, unknown> = {};
+  for (const { [where]: isListed, key, as = key, kind } of fields) {
+    if (isListed !== true) continue;
+    const value: unknown = Reflect.get(header, as) ?? kind.empty;
+    if (value !== undefined) made[as] = value;
+  }
+  return made as Listed<W>;
+}
+
+/** The values of a run that has not begun, where a field has no empty one. */
+const first = {
+  checkpointNode: "",
+  timestamp: "",
+  step: 0,
+  status: "pending",
+  reason: "",
+  counts: noCounts,
+} satisfies {
+  [K in keyof Progress as IsDefault<Parts["progress"][K]> extends true ? never : K]: Progress[K];
+};
+
+/** Every progress object has its fields in this order: the fewer shapes the loop sees, the faster it is. */
+const blank = Object.fromEntries(
+  Object.entries(progress).map(([key, { kind }]) => [
+    key,
+    "empty" in kind ? kind.empty : Reflect.get(first, key),
+  ]),
+) as unknown as Progress;
+
+/** The progress of a run that has not begun. */
+export function newProgress(): Progress {
+  return { ...blank, timestamp: isoNow() };
+}
+
+/** Nothing saved yet. */
+export const unsaved: Saved = Object.freeze({
+  checkpointId: "",
+  sequence: 0,
+  savedAt: "",
+  bytes: undefined,
+});
+
+/**
+ * Whether a State is a progress save: one made inside a node that has not completed. The save that resumes a
+ * failed run is one too.
+ */
+export function isProgressSave({ unfinished, status, reason }: Progress): boolean {
+  return unfinished !== undefined || (status === "failed" && reason === "resume");
+}
+
+function nameOf(graph: GraphIdentity | undefined): string {
+  return graph?.name ?? "";
+}
+
+/** An error without its stack. */
+export function bare(error: RunError | undefined): Omit<RunError, "stack"> | undefined {
+  if (error === undefined) return undefined;
+  const { name, message, node } = error;
+  return { name, message, node };
 }

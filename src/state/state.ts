@@ -8,13 +8,11 @@ import { checkData, checkStateOptions, type Patch, type StateOptions, sinkFor } 
 import { decodeState, encodeState, type StateJSON } from "./json.js";
 import { OPAQUE, traitsOf, traitsOfValues } from "./json-traits.js";
 import type { Ledger } from "./ledger.js";
-import { keptMetadata } from "./metadata.js";
+import { keptMetadata, type Metadata, noMetadata } from "./metadata.js";
 import { produce } from "./recipe.js";
 import {
   type GraphIdentity,
-  type Metadata,
   newProgress,
-  noMetadata,
   noneInherited,
   type ParentLink,
   type PauseRequest,

@@ -1,15 +1,18 @@
 import {
-  type Fields,
-  fieldsOf,
-  readCount,
-  readInteger,
-  readList,
-  readOneOf,
-  readText,
-  readTime,
+  count,
+  type Kind,
+  list,
+  name,
+  object,
+  oneOf,
+  optional,
+  or,
   refuse,
-} from "./fields.js";
-import { tallyFromJSON, type Usage, type UsageTotals, usageOf } from "./ledger/usage.js";
+  refuseJSON,
+  text,
+  time,
+} from "./kinds.js";
+import { tallyFromJSON, type Usage, type UsageTotals, usageOf, usageText } from "./ledger/usage.js";
 
 /** A node that completed. */
 export interface StepRecord {
@@ -60,7 +63,7 @@ export interface ItemRecord {
 }
 
 /** How a part of a node ended. */
-export type ItemOutcome = "completed" | "failed" | "stopped";
+export type ItemOutcome = Unnamed<"completed" | "failed" | "stopped">;
 
 /** Every way in which a part of a node can end. */
 const outcomes: readonly ItemOutcome[] = ["completed", "failed", "stopped"];
@@ -162,44 +165,23 @@ export const noItems: ItemLog = NewestLog.of([], MAX_ITEMS);
 /** No failed attempts. */
 export const noFailedAttempts: readonly AttemptRecord[] = Object.freeze([]);
 
-/** Reads a step from JSON, checking every field. */
-export function decodeStep(fields: Fields, path: string): StepRecord {
-  const { restarts, usage, items, failedAttempts, lastAttemptAt } = fields;
-  const step: { -readonly [K in keyof StepRecord]: StepRecord[K] } = {
-    node: readText(fields, "node", path),
-    step: readInteger(fields, "step", path, 0),
-    phase: fields.phase === undefined ? "" : readText(fields, "phase", path),
-    startedAt: readTime(fields, "startedAt", path),
-    completedAt: readTime(fields, "completedAt", path),
-    durationMs: readInteger(fields, "durationMs", path, 0),
-    attempts: readInteger(fields, "attempts", path, 0),
-  };
-  if (failedAttempts !== undefined) {
-    step.failedAttempts = readList(fields, "failedAttempts", path, decodeAttempt);
-  }
-  if (lastAttemptAt !== undefined) step.lastAttemptAt = readTime(fields, "lastAttemptAt", path);
-  if (restarts !== undefined) step.restarts = readInteger(fields, "restarts", path, 0);
-  if (usage !== undefined) step.usage = decodeUsage(usage, `${path}.usage`);
-  if (items !== undefined) step.items = decodeItems(items, `${path}.items`);
-  return step;
-}
+const attempts: Kind<readonly AttemptRecord[]> = list(
+  object<AttemptRecord>({ startedAt: time, durationMs: count }),
+);
 
-function decodeAttempt(fields: Fields, path: string): AttemptRecord {
-  return {
-    startedAt: readTime(fields, "startedAt", path),
-    durationMs: readInteger(fields, "durationMs", path, 0),
-  };
-}
-
-function decodeUsage(value: unknown, path: string): Usage {
-  return usageOf(tallyFromJSON(path, fieldsOf(value, path)));
-}
+const usage: Kind<Usage> = {
+  userText: usageText,
+  read: (json, path, key) => {
+    const at = `${path}.${key}`;
+    return usageOf(tallyFromJSON(at, json, refuseJSON));
+  },
+};
 
 /**
  * A part of a node as JSON: name, start, duration, and the outcome unless it completed. An array, because
  * many are saved.
  */
-export type ItemJSON = readonly [
+type ItemJSON = readonly [
   name: string,
   startedAt: string,
   durationMs: number,
@@ -215,13 +197,30 @@ export interface StepJSON extends Omit<StepRecord, "items"> {
 /** The JSON of records, so that the next save gets the same objects for records it already has. */
 const known = new WeakMap<object, unknown>();
 
-function once<T extends object, J>(record: T, encode: (record: T) => J): J {
+function once<T extends object, J>(record: T, write: (record: T) => J): J {
   const before = known.get(record) as J | undefined;
   if (before !== undefined) return before;
-  const json = encode(record);
+  const json = write(record);
   known.set(record, json);
   return json;
 }
+
+const itemFields = object<ItemRecord>({
+  name: text,
+  startedAt: time,
+  durationMs: count,
+  outcome: oneOf(outcomes),
+});
+
+const items: Kind<readonly ItemRecord[], readonly ItemJSON[]> = list({
+  userText: { fields: { 0: "own" }, each: "fixed" },
+  read: (json, path, key) => {
+    if (!Array.isArray(json)) return refuse(json, `${path}.${key}`, "an array");
+    const [name, startedAt, durationMs, outcome = "completed"] = json as readonly unknown[];
+    return itemFields.read({ name, startedAt, durationMs, outcome }, path, key);
+  },
+  write: (item) => once(item, encodeItem),
+});
 
 function encodeItem({ name, startedAt, durationMs, outcome }: ItemRecord): ItemJSON {
   return outcome === "completed"
@@ -229,88 +228,64 @@ function encodeItem({ name, startedAt, durationMs, outcome }: ItemRecord): ItemJ
     : [name, startedAt, durationMs, outcome];
 }
 
-function encodeItems(items: readonly ItemRecord[]): readonly ItemJSON[] {
-  return items.map((item) => once(item, encodeItem));
-}
+const step = object<StepRecord, StepJSON>({
+  node: name,
+  step: count,
+  phase: or(name, ""),
+  startedAt: time,
+  completedAt: time,
+  durationMs: count,
+  attempts: count,
+  failedAttempts: optional(attempts),
+  lastAttemptAt: optional(time),
+  restarts: optional(count),
+  usage: optional(usage),
+  items: optional(items),
+});
 
-/** Steps as JSON. */
-export function encodeSteps(steps: StepLog): readonly StepJSON[] {
-  return steps.list().map((step) => (isPlain(step) ? step : once(step, encodeStep)));
-}
+const steps = list<StepRecord, StepJSON>({
+  ...step,
+  write: (record) => (isPlain(record) ? record : once(record, encodeStep)),
+});
 
 /** Whether a step is its own JSON. */
-function isPlain(step: StepRecord): step is StepRecord & { readonly items?: never } {
-  return step.items === undefined;
+function isPlain(record: StepRecord): record is StepRecord & { readonly items?: never } {
+  return record.items === undefined;
 }
 
-function encodeStep({ items = [], ...step }: StepRecord): StepJSON {
-  return { ...step, items: encodeItems(items) };
+function encodeStep({ items: parts = [], ...record }: StepRecord): StepJSON {
+  return { ...record, items: parts.map((item) => once(item, encodeItem)) };
 }
 
-function decodeItems(value: unknown, path: string): readonly ItemRecord[] {
-  if (value === undefined) return [];
-  if (!Array.isArray(value)) return refuse(value, path, "an array");
-  return Object.freeze(
-    value.map((item: unknown, at) => Object.freeze(decodeItem(item, `${path}[${at}]`))),
-  );
-}
-
-function decodeItem(value: unknown, path: string): ItemRecord {
-  if (!Array.isArray(value)) return refuse(value, path, "an array");
-  const [name, startedAt, durationMs, outcome = "completed"] = value as readonly unknown[];
-  const fields = { name, startedAt, durationMs, outcome };
-  return {
-    name: readText(fields, "name", path),
-    startedAt: readTime(fields, "startedAt", path),
-    durationMs: readInteger(fields, "durationMs", path, 0),
-    outcome: readOneOf(fields, "outcome", path, outcomes),
-  };
-}
+/** The newest steps of a run in its record. */
+export const stepLog: Kind<StepLog, readonly StepJSON[]> = logOf(steps, DEFAULT_MAX_STEPS);
 
 /** A node that has begun, as JSON; empty fields are omitted. */
-export interface BegunJSON {
-  /** The node. */
-  readonly node: string;
-  /** When it first began, ISO 8601. */
-  readonly startedAt: string;
-  /** How long it worked before its last save, in milliseconds. */
-  readonly durationMs: number;
-  /** How many attempts failed for good. */
-  readonly attempts?: number;
-  /** The newest of the attempts that failed. */
-  readonly failedAttempts?: readonly AttemptRecord[];
-  /** How often it was begun again after its process had died. */
-  readonly restarts?: number;
-  /** What it had used when it failed or paused. */
-  readonly usage?: Usage;
+export interface BegunJSON extends Partial<Omit<Begun, "items">> {
   /** Its parts that have ended. */
   readonly items?: readonly ItemJSON[];
 }
 
-/** A node that has begun as JSON. */
-export function encodeBegun(begun: Begun): BegunJSON {
-  const { node, startedAt, durationMs, attempts, failedAttempts, restarts, usage, items } = begun;
-  return {
-    ...{ node, startedAt, durationMs },
-    ...(attempts > 0 && { attempts }),
-    ...(failedAttempts.length > 0 && { failedAttempts }),
-    ...(restarts > 0 && { restarts }),
-    ...(usage !== undefined && { usage }),
-    ...(!items.isEmpty && { items: encodeItems(items.list()) }),
-  };
-}
+/** A node that has begun in its record. */
+export const begun: Kind<Begun, BegunJSON> = object<Begun, BegunJSON>({
+  node: name,
+  startedAt: time,
+  durationMs: count,
+  attempts: or(count, 0),
+  failedAttempts: or(attempts, noFailedAttempts),
+  restarts: or(count, 0),
+  usage: or(usage, undefined),
+  items: or(logOf(items, MAX_ITEMS), noItems, (log) => log.isEmpty),
+});
 
-/** Reads a node that has begun from JSON, checking every field. */
-export function decodeBegun(fields: Fields, path: string): Begun {
-  const { usage, items } = fields;
+/** A log of the items of a list. */
+function logOf<T, J>(
+  { userText, read, write }: Kind<readonly T[], readonly J[]>,
+  most: number,
+): Kind<NewestLog<T>, readonly J[]> {
   return {
-    node: readText(fields, "node", path),
-    startedAt: readTime(fields, "startedAt", path),
-    durationMs: readInteger(fields, "durationMs", path, 0),
-    attempts: readCount(fields, "attempts", path),
-    failedAttempts: readList(fields, "failedAttempts", path, decodeAttempt),
-    restarts: readCount(fields, "restarts", path),
-    usage: usage === undefined ? undefined : decodeUsage(usage, `${path}.usage`),
-    items: NewestLog.of(decodeItems(items, `${path}.items`), MAX_ITEMS),
+    userText,
+    read: (json, path, key) => NewestLog.of(read(json, path, key), most),
+    ...(write && { write: (log: NewestLog<T>) => write(log.list()) }),
   };
 }

@@ -3,7 +3,8 @@ import { type RunFilter, type RunSummary, summarize } from "../checkpoint/store.
 import { monotonic } from "../clock.js";
 import { isWaymarkError, messageOf } from "../errors.js";
 import { longestPath } from "../graph/description.js";
-import type { Metadata, RunStatus } from "../state/record.js";
+import type { Metadata } from "../state/metadata.js";
+import type { RunStatus } from "../state/record.js";
 import type { State } from "../state/state.js";
 import { sizeWarning } from "../warnings.js";
 import type { RunProblem, RunRow, RunsPage } from "./api.js";
@@ -172,7 +173,7 @@ const help = "repair moves corrupt checkpoints aside, so that the run continues 
 
 /** A run of which only the id is known. */
 function unreadable(runId: string): RunSummary {
-  const place = { graph: "", node: "", nextNode: undefined, phase: "", step: 0, metadata: {} };
+  const place = { graph: "", node: "", phase: "", step: 0, metadata: {} };
   return { runId, status: "failed", ...place, startedAt: "", savedAt: "", timestamp: "" };
 }
 

@@ -214,3 +214,110 @@ describe("a codec that redacts", () => {
     });
   });
 });
+
+describe("wherever a secret is", () => {
+  const secret = "sk-live123";
+  const now = "2026-01-01T00:00:00.000Z";
+  const at = { node: "ask", step: 0, timestamp: now };
+  const counters = { counters: { [secret]: 2 }, peaks: { [secret]: 3 } };
+  const ledger = Ledger.empty
+    .addUsage("ask", counters)
+    .addDecision({
+      ...{ ...at, type: secret, description: secret, rationale: secret, agent: secret },
+      alternatives: [secret],
+    })
+    .setAgent(secret, {
+      ...{ ...at, type: secret, status: secret, blockers: [secret], lastDecision: secret },
+      ...{ outputRef: secret, state: { [secret]: secret } },
+    })
+    .setOutput(secret, { ...at, ref: new Map([[secret, secret]]) });
+  const items = [[secret, now, 1]];
+  /** One text of the user's in every place. */
+  const everywhere = {
+    ...State.create(
+      {
+        [secret]: secret,
+        map: new Map<unknown, unknown>([
+          [secret, 1],
+          [`${secret}4`, 2],
+          [{ [secret]: secret }, [secret]],
+        ]),
+        set: new Set([secret]),
+        error: Object.assign(new Error(secret), { name: secret }),
+        deep: [{ [secret]: { [`$${secret}`]: 1 } }],
+        sparse: Object.assign([], { 3: secret }),
+        url: new URL(`https://example.com/${secret}`),
+        expression: new RegExp(secret),
+      },
+      { runId, metadata: { [secret]: secret } },
+    ).toJSON(),
+    ...{ sequence: 1, checkpointId: "c1", savedAt: now, reason: secret, inherited: [secret] },
+    error: { name: secret, message: secret, node: "ask", stack: secret },
+    ledger: ledger.toJSON(),
+    pauses: [
+      {
+        ...{ name: "", reason: secret, ask: { [secret]: secret }, refused: secret },
+        schema: { title: secret, properties: { [secret]: { default: secret } } },
+        onTimeout: { [secret]: secret },
+      },
+    ],
+    answers: [{ name: "", value: { [secret]: secret } }],
+    unfinished: { node: "ask", results: { charged: { [secret]: [secret] } }, count: 1 },
+    begun: { node: "ask", startedAt: now, durationMs: 1, usage: counters, items },
+    steps: [
+      {
+        ...{ node: "ask", step: 1, phase: "", startedAt: now, completedAt: now, durationMs: 1 },
+        ...{ attempts: 1, usage: counters, items },
+      },
+    ],
+  };
+
+  test("no byte of a record holds it", async () => {
+    const bytes = await encode({ redact: [/sk-\w+/] }, State.fromJSON(everywhere as never));
+    expect(Buffer.from(bytes).toString()).not.toContain("sk-");
+    const loaded = await decode<Record<string, unknown>>({}, bytes);
+    expect(loaded.data).toMatchObject({
+      [REDACTED]: REDACTED,
+      map: new Map<unknown, unknown>([
+        [REDACTED, 1],
+        [`${REDACTED} 2`, 2],
+        [{ [REDACTED]: REDACTED }, [REDACTED]],
+      ]),
+      deep: [{ [REDACTED]: { [`$${REDACTED}`]: 1 } }],
+    });
+    expect(loaded.metadata).toEqual({ [REDACTED]: REDACTED });
+    expect(loaded.ledger.usage).toMatchObject({ counters: { [REDACTED]: 2 } });
+    expect(Object.keys(loaded.ledger.agents)).toEqual([REDACTED]);
+    expect(loaded.error).toEqual({ name: REDACTED, message: REDACTED, node: "ask" });
+  });
+
+  test("keys that become the same stay several", async () => {
+    const state = saved({ "sk-1": 1, "sk-2": 2, [REDACTED]: 3, other: 4 });
+    const { data } = await through([/sk-\w+/], state);
+    expect(Object.entries(data)).toEqual([
+      [`${REDACTED} 2`, 1],
+      [`${REDACTED} 3`, 2],
+      [REDACTED, 3],
+      ["other", 4],
+    ]);
+  });
+
+  test("the keys of once, names of pauses and tasks stay, by which a resume finds them", async () => {
+    const loaded = await through(
+      [/sk-\w+/],
+      State.fromJSON({
+        ...everywhere,
+        pauses: [{ name: "sk-pause", reason: "" }],
+        answers: [{ name: "sk-pause", value: 1 }],
+        tasks: ["sk-task"],
+        unfinished: { node: "sk-node", results: { "sk-once": 1 }, count: 1 },
+      } as never),
+    );
+    expect(loaded.toJSON()).toMatchObject({
+      pauses: [{ name: "sk-pause" }],
+      answers: [{ name: "sk-pause" }],
+      tasks: ["sk-task"],
+      unfinished: { node: "sk-node", results: { "sk-once": 1 } },
+    });
+  });
+});

@@ -1,4 +1,5 @@
 import { CheckpointConflictError, show, WaymarkError } from "../../errors.js";
+import { listedOf } from "../../state/record.js";
 import type { Claim, ClaimHolder, Finding, RunFilter, RunSummary } from "../store.js";
 import type { RecordHeader } from "./header.js";
 
@@ -193,17 +194,14 @@ export interface RecordBackend {
  * ```
  */
 export function runEntryOf(header: RecordHeader, sequence: number): RunEntry {
-  const { runId, graph, status, node, nextNode, phase = "", step, metadata = {} } = header;
-  const { startedAt, savedAt, timestamp, error } = header;
-  const place = { runId, graph, status, node, nextNode, phase, step, sequence };
-  return { ...place, startedAt, savedAt, timestamp, metadata, ...(error && { error }) };
+  return { ...listedOf(header, "runs"), sequence };
 }
 
 /** A run whose header can't be read, as a listing shows it. */
 export function unreadableRun(
   known: Pick<RunEntry, "runId" | "sequence" | "graph" | "status" | "savedAt">,
 ): RunEntry {
-  const unknown = { node: "", nextNode: undefined, phase: "", step: 0, metadata: {} };
+  const unknown = { node: "", phase: "", step: 0, metadata: {} };
   return { ...unknown, ...known, startedAt: "", timestamp: "" };
 }
 

@@ -1,7 +1,7 @@
 import { sha256 } from "../../codecs/hash.js";
 import { Secrets } from "../../codecs/patterns.js";
 import { type CodecOptions, type CodecRecord, Pipeline } from "../../codecs/pipeline.js";
-import { redactState } from "../../codecs/redact-state.js";
+import { redactJSON } from "../../codecs/redact-state.js";
 import {
   CheckpointCorruptionError,
   isWaymarkError,
@@ -14,15 +14,16 @@ import {
   type BodyJSON,
   decodeState,
   encodeBody,
+  inHeader,
   isPlainData,
-  type StateJSON,
+  stateText,
 } from "../../state/json.js";
-import { isProgressSave, type Metadata, noMetadata, type RunError } from "../../state/record.js";
+import type { UserText } from "../../state/kinds.js";
+import { isProgressSave, type Listed, listed, type StateRecord } from "../../state/record.js";
 import { recordOf, type State, stateOf } from "../../state/state.js";
 import { apply, type Change, recordDifference } from "../difference.js";
-import { bare } from "../store.js";
 import type { NewRecord, StoredRecord } from "./backend.js";
-import { FORMAT, parseHeader, previousOf, type RecordHeader } from "./header.js";
+import { FORMAT, headerText, parseHeader, previousOf, type RecordHeader } from "./header.js";
 
 /** A load reads up to this many bytes of patches however small the State is. */
 const ALWAYS_READ = 16 * 1024;
@@ -114,16 +115,16 @@ export class RecordCodec {
     place: RecordPlace,
     base: Base | undefined,
   ): Encoded | Promise<Encoded> {
-    const whole = this.#treeOf(state);
-    const tree = this.#redact(whole);
-    const own = { metadata: state.metadata };
-    const { metadata } = this.#redact(own);
-    const redacted = tree !== whole || metadata !== own.metadata;
-    const shown = { error: tree.error, metadata };
+    const stateRecord = recordOf(state);
+    const whole = this.#treeOf(stateRecord);
+    const all = listed(stateRecord, "header");
+    const tree = this.#redact(whole, stateText);
+    const shown = this.#redact(all, headerText);
+    const redacted = tree !== whole || shown !== all;
     const from = base?.checkpointId === place.previous ? base : undefined;
     const patch = from && this.#patch(from, tree, isEnded(state));
     const before = patch === undefined ? undefined : from;
-    const header = newHeader(state, place, shown, before?.snapshot);
+    const header = newHeader(stateRecord, place, shown, before?.snapshot);
     const encoded = (record: NewRecord): Encoded => ({
       record,
       base: this.#snapshotEvery === 1 ? undefined : baseOf(record, tree, before),
@@ -170,14 +171,13 @@ export class RecordCodec {
     return typeof opened === "string" ? grown(opened) : opened.then(grown);
   }
 
-  #redact<T extends Partial<StateJSON>>(json: T): T {
+  #redact<T extends object>(json: T, userText: UserText): T {
     const secrets = this.#secrets;
-    return secrets === undefined ? json : redactState(json, secrets, this.#redacted);
+    return secrets === undefined ? json : redactJSON(json, userText, secrets, this.#redacted);
   }
 
   /** The part of a State that the header does not have. */
-  #treeOf<D extends object>(state: State<D>): BodyJSON {
-    const record = recordOf(state);
+  #treeOf(record: StateRecord): BodyJSON {
     const { data } = record;
     if (isPlainData(record)) return encodeBody(record, data);
     return encodeBody(record, encode(freezeCopy(data), "data", this.#known));
@@ -251,20 +251,9 @@ export function stateFrom<D extends object>(
   where: string,
 ): State<D> {
   if (typeof tree !== "object" || tree === null) throw corrupt(where, "a State", show(tree));
-  const { runId, sequence, checkpointId, timestamp, step, status, reason } = header;
-  const { startedAt, savedAt, phase = "", nextNode, metadata, node: checkpointNode } = header;
-  const fields = { runId, sequence, checkpointId, timestamp, step, status, reason };
-  const record = decodeState({
-    ...tree,
-    ...fields,
-    checkpointNode,
-    startedAt,
-    savedAt,
-    phase,
-    ...(nextNode !== undefined && { nextNode }),
-    ...(metadata !== undefined && { metadata }),
-  });
-  return stateOf<D>(record);
+  const json: Record<string, unknown> = { ...tree };
+  for (const { key, as = key, kind } of inHeader) json[key] = Reflect.get(header, as) ?? kind.empty;
+  return stateOf<D>(decodeState(json));
 }
 
 /** The error for a damaged record. */
@@ -279,48 +268,25 @@ export function corrupt(
   );
 }
 
-/** The fields of a State that a header shows and that may have been redacted. */
-interface Shown {
-  readonly error: RunError | undefined;
-  readonly metadata: Metadata;
-}
-
 function isEnded<D extends object>({ status }: State<D>): boolean {
   return status === "completed" || status === "failed";
 }
 
-function newHeader<D extends object>(
-  state: State<D>,
+function newHeader(
+  record: StateRecord,
   place: RecordPlace,
-  { error, metadata }: Shown,
+  shown: Listed<"header">,
   base: number | undefined,
 ): RecordHeader {
-  const { sequence, checkpointId, parentId, previous, savedAt, keep, keepPerPhase } = place;
-  const { identity, progress } = recordOf(state);
-  const { runId, graph, startedAt } = identity;
-  const { step, checkpointNode, phase, status, timestamp, nextNode, reason } = progress;
+  const { parentId, previous, sequence, checkpointId, savedAt, keep, keepPerPhase } = place;
   const header: { -readonly [K in keyof RecordHeader]: RecordHeader[K] } = {
     format: FORMAT,
-    runId,
-    sequence,
-    checkpointId,
-    parentId,
-    step,
-    node: checkpointNode,
-    status,
-    timestamp,
-    savedAt,
-    startedAt,
-    reason,
-    graph: graph?.name ?? "",
+    ...shown,
+    ...{ sequence, checkpointId, savedAt, parentId },
   };
   if (previous !== parentId) header.previous = previous;
   if (base !== undefined) header.base = base;
-  if (phase !== "") header.phase = phase;
-  if (nextNode !== undefined) header.nextNode = nextNode;
-  if (isProgressSave(progress)) header.unfinished = true;
-  if (metadata !== noMetadata) header.metadata = metadata;
-  if (error !== undefined) header.error = bare(error);
+  if (isProgressSave(record.progress)) header.unfinished = true;
   if (Number.isFinite(keep)) header.keep = keep;
   if (keepPerPhase !== undefined) header.keepPerPhase = keepPerPhase;
   return header;

@@ -10,7 +10,7 @@ import {
 import { type GraphTopology, parseTopology } from "../../graph/description.js";
 import { type Check, checkOptions, integer, text } from "../../options.js";
 import { newId } from "../../random.js";
-import { isProgressSave, noMetadata, type Saved } from "../../state/record.js";
+import { isProgressSave, listedOf, type Saved } from "../../state/record.js";
 import { checkRunId } from "../../state/run-id.js";
 import { recordOf, type State } from "../../state/state.js";
 import { DEFAULT_WARN_BYTES, sizeWarning } from "../../warnings.js";
@@ -246,10 +246,8 @@ export class RecordStore implements CheckpointStore {
     const entries = await keptEntries(this.#backend, checkRunId(runId));
     return entries.flatMap(({ header, bytes }) => {
       if (header === undefined) return [];
-      const { sequence, step, node, phase = "", status, timestamp, savedAt } = header;
-      const { checkpointId, parentId, reason, unfinished = false, metadata = noMetadata } = header;
-      const entry = { sequence, step, node, phase, status, timestamp, savedAt, checkpointId };
-      return [{ ...entry, parentId, reason, unfinished, metadata, bytes }];
+      const { parentId, unfinished = false } = header;
+      return [{ ...listedOf(header, "history"), parentId, unfinished, bytes }];
     });
   }
 

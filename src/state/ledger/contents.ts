@@ -1,4 +1,4 @@
-import { checkOptions, integer } from "../../options.js";
+import { type Check, checkOptions, integer } from "../../options.js";
 import { setKey } from "../shape.js";
 import type { Agent, Decision, Origin, Output } from "./entries.js";
 import { plus, type Tally } from "./usage.js";
@@ -49,14 +49,12 @@ export const blank: Contents = {
 const whole = integer(0);
 
 /** Throws if the value is not valid {@link LedgerLimits}. */
-export function checkLedgerLimits(name: string, value: unknown): void {
-  checkOptions(name, value, { maxDecisions: whole, maxAgents: whole, maxOutputs: whole });
-}
+export const checkLedgerLimits: Check = (name, value, refuse) =>
+  checkOptions(name, value, { maxDecisions: whole, maxAgents: whole, maxOutputs: whole }, refuse);
 
 /** Throws if the value is not valid {@link LedgerDropped}. */
-export function checkDropped(name: string, value: unknown): void {
-  checkOptions(name, value, { decisions: whole, agents: whole, outputs: whole });
-}
+export const checkDropped: Check = (name, value, refuse) =>
+  checkOptions(name, value, { decisions: whole, agents: whole, outputs: whole }, refuse);
 
 /** All limits, with defaults for omitted ones. */
 export function fullLimits(limits: LedgerLimits): Limits {

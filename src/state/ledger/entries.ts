@@ -1,10 +1,11 @@
-import { ConfigError } from "../../errors.js";
 import {
   type Check,
   checkOptions,
   integer,
   list,
   number,
+  type Refuse,
+  refuseOption,
   string,
   strings,
   text,
@@ -12,6 +13,7 @@ import {
 import { encode } from "../encode.js";
 import { freezeCopy } from "../freeze-copy.js";
 import { OPAQUE, traitsOf } from "../json-traits.js";
+import { type UserText, userTextsOf } from "../kinds.js";
 
 /** Where and when something was written into the ledger. */
 export interface Origin {
@@ -80,46 +82,75 @@ export interface Output extends Origin {
 
 const confidence = number(0, 1);
 
+/** A field of an entry: its check, and which text of it is the user's. */
+interface EntryField {
+  readonly check: Check;
+  readonly userText: UserText;
+}
+
+const fixed = (check: Check): EntryField => ({ check, userText: "fixed" });
+const own = (check: Check): EntryField => ({ check, userText: "own" });
+
 /** Rejects what can't be saved while the node that passed it can still fail. */
 const saveable: Check = (name, value) => {
   if ((traitsOf(value) & OPAQUE) !== 0) encode(value, name);
 };
 
-const origin: Readonly<Record<string, Check>> = { node: string, step: integer(0), timestamp: text };
+const confidences: Check = (name, value, refuse) => {
+  list(name, value, refuse);
+  for (const [at, one] of (value as readonly unknown[]).entries()) {
+    checkOptions(`${name}[${at}]`, one, { confidence, step: integer(0), timestamp: text }, refuse);
+  }
+};
+
+const origin = { node: fixed(string), step: fixed(integer(0)), timestamp: fixed(text) };
 const decision = {
   ...origin,
-  type: string,
-  description: text,
-  rationale: string,
-  confidence,
-  alternatives: strings,
-  agent: text,
-};
+  type: own(string),
+  description: own(text),
+  rationale: own(string),
+  confidence: fixed(confidence),
+  alternatives: { check: strings, userText: { each: "own" } },
+  agent: own(text),
+} as const;
 const agent = {
   ...origin,
-  type: string,
-  status: string,
-  confidence,
-  blockers: strings,
-  state: saveable,
-  lastDecision: string,
-  outputRef: string,
-  confidenceHistory: (name: string, value: unknown): void => {
-    list(name, value);
-    for (const [at, one] of (value as readonly unknown[]).entries())
-      checkOptions(`${name}[${at}]`, one, { confidence, step: integer(0), timestamp: text });
-  },
-};
-const output = { ...origin, ref: saveable };
+  type: own(string),
+  status: own(string),
+  confidence: fixed(confidence),
+  blockers: { check: strings, userText: { each: "own" } },
+  state: own(saveable),
+  lastDecision: own(string),
+  outputRef: own(string),
+  confidenceHistory: fixed(confidences),
+} as const;
+const output = { ...origin, ref: own(saveable) };
+
+function checksOf(fields: Readonly<Record<string, EntryField>>): Readonly<Record<string, Check>> {
+  return Object.fromEntries(Object.entries(fields).map(([field, { check }]) => [field, check]));
+}
+
+const decisionChecks = checksOf(decision);
+const agentChecks = checksOf(agent);
+const outputChecks = checksOf(output);
+
+/** Which text of a decision is the user's. */
+export const decisionText: UserText = { fields: userTextsOf(decision) };
+
+/** Which text of an agent is. */
+export const agentText: UserText = { fields: userTextsOf(agent) };
+
+/** Which text of an output is. */
+export const outputText: UserText = { fields: userTextsOf(output) };
 
 /** Checks a decision; returns a frozen copy. */
-export function toDecision(name: string, value: unknown): Decision {
-  return entry(name, value, decision, ["description"]) as Decision;
+export function toDecision(name: string, value: unknown, refuse?: Refuse): Decision {
+  return entry(name, value, decisionChecks, ["description"], refuse) as Decision;
 }
 
 /** Checks an agent; returns a frozen copy. */
-export function toAgent(name: string, value: unknown): Agent {
-  return entry(name, value, agent, []) as Agent;
+export function toAgent(name: string, value: unknown, refuse?: Refuse): Agent {
+  return entry(name, value, agentChecks, [], refuse) as Agent;
 }
 
 /** How many confidence values of an agent are kept. */
@@ -148,8 +179,8 @@ export function mergedAgent(one: Agent | undefined, base: Agent | undefined, oth
 }
 
 /** Checks an output; returns a frozen copy. */
-export function toOutput(name: string, value: unknown): Output {
-  return entry(name, value, output, ["ref"]) as Output;
+export function toOutput(name: string, value: unknown, refuse?: Refuse): Output {
+  return entry(name, value, outputChecks, ["ref"], refuse) as Output;
 }
 
 function entry(
@@ -157,6 +188,7 @@ function entry(
   value: unknown,
   checks: Readonly<Record<string, Check>>,
   required: readonly string[],
+  refuse: Refuse = refuseOption,
 ): object {
   // A field that is undefined counts as absent, so that a ledger reads back the same.
   const kept =
@@ -165,10 +197,10 @@ function entry(
           Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)),
         )
       : value;
-  checkOptions(name, kept, checks);
+  checkOptions(name, kept, checks, refuse);
   for (const key of [...Object.keys(origin), ...required]) {
     if (!Object.hasOwn(kept as object, key)) {
-      throw new ConfigError(`${name}.${key}`, "must be given; got undefined");
+      refuse(`${name}.${key}`, "must be given; got undefined");
     }
   }
   return kept as object;

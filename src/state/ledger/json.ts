@@ -1,7 +1,7 @@
-import { ConfigError, SerializationError } from "../../errors.js";
-import { check, checkOptions, list } from "../../options.js";
+import { check, checkOptions, list, type Refuse } from "../../options.js";
 import { decode } from "../decode.js";
 import { encode } from "../encode.js";
+import { refuseJSON, type UserText } from "../kinds.js";
 import { isPlainObject } from "../shape.js";
 import {
   blank,
@@ -15,8 +15,8 @@ import {
   sameLimits,
   sizeOf,
 } from "./contents.js";
-import { toAgent, toDecision, toOutput } from "./entries.js";
-import { type TallyJSON, tallyFromJSON, tallyToJSON } from "./usage.js";
+import { agentText, decisionText, outputText, toAgent, toDecision, toOutput } from "./entries.js";
+import { type TallyJSON, tallyFromJSON, tallyToJSON, usageText } from "./usage.js";
 
 /** A ledger as JSON; empty and default fields are omitted. */
 export interface LedgerJSON {
@@ -53,22 +53,16 @@ export function encodeLedger(contents: Contents): LedgerJSON {
  * @throws SerializationError that names the path of what is wrong.
  */
 export function decodeLedger(tree: unknown): Contents {
-  try {
-    checkOptions("ledger", tree, parts);
-    const { usage = {}, decisions = [], agents = {}, outputs = {}, ...rest } = tree as LedgerJSON;
-    return {
-      tallies: new Map(Object.entries(usage).map(each("ledger.usage", tallyFromJSON))),
-      decisions: decisions.map((one, at) => toDecision(`ledger.decisions[${at}]`, one)),
-      agents: entries("ledger.agents", agents, toAgent),
-      outputs: entries("ledger.outputs", outputs, toOutput),
-      dropped: { ...blank.dropped, ...rest.dropped },
-      limits: fullLimits(rest.limits ?? {}),
-    };
-  } catch (error) {
-    // The checks are those of a caller's input; here the input is a checkpoint.
-    if (!(error instanceof ConfigError)) throw error;
-    throw new SerializationError(error.option, error.problem);
-  }
+  checkOptions("ledger", tree, parts, refuseJSON);
+  const { usage = {}, decisions = [], agents = {}, outputs = {}, ...rest } = tree as LedgerJSON;
+  return {
+    tallies: new Map(Object.entries(usage).map(each("ledger.usage", tallyFromJSON))),
+    decisions: decisions.map((one, at) => toDecision(`ledger.decisions[${at}]`, one, refuseJSON)),
+    agents: entries("ledger.agents", agents, toAgent),
+    outputs: entries("ledger.outputs", outputs, toOutput),
+    dropped: { ...blank.dropped, ...rest.dropped },
+    limits: fullLimits(rest.limits ?? {}),
+  };
 }
 
 const record = check(
@@ -84,12 +78,29 @@ const parts = {
   limits: checkLedgerLimits,
 };
 
-function entries<T>(name: string, tree: unknown, make: (name: string, value: unknown) => T) {
+/** Which text of a ledger is the user's. */
+export const ledgerText: UserText = {
+  fields: {
+    usage: { each: usageText, fixedKeys: true },
+    decisions: { each: decisionText },
+    agents: { each: agentText },
+    outputs: { each: outputText },
+    dropped: "fixed",
+    limits: "fixed",
+  },
+};
+
+type Make<T> = (name: string, value: unknown, refuse: Refuse) => T;
+
+function entries<T>(name: string, tree: unknown, make: Make<T>) {
   const { value } = decode(tree, name);
-  record(name, value);
+  record(name, value, refuseJSON);
   return Object.fromEntries(Object.entries(value as object).map(each(name, make)));
 }
 
-function each<T>(name: string, make: (name: string, value: unknown) => T) {
-  return ([key, value]: [string, unknown]): [string, T] => [key, make(`${name}.${key}`, value)];
+function each<T>(name: string, make: Make<T>) {
+  return ([key, value]: [string, unknown]): [string, T] => [
+    key,
+    make(`${name}.${key}`, value, refuseJSON),
+  ];
 }

@@ -1,5 +1,6 @@
-import { check, checkOptions, integer, number, text } from "../../options.js";
+import { check, checkOptions, integer, number, type Refuse, text } from "../../options.js";
 import type { Usage, UsageCall, UsagePrice } from "../../usage.js";
+import type { UserText } from "../kinds.js";
 import { isPlainObject, setKey } from "../shape.js";
 
 export type { Usage, UsageCall };
@@ -79,18 +80,25 @@ function costOf({ price, inputTokens = 0, outputTokens = 0 }: UsageCall): number
     : (price.input * inputTokens + price.output * outputTokens) / MILLION;
 }
 
+/** The user's text in usage: the names of counters. */
+export const usageText: UserText = {
+  fields: { counters: { each: "fixed" }, peaks: { each: "fixed" } },
+  each: "fixed",
+  fixedKeys: true,
+};
+
 /** A tally from JSON; sums may be decimal strings, and larger than a caller may pass. */
-export function tallyFromJSON(name: string, json: unknown): Tally {
+export function tallyFromJSON(name: string, json: unknown, refuse: Refuse): Tally {
   const tally = new Map<string, bigint>();
   const read = (counter: string, value: unknown): void => {
     if (typeof value === "string" && /^\d{1,40}\.\d{12}$/.test(value)) {
       put(tally, counter, BigInt(value.replace(".", "")));
     } else {
-      amount(`${name}.${counter}`, value);
+      amount(`${name}.${counter}`, value, refuse);
       put(tally, counter, toUnits(Number(value)));
     }
   };
-  checkOptions(name, json, jsonFields);
+  checkOptions(name, json, jsonFields, refuse);
   for (const [field, value] of Object.entries(json as object)) {
     if (!isGroup(field)) read(field, value);
     else

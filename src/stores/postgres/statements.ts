@@ -1,5 +1,5 @@
 import type { After, NewRecord } from "../../checkpoint/records/backend.js";
-import type { Metadata } from "../../state/record.js";
+import type { Metadata } from "../../state/metadata.js";
 import type { Lease } from "../leases.js";
 import { prepared } from "../sql/backend.js";
 import { idColumn, toColumn } from "../sql/text.js";
