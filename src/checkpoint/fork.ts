@@ -13,15 +13,14 @@ export function forked<D extends object>(
   graph: GraphIdentity | undefined,
 ): State<D> {
   const { runId, checkpointId } = source;
-  const { metadata, inherited } = recordOf(source).identity;
   const { unfinished, ...progress } = progressOf(source);
   const change = (data: object): object => ({ ...data, ...changes });
   const parent = Object.freeze({ runId, checkpointId });
-  const { data, traits } = recordOf(source.merge(changes));
+  const { data, traits, identity } = recordOf(source.merge(changes));
   return stateOf({
     data,
     traits,
-    identity: { runId: newRunId(), parent, graph, startedAt: isoNow(), metadata, inherited },
+    identity: { ...identity, runId: newRunId(), parent, graph, startedAt: isoNow() },
     progress: {
       ...progress,
       unfinished: unfinished && withDataCopies(unfinished, change),

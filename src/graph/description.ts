@@ -1,7 +1,7 @@
 import { isPlainObject } from "../state/shape.js";
 import { type GraphNode, targetOf } from "./node.js";
 
-/** A graph as data: its nodes, its edges and how it saves, without its code. */
+/** A graph as data: its nodes and edges, without its code. */
 export interface GraphTopology {
   /** The graph's name. */
   readonly name: string;
@@ -19,8 +19,6 @@ export interface GraphTopology {
   readonly tasks?: readonly TopologyTask[];
   /** The JSON Schema of its data, if the graph has a schema whose library can produce one. */
   readonly schema?: object;
-  /** How the graph saves and guards its runs; no secrets. */
-  readonly config: Readonly<Record<string, string | number | boolean>>;
 }
 
 /** A node of a {@link GraphTopology}. */
@@ -170,18 +168,13 @@ export function parseTopology(text: string): GraphTopology | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== "object" || value === null || !isPlainObject(value)) return undefined;
-    const { name, version, fingerprint, entry, nodes, edges, config } = value as Record<
-      string,
-      unknown
-    >;
+    const { name, version, fingerprint, entry, nodes, edges } = value as Record<string, unknown>;
     const isWhole =
       [name, fingerprint, entry].every((one) => typeof one === "string") &&
       typeof version === "number" &&
       isListOf(nodes, "name") &&
       isListOf(edges, "from", "to") &&
-      (value.tasks === undefined || isListOf(value.tasks, "name")) &&
-      typeof config === "object" &&
-      config !== null;
+      (value.tasks === undefined || isListOf(value.tasks, "name"));
     return isWhole ? (value as unknown as GraphTopology) : undefined;
   } catch {
     return undefined;

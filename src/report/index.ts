@@ -13,7 +13,7 @@ import { check, checkOptions } from "../options.js";
 import { progressOf } from "../state/derive.js";
 import { type Decision, Ledger } from "../state/ledger.js";
 import { checkRunId } from "../state/run-id.js";
-import type { State } from "../state/state.js";
+import { recordOf, type State } from "../state/state.js";
 import type { RunReport, StepReport } from "./record.js";
 import { Replay, type Visit } from "./replay.js";
 import { stepsOf, visitsUpTo } from "./steps.js";
@@ -132,6 +132,7 @@ function fromState(state: State<object>, replay: Replay | undefined): RunReport 
     crashes: state.crashes,
     phase: state.phase,
     metadata: state.metadata,
+    config: recordOf(state).identity.config,
     steps,
     completedSteps: step,
     lastStep: state.checkpointNode === "" ? undefined : state.checkpointNode,
@@ -168,6 +169,7 @@ function fromLog(runId: string, replay: Replay): RunReport {
     crashes: 0,
     phase: "",
     metadata: {},
+    config: {},
     steps,
     completedSteps: done?.step ?? 0,
     lastStep: done?.node,

@@ -185,7 +185,7 @@ export class Checkpoints<D extends object> {
     const { identity, progress } = recordOf(state);
     const ledger = state.ledger.withLimits(this.#graph.settings.ledger);
     return withRecord(state, {
-      identity: { ...identity, graph: this.#graph.identity },
+      identity: { ...identity, graph: this.#graph.identity, config: this.#graph.config },
       progress: { ...progress, ledger },
     });
   }

@@ -10,14 +10,13 @@ import { freezeCopy } from "../state/freeze-copy.js";
 import { checkData } from "../state/input.js";
 import { traitsOf } from "../state/json-traits.js";
 import { mergedMetadata } from "../state/metadata.js";
-import { type GraphIdentity, newProgress, type Recovery, unsaved } from "../state/record.js";
+import { newProgress, type Recovery, unsaved } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
 import { validated } from "../state/schema.js";
 import { recordOf, type State } from "../state/state.js";
 import { toAnswer, withAnswer } from "./answers.js";
 import { Checkpoints } from "./checkpoints.js";
 import { borrowed } from "./claim.js";
-import type { Settings } from "./config.js";
 import { type Continuation, isPastBreakpoint, noteOf, resumed, withInput } from "./continuation.js";
 import { outsideRun } from "./failure.js";
 import type { Plan } from "./loop.js";
@@ -256,8 +255,8 @@ export class Runner<D extends object> {
   }
 
   async #start(state: State<D>, options: RunOptions<D>, session: RunSession<D>): Promise<State<D>> {
-    const { identity, settings } = this.#graph;
-    const first = await this.#checked(restarted(state, identity, settings));
+    const { settings } = this.#graph;
+    const first = await this.#checked(restarted(state, this.#graph));
     const store = await this.#graph.storeIfAny();
     const { claim, control } = session;
     if (store !== undefined) await this.#graph.describe(store, state.runId);
@@ -418,8 +417,7 @@ function replacedData<D extends object>(state: State<D>, data: unknown): State<D
 /** A State at the beginning of a run of this graph; one that has run before starts over. */
 function restarted<D extends object>(
   state: State<D>,
-  graph: GraphIdentity,
-  settings: Settings,
+  { identity: graph, config, settings }: SavedGraph<D>,
 ): State<D> {
   const record = recordOf(state);
   const isFresh = state.status === "pending" && state.step === 0;
@@ -429,7 +427,7 @@ function restarted<D extends object>(
     identity: {
       ...record.identity,
       ...mergedMetadata(record.identity, settings.metadata),
-      ...{ graph, startedAt },
+      ...{ graph, config, startedAt },
     },
     progress: { ...progress, ledger: progress.ledger.withLimits(settings.ledger) },
     saved: isFresh ? record.saved : unsaved,

@@ -6,7 +6,7 @@ import type { EventType } from "../events.js";
 import { type GraphTopology, shapeOf } from "../graph/description.js";
 import { END, type End, type GraphNode } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
-import type { GraphIdentity } from "../state/record.js";
+import type { GraphIdentity, RunConfig } from "../state/record.js";
 import { jsonSchemaOf } from "../state/schema.js";
 import type { State } from "../state/state.js";
 import type { Settings } from "./config.js";
@@ -49,11 +49,15 @@ export class SavedGraph<D extends object> {
     return Object.freeze({ name, version, fingerprint: this.topology.fingerprint });
   }
 
-  /** The graph as data, with its checkpoint settings. */
+  /** The settings that a run of this graph is saved and guarded by, for readers of its checkpoints. */
+  get config(): RunConfig {
+    return describeSettings(this.settings);
+  }
+
+  /** The graph as data. */
   get description(): GraphTopology {
-    const config = describeSettings(this.settings);
     const schema = this.settings.schema && jsonSchemaOf(this.settings.schema);
-    return { ...this.identity, ...shapeOf(this.topology), ...(schema && { schema }), config };
+    return { ...this.identity, ...shapeOf(this.topology), ...(schema && { schema }) };
   }
 
   /** Saves the topology of the graph; emits an event if the store fails to keep it. */
@@ -111,10 +115,9 @@ export class SavedGraph<D extends object> {
   }
 }
 
-/** The checkpoint settings of the graph, for readers of its checkpoints. */
-function describeSettings(settings: Settings): GraphTopology["config"] {
+function describeSettings(settings: Settings): RunConfig {
   const { interval, mode, adaptive, keep, keepPerPhase, preserve, maxIterations } = settings;
-  return {
+  return Object.freeze({
     interval: adaptive === undefined ? (Number.isFinite(interval) ? interval : 0) : "adaptive",
     mode,
     preserve,
@@ -122,5 +125,5 @@ function describeSettings(settings: Settings): GraphTopology["config"] {
     ...(keep !== undefined && { keep: Number.isFinite(keep) ? keep : "all" }),
     ...(keepPerPhase !== undefined && { keepPerPhase }),
     ...(Number.isFinite(maxIterations) && { maxIterations }),
-  };
+  });
 }

@@ -2,13 +2,13 @@ import { SerializationError } from "../errors.js";
 import { decode } from "./decode.js";
 import { encode } from "./encode.js";
 import { PLAIN } from "./json-traits.js";
-import { fieldsOf, positive, readField, refuse, type UserText, writeField } from "./kinds.js";
+import { fieldsOf, positive, refuse, type UserText } from "./kinds.js";
+import { noMetadata } from "./metadata.js";
 import {
-  type FieldOfRecord,
   type FieldsJSON,
-  fieldOf,
   fields,
   type HeaderKey,
+  newIdentity,
   newProgress,
   type StateRecord,
   unsaved,
@@ -29,14 +29,9 @@ export interface StateJSON extends FieldsJSON {
 /** The fields of a State that can be large, or that rarely change from one checkpoint to the next. */
 export type BodyJSON = Omit<StateJSON, HeaderKey>;
 
-/** The fields that a stored record has only in its header. */
-export const inHeader = fields.filter(
-  ({ header, brief }) => header === true && brief === undefined,
-);
+const inBody = fields.filter(({ isInHeader }) => !isInHeader);
 
-const inBody = fields.filter((field) => !inHeader.includes(field));
-
-const all = [...inHeader, ...inBody];
+const all = [...fields.filter(({ isInHeader }) => isInHeader), ...inBody];
 
 /** Which text of a State's JSON is the user's. */
 export const stateText: UserText = {
@@ -64,14 +59,14 @@ export function encodeBody(record: StateRecord, data: unknown): BodyJSON {
   return written(record, inBody, data) as unknown as BodyJSON;
 }
 
-function written(record: StateRecord, some: readonly FieldOfRecord[], data: unknown): object {
+function written(record: StateRecord, some: typeof fields, data: unknown): object {
   const json: Record<string, unknown> = { waymark: FORMAT };
   for (const field of some) {
-    const { key, kind, isWritten } = field;
-    const value = fieldOf(record, field);
-    if (kind.isSpread) Object.assign(json, kind.write?.(value));
-    else if (isWritten) json[key] = value;
-    else writeField(kind, value, json, key);
+    const value = field.of(record);
+    const { write } = field;
+    if (field.isSpread) Object.assign(json, write?.(value));
+    else if (field.isWritten || !field.leavesOut(value))
+      json[field.key] = write === undefined ? value : write(value);
   }
   json.data = data;
   return json;
@@ -80,9 +75,10 @@ function written(record: StateRecord, some: readonly FieldOfRecord[], data: unkn
 /**
  * Restores a State's record from JSON, checking every field. It mutates the tree.
  *
+ * @param header - has the fields that are not in the body of a stored record.
  * @throws SerializationError that names what is missing or wrong.
  */
-export function decodeState(tree: unknown): StateRecord {
+export function decodeState(tree: unknown, header?: object): StateRecord {
   const given = fieldsOf(tree, "state");
   const format = positive.read(given.waymark, "state", "waymark");
   if (format > FORMAT) {
@@ -95,12 +91,23 @@ export function decodeState(tree: unknown): StateRecord {
   if (typeof value !== "object" || value === null || !isPlainObject(value)) {
     return refuse(value, "state.data", "an object");
   }
-  const parts = { identity: {}, progress: { ...newProgress() }, saved: { ...unsaved } };
-  for (const { part, key, kind, isWritten } of fields) {
-    const json = kind.isSpread ? given : given[key];
-    (parts[part] as Record<string, unknown>)[key] = isWritten
-      ? kind.read(json, "state", key)
-      : readField(kind, json, "state", key);
+  // All records have the shapes of new ones.
+  const identity: Record<string, unknown> = { ...newIdentity("", noMetadata) };
+  const progress: Record<string, unknown> = { ...newProgress() };
+  const saved: Record<string, unknown> = { ...unsaved };
+  for (const field of fields) {
+    const { part, key, kind } = field;
+    const isShown = header !== undefined && field.isInHeader;
+    const json: unknown = isShown
+      ? (Reflect.get(header, field.as) ?? field.empty)
+      : field.isSpread
+        ? given
+        : given[key];
+    const made = part === "progress" ? progress : part === "identity" ? identity : saved;
+    made[key] =
+      json === undefined && field.hasEmpty && !field.isWritten
+        ? field.empty
+        : kind.read(json, "state", key);
   }
-  return { data: value, traits, ...parts } as StateRecord;
+  return { data: value, traits, identity, progress, saved } as unknown as StateRecord;
 }

@@ -29,7 +29,7 @@ import {
 } from "./kinds.js";
 import { type LedgerJSON, ledgerText } from "./ledger/json.js";
 import { Ledger } from "./ledger.js";
-import { metadata, noMetadata } from "./metadata.js";
+import { type Metadata, metadata, noMetadata } from "./metadata.js";
 import { begun, noSteps, stepLog } from "./steps.js";
 
 /** What a run is doing, or how it ended. */
@@ -187,6 +187,11 @@ export class Results {
 
 const graph = object<GraphIdentity>({ name, version: count, fingerprint: name });
 
+/** The effective settings of a run, by name. */
+export type RunConfig = Metadata;
+
+const config: Kind<RunConfig> = { ...metadata, userText: "fixed" };
+
 const parent = object<ParentLink>({ runId, checkpointId: name });
 
 const error = object<RunError>({
@@ -300,6 +305,8 @@ const identity = {
   parent: field(or(parent, undefined)),
   /** The graph's name; `""` for a State that no graph has run. */
   graph: field(or(graph, undefined), { ...inRuns, brief: { kind: name, of: nameOf } }),
+  /** How the graph that ran it last saves and guards it; no secrets. */
+  config: field(or(config, noMetadata)),
   /** When the run began, ISO 8601. */
   startedAt: field(time, inRuns),
   /** The run's metadata, such as the commit that saved it if the graph has `metadata: environment()`. */
@@ -378,8 +385,8 @@ type ValuesOf<F extends Readonly<Record<string, Row>>> = {
   readonly [K in keyof F]: ValueOf<F[K]["kind"]>;
 };
 
-/** What stays the same for a whole run. */
-interface Identity extends ValuesOf<Parts["identity"]> {}
+/** What stays the same while a graph works on a run. */
+export interface Identity extends ValuesOf<Parts["identity"]> {}
 
 /** The progress of a run. */
 export interface Progress extends ValuesOf<Parts["progress"]> {}
@@ -475,34 +482,80 @@ export type Listed<W extends Where> = {
 
 type AnyKind = Kind<unknown, unknown> & Partial<DefaultKind<unknown, unknown>>;
 
-/** A field and its place in a record. */
-export interface FieldOfRecord extends Listing<unknown> {
+/** A field, its place in a record, and where it is listed. All have one shape, which makes walking them fast. */
+class FieldOfRecord {
   readonly part: keyof Parts;
   readonly key: string;
+  /** Its name where it is listed. */
+  readonly as: string;
   readonly kind: AnyKind;
-  readonly brief?: { readonly kind: AnyKind; of(value: unknown): unknown };
+  /** What it is where it is listed. */
+  readonly listedKind: AnyKind;
+  readonly isWritten: boolean;
+  readonly brief: Listing<unknown>["brief"];
+  readonly empty: unknown;
+  readonly hasEmpty: boolean;
+  readonly isEmpty: ((value: unknown) => boolean) | undefined;
+  readonly write: ((value: unknown) => unknown) | undefined;
+  readonly isSpread: boolean;
+  /** Whether a stored record has it only in its header. */
+  readonly isInHeader: boolean;
+
+  constructor(part: keyof Parts, key: string, { kind, ...listing }: Row & Listing<unknown>) {
+    const given: AnyKind = kind as AnyKind;
+    this.part = part;
+    this.key = key;
+    this.as = listing.as ?? key;
+    this.kind = given;
+    this.listedKind = (listing.brief?.kind ?? kind) as AnyKind;
+    this.isWritten = listing.isWritten ?? false;
+    this.brief = listing.brief;
+    this.empty = given.empty;
+    this.hasEmpty = "empty" in given;
+    this.isEmpty = given.isEmpty;
+    this.write = given.write;
+    this.isSpread = given.isSpread ?? false;
+    this.isInHeader = listing.header === true && listing.brief === undefined;
+  }
+
+  /** Its value in a record. */
+  of(record: StateRecord): unknown {
+    return (record[this.part] as unknown as Readonly<Record<string, unknown>>)[this.key];
+  }
+
+  /** Whether a value of it need not be written. */
+  leavesOut(value: unknown): boolean {
+    return this.hasEmpty && (value === this.empty || this.isEmpty?.(value) === true);
+  }
 }
 
-/** All fields, in the order in which they are written. */
-export const fields: readonly FieldOfRecord[] = Object.entries(parts).flatMap(([part, rows]) =>
-  Object.entries(rows).map(([key, row]) => ({ ...row, part, key }) as FieldOfRecord),
+const rows = Object.entries(parts).flatMap(([part, some]) =>
+  Object.entries<Row & Listing<unknown>>(some).map(([key, row]) => ({
+    row,
+    field: new FieldOfRecord(part as keyof Parts, key, row),
+  })),
 );
 
-/** The value of a field. */
-export function fieldOf(record: StateRecord, { part, key }: FieldOfRecord): unknown {
-  return (record[part] as unknown as Readonly<Record<string, unknown>>)[key];
-}
+/** All fields, in the order in which they are written. */
+export const fields: readonly FieldOfRecord[] = rows.map(({ field }) => field);
+
+/** The fields that are listed somewhere. */
+export const listedIn: Readonly<Record<Where, readonly FieldOfRecord[]>> = {
+  header: rows.filter(({ row }) => row.header).map(({ field }) => field),
+  history: rows.filter(({ row }) => row.history).map(({ field }) => field),
+  runs: rows.filter(({ row }) => row.runs).map(({ field }) => field),
+};
 
 /** What is listed of a State. */
 export function listed<W extends Where>(record: StateRecord, where: W): Listed<W> {
+  const isHeader = where === "header";
   const made: Record<string, unknown> = {};
-  for (const field of fields) {
-    if (field[where] !== true) continue;
-    const { key, as = key, brief, kind } = field;
-    const value = fieldOf(record, field);
+  for (const field of listedIn[where]) {
+    const { brief } = field;
+    const value = field.of(record);
     const shown = brief === undefined ? value : brief.of(value);
-    const isLeftOut = where === "header" && (brief?.kind ?? kind).isEmpty?.(shown);
-    if (shown !== undefined && !isLeftOut) made[as] = shown;
+    const isLeftOut = isHeader && brief === undefined && field.leavesOut(value);
+    if (shown !== undefined && !isLeftOut) made[field.as] = shown;
   }
   return made as Listed<W>;
 }
@@ -510,37 +563,46 @@ export function listed<W extends Where>(record: StateRecord, where: W): Listed<W
 /** What is listed of a stored record, whose header leaves out what is empty. */
 export function listedOf<W extends Where>(header: Listed<"header">, where: W): Listed<W> {
   const made: Record<string, unknown> = {};
-  for (const { [where]: isListed, key, as = key, kind } of fields) {
-    if (isListed !== true) continue;
-    const value: unknown = Reflect.get(header, as) ?? kind.empty;
+  for (const { as, empty } of listedIn[where]) {
+    const value: unknown = Reflect.get(header, as) ?? empty;
     if (value !== undefined) made[as] = value;
   }
   return made as Listed<W>;
 }
 
-/** The values of a run that has not begun, where a field has no empty one. */
-const first = {
-  checkpointNode: "",
-  timestamp: "",
-  step: 0,
-  status: "pending",
-  reason: "",
-  counts: noCounts,
-} satisfies {
-  [K in keyof Progress as IsDefault<Parts["progress"][K]> extends true ? never : K]: Progress[K];
-};
+/** The identity of a run that begins now. */
+export function newIdentity(runId: string, metadata: Metadata): Identity {
+  const [parent, graph, config, inherited] = [undefined, undefined, noMetadata, noneInherited];
+  return { runId, parent, graph, config, startedAt: isoNow(), metadata, inherited };
+}
 
-/** Every progress object has its fields in this order: the fewer shapes the loop sees, the faster it is. */
-const blank = Object.fromEntries(
-  Object.entries(progress).map(([key, { kind }]) => [
-    key,
-    "empty" in kind ? kind.empty : Reflect.get(first, key),
-  ]),
-) as unknown as Progress;
-
-/** The progress of a run that has not begun. */
+/**
+ * The progress of a run that has not begun. A literal with the fields in the order of the table, like that of the step
+ * recorder: the fewer shapes the loop sees, the faster it is.
+ */
 export function newProgress(): Progress {
-  return { ...blank, timestamp: isoNow() };
+  return {
+    checkpointNode: "",
+    phase: "",
+    nextNode: undefined,
+    timestamp: isoNow(),
+    step: 0,
+    status: "pending",
+    error: undefined,
+    reason: "",
+    counts: noCounts,
+    steps: noSteps,
+    pauses: noPauses,
+    answers: noAnswers,
+    unfinished: undefined,
+    begun: undefined,
+    tasks: noTasks,
+    rollback: 0,
+    recovery: undefined,
+    resumes: 0,
+    crashes: 0,
+    ledger: Ledger.empty,
+  };
 }
 
 /** Nothing saved yet. */

@@ -12,8 +12,8 @@ import { keptMetadata, type Metadata, noMetadata } from "./metadata.js";
 import { produce } from "./recipe.js";
 import {
   type GraphIdentity,
+  newIdentity,
   newProgress,
-  noneInherited,
   type ParentLink,
   type PauseRequest,
   type RunError,
@@ -77,14 +77,7 @@ export class State<D extends object> {
     checkStateOptions(options);
     const { runId = newRunId(), observer, metadata = noMetadata } = options;
     const kept: object = freezeCopy(data);
-    const identity = {
-      runId,
-      parent: undefined,
-      graph: undefined,
-      startedAt: isoNow(),
-      metadata: keptMetadata(metadata),
-      inherited: noneInherited,
-    };
+    const identity = newIdentity(runId, keptMetadata(metadata));
     const progress = newProgress();
     const state = new State<D>(
       { data: kept, traits: traitsOf(kept), identity, progress, saved: unsaved },

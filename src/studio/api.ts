@@ -281,6 +281,8 @@ export interface RunView {
   readonly parent: ParentLink | null;
   /** The graph as it was when the run was last saved; `null` if unknown. */
   readonly topology: GraphTopology | null;
+  /** How the graph saves and guards this run; empty if unknown. */
+  readonly config: Readonly<Record<string, string | number | boolean>>;
   /** How often each node completed. */
   readonly visits: Readonly<Record<string, number>>;
   /** The tasks of a `dag` that have completed, oldest first. */

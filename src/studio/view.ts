@@ -102,6 +102,7 @@ async function describe(
     reason: state?.reason ?? "",
     parent: state?.parent ?? null,
     topology: topology ?? null,
+    config: found.config,
     visits: state?.visits ?? {},
     tasks: progress?.tasks ?? [],
     steps: steps.slice(-MAX_STEPS).map((step) => stepOf(step, state)),
@@ -271,7 +272,15 @@ function nothing(run: RunRow): Omit<RunView, "warnings" | "actions"> {
   const { usage, nodes, decisions } = Ledger.empty;
   return {
     ...{ run, checkpointId: null, sequence: 0, updatedAt: run.savedAt, reason: "", parent: null },
-    ...{ topology: null, visits: {}, tasks: [], steps: [], unfinished: null, pauses: [] },
+    ...{
+      topology: null,
+      config: {},
+      visits: {},
+      tasks: [],
+      steps: [],
+      unfinished: null,
+      pauses: [],
+    },
     next: { node: null, holder: null, command: null },
     ledger: { usage, nodes, decisions, agents: {}, outputs: {}, confidence: null },
     ...{ workedMs: 0, resumes: 0, crashes: 0, repeated: { visits: 0, usage }, error: null },

@@ -87,8 +87,8 @@ describe("a run that is killed and resumed three times", () => {
 
     // The log alone gives the same report, except for what only the ledger has.
     const logOnly = await report("job-1", { log: { root } });
-    const { startedAt, elapsedMs, crashes } = told;
-    const rest = { steps: [], decisions: [], startedAt, elapsedMs, crashes };
+    const { startedAt, elapsedMs, crashes, config } = told;
+    const rest = { steps: [], decisions: [], startedAt, elapsedMs, crashes, config };
     expect({ ...logOnly, ...rest }).toEqual({ ...told, ...rest });
     expect(logOnly.decisions.map((one) => one.description)).toEqual(
       nodes.map((node) => `do ${node}`),

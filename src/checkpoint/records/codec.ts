@@ -14,7 +14,6 @@ import {
   type BodyJSON,
   decodeState,
   encodeBody,
-  inHeader,
   isPlainData,
   stateText,
 } from "../../state/json.js";
@@ -251,9 +250,7 @@ export function stateFrom<D extends object>(
   where: string,
 ): State<D> {
   if (typeof tree !== "object" || tree === null) throw corrupt(where, "a State", show(tree));
-  const json: Record<string, unknown> = { ...tree };
-  for (const { key, as = key, kind } of inHeader) json[key] = Reflect.get(header, as) ?? kind.empty;
-  return stateOf<D>(decodeState(json));
+  return stateOf<D>(decodeState(tree, header));
 }
 
 /** The error for a damaged record. */

@@ -12,7 +12,7 @@ import {
   scalar,
   type UserText,
 } from "../../state/kinds.js";
-import { fields, type Listed } from "../../state/record.js";
+import { type Listed, listedIn } from "../../state/record.js";
 
 /** The record format that this version writes; records of a higher one are rejected. */
 export const FORMAT = 1;
@@ -63,7 +63,7 @@ const ownFields: Kind<RecordFields> = object<RecordFields>(recordFields);
 /** Which text of a State's fields in a header is the user's. */
 export const headerText: UserText = {
   fields: Object.fromEntries(
-    fields.map(({ key, as = key, brief, kind }) => [as, (brief?.kind ?? kind).userText]),
+    listedIn.header.map(({ as, listedKind }) => [as, listedKind.userText]),
   ),
 };
 
@@ -81,8 +81,8 @@ export function parseHeader(text: string): RecordHeader | undefined {
   try {
     const header: unknown = JSON.parse(text);
     ownFields.read(header, "", "header");
-    for (const { header: isIn, key, as = key, brief, kind } of fields) {
-      if (isIn) readField(brief?.kind ?? kind, Reflect.get(header as object, as), "header", as);
+    for (const { as, listedKind } of listedIn.header) {
+      readField(listedKind, Reflect.get(header as object, as), "header", as);
     }
     return header as RecordHeader;
   } catch {

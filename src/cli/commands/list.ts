@@ -5,7 +5,7 @@ import {
   type RunSummary,
   summarize,
 } from "../../checkpoint/store.js";
-import { type Metadata } from "../../state/metadata.js";
+import type { Metadata } from "../../state/metadata.js";
 import { type RunStatus, statuses } from "../../state/record.js";
 import type { Command } from "../command.js";
 import type { Context } from "../context.js";

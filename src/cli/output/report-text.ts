@@ -34,11 +34,11 @@ function factsOf(
 ): Parameters<Printer["facts"]>[0] {
   const { status, totals, repeated, error, confidence, startedAt, completedSteps } = report;
   const moment = (time: string): string => `${seconds(time)}, ${ago(time, Date.now())}`;
-  const metadata = Object.entries(report.metadata).map(([key, value]) => `${key}=${value}`);
   return [
     ["run", report.runId],
     ["graph", report.graph],
-    ["metadata", metadata],
+    ["metadata", entriesOf(report.metadata)],
+    ["settings", entriesOf(report.config)],
     ["status", statusText(status, live), lookOf(status)],
     ["started", optional(startedAt, moment)],
     ["updated", moment(report.updatedAt)],
@@ -57,6 +57,10 @@ function factsOf(
     ...waitsFor.map((text) => ["waits for", text, "yellow"] as const),
     [live === true ? "follow" : "continue", command],
   ];
+}
+
+function entriesOf(values: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(values).map(([key, value]) => `${key}=${value}`);
 }
 
 function columnsOf(steps: readonly StepReport[]): readonly Column<StepReport>[] {

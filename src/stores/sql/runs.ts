@@ -1,7 +1,7 @@
 import { type RunEntry, runEntryOf, unreadableRun } from "../../checkpoint/records/backend.js";
 import { parseHeader } from "../../checkpoint/records/header.js";
 import type { RunFilter } from "../../checkpoint/store.js";
-import { type Metadata } from "../../state/metadata.js";
+import type { Metadata } from "../../state/metadata.js";
 import { type RunStatus, statuses } from "../../state/record.js";
 import { fromColumn, textOf, toColumn } from "./text.js";
 

@@ -82,7 +82,7 @@ export function DetailsSection({ view }: { readonly view: RunView }): JSX.Elemen
               <Pair name="fingerprint">
                 <span class="mono">{topology.fingerprint}</span>
               </Pair>
-              {Object.entries(topology.config).map(([key, value]) => (
+              {Object.entries(view.config).map(([key, value]) => (
                 <Pair key={key} name={key}>
                   <span class="mono">{String(value)}</span>
                 </Pair>
