@@ -19,7 +19,6 @@ describe("a topology that was saved", () => {
     ["an edge to nowhere", JSON.stringify({ ...topology, edges: [{ from: "a" }] })],
     ["a null among the nodes", JSON.stringify({ ...topology, nodes: [null] })],
     ["tasks without names", JSON.stringify({ ...topology, tasks: [{}] })],
-    ["no configuration", JSON.stringify({ ...topology, config: null })],
   ])("is not read if it is damaged: %s", (_what, text) => {
     expect(parseTopology(text)).toBeUndefined();
   });
