@@ -145,7 +145,7 @@ export type { ValuesEvent } from "./run/values.js";
 export type { NodeWork, Visits } from "./state/counts.js";
 export type { Draft, Immutable } from "./state/immutable.js";
 export type { StateOptions } from "./state/input.js";
-export type { RecoveryJSON, StateJSON, UnfinishedJSON } from "./state/json.js";
+export type { StateJSON } from "./state/json.js";
 export type { LedgerDropped, LedgerLimits } from "./state/ledger/contents.js";
 export type {
   Agent,

@@ -217,7 +217,7 @@ export interface CountsJSON {
   /** See {@link State.visits}. */
   readonly visits: Visits;
   /** How many attempts each node took and how long it worked, by node; see {@link State.totals}. */
-  readonly work?: WorkCounts;
+  readonly work?: Readonly<Record<string, NodeWork>>;
 }
 
 /** Counts in a record. */

@@ -631,3 +631,14 @@ export function bare(error: RunError | undefined): Omit<RunError, "stack"> | und
   const { name, message, node } = error;
   return { name, message, node };
 }
+
+/** Whether a person can answer a pause: it is neither a breakpoint nor a wait until a given time. */
+export function isAnswerable({
+  breakpoint,
+  until,
+}: {
+  readonly breakpoint?: unknown;
+  readonly until?: unknown;
+}): boolean {
+  return breakpoint === undefined && until === undefined;
+}

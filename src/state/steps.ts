@@ -63,7 +63,7 @@ export interface ItemRecord {
 }
 
 /** How a part of a node ended. */
-export type ItemOutcome = Unnamed<"completed" | "failed" | "stopped">;
+export type ItemOutcome = "completed" | "failed" | "stopped";
 
 /** Every way in which a part of a node can end. */
 const outcomes: readonly ItemOutcome[] = ["completed", "failed", "stopped"];
@@ -181,7 +181,7 @@ const usage: Kind<Usage> = {
  * A part of a node as JSON: name, start, duration, and the outcome unless it completed. An array, because
  * many are saved.
  */
-type ItemJSON = readonly [
+export type ItemJSON = readonly [
   name: string,
   startedAt: string,
   durationMs: number,
