@@ -111,7 +111,6 @@ export { type ConsoleObserverOptions, consoleObserver } from "./observers/consol
 export { getObserver, noopObserver, registerObserver } from "./observers/registry.js";
 export type { RunRecovery } from "./recovery/recover-run.js";
 export { type RecoverOptions, recoverRuns } from "./recovery/recover-runs.js";
-export type { NodeOptions } from "./run/attempts.js";
 export type {
   Breakpoints,
   CheckpointConfig,
@@ -121,14 +120,8 @@ export type {
   RecordConfig,
 } from "./run/config.js";
 export type { EventsOptions, RunHandle, RunState, WaitOptions } from "./run/handles/handle.js";
-export type { MissingNode } from "./run/run-position.js";
-export {
-  type AnyGraph,
-  type ExecuteOptions,
-  type ResumeOptions,
-  StateGraph,
-  type StreamOptions,
-} from "./run/state-graph.js";
+export type { ValuesEvent } from "./run/handles/values.js";
+export type { MissingNode } from "./run/position/position.js";
 export {
   afterNodes,
   everyMs,
@@ -140,8 +133,15 @@ export {
   when,
   whenConfidenceBelow,
   whenConfidenceCrosses,
-} from "./run/triggers.js";
-export type { ValuesEvent } from "./run/values.js";
+} from "./run/saving/triggers.js";
+export {
+  type AnyGraph,
+  type ExecuteOptions,
+  type ResumeOptions,
+  StateGraph,
+  type StreamOptions,
+} from "./run/state-graph.js";
+export type { NodeOptions } from "./run/visit/attempts.js";
 export type { NodeWork, Visits } from "./state/counts.js";
 export type { Draft, Immutable } from "./state/immutable.js";
 export type { StateOptions } from "./state/input.js";

@@ -1,4 +1,4 @@
-import { PauseRequested } from "../run/pauses.js";
+import { PauseRequested } from "../run/pauses/pauses.js";
 import type { Call, Calls } from "./calls.js";
 import { digestOf } from "./digest.js";
 

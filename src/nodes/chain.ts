@@ -3,9 +3,9 @@ import type { EventMap } from "../event-map.js";
 import { guard } from "../events.js";
 import type { AnyResult, CheckedResult, NodeFunction } from "../graph/node.js";
 import { callable, checkOptions } from "../options.js";
-import type { RunContext } from "../run/context.js";
-import { isStop } from "../run/failure.js";
-import { PauseRequested } from "../run/pauses.js";
+import { isStop } from "../run/loop/failure.js";
+import { PauseRequested } from "../run/pauses/pauses.js";
+import type { RunContext } from "../run/visit/context.js";
 import type { Immutable } from "../state/immutable.js";
 import type { State } from "../state/state.js";
 import {

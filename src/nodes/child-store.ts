@@ -1,7 +1,7 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { CheckpointNotFoundError } from "../errors.js";
 import type { GraphTopology } from "../graph/description.js";
-import type { RunContext } from "../run/context.js";
+import type { RunContext } from "../run/visit/context.js";
 import { progressOf } from "../state/derive.js";
 import type { StateJSON } from "../state/json.js";
 import { Ledger } from "../state/ledger.js";

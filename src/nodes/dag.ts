@@ -1,10 +1,10 @@
 import type { NodeFunction, RetryPolicy, Saves } from "../graph/node.js";
 import { checkOptions, integer, object, oneOf, timeLimit } from "../options.js";
-import { checkRetry } from "../run/attempts.js";
 import type { GraphConfig } from "../run/config.js";
-import type { RunContext } from "../run/context.js";
-import { ASKED, askersOf, PauseRequested } from "../run/pauses.js";
+import { ASKED, askersOf, PauseRequested } from "../run/pauses/pauses.js";
 import { StateGraph } from "../run/state-graph.js";
+import { checkRetry } from "../run/visit/attempts.js";
+import type { RunContext } from "../run/visit/context.js";
 import { progressOf } from "../state/derive.js";
 import { freezeCopy } from "../state/freeze-copy.js";
 import type { Immutable } from "../state/immutable.js";

@@ -1,5 +1,5 @@
 import type { Saves } from "../graph/node.js";
-import type { RunContext } from "../run/context.js";
+import type { RunContext } from "../run/visit/context.js";
 import { setKey } from "../state/shape.js";
 
 /** How many results make a full piece. */

@@ -3,9 +3,9 @@ import { ConfigError, messageOf, show } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { NodeContext } from "../graph/node.js";
 import { check } from "../options.js";
-import type { RunContext } from "../run/context.js";
-import { isStop } from "../run/failure.js";
-import { PauseRequested } from "../run/pauses.js";
+import { isStop } from "../run/loop/failure.js";
+import { PauseRequested } from "../run/pauses/pauses.js";
+import type { RunContext } from "../run/visit/context.js";
 import type { Patch, State } from "../state/state.js";
 
 /** A State made from the one that was given, or an object to merge into it. */

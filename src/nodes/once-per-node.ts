@@ -1,6 +1,6 @@
 import { ConfigError } from "../errors.js";
 import type { NodeContext, NodeFunction, NodeResult } from "../graph/node.js";
-import { factoryContext, type RunContext } from "../run/context.js";
+import { factoryContext, type RunContext } from "../run/visit/context.js";
 import type { State } from "../state/state.js";
 
 interface Use {

@@ -2,7 +2,7 @@ import type { ItemError } from "../errors.js";
 import { guard } from "../events.js";
 import type { AnyResult, CheckedResult, NodeFunction, Saves } from "../graph/node.js";
 import { callable, checkOptions, flag, integer, timeLimit } from "../options.js";
-import { factoryContext } from "../run/context.js";
+import { factoryContext } from "../run/visit/context.js";
 import { isPlainObject } from "../state/shape.js";
 import type { Patch, State } from "../state/state.js";
 import { type Change, checkSaves, type ItemContext, type Items, itemsOf } from "./items.js";

@@ -1,10 +1,10 @@
 import { linkedAbort } from "../concurrency.js";
 import { type ItemError, messageOf, ParallelError, show } from "../errors.js";
 import type { RetryPolicy, Saves } from "../graph/node.js";
-import { attempts, type FailedAttempt } from "../run/attempts.js";
-import type { RunContext } from "../run/context.js";
-import { isStop, type Stop } from "../run/failure.js";
-import { PauseRequested } from "../run/pauses.js";
+import { isStop, type Stop } from "../run/loop/failure.js";
+import { PauseRequested } from "../run/pauses/pauses.js";
+import { attempts, type FailedAttempt } from "../run/visit/attempts.js";
+import type { RunContext } from "../run/visit/context.js";
 import type { PauseRequest } from "../state/record.js";
 import { Finished } from "./finished.js";
 import { labelOf, workOn } from "./items.js";

@@ -7,8 +7,8 @@ import type {
   NodeResult,
 } from "../graph/node.js";
 import { callable, check } from "../options.js";
-import { isStop } from "../run/failure.js";
-import { PauseRequested } from "../run/pauses.js";
+import { isStop } from "../run/loop/failure.js";
+import { PauseRequested } from "../run/pauses/pauses.js";
 import type { State } from "../state/state.js";
 import { oncePerNode } from "./once-per-node.js";
 

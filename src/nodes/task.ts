@@ -1,8 +1,8 @@
 import { ConfigError, GraphError, show } from "../errors.js";
 import type { NodeFunction, RetryPolicy } from "../graph/node.js";
 import { callable, check, checkOptions, text, timeLimit } from "../options.js";
-import { checkRetry } from "../run/attempts.js";
 import type { GraphConfig } from "../run/config.js";
+import { checkRetry } from "../run/visit/attempts.js";
 import { isPlainObject } from "../state/shape.js";
 import { State } from "../state/state.js";
 import type { ItemContext } from "./items.js";

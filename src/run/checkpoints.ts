@@ -27,9 +27,9 @@ import { isProgressSave } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
 import { validated } from "../state/schema.js";
 import { type Patch, recordOf, State } from "../state/state.js";
-import { outsideRun } from "./failure.js";
+import { outsideRun } from "./loop/failure.js";
 import type { SavedGraph } from "./saved-graph.js";
-import { Saver } from "./saver.js";
+import { Saver } from "./saving/saver.js";
 
 /** Reads and writes the checkpoints of a graph's runs while they are not running. */
 export class Checkpoints<D extends object> {

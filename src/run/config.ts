@@ -23,9 +23,9 @@ import { checkReducers, type Reducer, type Reducers } from "../state/reducers.js
 import { isSchema, type StandardSchema } from "../state/schema.js";
 import { DEFAULT_MAX_STEPS } from "../state/steps.js";
 import { getCheckpointStore } from "../stores/registry.js";
-import { type ClaimRun, claimOf } from "./claim.js";
-import { checkMissingNodes, type MissingNode, type MissingNodes } from "./run-position.js";
-import { checkTriggers, type Trigger } from "./triggers.js";
+import { checkMissingNodes, type MissingNode, type MissingNodes } from "./position/position.js";
+import { type ClaimRun, claimOf } from "./saving/claim.js";
+import { checkTriggers, type Trigger } from "./saving/triggers.js";
 
 /** When a graph saves its State, and where. */
 export interface CheckpointConfig {

@@ -14,12 +14,20 @@ import { newProgress, type Recovery, unsaved } from "../state/record.js";
 import { checkRunId } from "../state/run-id.js";
 import { validated } from "../state/schema.js";
 import { recordOf, type State } from "../state/state.js";
-import { toAnswer, withAnswer } from "./answers.js";
 import { Checkpoints } from "./checkpoints.js";
-import { borrowed } from "./claim.js";
-import { type Continuation, isPastBreakpoint, noteOf, resumed, withInput } from "./continuation.js";
-import { outsideRun } from "./failure.js";
-import type { Plan } from "./loop.js";
+import type { Gate } from "./handles/stream.js";
+import type { ValuesListener } from "./handles/values.js";
+import { outsideRun } from "./loop/failure.js";
+import type { Plan } from "./loop/loop.js";
+import { RunSession } from "./loop/session.js";
+import { toAnswer, withAnswer } from "./pauses/answers.js";
+import {
+  type Continuation,
+  isPastBreakpoint,
+  noteOf,
+  resumed,
+  withInput,
+} from "./position/continuation.js";
 import {
   type AttemptEnd,
   attemptEnded,
@@ -27,12 +35,10 @@ import {
   type Recovering,
   type RecoveryPolicy,
   recovering,
-} from "./recovery.js";
+} from "./position/recovery.js";
 import type { SavedGraph } from "./saved-graph.js";
-import { Saver } from "./saver.js";
-import { RunSession } from "./session.js";
-import type { Gate } from "./stream.js";
-import type { ValuesListener } from "./values.js";
+import { borrowed } from "./saving/claim.js";
+import { Saver } from "./saving/saver.js";
 
 /** How a run is started or resumed. */
 export interface RunOptions<D extends object> extends CheckpointAt {

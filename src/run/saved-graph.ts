@@ -10,8 +10,8 @@ import type { GraphIdentity, RunConfig } from "../state/record.js";
 import { jsonSchemaOf } from "../state/schema.js";
 import type { State } from "../state/state.js";
 import type { Settings } from "./config.js";
-import { chooseEdge } from "./next.js";
-import { positionOf, type RunPosition, replacement } from "./run-position.js";
+import { chooseEdge } from "./loop/next.js";
+import { positionOf, type RunPosition, replacement } from "./position/position.js";
 
 /** A graph as its checkpoints identify it, and the store they are in. */
 export class SavedGraph<D extends object> {

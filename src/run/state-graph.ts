@@ -16,16 +16,16 @@ import { abortSignal, type Check, check, checkOptions, flag, text } from "../opt
 import type { Predicate } from "../state/predicates.js";
 import { checkRunId } from "../state/run-id.js";
 import { type Patch, State } from "../state/state.js";
-import { checkNodeOptions, type NodeOptions, withOptions } from "./attempts.js";
 import { Checkpoints } from "./checkpoints.js";
 import { checkAudit, type GraphConfig, resolveConfig, type Settings } from "./config.js";
 import type { RunHandle } from "./handles/handle.js";
 import { Handles } from "./handles/handles.js";
-import type { AttemptEnd, RecoveryPolicy } from "./recovery.js";
+import { streamEvents } from "./handles/stream.js";
+import { type ValuesEvent, valuesListener } from "./handles/values.js";
+import type { AttemptEnd, RecoveryPolicy } from "./position/recovery.js";
 import { type RecoveryAttempt, Runner } from "./runner.js";
 import { SavedGraph } from "./saved-graph.js";
-import { streamEvents } from "./stream.js";
-import { type ValuesEvent, valuesListener } from "./values.js";
+import { checkNodeOptions, type NodeOptions, withOptions } from "./visit/attempts.js";
 
 /** Options of {@link StateGraph.execute}. */
 export interface ExecuteOptions {

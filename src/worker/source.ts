@@ -1,9 +1,9 @@
 import { sleep } from "../clock.js";
 import { ConfigError, isWaymarkError, show } from "../errors.js";
 import type { AnyEvent } from "../events.js";
-import { changeRun } from "../run/answers.js";
 import { type Beginning, type Look, type RunSource, SourceHandle } from "../run/handles/source.js";
 import { loadIfAny } from "../run/handles/stored.js";
+import { changeRun } from "../run/pauses/answers.js";
 import type { State } from "../state/state.js";
 import { follow, type QueueDeps, type RunInQueue } from "./following.js";
 import type { QueuedRun } from "./handle.js";

@@ -1,8 +1,8 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { now, sleep } from "../clock.js";
 import { isWaymarkError, show } from "../errors.js";
-import { keepAnswer, toAnswer } from "../run/answers.js";
 import { loadIfAny } from "../run/handles/stored.js";
+import { keepAnswer, toAnswer } from "../run/pauses/answers.js";
 import type { State } from "../state/state.js";
 import { queueError } from "./bounds.js";
 import { type JobQueue, questionOf } from "./job.js";

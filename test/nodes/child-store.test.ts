@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Ledger, State } from "waymark";
 import { ChildStore } from "../../src/nodes/child-store.js";
-import type { RunContext } from "../../src/run/context.js";
+import type { RunContext } from "../../src/run/visit/context.js";
 
 /** As much of a context as the store uses. */
 function context(): RunContext<object> {

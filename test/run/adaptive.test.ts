@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { AdaptiveInterval, bestInterval } from "../../src/run/adaptive.js";
+import { AdaptiveInterval, bestInterval } from "../../src/run/saving/adaptive.js";
 
 /** A generator of numbers from 0 to 1 that is the same for the same seed (mulberry32). */
 function random(seed: number): () => number {

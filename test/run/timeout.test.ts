@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { State } from "waymark";
-import { within } from "../../src/run/attempts.js";
+import { within } from "../../src/run/visit/attempts.js";
 
 test("an action started with an aborted signal sees it at once", async () => {
   const signal = AbortSignal.abort("gone");

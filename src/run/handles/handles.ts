@@ -1,8 +1,8 @@
 import { GraphError, show } from "../../errors.js";
 import type { AnyEvent } from "../../events.js";
+import type { RunSession } from "../loop/session.js";
 import type { Runner } from "../runner.js";
 import type { SavedGraph } from "../saved-graph.js";
-import type { RunSession } from "../session.js";
 import type { RunHandle } from "./handle.js";
 import { LocalSource } from "./local.js";
 import { SourceHandle } from "./source.js";

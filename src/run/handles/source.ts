@@ -4,8 +4,8 @@ import type { AnyEvent } from "../../events.js";
 import { abortSignal, checkOptions, oneOf } from "../../options.js";
 import type { PauseRequest } from "../../state/record.js";
 import type { State } from "../../state/state.js";
-import { leavable } from "../stream.js";
 import type { EventsOptions, RunHandle, RunState, WaitOptions } from "./handle.js";
+import { leavable } from "./stream.js";
 
 /** A run at one moment. */
 export interface Look extends Pick<RunState, "state"> {

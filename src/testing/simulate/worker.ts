@@ -3,7 +3,7 @@ import { wrap } from "../../checkpoint/wrap.js";
 import { isWaymarkError, messageOf } from "../../errors.js";
 import type { EventHandler } from "../../events.js";
 import { recoverRuns } from "../../recovery/recover-runs.js";
-import { claimOf } from "../../run/claim.js";
+import { claimOf } from "../../run/saving/claim.js";
 import { StateGraph } from "../../run/state-graph.js";
 import { withProgress } from "../../state/derive.js";
 import type { PauseRequest } from "../../state/record.js";

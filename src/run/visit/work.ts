@@ -1,26 +1,26 @@
-import { CallScope, callers } from "../call-scope.js";
-import { msSince, now } from "../clock.js";
-import { type Deferred, defer } from "../concurrency.js";
+import { CallScope, callers } from "../../call-scope.js";
+import { msSince, now } from "../../clock.js";
+import { type Deferred, defer } from "../../concurrency.js";
 import {
   CheckpointConflictError,
   ConfigError,
   PauseTimeoutError,
   SchemaError,
   show,
-} from "../errors.js";
-import { advance, isOpaque, progressOf, withProgress } from "../state/derive.js";
-import { encode } from "../state/encode.js";
-import { freezeCopy } from "../state/freeze-copy.js";
-import { OPAQUE, traitsOf } from "../state/json-traits.js";
-import { type PauseRequest, type Progress, Results } from "../state/record.js";
-import { type StandardSchema, validated } from "../state/schema.js";
-import { checkState, type State } from "../state/state.js";
-import type { ItemOutcome } from "../state/steps.js";
-import type { RunClaim } from "./claim.js";
-import type { RunControl } from "./control.js";
-import { outsideRun } from "./failure.js";
-import { answerKey, isExpired, isOwnKey, PauseRequested } from "./pauses.js";
-import type { Saver } from "./saver.js";
+} from "../../errors.js";
+import { advance, isOpaque, progressOf, withProgress } from "../../state/derive.js";
+import { encode } from "../../state/encode.js";
+import { freezeCopy } from "../../state/freeze-copy.js";
+import { OPAQUE, traitsOf } from "../../state/json-traits.js";
+import { type PauseRequest, type Progress, Results } from "../../state/record.js";
+import { type StandardSchema, validated } from "../../state/schema.js";
+import { checkState, type State } from "../../state/state.js";
+import type { ItemOutcome } from "../../state/steps.js";
+import type { RunControl } from "../loop/control.js";
+import { outsideRun } from "../loop/failure.js";
+import { answerKey, isExpired, isOwnKey, PauseRequested } from "../pauses/pauses.js";
+import type { RunClaim } from "../saving/claim.js";
+import type { Saver } from "../saving/saver.js";
 
 /** Replaced entries are dropped once there are this many. */
 const MOST_REPLACED = 100;

@@ -1,13 +1,13 @@
-import { rolledBack, waitsForResume } from "../checkpoint/fork.js";
-import { progressOf, withProgress, withRecord } from "../state/derive.js";
-import { mergedMetadata } from "../state/metadata.js";
-import type { Recovery } from "../state/record.js";
-import { validated } from "../state/schema.js";
-import { recordOf, type State } from "../state/state.js";
+import { rolledBack, waitsForResume } from "../../checkpoint/fork.js";
+import { progressOf, withProgress, withRecord } from "../../state/derive.js";
+import { mergedMetadata } from "../../state/metadata.js";
+import type { Recovery } from "../../state/record.js";
+import { validated } from "../../state/schema.js";
+import { recordOf, type State } from "../../state/state.js";
+import { answered, refusedAnswers } from "../pauses/pauses.js";
+import type { SavedGraph } from "../saved-graph.js";
 import { hasCrashed, withCrash } from "./crash.js";
-import { answered, refusedAnswers } from "./pauses.js";
-import type { RunPosition } from "./run-position.js";
-import type { SavedGraph } from "./saved-graph.js";
+import type { RunPosition } from "./position.js";
 
 /** The reason of a checkpoint at which a run continued from a breakpoint before a node. */
 const BREAKPOINT = "breakpoint";

@@ -1,11 +1,11 @@
-import { messageOf } from "../errors.js";
-import type { GraphNode } from "../graph/node.js";
-import { withProgress } from "../state/derive.js";
-import type { Answer, PauseRequest, Progress, Recovery } from "../state/record.js";
-import type { State } from "../state/state.js";
-import type { StepRecord } from "../state/steps.js";
+import { messageOf } from "../../errors.js";
+import type { GraphNode } from "../../graph/node.js";
+import { withProgress } from "../../state/derive.js";
+import type { Answer, PauseRequest, Progress, Recovery } from "../../state/record.js";
+import type { State } from "../../state/state.js";
+import type { StepRecord } from "../../state/steps.js";
+import type { Visit } from "../visit/visit.js";
 import { cutMessage, errorName, type Failure, stackOf } from "./failure.js";
-import type { Visit } from "./visit.js";
 
 /** A record that nobody else has access to yet. */
 export type Changing<T> = { -readonly [K in keyof T]: T[K] };

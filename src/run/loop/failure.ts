@@ -5,8 +5,8 @@ import {
   isWaymarkError,
   messageOf,
   show,
-} from "../errors.js";
-import type { State } from "../state/state.js";
+} from "../../errors.js";
+import type { State } from "../../state/state.js";
 
 /** The reason a run ends early. Thrown only inside the loop; outside it is saved and becomes an error. */
 export class Failure<D extends object> {

@@ -1,5 +1,5 @@
-import { abortWith, defer } from "../concurrency.js";
-import type { AnyEvent, EventBus } from "../events.js";
+import { abortWith, defer } from "../../concurrency.js";
+import type { AnyEvent, EventBus } from "../../events.js";
 
 /** The number of events that may wait for their reader before the run waits too. */
 const HIGH_WATER = 64;

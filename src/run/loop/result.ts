@@ -1,8 +1,8 @@
-import { isWaymarkError, show } from "../errors.js";
-import type { NodeResult } from "../graph/node.js";
-import { type Reducer, reduced } from "../state/reducers.js";
-import { isPlainObject } from "../state/shape.js";
-import { type Patch, recordOf, State } from "../state/state.js";
+import { isWaymarkError, show } from "../../errors.js";
+import type { NodeResult } from "../../graph/node.js";
+import { type Reducer, reduced } from "../../state/reducers.js";
+import { isPlainObject } from "../../state/shape.js";
+import { type Patch, recordOf, State } from "../../state/state.js";
 import { Failure } from "./failure.js";
 
 /** Whether a value must be awaited. */

@@ -1,5 +1,5 @@
-import { after } from "../clock.js";
-import { linkedAbort } from "../concurrency.js";
+import { after } from "../../clock.js";
+import { linkedAbort } from "../../concurrency.js";
 import {
   ExecutionError,
   FatalError,
@@ -7,9 +7,9 @@ import {
   messageOf,
   RetryableError,
   show,
-} from "../errors.js";
-import type { EventMap } from "../event-map.js";
-import type { NodeContext, NodeFunction, NodeResult, RetryPolicy } from "../graph/node.js";
+} from "../../errors.js";
+import type { EventMap } from "../../event-map.js";
+import type { NodeContext, NodeFunction, NodeResult, RetryPolicy } from "../../graph/node.js";
 import {
   type Check,
   callable,
@@ -20,13 +20,13 @@ import {
   number,
   text,
   timeLimit,
-} from "../options.js";
-import { random } from "../random.js";
-import { isSchema, type StandardSchema } from "../state/schema.js";
-import type { State } from "../state/state.js";
+} from "../../options.js";
+import { random } from "../../random.js";
+import { isSchema, type StandardSchema } from "../../state/schema.js";
+import type { State } from "../../state/state.js";
+import { innermost, isStop } from "../loop/failure.js";
+import { PauseRequested } from "../pauses/pauses.js";
 import type { RunContext } from "./context.js";
-import { innermost, isStop } from "./failure.js";
-import { PauseRequested } from "./pauses.js";
 
 /** Options of a node; `R` is what its error handler returns. */
 export interface NodeOptions<D extends object, R = NodeResult<D> | Promise<NodeResult<D>>> {

@@ -1,10 +1,10 @@
-import type { Checkpoint } from "../checkpoint/store.js";
-import { ConfigError, messageOf, show } from "../errors.js";
-import { callable, check, duration, number, text } from "../options.js";
-import type { Visits } from "../state/counts.js";
-import type { Ledger } from "../state/ledger.js";
-import type { State } from "../state/state.js";
-import { Failure } from "./failure.js";
+import type { Checkpoint } from "../../checkpoint/store.js";
+import { ConfigError, messageOf, show } from "../../errors.js";
+import { callable, check, duration, number, text } from "../../options.js";
+import type { Visits } from "../../state/counts.js";
+import type { Ledger } from "../../state/ledger.js";
+import type { State } from "../../state/state.js";
+import { Failure } from "../loop/failure.js";
 
 /** A State as triggers see it, whatever its data. */
 export interface TriggerState extends Checkpoint {

@@ -1,5 +1,5 @@
+import type { Gate } from "../handles/stream.js";
 import { DRAINS } from "./failure.js";
-import type { Gate } from "./stream.js";
 
 /** What can stop a run before its end; shared by everything that works on it, from before it has begun. */
 export class RunControl {

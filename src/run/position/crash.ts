@@ -1,7 +1,7 @@
-import { isoNow } from "../clock.js";
-import { progressOf, withProgress } from "../state/derive.js";
-import type { State } from "../state/state.js";
-import { noFailedAttempts, noItems } from "../state/steps.js";
+import { isoNow } from "../../clock.js";
+import { progressOf, withProgress } from "../../state/derive.js";
+import type { State } from "../../state/state.js";
+import { noFailedAttempts, noItems } from "../../state/steps.js";
 
 /** The checkpoint reasons of an unfinished run that was stopped, or created, on purpose. */
 const deliberate: ReadonlySet<string> = new Set(["abort", "cancel", "fork", "rollback"]);

@@ -1,15 +1,15 @@
-import { now } from "../clock.js";
-import { ConfigError, PauseTimeoutError, SchemaError, show } from "../errors.js";
-import { type InputSchemas, momentOf } from "../graph/pause.js";
-import { type Check, text } from "../options.js";
-import { DATA_COPY } from "../state/data-copies.js";
-import { progressOf, withProgress } from "../state/derive.js";
-import { encode } from "../state/encode.js";
-import { freezeCopy } from "../state/freeze-copy.js";
-import { type Answer, noPauses, type PauseRequest } from "../state/record.js";
-import { isSchema, type StandardSchema, validated } from "../state/schema.js";
-import { isPlainObject } from "../state/shape.js";
-import type { State } from "../state/state.js";
+import { now } from "../../clock.js";
+import { ConfigError, PauseTimeoutError, SchemaError, show } from "../../errors.js";
+import { type InputSchemas, momentOf } from "../../graph/pause.js";
+import { type Check, text } from "../../options.js";
+import { DATA_COPY } from "../../state/data-copies.js";
+import { progressOf, withProgress } from "../../state/derive.js";
+import { encode } from "../../state/encode.js";
+import { freezeCopy } from "../../state/freeze-copy.js";
+import { type Answer, noPauses, type PauseRequest } from "../../state/record.js";
+import { isSchema, type StandardSchema, validated } from "../../state/schema.js";
+import { isPlainObject } from "../../state/shape.js";
+import type { State } from "../../state/state.js";
 
 /** Thrown through a node that pauses inside; the loop turns it into a paused run. */
 export class PauseRequested extends Error {

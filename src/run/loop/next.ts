@@ -1,6 +1,6 @@
-import { messageOf, show } from "../errors.js";
-import { type Edge, type GraphNode, showTarget, targetOf } from "../graph/node.js";
-import type { State } from "../state/state.js";
+import { messageOf, show } from "../../errors.js";
+import { type Edge, type GraphNode, showTarget, targetOf } from "../../graph/node.js";
+import type { State } from "../../state/state.js";
 import { Failure } from "./failure.js";
 
 /** That a run can take no edge from a node: none matches, or a predicate failed. */

@@ -1,24 +1,30 @@
-import type { CheckpointStore, Claim } from "../checkpoint/store.js";
-import { now, sleep } from "../clock.js";
-import { ConfigError, type SchemaError, show } from "../errors.js";
-import type { EventMap } from "../event-map.js";
-import type { EventBus, EventType } from "../events.js";
-import type { LedgerWriter, NodeContext, ProgressPart, RetryPolicy, Saves } from "../graph/node.js";
+import type { CheckpointStore, Claim } from "../../checkpoint/store.js";
+import { now, sleep } from "../../clock.js";
+import { ConfigError, type SchemaError, show } from "../../errors.js";
+import type { EventMap } from "../../event-map.js";
+import type { EventBus, EventType } from "../../events.js";
+import type {
+  LedgerWriter,
+  NodeContext,
+  ProgressPart,
+  RetryPolicy,
+  Saves,
+} from "../../graph/node.js";
 import {
   checkPauseOptions,
   type PauseOptions,
   pauseRequest,
   type SchemaPauseOptions,
-} from "../graph/pause.js";
-import { callable, checkOptions, duration, strings, text } from "../options.js";
-import { DATA_COPY } from "../state/data-copies.js";
-import { progressOf } from "../state/derive.js";
-import type { PauseRequest } from "../state/record.js";
-import { reduced } from "../state/reducers.js";
-import { type Patch, State } from "../state/state.js";
-import type { ItemOutcome, ItemRecord } from "../state/steps.js";
-import type { Stop } from "./failure.js";
-import { answerKey, deadlineKey, RETRY, sleepKey, waitUntil, workKey } from "./pauses.js";
+} from "../../graph/pause.js";
+import { callable, checkOptions, duration, strings, text } from "../../options.js";
+import { DATA_COPY } from "../../state/data-copies.js";
+import { progressOf } from "../../state/derive.js";
+import type { PauseRequest } from "../../state/record.js";
+import { reduced } from "../../state/reducers.js";
+import { type Patch, State } from "../../state/state.js";
+import type { ItemOutcome, ItemRecord } from "../../state/steps.js";
+import type { Stop } from "../loop/failure.js";
+import { answerKey, deadlineKey, RETRY, sleepKey, waitUntil, workKey } from "../pauses/pauses.js";
 import type { Attempt, Part, Visit } from "./visit.js";
 import type { Work } from "./work.js";
 

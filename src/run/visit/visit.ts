@@ -1,24 +1,24 @@
-import { isoNow, msBetween, now } from "../clock.js";
-import { type Deferred, defer } from "../concurrency.js";
-import type { SchemaError } from "../errors.js";
-import type { EventMap } from "../event-map.js";
-import type { EventType } from "../events.js";
-import type { LedgerWriter, RetryPolicy, Saves } from "../graph/node.js";
-import { object } from "../options.js";
-import { progressOf, withProgress } from "../state/derive.js";
-import { Ledger, type Usage } from "../state/ledger.js";
-import { type Answer, noPauses, type PauseRequest, type Progress } from "../state/record.js";
-import { defined } from "../state/shape.js";
-import type { State } from "../state/state.js";
+import { isoNow, msBetween, now } from "../../clock.js";
+import { type Deferred, defer } from "../../concurrency.js";
+import type { SchemaError } from "../../errors.js";
+import type { EventMap } from "../../event-map.js";
+import type { EventType } from "../../events.js";
+import type { LedgerWriter, RetryPolicy, Saves } from "../../graph/node.js";
+import { object } from "../../options.js";
+import { progressOf, withProgress } from "../../state/derive.js";
+import { Ledger, type Usage } from "../../state/ledger.js";
+import { type Answer, noPauses, type PauseRequest, type Progress } from "../../state/record.js";
+import { defined } from "../../state/shape.js";
+import type { State } from "../../state/state.js";
 import {
   type Begun,
   type ItemOutcome,
   MAX_FAILED_ATTEMPTS,
   noFailedAttempts,
   noItems,
-} from "../state/steps.js";
-import type { Settings } from "./config.js";
-import type { Stop } from "./failure.js";
+} from "../../state/steps.js";
+import type { Settings } from "../config.js";
+import type { Stop } from "../loop/failure.js";
 import { ended, Work, type WorkOwner, type WorkRun } from "./work.js";
 
 /** The whole node, or a part of it with keys of its own: an item of a list, a route. */

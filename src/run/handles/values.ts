@@ -1,5 +1,5 @@
-import type { Immutable } from "../state/immutable.js";
-import type { State } from "../state/state.js";
+import type { Immutable } from "../../state/immutable.js";
+import type { State } from "../../state/state.js";
 
 /** Called after each completed node with the States before and after it. */
 export type ValuesListener<D extends object> = (

@@ -1,6 +1,6 @@
-import type { CheckpointStore, Claim } from "../checkpoint/store.js";
-import { CheckpointConflictError } from "../errors.js";
-import type { RunControl } from "./control.js";
+import type { CheckpointStore, Claim } from "../../checkpoint/store.js";
+import { CheckpointConflictError } from "../../errors.js";
+import type { RunControl } from "../loop/control.js";
 
 /** Claims a run for this process; `undefined` if runs can't be claimed. */
 export type ClaimRun = (

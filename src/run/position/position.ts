@@ -1,12 +1,12 @@
-import { waitsForResume } from "../checkpoint/fork.js";
-import { GraphError, show } from "../errors.js";
-import { END, type GraphNode } from "../graph/node.js";
-import type { Topology } from "../graph/topology.js";
-import { check, checkOptions } from "../options.js";
-import { progressOf, withProgress } from "../state/derive.js";
-import { noPauses, type PauseRequest } from "../state/record.js";
-import type { State } from "../state/state.js";
-import { ASKED, askersOf } from "./pauses.js";
+import { waitsForResume } from "../../checkpoint/fork.js";
+import { GraphError, show } from "../../errors.js";
+import { END, type GraphNode } from "../../graph/node.js";
+import type { Topology } from "../../graph/topology.js";
+import { check, checkOptions } from "../../options.js";
+import { progressOf, withProgress } from "../../state/derive.js";
+import { noPauses, type PauseRequest } from "../../state/record.js";
+import type { State } from "../../state/state.js";
+import { ASKED, askersOf } from "../pauses/pauses.js";
 
 /** Replaces a node that a graph no longer has: the node to continue at, or the new name of the node. */
 export type MissingNode =

@@ -1,14 +1,14 @@
-import type { CheckpointStore, SaveOptions } from "../checkpoint/store.js";
-import { monotonic, msSince, now } from "../clock.js";
-import { CheckpointConflictError, CheckpointSaveError, messageOf, show } from "../errors.js";
-import { progressOf } from "../state/derive.js";
-import { unsaved } from "../state/record.js";
-import { recordOf, State, sinkOf } from "../state/state.js";
+import type { CheckpointStore, SaveOptions } from "../../checkpoint/store.js";
+import { monotonic, msSince, now } from "../../clock.js";
+import { CheckpointConflictError, CheckpointSaveError, messageOf, show } from "../../errors.js";
+import { progressOf } from "../../state/derive.js";
+import { unsaved } from "../../state/record.js";
+import { recordOf, State, sinkOf } from "../../state/state.js";
+import type { Settings } from "../config.js";
+import type { RunControl } from "../loop/control.js";
+import { Failure } from "../loop/failure.js";
 import { AdaptiveInterval, type Decision } from "./adaptive.js";
 import type { RunClaim } from "./claim.js";
-import type { Settings } from "./config.js";
-import type { RunControl } from "./control.js";
-import { Failure } from "./failure.js";
 
 /** A State to save, and the figures behind the decision. */
 interface Job<D extends object> {

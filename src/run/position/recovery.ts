@@ -1,7 +1,7 @@
-import { waitsForResume } from "../checkpoint/fork.js";
-import { progressOf, withProgress } from "../state/derive.js";
-import type { Recovery } from "../state/record.js";
-import type { State } from "../state/state.js";
+import { waitsForResume } from "../../checkpoint/fork.js";
+import { progressOf, withProgress } from "../../state/derive.js";
+import type { Recovery } from "../../state/record.js";
+import type { State } from "../../state/state.js";
 import { hasCrashed } from "./crash.js";
 
 /** How often, and how, a run that its process left behind is tried again. */

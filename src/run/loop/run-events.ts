@@ -1,11 +1,11 @@
-import { isoNow, msBetween } from "../clock.js";
-import { CheckpointConflictError, messageOf } from "../errors.js";
-import type { EventMap } from "../event-map.js";
-import type { EventBus, EventType } from "../events.js";
-import type { Edge, GraphNode } from "../graph/node.js";
-import { progressOf } from "../state/derive.js";
-import type { Ledger } from "../state/ledger.js";
-import type { State } from "../state/state.js";
+import { isoNow, msBetween } from "../../clock.js";
+import { CheckpointConflictError, messageOf } from "../../errors.js";
+import type { EventMap } from "../../event-map.js";
+import type { EventBus, EventType } from "../../events.js";
+import type { Edge, GraphNode } from "../../graph/node.js";
+import { progressOf } from "../../state/derive.js";
+import type { Ledger } from "../../state/ledger.js";
+import type { State } from "../../state/state.js";
 import type { Failure } from "./failure.js";
 import type { NoEdge } from "./next.js";
 

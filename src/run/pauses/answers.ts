@@ -1,11 +1,11 @@
-import type { CheckpointStore } from "../checkpoint/store.js";
-import { ConfigError, PauseTimeoutError, show } from "../errors.js";
-import { progressOf, withProgress } from "../state/derive.js";
-import { encode } from "../state/encode.js";
-import { freezeCopy } from "../state/freeze-copy.js";
-import type { Answer } from "../state/record.js";
-import type { State } from "../state/state.js";
-import { claimOf } from "./claim.js";
+import type { CheckpointStore } from "../../checkpoint/store.js";
+import { ConfigError, PauseTimeoutError, show } from "../../errors.js";
+import { progressOf, withProgress } from "../../state/derive.js";
+import { encode } from "../../state/encode.js";
+import { freezeCopy } from "../../state/freeze-copy.js";
+import type { Answer } from "../../state/record.js";
+import type { State } from "../../state/state.js";
+import { claimOf } from "../saving/claim.js";
 import { isExpired } from "./pauses.js";
 
 /** The number of answers that a run keeps for pauses it has not reached yet. */

@@ -1,5 +1,5 @@
-import type { EventMap } from "../event-map.js";
-import type { MaxLoss } from "./config.js";
+import type { EventMap } from "../../event-map.js";
+import type { MaxLoss } from "../config.js";
 
 /** The work between two failures that is assumed at first, in milliseconds. */
 const PRIOR_MS = 10 * 60 * 1000;
