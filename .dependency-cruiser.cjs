@@ -2,13 +2,11 @@
 // refused, so a new folder has to be put on a floor here before anything can use it.
 const ground = [
   "errors",
-  "audit",
   "usage",
   "event-map",
   "events",
   "clock",
   "random",
-  "unnamed",
   "options",
   "warnings",
   "concurrency",
@@ -19,13 +17,11 @@ const core = [...ground, "state", "graph", "checkpoint", "stores", "observers", 
 
 const floors = {
   errors: ground,
-  audit: ground,
   usage: ground,
   "event-map": ground,
   events: ground,
   clock: ground,
   random: ground,
-  unnamed: ground,
   options: ground,
   warnings: ground,
   concurrency: ground,
@@ -46,7 +42,7 @@ const floors = {
     "state",
     "graph",
     "checkpoint/store",
-    ...["attempts", "config", "context", "failure", "pauses", "state-graph"].map(
+    ...["config", "loop/failure", "pauses", "state-graph", "visit/attempts", "visit/context"].map(
       (file) => `run/${file}`,
     ),
   ],

@@ -120,7 +120,7 @@ export type {
   RecordConfig,
 } from "./run/config.js";
 export type { EventsOptions, RunHandle, RunState, WaitOptions } from "./run/handles/handle.js";
-export type { ValuesEvent } from "./run/handles/values.js";
+export type { ValuesEvent } from "./run/handles/stream.js";
 export type { MissingNode } from "./run/position/position.js";
 export {
   afterNodes,

@@ -10,7 +10,7 @@ import type { GraphIdentity, RunConfig } from "../state/record.js";
 import { jsonSchemaOf } from "../state/schema.js";
 import type { State } from "../state/state.js";
 import type { Settings } from "./config.js";
-import { chooseEdge } from "./loop/next.js";
+import { chooseEdge } from "./loop/advance.js";
 import { positionOf, type RunPosition, replacement } from "./position/position.js";
 
 /** A graph as its checkpoints identify it, and the store they are in. */

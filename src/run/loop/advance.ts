@@ -1,11 +1,19 @@
-import { messageOf } from "../../errors.js";
-import type { GraphNode } from "../../graph/node.js";
+import { isWaymarkError, messageOf, show } from "../../errors.js";
+import {
+  type Edge,
+  type GraphNode,
+  type NodeResult,
+  showTarget,
+  targetOf,
+} from "../../graph/node.js";
 import { withProgress } from "../../state/derive.js";
 import type { Answer, PauseRequest, Progress, Recovery } from "../../state/record.js";
-import type { State } from "../../state/state.js";
+import { type Reducer, reduced } from "../../state/reducers.js";
+import { isPlainObject } from "../../state/shape.js";
+import { type Patch, recordOf, State } from "../../state/state.js";
 import type { StepRecord } from "../../state/steps.js";
 import type { Visit } from "../visit/visit.js";
-import { cutMessage, errorName, type Failure, stackOf } from "./failure.js";
+import { cutMessage, errorName, Failure, stackOf } from "./failure.js";
 
 /** A record that nobody else has access to yet. */
 export type Changing<T> = { -readonly [K in keyof T]: T[K] };
@@ -163,4 +171,122 @@ function stepRecord<D extends object>(
     record.lastAttemptAt = visit.attemptStartedAt;
   }
   return record;
+}
+
+/** That a run can take no edge from a node: none matches, or a predicate failed. */
+export class NoEdge<D extends object> {
+  readonly failure: Failure<D>;
+  /** Tells it from an edge, faster than its class does. */
+  readonly to = undefined;
+  /** How many edges did not match. */
+  readonly tried: number;
+
+  constructor(failure: Failure<D>, tried: number) {
+    this.failure = failure;
+    this.tried = tried;
+  }
+
+  /** The failure, once its State is saved. */
+  at(state: State<D>): Failure<D> {
+    const { code, node, message, cause } = this.failure;
+    return new Failure(code, node, state, message, cause);
+  }
+}
+
+/**
+ * The edge that a run takes from a node: the first, in the order they were added, whose predicate returns `true` or
+ * that has none.
+ */
+export function chooseEdge<D extends object>(
+  state: State<D>,
+  node: GraphNode<D>,
+): Edge<D> | NoEdge<D> {
+  const { edges } = node;
+  let tried = 0;
+  try {
+    for (const edge of edges) {
+      if (edge.predicate === undefined || isTrue(edge, state)) return edge;
+      tried++;
+    }
+  } catch (failure) {
+    return new NoEdge(failure as Failure<D>, tried);
+  }
+  const targets = edges.map((edge) => showTarget(targetOf(edge))).join(", ") || "there is none";
+  const problem = `no edge from ${show(node.name)} matches (to: ${targets})`;
+  return new NoEdge(new Failure("NO_MATCHING_EDGE", node.name, state, problem), tried);
+}
+
+/** The result of an edge's predicate. */
+function isTrue<D extends object>(edge: Edge<D>, state: State<D>): boolean {
+  let result: unknown;
+  try {
+    result = edge.predicate?.(state);
+  } catch (error) {
+    throw predicateFailed(edge, state, `failed: ${messageOf(error)}`, error);
+  }
+  if (typeof result === "boolean") return result;
+  throw predicateFailed(edge, state, `must return true or false; got ${show(result)}`);
+}
+
+function predicateFailed<D extends object>(
+  edge: Edge<D>,
+  state: State<D>,
+  problem: string,
+  cause?: unknown,
+): Failure<D> {
+  const way = `from ${show(edge.from)} to ${showTarget(targetOf(edge))}`;
+  return new Failure(
+    "PREDICATE_FAILED",
+    edge.from,
+    state,
+    `the predicate ${way} ${problem}`,
+    cause,
+  );
+}
+
+/** Whether a value must be awaited. */
+export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as { then?: unknown } | undefined)?.then === "function";
+}
+
+/** Converts a node's return value to the run's State. */
+export function accept<D extends object>(
+  state: State<D>,
+  node: string,
+  returned: NodeResult<D>,
+  reducers?: Readonly<Record<string, Reducer<unknown>>>,
+): State<D> {
+  if (returned instanceof State) {
+    if (isOfRun(returned, state)) return returned;
+    const problem = `returned the State of run ${show(returned.runId)}: build on the State it is given`;
+    throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`);
+  }
+  if (typeof returned === "object" && returned !== null && isPlainObject(returned)) {
+    if (reducers === undefined) return state.merge(returned);
+    return state.merge(throughReducers(state, node, returned, reducers));
+  }
+  const problem = `must return a State or a plain object to merge; got ${show(returned)}`;
+  throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`);
+}
+
+/**
+ * Whether two States belong to the same run. Most share one identity object, which is faster to compare than strings.
+ */
+function isOfRun<D extends object>(one: State<D>, other: State<D>): boolean {
+  return recordOf(one).identity === recordOf(other).identity || one.runId === other.runId;
+}
+
+function throughReducers<D extends object>(
+  state: State<D>,
+  node: string,
+  returned: object,
+  reducers: Readonly<Record<string, Reducer<unknown>>>,
+): Patch<D> {
+  try {
+    return reduced(state.data, returned, reducers) as Patch<D>;
+  } catch (error) {
+    if (!isWaymarkError(error, "CONFIG")) throw error;
+    const problem = `returned a value that its reducer rejects: ${error.message}`;
+    throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`, error);
+  }
 }

@@ -10,7 +10,7 @@ import { validated } from "../../state/schema.js";
 import { symbolOf } from "../../state/shape.js";
 import { recordOf, State, sinkOf, stateOf } from "../../state/state.js";
 import type { Settings } from "../config.js";
-import type { ValuesListener } from "../handles/values.js";
+import type { ValuesListener } from "../handles/stream.js";
 import { checkRoom } from "../pauses/answers.js";
 import { breakpoint, cannotPause, pausesOf } from "../pauses/pauses.js";
 import type { RunClaim } from "../saving/claim.js";
@@ -18,13 +18,19 @@ import type { Saver } from "../saving/saver.js";
 import { isDue } from "../saving/triggers.js";
 import { RunContext } from "../visit/context.js";
 import { Visit } from "../visit/visit.js";
-import { advance, type Ending, ended, type Recording } from "./advance.js";
+import {
+  accept,
+  advance,
+  chooseEdge,
+  type Ending,
+  ended,
+  isPromise,
+  type NoEdge,
+  type Recording,
+} from "./advance.js";
 import type { RunControl } from "./control.js";
 import { aborted, DRAINS, Failure, isStop, nodeFailed, tooLong } from "./failure.js";
-import { chooseEdge, type NoEdge } from "./next.js";
-import { Path } from "./path.js";
-import { accept, isPromise } from "./result.js";
-import { RunEvents } from "./run-events.js";
+import { Path, RunEvents } from "./run-events.js";
 
 /** Where a run starts, and what it is given for the way. */
 export interface Plan<D extends object> {

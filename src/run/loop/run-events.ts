@@ -6,8 +6,8 @@ import type { Edge, GraphNode } from "../../graph/node.js";
 import { progressOf } from "../../state/derive.js";
 import type { Ledger } from "../../state/ledger.js";
 import type { State } from "../../state/state.js";
+import type { NoEdge } from "./advance.js";
 import type { Failure } from "./failure.js";
-import type { NoEdge } from "./next.js";
 
 /** Emits what happens to one run. What is sent at every step is built only if somebody listens. */
 export class RunEvents<D extends object> {
@@ -106,4 +106,24 @@ export class RunEvents<D extends object> {
 function withUsage<T extends object>(data: T, before: Ledger, after: Ledger): T {
   const usage = after.usageSince(before);
   return usage === undefined ? data : { ...data, usage };
+}
+
+const LIMIT = 100;
+
+/** The names of the last nodes of a run: a ring buffer, because one is added at every step. */
+export class Path {
+  readonly #names = new Array<string>(LIMIT).fill("");
+  #count = 0;
+
+  add(name: string): void {
+    this.#names[this.#count % LIMIT] = name;
+    this.#count++;
+  }
+
+  list(): readonly string[] {
+    const oldest = this.#count % LIMIT;
+    return this.#count < LIMIT
+      ? this.#names.slice(0, this.#count)
+      : [...this.#names.slice(oldest), ...this.#names.slice(0, oldest)];
+  }
 }

@@ -6,8 +6,8 @@ import { validated } from "../../state/schema.js";
 import { recordOf, type State } from "../../state/state.js";
 import { answered, refusedAnswers } from "../pauses/pauses.js";
 import type { SavedGraph } from "../saved-graph.js";
-import { hasCrashed, withCrash } from "./crash.js";
 import type { RunPosition } from "./position.js";
+import { hasCrashed, withCrash } from "./recovery.js";
 
 /** The reason of a checkpoint at which a run continued from a breakpoint before a node. */
 const BREAKPOINT = "breakpoint";
