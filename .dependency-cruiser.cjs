@@ -84,6 +84,14 @@ module.exports = {
       from: { path: "^src/", pathNot: inParts(Object.keys(floors)) },
       to: {},
     },
+    // A file x.ts beside a folder x/ is what the folder offers to the rest.
+    ...["errors", "state/ledger", "stores/mirror", "stores/redis", "stores/sqlite"].map((room) => ({
+      name: `front-${room}`,
+      comment: `What is in src/${room}/ is imported through src/${room}.ts.`,
+      severity: "error",
+      from: { path: "^src/", pathNot: `^src/(${room.split("/")[0]}|testing)(/|\\.ts$)` },
+      to: { path: `^src/${room}/` },
+    })),
     {
       name: "no-cycle",
       comment: "No cycles, of types either.",

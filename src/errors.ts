@@ -2,7 +2,10 @@ import { brand, type WaymarkError } from "./errors/base.js";
 import type * as classes from "./errors/classes.js";
 import type { ClassName, ErrorCode } from "./errors/table.js";
 
+export { helpOf } from "./errors/base.js";
+export { wordsOf } from "./errors/checkpoint.js";
 export * from "./errors/classes.js";
+export { errorTable } from "./errors/table.js";
 export { asText, isMissingPackage, messageOf, show, systemCode } from "./errors/text.js";
 export type { ErrorCode };
 

@@ -146,17 +146,19 @@ export type { NodeWork, Visits } from "./state/counts.js";
 export type { Draft, Immutable } from "./state/immutable.js";
 export type { StateOptions } from "./state/input.js";
 export type { StateJSON } from "./state/json.js";
-export type { LedgerDropped, LedgerLimits } from "./state/ledger/contents.js";
 export type {
   Agent,
   AgentUpdate,
   ConfidenceRecord,
   Decision,
+  LedgerDropped,
+  LedgerJSON,
+  LedgerLimits,
   Origin,
   Output,
-} from "./state/ledger/entries.js";
-export type { LedgerJSON } from "./state/ledger/json.js";
-export type { TallyJSON, UsageTotals } from "./state/ledger/usage.js";
+  TallyJSON,
+  UsageTotals,
+} from "./state/ledger.js";
 export { Ledger } from "./state/ledger.js";
 export type { Metadata } from "./state/metadata.js";
 export { always, and, keyEquals, keyExists, not, or, type Predicate } from "./state/predicates.js";

@@ -1,5 +1,5 @@
 import type { NodeContext } from "../graph/node.js";
-import type { UsageCall } from "../state/ledger/usage.js";
+import type { UsageCall } from "../state/ledger.js";
 import { copyOf } from "./copy.js";
 import type { Digest } from "./digest.js";
 

@@ -1,5 +1,5 @@
 import { type Check, checkOptions, integer, number, object } from "../options.js";
-import type { UsageCall } from "../state/ledger/usage.js";
+import type { UsageCall } from "../state/ledger.js";
 
 /** The price of a model, in US dollars per million tokens. */
 export interface Price {

@@ -1,5 +1,4 @@
-import { errorTable } from "../errors/table.js";
-import { isWaymarkError, messageOf, type WaymarkError } from "../errors.js";
+import { errorTable, isWaymarkError, messageOf, type WaymarkError } from "../errors.js";
 import { typed } from "../report/shell.js";
 
 /** The exit codes. */

@@ -1,9 +1,7 @@
 import { show } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
-import type { AgentUpdate, Decision, Origin } from "../state/ledger/entries.js";
-import type { UsageCall } from "../state/ledger/usage.js";
-import type { Ledger } from "../state/ledger.js";
+import type { AgentUpdate, Decision, Ledger, Origin, UsageCall } from "../state/ledger.js";
 import type { Predicate } from "../state/predicates.js";
 import type { Patch, State } from "../state/state.js";
 import type { InputSchemas, Pause, PauseOptions, SchemaPauseOptions } from "./pause.js";

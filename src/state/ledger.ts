@@ -18,8 +18,11 @@ import {
 } from "./ledger/contents.js";
 import {
   type Agent,
+  type AgentUpdate,
+  type ConfidenceRecord,
   type Decision,
   mergedAgent,
+  type Origin,
   type Output,
   toAgent,
   toDecision,
@@ -31,6 +34,7 @@ import {
   minus,
   plus,
   type Tally,
+  type TallyJSON,
   tallyOf,
   totalsOf,
   type Usage,
@@ -41,12 +45,16 @@ import {
 
 export {
   type Agent,
+  type AgentUpdate,
+  type ConfidenceRecord,
   checkLedgerLimits,
   type Decision,
   type LedgerDropped,
   type LedgerJSON,
   type LedgerLimits,
+  type Origin,
   type Output,
+  type TallyJSON,
   type Usage,
   type UsageCall,
   type UsageTotals,

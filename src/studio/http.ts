@@ -1,5 +1,4 @@
-import { errorTable } from "../errors/table.js";
-import { isWaymarkError, messageOf } from "../errors.js";
+import { errorTable, isWaymarkError, messageOf } from "../errors.js";
 import { typed } from "../report/shell.js";
 import type { ApiError } from "./api.js";
 

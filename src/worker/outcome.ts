@@ -1,7 +1,7 @@
-import { errorTable } from "../errors/table.js";
 import {
   type ConfigError,
   ExecutionError,
+  errorTable,
   FatalError,
   isWaymarkError,
   RetryableError,

@@ -1,5 +1,4 @@
-import { errorTable } from "../errors/table.js";
-import { type ErrorCode, ExecutionError, show, WaymarkError } from "../errors.js";
+import { type ErrorCode, ExecutionError, errorTable, show, WaymarkError } from "../errors.js";
 import { errorOf } from "../run/handles/stored.js";
 import type { State } from "../state/state.js";
 import type { JobData } from "./job.js";

@@ -1,9 +1,9 @@
-import { wordsOf } from "../../errors/checkpoint.js";
 import {
   CheckpointCorruptionError,
   CheckpointNotFoundError,
   messageOf,
   show,
+  wordsOf,
 } from "../../errors.js";
 import type { EventMap } from "../../event-map.js";
 import type { State } from "../../state/state.js";

@@ -1,6 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { helpOf } from "../../errors/base.js";
-import { errorTable } from "../../errors/table.js";
+import { errorTable, helpOf } from "../../errors.js";
 import type { Command } from "../command.js";
 import { missing } from "../exit.js";
 import { plainLines } from "../output/text.js";

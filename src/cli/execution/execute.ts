@@ -1,5 +1,4 @@
-import { errorTable } from "../../errors/table.js";
-import { isWaymarkError } from "../../errors.js";
+import { errorTable, isWaymarkError } from "../../errors.js";
 import type { AnyEvent } from "../../events.js";
 import { longestPath } from "../../graph/description.js";
 import { progressBar } from "../../observers/progress-bar.js";
