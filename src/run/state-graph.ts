@@ -295,6 +295,8 @@ export class StateGraph<D extends object, N extends string = never> {
    *
    * @throws GraphError if the graph is incomplete, or the argument is not a State.
    * @throws ConfigError if an option is invalid.
+   * @throws CheckpointNotFoundError, CheckpointCorruptionError, MigrationError, SchemaError from the handle's methods, as
+   *   `execute` and `resume` do.
    *
    * @example
    * ```ts

@@ -74,7 +74,6 @@ function isHidden(node: ts.Node): boolean {
 function nameIn(node: ts.Node): ts.Node | undefined {
   if (ts.isTypeReferenceNode(node)) return node.typeName;
   if (ts.isExpressionWithTypeArguments(node)) return node.expression;
-  if (ts.isTypeQueryNode(node)) return node.exprName;
   if (ts.isImportTypeNode(node)) return node.qualifier;
   return undefined;
 }

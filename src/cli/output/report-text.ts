@@ -38,7 +38,6 @@ function factsOf(
     ["run", report.runId],
     ["graph", report.graph],
     ["metadata", entriesOf(report.metadata)],
-    ["settings", entriesOf(report.config)],
     ["status", statusText(status, live), lookOf(status)],
     ["started", optional(startedAt, moment)],
     ["updated", moment(report.updatedAt)],
@@ -56,6 +55,7 @@ function factsOf(
     ["error", optional(error, (it) => `${it.name} in ${it.node}: ${it.message}`), "red"],
     ...waitsFor.map((text) => ["waits for", text, "yellow"] as const),
     [live === true ? "follow" : "continue", command],
+    ["settings", entriesOf(report.config)],
   ];
 }
 

@@ -89,7 +89,7 @@ test("a folder persists between stores and is opened only once", async () => {
   const [one, two] = [new PostgresStore({ client }), new PostgresStore({ client })];
   await one.save(start());
   const error = await rejection(two.list(), ConfigError);
-  expect(error.message).toMatch(/is open already: PGlite is for one process and one store/);
+  expect(error.message).toMatch(/is open already: PGlite serves one process and one store/);
   await one.close();
   expect((await two.load<Notes>("run")).data.n).toBe(0);
   await two.close();
