@@ -355,8 +355,7 @@ export class Runner<D extends object> {
     session: RunSession<D>,
     from: Omit<Plan<D>, "settings" | "entry" | "names" | "signal" | "onValues">,
   ): Promise<State<D>> {
-    const { settings } = this.#graph;
-    const entry = this.#graph.validate();
+    const { settings, entry } = this.#graph;
     this.#checkBreakpoints(from.saver !== undefined);
     session.control.waitFor(gate);
     const names = this.#graph.topology.nodes.map(({ name }) => name);

@@ -43,6 +43,11 @@ export class SavedGraph<D extends object> {
     return entry;
   }
 
+  /** The entry point of a graph that was validated. */
+  get entry(): GraphNode<D> {
+    return this.topology.entry ?? this.validate();
+  }
+
   /** The identity of the graph in its checkpoints. */
   get identity(): GraphIdentity {
     const { name, version } = this.settings;
