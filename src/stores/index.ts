@@ -27,4 +27,5 @@ export {
 } from "../checkpoint/records/record-store.js";
 export { filterRuns } from "../checkpoint/retention.js";
 export type { CodecRecord } from "../codecs/pipeline.js";
-export { type Lease, type LeaseKeeper, Leases } from "./leases.js";
+export type { Lease } from "./lease.js";
+export { type LeaseKeeper, Leases } from "./leases.js";

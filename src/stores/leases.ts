@@ -1,6 +1,6 @@
 import type { Claim, ClaimHolder } from "../checkpoint/store.js";
-import { elapsedSince, inBackground, isoNow, type Moment, moment } from "../clock.js";
-import { messageOf } from "../errors.js";
+import { elapsedSince, inBackground, isoNow, moment } from "../clock.js";
+import { LATE, type LastRenewal, Lease, type Renew, TAKEN, unrenewed } from "./lease.js";
 import { type Processes, systemProcesses } from "./process.js";
 
 /** How long a claim lasts after its last renewal by default, in milliseconds. */
@@ -52,7 +52,7 @@ export interface LeaseKeeper {
 export class Leases {
   readonly #keeper: LeaseKeeper;
   readonly #processes: Processes;
-  readonly #held = new Map<string, Lease>();
+  readonly #held = new Map<string, TimedLease>();
   /**
    * Owners of leases that may still be stored although they are no longer held here; the same owner can get them
    * back.
@@ -83,20 +83,12 @@ export class Leases {
       throw error;
     });
     if (epoch === undefined) return undefined;
-    const lease = new Lease(epoch, owner, ttl, at, () => this.#keeper.renew(runId, epoch, ttl));
+    const renew = (): Promise<boolean> => this.#keeper.renew(runId, epoch, ttl);
+    const lease = new TimedLease(epoch, owner, ttl, { at }, renew);
     // An earlier lease that expired unnoticed, for example while the event loop was blocked.
     this.#held.get(runId)?.lose(TAKEN);
     this.#held.set(runId, lease);
-    let released: Promise<void> | undefined;
-    return {
-      epoch,
-      lost: lease.lost,
-      holds: () => lease.holds(),
-      release: () => {
-        released ??= this.#release(runId, lease);
-        return released;
-      },
-    };
+    return { epoch, ...lease.claim(() => this.#release(runId, lease)) };
   }
 
   /** Does not wait for the lease of a process on this machine that is known to be dead. */
@@ -123,7 +115,7 @@ export class Leases {
     await Promise.allSettled(releases);
   }
 
-  async #release(runId: string, lease: Lease): Promise<void> {
+  async #release(runId: string, lease: TimedLease): Promise<void> {
     lease.stop();
     if (this.#held.get(runId) === lease) this.#held.delete(runId);
     try {
@@ -167,93 +159,18 @@ export function isOwnerLiving(
   }
 }
 
-const TAKEN = "another process has claimed it";
-const LATE = "no answer came in time";
-
-/** How often to renew a lease whose renewal arrived too late. */
-const REGAIN_TRIES = 3;
-
-/** Keeps a claim by renewing its lease well before it expires. */
-export class Lease {
-  /** Increases with each lease of the run. */
-  readonly epoch: number;
-  /** Names the claim, with its process. */
-  readonly owner: string;
-  /** How long it lasts after a renewal, in milliseconds. */
-  readonly ttl: number;
-  readonly #renew: () => Promise<boolean>;
-  readonly #lost = new AbortController();
-  /** When the last renewal was requested, so that it never lasts longer here than in the store. */
-  #at: Moment;
-  #regaining: Promise<boolean> | undefined;
+/** A lease that is renewed well before it expires. */
+class TimedLease extends Lease {
   #cancel: () => void = () => {};
-  #stopped = false;
 
-  /** @internal */
-  constructor(
-    epoch: number,
-    owner: string,
-    ttl: number,
-    at: Moment,
-    renew: () => Promise<boolean>,
-  ) {
-    this.epoch = epoch;
-    this.owner = owner;
-    this.ttl = ttl;
-    this.#renew = renew;
-    this.#at = at;
+  constructor(epoch: number, owner: string, ttl: number, last: LastRenewal, renew: Renew) {
+    super(epoch, owner, ttl, last, renew);
     this.#schedule();
   }
 
-  /** Aborts when another process may have the run. */
-  get lost(): AbortSignal {
-    return this.#lost.signal;
-  }
-
-  /** @internal Records a renewal by something sent at this time, such as a save. */
-  renewed(at: Moment): void {
-    if (elapsedSince(at) < elapsedSince(this.#at)) this.#at = at;
-  }
-
-  /**
-   * Whether no other process can have the run. Known immediately until the lease expires; after that, for example
-   * if the process was stopped or the machine slept, the keeper is asked.
-   */
-  holds(): boolean | Promise<boolean> {
-    if (this.#lost.signal.aborted) return false;
-    if (this.#stopped || this.#left > 0) return true;
-    this.#regaining ??= this.#regain().finally(() => {
-      this.#regaining = undefined;
-    });
-    return this.#regaining;
-  }
-
-  async #regain(): Promise<boolean> {
-    for (let tries = 0; tries < REGAIN_TRIES; tries++) {
-      const at = moment();
-      try {
-        if (await this.#renew()) this.renewed(at);
-        else this.lose(TAKEN);
-      } catch (error) {
-        this.lose(unrenewed(error));
-      }
-      if (this.#left > 0 || this.#lost.signal.aborted) break;
-    }
-    if (this.#left <= 0) this.lose(LATE);
-    return !this.#lost.signal.aborted;
-  }
-
-  /** @internal Stops renewing it. */
-  stop(): void {
-    this.#stopped = true;
+  override stop(): void {
+    super.stop();
     this.#cancel();
-  }
-
-  /** @internal Reports that another process may have the run. */
-  lose(why: string): void {
-    if (this.#stopped) return;
-    this.stop();
-    this.#lost.abort(new Error(`the claim on the run is lost: ${why}`));
   }
 
   /** Schedules the renewal, after a third of its duration. */
@@ -262,50 +179,38 @@ export class Lease {
     this.#cancel = inBackground(wait, () => this.#beat());
   }
 
-  /** How many milliseconds are left. */
-  get #left(): number {
-    return this.ttl - elapsedSince(this.#at);
-  }
-
   /** In how many milliseconds it must be renewed. */
   get #due(): number {
-    return this.#left - (this.ttl * 2) / 3;
+    return this.left - (this.ttl * 2) / 3;
   }
 
   async #beat(): Promise<void> {
-    const at = moment();
     if (this.#due > 0) return this.#schedule();
     let problem = LATE;
-    let isRenewed = false;
+    let isRenewed: boolean | undefined;
     let stopWatching = (): void => {};
     // If the process was suspended, the lease may have expired already: nothing starts until the answer
     // arrives.
     const watch = (): void => {
-      const [set, wait] = [moment(), Math.max(this.#left, this.ttl / 3)];
+      const [set, wait] = [moment(), Math.max(this.left, this.ttl / 3)];
       stopWatching = inBackground(wait, () => giveUp(elapsedSince(set) - wait));
     };
     // A save may have renewed it meanwhile; and after a suspension, timers fire before answers that have
     // already arrived are processed.
     const giveUp = (lateness: number): void => {
-      if (this.#left > 0 || lateness > this.ttl / 10) watch();
+      if (this.left > 0 || lateness > this.ttl / 10) watch();
       else this.lose(problem);
     };
     watch();
     try {
-      isRenewed = await this.#renew();
-      if (isRenewed) this.renewed(at);
-      else this.lose(TAKEN);
+      isRenewed = await this.renew();
     } catch (error) {
       problem = unrenewed(error);
     }
     stopWatching();
     // A renewal that succeeded before the process was suspended may have expired by now; the next one
     // decides.
-    if (this.#left <= 0 && !isRenewed) this.lose(problem);
-    if (!this.#stopped) this.#schedule(this.ttl / 10);
+    if (this.left <= 0 && !isRenewed) this.lose(problem);
+    if (!this.isStopped) this.#schedule(this.ttl / 10);
   }
-}
-
-function unrenewed(error: unknown): string {
-  return `it could not be renewed: ${messageOf(error)}`;
 }

@@ -1,13 +1,15 @@
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Claim, ClaimHolder } from "../../checkpoint/store.js";
-import { elapsedSince, inBackground, isoNow, moment, steadySleep } from "../../clock.js";
+import { inBackground, isoNow, moment, steadySleep } from "../../clock.js";
 import { CoalescedRead } from "../../concurrency.js";
 import { systemCode } from "../../errors.js";
+import { type LastRenewal, Lease } from "../lease.js";
 import { holderOf } from "../leases.js";
 import { OWNER, pidOf } from "../process.js";
 import { type FileSystem, ignoring } from "./file-system.js";
-import { namesIn, type Root } from "./folders.js";
+import { namesIn, Root } from "./folders.js";
 import { folderName } from "./layout.js";
+import { NodeFileSystem } from "./node-file-system.js";
 
 /*
  * {root}/.claims/{run}@{owner}.{n}   a claim, valid while its owner lives: {"host","pid","since"}
@@ -74,11 +76,8 @@ export class Claims {
   readonly #looks = new CoalescedRead(() => this.#look());
   /** What watching has shown about processes whose liveness can't be queried. */
   readonly #watched = new Map<string, Promise<Watched>>();
-  /**
-   * The names of this store's claims, each with the controller to abort if it is lost; `undefined` until the
-   * claim is won.
-   */
-  readonly #held = new Map<string, AbortController | undefined>();
+  /** The names of this store's claims, each with its lease; `undefined` until the claim is won. */
+  readonly #held = new Map<string, Lease | undefined>();
   #claims = 0;
   #heart: Heartbeat | undefined;
 
@@ -101,13 +100,13 @@ export class Claims {
   async claim(runId: string): Promise<Claim | undefined> {
     const run = folderName(runId);
     if ((await this.#rivals(run, "")).length > 0) return undefined;
-    const name = `${run}@${this.#fs.owner}.${++this.#claims}`;
-    const lost = new AbortController();
+    const { owner } = this.#fs;
+    const epoch = ++this.#claims;
+    const name = `${run}@${owner}.${epoch}`;
     let isMine = false;
     this.#held.set(name, undefined);
-    this.#heart ??= new Heartbeat(this.#fs, this.#aliveFile(this.#fs.owner), () =>
-      this.#findLost(),
-    );
+    this.#heart ??= new Heartbeat(this.#fs, this.#aliveFile(owner), () => this.#findLost());
+    const heart = this.#heart;
     try {
       await this.#create(name);
       isMine = await this.#isFirst(run, name);
@@ -115,24 +114,10 @@ export class Claims {
       if (!isMine) await this.#release(name);
     }
     if (!isMine) return undefined;
-    this.#held.set(name, lost);
-    let released: Promise<void> | undefined;
-    const release = (): Promise<void> => {
-      released ??= this.#release(name);
-      return released;
-    };
-    return { lost: lost.signal, holds: () => this.#holds(name, lost), release };
-  }
-
-  /**
-   * Whether no other process can have the run. After some time without a heartbeat, others may have removed
-   * this claim.
-   */
-  #holds(name: string, lost: AbortController): boolean | Promise<boolean> {
-    if (lost.signal.aborted) return false;
-    const heart = this.#heart;
-    if (heart === undefined || elapsedSince(heart.last) < WATCH) return true;
-    return heart.beat().then((isKnown) => isKnown && !lost.signal.aborted && this.#held.has(name));
+    // After this time without a heartbeat, others may remove the claim.
+    const lease = new Lease(epoch, owner, WATCH, heart, () => heart.beat());
+    this.#held.set(name, lease);
+    return lease.claim(() => this.#release(name));
   }
 
   async #isFirst(run: string, name: string): Promise<boolean> {
@@ -226,21 +211,22 @@ export class Claims {
   }
 
   /**
-   * Aborts the claims that others have removed because this process had no heartbeat for too long.
+   * Finds the claims that others have removed because this process had no heartbeat for too long.
    *
    * @returns the names in the folder.
    */
   async #findLost(): Promise<ReadonlySet<string>> {
     const held = [...this.#held];
     const names = new Set((await namesIn(this.#fs, this.#folder)) ?? []);
-    for (const [name, lost] of held) {
-      if (names.has(name) || this.#held.get(name) !== lost) continue;
-      lost?.abort(new Error("the claim on the run is lost: another process has removed it"));
+    for (const [name, lease] of held) {
+      if (!names.has(name) && this.#held.get(name) === lease)
+        lease?.lose("another process has removed it");
     }
     return names;
   }
 
   async #release(name: string): Promise<void> {
+    this.#held.get(name)?.stop();
     this.#held.delete(name);
     const isLast = this.#held.size === 0;
     const heart = this.#heart;
@@ -279,14 +265,14 @@ export class Claims {
  * The heartbeat of this process: a file that grows. It is created by the first beat, so a shorter claim costs
  * nothing.
  */
-class Heartbeat {
+class Heartbeat implements LastRenewal {
   readonly #fs: FileSystem;
   readonly #path: string;
   readonly #onBeat: () => Promise<ReadonlySet<string>>;
   /** When the last beat began after which this process's heartbeat file was seen to be still there. */
-  last = moment();
+  at = moment();
   #file: number | undefined;
-  #beats: Promise<boolean> = Promise.resolve(true);
+  #beats: Promise<unknown> = Promise.resolve();
   #cancel: () => void = () => {};
 
   /** @param onBeat - checks for removed claims; resolves to the names in the folder. */
@@ -299,7 +285,7 @@ class Heartbeat {
 
   #schedule(): void {
     this.#cancel = inBackground(BEAT, () => {
-      void this.beat();
+      this.beat().catch(() => {});
       this.#schedule();
     });
   }
@@ -312,13 +298,14 @@ class Heartbeat {
     await ignoring(this.#fs.unlink(this.#path));
   }
 
-  /** Beats now, then checks for removed claims; `false` if that could not be determined. Never rejects. */
-  beat(): Promise<boolean> {
-    this.#beats = this.#beats.then(() => this.#beat()).catch(() => false);
-    return this.#beats;
+  /** Beats now, then checks for removed claims; `undefined` if the beat could not be shown. */
+  beat(): Promise<true | undefined> {
+    const beat = this.#beats.then(() => this.#beat());
+    this.#beats = beat.catch(() => {});
+    return beat;
   }
 
-  async #beat(): Promise<boolean> {
+  async #beat(): Promise<true | undefined> {
     for (let tries = 0; tries < 2; tries++) {
       const at = moment();
       const isShown = await this.#show().then(
@@ -327,15 +314,15 @@ class Heartbeat {
       );
       const names = await this.#onBeat();
       // On a full disk there is no heartbeat, but removed claims can still be seen.
-      if (!isShown) return true;
+      if (!isShown) return undefined;
       if (names.has(basename(this.#path))) {
-        this.last = at;
+        this.at = at;
         return true;
       }
       // Others took this process for dead and removed its file: nobody sees what is written to it.
       await this.#close();
     }
-    return false;
+    throw new Error("other processes keep removing its heartbeat");
   }
 
   async #show(): Promise<void> {
@@ -348,4 +335,10 @@ class Heartbeat {
     this.#file = undefined;
     if (file !== undefined) await this.#fs.close(file);
   }
+}
+
+/** Claims a folder that only one process and one store may use; `undefined` if it is in use. */
+export function claimFolder(path: string, kind: string): Promise<Claim | undefined> {
+  const fs = new NodeFileSystem();
+  return new Claims(fs, new Root(fs, dirname(path), false)).claim(`${kind} ${basename(path)}`);
 }

@@ -1,11 +1,9 @@
 import { chmod, lstat, mkdir, readdir, realpath } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { mapLimit } from "../../concurrency.js";
 import { ConfigError, show, systemCode } from "../../errors.js";
 import { type LoadPackage, optionalPeer } from "../../optional-peer.js";
-import { Claims } from "../disk/claims.js";
-import { Root } from "../disk/folders.js";
-import { NodeFileSystem } from "../disk/node-file-system.js";
+import { claimFolder } from "../disk/claims.js";
 import type { EmbeddedPostgres, PostgresClient, PostgresPool } from "./client.js";
 import { type Database, embeddedDatabase, PoolDatabase, type Sending } from "./database.js";
 
@@ -106,9 +104,7 @@ async function openFolder(
   // A folder may be named by several paths; a new one has only this one.
   const path = await realpath(named).catch(() => named);
   // PGlite does not notice that another process has the folder open; together they would corrupt it.
-  const fs = new NodeFileSystem();
-  const claims = new Claims(fs, new Root(fs, dirname(path), false));
-  const claim = await claims.claim(`pglite ${basename(path)}`);
+  const claim = await claimFolder(path, "pglite");
   if (claim === undefined) {
     throw new ConfigError(
       OPTION,
