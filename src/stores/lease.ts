@@ -12,7 +12,7 @@ const REGAIN_TRIES = 3;
  * Renews a lease: `false` if another process may have the run, `undefined` if none has it although the lease
  * could not be renewed.
  */
-export type Renew = () => Promise<boolean | undefined>;
+type Renew = () => Promise<boolean | undefined>;
 
 /** When the last renewal was requested, so that it never lasts longer here than in the store. */
 export interface LastRenewal {

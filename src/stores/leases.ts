@@ -1,6 +1,6 @@
 import type { Claim, ClaimHolder } from "../checkpoint/store.js";
 import { elapsedSince, inBackground, isoNow, moment } from "../clock.js";
-import { LATE, type LastRenewal, Lease, type Renew, TAKEN, unrenewed } from "./lease.js";
+import { LATE, Lease, TAKEN, unrenewed } from "./lease.js";
 import { type Processes, systemProcesses } from "./process.js";
 
 /** How long a claim lasts after its last renewal by default, in milliseconds. */
@@ -127,24 +127,29 @@ export class Leases {
   }
 }
 
-/** Identifies one claim, with its process and time. */
-function newOwner(processes: Processes): string {
+/** Identifies a claim, with its process and time. */
+export function newOwner(processes: Processes, id = processes.newOwner()): string {
   const { host, pid } = processes;
-  return JSON.stringify({ host, pid, since: isoNow(), id: processes.newOwner() });
+  return JSON.stringify({ host, pid, since: isoNow(), id });
+}
+
+/** What an owner is made of; nothing if it can't be parsed. */
+function parseOwner(owner: string): Partial<Record<keyof ClaimHolder | "id", unknown>> {
+  try {
+    return Object(JSON.parse(owner));
+  } catch {
+    return {};
+  }
 }
 
 /**
  * The process behind an owner.
  *
- * @param pid - its process id, if `owner` can't be parsed.
+ * @param otherwise - its process id, if `owner` can't be parsed.
  */
-export function holderOf(owner: string, pid = 0): ClaimHolder {
-  try {
-    const { host, pid, since } = JSON.parse(owner) as Partial<ClaimHolder>;
-    return { host: String(host), pid: Number(pid), since: String(since) };
-  } catch {
-    return { host: "", pid, since: "" };
-  }
+export function holderOf(owner: string, otherwise = 0): ClaimHolder {
+  const { host = "", pid = otherwise, since = "" } = parseOwner(owner);
+  return { host: String(host), pid: Number(pid), since: String(since) };
 }
 
 /** Whether the process of an owner is alive; `undefined` if that can't be determined here. */
@@ -152,31 +157,21 @@ export function isOwnerLiving(
   owner: string,
   processes: Processes = systemProcesses,
 ): boolean | undefined {
-  try {
-    return processes.isLiving(String((JSON.parse(owner) as { id?: unknown }).id));
-  } catch {
-    return undefined;
-  }
+  return processes.isLiving(String(parseOwner(owner).id));
 }
 
 /** A lease that is renewed well before it expires. */
 class TimedLease extends Lease {
-  #cancel: () => void = () => {};
-
-  constructor(epoch: number, owner: string, ttl: number, last: LastRenewal, renew: Renew) {
-    super(epoch, owner, ttl, last, renew);
-    this.#schedule();
-  }
+  #cancel = this.#schedule();
 
   override stop(): void {
     super.stop();
     this.#cancel();
   }
 
-  /** Schedules the renewal, after a third of its duration. */
-  #schedule(least = 0): void {
-    const wait = Math.max(this.#due, least);
-    this.#cancel = inBackground(wait, () => this.#beat());
+  /** Schedules the renewal, after a third of its duration; returns a function that cancels it. */
+  #schedule(least = 0): () => void {
+    return inBackground(Math.max(this.#due, least), () => this.#beat());
   }
 
   /** In how many milliseconds it must be renewed. */
@@ -185,7 +180,10 @@ class TimedLease extends Lease {
   }
 
   async #beat(): Promise<void> {
-    if (this.#due > 0) return this.#schedule();
+    if (this.#due > 0) {
+      this.#cancel = this.#schedule();
+      return;
+    }
     let problem = LATE;
     let isRenewed: boolean | undefined;
     let stopWatching = (): void => {};
@@ -211,6 +209,6 @@ class TimedLease extends Lease {
     // A renewal that succeeded before the process was suspended may have expired by now; the next one
     // decides.
     if (this.left <= 0 && !isRenewed) this.lose(problem);
-    if (!this.isStopped) this.#schedule(this.ttl / 10);
+    if (!this.isStopped) this.#cancel = this.#schedule(this.ttl / 10);
   }
 }

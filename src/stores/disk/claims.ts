@@ -1,10 +1,10 @@
 import { basename, dirname, join } from "node:path";
 import type { Claim, ClaimHolder } from "../../checkpoint/store.js";
-import { inBackground, isoNow, moment, steadySleep } from "../../clock.js";
+import { inBackground, moment, steadySleep } from "../../clock.js";
 import { CoalescedRead } from "../../concurrency.js";
 import { systemCode } from "../../errors.js";
 import { type LastRenewal, Lease } from "../lease.js";
-import { holderOf } from "../leases.js";
+import { holderOf, newOwner } from "../leases.js";
 import { OWNER, pidOf } from "../process.js";
 import { type FileSystem, ignoring } from "./file-system.js";
 import { namesIn, Root } from "./folders.js";
@@ -12,7 +12,7 @@ import { folderName } from "./layout.js";
 import { NodeFileSystem } from "./node-file-system.js";
 
 /*
- * {root}/.claims/{run}@{owner}.{n}   a claim, valid while its owner lives: {"host","pid","since"}
+ * {root}/.claims/{run}@{owner}.{n}   a claim, valid while its owner lives: {"host","pid","since","id"}
  * {root}/.claims/{owner}.alive       grows while its owner has claims
  *
  * No file is shared, so none has to be taken over from a dead process. A claimant creates its own file
@@ -100,15 +100,16 @@ export class Claims {
   async claim(runId: string): Promise<Claim | undefined> {
     const run = folderName(runId);
     if ((await this.#rivals(run, "")).length > 0) return undefined;
-    const { owner } = this.#fs;
+    const { owner: id } = this.#fs;
+    const owner = newOwner(this.#fs.processes, id);
     const epoch = ++this.#claims;
-    const name = `${run}@${owner}.${epoch}`;
+    const name = `${run}@${id}.${epoch}`;
     let isMine = false;
     this.#held.set(name, undefined);
-    this.#heart ??= new Heartbeat(this.#fs, this.#aliveFile(owner), () => this.#findLost());
+    this.#heart ??= new Heartbeat(this.#fs, this.#aliveFile(id), () => this.#findLost());
     const heart = this.#heart;
     try {
-      await this.#create(name);
+      await this.#create(name, owner);
       isMine = await this.#isFirst(run, name);
     } finally {
       if (!isMine) await this.#release(name);
@@ -124,15 +125,11 @@ export class Claims {
     for (let looks = 0; looks < LOOKS; looks++) {
       const rivals = await this.#rivals(run, name);
       // Others may have taken this process for dead and removed its claim.
-      if (rivals.length === 0) return this.#isThere(name);
+      if (rivals.length === 0) return (await this.#fs.idOf(join(this.#folder, name))) !== undefined;
       if (rivals.some((rival) => rival.name < name)) return false;
       await steadySleep(PAUSE);
     }
     return false;
-  }
-
-  async #isThere(name: string): Promise<boolean> {
-    return (await this.#fs.idOf(join(this.#folder, name))) !== undefined;
   }
 
   /**
@@ -238,14 +235,12 @@ export class Claims {
   }
 
   /** Creates the file of a claim. The last process to release one may remove the folder at any time. */
-  async #create(name: string): Promise<void> {
+  async #create(name: string, owner: string): Promise<void> {
     const path = join(this.#folder, name);
-    const { host, pid } = this.#fs.processes;
-    const holder: ClaimHolder = { host, pid, since: isoNow() };
     for (let tries = 1; ; tries++) {
       try {
         const file = await this.#fs.create(path);
-        await this.#fs.write(file, Buffer.from(JSON.stringify(holder))).finally(() => {
+        await this.#fs.write(file, Buffer.from(owner)).finally(() => {
           return this.#fs.close(file);
         });
         return;
@@ -273,20 +268,19 @@ class Heartbeat implements LastRenewal {
   at = moment();
   #file: number | undefined;
   #beats: Promise<unknown> = Promise.resolve();
-  #cancel: () => void = () => {};
+  #cancel = this.#schedule();
 
   /** @param onBeat - checks for removed claims; resolves to the names in the folder. */
   constructor(fs: FileSystem, path: string, onBeat: () => Promise<ReadonlySet<string>>) {
     this.#fs = fs;
     this.#path = path;
     this.#onBeat = onBeat;
-    this.#schedule();
   }
 
-  #schedule(): void {
-    this.#cancel = inBackground(BEAT, () => {
+  #schedule(): () => void {
+    return inBackground(BEAT, () => {
       this.beat().catch(() => {});
-      this.#schedule();
+      this.#cancel = this.#schedule();
     });
   }
 
@@ -308,13 +302,10 @@ class Heartbeat implements LastRenewal {
   async #beat(): Promise<true | undefined> {
     for (let tries = 0; tries < 2; tries++) {
       const at = moment();
-      const isShown = await this.#show().then(
-        () => true,
-        () => false,
-      );
+      const [shown] = await Promise.allSettled([this.#show()]);
       const names = await this.#onBeat();
       // On a full disk there is no heartbeat, but removed claims can still be seen.
-      if (!isShown) return undefined;
+      if (shown.status === "rejected") return undefined;
       if (names.has(basename(this.#path))) {
         this.at = at;
         return true;
