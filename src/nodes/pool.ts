@@ -163,12 +163,13 @@ export class Pool<D extends object, I, R> {
     const context = this.#context.item({ index, id, label, saves: this.#saves, stop });
     const tries = {
       ...{ name, retry, timeout },
-      action: (attempt: RunContext<D>) => worker(item, attempt),
-      retried: (failure: FailedAttempt) => context.emit("worker.retry", { ...data, ...failure }),
+      action: worker,
+      retried: (own: RunContext<D>, failure: FailedAttempt) =>
+        own.emit("worker.retry", { ...data, ...failure }),
     };
     let result: R;
     try {
-      result = await workOn(context, "worker", data, () => attempts(context, tries));
+      result = await workOn(context, "worker", data, () => attempts(context, item, tries));
     } catch (cause) {
       if (cause instanceof PauseRequested) {
         for (const request of cause.requests) this.#pauses.set(request.name, request);

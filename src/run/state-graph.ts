@@ -176,7 +176,8 @@ export class StateGraph<D extends object, N extends string = never> {
     options: NodeOptions<D> = {},
   ): StateGraph<D, string> {
     checkNodeOptions(name, options);
-    const run: NodeFunction<D> = typeof node === "function" ? withOptions<D>(node, options) : node;
+    const run: NodeFunction<D> =
+      typeof node === "function" ? withOptions<D>(name, node, options) : node;
     this.#topology.addNode(name, run, options);
     const describe = innerOf(node);
     if (describe !== undefined) setInner(run, describe);

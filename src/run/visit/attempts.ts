@@ -81,74 +81,81 @@ export function checkNodeOptions(node: string, options: unknown): void {
 
 /** Wraps a node in the retries, the timeout and the error handler of its options. */
 export function withOptions<D extends object>(
+  name: string,
   node: NodeFunction<D>,
-  options: NodeOptions<D>,
+  { retry, timeout, errorHandler }: NodeOptions<D>,
 ): NodeFunction<D> {
-  const { retry, timeout, errorHandler } = options;
   if (retry === undefined && timeout === undefined && errorHandler === undefined) return node;
-  return (given, context) => {
-    const own = context as RunContext<D>;
-    let state = given;
-    return attempts<D, NodeResult<D>>(own, {
-      ...{ name: `node ${show(own.node)}`, retry, timeout },
-      action: (attempt) => node(state, attempt),
-      failed: async () => {
-        state = await own.attemptFailed();
-      },
-      retried: (data) => own.emit("node.retry", { node: own.node, step: own.step, ...data }),
-      givenUp: errorHandler && ((error, attempt) => errorHandler(error, state, attempt)),
-    });
+  const tries: Tries<D, State<D>, NodeResult<D>> = {
+    ...{ name: `node ${show(name)}`, retry, timeout, action: node, givenUp: errorHandler },
+    failed: (own) => own.attemptFailed(),
+    retried: (own, data) => own.emit("node.retry", { node: own.node, step: own.step, ...data }),
   };
+  return (state, context) => attempts(context as RunContext<D>, state, tries);
 }
 
 /** An attempt that is followed by another one. */
 export type FailedAttempt = Pick<EventMap["node.retry"], "attempt" | "error" | "cause" | "delayMs">;
 
-/** What is tried, how often and for how long. */
-interface Tries<D extends object, T> {
+/** What is tried, how often and for how long; `I` is what an attempt is given. */
+interface Tries<D extends object, I, T> {
   /** For the error of an attempt that takes too long. */
   readonly name: string;
   readonly retry: RetryPolicy | undefined;
   readonly timeout: number | undefined;
-  readonly action: (attempt: RunContext<D>) => T | Promise<T>;
-  /** Awaited after each failure. */
-  readonly failed?: () => Promise<void>;
+  readonly action: (given: I, attempt: RunContext<D>) => T | Promise<T>;
+  /** Awaited after each failure; what the next attempt is given. */
+  readonly failed?: (context: RunContext<D>) => Promise<I>;
   /** Called before the wait for the next attempt. */
-  readonly retried: (data: FailedAttempt) => void;
+  readonly retried: (context: RunContext<D>, data: FailedAttempt) => void;
   /** Called after the last attempt failed; without it, its error is thrown. */
-  readonly givenUp?: ((error: unknown, attempt: RunContext<D>) => T | Promise<T>) | undefined;
+  readonly givenUp?:
+    | ((error: unknown, given: I, attempt: RunContext<D>) => T | Promise<T>)
+    | undefined;
 }
 
 /** Tries a node, or an item of its list, until it succeeds, is stopped or has had its attempts. */
-export async function attempts<D extends object, T>(
+export async function attempts<D extends object, I, T>(
   context: RunContext<D>,
-  { name, retry, timeout, action, failed, retried, givenUp }: Tries<D, T>,
+  first: I,
+  tries: Tries<D, I, T>,
 ): Promise<T> {
-  for (let number = 1 + (await context.attemptsBefore()); ; number++) {
-    let attempt = context.attempted(number, retry);
+  const { name, retry, timeout, action, failed, retried, givenUp } = tries;
+  const before = context.attemptsBefore();
+  let given = first;
+  for (let number = 1 + (typeof before === "number" ? before : await before); ; number++) {
+    // A lost claim has aborted the run.
+    const checking = context.checkClaim();
+    if (checking !== undefined) await checking;
+    const attempt = context.attempted(number, retry);
     try {
-      await context.checkClaim();
-      if (timeout === undefined) return await action(attempt);
-      return await within(timeout, name, context.signal, (signal) => {
-        attempt = context.attempted(number, retry, signal);
-        return action(attempt);
-      });
+      if (timeout === undefined) return await action(given, attempt);
+      return await within(timeout, name, context.signal, startOf(action, given, attempt));
     } catch (error) {
       const isOver = error instanceof PauseRequested || context.isOver || context.signal.aborted;
       if (isOver || isStop(error, context)) throw error;
       attempt.end();
-      await failed?.();
+      if (failed !== undefined) given = await failed(context);
       const delayMs = retryDelay(error, number, retry);
-      attempt = context.attempted(number, retry);
+      const after = context.attempted(number, retry);
       if (delayMs !== undefined) {
-        retried({ attempt: number, error: messageOf(error), cause: error, delayMs });
-        await attempt.waitForRetry(delayMs);
+        retried(context, { attempt: number, error: messageOf(error), cause: error, delayMs });
+        await after.waitForRetry(delayMs);
       } else {
         if (givenUp === undefined) throw error;
-        return givenUp(error, attempt);
+        return givenUp(error, given, after);
       }
     }
   }
+}
+
+/** Apart from the loop, where a closure would cost every attempt. */
+function startOf<D extends object, I, T>(
+  action: Tries<D, I, T>["action"],
+  given: I,
+  attempt: RunContext<D>,
+): (signal: AbortSignal) => T | Promise<T> {
+  return (signal) => action(given, attempt.stoppedBy(signal));
 }
 
 /**

@@ -52,7 +52,10 @@ export class RunContext<D extends object> implements NodeContext<D> {
   readonly #at: Attempt;
 
   static {
-    bindMethods(RunContext.prototype);
+    bindMethods(RunContext.prototype, {
+      ...{ once: true, recall: true, remember: true, forget: true, checkpoint: true },
+      ...{ pause: true, sleep: true, progress: true, emit: true },
+    });
   }
 
   constructor(visit: Visit<D>, node: string, step: number, at: Attempt) {
@@ -94,7 +97,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
     workKey("key", key);
     callable("action", action);
     const own = this.#key(key);
-    return (await this.#work(own, true).once(own, this.#at.trail, action)) as T;
+    return (await this.#work(own, true).once(own, trailOf(this.#at), action)) as T;
   }
 
   recall(key: string): unknown {
@@ -131,7 +134,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
     const deadline =
       timeout === undefined
         ? undefined
-        : await work.once(deadlineKey(name), this.#at.trail, () => now() + timeout);
+        : await work.once(deadlineKey(name), trailOf(this.#at), () => now() + timeout);
     const request = pauseRequest(name, options, deadline as number | undefined);
     return work.answer(request, schema);
   }
@@ -140,7 +143,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
     text("name", name);
     duration("ms", ms);
     const key = sleepKey(this.#key(name));
-    const until = await this.#work(key, true).once(key, this.#at.trail, () => now() + ms);
+    const until = await this.#work(key, true).once(key, trailOf(this.#at), () => now() + ms);
     await this.#wait(key, until as number);
   }
 
@@ -190,21 +193,21 @@ export class RunContext<D extends object> implements NodeContext<D> {
   }
 
   #inside(part: Part, stop: Stop = this.#at.stop): RunContext<D> {
-    const { number, trail, retry } = this.#at;
-    return this.#with({ part, outer: this.#at, number, trail, stop, retry, isOver: false });
+    const { number, retry } = this.#at;
+    return this.#with({ part, outer: this.#at, number, stop, retry, isOver: false });
   }
 
-  /**
-   * The context of the next attempt, which `retry` allows.
-   *
-   * @param signal - aborts this attempt only.
-   */
-  attempted(number: number, retry: RetryPolicy | undefined, signal?: AbortSignal): RunContext<D> {
+  /** The context of the next attempt, which `retry` allows. */
+  attempted(number: number, retry: RetryPolicy | undefined): RunContext<D> {
     const { part, outer, stop } = this.#at;
     if (outer === undefined) this.#visit.attempt(number);
-    const trail = `${outer?.trail ?? ""}${number}.`;
-    const own = signal === undefined ? stop : { signal, draining: stop.draining };
-    return this.#with({ part, outer, number, trail, stop: own, retry, isOver: false });
+    return this.#with({ part, outer, number, stop, retry, isOver: false });
+  }
+
+  /** The same attempt, which a signal of its own stops; set before the attempt begins. */
+  stoppedBy(signal: AbortSignal): this {
+    this.#at.stop = { signal, draining: this.draining };
+    return this;
   }
 
   #with(at: Attempt): RunContext<D> {
@@ -241,12 +244,12 @@ export class RunContext<D extends object> implements NodeContext<D> {
   }
 
   /** How many attempts failed before the run paused to wait for the next one; waits until that is due. */
-  async attemptsBefore(): Promise<number> {
+  attemptsBefore(): number | Promise<number> {
     const key = RETRY + this.#key("");
     const before = this.#visit.recalled(key) as { attempts: number; until: number } | undefined;
     if (before === undefined) return 0;
-    await this.#wait(`${key}attempt ${before.attempts + 1}`, before.until);
-    return before.attempts;
+    const { attempts, until } = before;
+    return this.#wait(`${key}attempt ${attempts + 1}`, until).then(() => attempts);
   }
 
   async #wait(name: string, until: number): Promise<void> {
@@ -370,12 +373,12 @@ export class RunContext<D extends object> implements NodeContext<D> {
   }
 
   /**
-   * Awaited before a part of the node begins.
+   * Awaited before a part of the node begins; `undefined` if the run can't be claimed.
    *
    * @throws CheckpointConflictError if another process may have the run.
    */
-  async checkClaim(): Promise<void> {
-    await this.#visit.run.claim?.verify();
+  checkClaim(): Promise<void> | undefined {
+    return this.#visit.run.claim?.verify();
   }
 
   #key(key: string): string {
@@ -402,17 +405,29 @@ export class RunContext<D extends object> implements NodeContext<D> {
   }
 }
 
-/** Binds the methods of a prototype when they are read, so that `const { once } = context` works. */
-function bindMethods(prototype: object): void {
-  for (const [name, property] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
-    const method: unknown = property.value;
-    if (name === "constructor" || typeof method !== "function") continue;
+/** The methods that a user may take from a context. */
+type NodeMethods = {
+  readonly [K in keyof NodeContext as NodeContext[K] extends (...args: never) => unknown
+    ? K
+    : never]: true;
+};
+
+/** Binds methods of a prototype when they are read, so that `const { once } = context` works. The others are faster. */
+function bindMethods<D extends object>(prototype: RunContext<D>, methods: NodeMethods): void {
+  for (const name of Object.keys(methods)) {
+    const method: unknown = Reflect.get(prototype, name);
+    if (typeof method !== "function") continue;
     Object.defineProperty(prototype, name, {
       get(this: unknown) {
         return method.bind(this);
       },
     });
   }
+}
+
+/** The numbers of the attempts that lead to one, such as `1.2.`: only calls of the same one share a `once`. */
+function trailOf({ outer, number }: Attempt): string {
+  return `${outer === undefined ? "" : trailOf(outer)}${number}.`;
 }
 
 /** The error for an attempt that writes after it was given up. */

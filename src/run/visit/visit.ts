@@ -45,9 +45,7 @@ export interface Attempt {
   readonly outer: Attempt | undefined;
   /** Starts at 1. */
   readonly number: number;
-  /** The numbers of the attempts that lead here, such as `1.2.`: only calls of the same one share a `once`. */
-  readonly trail: string;
-  readonly stop: Stop;
+  stop: Stop;
   /** The policy by which it is tried again, or what is around it; that of the items inside it, too. */
   readonly retry: RetryPolicy | undefined;
   /** Whether it was given up, and must not write any more. */
@@ -111,7 +109,6 @@ export class Visit<D extends object> implements WorkOwner<D> {
       ...{
         outer: undefined,
         number: 1,
-        trail: "1.",
         stop: run.control,
         retry: undefined,
         isOver: false,
