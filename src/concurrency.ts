@@ -53,14 +53,6 @@ function listenTo(signal: AbortSignal): Listeners {
   return listeners;
 }
 
-/** A controller that aborts when a signal does, until the link is removed by the function beside it. */
-export function linkedAbort(source: AbortSignal): [AbortController, () => void] {
-  const controller = new AbortController();
-  const abort = (): void => controller.abort(source.reason);
-  if (source.aborted) abort();
-  return [controller, onAbort(source, abort)];
-}
-
 /** Waits for a promise; rejects with a signal's reason if that aborts first. */
 export async function unlessAborted<T>(
   promise: Promise<T>,

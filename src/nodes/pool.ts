@@ -1,4 +1,4 @@
-import { linkedAbort } from "../concurrency.js";
+import { abortWith } from "../concurrency.js";
 import { type ItemError, messageOf, ParallelError, show } from "../errors.js";
 import type { RetryPolicy, Saves } from "../graph/node.js";
 import { isStop, type Stop } from "../run/loop/failure.js";
@@ -56,7 +56,7 @@ export class Pool<D extends object, I, R> {
   readonly #queue: Queue;
   readonly #pauses = new Map<string, PauseRequest>();
   /** Aborts with the node, and when its items stop. */
-  readonly #abort: AbortController;
+  readonly #abort = new AbortController();
   readonly #unlink: () => void;
   readonly #stop: Stop;
   #unsaved: { readonly error: unknown } | undefined;
@@ -70,7 +70,7 @@ export class Pool<D extends object, I, R> {
     this.#concurrency = Math.min(concurrency, items.length);
     this.#failFast = failFast;
     this.#saves = saves;
-    [this.#abort, this.#unlink] = linkedAbort(context.signal);
+    this.#unlink = abortWith(this.#abort, context.signal);
     this.#stop = { signal: this.#abort.signal, draining: context.draining };
     this.#finished = new Finished(context, saves, (error) => {
       this.#unsaved = { error };
@@ -270,9 +270,9 @@ class ItemStop implements Stop {
   }
 
   #link(source: AbortSignal): AbortSignal {
-    const [{ signal }, unlink] = linkedAbort(source);
-    this.#unlinks.push(unlink);
-    return signal;
+    const controller = new AbortController();
+    this.#unlinks.push(abortWith(controller, source));
+    return controller.signal;
   }
 
   /** Releases the signals of a finished item. */

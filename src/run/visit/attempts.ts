@@ -1,5 +1,5 @@
 import { after } from "../../clock.js";
-import { linkedAbort } from "../../concurrency.js";
+import { abortWith } from "../../concurrency.js";
 import {
   ExecutionError,
   FatalError,
@@ -168,7 +168,8 @@ export async function within<T>(
   outer: AbortSignal,
   action: (signal: AbortSignal) => T | Promise<T>,
 ): Promise<T> {
-  const [controller, unlink] = linkedAbort(outer);
+  const controller = new AbortController();
+  const unlink = abortWith(controller, outer);
   let cancel = (): void => {};
   const late = new Promise<never>((_resolve, reject) => {
     cancel = after(ms, () => {
