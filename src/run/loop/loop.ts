@@ -322,7 +322,7 @@ export class RunLoop<D extends object> {
     const visit = this.#visit;
     const { signal } = this.#control;
     const { ledgerBefore, startedAt } = visit;
-    const left = await visit.fail();
+    const left = await visit.left(true);
     if (visit.failure !== undefined) throw visit.failure;
     // A node that requested a pause and got no answer pauses the run, whether it threw or returned.
     const asked = pausesOf(error, visit.asked);

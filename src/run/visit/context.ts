@@ -101,7 +101,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
   }
 
   recall(key: string): unknown {
-    return this.#visit.work(this.step).recall(this.#key(key));
+    return this.#recalled(this.#key(key));
   }
 
   async remember(key: string, value: unknown): Promise<void> {
@@ -269,7 +269,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
   /** Notes a failed attempt at the node; returns the State that the next one starts from: the last milestone. */
   attemptFailed(): Promise<State<D>> {
     this.#visit.attemptFailed();
-    return this.#visit.soFar();
+    return this.#visit.left(false);
   }
 
   /** Remembers a value without saving: the next save includes it. */
@@ -286,7 +286,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
 
   /** The copy of the run's data under a key. */
   recallData(key: string): unknown {
-    return this.#visit.work(this.step).recall(DATA_COPY + this.#key(key));
+    return this.#recalled(DATA_COPY + this.#key(key));
   }
 
   /** Whether this part of the node has remembered anything. */
@@ -307,7 +307,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
 
   /** The answer to a pause that was given before. */
   recallAnswer(name: string): unknown {
-    return this.#visit.work(this.step).recall(answerKey(name));
+    return this.#recalled(answerKey(name));
   }
 
   forgetAnswer(name: string): void {
@@ -383,6 +383,10 @@ export class RunContext<D extends object> implements NodeContext<D> {
 
   #key(key: string): string {
     return this.#at.part.prefix + key;
+  }
+
+  #recalled(own: string): unknown {
+    return this.#visit.work(this.step).known.get(own);
   }
 
   /**

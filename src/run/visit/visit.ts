@@ -17,9 +17,8 @@ import {
   noFailedAttempts,
   noItems,
 } from "../../state/steps.js";
-import type { Settings } from "../config.js";
 import type { Stop } from "../loop/failure.js";
-import { ended, Work, type WorkOwner, type WorkRun } from "./work.js";
+import { ended, type VisitedRun, Work, type WorkOwner } from "./work.js";
 
 /** The whole node, or a part of it with keys of its own: an item of a list, a route. */
 export interface Part {
@@ -52,16 +51,9 @@ export interface Attempt {
   isOver: boolean;
 }
 
-/** What the nodes of a run need of it. */
-export interface VisitedRun<D extends object> extends WorkRun<D> {
-  readonly settings: Settings;
-  /** Whether steps are recorded. */
-  readonly records: boolean;
-}
-
 /**
  * The running node, as its contexts see it. A run has one, and reuses it for each node. The loop calls `begin`, then
- * `end` or `fail` and `failed`, and reads the fields, which are written here only; the rest is for the contexts.
+ * `end` or `left` and `failed`, and reads the fields, which are written here only; the rest is for the contexts.
  */
 export class Visit<D extends object> implements WorkOwner<D> {
   readonly runId: string;
@@ -152,12 +144,13 @@ export class Visit<D extends object> implements WorkOwner<D> {
   }
 
   /**
-   * Ends the visit of a node that did not complete, and returns the State for a resume. Its contexts can no longer
-   * write.
+   * The State that the next attempt starts from.
+   *
+   * @param isLast - ends the visit of a node that did not complete: its contexts can no longer write.
    */
-  async fail(): Promise<State<D>> {
-    this.#open = false;
-    return this.#work?.left(true) ?? this.#left();
+  async left(isLast: boolean): Promise<State<D>> {
+    if (isLast) this.#open = false;
+    return this.#work?.left(isLast) ?? withProgress(this.state, this.carried());
   }
 
   /** The same State with the attempts of this visit counted, after the last of them failed. */
@@ -232,7 +225,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
 
   /** What the running node remembered, now or before the run was resumed. */
   recalled(key: string): unknown {
-    if (this.#work !== undefined) return this.#work.recall(key);
+    if (this.#work !== undefined) return this.#work.known.get(key);
     const { unfinished } = progressOf(this.state);
     return unfinished?.node === this.#node ? unfinished.results.byKey().get(key) : undefined;
   }
@@ -278,25 +271,11 @@ export class Visit<D extends object> implements WorkOwner<D> {
     });
   }
 
-  /** The State that the next attempt starts from. */
-  async soFar(): Promise<State<D>> {
-    return this.#work?.left(false) ?? this.#left();
-  }
-
-  #left(): State<D> {
-    return withProgress(this.state, this.carried());
-  }
-
   /** The work of the running node. */
   work(step: number): Work<D> {
     this.#check(step);
-    this.#work ??= this.#newWork();
+    this.#work ??= new Work<D>(this.#node, this);
     return this.#work;
-  }
-
-  #newWork(): Work<D> {
-    const state = withProgress(this.state, { nextNode: this.#node });
-    return new Work<D>(this.#node, state, this);
   }
 
   ledgerWriter(step: number): LedgerWriter {

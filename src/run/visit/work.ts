@@ -16,6 +16,7 @@ import { type PauseRequest, type Progress, Results } from "../../state/record.js
 import { type StandardSchema, validated } from "../../state/schema.js";
 import { checkState, type State } from "../../state/state.js";
 import type { ItemOutcome } from "../../state/steps.js";
+import type { Settings } from "../config.js";
 import type { RunControl } from "../loop/control.js";
 import { outsideRun } from "../loop/failure.js";
 import { answerKey, isExpired, isOwnKey, PauseRequested } from "../pauses/pauses.js";
@@ -25,8 +26,11 @@ import type { Saver } from "../saving/saver.js";
 /** Replaced entries are dropped once there are this many. */
 const MOST_REPLACED = 100;
 
-/** What the work of a node needs of its run. */
-export interface WorkRun<D extends object> {
+/** What the nodes of a run need of it. */
+export interface VisitedRun<D extends object> {
+  readonly settings: Settings;
+  /** Whether steps are recorded. */
+  readonly records: boolean;
   /** Saves the node's progress; `undefined` if nothing is saved inside nodes. */
   readonly saver: Saver<D> | undefined;
   /** The claim on the run. */
@@ -37,7 +41,9 @@ export interface WorkRun<D extends object> {
 
 /** The visit that a node's work belongs to. */
 export interface WorkOwner<D extends object> {
-  readonly run: WorkRun<D>;
+  readonly run: VisitedRun<D>;
+  /** The State that the node received. */
+  readonly state: State<D>;
   /** What the node's saves include besides its work: the run's ledger, its answers and the record of the step. */
   carried(): Pick<Progress, "ledger" | "answers" | "begun">;
   /** Notes a part of the node that has ended. */
@@ -88,8 +94,8 @@ export class Work<D extends object> {
   refusal: SchemaError | undefined;
   #ended = false;
 
-  constructor(node: string, state: State<D>, owner: WorkOwner<D>) {
-    const { unfinished } = progressOf(state);
+  constructor(node: string, owner: WorkOwner<D>) {
+    const { unfinished } = progressOf(owner.state);
     const before = unfinished?.node === node ? unfinished : undefined;
     this.#node = node;
     this.#owner = owner;
@@ -97,7 +103,7 @@ export class Work<D extends object> {
     this.#known = this.#results.byKey();
     this.#count = before?.count ?? 0;
     this.#opaque = before?.opaque ?? false;
-    this.#state = state;
+    this.#state = withProgress(owner.state, { nextNode: node });
   }
 
   /** The unanswered pauses that the node asked for. */
@@ -105,8 +111,9 @@ export class Work<D extends object> {
     return [...this.#asked.values()];
   }
 
-  recall(key: string): unknown {
-    return this.#known.get(key);
+  /** What was remembered, now or before the run was resumed. */
+  get known(): ReadonlyMap<string, unknown> {
+    return this.#known;
   }
 
   /** The result of an action, new or remembered; it is saved when the promise resolves. */
