@@ -12,10 +12,9 @@ import type { PauseRequest } from "../state/record.js";
 import { setKey } from "../state/shape.js";
 import { type Patch, recordOf, type State, sinkOf, stateOf } from "../state/state.js";
 import { checkSaves } from "./items.js";
-import { layersOf } from "./layers.js";
 import { oncePerNode } from "./once-per-node.js";
 import { Pool, type PoolOptions } from "./pool.js";
-import { type Task, type TaskFunction, type TaskOptions, toTask } from "./task.js";
+import { layersOf, type Task, type TaskFunction, type TaskOptions, toTask } from "./task.js";
 
 /** A task of a {@link dag}. */
 export interface DagTask<D extends object, R> extends TaskOptions {
