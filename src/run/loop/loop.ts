@@ -130,7 +130,7 @@ export class RunLoop<D extends object> {
 
   /** Why an answer was refused in the last node that paused. */
   get refusal(): SchemaError | undefined {
-    return this.#visit.refusal;
+    return this.#visit.worked?.refusal;
   }
 
   /**
@@ -323,9 +323,10 @@ export class RunLoop<D extends object> {
     const { signal } = this.#control;
     const { ledgerBefore, startedAt } = visit;
     const left = await visit.left(true);
-    if (visit.failure !== undefined) throw visit.failure;
+    const { worked } = visit;
+    if (worked?.failure !== undefined) throw worked.failure;
     // A node that requested a pause and got no answer pauses the run, whether it threw or returned.
-    const asked = pausesOf(error, visit.asked);
+    const asked = pausesOf(error, worked?.asked ?? noPauses);
     const [pause] = asked;
     if (signal.reason instanceof CheckpointConflictError) throw signal.reason;
     if (pause !== undefined && this.#saver !== undefined)

@@ -261,9 +261,10 @@ export class RunContext<D extends object> implements NodeContext<D> {
 
   /** Whether another attempt would be useless: the node pauses, or can't save. */
   get isOver(): boolean {
-    const { failure, asked } = this.#visit;
+    const { worked } = this.#visit;
+    if (worked === undefined) return false;
     // Other items may pause; this one goes on.
-    return failure !== undefined || (this.itemPath === "" && asked.length > 0);
+    return worked.failure !== undefined || (this.itemPath === "" && worked.asked.length > 0);
   }
 
   /** Notes a failed attempt at the node; returns the State that the next one starts from: the last milestone. */

@@ -1,13 +1,12 @@
 import { isoNow, msBetween, now } from "../../clock.js";
 import { type Deferred, defer } from "../../concurrency.js";
-import type { SchemaError } from "../../errors.js";
 import type { EventMap } from "../../event-map.js";
 import type { EventType } from "../../events.js";
 import type { LedgerWriter, RetryPolicy, Saves } from "../../graph/node.js";
 import { object } from "../../options.js";
 import { progressOf, withProgress } from "../../state/derive.js";
 import { Ledger, type Usage } from "../../state/ledger.js";
-import { type Answer, noPauses, type PauseRequest, type Progress } from "../../state/record.js";
+import type { Answer, Progress } from "../../state/record.js";
 import { defined } from "../../state/shape.js";
 import type { State } from "../../state/state.js";
 import {
@@ -82,11 +81,12 @@ export class Visit<D extends object> implements WorkOwner<D> {
   attemptStartedAt = "";
   /** The newest failed attempts. */
   failedAttempts = noFailedAttempts;
+  /** What the running node has remembered, saved and asked for; `undefined` if nothing. */
+  worked: Work<D> | undefined;
   /** The attempt that was noted as failed. */
   #noted = 0;
   #node = "";
   #open = false;
-  #work: Work<D> | undefined;
   /** Resolved when the next node begins. */
   #next: Deferred<void> | undefined;
 
@@ -130,7 +130,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
     this.#node = node;
     this.startedAt = startedAt;
     this.#open = true;
-    this.#work = undefined;
+    this.worked = undefined;
     if (this.#next !== undefined) this.close();
   }
 
@@ -140,7 +140,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
    */
   end(state: State<D>): State<D> | Promise<State<D>> {
     this.#open = false;
-    return this.#work === undefined ? state : this.#work.end();
+    return this.worked === undefined ? state : this.worked.end();
   }
 
   /**
@@ -150,7 +150,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
    */
   async left(isLast: boolean): Promise<State<D>> {
     if (isLast) this.#open = false;
-    return this.#work?.left(isLast) ?? withProgress(this.state, this.carried());
+    return this.worked?.left(isLast) ?? withProgress(this.state, this.carried());
   }
 
   /** The same State with the attempts of this visit counted, after the last of them failed. */
@@ -163,21 +163,6 @@ export class Visit<D extends object> implements WorkOwner<D> {
   get usage(): Usage | undefined {
     if (this.ledger === this.ledgerBefore && this.before === undefined) return undefined;
     return usageOver(this.before?.usage, this.ledger.usageSince(this.ledgerBefore));
-  }
-
-  /** The error of a failed save in this visit, if there was one. */
-  get failure(): unknown {
-    return this.#work?.failure;
-  }
-
-  /** Why an answer was refused in this visit. */
-  get refusal(): SchemaError | undefined {
-    return this.#work?.refusal;
-  }
-
-  /** The unanswered pauses that the node asked for. */
-  get asked(): readonly PauseRequest[] {
-    return this.#work?.asked ?? noPauses;
   }
 
   /** Keeps an answer for a later pause. Nothing is saved yet. */
@@ -225,7 +210,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
 
   /** What the running node remembered, now or before the run was resumed. */
   recalled(key: string): unknown {
-    if (this.#work !== undefined) return this.#work.known.get(key);
+    if (this.worked !== undefined) return this.worked.known.get(key);
     const { unfinished } = progressOf(this.state);
     return unfinished?.node === this.#node ? unfinished.results.byKey().get(key) : undefined;
   }
@@ -274,8 +259,8 @@ export class Visit<D extends object> implements WorkOwner<D> {
   /** The work of the running node. */
   work(step: number): Work<D> {
     this.#check(step);
-    this.#work ??= new Work<D>(this.#node, this);
-    return this.#work;
+    this.worked ??= new Work<D>(this.#node, this);
+    return this.worked;
   }
 
   ledgerWriter(step: number): LedgerWriter {
