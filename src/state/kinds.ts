@@ -241,7 +241,7 @@ export function readField<T, J>(
 }
 
 /** Adds a field to JSON, unless it is empty. */
-export function writeField<T, J>(
+function writeField<T, J>(
   kind: Kind<T, J> & Partial<DefaultKind<T, J>>,
   value: T,
   to: Record<string, unknown>,
@@ -289,7 +289,7 @@ export function list<T, J>(kind: Kind<T, J>): Kind<readonly T[], readonly J[]> {
 }
 
 /** The texts of a list. */
-export function textsOf(json: unknown, path: string): readonly string[] {
+function textsOf(json: unknown, path: string): readonly string[] {
   if (!Array.isArray(json)) return refuse(json, path, "an array of strings");
   const wrong = json.findIndex((item) => typeof item !== "string");
   if (wrong >= 0) return refuse(json[wrong], `${path}[${wrong}]`, "a string");
