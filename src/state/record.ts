@@ -125,7 +125,7 @@ export interface Unfinished {
 }
 
 /** No metadata from a graph. */
-export const noneInherited: readonly string[] = Object.freeze([]);
+const noneInherited: readonly string[] = Object.freeze([]);
 
 /** No pauses. */
 export const noPauses: readonly PauseRequest[] = Object.freeze([]);
@@ -272,7 +272,7 @@ interface Listing<T = never> {
   /** Whether it is in the JSON of a State even if it is empty. */
   readonly isWritten?: true;
   /** Its name there, if it is another one. */
-  readonly as?: string;
+  readonly as?: keyof ListedAs;
   /** What of it is there, if not all: then all of it is in the body of a stored record. */
   readonly brief?: { readonly kind: SomeKind; of(value: T): unknown };
 }
@@ -452,7 +452,11 @@ export type ListedWhole = {
   >;
 };
 
-type NameOf<F, K> = F extends { readonly as: infer N extends string } ? N : K;
+/** What is listed under another name. */
+interface ListedAs {
+  /** The last node that completed; `""` before the first. */
+  readonly node: string;
+}
 
 type Where = "header" | "history" | "runs";
 
@@ -466,11 +470,14 @@ type IsMissing<F extends Row, W extends Where> =
         : IsDefault<F>
       : false;
 
+/** A key that is listed under its own name. It is only filtered: under a new one it would lose its documentation. */
 type KeyIn<K extends keyof Fields, W extends Where, M extends boolean> =
   Fields[K] extends Readonly<Record<W, true>>
-    ? IsMissing<Fields[K], W> extends M
-      ? NameOf<Fields[K], K>
-      : never
+    ? Fields[K] extends { readonly as: string }
+      ? never
+      : IsMissing<Fields[K], W> extends M
+        ? K
+        : never
     : never;
 
 /** The fields that are listed somewhere. */
@@ -478,7 +485,7 @@ export type Listed<W extends Where> = {
   readonly [K in keyof Fields as KeyIn<K, W, false>]: Brief<Fields[K]>;
 } & {
   readonly [K in keyof Fields as KeyIn<K, W, true>]?: Brief<Fields[K]> | undefined;
-};
+} & ListedAs;
 
 type AnyKind = Kind<unknown, unknown> & Partial<DefaultKind<unknown, unknown>>;
 
@@ -626,7 +633,7 @@ function nameOf(graph: GraphIdentity | undefined): string {
 }
 
 /** An error without its stack. */
-export function bare(error: RunError | undefined): Omit<RunError, "stack"> | undefined {
+function bare(error: RunError | undefined): Omit<RunError, "stack"> | undefined {
   if (error === undefined) return undefined;
   const { name, message, node } = error;
   return { name, message, node };

@@ -31,7 +31,15 @@ export interface NewRecord extends StoredRecord {
 export type Encode = () => NewRecord | Promise<NewRecord>;
 
 /** Which record of a run: the one with this sequence, or the newest below it that is not set aside. */
-export type RecordAt = { readonly sequence: number } | { readonly below: number };
+export type RecordAt =
+  | {
+      /** Its sequence. */
+      readonly sequence: number;
+    }
+  | {
+      /** The sequence it must be below. */
+      readonly below: number;
+    };
 
 /** The newest checkpoint of a run. */
 export interface Head {

@@ -17,8 +17,8 @@ import { type Listed, listedIn } from "../../state/record.js";
 /** The record format that this version writes; records of a higher one are rejected. */
 export const FORMAT = 1;
 
-/** What a header says of its record, beside what it shows of the State. */
-export interface RecordFields {
+/** The part of a record that is never encrypted. An absent field is empty; there is no error if the content is encrypted. */
+export interface RecordHeader extends Listed<"header"> {
   /** The version of the format. */
   readonly format: number;
   /** The checkpoint its State was made from; `""` for the first of a run that was not forked. */
@@ -37,8 +37,8 @@ export interface RecordFields {
   readonly codec?: CodecRecord;
 }
 
-/** The part of a record that is never encrypted. An absent field is empty; there is no error if the content is encrypted. */
-export interface RecordHeader extends RecordFields, Listed<"header"> {}
+/** What a header says of its record, beside what it shows of the State. */
+type RecordFields = Omit<RecordHeader, keyof Listed<"header">>;
 
 const codec = scalar<CodecRecord>("fixed", check("codecs", isCodecRecord));
 

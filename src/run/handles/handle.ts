@@ -79,6 +79,6 @@ export interface RunHandle<D extends object = object> {
    * @throws CheckpointConflictError if it runs in another process that can't be reached from here.
    */
   cancel(): Promise<boolean>;
-  /** Answers a pause of the run by name, even one that the run has not reached yet. See {@link StateGraph.answer}. */
+  /** Answers a pause of the run by name, even one that the run has not reached yet. See `graph.answer`. */
   answer(name: string, value: unknown): Promise<void>;
 }
