@@ -166,10 +166,12 @@ export type {
   GraphIdentity,
   ParentLink,
   PauseRequest,
+  Recovery,
   RunError,
   RunStatus,
   Saved,
   SavedNow,
+  UnfinishedJSON,
 } from "./state/record.js";
 export { append, max, type Reducer, type Reducers, sum, union } from "./state/reducers.js";
 export type {

@@ -1,6 +1,6 @@
 import type { Agent, Decision, Output, UsageTotals } from "../state/ledger.js";
 import type { Metadata } from "../state/metadata.js";
-import type { RunConfig, RunStatus } from "../state/record.js";
+import type { RunStatus } from "../state/record.js";
 import type { StepRecord } from "../state/steps.js";
 
 /** A completed step of a run. */
@@ -70,7 +70,7 @@ export interface RunReport {
   /** Its metadata. */
   readonly metadata: Metadata;
   /** How the graph that ran it last saves and guards it; empty if unknown. */
-  readonly config: RunConfig;
+  readonly config: Metadata;
   /** The completed steps, in order, as far as the store or the log has them. */
   readonly steps: readonly StepReport[];
   /** How many nodes have completed. */

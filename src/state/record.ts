@@ -107,9 +107,11 @@ export interface Answer {
 
 /** How often a run was recovered at startup without progress. */
 export interface Recovery {
+  /** How often. */
   readonly attempts: number;
-  /** Its progress then: the step, and how many results its unfinished node had recorded. */
+  /** How many nodes had completed then. */
   readonly step: number;
+  /** How many results its unfinished node had recorded then. */
   readonly results: number;
 }
 
@@ -221,7 +223,7 @@ const answer = object<Answer, unknown>({ name, value: valueNamed("value") });
 const recovery = object<Recovery>({ attempts: count, step: count, results: count });
 
 /** What a node that has not completed has done so far, as JSON. */
-interface UnfinishedJSON {
+export interface UnfinishedJSON {
   /** The node. */
   readonly node: string;
   /** Its results so far, by key, with tags where JSON has no type for a value. */

@@ -26,6 +26,7 @@ export {
   type RecordStoreSettings,
 } from "../checkpoint/records/record-store.js";
 export { filterRuns } from "../checkpoint/retention.js";
+export type { Compression } from "../codecs/compression.js";
 export type { CodecRecord } from "../codecs/pipeline.js";
 export type { Lease } from "./lease.js";
 export { type LeaseKeeper, Leases } from "./leases.js";

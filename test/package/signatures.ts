@@ -28,18 +28,56 @@ export function unimportable(entries: ReadonlyMap<string, string>): string[] {
     symbol.declarations?.some((one) => one.getSourceFile().fileName.startsWith(dirname(core))) ===
     true;
 
-  /** The package's own types that a declaration names. */
-  function namedBy(symbol: ts.Symbol): Set<ts.Symbol> {
+  /** The package's own types that stand in a piece of source. */
+  function* namesIn(node: ts.Node): Generator<ts.Symbol> {
+    const name = nameIn(node);
+    const found = name && checker.getSymbolAtLocation(name);
+    const type = found && resolved(found);
+    if (type !== undefined && isOurs(type) && isNamed(type)) yield type;
+    for (const child of node.getChildren()) yield* namesIn(child);
+  }
+
+  /** The names of the package's own types that an editor shows for a type. */
+  function* shownIn(type: ts.Type): Generator<ts.Symbol> {
+    const name = type.aliasSymbol ?? type.symbol;
+    if (name !== undefined && isOurs(name) && isNamed(name) && !isComputed(name)) yield name;
+    else if (type.isUnionOrIntersection()) for (const part of type.types) yield* shownIn(part);
+    const isReference =
+      (type.flags & ts.TypeFlags.Object) !== 0 &&
+      ((type as ts.ObjectType).objectFlags & ts.ObjectFlags.Reference) !== 0;
+    const given = isReference ? checker.getTypeArguments(type as ts.TypeReference) : [];
+    for (const one of [...given, ...(type.aliasTypeArguments ?? [])]) yield* shownIn(one);
+  }
+
+  /**
+   * The package's own types that a declaration names. What is computed counts as what it comes to: a generic alias, and
+   * the members that an interface has from a base which can't be imported.
+   */
+  function namedBy(symbol: ts.Symbol, canImport: (type: ts.Symbol) => boolean): Set<ts.Symbol> {
     const named = new Set<ts.Symbol>();
+    const add = (type: ts.Type): void => {
+      for (const name of shownIn(type)) named.add(name);
+    };
     function visit(node: ts.Node, computes: boolean): void {
       if (isHidden(node)) return;
+      if (ts.isExpressionWithTypeArguments(node) && ts.isInterfaceDeclaration(node.parent.parent)) {
+        const base = checker.getTypeFromTypeNode(node);
+        if (![...namesIn(node)].every(canImport)) {
+          for (const member of base.getProperties()) add(checker.getTypeOfSymbol(member));
+          return;
+        }
+      }
       const name = nameIn(node);
       const found = name && checker.getSymbolAtLocation(name);
       const type = found && resolved(found);
-      if (type !== undefined && isOurs(type) && !(type.flags & ts.SymbolFlags.TypeParameter)) {
+      if (type !== undefined && isOurs(type) && isNamed(type)) {
         // What is private to its file and stands in a conditional type is a step of a computation, no type of a value.
         const isStep = computes && !exportsOf(type.declarations?.[0]?.getSourceFile()).has(type);
-        if (!isStep) named.add(type);
+        if (!isComputed(type) || canImport(type)) {
+          if (!isStep) named.add(type);
+        } else if (!computes && ts.isTypeReferenceNode(node)) {
+          add(checker.getTypeFromTypeNode(node));
+        }
       }
       ts.forEachChild(node, (child) => visit(child, computes || ts.isConditionalTypeNode(node)));
     }
@@ -53,14 +91,26 @@ export function unimportable(entries: ReadonlyMap<string, string>): string[] {
     const own = exportsOf(program.getSourceFile(path));
     for (const symbol of own) {
       if (!isOurs(symbol)) continue;
-      const lost = [...namedBy(symbol)]
-        .filter((type) => !own.has(type) && !shared.has(type))
+      const canImport = (type: ts.Symbol): boolean => own.has(type) || shared.has(type);
+      const lost = [...namedBy(symbol, canImport)]
+        .filter((type) => !canImport(type))
         .map((type) => `${entry}: ${symbol.name} names ${type.name}`);
       const before = missing.get(symbol);
       if (before === undefined || lost.length < before.length) missing.set(symbol, lost);
     }
   }
   return [...missing.values()].flat();
+}
+
+/** Whether a symbol is a type that has a name of its own. */
+function isNamed({ flags, name }: ts.Symbol): boolean {
+  const isType = (flags & (ts.SymbolFlags.Type & ~ts.SymbolFlags.TypeParameter)) !== 0;
+  return isType && name !== ts.InternalSymbolName.Type && name !== ts.InternalSymbolName.Object;
+}
+
+/** Whether a type is one that is computed from arguments: a generic alias. */
+function isComputed({ declarations }: ts.Symbol): boolean {
+  return declarations?.some((one) => ts.isTypeAliasDeclaration(one) && one.typeParameters) === true;
 }
 
 /** Whether a member is for its class alone, or for classes that extend it. */
