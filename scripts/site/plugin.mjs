@@ -32,7 +32,7 @@ const words = [
   ["Pauses", /^src\/(graph\/pause|state\/schema)\.ts$/],
   ["Ledger", /^src\/(state\/ledger|usage)/],
   ["State", /^src\/state\//],
-  ["Triggers", /^src\/run\/triggers\.ts$/],
+  ["Triggers", /^src\/run\/saving\/triggers\.ts$/],
   ["StateGraph", /^src\/(graph|run)\//],
   ["Node factories", /^src\/nodes\//],
   ["Migrations", /^src\/checkpoint\/migration\.ts$/],
