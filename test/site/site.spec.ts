@@ -243,8 +243,8 @@ test("a method says what it throws, and leads there", async () => {
 
 test("a type leads to an example of what uses it", async () => {
   await visit("interfaces/waymark.ItemContext.html", { viewport: desktop }, async (page) => {
-    const link = page.locator(".tsd-tag-example a", { hasText: "chain" });
-    expect(await link.getAttribute("href")).toContain("functions/waymark.chain.html");
+    const link = page.locator(".tsd-tag-example a", { hasText: "map" });
+    expect(await link.getAttribute("href")).toContain("functions/waymark.map.html");
   });
 });
 
