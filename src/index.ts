@@ -143,6 +143,7 @@ export {
 } from "./run/state-graph.js";
 export type { NodeOptions } from "./run/visit/attempts.js";
 export type { NodeWork, Visits } from "./state/counts.js";
+export type { Saved, SavedNow } from "./state/fields.js";
 export type { Draft, Immutable } from "./state/immutable.js";
 export type { StateOptions } from "./state/input.js";
 export type { StateJSON } from "./state/json.js";
@@ -161,18 +162,9 @@ export type {
 } from "./state/ledger.js";
 export { Ledger } from "./state/ledger.js";
 export type { Metadata } from "./state/metadata.js";
+export type { PauseRequest } from "./state/pauses.js";
 export { always, and, keyEquals, keyExists, not, or, type Predicate } from "./state/predicates.js";
-export type {
-  GraphIdentity,
-  ParentLink,
-  PauseRequest,
-  Recovery,
-  RunError,
-  RunStatus,
-  Saved,
-  SavedNow,
-  UnfinishedJSON,
-} from "./state/record.js";
+export type { GraphIdentity, ParentLink, Recovery, RunError, RunStatus } from "./state/record.js";
 export { append, max, type Reducer, type Reducers, sum, union } from "./state/reducers.js";
 export type {
   StandardIssue,

@@ -1,5 +1,5 @@
 import { isWaymarkError, messageOf } from "../errors.js";
-import { isProgressSave } from "../state/record.js";
+import { isProgressSave } from "../state/fields.js";
 import { recordOf, type State } from "../state/state.js";
 import { checkFilter, filterRuns } from "./retention.js";
 import {

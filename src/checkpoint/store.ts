@@ -2,8 +2,9 @@ import type { ClaimHolder } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import type { GraphTopology } from "../graph/description.js";
+import { type Listed, type ListedWhole, listed } from "../state/fields.js";
 import type { Metadata } from "../state/metadata.js";
-import { type Listed, type ListedWhole, listed, type RunStatus } from "../state/record.js";
+import type { RunStatus } from "../state/record.js";
 import { recordOf, type State } from "../state/state.js";
 
 /** Selects a checkpoint of a run: the newest of a step, or one by its id. The newest of all if neither is given. */

@@ -3,7 +3,7 @@ import { ConfigError } from "../errors.js";
 import { check, checkOptions, text } from "../options.js";
 import { encode } from "../state/encode.js";
 import { freezeCopy } from "../state/freeze-copy.js";
-import type { PauseRequest } from "../state/record.js";
+import type { PauseRequest } from "../state/pauses.js";
 import { isSchema, jsonSchemaOf, type StandardSchema } from "../state/schema.js";
 import { isPlainObject } from "../state/shape.js";
 import { checkState, type Patch, type State } from "../state/state.js";

@@ -8,7 +8,7 @@ import type { RunContext } from "../run/visit/context.js";
 import { progressOf } from "../state/derive.js";
 import { freezeCopy } from "../state/freeze-copy.js";
 import type { Immutable } from "../state/immutable.js";
-import type { PauseRequest } from "../state/record.js";
+import type { PauseRequest } from "../state/pauses.js";
 import { setKey } from "../state/shape.js";
 import { type Patch, recordOf, type State, sinkOf, stateOf } from "../state/state.js";
 import { checkSaves } from "./items.js";

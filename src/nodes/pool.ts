@@ -5,7 +5,7 @@ import { isStop, type Stop } from "../run/loop/failure.js";
 import { PauseRequested } from "../run/pauses/pauses.js";
 import { attempts, type FailedAttempt } from "../run/visit/attempts.js";
 import type { RunContext } from "../run/visit/context.js";
-import type { PauseRequest } from "../state/record.js";
+import type { PauseRequest } from "../state/pauses.js";
 import { Finished } from "./finished.js";
 import { labelOf, workOn } from "./items.js";
 

@@ -9,7 +9,7 @@ import { StateGraph } from "../run/state-graph.js";
 import type { RunContext } from "../run/visit/context.js";
 import { progressOf } from "../state/derive.js";
 import type { Immutable } from "../state/immutable.js";
-import type { PauseRequest } from "../state/record.js";
+import type { PauseRequest } from "../state/pauses.js";
 import { State } from "../state/state.js";
 import { ChildStore } from "./child-store.js";
 import type { Change } from "./items.js";

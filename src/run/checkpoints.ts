@@ -23,7 +23,7 @@ import type { Audit } from "../event-map.js";
 import { compareTopologies, shapeOf, type TopologyDifference } from "../graph/description.js";
 import { END } from "../graph/node.js";
 import { progressOf, withProgress, withRecord } from "../state/derive.js";
-import { isProgressSave } from "../state/record.js";
+import { isProgressSave } from "../state/fields.js";
 import { checkRunId } from "../state/run-id.js";
 import { validated } from "../state/schema.js";
 import { type Patch, recordOf, State } from "../state/state.js";

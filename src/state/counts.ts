@@ -23,6 +23,9 @@ export type NodeCount = readonly [
 /** How many numbers a node has in the sums. */
 const WIDTH = 3;
 
+/** The places of no steps. */
+const noPlaces = new Int32Array(0);
+
 /** The fewest steps that share a log. */
 const MIN_STEPS = 256;
 
@@ -88,6 +91,18 @@ export class Counts {
   get hasWork(): boolean {
     return this.#log.nodes(this.#length).some(([, , attempts]) => attempts > 0);
   }
+
+  toJSON(): CountsJSON {
+    const visits: Record<string, number> = {};
+    const work: Record<string, NodeWork> = {};
+    let hasWork = false;
+    for (const [node, count, attempts, durationMs] of this.#log.nodes(this.#length)) {
+      setKey(visits, node, count);
+      setKey(work, node, { attempts, durationMs });
+      if (attempts > 0) hasWork = true;
+    }
+    return hasWork ? { visits, work } : { visits };
+  }
 }
 
 /**
@@ -100,7 +115,9 @@ class CountLog {
   readonly #names: string[];
   readonly #sums: number[];
   /** The place of the node of each step. */
-  readonly #steps: Int32Array;
+  #steps = noPlaces;
+  /** How many steps it has room for. */
+  readonly #room: number;
   /** The attempts and the duration of each step, once one has some. */
   #work: Float64Array | undefined;
   #length = 0;
@@ -114,7 +131,7 @@ class CountLog {
     this.#names = names;
     this.#sums = sums;
     this.#arranged = arranged;
-    this.#steps = new Int32Array(Math.max(MIN_STEPS, names.length));
+    this.#room = Math.max(MIN_STEPS, names.length);
   }
 
   /** @param names - the nodes that come first, whether they have counts or not. */
@@ -137,7 +154,7 @@ class CountLog {
 
   /** Whether steps may be added. */
   get isOpen(): boolean {
-    return this.#length < this.#steps.length && !this.#continued;
+    return this.#length < this.#room && !this.#continued;
   }
 
   add(node: string, attempts: number, durationMs: number, index: number): void {
@@ -145,6 +162,8 @@ class CountLog {
     const at = WIDTH * place;
     const sums = this.#sums;
     sums[at] = (sums[at] ?? 0) + 1;
+    // A State that is only read needs none.
+    if (this.#length === 0) this.#steps = new Int32Array(this.#room);
     this.#steps[this.#length] = place;
     if (attempts !== 0 || durationMs !== 0) this.#addWork(at, attempts, durationMs);
     this.#length++;
@@ -154,7 +173,7 @@ class CountLog {
     const sums = this.#sums;
     sums[at + 1] = (sums[at + 1] ?? 0) + attempts;
     sums[at + 2] = (sums[at + 2] ?? 0) + durationMs;
-    this.#work ??= new Float64Array(2 * this.#steps.length);
+    this.#work ??= new Float64Array(2 * this.#room);
     this.#work[2 * this.#length] = attempts;
     this.#work[2 * this.#length + 1] = durationMs;
   }
@@ -187,12 +206,11 @@ class CountLog {
   nodes(length: number): NodeCount[] {
     const sums = length === this.#length ? this.#sums : this.#sumsAt(length);
     const nodes: NodeCount[] = [];
-    for (const [place, node] of this.#names.entries()) {
-      const [visits = 0, attempts = 0, durationMs = 0] = sums.slice(
-        WIDTH * place,
-        WIDTH * (place + 1),
-      );
-      if (visits > 0) nodes.push([node, visits, attempts, durationMs]);
+    let at = 0;
+    for (const node of this.#names) {
+      const visits = sums[at] ?? 0;
+      if (visits > 0) nodes.push([node, visits, sums[at + 1] ?? 0, sums[at + 2] ?? 0]);
+      at += WIDTH;
     }
     return nodes;
   }
@@ -243,8 +261,5 @@ export const counts: Kind<Counts, CountsJSON> = {
       }),
     );
   },
-  write: (given) => ({
-    visits: given.visits(),
-    ...(given.hasWork && { work: given.work() }),
-  }),
+  write: (given) => given.toJSON(),
 };

@@ -1,6 +1,6 @@
 import { freezeCopy } from "./freeze-copy.js";
 import { OPAQUE, traitsOf } from "./json-traits.js";
-import type { Unfinished } from "./record.js";
+import type { Unfinished } from "./results.js";
 import { isPlainObject } from "./shape.js";
 
 /** The prefix of the keys under which an unfinished node keeps copies of the run's data. */

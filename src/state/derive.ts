@@ -1,5 +1,5 @@
+import { newProgress, type Progress, type StateRecord } from "./fields.js";
 import { OPAQUE } from "./json-traits.js";
-import { newProgress, type Progress, type StateRecord } from "./record.js";
 import { recordOf, type State, sinkOf, stateOf } from "./state.js";
 
 /** The run's next State: `from` with the data of `to` and the new progress. */

@@ -1,18 +1,19 @@
 import { SerializationError } from "../errors.js";
 import { decode } from "./decode.js";
 import { encode } from "./encode.js";
-import { PLAIN } from "./json-traits.js";
-import { fieldsOf, positive, refuse, type UserText } from "./kinds.js";
-import { noMetadata } from "./metadata.js";
 import {
   type FieldsJSON,
   fields,
   type HeaderKey,
-  newIdentity,
-  newProgress,
+  type Listed,
+  readFields,
   type StateRecord,
-  unsaved,
-} from "./record.js";
+  type Writable,
+  writeBody,
+  writeHead,
+} from "./fields.js";
+import { PLAIN } from "./json-traits.js";
+import { fieldsOf, positive, refuse, type UserText } from "./kinds.js";
 import { isPlainObject, looksTagged, symbolOf } from "./shape.js";
 
 /** The format that this version writes. A checkpoint in a newer format is rejected. */
@@ -29,10 +30,6 @@ export interface StateJSON extends FieldsJSON {
 /** The fields of a State that can be large, or that rarely change from one checkpoint to the next. */
 export type BodyJSON = Omit<StateJSON, HeaderKey>;
 
-const inBody = fields.filter(({ isInHeader }) => !isInHeader);
-
-const all = [...fields.filter(({ isInHeader }) => isInHeader), ...inBody];
-
 /** Which text of a State's JSON is the user's. */
 export const stateText: UserText = {
   fields: Object.assign(
@@ -46,7 +43,7 @@ export const stateText: UserText = {
 /** A State's record as JSON. */
 export function encodeState(record: StateRecord): StateJSON {
   const data = isPlainData(record) ? record.data : encode(record.data, "data");
-  return written(record, all, data) as unknown as StateJSON;
+  return whole(record, data, writeHead(FORMAT, record)) as StateJSON;
 }
 
 /** Whether JSON text holds the data exactly, without tags. */
@@ -56,18 +53,11 @@ export function isPlainData({ data, traits }: StateRecord): boolean {
 
 /** The part of it that is not in the header of a stored record; the data must be JSON already. */
 export function encodeBody(record: StateRecord, data: unknown): BodyJSON {
-  return written(record, inBody, data) as unknown as BodyJSON;
+  return whole(record, data, { waymark: FORMAT }) as BodyJSON;
 }
 
-function written(record: StateRecord, some: typeof fields, data: unknown): object {
-  const json: Record<string, unknown> = { waymark: FORMAT };
-  for (const field of some) {
-    const value = field.of(record);
-    const { write } = field;
-    if (field.isSpread) Object.assign(json, write?.(value));
-    else if (field.isWritten || !field.leavesOut(value))
-      json[field.key] = write === undefined ? value : write(value);
-  }
+function whole(record: StateRecord, data: unknown, json: Writable): object {
+  writeBody(record, json);
   json.data = data;
   return json;
 }
@@ -78,7 +68,7 @@ function written(record: StateRecord, some: typeof fields, data: unknown): objec
  * @param header - has the fields that are not in the body of a stored record.
  * @throws SerializationError that names what is missing or wrong.
  */
-export function decodeState(tree: unknown, header?: object): StateRecord {
+export function decodeState(tree: unknown, header?: Listed<"header">): StateRecord {
   const given = fieldsOf(tree, "state");
   const format = positive.read(given.waymark, "state", "waymark");
   if (format > FORMAT) {
@@ -91,23 +81,6 @@ export function decodeState(tree: unknown, header?: object): StateRecord {
   if (typeof value !== "object" || value === null || !isPlainObject(value)) {
     return refuse(value, "state.data", "an object");
   }
-  // All records have the shapes of new ones.
-  const identity: Record<string, unknown> = { ...newIdentity("", noMetadata) };
-  const progress: Record<string, unknown> = { ...newProgress() };
-  const saved: Record<string, unknown> = { ...unsaved };
-  for (const field of fields) {
-    const { part, key, kind } = field;
-    const isShown = header !== undefined && field.isInHeader;
-    const json: unknown = isShown
-      ? (Reflect.get(header, field.as) ?? field.empty)
-      : field.isSpread
-        ? given
-        : given[key];
-    const made = part === "progress" ? progress : part === "identity" ? identity : saved;
-    made[key] =
-      json === undefined && field.hasEmpty && !field.isWritten
-        ? field.empty
-        : kind.read(json, "state", key);
-  }
-  return { data: value, traits, identity, progress, saved } as unknown as StateRecord;
+  const { identity, progress, saved } = readFields(given, header);
+  return { data: value, traits, identity, progress, saved };
 }

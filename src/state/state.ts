@@ -2,6 +2,14 @@ import { isoNow, now } from "../clock.js";
 import { ConfigError, SerializationError, show } from "../errors.js";
 import type { EventSink } from "../events.js";
 import type { Visits } from "./counts.js";
+import {
+  newIdentity,
+  newProgress,
+  type Saved,
+  type SavedNow,
+  type StateRecord,
+  unsaved,
+} from "./fields.js";
 import { freezeCopy } from "./freeze-copy.js";
 import type { Draft, Immutable } from "./immutable.js";
 import { checkData, checkStateOptions, type Patch, type StateOptions, sinkFor } from "./input.js";
@@ -9,20 +17,9 @@ import { decodeState, encodeState, type StateJSON } from "./json.js";
 import { OPAQUE, traitsOf, traitsOfValues } from "./json-traits.js";
 import type { Ledger } from "./ledger.js";
 import { keptMetadata, type Metadata, noMetadata } from "./metadata.js";
+import type { PauseRequest } from "./pauses.js";
 import { produce } from "./recipe.js";
-import {
-  type GraphIdentity,
-  newIdentity,
-  newProgress,
-  type ParentLink,
-  type PauseRequest,
-  type RunError,
-  type RunStatus,
-  type Saved,
-  type SavedNow,
-  type StateRecord,
-  unsaved,
-} from "./record.js";
+import type { GraphIdentity, ParentLink, RunError, RunStatus } from "./record.js";
 import { newRunId } from "./run-id.js";
 import { setKey } from "./shape.js";
 import type { NodeTotals, StepRecord } from "./steps.js";

@@ -1,5 +1,6 @@
 import {
   count,
+  fieldsOf,
   type Kind,
   list,
   name,
@@ -205,19 +206,20 @@ function once<T extends object, J>(record: T, write: (record: T) => J): J {
   return json;
 }
 
-const itemFields = object<ItemRecord>({
-  name: text,
-  startedAt: time,
-  durationMs: count,
-  outcome: oneOf(outcomes),
-});
+const itemOutcome = oneOf(outcomes);
 
 const items: Kind<readonly ItemRecord[], readonly ItemJSON[]> = list({
   userText: { fields: { 0: "own" }, each: "fixed" },
   read: (json, path, key) => {
-    if (!Array.isArray(json)) return refuse(json, `${path}.${key}`, "an array");
+    const at = `${path}.${key}`;
+    if (!Array.isArray(json)) return refuse(json, at, "an array");
     const [name, startedAt, durationMs, outcome = "completed"] = json as readonly unknown[];
-    return itemFields.read({ name, startedAt, durationMs, outcome }, path, key);
+    return Object.freeze({
+      name: text.read(name, at, "name"),
+      startedAt: time.read(startedAt, at, "startedAt"),
+      durationMs: count.read(durationMs, at, "durationMs"),
+      outcome: itemOutcome.read(outcome, at, "outcome"),
+    });
   },
   write: (item) => once(item, encodeItem),
 });
@@ -228,7 +230,8 @@ function encodeItem({ name, startedAt, durationMs, outcome }: ItemRecord): ItemJ
     : [name, startedAt, durationMs, outcome];
 }
 
-const step = object<StepRecord, StepJSON>({
+/** A step in a record. */
+export const step: Kind<StepRecord, StepJSON> = object<StepRecord, StepJSON>({
   node: name,
   step: count,
   phase: or(name, ""),
@@ -245,8 +248,35 @@ const step = object<StepRecord, StepJSON>({
 
 const steps = list<StepRecord, StepJSON>({
   ...step,
+  read: readStep,
   write: (record) => (isPlain(record) ? record : once(record, encodeStep)),
 });
+
+/** Reads what `step` reads; written out because many are loaded. */
+export function readStep(json: unknown, path: string, key: string): StepRecord {
+  const at = `${path}.${key}`;
+  const given = fieldsOf(json, at);
+  const { phase, failedAttempts, lastAttemptAt, restarts, usage: used, items: parts } = given;
+  const record: { -readonly [K in keyof StepRecord]: StepRecord[K] } = {
+    node: name.read(given.node, at, "node"),
+    step: count.read(given.step, at, "step"),
+    phase: phase === undefined ? "" : name.read(phase, at, "phase"),
+    startedAt: time.read(given.startedAt, at, "startedAt"),
+    completedAt: time.read(given.completedAt, at, "completedAt"),
+    durationMs: count.read(given.durationMs, at, "durationMs"),
+    attempts: count.read(given.attempts, at, "attempts"),
+  };
+  if (failedAttempts !== undefined) {
+    record.failedAttempts = attempts.read(failedAttempts, at, "failedAttempts");
+  }
+  if (lastAttemptAt !== undefined) {
+    record.lastAttemptAt = time.read(lastAttemptAt, at, "lastAttemptAt");
+  }
+  if (restarts !== undefined) record.restarts = count.read(restarts, at, "restarts");
+  if (used !== undefined) record.usage = usage.read(used, at, "usage");
+  if (parts !== undefined) record.items = items.read(parts, at, "items");
+  return Object.freeze(record);
+}
 
 /** Whether a step is its own JSON. */
 function isPlain(record: StepRecord): record is StepRecord & { readonly items?: never } {

@@ -36,7 +36,7 @@ import type { GraphTopology } from "../graph/description.js";
 import { checkOptions } from "../options.js";
 import { newId } from "../random.js";
 import { isOpaque } from "../state/derive.js";
-import { isProgressSave, type Saved } from "../state/record.js";
+import { isProgressSave, type Saved } from "../state/fields.js";
 import { checkRunId } from "../state/run-id.js";
 import { recordOf, State, stateOf } from "../state/state.js";
 

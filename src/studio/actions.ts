@@ -7,7 +7,7 @@ import { removeRunFiles } from "../observers/remove-run-files.js";
 import { claimOf } from "../run/saving/claim.js";
 import { type AnyGraph, StateGraph } from "../run/state-graph.js";
 import { decode } from "../state/decode.js";
-import { isAnswerable, type PauseRequest } from "../state/record.js";
+import { isAnswerable, type PauseRequest } from "../state/pauses.js";
 import type { State } from "../state/state.js";
 import type { QueuedRun } from "../worker/handle.js";
 import type { ActionResult } from "./api.js";

@@ -8,7 +8,8 @@ import type { SchemaIssue } from "../errors.js";
 import type { GraphTopology } from "../graph/description.js";
 import type { ReportError, RunReport, StepReport } from "../report/record.js";
 import type { Agent, Decision, Output, UsageTotals } from "../state/ledger.js";
-import type { ParentLink, PauseRequest } from "../state/record.js";
+import type { PauseRequest } from "../state/pauses.js";
+import type { ParentLink } from "../state/record.js";
 import type { AttemptRecord, ItemRecord } from "../state/steps.js";
 
 /**

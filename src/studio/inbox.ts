@@ -1,6 +1,6 @@
 import { listRuns } from "../checkpoint/any-store.js";
 import type { RunFilter, RunSummary } from "../checkpoint/store.js";
-import { isAnswerable } from "../state/record.js";
+import { isAnswerable } from "../state/pauses.js";
 import type { Inbox, InboxPause } from "./api.js";
 import type { Studio } from "./context.js";
 import { pausesOf } from "./view.js";

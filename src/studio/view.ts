@@ -6,7 +6,7 @@ import type { RunReport } from "../report/record.js";
 import { progressOf } from "../state/derive.js";
 import { encode } from "../state/encode.js";
 import { Ledger } from "../state/ledger.js";
-import { isAnswerable, type PauseRequest } from "../state/record.js";
+import { isAnswerable, type PauseRequest } from "../state/pauses.js";
 import type { State } from "../state/state.js";
 import type {
   AgentView,

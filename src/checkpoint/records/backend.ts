@@ -1,5 +1,5 @@
 import { CheckpointConflictError, show, WaymarkError } from "../../errors.js";
-import { listedOf } from "../../state/record.js";
+import { listedOf } from "../../state/fields.js";
 import type { Claim, ClaimHolder, Finding, RunFilter, RunSummary } from "../store.js";
 import type { RecordHeader } from "./header.js";
 

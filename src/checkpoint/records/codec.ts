@@ -9,6 +9,7 @@ import {
   show,
 } from "../../errors.js";
 import { encode } from "../../state/encode.js";
+import { isProgressSave, type StateRecord } from "../../state/fields.js";
 import { freezeCopy } from "../../state/freeze-copy.js";
 import {
   type BodyJSON,
@@ -18,7 +19,8 @@ import {
   stateText,
 } from "../../state/json.js";
 import type { UserText } from "../../state/kinds.js";
-import { isProgressSave, type Listed, listed, type StateRecord } from "../../state/record.js";
+import { noMetadata } from "../../state/metadata.js";
+import { bare, nameOf } from "../../state/record.js";
 import { recordOf, type State, stateOf } from "../../state/state.js";
 import { apply, type Change, recordDifference } from "../difference.js";
 import type { NewRecord, StoredRecord } from "./backend.js";
@@ -116,14 +118,13 @@ export class RecordCodec {
   ): Encoded | Promise<Encoded> {
     const stateRecord = recordOf(state);
     const whole = this.#treeOf(stateRecord);
-    const all = listed(stateRecord, "header");
     const tree = this.#redact(whole, stateText);
-    const shown = this.#redact(all, headerText);
-    const redacted = tree !== whole || shown !== all;
     const from = base?.checkpointId === place.previous ? base : undefined;
     const patch = from && this.#patch(from, tree, isEnded(state));
     const before = patch === undefined ? undefined : from;
-    const header = newHeader(stateRecord, place, shown, before?.snapshot);
+    const shown = newHeader(stateRecord, place, before?.snapshot);
+    const header = this.#redact(shown, headerText);
+    const redacted = tree !== whole || header !== shown;
     const encoded = (record: NewRecord): Encoded => ({
       record,
       base: this.#snapshotEvery === 1 ? undefined : baseOf(record, tree, before),
@@ -269,21 +270,37 @@ function isEnded<D extends object>({ status }: State<D>): boolean {
   return status === "completed" || status === "failed";
 }
 
+/** A header. A literal, as one is made for each save; a test compares it with the table of the fields. */
 function newHeader(
-  record: StateRecord,
+  { identity, progress }: StateRecord,
   place: RecordPlace,
-  shown: Listed<"header">,
   base: number | undefined,
 ): RecordHeader {
-  const { parentId, previous, sequence, checkpointId, savedAt, keep, keepPerPhase } = place;
+  const { sequence, checkpointId, parentId, previous, savedAt, keep, keepPerPhase } = place;
+  const { runId, graph, startedAt, metadata } = identity;
+  const { step, checkpointNode, phase, status, timestamp, nextNode, reason, error } = progress;
   const header: { -readonly [K in keyof RecordHeader]: RecordHeader[K] } = {
     format: FORMAT,
-    ...shown,
-    ...{ sequence, checkpointId, savedAt, parentId },
+    runId,
+    sequence,
+    checkpointId,
+    parentId,
+    step,
+    node: checkpointNode,
+    status,
+    timestamp,
+    savedAt,
+    startedAt,
+    reason,
+    graph: nameOf(graph),
   };
+  if (phase !== "") header.phase = phase;
+  if (nextNode !== undefined) header.nextNode = nextNode;
+  if (metadata !== noMetadata) header.metadata = metadata;
+  if (error !== undefined) header.error = bare(error);
   if (previous !== parentId) header.previous = previous;
   if (base !== undefined) header.base = base;
-  if (isProgressSave(record.progress)) header.unfinished = true;
+  if (isProgressSave(progress)) header.unfinished = true;
   if (Number.isFinite(keep)) header.keep = keep;
   if (keepPerPhase !== undefined) header.keepPerPhase = keepPerPhase;
   return header;

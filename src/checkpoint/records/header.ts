@@ -1,18 +1,19 @@
 import type { CodecRecord } from "../../codecs/pipeline.js";
-import { check, string } from "../../options.js";
+import { string } from "../../options.js";
+import { fields, type Listed } from "../../state/fields.js";
 import {
   count,
+  type Fields,
   fieldsOf,
-  type Kind,
-  type KindsOf,
   name,
-  object,
-  optional,
-  readField,
-  scalar,
+  refuse,
+  time,
+  timeOrNone,
   type UserText,
+  word,
 } from "../../state/kinds.js";
-import { type Listed, listedIn } from "../../state/record.js";
+import { metadata as metadataKind } from "../../state/metadata.js";
+import { bareError, status } from "../../state/record.js";
 
 /** The record format that this version writes; records of a higher one are rejected. */
 export const FORMAT = 1;
@@ -37,34 +38,15 @@ export interface RecordHeader extends Listed<"header"> {
   readonly codec?: CodecRecord;
 }
 
-/** What a header says of its record, beside what it shows of the State. */
-type RecordFields = Omit<RecordHeader, keyof Listed<"header">>;
-
-const codec = scalar<CodecRecord>("fixed", check("codecs", isCodecRecord));
-
-const recordFields: KindsOf<RecordFields> = {
-  format: count,
-  parentId: name,
-  previous: optional(name),
-  base: optional(count),
-  unfinished: optional(
-    scalar<true>(
-      "fixed",
-      check("true", (value) => value === true),
-    ),
-  ),
-  keep: optional(count),
-  keepPerPhase: optional(count),
-  codec: optional(codec),
-};
-
-const ownFields: Kind<RecordFields> = object<RecordFields>(recordFields);
-
-/** Which text of a State's fields in a header is the user's. */
+/** Which text of a header is the user's. */
 export const headerText: UserText = {
   fields: Object.fromEntries(
-    listedIn.header.map(({ as, listedKind }) => [as, listedKind.userText]),
+    fields
+      .filter(({ header }) => header)
+      .map(({ as, brief, kind }) => [as, (brief?.kind ?? kind).userText]),
   ),
+  each: "fixed",
+  fixedKeys: true,
 };
 
 /**
@@ -80,13 +62,41 @@ export const headerText: UserText = {
 export function parseHeader(text: string): RecordHeader | undefined {
   try {
     const header: unknown = JSON.parse(text);
-    ownFields.read(header, "", "header");
-    for (const { as, listedKind } of listedIn.header) {
-      readField(listedKind, Reflect.get(header as object, as), "header", as);
-    }
+    checkHeader(fieldsOf(header, "header"));
     return header as RecordHeader;
   } catch {
     return undefined;
+  }
+}
+
+/** Written out, as it runs for each record of a list; a test compares it with the table of the fields. */
+function checkHeader(given: Fields): void {
+  const { previous, base, phase, nextNode, unfinished, metadata, error, keep } = given;
+  count.read(given.format, "header", "format");
+  // Whoever loads the record compares it with the id of the run.
+  name.read(given.runId, "header", "runId");
+  count.read(given.sequence, "header", "sequence");
+  name.read(given.checkpointId, "header", "checkpointId");
+  name.read(given.parentId, "header", "parentId");
+  count.read(given.step, "header", "step");
+  name.read(given.node, "header", "node");
+  status.read(given.status, "header", "status");
+  time.read(given.timestamp, "header", "timestamp");
+  timeOrNone.read(given.savedAt, "header", "savedAt");
+  time.read(given.startedAt, "header", "startedAt");
+  word.read(given.reason, "header", "reason");
+  name.read(given.graph, "header", "graph");
+  if (previous !== undefined) name.read(previous, "header", "previous");
+  if (base !== undefined) count.read(base, "header", "base");
+  if (phase !== undefined) name.read(phase, "header", "phase");
+  if (nextNode !== undefined) name.read(nextNode, "header", "nextNode");
+  if (unfinished !== undefined && unfinished !== true) refuse(unfinished, "unfinished", "true");
+  if (metadata !== undefined) metadataKind.read(metadata, "header", "metadata");
+  if (error !== undefined) bareError.read(error, "header", "error");
+  if (keep !== undefined) count.read(keep, "header", "keep");
+  if (given.keepPerPhase !== undefined) count.read(given.keepPerPhase, "header", "keepPerPhase");
+  if (given.codec !== undefined && !isCodecRecord(given.codec)) {
+    refuse(given.codec, "codec", "codecs");
   }
 }
 

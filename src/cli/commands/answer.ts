@@ -1,5 +1,5 @@
 import type { CheckpointStore } from "../../checkpoint/store.js";
-import { isAnswerable } from "../../state/record.js";
+import { isAnswerable } from "../../state/pauses.js";
 import { type Command, run } from "../command.js";
 import { usage } from "../exit.js";
 import { lookOf } from "../output/style.js";

@@ -1,5 +1,5 @@
 import type { AnyEvent } from "../../events.js";
-import type { PauseRequest } from "../../state/record.js";
+import type { PauseRequest } from "../../state/pauses.js";
 import type { State } from "../../state/state.js";
 
 /** What a run is doing, or how it ended. */

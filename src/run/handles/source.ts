@@ -2,7 +2,7 @@ import { sleep } from "../../clock.js";
 import { abortWith, during } from "../../concurrency.js";
 import type { AnyEvent } from "../../events.js";
 import { abortSignal, checkOptions, oneOf } from "../../options.js";
-import type { PauseRequest } from "../../state/record.js";
+import type { PauseRequest } from "../../state/pauses.js";
 import type { State } from "../../state/state.js";
 import type { EventsOptions, RunHandle, RunState, WaitOptions } from "./handle.js";
 import { leavable } from "./stream.js";

@@ -7,7 +7,9 @@ import {
   targetOf,
 } from "../../graph/node.js";
 import { withProgress } from "../../state/derive.js";
-import type { Answer, PauseRequest, Progress, Recovery } from "../../state/record.js";
+import type { Progress } from "../../state/fields.js";
+import type { Answer, PauseRequest } from "../../state/pauses.js";
+import type { Recovery } from "../../state/record.js";
 import { type Reducer, reduced } from "../../state/reducers.js";
 import { isPlainObject } from "../../state/shape.js";
 import { type Patch, recordOf, State } from "../../state/state.js";

@@ -5,7 +5,7 @@ import { both } from "../../events.js";
 import { type Edge, END, type End, type GraphNode } from "../../graph/node.js";
 import { Pause } from "../../graph/pause.js";
 import { advance as advanced, isOpaque, progressOf, withProgress } from "../../state/derive.js";
-import { type Answer, noPauses, type PauseRequest } from "../../state/record.js";
+import { type Answer, noPauses, type PauseRequest } from "../../state/pauses.js";
 import { validated } from "../../state/schema.js";
 import { symbolOf } from "../../state/shape.js";
 import { recordOf, State, sinkOf, stateOf } from "../../state/state.js";

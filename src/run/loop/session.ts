@@ -2,7 +2,7 @@ import { CallScope } from "../../call-scope.js";
 import type { Claim } from "../../checkpoint/store.js";
 import { defer } from "../../concurrency.js";
 import type { SchemaError } from "../../errors.js";
-import type { Answer } from "../../state/record.js";
+import type { Answer } from "../../state/pauses.js";
 import type { State } from "../../state/state.js";
 import { RunClaim } from "../saving/claim.js";
 import { RunControl } from "./control.js";

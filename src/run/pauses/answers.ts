@@ -3,7 +3,7 @@ import { ConfigError, PauseTimeoutError, show } from "../../errors.js";
 import { progressOf, withProgress } from "../../state/derive.js";
 import { encode } from "../../state/encode.js";
 import { freezeCopy } from "../../state/freeze-copy.js";
-import type { Answer } from "../../state/record.js";
+import type { Answer } from "../../state/pauses.js";
 import type { State } from "../../state/state.js";
 import { claimOf } from "../saving/claim.js";
 import { isExpired } from "./pauses.js";

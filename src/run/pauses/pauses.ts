@@ -6,7 +6,7 @@ import { DATA_COPY } from "../../state/data-copies.js";
 import { progressOf, withProgress } from "../../state/derive.js";
 import { encode } from "../../state/encode.js";
 import { freezeCopy } from "../../state/freeze-copy.js";
-import { type Answer, noPauses, type PauseRequest } from "../../state/record.js";
+import { type Answer, noPauses, type PauseRequest } from "../../state/pauses.js";
 import { isSchema, type StandardSchema, validated } from "../../state/schema.js";
 import { isPlainObject } from "../../state/shape.js";
 import type { State } from "../../state/state.js";

@@ -4,7 +4,7 @@ import { END, type GraphNode } from "../../graph/node.js";
 import type { Topology } from "../../graph/topology.js";
 import { check, checkOptions } from "../../options.js";
 import { progressOf, withProgress } from "../../state/derive.js";
-import { noPauses, type PauseRequest } from "../../state/record.js";
+import { noPauses, type PauseRequest } from "../../state/pauses.js";
 import type { State } from "../../state/state.js";
 import { ASKED, askersOf } from "../pauses/pauses.js";
 

@@ -2,7 +2,7 @@ import type { CheckpointStore, SaveOptions } from "../../checkpoint/store.js";
 import { monotonic, msSince, now } from "../../clock.js";
 import { CheckpointConflictError, CheckpointSaveError, messageOf, show } from "../../errors.js";
 import { progressOf } from "../../state/derive.js";
-import { unsaved } from "../../state/record.js";
+import { unsaved } from "../../state/fields.js";
 import { recordOf, State, sinkOf } from "../../state/state.js";
 import type { Settings } from "../config.js";
 import type { RunControl } from "../loop/control.js";

@@ -19,7 +19,7 @@ import {
 import { callable, checkOptions, duration, strings, text } from "../../options.js";
 import { DATA_COPY } from "../../state/data-copies.js";
 import { progressOf } from "../../state/derive.js";
-import type { PauseRequest } from "../../state/record.js";
+import type { PauseRequest } from "../../state/pauses.js";
 import { reduced } from "../../state/reducers.js";
 import { type Patch, State } from "../../state/state.js";
 import type { ItemOutcome, ItemRecord } from "../../state/steps.js";

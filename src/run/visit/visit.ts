@@ -5,8 +5,9 @@ import type { EventType } from "../../events.js";
 import type { LedgerWriter, RetryPolicy, Saves } from "../../graph/node.js";
 import { object } from "../../options.js";
 import { progressOf, withProgress } from "../../state/derive.js";
+import type { Progress } from "../../state/fields.js";
 import { Ledger, type Usage } from "../../state/ledger.js";
-import type { Answer, Progress } from "../../state/record.js";
+import type { Answer } from "../../state/pauses.js";
 import { defined } from "../../state/shape.js";
 import type { State } from "../../state/state.js";
 import {

@@ -10,9 +10,11 @@ import {
 } from "../../errors.js";
 import { advance, isOpaque, progressOf, withProgress } from "../../state/derive.js";
 import { encode } from "../../state/encode.js";
+import type { Progress } from "../../state/fields.js";
 import { freezeCopy } from "../../state/freeze-copy.js";
 import { OPAQUE, traitsOf } from "../../state/json-traits.js";
-import { type PauseRequest, type Progress, Results } from "../../state/record.js";
+import type { PauseRequest } from "../../state/pauses.js";
+import { Results } from "../../state/results.js";
 import { type StandardSchema, validated } from "../../state/schema.js";
 import { checkState, type State } from "../../state/state.js";
 import type { ItemOutcome } from "../../state/steps.js";

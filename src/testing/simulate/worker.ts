@@ -6,7 +6,7 @@ import { recoverRuns } from "../../recovery/recover-runs.js";
 import { claimOf } from "../../run/saving/claim.js";
 import { StateGraph } from "../../run/state-graph.js";
 import { withProgress } from "../../state/derive.js";
-import type { PauseRequest } from "../../state/record.js";
+import type { PauseRequest } from "../../state/pauses.js";
 import { State } from "../../state/state.js";
 import type { Checker } from "./checker.js";
 import type { Effects, SimulationTools } from "./effects.js";

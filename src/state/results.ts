@@ -1,0 +1,100 @@
+import { decode } from "./decode.js";
+import { encode } from "./encode.js";
+import { OPAQUE } from "./json-traits.js";
+import { count, fieldsOf, type Kind, name } from "./kinds.js";
+
+type Result = readonly [key: string, value: unknown];
+
+/** Marks a removed result in the log. */
+const gone = Symbol("gone");
+
+/**
+ * The results of a node, by key. A node may have a hundred thousand of them and each save captures them, so
+ * capturing is free.
+ */
+export class Results {
+  /**
+   * Append-only, so that it can be shared by instances of different length. A later entry replaces an earlier
+   * one with the same key.
+   */
+  readonly #log: Result[];
+  readonly #length: number;
+
+  private constructor(log: Result[]) {
+    this.#log = log;
+    this.#length = log.length;
+  }
+
+  static of(results: Iterable<Result>): Results {
+    return new Results([...results]);
+  }
+
+  /** The number of entries, including replaced ones. */
+  get length(): number {
+    return this.#length;
+  }
+
+  with(key: string, value: unknown): Results {
+    const isNewest = this.#log.length === this.#length;
+    const log = isNewest ? this.#log : this.#log.slice(0, this.#length);
+    log.push([key, value]);
+    return new Results(log);
+  }
+
+  without(key: string): Results {
+    return this.with(key, gone);
+  }
+
+  byKey(): Map<string, unknown> {
+    const known = new Map(this.#log.slice(0, this.#length));
+    for (const [key, value] of known) if (value === gone) known.delete(key);
+    return known;
+  }
+}
+
+/** What a node that has not completed has done so far. */
+export interface Unfinished {
+  readonly node: string;
+  /** The results of work that must not be repeated, by key. */
+  readonly results: Results;
+  /** How many results it has recorded in total, including those removed since; a replacement does not count. */
+  readonly count: number;
+  /** Whether a save must walk the results; see `json-traits.ts`. */
+  readonly opaque: boolean;
+}
+
+/** What a node that has not completed has done so far, as JSON. */
+interface UnfinishedJSON {
+  /** The node. */
+  readonly node: string;
+  /** Its results so far, by key, with tags where JSON has no type for a value. */
+  readonly results: unknown;
+  /** How many results it has recorded in total; the number of `results` if absent. */
+  readonly count?: number;
+}
+
+/** The same in a record. */
+export const unfinished: Kind<Unfinished, UnfinishedJSON> = {
+  // A resume finds a result by its key.
+  userText: {
+    fields: { node: "fixed", results: { each: "own", fixedKeys: true }, count: "fixed" },
+  },
+  read: (json, path, key) => {
+    const at = `${path}.${key}`;
+    const fields = fieldsOf(json, at);
+    const { value, traits } = decode(fields.results, "results");
+    const results = Results.of(Object.entries(fieldsOf(value, `${at}.results`)));
+    const given = fields.count;
+    return Object.freeze({
+      node: name.read(fields.node, at, "node"),
+      results,
+      count: given === undefined ? results.length : count.read(given, at, "count"),
+      opaque: (traits & OPAQUE) !== 0,
+    });
+  },
+  write: ({ node, results, count }) => ({
+    node,
+    results: encode(Object.fromEntries(results.byKey()), "results"),
+    count,
+  }),
+};
