@@ -49,7 +49,7 @@ import { unfinished } from "./results.js";
 import { begun, noSteps, stepLog } from "./steps.js";
 
 /** No metadata from a graph. */
-export const noneInherited: readonly string[] = Object.freeze([]);
+const noneInherited: readonly string[] = Object.freeze([]);
 
 /** No completed tasks. */
 const noTasks: readonly string[] = Object.freeze([]);

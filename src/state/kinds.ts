@@ -99,7 +99,7 @@ export function fieldsOf(value: unknown, path: string): Fields {
 }
 
 /** Values that JSON has a type for. */
-export function scalar<T>(userText: UserText, { accepts, expected }: Test): Kind<T> {
+function scalar<T>(userText: UserText, { accepts, expected }: Test): Kind<T> {
   return {
     userText,
     // The path is joined only for an error.
@@ -236,7 +236,7 @@ export function objectNamed(name: string): Kind<object, unknown> {
 }
 
 /** A kind of which nothing is known. */
-export type AnyKind = Kind<unknown, unknown> &
+type AnyKind = Kind<unknown, unknown> &
   Partial<OptionalKind<unknown, unknown>> &
   Partial<DefaultKind<unknown, unknown>>;
 
@@ -274,7 +274,7 @@ export function userTextsOf(
 }
 
 /** The value of a field, from JSON. */
-export function readField<T, J>(
+function readField<T, J>(
   kind: Kind<T, J> & Partial<DefaultKind<T, J>>,
   json: unknown,
   path: string,

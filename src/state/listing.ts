@@ -14,7 +14,7 @@ export interface Listing<T = never> extends Readonly<Partial<Record<Where, true>
 }
 
 /** A field and its kind. */
-export type Row = { readonly kind: SomeKind };
+type Row = { readonly kind: SomeKind };
 
 /** Fields by name. */
 export type Table = Readonly<Record<string, Row>>;
