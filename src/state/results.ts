@@ -64,7 +64,7 @@ export interface Unfinished {
 }
 
 /** What a node that has not completed has done so far, as JSON. */
-interface UnfinishedJSON {
+export interface UnfinishedJSON {
   /** The node. */
   readonly node: string;
   /** Its results so far, by key, with tags where JSON has no type for a value. */
