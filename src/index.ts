@@ -166,6 +166,7 @@ export type { PauseRequest } from "./state/pauses.js";
 export { always, and, keyEquals, keyExists, not, or, type Predicate } from "./state/predicates.js";
 export type { GraphIdentity, ParentLink, Recovery, RunError, RunStatus } from "./state/record.js";
 export { append, max, type Reducer, type Reducers, sum, union } from "./state/reducers.js";
+export type { UnfinishedJSON } from "./state/results.js";
 export type {
   StandardIssue,
   StandardPathSegment,
