@@ -38,7 +38,7 @@ export class RunEvents<D extends object> {
     if (this.#bus.listens("node.start")) this.#emit("node.start", { node, step }, time);
   }
 
-  /** Whether anybody wants to know when a node completes. */
+  /** Whether anybody listens to completed nodes. */
   get listensToNodes(): boolean {
     return this.#bus.listens("node.complete");
   }

@@ -263,7 +263,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
   get isOver(): boolean {
     const { worked } = this.#visit;
     if (worked === undefined) return false;
-    // Other items may pause; this one goes on.
+    // Other items may pause; this one continues.
     return worked.failure !== undefined || (this.itemPath === "" && worked.asked.length > 0);
   }
 
