@@ -29,6 +29,7 @@ export {
   CheckpointNotFoundError,
   CheckpointSaveError,
   ConfigError,
+  type ConflictReason,
   type ErrorCode,
   type ErrorState,
   type ErrorWithCode,

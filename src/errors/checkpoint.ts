@@ -20,15 +20,20 @@ export class CheckpointNotFoundError extends WaymarkError {
   /** The requested checkpoint, if any. */
   readonly checkpointId: string | undefined;
 
-  /** @param at - the requested checkpoint of the run; the newest by default. */
+  /**
+   * @param at - the requested checkpoint of the run; the newest by default.
+   * @param hint - why it may be missing.
+   */
   constructor(
     runId: string,
     at: { readonly step?: number | undefined; readonly checkpointId?: string | undefined } = {},
+    hint?: string,
   ) {
     const who = runId === "" ? "no run has a" : `run ${JSON.stringify(runId)} has no`;
     const which = wordsOf(at);
     const what = which === "" ? "checkpoint" : `checkpoint ${which}`;
-    super("CHECKPOINT_NOT_FOUND", `${who} ${what} in this store`);
+    const why = hint === undefined ? "" : `; ${hint}`;
+    super("CHECKPOINT_NOT_FOUND", `${who} ${what} in this store${why}`);
     this.runId = runId;
     this.step = at.step;
     this.checkpointId = at.checkpointId;
@@ -113,33 +118,41 @@ export class CheckpointConflictError extends WaymarkError {
 
   /**
    * @param expected - the sequence the State builds on; `actual` is the sequence that the store is at.
-   * @param why - who has the run (`holder`, `undefined` if the store can't say), or what ended this
-   *   process's claim on it (`cause`); neither if another writer saved first.
+   * @param why - who has the run (`holder`, `undefined` if the store can't say), what ended this process's claim on
+   *   it (`cause`), or what else is wrong with it (`problem`, which the message says after the run's name); none of
+   *   them if another writer saved first.
    */
-  constructor(
-    runId: string,
-    expected: number,
-    actual: number,
-    why: { readonly holder?: ClaimHolder | undefined; readonly cause?: unknown } = {},
-  ) {
-    const run = `run ${JSON.stringify(runId)}`;
-    const { holder } = why;
-    const by = holder === undefined ? "another process" : `process ${holder.pid} on ${holder.host}`;
-    const since = holder === undefined || holder.since === "" ? "" : ` since ${holder.since}`;
-    const message =
-      "holder" in why
-        ? `${run} is being worked on by ${by}${since}: wait for it, or stop it`
-        : "cause" in why
-          ? `${run} may be worked on by another process now, so this one stopped`
-          : expected === 0
-            ? `${run} is already in this store: resume it, delete it, or use another runId`
-            : `${run} was saved by another writer: this State builds on sequence ${expected}, the store is at ${actual}`;
+  constructor(runId: string, expected: number, actual: number, why: ConflictReason = {}) {
+    const problem = why.problem ?? problemOf(expected, actual, why);
+    const message = `run ${JSON.stringify(runId)} ${problem}`;
     super("CHECKPOINT_CONFLICT", message, "cause" in why ? { cause: why.cause } : undefined);
     this.runId = runId;
     this.expected = expected;
     this.actual = actual;
-    this.holder = holder;
+    this.holder = why.holder;
   }
+}
+
+/** Why a State was not saved; see {@link CheckpointConflictError}. */
+export interface ConflictReason {
+  /** Who has the run; `undefined` if the store can't say. */
+  readonly holder?: ClaimHolder | undefined;
+  /** What ended this process's claim on it. */
+  readonly cause?: unknown;
+  /** What else is wrong: the message says it after the run's name. */
+  readonly problem?: string;
+}
+
+function problemOf(expected: number, actual: number, why: ConflictReason): string {
+  const { holder } = why;
+  if ("holder" in why) {
+    const by = holder === undefined ? "another process" : `process ${holder.pid} on ${holder.host}`;
+    const since = holder === undefined || holder.since === "" ? "" : ` since ${holder.since}`;
+    return `is being worked on by ${by}${since}: wait for it, or stop it`;
+  }
+  if ("cause" in why) return "may be worked on by another process now, so this one stopped";
+  if (expected === 0) return "is already in this store: resume it, delete it, or use another runId";
+  return `was saved by another writer: this State builds on sequence ${expected}, the store is at ${actual}`;
 }
 
 /**

@@ -7,6 +7,7 @@ export {
   CheckpointCorruptionError,
   CheckpointNotFoundError,
   type ClaimHolder,
+  type ConflictReason,
   MigrationError,
   SerializationError,
 } from "./checkpoint.js";

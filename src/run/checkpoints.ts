@@ -195,10 +195,9 @@ export class Checkpoints<D extends object> {
     const emit: StoreContext["emit"] = (type, data) => this.#graph.emit(type, runId, data);
     const loaded = await store.load<D>(runId, at, { emit }).catch((error: unknown) => {
       const isGone = isWaymarkError(error, "CHECKPOINT_NOT_FOUND") && isNewest(at);
-      if (isGone && !this.#graph.settings.preserve) {
-        error.message += "; a run that completed is removed unless checkpoint.preserve is true";
-      }
-      throw error;
+      if (!isGone || this.#graph.settings.preserve) throw error;
+      const hint = "a run that completed is removed unless checkpoint.preserve is true";
+      throw new CheckpointNotFoundError(runId, at, hint);
     });
     if (!(loaded instanceof State)) {
       throw new TypeError(`store.load() must return a State; got ${show(loaded)}`);

@@ -1,6 +1,6 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { wrap } from "../checkpoint/wrap.js";
-import { CheckpointConflictError, show } from "../errors.js";
+import { CheckpointConflictError } from "../errors.js";
 import type { ActiveRun } from "./active-run.js";
 
 /** The times that follow from a lease, for the store and the queue, in milliseconds. */
@@ -41,9 +41,8 @@ export function fenced(
     save: (save) => async (state, options) => {
       const { runId, sequence } = state;
       if (active.get(runId)?.isLost) {
-        const error = new CheckpointConflictError(runId, sequence, sequence);
-        error.message = `the claim on run ${show(runId)} is lost: another worker may have it`;
-        throw error;
+        const problem = "is no longer claimed by this worker: another one may have it";
+        throw new CheckpointConflictError(runId, sequence, sequence, { problem });
       }
       return save(state, options);
     },

@@ -1,4 +1,4 @@
-import { CheckpointConflictError, show, WaymarkError } from "../../errors.js";
+import { CheckpointConflictError, WaymarkError } from "../../errors.js";
 import { listedOf } from "../../state/fields.js";
 import type { Claim, ClaimHolder, Finding, RunFilter, RunSummary } from "../store.js";
 import type { RecordHeader } from "./header.js";
@@ -221,9 +221,9 @@ export function claimLost(
   { host, pid }: ClaimHolder,
   what: "write to it" | "remove it",
 ): CheckpointConflictError {
-  const error = new CheckpointConflictError(runId, at, head);
-  error.message = `run ${show(runId)} has since been claimed by process ${pid} on ${host}: this process can no longer ${what}`;
-  return error;
+  return new CheckpointConflictError(runId, at, head, {
+    problem: `has since been claimed by process ${pid} on ${host}: this process can no longer ${what}`,
+  });
 }
 
 /**

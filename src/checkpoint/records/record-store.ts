@@ -547,9 +547,10 @@ function conflict(runId: string, after: After, head: Head): CheckpointConflictEr
   if (head.claimedBy !== undefined) {
     return claimLost(runId, after.sequence, head.sequence, head.claimedBy, "write to it");
   }
-  const error = new CheckpointConflictError(runId, after.sequence, head.sequence);
-  if (after.sequence === head.sequence && after.sequence > 0) {
-    error.message = `run ${show(runId)} was deleted and started again: this State builds on another checkpoint ${after.sequence}`;
-  }
-  return error;
+  const isOther = after.sequence === head.sequence && after.sequence > 0;
+  return new CheckpointConflictError(runId, after.sequence, head.sequence, {
+    ...(isOther && {
+      problem: `was deleted and started again: this State builds on another checkpoint ${after.sequence}`,
+    }),
+  });
 }

@@ -4,13 +4,7 @@ import type { CheckpointStore, ExportedCheckpoint, SaveOptions } from "../../che
 import { opened } from "../../checkpoint/wrap.js";
 import { inBackground, now } from "../../clock.js";
 import { Mutex, mapLimit } from "../../concurrency.js";
-import {
-  CheckpointConflictError,
-  ConfigError,
-  isWaymarkError,
-  messageOf,
-  show,
-} from "../../errors.js";
+import { CheckpointConflictError, ConfigError, isWaymarkError, messageOf } from "../../errors.js";
 import type { State } from "../../state/state.js";
 
 /** How far a replica is behind, as far as this process knows. */
@@ -259,7 +253,7 @@ export class Replica {
 }
 
 function diverged(runId: string, copied: number, newest: number): CheckpointConflictError {
-  const error = new CheckpointConflictError(runId, copied, newest);
-  error.message = `run ${show(runId)} was continued in a replica: its checkpoint ${copied} is not the primary's; delete it there, or use that store`;
-  return error;
+  return new CheckpointConflictError(runId, copied, newest, {
+    problem: `was continued in a replica: its checkpoint ${copied} is not the primary's; delete it there, or use that store`,
+  });
 }
