@@ -1,18 +1,22 @@
+import { isoNow } from "../clock.js";
 import { isWaymarkError, messageOf } from "../errors.js";
+import type { Audit, EventMap } from "../event-map.js";
+import { EventBus, type Observer, observe } from "../events.js";
 import { isProgressSave } from "../state/fields.js";
 import { recordOf, type State } from "../state/state.js";
-import { checkFilter, filterRuns } from "./retention.js";
+import { checkFilter, filterRuns } from "./arguments.js";
 import {
   type CheckpointStore,
   type ExportedCheckpoint,
   entryOf,
   type Finding,
   type HistoryEntry,
+  opened,
   type RunFilter,
   type RunSummary,
   summarize,
+  wrap,
 } from "./store.js";
-import { opened } from "./wrap.js";
 
 /*
  * Operations on any store, even one that has only the four required methods.
@@ -92,4 +96,58 @@ async function newestOf(store: CheckpointStore, runId: string): Promise<State<ob
     if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
     throw error;
   }
+}
+
+/** Whether a checkpoint's name is a step. */
+export function isStep(given: string): boolean {
+  return /^\d{1,9}$/.test(given);
+}
+
+/**
+ * The id of the checkpoint with this name: its own id, or a node or phase that had completed, which means the newest
+ * such checkpoint; `undefined` if there is none.
+ */
+export function namedBy(given: string, history: readonly HistoryEntry[]): string | undefined {
+  const isNamed = ({ checkpointId, node, phase }: HistoryEntry): boolean =>
+    [checkpointId, node, phase].includes(given);
+  const found =
+    history.find(({ checkpointId }) => checkpointId === given) ??
+    history.find((entry) => !entry.unfinished && isNamed(entry));
+  return found?.checkpointId;
+}
+
+type Audited = "checkpoint.load" | "checkpoint.save" | "checkpoint.delete";
+
+/** Wraps a store so that an observer gets its loads, saves and removals as events that name who made them. */
+export function audited(store: CheckpointStore, observer: Observer, audit: Audit): CheckpointStore {
+  const bus = new EventBus();
+  observe(bus, observer);
+  const emit = <T extends Audited>(type: T, runId: string, data: EventMap[T]): void =>
+    bus.emit(type, "waymark", runId, { ...data, ...audit }, isoNow());
+  const removed = (runId: string): void => emit("checkpoint.delete", runId, { node: "", step: 0 });
+  return wrap(store, {
+    load: (load) => async (runId, at, context) => {
+      const state = await load<never>(runId, at, context);
+      const { checkpointNode: node, step, checkpointId } = state;
+      emit("checkpoint.load", runId, { node, step, checkpointId });
+      return state;
+    },
+    save: (save) => async (state, options) => {
+      const started = performance.now();
+      const saved = await save(state, options);
+      const { runId, checkpointNode: node, step, sequence, checkpointId, reason } = saved;
+      const durationMs = performance.now() - started;
+      emit("checkpoint.save", runId, { node, step, sequence, checkpointId, reason, durationMs });
+      return saved;
+    },
+    delete: (remove) => async (runId) => {
+      await remove(runId);
+      removed(runId);
+    },
+    prune: (prune) => async (retention) => {
+      const runIds = await prune(retention);
+      if (retention.dryRun !== true) runIds.forEach(removed);
+      return runIds;
+    },
+  });
 }

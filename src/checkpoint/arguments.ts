@@ -1,8 +1,32 @@
+import { now } from "../clock.js";
 import { ConfigError, show } from "../errors.js";
-import { type Check, callable, checkOptions, flag, integer } from "../options.js";
+import {
+  type Check,
+  callable,
+  check,
+  checkOptions,
+  flag,
+  integer,
+  oneOf,
+  text,
+} from "../options.js";
+import { checkMetadata } from "../state/metadata.js";
+import { statuses } from "../state/record.js";
+import { checkRunId } from "../state/run-id.js";
 import { checkState, State } from "../state/state.js";
-import { checkKeep, checkKeepPerPhase } from "./retention.js";
-import type { CheckpointAt, ExportedCheckpoint, SaveOptions, StoreContext } from "./store.js";
+import type {
+  CheckpointAt,
+  ExportedCheckpoint,
+  Retention,
+  RunFilter,
+  RunSummary,
+  SaveOptions,
+  StoreContext,
+} from "./store.js";
+
+/*
+ * The arguments of a store's methods: what they may be, and which checkpoints and runs they select.
+ */
 
 /** Throws if the value to save is not a State, or an option is invalid. */
 export function checkSave(state: unknown, options: SaveOptions): void {
@@ -55,4 +79,188 @@ export async function* checkImport(
     }
     yield { state, parentId };
   }
+}
+
+/** The number of completed steps of a run that a store keeps by default. */
+export const DEFAULT_KEEP = 5;
+
+/** At least two, so that there is one to fall back to. */
+export const checkKeep = integer(2, true);
+
+/** The number of steps of each phase to keep. */
+export const checkKeepPerPhase = integer(1);
+
+const DAY = 24 * 60 * 60 * 1000;
+
+/** The facts that decide whether a checkpoint is kept. */
+export interface Keepable {
+  /** The number of nodes that had completed. */
+  readonly step: number;
+  /** Whether it is a progress save. */
+  readonly unfinished: boolean;
+  /** The phase of the last completed node. */
+  readonly phase: string;
+}
+
+/** How much of a run's history to keep. */
+export interface KeepRule {
+  /** The number of completed steps. */
+  readonly keep: number;
+  /** The number of steps of each phase, in addition. */
+  readonly keepPerPhase?: number | undefined;
+}
+
+/**
+ * The checkpoints of a run to keep: the newest of each kept step, and the newest progress save of an unfinished node,
+ * which is the newest checkpoint of all. Progress saves never push a step out, however many there are.
+ *
+ * @param entries - all checkpoints of the run, newest first.
+ */
+export function kept<T extends Keepable>(entries: readonly T[], rule: KeepRule): T[] {
+  const { keep, keepPerPhase = 0 } = rule;
+  if (keep === Number.POSITIVE_INFINITY) return [...entries];
+  const steps = new Set<number>();
+  const phases = new Map<string, number>();
+  const stays: T[] = [];
+  for (const [index, entry] of entries.entries()) {
+    const { step, unfinished, phase } = entry;
+    if (unfinished) {
+      if (index === 0) stays.push(entry);
+      continue;
+    }
+    if (steps.has(step)) continue;
+    if (steps.size >= keep && keepPerPhase === 0) break;
+    const inPhase = phases.get(phase) ?? 0;
+    if (steps.size < keep || (phase !== "" && inPhase < keepPerPhase)) stays.push(entry);
+    steps.add(step);
+    phases.set(phase, inPhase + 1);
+  }
+  // A run that is saved many times within one step still has one to fall back to.
+  return stays.length === 1 ? entries.slice(0, 2) : stays;
+}
+
+const isStatus = oneOf(...statuses);
+
+const isMoment = check(
+  "a moment as ISO 8601",
+  (value) => typeof value === "string" && !Number.isNaN(Date.parse(value)),
+);
+
+/** Throws if the filter is invalid. */
+export function checkFilter(filter: RunFilter): void {
+  checkOptions("filter", filter, {
+    runId: (_, value) => {
+      checkRunId(value);
+    },
+    status: (name, value) => {
+      for (const one of Array.isArray(value) ? value : [value]) isStatus(name, one);
+    },
+    graph: text,
+    before: isMoment,
+    cursor: (name, value) => {
+      isMoment(`${name}.savedAt`, (value as RunSummary | null)?.savedAt);
+      const { runId } = value as RunSummary;
+      text(`${name}.runId`, runId);
+      // No run has such metadata, and not every store could search for it.
+      checkRunId(runId);
+    },
+    metadata: checkMetadata,
+    limit: integer(0),
+  });
+}
+
+/**
+ * The runs that match a filter, most recently saved first, for a backend that can't filter them itself. The filter must
+ * be valid.
+ *
+ * @example
+ * ```ts
+ * import { MemoryStore, State } from "waymark";
+ * import { filterRuns } from "waymark/stores";
+ *
+ * const store = new MemoryStore();
+ * await State.create({ n: 1 }, { runId: "monday" }).checkpoint(store);
+ * console.log(filterRuns(await store.runs(), { status: "pending", limit: 1 })[0]?.runId); // monday
+ * ```
+ */
+export function filterRuns<T extends RunSummary>(runs: readonly T[], filter: RunFilter = {}): T[] {
+  const { before, cursor } = filter;
+  const metadata = Object.entries(filter.metadata ?? {});
+  const end = before === undefined ? undefined : new Date(before).toISOString();
+  const wanted = filter.status === undefined ? undefined : new Set([filter.status].flat());
+  return runs
+    .filter((run) => filter.runId === undefined || run.runId === filter.runId)
+    .filter((run) => wanted?.has(run.status) ?? true)
+    .filter((run) => filter.graph === undefined || run.graph === filter.graph)
+    .filter((run) => end === undefined || run.savedAt < end)
+    .filter((run) => metadata.every(([key, value]) => run.metadata[key] === value))
+    .filter((run) => cursor === undefined || mostRecentFirst(run, cursor) > 0)
+    .sort(mostRecentFirst)
+    .slice(0, filter.limit);
+}
+
+/** Throws if the retention rule is invalid. */
+export function checkRetention(retention: Retention): void {
+  checkOptions("retention", retention, {
+    maxAgeDays: check(
+      "a number of days from 0 up",
+      (days) => typeof days === "number" && days >= 0,
+    ),
+    maxRuns: integer(0),
+    includeAbandoned: flag,
+    dryRun: flag,
+  });
+}
+
+/** The save time before which `maxAgeDays` removes a run, ISO 8601; `undefined` if age does not matter. */
+function oldestKept({ maxAgeDays }: Retention): string | undefined {
+  const oldest = now() - (maxAgeDays ?? Number.POSITIVE_INFINITY) * DAY;
+  return Number.isFinite(oldest) ? new Date(Math.max(oldest, 0)).toISOString() : undefined;
+}
+
+/**
+ * The runs that a retention rule removes, page by page from a listing, most recently saved first.
+ *
+ * @param list - returns a page of runs; see `CheckpointStore.runs`.
+ */
+export async function* prunable<T extends RunSummary>(
+  retention: Retention,
+  list: (filter: RunFilter) => Promise<T[]>,
+): AsyncGenerator<T[]> {
+  const { maxRuns = Number.POSITIVE_INFINITY, includeAbandoned = false } = retention;
+  const oldest = oldestKept(retention);
+  let seen = 0;
+  for await (const page of pages(list, { status: ["completed", "failed"] })) {
+    const doomed = page.filter(({ savedAt }, index) => {
+      return seen + index >= maxRuns || (oldest !== undefined && savedAt < oldest);
+    });
+    seen += page.length;
+    yield doomed;
+  }
+  if (!includeAbandoned || oldest === undefined) return;
+  yield* pages(list, { status: ["pending", "in_progress", "paused"], before: oldest });
+}
+
+const PAGE = 200;
+
+async function* pages<T extends RunSummary>(
+  list: (filter: RunFilter) => Promise<T[]>,
+  filter: RunFilter,
+): AsyncGenerator<T[]> {
+  let cursor: T | undefined;
+  do {
+    const page = await list({ ...filter, limit: PAGE, cursor });
+    yield page;
+    cursor = page.length < PAGE ? undefined : page.at(-1);
+  } while (cursor !== undefined);
+}
+
+type Listed = Pick<RunSummary, "savedAt" | "runId">;
+
+function mostRecentFirst(a: Listed, b: Listed): number {
+  return compare(b.savedAt, a.savedAt) || compare(b.runId, a.runId);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }

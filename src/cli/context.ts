@@ -1,7 +1,6 @@
 import { userInfo } from "node:os";
 import { dirname, resolve } from "node:path";
-import { isCheckpointStore } from "../checkpoint/store.js";
-import { opened } from "../checkpoint/wrap.js";
+import { isCheckpointStore, opened } from "../checkpoint/store.js";
 import type { Audit } from "../event-map.js";
 import type { LogPlace } from "../observers/run-files.js";
 import type { Redaction } from "../report/redaction.js";
@@ -117,7 +116,7 @@ export class Context {
   async #audited(opened: OpenStore): Promise<OpenStore> {
     const { observer } = await this.config();
     if (observer === undefined) return opened;
-    const { audited } = await import("../checkpoint/audited.js");
+    const { audited } = await import("../checkpoint/any-store.js");
     return { ...opened, store: audited(opened.store, observer, this.audit) };
   }
 

@@ -2,9 +2,9 @@ import {
   type CheckpointStore,
   type Claim,
   isCheckpointStore,
+  opened,
   summarize,
 } from "../checkpoint/store.js";
-import { opened } from "../checkpoint/wrap.js";
 import { mapLimit } from "../concurrency.js";
 import { ConfigError, show } from "../errors.js";
 import { abortSignal, check, checkOptions, flag, integer, timeLimit } from "../options.js";

@@ -1,5 +1,9 @@
-import type { CheckpointStore, HistoryEntry, RunSummary } from "../checkpoint/store.js";
-import { wrap } from "../checkpoint/wrap.js";
+import {
+  type CheckpointStore,
+  type HistoryEntry,
+  type RunSummary,
+  wrap,
+} from "../checkpoint/store.js";
 import { type Redaction as Patterns, Secrets } from "../codecs/patterns.js";
 import { redactor } from "../codecs/redact.js";
 import { redactState } from "../codecs/redact-state.js";

@@ -1,5 +1,5 @@
+import { checkKeep, checkKeepPerPhase } from "../checkpoint/arguments.js";
 import { checkMigrations, type Migrations } from "../checkpoint/migration.js";
-import { checkKeep, checkKeepPerPhase } from "../checkpoint/retention.js";
 import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
 import type { Audit } from "../event-map.js";
@@ -18,7 +18,6 @@ import {
 } from "../options.js";
 import { checkLedgerLimits, type LedgerLimits } from "../state/ledger.js";
 import { checkMetadata, keptMetadata, type Metadata } from "../state/metadata.js";
-
 import { checkReducers, type Reducer, type Reducers } from "../state/reducers.js";
 import { isSchema, type StandardSchema } from "../state/schema.js";
 import { DEFAULT_MAX_STEPS } from "../state/steps.js";

@@ -1,5 +1,4 @@
-import type { CheckpointStore } from "../checkpoint/store.js";
-import { opened } from "../checkpoint/wrap.js";
+import { type CheckpointStore, opened } from "../checkpoint/store.js";
 import { ConfigError, messageOf } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";

@@ -3,6 +3,8 @@
  *
  * @packageDocumentation
  */
+
+export { filterRuns } from "../checkpoint/arguments.js";
 export {
   type After,
   BackendError,
@@ -25,7 +27,7 @@ export {
   type RecordStoreOptions,
   type RecordStoreSettings,
 } from "../checkpoint/records/record-store.js";
-export { filterRuns } from "../checkpoint/retention.js";
+
 export type { Compression } from "../codecs/compression.js";
 export type { CodecRecord } from "../codecs/pipeline.js";
 export type { Lease } from "./lease.js";

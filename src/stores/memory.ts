@@ -1,20 +1,18 @@
 import {
   checkAt,
   checkpointId as checkCheckpointId,
-  checkImport,
-  checkSave,
-} from "../checkpoint/arguments.js";
-import {
   checkFilter,
+  checkImport,
   checkKeep,
   checkRetention,
+  checkSave,
   DEFAULT_KEEP,
   filterRuns,
   type Keepable,
   type KeepRule,
   kept,
   prunable,
-} from "../checkpoint/retention.js";
+} from "../checkpoint/arguments.js";
 import {
   type CheckpointAt,
   type CheckpointStore,

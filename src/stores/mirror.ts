@@ -8,8 +8,9 @@ import {
   type CheckpointStore,
   type ExportedCheckpoint,
   isCheckpointStore,
+  type Overrides,
+  wrap,
 } from "../checkpoint/store.js";
-import { type Overrides, wrap } from "../checkpoint/wrap.js";
 import { mapLimit } from "../concurrency.js";
 import { CheckpointCorruptionError, ConfigError, messageOf, show } from "../errors.js";
 import { callable, checkOptions, oneOf } from "../options.js";

@@ -1,7 +1,5 @@
-import { audited } from "../checkpoint/audited.js";
-import { isStep, namedBy } from "../checkpoint/named.js";
-import type { CheckpointAt, CheckpointStore } from "../checkpoint/store.js";
-import { opened, wrap } from "../checkpoint/wrap.js";
+import { audited, isStep, namedBy } from "../checkpoint/any-store.js";
+import { type CheckpointAt, type CheckpointStore, opened, wrap } from "../checkpoint/store.js";
 import { CheckpointNotFoundError } from "../errors.js";
 import type { Audit } from "../event-map.js";
 import type { Observer } from "../events.js";

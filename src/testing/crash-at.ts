@@ -1,5 +1,4 @@
-import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
-import { wrap } from "../checkpoint/wrap.js";
+import { type CheckpointStore, isCheckpointStore, wrap } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
 import { checkOptions, integer, oneOf } from "../options.js";
 

@@ -1,6 +1,4 @@
-import type { CheckpointStore } from "../checkpoint/store.js";
-import { isCheckpointStore } from "../checkpoint/store.js";
-import { opened } from "../checkpoint/wrap.js";
+import { type CheckpointStore, isCheckpointStore, opened } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
 import type { Case } from "./cases/case.js";
 import { claims } from "./cases/claims.js";

@@ -1,5 +1,4 @@
-import type { CheckpointStore } from "../checkpoint/store.js";
-import { wrap } from "../checkpoint/wrap.js";
+import { type CheckpointStore, wrap } from "../checkpoint/store.js";
 import { CheckpointConflictError } from "../errors.js";
 import type { ActiveRun } from "./active-run.js";
 

@@ -1,6 +1,5 @@
 import { waitsForResume } from "../checkpoint/fork.js";
-import type { CheckpointStore, RunSummary } from "../checkpoint/store.js";
-import { opened } from "../checkpoint/wrap.js";
+import { type CheckpointStore, opened, type RunSummary } from "../checkpoint/store.js";
 import { now } from "../clock.js";
 import { ConfigError } from "../errors.js";
 import { loadIfAny } from "../run/handles/stored.js";

@@ -9,7 +9,7 @@ import {
   type Keepable,
   kept,
   prunable,
-} from "../../src/checkpoint/retention.js";
+} from "../../src/checkpoint/arguments.js";
 import { thrown } from "../graphs.js";
 
 const DAY = 86_400_000;

@@ -3,12 +3,16 @@ import { type CheckpointStore, MemoryStore, State } from "waymark";
 import { mirror } from "waymark/stores/mirror";
 import { studio } from "waymark/studio";
 import { crashAt, testCheckpointStore } from "waymark/testing";
-import { exportOf, historyOf, listRuns, verifyOf } from "../../src/checkpoint/any-store.js";
-import { audited } from "../../src/checkpoint/audited.js";
-import { deferredStore } from "../../src/checkpoint/deferred.js";
-import { isCheckpointStore, storeMethods } from "../../src/checkpoint/store.js";
-import { opened, wrap } from "../../src/checkpoint/wrap.js";
+import {
+  audited,
+  exportOf,
+  historyOf,
+  listRuns,
+  verifyOf,
+} from "../../src/checkpoint/any-store.js";
+import { isCheckpointStore, opened, storeMethods, wrap } from "../../src/checkpoint/store.js";
 import { Redaction } from "../../src/report/redaction.js";
+import { deferredStore } from "../../src/stores/registry.js";
 import { inspecting } from "../../src/studio/context.js";
 import { fenced } from "../../src/worker/lease.js";
 import { bare } from "../graphs.js";

@@ -11,7 +11,7 @@ import {
 import { mirror } from "waymark/stores/mirror";
 import { SqliteStore } from "waymark/stores/sqlite";
 import { exportOf, historyOf, listRuns, verifyOf } from "../../src/checkpoint/any-store.js";
-import { opened } from "../../src/checkpoint/wrap.js";
+import { opened } from "../../src/checkpoint/store.js";
 import { linear } from "../graphs.js";
 import { newFolder } from "./folders.js";
 import { collect, only } from "./plain.js";

@@ -14,7 +14,7 @@ import { type MirrorOptions, mirror } from "waymark/stores/mirror";
 import { PostgresStore } from "waymark/stores/postgres";
 import { SqliteStore } from "waymark/stores/sqlite";
 import { testCheckpointStore } from "waymark/testing";
-import { deferredStore } from "../../src/checkpoint/deferred.js";
+import { deferredStore } from "../../src/stores/registry.js";
 import { rejection } from "../graphs.js";
 import { newFolder } from "./folders.js";
 import { only } from "./plain.js";

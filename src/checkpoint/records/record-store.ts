@@ -17,16 +17,14 @@ import { DEFAULT_WARN_BYTES, sizeWarning } from "../../warnings.js";
 import {
   checkAt,
   checkpointId as checkCheckpointId,
-  checkImport,
-  checkSave,
-} from "../arguments.js";
-import {
   checkFilter,
+  checkImport,
   checkKeep,
   checkRetention,
+  checkSave,
   DEFAULT_KEEP,
   type KeepRule,
-} from "../retention.js";
+} from "../arguments.js";
 import {
   type CheckpointAt,
   type CheckpointStore,

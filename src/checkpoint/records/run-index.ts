@@ -1,4 +1,4 @@
-import { type Keepable, type KeepRule, kept } from "../retention.js";
+import { type Keepable, type KeepRule, kept } from "../arguments.js";
 import type { HeaderEntry } from "./backend.js";
 
 /** The facts about a record that retention needs. */

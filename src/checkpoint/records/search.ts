@@ -8,7 +8,7 @@ import {
 import type { EventMap } from "../../event-map.js";
 import type { State } from "../../state/state.js";
 import { printWarning } from "../../warnings.js";
-import { kept } from "../retention.js";
+import { kept } from "../arguments.js";
 import { type CheckpointAt, isAt, isNewest, type StoreContext } from "../store.js";
 import type { Chain, HeaderEntry, RecordBackend, StoredRecord } from "./backend.js";
 import {

@@ -2,7 +2,7 @@ import { now } from "../../clock.js";
 import { TaskSet } from "../../concurrency.js";
 import { messageOf } from "../../errors.js";
 import type { State } from "../../state/state.js";
-import { type KeepRule, prunable } from "../retention.js";
+import { type KeepRule, prunable } from "../arguments.js";
 import type { Retention } from "../store.js";
 import type { RecordBackend } from "./backend.js";
 import { type IndexEntry, indexEntryOf, RunIndex } from "./run-index.js";

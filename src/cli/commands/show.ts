@@ -1,5 +1,4 @@
-import { type CheckpointStore, isNewest } from "../../checkpoint/store.js";
-import { wrap } from "../../checkpoint/wrap.js";
+import { type CheckpointStore, isNewest, wrap } from "../../checkpoint/store.js";
 import type { LogPlace } from "../../observers/run-files.js";
 import { at, type Command, log as logOption, run } from "../command.js";
 import { LongestRuns } from "../longest-runs.js";

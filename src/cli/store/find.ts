@@ -1,4 +1,4 @@
-import { isStep, namedBy } from "../../checkpoint/named.js";
+import { isStep, namedBy } from "../../checkpoint/any-store.js";
 import type { CheckpointAt, CheckpointStore, StoreContext } from "../../checkpoint/store.js";
 import { typed } from "../../report/shell.js";
 import type { State } from "../../state/state.js";

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { filterRuns } from "../../checkpoint/arguments.js";
 import {
   type After,
   type Chain,
@@ -15,7 +16,6 @@ import {
   type StoredRecord,
 } from "../../checkpoint/records/backend.js";
 import { parseHeader } from "../../checkpoint/records/header.js";
-import { filterRuns } from "../../checkpoint/retention.js";
 import type { Claim, ClaimHolder, Finding, RunFilter } from "../../checkpoint/store.js";
 import { now } from "../../clock.js";
 import { mapLimit, Semaphore, TaskSet } from "../../concurrency.js";

@@ -1,7 +1,11 @@
 import { exportOf, historyOf } from "../../checkpoint/any-store.js";
 import { RecordStore } from "../../checkpoint/records/record-store.js";
-import type { CheckpointStore, ExportedCheckpoint, SaveOptions } from "../../checkpoint/store.js";
-import { opened } from "../../checkpoint/wrap.js";
+import {
+  type CheckpointStore,
+  type ExportedCheckpoint,
+  opened,
+  type SaveOptions,
+} from "../../checkpoint/store.js";
 import { inBackground, now } from "../../clock.js";
 import { Mutex, mapLimit } from "../../concurrency.js";
 import { CheckpointConflictError, ConfigError, isWaymarkError, messageOf } from "../../errors.js";

@@ -1,3 +1,4 @@
+import { filterRuns } from "../../checkpoint/arguments.js";
 import {
   type After,
   type Chain,
@@ -15,7 +16,6 @@ import {
   unreadableRun,
 } from "../../checkpoint/records/backend.js";
 import { parseHeader } from "../../checkpoint/records/header.js";
-import { filterRuns } from "../../checkpoint/retention.js";
 import type { Claim, ClaimHolder, RunFilter } from "../../checkpoint/store.js";
 import { moment } from "../../clock.js";
 import { mapLimit } from "../../concurrency.js";

@@ -1,3 +1,4 @@
+import { filterRuns } from "../../checkpoint/arguments.js";
 import type {
   After,
   Chain,
@@ -10,7 +11,6 @@ import type {
   StoredRecord,
 } from "../../checkpoint/records/backend.js";
 import { RecordStore } from "../../checkpoint/records/record-store.js";
-import { filterRuns } from "../../checkpoint/retention.js";
 import type {
   CheckpointAt,
   Claim,

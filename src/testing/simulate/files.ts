@@ -1,8 +1,7 @@
 import { basename, dirname } from "node:path";
 import { headerOf } from "../../checkpoint/records/document.js";
 import type { RecordHeader } from "../../checkpoint/records/header.js";
-import type { CheckpointStore, Claim } from "../../checkpoint/store.js";
-import { wrap } from "../../checkpoint/wrap.js";
+import { type CheckpointStore, type Claim, wrap } from "../../checkpoint/store.js";
 import type { FileSystem } from "../../stores/disk/file-system.js";
 import { QUARANTINE, sequenceOf } from "../../stores/disk/layout.js";
 import { FileStore } from "../../stores/file.js";

@@ -1,4 +1,4 @@
-import { wrap } from "../../checkpoint/wrap.js";
+import { wrap } from "../../checkpoint/store.js";
 import { messageOf } from "../../errors.js";
 import type { ActiveRun } from "../../worker/active-run.js";
 import { jobOptions, type RunJob } from "../../worker/job.js";

@@ -1,5 +1,4 @@
-import type { CheckpointStore } from "../../checkpoint/store.js";
-import { wrap } from "../../checkpoint/wrap.js";
+import { type CheckpointStore, wrap } from "../../checkpoint/store.js";
 import { isWaymarkError, messageOf } from "../../errors.js";
 import type { EventHandler } from "../../events.js";
 import { recoverRuns } from "../../recovery/recover-runs.js";

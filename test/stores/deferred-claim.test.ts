@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type CheckpointStore, MemoryStore } from "waymark";
-import { deferredStore } from "../../src/checkpoint/deferred.js";
+import { deferredStore } from "../../src/stores/registry.js";
 
 function withoutOptions(): CheckpointStore {
   const store = new MemoryStore();

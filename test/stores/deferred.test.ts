@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { type CheckpointStore, ConfigError, MemoryStore } from "waymark";
-import { deferredStore } from "../../src/checkpoint/deferred.js";
+import { deferredStore } from "../../src/stores/registry.js";
 import { bare, gate, linear, rejection, start, type Trail } from "../graphs.js";
 
 describe("a store that is loaded when it is first used", () => {
