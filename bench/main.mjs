@@ -1,10 +1,13 @@
 /**
- * node main.mjs [--strict] [--write] [--quick] [suite…]: runs all suites, or those named. --strict fails when a target
- * is missed. A run of all suites writes its results and the guide; a run of some only with --write, and leaves the
- * others. --quick takes one round of a tenth of the steps, to see that a suite works, and writes nothing.
+ * node main.mjs [--strict] [--write] [--quick] [--beside FOLDER] [suite…]: runs all suites, or those named. --strict
+ * fails when a target is missed. A run of all suites writes its results and the guide; a run of some only with --write,
+ * and leaves the others. --quick takes one round of a tenth of the steps, to see that a suite works, and writes nothing.
+ * --beside measures the build of another checkout instead of the peers, in the same rounds, and writes nothing.
  */
 import { readdirSync } from "node:fs";
+import { resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { setBeside } from "./lib/beside.mjs";
 import { setQuick } from "./lib/quick.mjs";
 import { isBuilt } from "./lib/waymark.mjs";
 import { writeGuide } from "./report/plots.mjs";
@@ -22,9 +25,15 @@ const project = new URL("../", import.meta.url);
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { strict: { type: "boolean" }, write: { type: "boolean" }, quick: { type: "boolean" } },
+  options: {
+    strict: { type: "boolean" },
+    write: { type: "boolean" },
+    quick: { type: "boolean" },
+    beside: { type: "string" },
+  },
 });
 setQuick(values.quick === true);
+if (values.beside !== undefined) setBeside(resolve(values.beside));
 const available = readdirSync(suitesFolder)
   .filter((file) => file.endsWith(".mjs"))
   .map((file) => file.slice(0, -".mjs".length));
@@ -38,7 +47,8 @@ const machine = environment();
 printEnvironment(machine);
 for (const warning of versionsApart(machine.versions)) console.warn(`warning: ${warning}`);
 
-const isWritten = isBuilt && !values.quick && (values.write || positionals.length === 0);
+const isMeasured = isBuilt && !values.quick && values.beside === undefined;
+const isWritten = isMeasured && (values.write || positionals.length === 0);
 const suites = [];
 for (const name of positionals.length > 0 ? positionals : available) {
   const { title, run } = await import(new URL(`${name}.mjs`, suitesFolder).href);

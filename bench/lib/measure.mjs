@@ -1,4 +1,8 @@
+import { besideFolder } from "./beside.mjs";
 import { isQuick } from "./quick.mjs";
+
+/** How much slower than beside it a row may be. */
+const NOISE = 1.03;
 
 /**
  * One thing that is measured.
@@ -7,6 +11,7 @@ import { isQuick } from "./quick.mjs";
  * @property {"floor" | "ours" | "peer" | "reference"} role the first `floor` and the first `ours` are what ratios are against
  * @property {() => number | Promise<number>} sample one measurement, in the table's unit
  * @property {() => void} [close] called when all rounds are done
+ * @property {{ sample: Contender["sample"], close?: Contender["close"] }} [beside] the same of another checkout
  * @property {readonly Goal[]} [goals]
  *
  * What a row has to reach: its value divided by, or less, the value of another row.
@@ -31,7 +36,8 @@ import { isQuick } from "./quick.mjs";
  * @returns {Promise<Table>}
  */
 export async function compare({ title, unit, contenders, rounds = 15, warmUp = 3 }) {
-  const present = contenders.filter(Boolean);
+  const given = contenders.filter(Boolean);
+  const present = besideFolder() === undefined ? given : withBeside(given);
   const samples = new Map(present.map((contender) => [contender, /** @type {number[]} */ ([])]));
   try {
     const [before, after] = isQuick() ? [0, 1] : [warmUp, rounds];
@@ -47,6 +53,17 @@ export async function compare({ title, unit, contenders, rounds = 15, warmUp = 3
     for (const contender of present) contender.close?.();
   }
   return { title, unit, rounds, rows: present.map((contender) => toRow(contender, samples)) };
+}
+
+/** The floors and our own contenders, each of which is followed by the same of the other checkout. */
+function withBeside(contenders) {
+  return contenders.flatMap((contender) => {
+    const { name, role, beside } = contender;
+    if (role === "floor") return [contender];
+    if (role !== "ours" || beside === undefined) return [];
+    const other = { name: `${name}, beside`, role: "reference", ...beside };
+    return [{ ...contender, goals: [{ id: "beside", times: other.name, atMost: NOISE }] }, other];
+  });
 }
 
 /** @returns {Row} */
