@@ -130,7 +130,7 @@ describe("the clock of leases", () => {
     }
   });
 
-  test("calls nobody back who has called it off", async () => {
+  test("does not call back after it was cancelled", async () => {
     let isCalled = false;
     inBackground(0, () => {
       isCalled = true;

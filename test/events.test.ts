@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 
 describe("an event", () => {
-  test("says what happened, when, in which run, told by whom", () => {
+  test("prints what happened, when, in which run, and the source", () => {
     const clock = useFakeClock(Date.parse("2030-01-01T00:00:00.000Z"));
     const [bus, listener] = [new EventBus(), vi.fn()];
     bus.on("node.start", listener);
@@ -34,7 +34,7 @@ describe("an event", () => {
     expect(listener.mock.lastCall?.[0].timestamp).toBe("2001-01-01T00:00:00.000Z");
   });
 
-  test("reaches those who want its type and those who want all, in that order, and nobody else", () => {
+  test("reaches handlers of its type, then handlers of all types, and no others", () => {
     const bus = new EventBus();
     const heard: string[] = [];
     bus.on("*", () => heard.push("all"));
@@ -56,7 +56,7 @@ describe("an event", () => {
   });
 });
 
-test("listens says whether anybody wants a type, active whether anybody wants anything", () => {
+test("listens reports whether a type has handlers, active whether any type has", () => {
   const bus = new EventBus();
   const listener = (): void => {};
   const now = () => [bus.listens("node.start"), bus.listens("graph.start"), bus.active];
@@ -72,7 +72,7 @@ test("listens says whether anybody wants a type, active whether anybody wants an
 });
 
 describe("a listener", () => {
-  test("that was added twice to a type is told once, and gone after one off", () => {
+  test("that was added twice to a type is called once, and removed by one off", () => {
     const [bus, listener] = [new EventBus(), vi.fn()];
     bus.on("node.start", listener);
     bus.on("node.start", listener);
@@ -96,7 +96,7 @@ describe("a listener", () => {
     expect(listener).toHaveBeenCalledTimes(1);
   });
 
-  test("that leaves while it is told, or makes another leave, keeps nobody from being told", () => {
+  test("that is removed during an event, or removes another, keeps no other from being called", () => {
     const bus = new EventBus();
     const heard: string[] = [];
     const first = (): void => {
@@ -111,7 +111,7 @@ describe("a listener", () => {
     expect(heard).toEqual(["first", "second", "third", "second", "third"]);
   });
 
-  test("that joins while an event is told hears the next one", () => {
+  test("that is added during an event is called from the next one on", () => {
     const bus = new EventBus();
     const late = vi.fn();
     bus.on("node.start", () => bus.on("node.start", late));
@@ -199,7 +199,7 @@ describe("an observer", () => {
 });
 
 describe("both", () => {
-  test("listens when one does, and tells each what it wants", () => {
+  test("listens if one of them does, and passes each only its types", () => {
     const [first, second] = [new EventBus(), new EventBus()];
     const sink = both(first, second);
     const heard: AnyEvent[] = [];

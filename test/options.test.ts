@@ -53,13 +53,13 @@ test.each<[string, Check, unknown[], unknown[], string]>([
     [1],
     "an even number",
   ],
-])("%s takes what fits and names what it got", (_, one, good, bad, wants) => {
+])("%s takes what fits and names what it got", (_, one, good, bad, expected) => {
   for (const value of good) expect(() => one("config.x", value)).not.toThrow();
   for (const value of bad) {
     expect(() => one("config.x", value)).toThrow(
       configError("config.x", /^config\.x must be .*; got ./),
     );
-    expect(() => one("config.x", value)).toThrow(`config.x must be ${wants}; got `);
+    expect(() => one("config.x", value)).toThrow(`config.x must be ${expected}; got `);
   }
 });
 

@@ -24,7 +24,7 @@ const graphOf = (config: GraphConfig<{ text: string }> = {}) =>
     .setEntryPoint("write")
     .setExitPoint("write");
 
-test("a warning that nobody listens for is printed once for its kind", async () => {
+test("a warning without a listener is printed once per kind", async () => {
   for (const runId of ["a", "b"]) await graphOf().execute(State.create({ text: "" }, { runId }));
   expect(printed()).toEqual([
     expect.stringMatching(/^waymark: run "a": the checkpoint has \d+ bytes, .*\n$/),
@@ -40,7 +40,7 @@ test("a listener, an observer, or the choice of none keeps it quiet", async () =
   expect(heard).toHaveBeenCalledOnce();
 });
 
-test("a store that is used by itself prints it too", async () => {
+test("a store that is used without a graph prints it too", async () => {
   const store = new FileStore({ root: newFolder(), warnBytes: 100 });
   await store.save(State.create({ text: "word ".repeat(100) }, { runId: "alone" }));
   expect(printed()).toHaveLength(1);

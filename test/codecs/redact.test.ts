@@ -121,7 +121,7 @@ describe("redact", () => {
     expect(redact({ unsaveable }, ["*.token"])).toEqual({ unsaveable: REDACTED });
   });
 
-  test("looks at what an object's toJSON tells, and at its fields", () => {
+  test("searches what an object's toJSON returns, and its fields", () => {
     class Request {
       readonly token = "t0p";
       readonly #key = "k3y";

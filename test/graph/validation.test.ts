@@ -53,7 +53,7 @@ test.each(incomplete)("runs nothing of a graph with %s", async (_what, graph, co
   await expect(graph().resumeOrStart(start())).rejects.toMatchObject({ code });
 });
 
-test("all that is wrong is said at once, under the code of the first", () => {
+test("all problems are listed in one error, under the code of the first", () => {
   const error = thrown(() => nodes("a", "b").addEdge("a", "a").validate(), GraphError);
   expect(error.code).toBe("GRAPH_NO_ENTRY");
   expect(error.message).toMatch(/no entry point.*never ends.*"b" has no outgoing edge/);

@@ -47,7 +47,7 @@ describe("a node that mutates the State", () => {
     expect(error.cause).toBeInstanceOf(Error);
   });
 
-  test("by setting a Map's entry is told to use update", async () => {
+  test("by setting an entry of a Map fails with a hint at update", async () => {
     const graph = new StateGraph<{ seen: Map<string, number> }>()
       .addNode("change", (state) => {
         state.get("seen").set("a", 1);

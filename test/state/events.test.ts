@@ -14,7 +14,7 @@ function observed(): { readonly state: State<Data>; readonly events: AnyEvent[] 
   return { state, events };
 }
 
-describe("a State tells its observer", () => {
+describe("a State emits to its observer", () => {
   test.each<[string, (state: State<Data>) => unknown, object]>([
     ["state.clone", (s) => s.clone(), { keys: 2 }],
     ["state.set", (s) => s.set("b", 2), { key: "b" }],

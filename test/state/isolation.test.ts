@@ -232,7 +232,7 @@ describe("a State shares nothing with what it was given", () => {
     expect(() => state.toJSON()).toThrow("data.order is a Order");
   });
 
-  test("an error of a class is at once what it comes back as", () => {
+  test("an error of a class of its own becomes what it is restored as", () => {
     class HttpError extends TypeError {
       readonly status = 404;
     }

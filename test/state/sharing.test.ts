@@ -114,7 +114,7 @@ test.each<[string, (bytes: Uint8Array) => unknown, (value: never) => Uint8Array 
   },
 );
 
-describe("what came in frozen to the bottom is not copied", () => {
+describe("data that came in deeply frozen is not copied", () => {
   test("plain objects and arrays", () => {
     const inner = Object.freeze({ list: Object.freeze([1, Number.NaN]) });
     expect(State.create({ inner }).data.inner).toBe(inner);

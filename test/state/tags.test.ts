@@ -129,7 +129,7 @@ describe("data out of JSON", () => {
     expect(Object.isFrozen(json.data.list)).toBe(false);
   });
 
-  test("what came in is frozen to the bottom", () => {
+  test("data that came in is deeply frozen", () => {
     const { a } = loadData({ a: [{ $map: [["k", { $date: null }]] }] }) as {
       a: [Map<string, Date>];
     };

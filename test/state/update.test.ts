@@ -112,7 +112,7 @@ describe("update", () => {
     expect(() => create().update(recipe)).toThrow(configError("recipe", message));
   });
 
-  test("refuses a recipe that continues after it was refused, without a rejection nobody catches", async () => {
+  test("refuses a recipe that continues after it was refused, without an unhandled rejection", async () => {
     const rejections: unknown[] = [];
     const note = (error: unknown): void => void rejections.push(error);
     process.on("unhandledRejection", note);

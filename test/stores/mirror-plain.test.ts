@@ -189,7 +189,7 @@ test("a failing copy is one process warning if no handler takes it", async () =>
   expect(warnings).toEqual(['replica 2 of a mirror is behind, since run "run": the copy is away']);
 });
 
-test("a mirror of an address tells which of its runs can't be read", async () => {
+test("a mirror of an address lists its unreadable runs", async () => {
   const root = newFolder();
   const store = mirror(getCheckpointStore(`file:${root}`), [sqlite()]);
   await State.create<Count>({ n: 0 }, { runId: "damaged" }).checkpoint(store);

@@ -294,7 +294,7 @@ test("a stream ends with the request's connection, and with the studio", async (
   expect((await rest)?.done).toBe(true);
 });
 
-test("nobody looks at the store while nobody listens", async () => {
+test("the store is not polled while nobody listens", async () => {
   const store = new MemoryStore();
   const runs = vi.spyOn(store, "runs");
   const stream = await Connection.to(studioOf(store));

@@ -138,7 +138,10 @@ describe("workers in separate processes", () => {
   test("lose nothing when the database restarts", async () => {
     const children = await startTwo();
     const runs = await Promise.all(Array.from({ length: 20 }, () => submit("steps", 150)));
-    await until("work goes on", async () => (await effects(runs[0]?.runId ?? "", 0)).length > 0);
+    await until(
+      "a run has resumed",
+      async () => (await effects(runs[0]?.runId ?? "", 0)).length > 0,
+    );
     await world.server.kill();
     await world.server.restart();
     const states = await Promise.all(runs.map((run) => run.result()));

@@ -99,7 +99,7 @@ describe("a missing package", () => {
     await worker.close();
   });
 
-  test("is told from a broken one, which throws its own error", async () => {
+  test("is distinguished from a broken one, which throws its own error", async () => {
     const client = new Client({ connection: "postgres://x", store }, async () => {
       throw new SyntaxError("broken");
     });

@@ -132,7 +132,7 @@ describe("what is not a document", () => {
     );
   });
 
-  test("tells the hash that was written from the hash that is there", async () => {
+  test("names the hash that was written and the hash that was found", async () => {
     const bytes = Buffer.from(await encode({}, state));
     const written = bytes.toString("latin1", 23, 87);
     bytes[200] = (bytes[200] ?? 0) ^ 1;

@@ -81,7 +81,7 @@ test("reads many heads without blocking", async () => {
   expect(turns).toBeGreaterThan(0);
 });
 
-test("tells living processes from dead ones", () => {
+test("distinguishes living processes from dead ones", () => {
   const dead = execFileSync(process.execPath, ["-p", "process.pid"], { encoding: "utf8" }).trim();
   const [pid, thread, started, place] = fs.owner.split("-");
   expect(fs.processes.isLiving(fs.owner)).toBe(true);
