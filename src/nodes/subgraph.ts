@@ -10,6 +10,7 @@ import type { RunContext } from "../run/visit/context.js";
 import { progressOf } from "../state/derive.js";
 import type { Immutable } from "../state/immutable.js";
 import type { PauseRequest } from "../state/pauses.js";
+import { defined } from "../state/shape.js";
 import { State } from "../state/state.js";
 import { ChildStore } from "./child-store.js";
 import type { Change } from "./items.js";
@@ -143,40 +144,27 @@ async function answers<D extends object, C extends object>(
 ): Promise<{ input: unknown; spent: string[] }> {
   const { pauses, checkpointNode } = paused;
   const node = progressOf(paused).unfinished?.node || checkpointNode || context.node;
-  const asked = pauses.map((pause) => {
-    const name = (pause.name || node) + context.itemPath;
-    return { pause, name: pause.name, outer: name };
-  });
-  const known = () =>
+  const asked = pauses.map((pause) => ({ pause, outer: (pause.name || node) + context.itemPath }));
+  const given = () =>
     asked
-      .map((one) => ({ ...one, answer: context.recallAnswer(one.outer) }))
-      .filter(({ answer }) => answer !== undefined);
+      .map(({ pause, outer }) => [pause.name, context.recallAnswer(outer)] as const)
+      .filter(([, answer]) => answer !== undefined);
   // After the deadline, the inner graph decides what happens.
-  if (known().length === 0 && !pauses.some(isExpired)) {
+  if (given().length === 0 && !pauses.some(isExpired)) {
     const settled = await Promise.allSettled(
       asked.map(({ pause, outer }) => context.answer(outerRequest(pause, outer))),
     );
     for (const one of settled) if (one.status === "rejected") throw one.reason;
   }
-  const given = known();
-  const byName = Object.fromEntries(given.map(({ name, answer }) => [name, answer]));
+  const known = given();
   return {
-    input: pauses.length > 1 && given.length > 0 ? byName : given[0]?.answer,
+    input: pauses.length > 1 && known.length > 0 ? Object.fromEntries(known) : known[0]?.[1],
     spent: asked.map(({ outer }) => outer),
   };
 }
 
 /** The outer run's request for an inner pause. */
-function outerRequest(
-  { reason, ask, schema, deadline, refused }: PauseRequest,
-  name: string,
-): PauseRequest {
-  return Object.freeze({
-    name,
-    reason,
-    ...(ask !== undefined && { ask }),
-    ...(schema !== undefined && { schema }),
-    ...(deadline !== undefined && { deadline }),
-    ...(refused !== undefined && { refused }),
-  });
+function outerRequest(pause: PauseRequest, name: string): PauseRequest {
+  const { reason, ask, schema, deadline, refused } = pause;
+  return Object.freeze(defined({ name, reason, ask, schema, deadline, refused }));
 }
