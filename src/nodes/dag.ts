@@ -17,9 +17,9 @@ import { Pool, type PoolOptions } from "./pool.js";
 import { layersOf, type Task, type TaskFunction, type TaskOptions, toTask } from "./task.js";
 
 /** A task of a {@link dag}. */
-export interface DagTask<D extends object, R> extends TaskOptions {
+export interface DagTask<D extends object, R, Needs = keyof D & string> extends TaskOptions {
   /** The tasks that must be done first. */
-  readonly dependsOn?: readonly (keyof D & string)[];
+  readonly dependsOn?: readonly Needs[];
   /** Produces the task's result: a function, or {@link map}. */
   readonly run: TaskFunction<D, R>;
   /** Only for a task that is a node. */
@@ -30,9 +30,9 @@ export interface DagTask<D extends object, R> extends TaskOptions {
  * A task of a {@link dag} that is a node, such as a {@link subgraph}; its result is the value it sets its own
  * key to.
  */
-export interface DagNodeTask<D extends object> extends TaskOptions {
+export interface DagNodeTask<D extends object, Needs = keyof D & string> extends TaskOptions {
   /** The tasks that must be done first. */
-  readonly dependsOn?: readonly (keyof D & string)[];
+  readonly dependsOn?: readonly Needs[];
   /** The node. It may change only the key that is the task's name: any other is an error when it runs. */
   readonly node: NodeFunction<D>;
   /** Only for a task that is not a node. */
@@ -51,32 +51,15 @@ export type DagTasks<D extends object> = {
 type VisibleTo<D extends object, Tasks, Needs> = Omit<D, Tasks & PropertyKey> &
   Required<Pick<D, (unknown extends Needs ? never : Needs) & keyof D>>;
 
-/** A task that sees only what it depends on. */
-interface CheckedTask<D extends object, Tasks, Needs, R> extends TaskOptions {
-  /** The tasks that must be done first. */
-  readonly dependsOn?: readonly (Needs & Tasks)[];
-  /** Produces the task's result: a function, or {@link map}. */
-  readonly run: TaskFunction<VisibleTo<D, Tasks, Needs>, R>;
-  /** Only for a task that is a node. */
-  readonly node?: undefined;
-}
-
-/** A node as a task: it sees its own key too, the only one that it may change. */
-interface CheckedNodeTask<D extends object, Tasks, Needs, K> extends TaskOptions {
-  /** The tasks that must be done first. */
-  readonly dependsOn?: readonly (Needs & Tasks)[];
-  /** The node. It may change only the key that is the task's name: any other is an error when it runs. */
-  readonly node: NodeFunction<VisibleTo<D, Tasks, Needs> & Pick<D, K & keyof D>>;
-  /** Only for a task that is not a node. */
-  readonly run?: undefined;
-}
-
-/** Tasks that see only what they depend on: `T` has, by task, the names it depends on. */
+/**
+ * Tasks that see only what they depend on: `T` has, by task, the names it depends on. A task that is a node also sees
+ * its own key, the only one that it may change.
+ */
 export type CheckedTasks<D extends object, T> = {
   readonly [K in keyof T]: K extends keyof D
     ?
-        | CheckedTask<D, keyof T, T[K], D[K] | Immutable<D[K]>>
-        | CheckedNodeTask<D, keyof T, T[K], K>
+        | DagTask<VisibleTo<D, keyof T, T[K]>, D[K] | Immutable<D[K]>, T[K] & keyof T>
+        | DagNodeTask<VisibleTo<D, keyof T, T[K]> & Pick<D, K>, T[K] & keyof T>
         | TaskFunction<VisibleTo<D, keyof T, T[K]>, D[K] | Immutable<D[K]>>
     : `"${K & string}" is not a key of the data`;
 };
@@ -258,9 +241,7 @@ function layerNode<D extends object>(
     });
     // Saved in the middle of a layer; the task may have been in a different layer then.
     for (const [task, result] of pool.before) if (tasks.has(task)) setKey(results, task, result);
-    for (const [task, result] of await pool.run()) {
-      if (tasks.has(task)) setKey(results, task, result);
-    }
+    await pool.run();
     context.completeTasks(Object.keys(results));
     return results as Patch<D>;
   });

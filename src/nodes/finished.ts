@@ -16,9 +16,8 @@ export class Finished<D extends object> {
   readonly #context: RunContext<D>;
   /** How many results to collect before saving them. */
   readonly #every: number;
-  readonly #failed: (error: unknown) => void;
-  readonly #before = new Set<string>();
-  #count = 0;
+  readonly #abort: AbortController;
+  #count: number;
   /** How many pieces are full. */
   #pieces = 0;
   /** What was remembered since the last full piece, and its keys. */
@@ -30,16 +29,14 @@ export class Finished<D extends object> {
   #waiting = 0;
   readonly #spent: RunContext<D>[] = [];
   #saving: Promise<void> | undefined;
+  #unsaved: { readonly error: unknown } | undefined;
 
-  /** @param failed - called when a save fails. */
-  constructor(context: RunContext<D>, saves: Saves, failed: (error: unknown) => void) {
+  /** @param abort - aborted when a save fails. */
+  constructor(context: RunContext<D>, saves: Saves, abort: AbortController) {
     this.#context = context;
     this.#every = saves === "item" ? 1 : saves === "layer" ? Number.POSITIVE_INFINITY : saves;
-    this.#failed = failed;
-    for (const piece of this.#full()) {
-      this.#pieces++;
-      for (const id of Object.keys(piece)) this.#before.add(id);
-    }
+    this.#abort = abort;
+    this.#pieces = [...this.#full()].length;
     for (;;) {
       const key = this.#nextKey();
       const batch = context.recall(key);
@@ -47,14 +44,8 @@ export class Finished<D extends object> {
       this.#addTo(this.#open, batch as Piece);
       this.#keys.push(key);
     }
-    for (const id of Object.keys(this.#open)) this.#before.add(id);
     this.#size = Object.keys(this.#open).length;
-    this.#count = this.#before.size;
-  }
-
-  /** Whether an item was done before this attempt. */
-  has(id: string): boolean {
-    return this.#before.has(id);
+    this.#count = this.known().size;
   }
 
   /** Adds the result of an item. Returns a promise to wait for if the store is too far behind. */
@@ -70,9 +61,10 @@ export class Finished<D extends object> {
     return this.#waiting < most ? undefined : this.#saving;
   }
 
-  /** All results by id, after the save under way. */
+  /** All results by id, after the save under way; throws its error if a save has failed. */
   async results(): Promise<Map<string, unknown>> {
     await this.#saving;
+    if (this.#unsaved !== undefined) throw this.#unsaved.error;
     return this.known();
   }
 
@@ -114,7 +106,8 @@ export class Finished<D extends object> {
         await saved;
       }
     } catch (error) {
-      this.#failed(error);
+      this.#unsaved = { error };
+      this.#abort.abort(error);
     } finally {
       this.#saving = undefined;
     }

@@ -16,10 +16,16 @@ export type ParallelWorker<D extends object, I, R> = (
   context: ItemContext<D>,
 ) => R | Promise<R>;
 
-/** Options of {@link parallel}. */
-export interface ParallelOptions<D extends object, R, C = Change<D>> {
+/** Options of {@link map}. */
+export interface MapOptions {
   /** How many items to work on at once; at least 1. By default twice the number of processors, at most 16. */
   readonly concurrency?: number | undefined;
+  /** Milliseconds one item may take; then its signal aborts and it fails. No limit by default. */
+  readonly timeout?: number | undefined;
+}
+
+/** Options of {@link parallel}. */
+export interface ParallelOptions<D extends object, R, C = Change<D>> extends MapOptions {
   /**
    * What the first error does. `true`, the default: the node fails, and the signals of running items abort.
    * `false`: the others continue, and the node fails only if all of them do.
@@ -31,8 +37,6 @@ export interface ParallelOptions<D extends object, R, C = Change<D>> {
    * `reducers`, objects returned by the items are merged through them, in the order of the list.
    */
   readonly merge?: (state: State<D>, results: readonly R[], errors: readonly ItemError[]) => C;
-  /** Milliseconds one item may take; then its signal aborts and it fails. No limit by default. */
-  readonly timeout?: number | undefined;
   /**
    * When results are saved: `"item"`, the default, as they come in; `"layer"` with the node; a number *n*,
    * after every *n* results.
@@ -45,11 +49,12 @@ export interface ParallelOptions<D extends object, R, C = Change<D>> {
   readonly onProgress?: (completed: number, total: number, result: R) => unknown;
 }
 
+const mapChecks = { concurrency: integer(1, true), timeout: timeLimit };
 const checks = {
-  concurrency: integer(1, true),
+  concurrency: mapChecks.concurrency,
   failFast: flag,
   merge: callable,
-  timeout: timeLimit,
+  timeout: mapChecks.timeout,
   saves: checkSaves,
   onProgress: callable,
 };
@@ -101,21 +106,13 @@ export function parallel<D extends object, I, R>(
       worker: (item, scope) => worker(state, item, scope),
       options: () => ({ timeout }),
     });
-    const results = pool.inOrder(await pool.run());
+    const results = await pool.run();
     if (merge !== undefined) return merge(state, results, pool.errors);
     if (!context.reduces) return state;
     let next = state;
     for (const result of results) if (isPatch<D>(result)) next = context.change(next, result);
     return next;
   });
-}
-
-/** Options of {@link map}. */
-export interface MapOptions {
-  /** How many items to work on at once; at least 1. By default twice the number of processors, at most 16. */
-  readonly concurrency?: number | undefined;
-  /** Milliseconds one item may take; then its signal aborts and it fails. No limit by default. */
-  readonly timeout?: number | undefined;
 }
 
 /**
@@ -145,7 +142,7 @@ export function map<D extends object, I, R>(
   options: MapOptions = {},
 ): (state: State<D>, context: ItemContext<D>) => Promise<R[]> {
   callable("worker", worker);
-  checkOptions("map", options, { concurrency: checks.concurrency, timeout: checks.timeout });
+  checkOptions("map", options, mapChecks);
   const { concurrency, timeout } = options;
   return async (state, context) => {
     const pool = new Pool<D, I, R>(factoryContext(context), itemsOf(items, state), {
@@ -153,7 +150,7 @@ export function map<D extends object, I, R>(
       concurrency,
       options: () => ({ timeout }),
     });
-    return pool.inOrder(await pool.run());
+    return pool.run();
   };
 }
 

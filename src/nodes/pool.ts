@@ -46,6 +46,8 @@ function usualConcurrency(): number {
 export class Pool<D extends object, I, R> {
   /** The items that failed. */
   readonly errors: ItemError[] = [];
+  /** The results that were saved before, by id, including those of items that are no longer in the list. */
+  readonly before: ReadonlyMap<string, unknown>;
   readonly #context: RunContext<D>;
   readonly #items: readonly I[];
   readonly #options: PoolOptions<D, I, R>;
@@ -57,9 +59,7 @@ export class Pool<D extends object, I, R> {
   readonly #pauses = new Map<string, PauseRequest>();
   /** Aborts with the node, and when its items stop. */
   readonly #abort = new AbortController();
-  readonly #unlink: () => void;
   readonly #stop: Stop;
-  #unsaved: { readonly error: unknown } | undefined;
   #completed: number;
 
   constructor(context: RunContext<D>, items: readonly I[], options: PoolOptions<D, I, R>) {
@@ -70,28 +70,21 @@ export class Pool<D extends object, I, R> {
     this.#concurrency = Math.min(concurrency, items.length);
     this.#failFast = failFast;
     this.#saves = saves;
-    this.#unlink = abortWith(this.#abort, context.signal);
     this.#stop = { signal: this.#abort.signal, draining: context.draining };
-    this.#finished = new Finished(context, saves, (error) => {
-      this.#unsaved = { error };
-      this.#abort.abort(error);
-    });
-    const isDone = items.map((item, index) => this.#finished.has(this.#id(item, index)));
+    this.#finished = new Finished(context, saves, this.#abort);
+    this.before = this.#finished.known();
+    const isDone = items.map((item, index) => this.before.has(this.#id(item, index)));
     this.#completed = isDone.filter(Boolean).length;
     this.#queue = new Queue(isDone, (index) => options.needs?.(items[index] as I) ?? []);
   }
 
-  /** The results that were saved before, by id, including those of items that are no longer in the list. */
-  get before(): Map<string, unknown> {
-    return this.#finished.known();
-  }
-
-  /** The results of all items that succeeded, by id, including those of items that are no longer in the list. */
-  async run(): Promise<Map<string, unknown>> {
+  /** The results of the items that succeeded, in the order of the list. */
+  async run(): Promise<R[]> {
     this.#context.emit("parallel.start", { ...this.#progress(), concurrency: this.#concurrency });
+    const unlink = abortWith(this.#abort, this.#context.signal);
     try {
       await this.#workOnAll();
-      const results = await this.#finished.results();
+      const results = this.#inOrder(await this.#finished.results());
       this.#throwUnlessDone(results);
       this.#emitComplete();
       return results;
@@ -100,7 +93,7 @@ export class Pool<D extends object, I, R> {
       if (!(error instanceof PauseRequested)) this.#emitComplete({ error: messageOf(error) });
       throw error;
     } finally {
-      this.#unlink();
+      unlink();
     }
   }
 
@@ -189,12 +182,11 @@ export class Pool<D extends object, I, R> {
   }
 
   /** Throws the error, abort or pause that the node ends with, if it has no result. */
-  #throwUnlessDone(results: ReadonlyMap<string, unknown>): void {
-    if (this.#unsaved !== undefined) throw this.#unsaved.error;
+  #throwUnlessDone(results: readonly R[]): void {
     const total = this.#items.length;
     const failed = this.errors.sort((one, other) => one.index - other.index).length;
     if (failed > 0 && (this.#failFast || failed === total)) {
-      throw new ParallelError(this.errors, this.inOrder(results), total);
+      throw new ParallelError(this.errors, results, total);
     }
     if (this.#completed + failed === total) return;
     this.#context.signal.throwIfAborted();
@@ -202,19 +194,14 @@ export class Pool<D extends object, I, R> {
     throw new PauseRequested([...this.#pauses.values()]);
   }
 
-  /** The results of the items that succeeded, in the order of the list. */
-  inOrder(results: ReadonlyMap<string, unknown>): R[] {
-    const list: unknown[] = [];
-    for (const [index, item] of this.#items.entries()) {
-      const id = this.#id(item, index);
-      if (results.has(id)) list.push(results.get(id));
-    }
-    return list as R[];
+  #inOrder(results: ReadonlyMap<string, unknown>): R[] {
+    const ids = this.#items.map((item, index) => this.#id(item, index));
+    return ids.filter((id) => results.has(id)).map((id) => results.get(id) as R);
   }
 }
 
 /** The remaining items, in order; each becomes ready when those it waits for are done. */
-class Queue {
+export class Queue {
   /** The items that are ready, and how many of them were taken. */
   readonly #ready: number[] = [];
   #taken = 0;
@@ -238,6 +225,13 @@ class Queue {
   /** The next item to work on; `undefined` if none is ready. */
   take(): number | undefined {
     return this.#taken === this.#ready.length ? undefined : this.#ready[this.#taken++];
+  }
+
+  /** All items that are ready. */
+  takeAll(): number[] {
+    const taken = this.#ready.slice(this.#taken);
+    this.#taken = this.#ready.length;
+    return taken;
   }
 
   done(index: number): void {

@@ -7,6 +7,7 @@ import { isPlainObject } from "../state/shape.js";
 import { State } from "../state/state.js";
 import type { ItemContext } from "./items.js";
 import { isFactoryNode } from "./once-per-node.js";
+import { Queue } from "./pool.js";
 
 /** Produces the result of a task. The results of the tasks it depends on are in the data. */
 export type TaskFunction<D extends object, R> = (
@@ -112,47 +113,41 @@ function taskOf<D extends object>(
  * @throws GraphError if tasks depend on each other in a cycle, which it shows, or on something that is not a task.
  */
 export function layersOf(tasks: ReadonlyMap<string, readonly string[]>): string[][] {
-  const needs = new Map<string, Set<string>>();
-  const neededBy = new Map<string, string[]>([...tasks.keys()].map((name) => [name, []]));
-  for (const [name, dependsOn] of tasks) {
-    needs.set(name, new Set(dependsOn));
-    for (const need of new Set(dependsOn)) {
-      const dependents = neededBy.get(need);
-      if (dependents === undefined) {
-        const known = [...tasks.keys()].map(show).join(", ");
-        const problem = `task ${show(name)} depends on ${show(need)}, which is not a task; the tasks are: ${known}`;
-        throw new GraphError("GRAPH_NODE_UNKNOWN", problem);
-      }
-      dependents.push(name);
-    }
-  }
+  const names = [...tasks.keys()];
+  const indexes = new Map(names.map((name, index) => [name, index]));
+  const indexOf = (need: string, name: string): number => {
+    const index = indexes.get(need);
+    if (index !== undefined) return index;
+    const known = names.map(show).join(", ");
+    const problem = `task ${show(name)} depends on ${show(need)}, which is not a task; the tasks are: ${known}`;
+    throw new GraphError("GRAPH_NODE_UNKNOWN", problem);
+  };
+  const needs = [...tasks].map(([name, dependsOn]) => dependsOn.map((need) => indexOf(need, name)));
+  const queue = new Queue(
+    needs.map(() => false),
+    (index) => needs[index] ?? [],
+  );
   const layers: string[][] = [];
-  let layer = [...tasks.keys()].filter((name) => needs.get(name)?.size === 0);
-  while (layer.length > 0) {
-    layers.push(layer);
-    const next: string[] = [];
-    for (const done of layer) {
-      for (const name of neededBy.get(done) ?? []) {
-        const open = needs.get(name);
-        open?.delete(done);
-        if (open?.size === 0) next.push(name);
-      }
-      needs.delete(done);
-    }
-    layer = next;
+  for (let layer = queue.takeAll(); layer.length > 0; layer = queue.takeAll()) {
+    layers.push(layer.map((index) => names[index] as string));
+    for (const index of layer) queue.done(index);
   }
-  if (needs.size > 0)
-    throw new GraphError("GRAPH_CYCLE", `tasks depend on each other in a cycle: ${cycleIn(needs)}`);
-  return layers;
+  const done = new Set(layers.flat());
+  if (done.size === names.length) return layers;
+  const problem = `tasks depend on each other in a cycle: ${cycleIn(tasks, (name) => !done.has(name))}`;
+  throw new GraphError("GRAPH_CYCLE", problem);
 }
 
-/** A cycle among these tasks, as `a → b → a`. */
-function cycleIn(needs: ReadonlyMap<string, ReadonlySet<string>>): string {
+/** A cycle among the tasks that are in no layer, as `a → b → a`. */
+function cycleIn(
+  tasks: ReadonlyMap<string, readonly string[]>,
+  isOpen: (name: string) => boolean,
+): string {
   const path: string[] = [];
-  let [name] = needs.keys();
+  let name = [...tasks.keys()].find(isOpen);
   while (name !== undefined && !path.includes(name)) {
     path.push(name);
-    [name] = needs.get(name) ?? [];
+    name = tasks.get(name)?.find(isOpen);
   }
   return [...path.slice(path.indexOf(name ?? "")), name].join(" → ");
 }
