@@ -9,7 +9,7 @@ import { type AnyGraph, StateGraph } from "../run/state-graph.js";
 import { decode } from "../state/decode.js";
 import { isAnswerable, type PauseRequest } from "../state/pauses.js";
 import type { State } from "../state/state.js";
-import type { QueuedRun } from "../worker/handle.js";
+import type { QueuedRun } from "../worker/source.js";
 import type { ActionResult } from "./api.js";
 import type { Studio } from "./context.js";
 import { badRequest, HttpError } from "./http.js";

@@ -1,7 +1,7 @@
 import { now } from "../clock.js";
 import type { ActiveRun } from "./active-run.js";
 import type { Engine, RunQueue } from "./engine.js";
-import { queueName } from "./names.js";
+import { queueName } from "./job.js";
 
 /** The queue of cancellation requests. No worker takes jobs from it: all of them read it. */
 const QUEUE = "waymark.cancel";

@@ -10,12 +10,11 @@ import { Cancellations } from "./cancellations.js";
 import { type CheckedConnection, checkConnection, type QueueConnection } from "./connection.js";
 import { type Engine, openEngine, type RunQueue } from "./engine.js";
 import type { QueueDeps } from "./following.js";
-import type { QueuedRun } from "./handle.js";
-import { jobOptions } from "./job.js";
+import { jobOptions, queueName, runIdOf } from "./job.js";
 import { Listener } from "./listener.js";
-import { queueName, runIdOf } from "./names.js";
 import { isStore, printError } from "./options.js";
 import { reconcile } from "./reconcile.js";
+import type { QueuedRun } from "./source.js";
 import { QueueHandle } from "./source.js";
 import {
   checkRepeat,

@@ -1,6 +1,6 @@
 import { ConfigError, show } from "../errors.js";
 import { check, checkOptions, integer, text } from "../options.js";
-import type { QueueBounds } from "./bounds.js";
+import type { QueueBounds } from "./backend.js";
 
 /** The queue's address, with more options. */
 export interface QueueConnectionOptions {

@@ -1,12 +1,19 @@
 import type { IQueueBackend, Processor, Queue, QueueEvents, Worker, WorkerOptions } from "bullmq";
+import { messageOf } from "../errors.js";
 import type { LoadPackage } from "../optional-peer.js";
-import type { QueueBounds } from "./bounds.js";
+import {
+  type BackendFactory,
+  type BullMQ,
+  bound,
+  GRACE,
+  inTime,
+  LONGEST_BLOCK,
+  loadPeers,
+  type QueueBounds,
+} from "./backend.js";
 import type { CheckedConnection } from "./connection.js";
-import { GRACE, inTime } from "./in-time.js";
 import type { JobData, JobResult } from "./job.js";
-import { type BackendFactory, type BullMQ, loadPeers } from "./peers.js";
 import { openPostgres } from "./postgres.js";
-import { redisFactory } from "./redis.js";
 
 /** The queue of a graph. */
 export type RunQueue = Queue<
@@ -136,5 +143,37 @@ export async function closed(one: Closeable, onError: (error: unknown) => void):
     if (!(await inTime(one.close(), GRACE))) await inTime(one.disconnect(), GRACE);
   } catch (error) {
     onError(error);
+  }
+}
+
+/** The part of an ioredis client that is used here. */
+interface Reconnecting {
+  readonly status: string;
+  readonly stream?: { destroy(): void };
+}
+
+/** Creates queues on Redis. ioredis reconnects by itself, and calls wait for that. */
+export function redisFactory(
+  create: BackendFactory,
+  { statementTimeout, retryFor }: QueueBounds,
+): (isTyped: boolean) => BackendFactory {
+  return (isTyped) => (name, options, needs) => {
+    const backend = create(name, options, needs);
+    Object.defineProperty(backend, "maximumBlockTimeout", { value: LONGEST_BLOCK });
+    bound(backend, { statementTimeout, retryFor, isLost, isTyped, drop: reconnect });
+    return backend;
+  };
+}
+
+function isLost(error: unknown): boolean {
+  return messageOf(error) === "Connection is closed.";
+}
+
+/** Ends a connection that does not respond, unless another is being made; ioredis then reconnects. */
+function reconnect(backend: IQueueBackend): void {
+  for (const name of ["connection", "blockingConnection"]) {
+    const connection: unknown = Reflect.get(backend, name);
+    const client = Reflect.get(Object(connection), "_client") as Reconnecting | undefined;
+    if (client?.status === "ready" || client?.status === "connect") client.stream?.destroy();
   }
 }

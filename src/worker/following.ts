@@ -10,8 +10,7 @@ import { loadIfAny } from "../run/handles/stored.js";
 import type { Cancellations } from "./cancellations.js";
 import type { RunQueue } from "./engine.js";
 import type { JobEvent, Listener } from "./listener.js";
-import { isLast, toRunEvent } from "./run-events.js";
-import { hasEnded } from "./run-state.js";
+import { isLast, toRunEvent } from "./listener.js";
 
 /** What a client gives the handles of one graph. */
 export interface QueueDeps {
@@ -103,4 +102,9 @@ async function* past(
   yield* tail.next(steps.map((record) => stepEvent(record, runId, graph)));
   const last = saved && lastEvent(saved, graph);
   if (last !== undefined) yield* tail.end(last, signal);
+}
+
+/** Whether a job in this state has ended. */
+function hasEnded(where: string): boolean {
+  return where === "failed" || where === "completed" || where === "unknown";
 }

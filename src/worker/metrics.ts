@@ -3,8 +3,8 @@ import { now } from "../clock.js";
 import { isWaymarkError, messageOf } from "../errors.js";
 import { Exposition } from "../observers/metrics/exposition.js";
 import type { ActiveRun } from "./active-run.js";
+import { inTime } from "./backend.js";
 import type { QueueWorker, RunQueue } from "./engine.js";
-import { inTime } from "./in-time.js";
 
 /** The result of {@link Worker.health}. */
 export interface WorkerHealth {

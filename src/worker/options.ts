@@ -13,8 +13,36 @@ import {
 } from "../options.js";
 import { type AnyGraph, StateGraph } from "../run/state-graph.js";
 import type { QueueConnection } from "./connection.js";
-import { checkLimits, type GraphLimits } from "./limits.js";
-import { queueName } from "./names.js";
+import { queueName } from "./job.js";
+
+/** How much of a graph may run at once, over all workers. The queue enforces it. */
+export interface GraphLimits {
+  /** The largest number of its runs at once; at least 1. `Infinity` removes the limit. */
+  readonly concurrency?: number;
+  /**
+   * At most `max` of its runs are taken within `duration` milliseconds. A run that continues later counts again. A
+   * `max` of `Infinity` removes the limit.
+   */
+  readonly rate?: {
+    /** The number of runs. */
+    readonly max: number;
+    /** The length of the window, in milliseconds. */
+    readonly duration: number;
+  };
+}
+
+/** @throws ConfigError if a limit is invalid. */
+function checkLimits(name: string, limits: unknown): void {
+  checkOptions(name, limits, {
+    concurrency: integer(1, true),
+    rate: (rate, value) => {
+      checkOptions(rate, value, { max: integer(1, true), duration: integer(1) });
+      const { max, duration } = value as Partial<NonNullable<GraphLimits["rate"]>>;
+      integer(1, true)(`${rate}.max`, max);
+      integer(1)(`${rate}.duration`, duration);
+    },
+  });
+}
 
 /** Options of {@link Worker}. */
 export interface WorkerOptions {

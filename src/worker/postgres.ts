@@ -4,10 +4,9 @@ import type { IQueueBackend } from "bullmq";
 import { sleep } from "../clock.js";
 import { ConfigError, messageOf } from "../errors.js";
 import { failures, isTimeout } from "../stores/postgres/failure.js";
-import { bound, LONGEST_BLOCK, queueError } from "./bounds.js";
+import type { BackendFactory, BullMQ } from "./backend.js";
+import { bound, GRACE, inTime, LONGEST_BLOCK, queueError } from "./backend.js";
 import type { CheckedConnection } from "./connection.js";
-import { GRACE, inTime } from "./in-time.js";
-import type { BackendFactory, BullMQ } from "./peers.js";
 
 /** The longest pause before a worker listens again, in milliseconds. */
 const LONGEST_REST = 1000;

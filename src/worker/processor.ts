@@ -5,15 +5,20 @@ import { random } from "../random.js";
 import { errorName } from "../run/loop/failure.js";
 import { borrowed } from "../run/saving/claim.js";
 import { type AnyGraph, StateGraph } from "../run/state-graph.js";
-import { ActiveRun } from "./active-run.js";
+import { ActiveRun, fenced, leaseTimes } from "./active-run.js";
+import type { Outcome } from "./advance.js";
 import { type AdvanceDeps, advance } from "./advance.js";
-import { GRACE, inTime } from "./in-time.js";
-import { type JobData, type JobQueue, type JobResult, type RunJob, toKept } from "./job.js";
-import { fenced, leaseTimes } from "./lease.js";
-import { runIdOf } from "./names.js";
+import type { BullMQ } from "./backend.js";
+import { GRACE, inTime } from "./backend.js";
+import {
+  type JobData,
+  type JobQueue,
+  type JobResult,
+  type RunJob,
+  runIdOf,
+  toKept,
+} from "./job.js";
 import type { WorkerSettings } from "./options.js";
-import type { Outcome } from "./outcome.js";
-import type { BullMQ } from "./peers.js";
 
 /** What a processor needs of its queue. */
 export interface ProcessorQueue extends Pick<JobQueue, "getJob"> {

@@ -1,22 +1,72 @@
 import { sleep } from "../clock.js";
-import { ConfigError, isWaymarkError, show } from "../errors.js";
+import {
+  ConfigError,
+  type ErrorCode,
+  ExecutionError,
+  errorTable,
+  isWaymarkError,
+  show,
+  WaymarkError,
+} from "../errors.js";
 import type { AnyEvent } from "../events.js";
+import type { RunHandle, RunState } from "../run/handles/handle.js";
 import { type Beginning, type Look, type RunSource, SourceHandle } from "../run/handles/source.js";
-import { loadIfAny } from "../run/handles/stored.js";
+import { errorOf, loadIfAny } from "../run/handles/stored.js";
 import { changeRun } from "../run/pauses/answers.js";
 import type { State } from "../state/state.js";
 import { follow, type QueueDeps, type RunInQueue } from "./following.js";
-import type { QueuedRun } from "./handle.js";
-import { jobOptions, questionOf, toText } from "./job.js";
-import { jobIdOf } from "./names.js";
-import { cancelledError, failedError } from "./run-error.js";
-import { cancelledEvent } from "./run-events.js";
-import { stateOf } from "./run-state.js";
+import { type JobData, jobIdOf, jobOptions, questionOf, toText } from "./job.js";
 import { cancelled, isCancelled, jobOf, putBack } from "./submitted.js";
 import { answerRun, MOST_LOOKS, promote, SOON, wakeUp } from "./wake.js";
 
+/**
+ * The handle of a run that is, or was, in the queue. Returned by {@link Client.submit} and {@link Client.run}. Each
+ * method throws a ConfigError if the client is closed, also while it waits, and a WaymarkError with the code `QUEUE` if
+ * the queue can't be reached or does not respond within `connection.statementTimeout`.
+ *
+ * - `result` waits for the run's end, through pauses and restarts. If the run failed for good, it throws an
+ *   ExecutionError whose `cause` has the name and message of the node's error; an error of the graph or its checkpoints
+ *   is a WaymarkError with its own code.
+ * - `events` are those of the queue, and those of the graph that the client's `log` has or, without one, that the
+ *   worker's `events` option selects. With `from: "start"` what the log has so far comes first, and the saved steps that
+ *   it does not have.
+ * - `cancel` removes the run from the queue, or aborts the `signal` of its node within about a second. The run stays in
+ *   the store, even if it has not begun, and {@link QueuedRun.resume} continues it from there.
+ * - `answer` answers one pause of several, or a named one. An answer to a pause that the run has not reached yet is kept
+ *   for it, unless a worker holds the run right now: then it throws a CheckpointConflictError.
+ *
+ * @example
+ * ```ts compile
+ * import { PostgresStore } from "waymark/stores/postgres";
+ * import { Client } from "waymark/worker";
+ *
+ * const connection = "postgres://localhost/app";
+ * const client = new Client({ connection, store: new PostgresStore({ client: connection }) });
+ * const run = await client.submit("letter", { text: "" });
+ *
+ * for await (const event of run.events()) {
+ *   if (event.type === "graph.pause") await run.answer("approval", true);
+ * }
+ * const { state } = await run.status();
+ * await run.cancel();
+ * ```
+ */
+export interface QueuedRun<D extends object = object> extends RunHandle<D> {
+  /** The name of its graph. */
+  readonly graph: string;
+  /**
+   * Continues the run: with the input it is paused for, or without if it only waits. A run that failed gets one more
+   * attempt; one that was cancelled returns to the queue. Resolves when it is in the queue; `status` reports input that
+   * the graph refused.
+   *
+   * @throws ConfigError if there is no such run, or there is input and the run is not paused.
+   * @throws SerializationError if a checkpoint can't hold the input.
+   */
+  resume(input?: unknown): Promise<void>;
+}
+
 /** A run that is, or was, in the queue. */
-export class QueueSource<D extends object> implements RunSource<D> {
+class QueueSource<D extends object> implements RunSource<D> {
   readonly runId: string;
   readonly #run: RunInQueue;
 
@@ -73,7 +123,7 @@ export class QueueSource<D extends object> implements RunSource<D> {
         const removed = await queue.remove(jobId).catch(() => undefined);
         if (removed === 1) {
           // Not every queue reports it.
-          await publish(cancelledEvent(jobId));
+          await publish({ jobId, removed: "yes" });
           break;
         }
         // The job of a schedule can't be removed: a worker has to end it.
@@ -171,5 +221,71 @@ export class QueueHandle<D extends object> extends SourceHandle<D> implements Qu
 
   async resume(input?: unknown): Promise<void> {
     return this.during(() => this.#source.resume(input));
+  }
+}
+
+/** The position of a run that is in no store. */
+const nowhere = { checkpointNode: "", step: 0, data: {} };
+
+/** The error of a run that was cancelled. */
+function cancelledError<D extends object>(
+  runId: string,
+  saved: State<D> | undefined,
+): ExecutionError {
+  const state = saved ?? { runId, ...nowhere };
+  const options = { nodeName: state.checkpointNode, state, path: [] };
+  const what =
+    saved === undefined
+      ? "is neither in the queue nor in the store: it was never submitted, or removed"
+      : saved.status === "pending"
+        ? "was cancelled before it started"
+        : "was cancelled";
+  return new ExecutionError("ABORTED", `run ${show(runId)} ${what}`, options);
+}
+
+/** The error of a run that failed for good, as its worker saw it. */
+export function failedError<D extends object>(
+  runId: string,
+  saved: State<D> | undefined,
+  failure: JobData["failure"],
+  reason: string,
+): WaymarkError {
+  const failed = failure?.code as ErrorCode | undefined;
+  if (failure !== undefined && failed !== undefined && !isExecution(failed)) {
+    return new WaymarkError(failed, failure.message);
+  }
+  const { name = "Error", message = reason } = saved?.error ?? failure ?? {};
+  const state = saved ?? { runId, ...nowhere };
+  const cause = errorOf({ name, message });
+  const code = (failure?.code ?? "NODE_FAILED") as "NODE_FAILED";
+  const text = failure?.message ?? message;
+  const nodeName = saved?.error?.node ?? state.checkpointNode;
+  return new ExecutionError(code, text, { nodeName, state, path: [], cause });
+}
+
+/** Whether an error of this code is an `ExecutionError`. */
+function isExecution(code: ErrorCode): boolean {
+  return ["ExecutionError", "CheckpointSaveError"].includes(errorTable[code]?.class);
+}
+
+/** The state of a run, from the state of its job and its newest checkpoint. */
+function stateOf<D extends object>(where: string, saved: State<D> | undefined): RunState["state"] {
+  switch (where) {
+    case "active":
+      return "running";
+    case "failed":
+      return "failed";
+    case "delayed": {
+      const isPaused = saved?.status === "paused";
+      return isPaused && saved.pauses.some(({ until }) => until === undefined)
+        ? "paused"
+        : "delayed";
+    }
+    case "completed":
+    case "unknown":
+      if (saved === undefined) return "unknown";
+      return saved.status === "completed" ? "completed" : "cancelled";
+    default:
+      return "waiting";
   }
 }

@@ -4,8 +4,8 @@ import { ConfigError, messageOf, show } from "../errors.js";
 import { check, checkOptions, integer, integerFrom, number, text } from "../options.js";
 import { checkRunId } from "../state/run-id.js";
 import type { State } from "../state/state.js";
+import type { BullMQ } from "./backend.js";
 import { toKept } from "./job.js";
-import type { BullMQ } from "./peers.js";
 
 /** The part of a graph that a client needs: its name and, as a type, the data of its runs. */
 export interface SubmittedGraph<D extends object> {

@@ -6,7 +6,7 @@ import { withProgress, withRecord } from "../state/derive.js";
 import type { RunStatus } from "../state/record.js";
 import { recordOf, State } from "../state/state.js";
 import type { JobData, JobQueue } from "./job.js";
-import { jobIdOf } from "./names.js";
+import { jobIdOf } from "./job.js";
 
 /** The latest time at which a State can start. */
 const LATEST = Date.UTC(9999, 11, 31);

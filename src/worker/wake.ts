@@ -4,9 +4,8 @@ import { isWaymarkError, show } from "../errors.js";
 import { loadIfAny } from "../run/handles/stored.js";
 import { keepAnswer, toAnswer } from "../run/pauses/answers.js";
 import type { State } from "../state/state.js";
-import { queueError } from "./bounds.js";
-import { type JobQueue, questionOf } from "./job.js";
-import { jobIdOf } from "./names.js";
+import { queueError } from "./backend.js";
+import { type JobQueue, jobIdOf, questionOf } from "./job.js";
 
 /** The interval at which to check a run that is changing hands, in milliseconds. */
 export const SOON = 50;

@@ -7,16 +7,19 @@ import type { LoadPackage } from "../optional-peer.js";
 import { checkOptions, duration } from "../options.js";
 import type { AnyGraph } from "../run/state-graph.js";
 import type { ActiveRun } from "./active-run.js";
-import { answered, LONGEST_BLOCK } from "./bounds.js";
+import { leaseTimes } from "./active-run.js";
+import { answered, GRACE, inTime, LONGEST_BLOCK } from "./backend.js";
 import { Cancellations } from "./cancellations.js";
 import { type CheckedConnection, checkConnection } from "./connection.js";
 import { closed, type Engine, openEngine, type QueueWorker, type RunQueue } from "./engine.js";
-import { GRACE, inTime } from "./in-time.js";
-import { leaseTimes } from "./lease.js";
-import { applyLimits } from "./limits.js";
+import { queueName, runIdOf } from "./job.js";
 import { health, metrics, type WorkerHealth, type WorkerMetrics } from "./metrics.js";
-import { queueName, runIdOf } from "./names.js";
-import { resolveWorkerOptions, type WorkerOptions, type WorkerSettings } from "./options.js";
+import {
+  type GraphLimits,
+  resolveWorkerOptions,
+  type WorkerOptions,
+  type WorkerSettings,
+} from "./options.js";
 import { type RunFailure, RunProcessor } from "./processor.js";
 
 /**
@@ -284,4 +287,13 @@ export class Worker {
     this.#lastError = error;
     this.#settings.onError(error);
   }
+}
+
+/** Applies limits to the queue; omitted limits keep their value. */
+async function applyLimits(queue: RunQueue, limits: GraphLimits = {}): Promise<void> {
+  const { concurrency, rate } = limits;
+  if (concurrency === Number.POSITIVE_INFINITY) await queue.removeGlobalConcurrency();
+  else if (concurrency !== undefined) await queue.setGlobalConcurrency(concurrency);
+  if (rate?.max === Number.POSITIVE_INFINITY) await queue.removeGlobalRateLimit();
+  else if (rate !== undefined) await queue.setGlobalRateLimit(rate.max, rate.duration);
 }

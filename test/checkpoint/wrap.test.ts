@@ -14,7 +14,7 @@ import { isCheckpointStore, opened, storeMethods, wrap } from "../../src/checkpo
 import { Redaction } from "../../src/report/redaction.js";
 import { deferredStore } from "../../src/stores/registry.js";
 import { inspecting } from "../../src/studio/context.js";
-import { fenced } from "../../src/worker/lease.js";
+import { fenced } from "../../src/worker/active-run.js";
 import { bare } from "../graphs.js";
 import { collect } from "../stores/plain.js";
 

@@ -2,15 +2,14 @@ import { describe, expect, test, vi } from "vitest";
 import { CheckpointConflictError, ExecutionError, MemoryStore, State } from "waymark";
 import { useFakeClock } from "waymark/testing";
 import { Client } from "waymark/worker";
-import { ActiveRun } from "../../src/worker/active-run.js";
+import { ActiveRun, fenced, leaseTimes } from "../../src/worker/active-run.js";
+import { classifyFailure } from "../../src/worker/advance.js";
 import { Cancellations } from "../../src/worker/cancellations.js";
-import { fenced, leaseTimes } from "../../src/worker/lease.js";
+import { jobIdOf, runIdOf } from "../../src/worker/job.js";
 import { Listener } from "../../src/worker/listener.js";
 import { health } from "../../src/worker/metrics.js";
-import { jobIdOf, runIdOf } from "../../src/worker/names.js";
-import { classifyFailure } from "../../src/worker/outcome.js";
 import { backOffIdleWakeups, renewOneByOne } from "../../src/worker/postgres.js";
-import { failedError } from "../../src/worker/run-error.js";
+import { failedError } from "../../src/worker/source.js";
 
 describe("job ids", () => {
   test("map to one run each", () => {

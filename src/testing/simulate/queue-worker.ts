@@ -1,8 +1,8 @@
 import { wrap } from "../../checkpoint/store.js";
 import { messageOf } from "../../errors.js";
 import type { ActiveRun } from "../../worker/active-run.js";
+import { leaseTimes } from "../../worker/active-run.js";
 import { jobOptions, type RunJob } from "../../worker/job.js";
-import { leaseTimes } from "../../worker/lease.js";
 import { RunFailure, RunProcessor } from "../../worker/processor.js";
 import { reconcile } from "../../worker/reconcile.js";
 import { submitRun, submittedState } from "../../worker/submitted.js";

@@ -1,8 +1,28 @@
 import { EventEmitter } from "node:events";
 import type { IQueueBackend } from "bullmq";
-import { inBackground, now, sleep } from "../clock.js";
+import { after, inBackground, now, sleep } from "../clock.js";
 import { messageOf, WaymarkError } from "../errors.js";
+import { type LoadPackage, optionalPeer } from "../optional-peer.js";
 import { answeredWithin } from "../stores/deadline.js";
+
+/** The module of BullMQ. */
+export type BullMQ = typeof import("bullmq");
+
+/** Creates a backend of BullMQ from the name of its queue and its owner's options. */
+export type BackendFactory = (
+  name: string,
+  options: { readonly connection: unknown },
+  needs?: { readonly blocking?: boolean; readonly withBlockingConnection?: boolean },
+) => IQueueBackend;
+
+/** Loads the packages that the queue needs, on first use. */
+export async function loadPeers(driver: "pg" | "ioredis", load?: LoadPackage): Promise<BullMQ> {
+  const [, module] = await optionalPeer(["bullmq"], "connection", load);
+  // BullMQ loads its driver itself, but its error is less clear if the driver is missing.
+  await optionalPeer([driver], "connection", load);
+  const bullmq = module as BullMQ & { readonly default?: BullMQ };
+  return bullmq.default ?? bullmq;
+}
 
 /** How long to wait for the queue, in milliseconds. */
 export interface QueueBounds {
@@ -101,4 +121,20 @@ function methodsOf(backend: object): Set<string> {
     owner = Object.getPrototypeOf(owner);
   }
   return names;
+}
+
+/** How long a server, or a run that was asked to stop, may take before it is abandoned, in milliseconds. */
+export const GRACE = 5000;
+
+/** Whether a promise resolves within this many milliseconds; rejects if it rejects within them. */
+export async function inTime(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  let cancel = (): void => {};
+  const late = new Promise<false>((resolve) => {
+    cancel = after(ms, () => resolve(false));
+  });
+  try {
+    return await Promise.race([promise.then(() => true as const), late]);
+  } finally {
+    cancel();
+  }
 }
