@@ -5,6 +5,7 @@ import {
   callable,
   check,
   checkOptions,
+  checkRunId,
   flag,
   integer,
   oneOf,
@@ -12,7 +13,6 @@ import {
 } from "../options.js";
 import { checkMetadata } from "../state/metadata.js";
 import { statuses } from "../state/record.js";
-import { checkRunId } from "../state/run-id.js";
 import { checkState, State } from "../state/state.js";
 import type {
   CheckpointAt,

@@ -1,8 +1,8 @@
 import { isoNow } from "../clock.js";
+import { newId } from "../random.js";
 import { withDataCopies } from "../state/data-copies.js";
 import { progressOf, withProgress } from "../state/derive.js";
 import type { GraphIdentity, RunStatus } from "../state/record.js";
-import { newRunId } from "../state/run-id.js";
 import { type Patch, recordOf, type State, stateOf } from "../state/state.js";
 import type { CheckpointAt, CheckpointStore } from "./store.js";
 
@@ -20,7 +20,7 @@ export function forked<D extends object>(
   return stateOf({
     data,
     traits,
-    identity: { ...identity, runId: newRunId(), parent, graph, startedAt: isoNow() },
+    identity: { ...identity, runId: newId(), parent, graph, startedAt: isoNow() },
     progress: {
       ...progress,
       unfinished: unfinished && withDataCopies(unfinished, change),

@@ -9,10 +9,9 @@ import { type CheckpointStore, isCheckpointStore, isNewest } from "../checkpoint
 import { CheckpointNotFoundError, ConfigError, isWaymarkError } from "../errors.js";
 import { type LogLine, readEventLog } from "../observers/event-log/reader.js";
 import { checkLogPlace, type LogPlace } from "../observers/run-files.js";
-import { check, checkOptions } from "../options.js";
+import { check, checkOptions, checkRunId } from "../options.js";
 import { progressOf } from "../state/derive.js";
 import { type Decision, Ledger } from "../state/ledger.js";
-import { checkRunId } from "../state/run-id.js";
 import { recordOf, type State } from "../state/state.js";
 import type { RunReport, StepReport } from "./record.js";
 import { Replay, type Visit } from "./replay.js";

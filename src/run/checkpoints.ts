@@ -22,9 +22,9 @@ import {
 import type { Audit } from "../event-map.js";
 import { compareTopologies, shapeOf, type TopologyDifference } from "../graph/description.js";
 import { END } from "../graph/node.js";
+import { checkRunId } from "../options.js";
 import { progressOf, withProgress, withRecord } from "../state/derive.js";
 import { isProgressSave } from "../state/fields.js";
-import { checkRunId } from "../state/run-id.js";
 import { validated } from "../state/schema.js";
 import { type Patch, recordOf, State } from "../state/state.js";
 import { outsideRun } from "./loop/failure.js";

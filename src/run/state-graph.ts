@@ -12,9 +12,16 @@ import { type GraphTopology, innerOf, setInner } from "../graph/description.js";
 import { toMermaid } from "../graph/mermaid.js";
 import type { AnyResult, CheckedResult, END, NodeFunction } from "../graph/node.js";
 import { Topology } from "../graph/topology.js";
-import { abortSignal, type Check, check, checkOptions, flag, text } from "../options.js";
+import {
+  abortSignal,
+  type Check,
+  check,
+  checkOptions,
+  checkRunId,
+  flag,
+  text,
+} from "../options.js";
 import type { Predicate } from "../state/predicates.js";
-import { checkRunId } from "../state/run-id.js";
 import { type Patch, State } from "../state/state.js";
 import { Checkpoints } from "./checkpoints.js";
 import { checkAudit, type GraphConfig, resolveConfig, type Settings } from "./config.js";

@@ -1,10 +1,9 @@
 import { ConfigError, show } from "../errors.js";
 import { EventBus, type EventSink, isObserver, type Observer, observe } from "../events.js";
-import { type Check, check, checkOptions } from "../options.js";
+import { type Check, check, checkOptions, checkRunId } from "../options.js";
 import type { Immutable } from "./immutable.js";
 import { checkMetadata, type Metadata } from "./metadata.js";
 
-import { checkRunId } from "./run-id.js";
 import { isPlainObject } from "./shape.js";
 
 /** New values for some keys of `D`, as accepted by `merge` and returned by a node. */

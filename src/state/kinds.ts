@@ -1,8 +1,7 @@
 import { ConfigError, SerializationError, show } from "../errors.js";
-import { check, integer, type Refuse, string, type Test } from "../options.js";
+import { check, checkRunId, integer, type Refuse, string, type Test } from "../options.js";
 import { decode } from "./decode.js";
 import { encode } from "./encode.js";
-import { checkRunId } from "./run-id.js";
 import { isPlainObject } from "./shape.js";
 
 /*

@@ -1,6 +1,7 @@
 import { isoNow, now } from "../clock.js";
 import { ConfigError, SerializationError, show } from "../errors.js";
 import type { EventSink } from "../events.js";
+import { newId } from "../random.js";
 import type { Visits } from "./counts.js";
 import {
   newIdentity,
@@ -20,7 +21,6 @@ import { keptMetadata, type Metadata, noMetadata } from "./metadata.js";
 import type { PauseRequest } from "./pauses.js";
 import { produce } from "./recipe.js";
 import type { GraphIdentity, ParentLink, RunError, RunStatus } from "./record.js";
-import { newRunId } from "./run-id.js";
 import { setKey } from "./shape.js";
 import type { NodeTotals, StepRecord } from "./steps.js";
 
@@ -72,7 +72,7 @@ export class State<D extends object> {
   static create<D extends object>(data: D, options: StateOptions = {}): State<D> {
     checkData(data);
     checkStateOptions(options);
-    const { runId = newRunId(), observer, metadata = noMetadata } = options;
+    const { runId = newId(), observer, metadata = noMetadata } = options;
     const kept: object = freezeCopy(data);
     const identity = newIdentity(runId, keptMetadata(metadata));
     const progress = newProgress();

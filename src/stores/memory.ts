@@ -31,11 +31,10 @@ import {
 import { isoNow } from "../clock.js";
 import { CheckpointConflictError, CheckpointNotFoundError } from "../errors.js";
 import type { GraphTopology } from "../graph/description.js";
-import { checkOptions } from "../options.js";
+import { checkOptions, checkRunId } from "../options.js";
 import { newId } from "../random.js";
 import { isOpaque } from "../state/derive.js";
 import { isProgressSave, type Saved } from "../state/fields.js";
-import { checkRunId } from "../state/run-id.js";
 import { recordOf, State, stateOf } from "../state/state.js";
 
 /** Options of {@link MemoryStore}. */

@@ -1,5 +1,5 @@
 import type { Audit } from "../event-map.js";
-import { checkRunId } from "../state/run-id.js";
+import { checkRunId } from "../options.js";
 import { AccessCheck, newToken } from "./access.js";
 import { Actions } from "./actions.js";
 import { Studio } from "./context.js";

@@ -1,8 +1,7 @@
 import type { RepeatOptions } from "bullmq";
 import { now } from "../clock.js";
 import { ConfigError, messageOf, show } from "../errors.js";
-import { check, checkOptions, integer, integerFrom, number, text } from "../options.js";
-import { checkRunId } from "../state/run-id.js";
+import { check, checkOptions, checkRunId, integer, integerFrom, number, text } from "../options.js";
 import type { State } from "../state/state.js";
 import type { BullMQ } from "./backend.js";
 import { toKept } from "./job.js";

@@ -8,10 +8,9 @@ import {
   show,
 } from "../../errors.js";
 import { type GraphTopology, parseTopology } from "../../graph/description.js";
-import { type Check, checkOptions, integer, text } from "../../options.js";
+import { type Check, checkOptions, checkRunId, integer, text } from "../../options.js";
 import { newId } from "../../random.js";
 import { isProgressSave, listedOf, type Saved } from "../../state/fields.js";
-import { checkRunId } from "../../state/run-id.js";
 import { recordOf, type State } from "../../state/state.js";
 import { DEFAULT_WARN_BYTES, sizeWarning } from "../../warnings.js";
 import {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { newRunId } from "../../../src/state/run-id.js";
+import { newId } from "../../../src/random.js";
 import {
   checkpointName,
   folderName,
@@ -22,7 +22,7 @@ const runIds = fc.oneof(
 
 describe("the folder of a run", () => {
   test("is named after a uuid, or an equally harmless id", () => {
-    for (const runId of [newRunId(), "order-17_b", "nightly.2030"]) {
+    for (const runId of [newId(), "order-17_b", "nightly.2030"]) {
       expect(folderName(runId)).toBe(runId);
     }
   });
