@@ -1,5 +1,6 @@
 import { isPlainObject } from "../state/shape.js";
-import { type GraphNode, targetOf } from "./node.js";
+import type { GraphNode } from "./node.js";
+import { targetOf } from "./topology.js";
 
 /** A graph as data: its nodes and edges, without its code. */
 export interface GraphTopology {

@@ -1,4 +1,3 @@
-import { show } from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
 import type { AgentUpdate, Decision, Ledger, Origin, UsageCall } from "../state/ledger.js";
@@ -257,14 +256,4 @@ export interface GraphNode<D extends object> {
   /** Checks the input of its pauses. */
   readonly input: InputSchemas | undefined;
   exit: boolean;
-}
-
-/** The name of a target, for messages. */
-export function showTarget(name: string): string {
-  return name === END ? "END" : show(name);
-}
-
-/** The name of the node that an edge leads to, or {@link END}. */
-export function targetOf<D extends object>({ to }: Edge<D>): string {
-  return to === END ? END : to.name;
 }

@@ -1,10 +1,8 @@
-import { GraphError, show } from "../errors.js";
+import { GraphError, type GraphErrorCode, show } from "../errors.js";
 import type { Predicate } from "../state/predicates.js";
 import type { State } from "../state/state.js";
-import { fingerprint } from "./fingerprint.js";
-import { END, type GraphNode, type NodeFunction, showTarget } from "./node.js";
+import { type Edge, END, type GraphNode, type NodeFunction } from "./node.js";
 import type { InputSchemas } from "./pause.js";
-import { validate } from "./validation.js";
 
 /** The nodes and edges of a graph. It runs nothing. */
 export class Topology<D extends object> {
@@ -126,4 +124,88 @@ export class Topology<D extends object> {
     this.#valid = false;
     this.#fingerprint = undefined;
   }
+}
+
+/**
+ * Rejects a graph that can't run to its end. The message lists all problems; the code is that of the first.
+ *
+ * @throws GraphError
+ */
+function validate<D extends object>(graph: Topology<D>): void {
+  const problems: [GraphErrorCode, string][] = [...findProblems(graph)];
+  const first = problems[0];
+  if (first === undefined) return;
+  throw new GraphError(first[0], problems.map(([, problem]) => problem).join("; "));
+}
+
+function* findProblems<D extends object>({
+  nodes,
+  entry,
+}: Topology<D>): Generator<[GraphErrorCode, string]> {
+  if (nodes.length === 0) return yield ["GRAPH_NO_NODES", "the graph has no nodes: call addNode"];
+  if (entry === undefined)
+    yield ["GRAPH_NO_ENTRY", "the graph has no entry point: call setEntryPoint"];
+  if (!nodes.some((node) => node.exit || node.edges.some(({ to }) => to === END)))
+    yield ["GRAPH_NO_EXIT", "the graph never ends: call setExitPoint, or add an edge to END"];
+  const reached = entry === undefined ? new Set(nodes) : reachable(entry);
+  for (const node of nodes) {
+    if (!reached.has(node)) {
+      yield [
+        "GRAPH_NODE_UNREACHABLE",
+        `node ${show(node.name)} can't be reached from the entry point: add an edge to it`,
+      ];
+    }
+    if (!node.exit && node.edges.length === 0) {
+      yield [
+        "GRAPH_NODE_DEAD_END",
+        `node ${show(node.name)} has no outgoing edge and is not an exit point`,
+      ];
+    }
+  }
+}
+
+function reachable<D extends object>(entry: GraphNode<D>): Set<GraphNode<D>> {
+  const reached = new Set([entry]);
+  // Iterating over a Set also visits what is added meanwhile.
+  for (const node of reached) for (const { to } of node.edges) if (to !== END) reached.add(to);
+  return reached;
+}
+
+/**
+ * A short hash of a graph's shape: its nodes, entry and exits, each node's edges in order (the first that matches is
+ * taken), and the tasks of a dag. Functions are left out: they change with every build.
+ */
+function fingerprint<D extends object>(graph: Topology<D>): string {
+  const nodes = graph.nodes
+    .map((node) => [
+      node.name,
+      node.exit,
+      node.edges.map((edge) => [targetOf(edge), edge.name ?? "", edge.predicate !== undefined]),
+    ])
+    .sort(([a], [b]) => (String(a) < String(b) ? -1 : 1));
+  const tasks = [...(graph.tasks ?? [])].sort(([a], [b]) => (a < b ? -1 : 1));
+  return hash(JSON.stringify([graph.entry?.name ?? "", nodes, ...tasks]));
+}
+
+/** The name of a target, for messages. */
+export function showTarget(name: string): string {
+  return name === END ? "END" : show(name);
+}
+
+/** The name of the node that an edge leads to, or {@link END}. */
+export function targetOf<D extends object>({ to }: Edge<D>): string {
+  return to === END ? END : to.name;
+}
+
+/** A hash of a text, as 16 hexadecimal digits. It detects changes; it is not cryptographic. */
+export function hash(text: string): string {
+  return fnv(text, 0x811c9dc5) + fnv(text, 0x1000193);
+}
+
+/** 32 bits of FNV-1a. */
+function fnv(text: string, seed: number): string {
+  let value = seed;
+  for (let at = 0; at < text.length; at++)
+    value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
+  return (value >>> 0).toString(16).padStart(8, "0");
 }

@@ -1,8 +1,8 @@
 import { isWaymarkError } from "../errors.js";
 import { type EventBus, NestedBus } from "../events.js";
 import { setInner } from "../graph/description.js";
-import { hash } from "../graph/fingerprint.js";
 import type { AnyResult, CheckedResult, NodeFunction } from "../graph/node.js";
+import { hash } from "../graph/topology.js";
 import { callable, check, checkOptions } from "../options.js";
 import { isExpired } from "../run/pauses/pauses.js";
 import { StateGraph } from "../run/state-graph.js";

@@ -1,11 +1,6 @@
 import { isWaymarkError, messageOf, show } from "../../errors.js";
-import {
-  type Edge,
-  type GraphNode,
-  type NodeResult,
-  showTarget,
-  targetOf,
-} from "../../graph/node.js";
+import type { Edge, GraphNode, NodeResult } from "../../graph/node.js";
+import { showTarget, targetOf } from "../../graph/topology.js";
 import { withProgress } from "../../state/derive.js";
 import type { Progress } from "../../state/fields.js";
 import type { Answer, PauseRequest } from "../../state/pauses.js";
