@@ -146,7 +146,6 @@ export type { NodeOptions } from "./run/visit/attempts.js";
 export type { NodeWork, Visits } from "./state/counts.js";
 export type { Saved, SavedNow } from "./state/fields.js";
 export type { Draft, Immutable } from "./state/immutable.js";
-export type { StateOptions } from "./state/input.js";
 export type { StateJSON } from "./state/json.js";
 export type {
   Agent,
@@ -175,7 +174,7 @@ export type {
   StandardSchema,
   StandardTypes,
 } from "./state/schema.js";
-export { type Patch, State } from "./state/state.js";
+export { type Patch, State, type StateOptions } from "./state/state.js";
 export type {
   AttemptRecord,
   BegunJSON,

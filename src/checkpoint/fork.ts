@@ -1,8 +1,8 @@
 import { isoNow } from "../clock.js";
 import { newId } from "../random.js";
-import { withDataCopies } from "../state/data-copies.js";
 import { progressOf, withProgress } from "../state/derive.js";
 import type { GraphIdentity, RunStatus } from "../state/record.js";
+import { withDataCopies } from "../state/results.js";
 import { type Patch, recordOf, type State, stateOf } from "../state/state.js";
 import type { CheckpointAt, CheckpointStore } from "./store.js";
 

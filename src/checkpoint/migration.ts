@@ -1,8 +1,8 @@
 import { asText, ConfigError, MigrationError, show } from "../errors.js";
-import { withDataCopies } from "../state/data-copies.js";
 import { withRecord } from "../state/derive.js";
 import { freezeCopy } from "../state/freeze-copy.js";
 import { traitsOf } from "../state/json-traits.js";
+import { withDataCopies } from "../state/results.js";
 import { isPlainObject } from "../state/shape.js";
 import { recordOf, type State } from "../state/state.js";
 

@@ -168,7 +168,7 @@ export function longestPath({ entry, nodes, edges }: GraphTopology): number | un
 export function parseTopology(text: string): GraphTopology | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null || !isPlainObject(value)) return undefined;
+    if (!isPlainObject(value)) return undefined;
     const { name, version, fingerprint, entry, nodes, edges } = value as Record<string, unknown>;
     const isWhole =
       [name, fingerprint, entry].every((one) => typeof one === "string") &&

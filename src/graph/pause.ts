@@ -117,10 +117,7 @@ export function pause<D extends object>(
   return new Pause(state, Object.freeze(request));
 }
 
-const plainObject = check(
-  "a plain object",
-  (value) => typeof value === "object" && value !== null && isPlainObject(value),
-);
+const plainObject = check("a plain object", isPlainObject);
 
 const checks = {
   reason: text,

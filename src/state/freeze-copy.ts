@@ -1,11 +1,20 @@
 import type { Immutable } from "./immutable.js";
-import { isOwned } from "./json-traits.js";
+import {
+  cannotChange,
+  isOwned,
+  join,
+  keep,
+  knownOf,
+  OPAQUE,
+  PLAIN,
+  TAGGED,
+  traitsOf,
+} from "./json-traits.js";
 import { isOverflow } from "./refusal.js";
-import { MAX_DEPTH } from "./shape.js";
+import { looksTagged, MAX_DEPTH, setKey, symbolOf } from "./shape.js";
 import { copyArray } from "./values/array.js";
 import { kindOf, strayKey } from "./values/index.js";
 import type { CopyWalk } from "./values/kind.js";
-import { copyObject } from "./values/object.js";
 
 /**
  * A deeply frozen copy of a value. Parts that a State already owns, or that can't change, are shared, and a
@@ -25,6 +34,8 @@ export function freezeCopy<T>(value: T, before?: unknown): Immutable<T> {
   }
 }
 
+type Tree = Record<string, unknown>;
+
 class Copier implements CopyWalk {
   /** Most values hold a single object, for which a Map is not worth it. */
   #first: object | undefined;
@@ -42,7 +53,7 @@ class Copier implements CopyWalk {
       return prototype === Array.prototype ? copyArray(value, this, depth, before) : value;
     }
     if (prototype === Object.prototype || prototype === null) {
-      return copyObject(value as Record<string, unknown>, this, depth, before);
+      return copyObject(value as Tree, this, depth, before);
     }
     const kind = kindOf(value, prototype);
     if (kind?.copy === undefined || strayKey(value, prototype, kind) !== undefined) return value;
@@ -60,4 +71,26 @@ class Copier implements CopyWalk {
       this.#copies.set(value, copy);
     }
   }
+}
+
+/** A frozen copy of an object literal. */
+function copyObject(value: Tree, walk: CopyWalk, depth: number, before: unknown): unknown {
+  const copy = { ...value };
+  walk.begin(value, copy);
+  const keys = Object.keys(copy);
+  let known = looksTagged(keys) ? TAGGED : PLAIN;
+  let same = Object.getPrototypeOf(value) === Object.prototype && cannotChange(value);
+  // Anything else may have getters, which must not be called.
+  const past = traitsOf(before) === PLAIN ? (before as Tree | null) : undefined;
+  for (const key of keys) {
+    const item = copy[key];
+    const kept = walk.copy(item, depth + 1, past?.[key]);
+    if (!Object.is(kept, item)) {
+      setKey(copy, key, kept);
+      same = false;
+    }
+    known = join(known, knownOf(kept));
+  }
+  if (symbolOf(copy) !== undefined) known |= OPAQUE;
+  return keep(value, copy, same, known);
 }

@@ -78,7 +78,7 @@ export function decodeState(tree: unknown, header?: Listed<"header">): StateReco
     );
   }
   const { value, traits } = decode(given.data, "data");
-  if (typeof value !== "object" || value === null || !isPlainObject(value)) {
+  if (!isPlainObject(value)) {
     return refuse(value, "state.data", "an object");
   }
   const { identity, progress, saved } = readFields(given, header);

@@ -89,7 +89,7 @@ export function refuse(value: unknown, path: string, wanted: string): never {
 
 /** The fields of a value that must be a plain object. */
 export function fieldsOf(value: unknown, path: string): Fields {
-  if (typeof value !== "object" || value === null || !isPlainObject(value)) {
+  if (!isPlainObject(value)) {
     return refuse(value, path, "an object");
   }
   // Anything added to Object.prototype is not a field of this object.

@@ -46,7 +46,7 @@ function checkValues(name: string, values: object, refuse: Refuse): void {
 
 /** Checks metadata from a caller. */
 export const checkMetadata: Check = (name, value, refuse = refuseOption) => {
-  if (typeof value !== "object" || value === null || !isPlainObject(value)) {
+  if (!isPlainObject(value)) {
     return refuse(name, `must be a plain object; got ${show(value)}`);
   }
   checkValues(name, value, refuse);

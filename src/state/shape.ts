@@ -14,7 +14,8 @@ export function looksTagged(keys: readonly string[]): boolean {
 }
 
 /** Whether a value is a plain object, not an instance of a class. */
-export function isPlainObject(value: object): value is Record<string, unknown> {
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }

@@ -1,6 +1,7 @@
 import { isoNow, now } from "../clock.js";
 import { ConfigError, SerializationError, show } from "../errors.js";
-import type { EventSink } from "../events.js";
+import { EventBus, type EventSink, isObserver, type Observer, observe } from "../events.js";
+import { type Check, check, checkOptions, checkRunId } from "../options.js";
 import { newId } from "../random.js";
 import type { Visits } from "./counts.js";
 import {
@@ -13,18 +14,28 @@ import {
 } from "./fields.js";
 import { freezeCopy } from "./freeze-copy.js";
 import type { Draft, Immutable } from "./immutable.js";
-import { checkData, checkStateOptions, type Patch, type StateOptions, sinkFor } from "./input.js";
 import { decodeState, encodeState, type StateJSON } from "./json.js";
 import { OPAQUE, traitsOf, traitsOfValues } from "./json-traits.js";
 import type { Ledger } from "./ledger.js";
-import { keptMetadata, type Metadata, noMetadata } from "./metadata.js";
+import { checkMetadata, keptMetadata, type Metadata, noMetadata } from "./metadata.js";
 import type { PauseRequest } from "./pauses.js";
 import { produce } from "./recipe.js";
 import type { GraphIdentity, ParentLink, RunError, RunStatus } from "./record.js";
-import { setKey } from "./shape.js";
+import { isPlainObject, setKey } from "./shape.js";
 import type { NodeTotals, StepRecord } from "./steps.js";
 
-export type { Patch, StateOptions } from "./input.js";
+/** New values for some keys of `D`, as accepted by `merge` and returned by a node. */
+export type Patch<D extends object> = { readonly [K in keyof D]?: D[K] | Immutable<D[K]> };
+
+/** Options of {@link State.create}. */
+export interface StateOptions {
+  /** The id of the run, 1 to 200 characters without control characters; a new uuid v7 by default. */
+  readonly runId?: string;
+  /** Values for listing and filtering the run; at most 4 KB as JSON. */
+  readonly metadata?: Metadata;
+  /** Receives the `state.*` events of this State and of all States derived from it. */
+  readonly observer?: Observer;
+}
 
 /** The record of a State. */
 export let recordOf: <D extends object>(state: State<D>) => StateRecord;
@@ -416,4 +427,32 @@ export function checkState(value: unknown): asserts value is State<object> {
 
 function isSaved(saved: SavedNow): saved is Saved {
   return saved.savedAt !== undefined;
+}
+
+const optionChecks: Readonly<Record<keyof StateOptions, Check>> = {
+  runId: (_name, value) => {
+    checkRunId(value);
+  },
+  metadata: checkMetadata,
+  observer: check("a function or an object with onEvent", isObserver),
+};
+
+/** Throws if an option of {@link State.create} is invalid. */
+function checkStateOptions(options: unknown): void {
+  checkOptions("options", options, optionChecks);
+}
+
+/** The sink that passes a State's events to this observer. */
+function sinkFor(observer: Observer | undefined): EventSink | undefined {
+  if (observer === undefined) return undefined;
+  const bus = new EventBus();
+  observe(bus, observer);
+  return bus;
+}
+
+/** Throws if the value can't be a State's data or a change of it. */
+export function checkData(data: unknown): asserts data is object {
+  if (!isPlainObject(data)) {
+    throw new ConfigError("data", `must be a plain object; got ${show(data)}`);
+  }
 }

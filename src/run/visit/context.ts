@@ -17,10 +17,10 @@ import {
   type SchemaPauseOptions,
 } from "../../graph/pause.js";
 import { callable, checkOptions, duration, strings, text } from "../../options.js";
-import { DATA_COPY } from "../../state/data-copies.js";
 import { progressOf } from "../../state/derive.js";
 import type { PauseRequest } from "../../state/pauses.js";
 import { reduced } from "../../state/reducers.js";
+import { DATA_COPY } from "../../state/results.js";
 import { type Patch, State } from "../../state/state.js";
 import type { ItemOutcome, ItemRecord } from "../../state/steps.js";
 import type { Stop } from "../loop/failure.js";

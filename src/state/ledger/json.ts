@@ -65,10 +65,7 @@ export function decodeLedger(tree: unknown): Contents {
   };
 }
 
-const record = check(
-  "an object",
-  (value) => typeof value === "object" && value !== null && isPlainObject(value),
-);
+const record = check("an object", isPlainObject);
 const parts = {
   usage: record,
   decisions: list,

@@ -37,10 +37,7 @@ const known = ["inputTokens", "outputTokens", "costUsd", "memoryPeakMb"] as cons
 
 const tokens = integer(0);
 const amount = number(0, Number.MAX_SAFE_INTEGER);
-const counters = check(
-  "an object of numbers",
-  (value) => typeof value === "object" && value !== null && isPlainObject(value),
-);
+const counters = check("an object of numbers", isPlainObject);
 const fields = {
   inputTokens: tokens,
   outputTokens: tokens,
