@@ -3,7 +3,7 @@ import type { IQueueBackend } from "bullmq";
 import { after, inBackground, now, sleep } from "../clock.js";
 import { messageOf, WaymarkError } from "../errors.js";
 import { type LoadPackage, optionalPeer } from "../optional-peer.js";
-import { answeredWithin } from "../stores/deadline.js";
+import { answeredWithin } from "../stores/server.js";
 
 /** The module of BullMQ. */
 export type BullMQ = typeof import("bullmq");

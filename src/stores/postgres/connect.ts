@@ -4,15 +4,13 @@ import { mapLimit } from "../../concurrency.js";
 import { ConfigError, show, systemCode } from "../../errors.js";
 import { type LoadPackage, optionalPeer } from "../../optional-peer.js";
 import { claimFolder } from "../disk/claims.js";
+import { CONNECT } from "../server.js";
 import type { EmbeddedPostgres, PostgresClient, PostgresPool } from "./client.js";
-import { type Database, embeddedDatabase, PoolDatabase, type Sending } from "./database.js";
+import { type Database, embeddedDatabase, poolDatabase, type Sending } from "./database.js";
 
 const OPTION = "PostgresStore.client";
 const SERVER = /^postgres(ql)?:\/\//;
 const EMBEDDED = /^pglite:/;
-
-/** How long to wait for a connection of a pool that the store made itself, in milliseconds. */
-const CONNECT = 10_000;
 
 /** The mode of a folder that only its owner can enter. */
 const PRIVATE = 0o700;
@@ -27,13 +25,10 @@ export function checkAddress(client: PostgresClient): void {
   throw new ConfigError(OPTION, `must be "postgres://…" or "pglite:<folder>"; got ${got}`);
 }
 
-/** Whether the driver could not parse an address, which it does only when it connects. */
-export function isInvalidAddress(error: unknown): boolean {
-  return error instanceof Error && Reflect.get(error, "code") === "ERR_INVALID_URL";
-}
-
-/** The error for such an address, which is not shown, since it may contain a password. */
-export function invalidAddress(): ConfigError {
+/** A driver's error, without the address that it could not parse, since that may contain a password. */
+export function withoutAddress(error: unknown): unknown {
+  // The driver parses an address only when it connects.
+  if (!(error instanceof Error) || Reflect.get(error, "code") !== "ERR_INVALID_URL") return error;
   return new ConfigError(
     OPTION,
     'must be "postgres://user:password@host:port/database"; got something else',
@@ -57,7 +52,7 @@ export async function connect(
       : openFolder(client.replace(EMBEDDED, ""), readOnly, load);
   }
   // Only PGlite has transactions of its own; a pool does not.
-  return "transaction" in client ? embeddedDatabase(client) : new PoolDatabase(client, sending);
+  return "transaction" in client ? embeddedDatabase(client) : poolDatabase(client, sending);
 }
 
 interface OwnedPool extends PostgresPool {
@@ -77,7 +72,7 @@ async function connectServer(
     keepAlive: true,
     allowExitOnIdle: true,
   });
-  return new PoolDatabase(pool, sending, () => pool.end());
+  return poolDatabase(pool, sending, () => pool.end());
 }
 
 interface OwnedEmbedded extends EmbeddedPostgres {

@@ -1,8 +1,13 @@
 import { ConfigError } from "../../errors.js";
-import { answeredWithin } from "../deadline.js";
+import { answeredWithin } from "../server.js";
 import type { Statement } from "../sql/backend.js";
 import type { SqlRow } from "../sql/runs.js";
-import type { EmbeddedPostgres, PostgresPool, PostgresQueryable } from "./client.js";
+import type {
+  EmbeddedPostgres,
+  PostgresConnection,
+  PostgresPool,
+  PostgresQueryable,
+} from "./client.js";
 import { isTimeout, noAnswer } from "./failure.js";
 
 /** Where statements can be run. */
@@ -34,65 +39,53 @@ type ConfiguredQuery = (config: {
 }) => Promise<{ rows: unknown[] }>;
 
 /** A pool of pg. */
-export class PoolDatabase implements Database {
-  readonly #pool: PostgresPool;
-  readonly #sending: Sending | undefined;
-  readonly #timeout: number;
-  readonly #close: () => Promise<void>;
+export function poolDatabase(
+  pool: PostgresPool,
+  sending: Sending,
+  close: () => Promise<void> = async () => {},
+): Database {
+  const { statementTimeout: timeout } = sending;
+  // Only pg and its derivatives count their connections, and only they accept these options.
+  const options = typeof Reflect.get(pool, "totalCount") === "number" ? sending : undefined;
+  listenTo(pool);
+  return {
+    query: (text, params = []) => {
+      // The pool closes a connection whose statement failed or timed out. It may have to connect first, and the
+      // user's own pool may have no limit for that.
+      const asked = ask(pool, options, text, params);
+      return answeredWithin(2 * timeout, asked, { error: noAnswer });
+    },
+    transaction: async (work) => {
+      const connection = await checkedOut(pool, timeout);
+      const { query } = sessionOf(connection, options);
+      let failure: Error | undefined;
+      try {
+        await query("BEGIN");
+        const result = await work({ query });
+        await query("COMMIT");
+        return result;
+      } catch (error) {
+        // A connection that timed out is not used again.
+        if (isTimeout(error)) failure = error;
+        else await query("ROLLBACK").catch((worse: Error) => (failure = worse));
+        throw error;
+      } finally {
+        connection.release(failure);
+      }
+    },
+    close,
+  };
+}
 
-  constructor(pool: PostgresPool, sending: Sending, close: () => Promise<void> = async () => {}) {
-    this.#pool = pool;
-    // Only pg and its derivatives count their connections, and only they accept these options.
-    this.#sending = typeof Reflect.get(pool, "totalCount") === "number" ? sending : undefined;
-    this.#timeout = sending.statementTimeout;
-    this.#close = close;
-    listenTo(pool);
-  }
-
-  query(text: Statement | string, params: readonly unknown[] = []): Promise<SqlRow[]> {
-    // The pool closes a connection whose statement failed or timed out. It may have to connect first, and the
-    // user's own pool may have no limit for that.
-    const asked = ask(this.#pool, this.#sending, text, params);
-    return answeredWithin(2 * this.#timeout, asked, { error: noAnswer });
-  }
-
-  async transaction<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    const connection = await this.#connect();
-    if (typeof connection?.release !== "function") {
-      throw new ConfigError(
-        "PostgresStore.client",
-        "must be a Pool of pg; got a single connection",
-      );
-    }
-    const query: Session["query"] = (text, params = []) =>
-      ask(connection, this.#sending, text, params);
-    let failure: Error | undefined;
-    try {
-      await query("BEGIN");
-      const result = await work({ query });
-      await query("COMMIT");
-      return result;
-    } catch (error) {
-      // A connection that timed out is not used again.
-      if (isTimeout(error)) failure = error;
-      else await query("ROLLBACK").catch((worse: Error) => (failure = worse));
-      throw error;
-    } finally {
-      connection.release(failure);
-    }
-  }
-
-  async #connect(): ReturnType<PostgresPool["connect"]> {
-    const connecting = this.#pool.connect();
-    const error = (): Error => new Error("timeout exceeded when trying to connect");
-    // A connection that arrives too late goes back to the pool.
-    const drop = (): void => void connecting.then((late) => late.release()).catch(() => {});
-    return answeredWithin(this.#timeout, connecting, { error, drop });
-  }
-
-  close(): Promise<void> {
-    return this.#close();
-  }
+/** A connection of a pool. */
+async function checkedOut(pool: PostgresPool, timeout: number): Promise<PostgresConnection> {
+  const connecting = pool.connect();
+  const error = (): Error => new Error("timeout exceeded when trying to connect");
+  // A connection that arrives too late goes back to the pool.
+  const drop = (): void => void connecting.then((late) => late.release()).catch(() => {});
+  const connection = await answeredWithin(timeout, connecting, { error, drop });
+  if (typeof connection?.release === "function") return connection;
+  throw new ConfigError("PostgresStore.client", "must be a Pool of pg; got a single connection");
 }
 
 const heard = new WeakSet<object>();
@@ -115,12 +108,15 @@ export function embeddedDatabase(
   client: EmbeddedPostgres,
   close: () => Promise<void> = async () => {},
 ): Database {
-  const session = (of: PostgresQueryable): Session => ({
-    query: (text, params = []) => ask(of, undefined, text, params),
-  });
-  const transaction: Database["transaction"] = (work) =>
-    client.transaction((begun) => work(session(begun)));
-  return { ...session(client), transaction, close };
+  return {
+    ...sessionOf(client, undefined),
+    transaction: (work) => client.transaction((begun) => work(sessionOf(begun, undefined))),
+    close,
+  };
+}
+
+function sessionOf(client: PostgresQueryable, sending: Sending | undefined): Session {
+  return { query: (text, params = []) => ask(client, sending, text, params) };
 }
 
 async function ask(

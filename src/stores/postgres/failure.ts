@@ -1,6 +1,6 @@
 import { BackendError } from "../../checkpoint/records/backend.js";
 import { messageOf, systemCode } from "../../errors.js";
-import type { FailureKind, Failures } from "../retrying.js";
+import { type FailureKind, type Failures, NO_CONNECTION } from "../server.js";
 
 /** The connection broke, perhaps after the statement was executed. */
 const BROKEN = new Set([
@@ -14,14 +14,9 @@ const BROKEN = new Set([
 
 /** There was no connection, so nothing was executed. */
 const UNREACHED = new Set([
+  ...NO_CONNECTION,
   "57P03", // the server starts, or stops
   "53300", // it has too many connections
-  "ECONNREFUSED",
-  "ENOENT", // no socket: the server is not there
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "EAI_AGAIN",
-  "ENOTFOUND", // nor has anybody its name, perhaps not yet
 ]);
 
 /** The transaction conflicted with another and was rolled back. */

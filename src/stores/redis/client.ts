@@ -1,6 +1,3 @@
-import { isUnknownScript } from "./failure.js";
-import type { Script } from "./scripts.js";
-
 /** The part of ioredis's `Redis` or `Cluster` that is used. */
 export interface IoRedisClient {
   /** Sends one command. */
@@ -14,10 +11,6 @@ export interface IoRedisClient {
 
 /** The part of a client or cluster of `redis` 5 that is used. */
 export interface NodeRedisClient {
-  /** Calls a script by its SHA-1. */
-  evalSha(sha1: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
-  /** Calls a script by its text. */
-  eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
   /** Sends one command. For a cluster, the routing key and whether the command only reads come first. */
   sendCommand: unknown;
   /** Whether it was connected. */
@@ -29,19 +22,15 @@ export interface NodeRedisClient {
 /** The client of a `RedisStore`: a client or a cluster of `ioredis` 5 or `redis` 5. */
 export type RedisClient = IoRedisClient | NodeRedisClient;
 
-/** A script with the hash tag of its keys, and its arguments. */
-export interface Call {
-  readonly script: Script;
-  readonly tag: string;
-  readonly args: readonly string[];
-}
+/** A command, by name, with its arguments. */
+export type Command = readonly string[];
 
 /** A connection to a server, through either package. */
 export interface Commands {
-  /** Calls a script: by its hash, or by its text if the server does not have it. */
-  call(call: Call): Promise<unknown>;
-  /** Sends commands back to back on the connection for a tag; errors are returned among the replies. */
-  together(tag: string, commands: readonly (readonly string[])[]): Promise<unknown[]>;
+  /** Sends a command on the connection for a tag. */
+  send(tag: string, command: Command): Promise<unknown>;
+  /** Sends commands back to back on that connection; errors are returned among the replies. */
+  together(tag: string, commands: readonly Command[]): Promise<unknown[]>;
   /** Drops a connection that the store made; pending calls get no reply. */
   drop(): void;
 }
@@ -50,28 +39,18 @@ export interface Commands {
 export function isRedisClient(value: unknown): value is RedisClient {
   if (typeof value !== "object" || value === null) return false;
   const has = (method: string): boolean => typeof Reflect.get(value, method) === "function";
-  return (has("call") && has("pipeline")) || (has("evalSha") && has("eval") && has("sendCommand"));
-}
-
-/** The command that calls a script by its hash or, if the server does not know that, by its text. */
-export function commandOf({ script, tag, args }: Call, isKnown: boolean): string[] {
-  return [isKnown ? "evalsha" : "eval", isKnown ? script.sha1 : script.text, "1", tag, ...args];
+  return (has("call") && has("pipeline")) || (has("evalSha") && has("sendCommand"));
 }
 
 /** The commands of a client. */
 export function commandsOf(client: RedisClient, drop: () => void = () => {}): Commands {
   listenTo(client);
-  return "evalSha" in client ? ofNodeRedis(client, drop) : ofIoRedis(client, drop);
+  return { drop, ...("pipeline" in client ? ofIoRedis(client) : ofNodeRedis(client)) };
 }
 
-function ofIoRedis(client: IoRedisClient, drop: () => void): Commands {
-  const send = (call: Call, isKnown: boolean): Promise<unknown> => {
-    const [name = "", ...args] = commandOf(call, isKnown);
-    return client.call(name, ...args);
-  };
+function ofIoRedis(client: IoRedisClient): Omit<Commands, "drop"> {
   return {
-    drop,
-    call: (call) => retriedByText((isKnown) => send(call, isKnown)),
+    send: (_tag, [name = "", ...args]) => client.call(name, ...args),
     together: async (_tag, commands) => {
       // A cluster routes a pipeline by the keys in it.
       const pipeline = client.pipeline(commands.map((command) => ["call", ...command]));
@@ -80,40 +59,22 @@ function ofIoRedis(client: IoRedisClient, drop: () => void): Commands {
   };
 }
 
-function ofNodeRedis(client: NodeRedisClient, drop: () => void): Commands {
+function ofNodeRedis(client: NodeRedisClient): Omit<Commands, "drop"> {
   const sender = client.sendCommand as (...args: unknown[]) => Promise<unknown>;
   const isCluster = "slots" in client;
-  const send = (tag: string, command: readonly string[]): Promise<unknown> =>
+  const send = (tag: string, command: Command): Promise<unknown> =>
     isCluster ? sender.call(client, tag, false, command) : sender.call(client, command);
-  const opened = async (): Promise<void> => {
-    if (!client.isOpen) await client.connect();
-  };
   return {
-    drop,
-    call: async ({ script, tag, args }) => {
-      if (!client.isOpen) await opened();
-      const options = { keys: [tag], arguments: [...args] };
-      return retriedByText((isKnown) =>
-        isKnown ? client.evalSha(script.sha1, options) : client.eval(script.text, options),
-      );
+    send: async (tag, command) => {
+      if (!client.isOpen) await client.connect();
+      return send(tag, command);
     },
     together: async (tag, commands) => {
-      await opened();
-      const replies = commands.map((command) => send(tag, command));
-      const settled = await Promise.allSettled(replies);
+      if (!client.isOpen) await client.connect();
+      const settled = await Promise.allSettled(commands.map((command) => send(tag, command)));
       return settled.map((one) => (one.status === "fulfilled" ? one.value : one.reason));
     },
   };
-}
-
-/** Sends a script's text if the server does not know its hash, in which case nothing was executed. */
-async function retriedByText(send: (isKnown: boolean) => Promise<unknown>): Promise<unknown> {
-  try {
-    return await send(true);
-  } catch (error) {
-    if (!isUnknownScript(error)) throw error;
-    return send(false);
-  }
 }
 
 const heard = new WeakSet<object>();

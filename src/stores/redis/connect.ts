@@ -1,10 +1,8 @@
 import { ConfigError, show } from "../../errors.js";
 import { type LoadPackage, optionalPeer } from "../../optional-peer.js";
+import { CONNECT } from "../server.js";
 import { type Commands, commandsOf, type IoRedisClient, type NodeRedisClient } from "./client.js";
 import { answered, failures } from "./failure.js";
-
-/** How long to wait for a connection, in milliseconds. */
-const CONNECT = 10_000;
 
 const ADDRESS = /^rediss?:\/\//;
 

@@ -1,23 +1,19 @@
 import { BackendError } from "../../checkpoint/records/backend.js";
 import { Batcher } from "../../concurrency.js";
-import { ConfigError } from "../../errors.js";
 import type { LoadPackage } from "../../optional-peer.js";
-import { retrying } from "../retrying.js";
-import { type Call, type Commands, commandOf, commandsOf, type RedisClient } from "./client.js";
+import { ServerConnection, type ServerSettings } from "../server.js";
+import { type Commands, commandsOf, type RedisClient } from "./client.js";
 import { connect } from "./connect.js";
 import { type Durability, parseFacts, problemOf, type ServerFacts, waitFor } from "./facts.js";
 import { answered, failures, isUnknownScript, NotDurable } from "./failure.js";
-import { type Script, scripts } from "./scripts.js";
+import { commandOf, type Script, scripts } from "./scripts.js";
 
 /** What a connection needs from its store. */
-export interface ConnectionSettings {
+export interface ConnectionSettings extends ServerSettings {
   /** The user's client, or the address of a server. */
   readonly client: RedisClient | string;
   readonly prefix: string;
   readonly durability: Durability;
-  readonly retryFor: number;
-  readonly statementTimeout: number;
-  readonly readOnly: boolean;
 }
 
 /** How many hash tags a cluster gets: enough to spread the runs over its nodes. */
@@ -33,20 +29,16 @@ interface Server {
   readonly wait: readonly string[] | undefined;
 }
 
-/**
- * The server of a store, inspected on first use. Calls are sent again after a lost connection, so they must be
- * idempotent.
- */
-export class Connection {
+/** The server of a store, inspected on first use. */
+export class Connection extends ServerConnection<Commands> {
   readonly #settings: ConnectionSettings;
   readonly #load: LoadPackage | undefined;
-  #commands: Commands | undefined;
-  #connecting: Promise<Commands> | undefined;
   #server: Server | undefined;
   /** Combines concurrent saves of one tag. */
   readonly #batchers = new Map<string, Batcher<readonly string[], unknown>>();
 
   constructor(settings: ConnectionSettings, load?: LoadPackage) {
+    super("RedisStore", settings, failures);
     this.#settings = settings;
     this.#load = load;
   }
@@ -65,13 +57,13 @@ export class Connection {
 
   /** Calls a script that only reads. */
   read(script: Script, tag: string, ...args: readonly string[]): Promise<unknown> {
-    return this.#with((commands) => commands.call({ script, tag, args }));
+    return this.#with((commands) => call(commands, script, tag, args));
   }
 
   /** Calls a script that writes. */
   async write(script: Script, tag: string, ...args: readonly string[]): Promise<unknown> {
     this.checkWritable();
-    return this.#with((commands) => commands.call({ script, tag, args }));
+    return this.read(script, tag, ...args);
   }
 
   /** Calls the script that saves; resolves once the save is as durable as the store promises. */
@@ -80,7 +72,7 @@ export class Connection {
     let batcher = this.#batchers.get(tag);
     if (batcher === undefined) {
       batcher = new Batcher({
-        many: (all) => this.#saveAll({ script: scripts.save, tag, args: all.flat() }),
+        many: (all) => this.#saveAll(tag, all.flat()),
         isItemFault: (error) => error instanceof BackendError && !error.unsure,
         sizeOf: (one) => one.reduce((sum, { length }) => sum + length, 0),
         maxRunning: SAVES_UNDER_WAY,
@@ -98,29 +90,31 @@ export class Connection {
     });
   }
 
-  /** Drops a connection that was made here; the next use makes a new one. */
-  async close(): Promise<void> {
-    const connecting = this.#connecting;
-    this.#forget();
-    (await connecting?.catch(() => undefined))?.drop();
+  protected async connect(): Promise<Commands> {
+    const { client, statementTimeout } = this.#settings;
+    let made: Commands | undefined;
+    const onEnd = (): void => {
+      if (made !== undefined && made === this.connected) this.forget();
+    };
+    made =
+      typeof client === "string"
+        ? await connect(client, statementTimeout, onEnd, this.#load)
+        : commandsOf(client);
+    try {
+      this.#server ??= await this.#answered(this.#inspect(made));
+      return made;
+    } catch (error) {
+      made.drop();
+      throw error;
+    }
   }
 
-  /** @throws ConfigError if the store only reads. */
-  checkWritable(): void {
-    if (!this.#settings.readOnly) return;
-    throw new ConfigError(
-      "RedisStore.readOnly",
-      "is true: this store saves, claims and removes nothing",
-    );
+  protected disconnect(commands: Commands): void {
+    commands.drop();
   }
 
   #with<T>(action: (commands: Commands) => Promise<T>): Promise<T> {
-    const { retryFor } = this.#settings;
-    return retrying(retryFor, failures, async (begin) => {
-      const commands = this.#commands ?? (await this.#connect());
-      begin();
-      return this.#answered(action(commands));
-    });
+    return this.with((commands) => this.#answered(action(commands)));
   }
 
   /** Waits for a promise; if it takes too long, drops the connection. */
@@ -128,42 +122,9 @@ export class Connection {
     const { statementTimeout, client } = this.#settings;
     return answered(statementTimeout, promise, () => {
       if (typeof client !== "string") return;
-      this.#commands?.drop();
-      this.#forget();
+      this.connected?.drop();
+      this.forget();
     });
-  }
-
-  async #connect(): Promise<Commands> {
-    const connecting = this.#connecting ?? this.#open();
-    this.#connecting = connecting;
-    try {
-      const commands = await connecting;
-      if (this.#connecting === connecting) this.#commands = commands;
-      return commands;
-    } catch (error) {
-      if (this.#connecting === connecting) this.#forget();
-      throw error;
-    }
-  }
-
-  async #open(): Promise<Commands> {
-    const { client, statementTimeout } = this.#settings;
-    let made: Commands | undefined;
-    const onEnd = (): void => {
-      if (made !== undefined && made === this.#commands) this.#forget();
-    };
-    const commands =
-      typeof client === "string"
-        ? await connect(client, statementTimeout, onEnd, this.#load)
-        : commandsOf(client);
-    made = commands;
-    try {
-      this.#server ??= await this.#answered(this.#inspect(commands));
-      return commands;
-    } catch (error) {
-      commands.drop();
-      throw error;
-    }
   }
 
   /** Any tag will do for a question to a server or to one node of a cluster. */
@@ -172,8 +133,7 @@ export class Connection {
   }
 
   async #ask(commands: Commands): Promise<ServerFacts> {
-    const call = { script: scripts.facts, tag: this.#anyTag, args: [] };
-    return parseFacts(String(await commands.call(call)));
+    return parseFacts(String(await call(commands, scripts.facts, this.#anyTag, [])));
   }
 
   /** A setting of the server; `"?"` if this user may not see it. */
@@ -199,16 +159,15 @@ export class Connection {
    * last command show that all went over the same one. The extra write makes them wait for everything before
    * it, even if a retried save turns out to be done already.
    */
-  #saveAll(save: Call): Promise<unknown[]> {
-    const { tag } = save;
+  #saveAll(tag: string, args: readonly string[]): Promise<unknown[]> {
     return this.#with(async (commands) => {
       const wait = this.#server?.wait;
-      if (wait === undefined) return (await commands.call(save)) as unknown[];
-      const calls = [save, { script: scripts.touch, tag, args: [] }];
+      if (wait === undefined) return (await call(commands, scripts.save, tag, args)) as unknown[];
       const send = (isKnown: boolean): Promise<unknown[]> =>
         commands.together(tag, [
           ["CLIENT", "ID"],
-          ...calls.map((call) => commandOf(call, isKnown)),
+          commandOf(scripts.save, isKnown, tag, args),
+          commandOf(scripts.touch, isKnown, tag, []),
           wait,
           ["CLIENT", "ID"],
         ]);
@@ -225,10 +184,20 @@ export class Connection {
       return saved as unknown[];
     });
   }
+}
 
-  #forget(): void {
-    this.#commands = undefined;
-    this.#connecting = undefined;
+/** Calls a script. */
+async function call(
+  commands: Commands,
+  script: Script,
+  tag: string,
+  args: readonly string[],
+): Promise<unknown> {
+  try {
+    return await commands.send(tag, commandOf(script, true, tag, args));
+  } catch (error) {
+    if (!isUnknownScript(error)) throw error;
+    return commands.send(tag, commandOf(script, false, tag, args));
   }
 }
 

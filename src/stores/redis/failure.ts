@@ -1,6 +1,5 @@
 import { messageOf, systemCode } from "../../errors.js";
-import { answeredWithin } from "../deadline.js";
-import type { FailureKind, Failures } from "../retrying.js";
+import { answeredWithin, type FailureKind, type Failures, NO_CONNECTION } from "../server.js";
 
 /** The server did nothing but may be ready soon: it is starting, failing over, or busy with a long command. */
 const NOT_READY = new Set([
@@ -11,16 +10,6 @@ const NOT_READY = new Set([
   "MASTERDOWN",
   "READONLY",
   "NOREPLICAS",
-]);
-
-/** There was no connection, so nothing was done. */
-const UNREACHED = new Set([
-  "ECONNREFUSED",
-  "ENOENT",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "EAI_AGAIN",
-  "ENOTFOUND",
 ]);
 
 /** No answer came within `statementTimeout`. */
@@ -59,14 +48,14 @@ function replyCode(error: unknown): string {
   return /^(?:ERR Error running script.*?: -?)?([A-Z][A-Z\d]{2,}) /s.exec(message)?.[1] ?? "";
 }
 
-/** Whether the server does not know a script, for example after a restart. */
+/** Whether the server does not know a script, for example after a restart; nothing was executed then. */
 export function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && replyCode(error) === "NOSCRIPT";
 }
 
 function kindOf(error: unknown): FailureKind {
   if (error instanceof NoAnswer || error instanceof NotDurable) return "unknown";
-  if (UNREACHED.has(systemCode(error))) return "unreached";
+  if (NO_CONNECTION.includes(systemCode(error))) return "unreached";
   const code = replyCode(error);
   if (NOT_READY.has(code)) return "unreached";
   // Anything else that is not a reply is a broken connection, whatever the client calls it.

@@ -318,6 +318,16 @@ end
 return table.concat(found, '\\n')`,
 } as const;
 
+/** The command that calls a script by its hash or, if the server does not know that, by its text. */
+export function commandOf(
+  { sha1, text }: Script,
+  isKnown: boolean,
+  tag: string,
+  args: readonly string[],
+): string[] {
+  return [isKnown ? "evalsha" : "eval", isKnown ? sha1 : text, "1", tag, ...args];
+}
+
 function made<K extends string>(all: Readonly<Record<K, string>>): Readonly<Record<K, Script>> {
   const entries = Object.entries<string>(all).map(([name, text]) => {
     return [name, { text, sha1: createHash("sha1").update(text).digest("hex") }];
