@@ -215,6 +215,8 @@ export async function mapLimit<T, U>(
 export interface BatcherOptions<Item, Result> {
   /** Processes several items together; returns their results in the same order. */
   many(items: readonly Item[]): Promise<readonly Result[]>;
+  /** Awaited before the items of a batch are taken, for others that are about to come. */
+  before?(): Promise<void>;
   /** Processes one item, if that is faster than a batch of one. */
   one?(item: Item): Promise<Result>;
   /** Whether an error was caused by a single item and nothing took effect; never by default. */
@@ -241,6 +243,7 @@ export class Batcher<Item, Result> {
   readonly #maxRunning: number;
   #waiting: BatchItem<Item, Result>[] = [];
   #running = 0;
+  #drained: Promise<unknown> = Promise.resolve();
 
   constructor(options: BatcherOptions<Item, Result>) {
     this.#options = options;
@@ -251,13 +254,24 @@ export class Batcher<Item, Result> {
   run(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
-      if (this.#running < this.#maxRunning) this.#drain();
+      if (this.#running < this.#maxRunning) {
+        this.#drained = Promise.all([this.#drained, this.#drain()]);
+      }
     });
+  }
+
+  /** Resolves when nothing waits or is under way. */
+  async settled(): Promise<void> {
+    while (this.#running > 0) await this.#drained;
   }
 
   async #drain(): Promise<void> {
     this.#running++;
-    while (this.#waiting.length > 0) await this.#batch(this.#take());
+    const { before } = this.#options;
+    while (this.#waiting.length > 0) {
+      if (before !== undefined) await before();
+      await this.#batch(this.#take());
+    }
     this.#running--;
   }
 
@@ -273,8 +287,9 @@ export class Batcher<Item, Result> {
 
   async #batch(batch: readonly BatchItem<Item, Result>[]): Promise<void> {
     const { many, isItemFault } = this.#options;
-    const [first] = batch;
-    if (batch.length === 1 && first !== undefined) return this.#single(first);
+    const [first, second] = batch;
+    if (first === undefined) return;
+    if (second === undefined) return this.#single(first);
     try {
       const results = await many(batch.map(({ item }) => item));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);

@@ -12,8 +12,7 @@ import {
 import { ConfigError } from "../errors.js";
 import { check, checkOptions, flag, integer, oneOf } from "../options.js";
 import { SqliteBackend } from "./sqlite/backend.js";
-import type { SqliteClient, SqliteStatement, SqliteValue } from "./sqlite/client.js";
-import type { Load } from "./sqlite/drivers.js";
+import type { Load, SqliteClient, SqliteStatement, SqliteValue } from "./sqlite/connection.js";
 
 export type { RecordStore, RecordStoreOptions } from "../checkpoint/records/record-store.js";
 export type { CodecOptions } from "../codecs/pipeline.js";
@@ -104,16 +103,16 @@ export class SqliteStore extends RecordStore {
       readOnly: flag,
       snapshotEvery: integer(1),
     });
-    const { client, durability = "fsync", readOnly = false, snapshotEvery = 256 } = options;
-    if (client !== undefined && options.path !== undefined) {
+    const { durability = "fsync", readOnly = false, snapshotEvery = 256 } = options;
+    if (options.client !== undefined && options.path !== undefined) {
       throw new ConfigError("SqliteStore.path", "must not be set together with client");
     }
-    const path = client === undefined ? resolve(options.path ?? ".waymark/waymark.db") : undefined;
+    const client = options.client ?? resolve(options.path ?? ".waymark/waymark.db");
     const flushes = durability === "fsync";
-    super(new SqliteBackend({ path, client, readOnly, flushes, busyFor, load }), {
+    super(new SqliteBackend({ client, readOnly, flushes, busyFor, load }), {
       ...options,
       snapshotEvery,
     });
-    this.path = path;
+    this.path = typeof client === "string" ? client : undefined;
   }
 }

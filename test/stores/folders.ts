@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 import { type AnyEvent, type CheckpointStore, type EventMap, State } from "waymark";
 import type { StoreContext } from "../../src/checkpoint/store.js";
 import { recordOf, stateOf } from "../../src/state/state.js";
-import { openFile } from "../../src/stores/sqlite/drivers.js";
+import { openFile } from "../../src/stores/sqlite/connection.js";
 
 /** A new folder that is removed after the test. */
 export function newFolder(): string {

@@ -18,7 +18,6 @@ import { textOf, toColumn } from "../sql/text.js";
 import type { Connection } from "./connection.js";
 import { Database, type DatabaseSettings } from "./database.js";
 import { statements } from "./statements.js";
-import { Transactions } from "./transactions.js";
 
 /** How many runs are removed in one transaction. */
 const RUNS = 100;
@@ -54,18 +53,15 @@ const shared = statementsOf(dialect);
 /** Keeps records in the tables of a SQLite database. */
 export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKeeper {
   readonly #database: Database;
-  readonly #transactions: Transactions;
   readonly #leases = new Leases(this);
   readonly #tasks = new TaskSet();
   /** The rows of runs that were saved to. The statement checks that a row is still the run's. */
   readonly #rows = new Map<string, number>();
   #isShrinking = false;
 
-  /** @param settings - `flushes`: whether a save waits until the disk has it. */
-  constructor(settings: DatabaseSettings & { readonly flushes: boolean }) {
+  constructor(settings: DatabaseSettings) {
     super(dialect, shared);
     this.#database = new Database(settings);
-    this.#transactions = new Transactions(this.#database, settings.flushes);
   }
 
   get place(): string {
@@ -77,7 +73,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
     const encoding = encode();
     const record = encoding instanceof Promise ? await encoding : encoding;
     const work = (connection: Connection) => this.#append(connection, runId, after, record);
-    return this.#transactions.run(work, { flushes: true, bytes: record.bytes });
+    return this.#database.write(work, { flushes: true, bytes: record.bytes });
   }
 
   #append(
@@ -140,7 +136,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
   }
 
   protected write({ text }: Statement, params: readonly SqlValue[]): Promise<readonly SqlRow[]> {
-    return this.#transactions.run((connection) => connection.all(text, ...params), {
+    return this.#database.write((connection) => connection.all(text, ...params), {
       flushes: false,
     });
   }
@@ -149,7 +145,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
     const work = (connection: Connection): unknown =>
       connection.run(statements.discard, runId, JSON.stringify(sequences));
     const count = Math.ceil(sequences.length / REMOVED_PER_SAVED);
-    await this.#transactions.run(work, { flushes: false, count });
+    await this.#database.write(work, { flushes: false, count });
   }
 
   /**
@@ -175,7 +171,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
         connection.run(statements.sweep, Date.now());
         return removable.map(idOf);
       };
-      removed.push(...(await this.#transactions.run(work, { flushes: true, count: page.length })));
+      removed.push(...(await this.#database.write(work, { flushes: true, count: page.length })));
     }
     this.#shrink();
     return removed;
@@ -212,7 +208,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
     };
     const shrink = async (): Promise<void> => {
       try {
-        while (await this.#transactions.run(step, { flushes: false, count: PAGES }));
+        while (await this.#database.write(step, { flushes: false, count: PAGES }));
       } finally {
         this.#isShrinking = false;
       }
@@ -234,13 +230,13 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
       connection.run(statements.claim, runId, epoch, owner, Date.now() + ttl);
       return epoch;
     };
-    return this.#transactions.run(work, { flushes: false });
+    return this.#database.write(work, { flushes: false });
   }
 
   renew(runId: string, epoch: number, ttl: number): Promise<boolean> {
     const work = (connection: Connection): boolean =>
       connection.run(statements.renew, Date.now() + ttl, runId, epoch) === 1;
-    return this.#transactions.run(work, { flushes: false });
+    return this.#database.write(work, { flushes: false });
   }
 
   release(runId: string, epoch: number): Promise<void> {
@@ -248,7 +244,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
       connection.run(statements.forget, runId, epoch);
       connection.run(statements.release, runId, epoch);
     };
-    return this.#transactions.run(work, { flushes: false });
+    return this.#database.write(work, { flushes: false });
   }
 
   holder(runId: string): Promise<ClaimHolder | undefined> {
@@ -271,7 +267,6 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
   async close(): Promise<void> {
     await this.#leases.close();
     await this.#tasks.settled();
-    await this.#transactions.settled();
     await this.#database.close();
   }
 }

@@ -1,5 +1,34 @@
+import { pathToFileURL } from "node:url";
+import { missingPeer, peerIfInstalled } from "../../optional-peer.js";
 import type { SqlRow } from "../sql/runs.js";
-import type { SqliteClient, SqliteStatement, SqliteValue } from "./client.js";
+
+/** A parameter of a statement. */
+export type SqliteValue = string | number | bigint | null;
+
+/** A prepared statement, as in the common drivers. Parameters are positional. */
+export interface SqliteStatement {
+  /** Runs it. */
+  run(...params: SqliteValue[]): {
+    /** How many rows were changed. */
+    readonly changes: number | bigint;
+  };
+  /** Its first row, keyed by column name; `undefined` or `null` if there is none. */
+  get(...params: SqliteValue[]): unknown;
+  /** All its rows. */
+  all(...params: SqliteValue[]): unknown[];
+}
+
+/**
+ * The database of a `SqliteStore`: of `node:sqlite`, `bun:sqlite`, `better-sqlite3`, `libsql`, or anything
+ * else with these two methods. The store must have the connection to itself: nobody else may open a
+ * transaction on it.
+ */
+export interface SqliteClient {
+  /** Runs statements without parameters. */
+  exec(sql: string): unknown;
+  /** Prepares one statement. */
+  prepare(sql: string): SqliteStatement;
+}
 
 /** How long SQLite itself waits for a lock, in milliseconds; this blocks the event loop. */
 const BUSY_TIMEOUT = 5;
@@ -93,4 +122,54 @@ export class Connection {
     }
     return statement;
   }
+}
+
+/** A client that the store has opened, and closes. */
+export interface OwnedClient extends SqliteClient {
+  close(): unknown;
+}
+
+/** Loads the module of a driver; `undefined` if it is not installed. Tests replace it. */
+export type Load = (name: string) => unknown;
+
+type Constructor = new (path: string, options?: object) => OwnedClient;
+
+/** The drivers, and how each opens a file; the first that is available is used. */
+const drivers: Readonly<
+  Record<string, (module: object, path: string, readOnly: boolean) => OwnedClient>
+> = {
+  "node:sqlite": (module, path, readOnly) =>
+    new (exported(module, "DatabaseSync"))(path, readOnly ? { readOnly } : {}),
+  "bun:sqlite": (module, path, readOnly) =>
+    new (exported(module, "Database"))(path, readOnly ? { readonly: true } : { readwrite: true }),
+  "better-sqlite3": (module, path, readOnly) =>
+    new (module as Constructor)(path, { readonly: readOnly, fileMustExist: true }),
+  // It has no read-only option, but accepts a URL.
+  libsql: (module, path, readOnly) =>
+    new (module as Constructor)(readOnly ? `${pathToFileURL(path).href}?mode=ro` : path),
+};
+
+function exported(module: object, name: string): Constructor {
+  return Reflect.get(module, name) as Constructor;
+}
+
+/** Modules of the runtime may be absent; the others are packages. */
+const load: Load = (name) => {
+  if (name === "node:sqlite") return process.getBuiltinModule?.(name);
+  if (name === "bun:sqlite" && process.versions.bun === undefined) return undefined;
+  return peerIfInstalled(name);
+};
+
+/**
+ * Opens a file with the first available driver.
+ *
+ * @throws ConfigError if there is none.
+ */
+export function openFile(path: string, readOnly: boolean, loadDriver: Load = load): OwnedClient {
+  for (const [name, open] of Object.entries(drivers)) {
+    const module = loadDriver(name);
+    if (module !== undefined) return open(Object(module), path, readOnly);
+  }
+  const install = "better-sqlite3 (or libsql), or use Node 22.13 or later, which has one";
+  throw missingPeer("SqliteStore.path", "a SQLite driver", install);
 }

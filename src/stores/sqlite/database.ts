@@ -1,24 +1,45 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import { mkdir, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { Mutex } from "../../concurrency.js";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
+import { Batcher, Mutex } from "../../concurrency.js";
 import { ConfigError, messageOf, systemCode } from "../../errors.js";
-import type { SqliteClient } from "./client.js";
-import { Connection } from "./connection.js";
-import { type Load, type OwnedClient, openFile } from "./drivers.js";
+import {
+  Connection,
+  type Load,
+  type OwnedClient,
+  openFile,
+  type SqliteClient,
+} from "./connection.js";
 import { damaged, failure, isBusy, isDamage } from "./failure.js";
 import { APPLICATION_ID, hasTables, makeTables } from "./schema.js";
 
 /** Where the database is, and how it is used. */
 export interface DatabaseSettings {
-  /** The file, as an absolute path; `undefined` for a client. */
-  readonly path: string | undefined;
-  readonly client: SqliteClient | undefined;
+  /** An open database, or the absolute path of a file. */
+  readonly client: SqliteClient | string;
   readonly readOnly: boolean;
+  /** Whether a write waits until the disk has it, if it must survive a power cut. */
+  readonly flushes: boolean;
   /** For how many milliseconds to retry while another process holds a lock. */
   readonly busyFor: number;
   readonly load: Load | undefined;
+}
+
+/** How work is done. */
+export interface WorkOptions {
+  /** Whether it must survive a power cut once it is done. */
+  readonly flushes: boolean;
+  /** About how many rows it writes or removes; 1 by default. */
+  readonly count?: number;
+  /** How many bytes it writes; 0 by default. */
+  readonly bytes?: number;
+}
+
+/** Work that waits for a transaction. */
+interface Job {
+  readonly work: (connection: Connection) => unknown;
+  readonly options: WorkOptions;
 }
 
 /** An open database. A new one has no tables until the first write. */
@@ -27,6 +48,13 @@ interface Opened {
   readonly owned: OwnedClient | undefined;
   hasTables: boolean;
 }
+
+/** The limit of one transaction, so that the event loop is not blocked for long: 1 MB, or 200 rows. */
+const MAX_SIZE = 1024 * 1024;
+const ROW_SIZE = MAX_SIZE / 200;
+
+/** After this many milliseconds of transactions, the event loop gets a turn. */
+const MAX_BLOCKED = 10;
 
 const MAGIC = "SQLite format 3\0";
 const APPLICATION_ID_AT = 68;
@@ -38,32 +66,43 @@ export class Database {
   readonly place: string;
   readonly #settings: DatabaseSettings;
   readonly #mutex = new Mutex();
+  /** Work that arrives at about the same time shares one transaction, and with it one disk flush. */
+  readonly #writes = new Batcher<Job, unknown>({
+    maxRunning: 1,
+    maxItems: Number.POSITIVE_INFINITY,
+    maxSize: MAX_SIZE,
+    sizeOf: ({ options: { count = 1, bytes = 0 } }) => Math.max(count * ROW_SIZE, bytes),
+    before: () => this.#turn(),
+    many: (jobs) => this.#transact(jobs),
+  });
   #opened: Opened | undefined;
   #isDamaged = false;
+  #isShared = false;
+  #turnAt = performance.now();
 
   constructor(settings: DatabaseSettings) {
+    const { client } = settings;
     this.#settings = settings;
-    this.place = settings.path ?? "the database of the given client";
-  }
-
-  /** The connection, if it is open and has its tables. */
-  get ready(): Connection | undefined {
-    return this.#opened?.hasTables === true ? this.#opened.connection : undefined;
+    this.place = typeof client === "string" ? client : "the database of the given client";
   }
 
   /** Reads; returns `none` if there is no database. Retries while another process holds a lock. */
   read<T>(read: (connection: Connection) => T, none: T): Promise<T> {
     return this.#retried(async () => {
-      const connection = this.ready ?? (await this.#open(false));
+      const connection = this.#ready ?? (await this.#open(false));
       return connection === undefined ? none : read(connection);
     }, true);
   }
 
-  /** The connection for writing; creates the database if necessary. */
-  async writing(): Promise<Connection> {
-    const connection = this.ready ?? (await this.#retried(() => this.#open(true), false));
-    if (connection === undefined) throw new Error("a database that was made is not there");
-    return connection;
+  /**
+   * Does work in a transaction, and creates the database if necessary. If one piece of work fails, it fails alone.
+   *
+   * @param work - may be called again if its transaction is rolled back, so it must have no other side
+   *   effects.
+   */
+  async write<T>(work: (connection: Connection) => T, options: WorkOptions): Promise<T> {
+    this.checkWritable();
+    return this.#writes.run({ work, options }) as Promise<T>;
   }
 
   /** @throws ConfigError if the store is read-only. */
@@ -75,26 +114,9 @@ export class Database {
     );
   }
 
-  /** Converts a driver's error to the one that the store throws. */
-  failure(error: unknown, { unsure = false, isReading = false } = {}): Error {
-    if (!isDamage(error, isReading)) return failure(error, unsure);
-    this.#isDamaged = true;
-    return damaged(this.place, messageOf(error), error);
-  }
-
-  /**
-   * Waits a little before retrying what a lock of another process prevented.
-   *
-   * @throws the converted error if it is not about a lock, or the lock has lasted too long.
-   */
-  async wait(error: unknown, since: number, isReading = false): Promise<void> {
-    const waited = performance.now() - since;
-    if (!isBusy(error) || waited > this.#settings.busyFor) throw this.failure(error, { isReading });
-    await sleep(1 + Math.random() * Math.min(20, 2 + waited / 10));
-  }
-
-  /** Closes the file. The last process to close it removes the write-ahead log. */
-  close(): Promise<void> {
+  /** Closes the file once nothing waits. The last process to close it removes the write-ahead log. */
+  async close(): Promise<void> {
+    await this.#writes.settled();
     return this.#mutex.run(async () => {
       const { connection, owned } = this.#opened ?? {};
       this.#opened = undefined;
@@ -112,14 +134,71 @@ export class Database {
     });
   }
 
+  /** The connection, if it is open and has its tables. */
+  get #ready(): Connection | undefined {
+    return this.#opened?.hasTables === true ? this.#opened.connection : undefined;
+  }
+
+  /** If the last transaction was shared, lets the runs that it released submit their next work first. */
+  async #turn(): Promise<void> {
+    if (!this.#isShared && performance.now() - this.#turnAt <= MAX_BLOCKED) return;
+    await setImmediate();
+    this.#turnAt = performance.now();
+  }
+
+  #transact(jobs: readonly Job[]): Promise<readonly unknown[]> {
+    this.#isShared = jobs.length > 1;
+    return this.#retried(async () => {
+      const connection = this.#ready ?? (await this.#open(true));
+      if (connection === undefined) throw new Error("a database that was made is not there");
+      connection.begin(this.#settings.flushes && jobs.some(({ options }) => options.flushes));
+      const results: unknown[] = [];
+      try {
+        for (const { work } of jobs) results.push(work(connection));
+      } catch (error) {
+        connection.rollback();
+        if (jobs.length === 1) throw this.#failure(error);
+        return this.#separately(jobs);
+      }
+      try {
+        connection.commit();
+      } catch (error) {
+        connection.rollback();
+        if (isBusy(error)) throw error;
+        // The commit record may be on the disk: if this process dies now, it may count.
+        throw this.#failure(error, { unsure: true });
+      }
+      return results;
+    }, false);
+  }
+
+  /** Does each piece of work in a transaction of its own, so that only the culprit fails. */
+  async #separately(jobs: readonly Job[]): Promise<readonly unknown[]> {
+    const results = jobs.map(async (job) => (await this.#transact([job]))[0]);
+    await Promise.allSettled(results);
+    return results;
+  }
+
+  /** Retries for a while what a lock of another process prevented. */
   async #retried<T>(action: () => Promise<T>, isReading: boolean): Promise<T> {
     for (const since = performance.now(); ; ) {
       try {
         return await action();
       } catch (error) {
-        await this.wait(error, since, isReading);
+        const waited = performance.now() - since;
+        if (!isBusy(error) || waited > this.#settings.busyFor) {
+          throw this.#failure(error, { isReading });
+        }
+        await sleep(1 + Math.random() * Math.min(20, 2 + waited / 10));
       }
     }
+  }
+
+  /** Converts a driver's error to the one that the store throws. */
+  #failure(error: unknown, { unsure = false, isReading = false } = {}): Error {
+    if (!isDamage(error, isReading)) return failure(error, unsure);
+    this.#isDamaged = true;
+    return damaged(this.place, messageOf(error), error);
   }
 
   #open(toWrite: boolean): Promise<Connection | undefined> {
@@ -134,14 +213,12 @@ export class Database {
   }
 
   async #connect(toWrite: boolean): Promise<Opened | undefined> {
-    const { path, client, readOnly, load } = this.#settings;
-    if (path === undefined || client !== undefined) {
-      return client && { ...this.#inspect(client), owned: undefined };
-    }
-    if (((await sizeOf(path)) ?? 0) > 0) checkFile(path);
-    else if (toWrite) await create(path);
+    const { client, readOnly, load } = this.#settings;
+    if (typeof client !== "string") return { ...this.#inspect(client), owned: undefined };
+    if (((await sizeOf(client)) ?? 0) > 0) checkFile(client);
+    else if (toWrite) await create(client);
     else return undefined;
-    const owned = openFile(path, readOnly, load);
+    const owned = openFile(client, readOnly, load);
     try {
       return { ...this.#inspect(owned), owned };
     } catch (error) {
