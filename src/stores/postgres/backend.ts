@@ -1,20 +1,17 @@
-import {
-  type After,
-  claimLost,
-  type Encode,
-  type Head,
-  type RecordBackend,
-  type Removal,
-  type RemoveOptions,
+import type {
+  After,
+  Encode,
+  Head,
+  RecordBackend,
+  Removal,
+  RemoveOptions,
 } from "../../checkpoint/records/backend.js";
-import type { Claim, ClaimHolder } from "../../checkpoint/store.js";
 import { moment } from "../../clock.js";
 import { Batcher } from "../../concurrency.js";
-import { holderOf, Leases } from "../leases.js";
+import { type LeaseKeeper, Leases } from "../leases.js";
 import { headOf, SqlBackend, type SqlValue, type Statement } from "../sql/backend.js";
 import type { SqlDialect, SqlRow } from "../sql/runs.js";
 import { runIdIn } from "../sql/text.js";
-import { PostgresLeases } from "./claims.js";
 import type { Connection } from "./connection.js";
 import { isRefused } from "./failure.js";
 import { quoted } from "./schema.js";
@@ -32,18 +29,28 @@ import {
 /** The number of records that one statement removes. */
 const DISCARDS = 500;
 
-/** For how many runs to remember the id of the row. */
-const KNOWN_ROWS = 10_000;
+/** A lease to acquire, renew or release. */
+interface LeaseRequest {
+  readonly runId: string;
+  readonly owner: string;
+  readonly epoch: number;
+  readonly ttl: number;
+}
+
+/** Resolves to the epoch of the lease; `undefined` if nothing was done. */
+type LeaseBatcher = Batcher<LeaseRequest, number | undefined>;
 
 /** Keeps records in two tables of Postgres. */
-export class PostgresBackend extends SqlBackend implements RecordBackend {
+export class PostgresBackend extends SqlBackend implements RecordBackend, LeaseKeeper {
   readonly place: string;
   readonly #connection: Connection;
   readonly #statements: Statements;
-  readonly #leases: Leases;
+  protected readonly leases = new Leases(this);
+  /** Leases are kept in the rows of the runs, by the clock of the database. */
+  readonly #claims: LeaseBatcher;
+  readonly #renewals: LeaseBatcher;
+  readonly #releases: LeaseBatcher;
   readonly #discards: Batcher<{ readonly id: number; readonly sequences: number[] }, undefined>;
-  /** The row ids of recently saved runs. A run that is deleted and starts again gets another row. */
-  readonly #rows = new Map<string, number>();
   /** Concurrent saves of many runs share one statement, and so one round trip and flush; each is fenced by itself. */
   readonly #saves: Batcher<SaveRow, string | undefined>;
 
@@ -53,7 +60,9 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
     this.place = `Postgres schema ${quoted(schema)}`;
     this.#connection = connection;
     this.#statements = statements;
-    this.#leases = new Leases(new PostgresLeases(connection, statements));
+    this.#claims = this.#batched(statements.claim, "runId", "owner", "ttl");
+    this.#renewals = this.#batched(statements.renew, "runId", "epoch", "ttl");
+    this.#releases = this.#batched(statements.release, "runId", "epoch");
     this.#discards = new Batcher({
       maxSize: DISCARDS,
       sizeOf: ({ sequences }) => sequences.length,
@@ -75,7 +84,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
   async append(runId: string, after: After, encode: Encode): Promise<Head | undefined> {
     const encoding = encode();
     const record = encoding instanceof Promise ? await encoding : encoding;
-    const lease = this.#leases.held(runId);
+    const lease = this.leases.held(runId);
     const at = moment();
     const row = saveRow(runId, after, record, lease);
     // Unless the run is claimed, it has no row to lock yet.
@@ -83,8 +92,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
     const id = await (isFirst ? this.#save(row, this.#statements.start) : this.#saves.run(row));
     if (id === undefined) return this.#head(runId, lease?.epoch);
     lease?.renewed(at);
-    if (this.#rows.size >= KNOWN_ROWS) this.#rows.clear();
-    this.#rows.set(runId, Number(id));
+    this.setRow(runId, Number(id));
     return undefined;
   }
 
@@ -100,7 +108,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
   }
 
   async discard(runId: string, sequences: readonly number[]): Promise<void> {
-    const id = this.#rows.get(runId) ?? (await this.rowOf(runId));
+    const id = await this.rowOf(runId);
     for (let from = 0; id !== undefined && from < sequences.length; from += DISCARDS) {
       await this.#discards.run({ id, sequences: sequences.slice(from, from + DISCARDS) });
     }
@@ -126,7 +134,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
       meant ??= new Map(found.map((run) => [runIdIn(run), run.id]));
       // With another id, the run was removed before the response was lost, and this one has started since.
       const gone = found.filter((run) => meant?.get(runIdIn(run)) === run.id);
-      for (const run of gone) this.#checkClaim(run);
+      for (const run of gone) this.checkRemovable(runIdIn(run), run);
       const isClaimed = ({ claimed }: SqlRow): boolean => claimed === true;
       await session.query(removeCheckpoints, [arrayOf(gone.map(({ id }) => Number(id)))]);
       await session.query(removeRuns, [arrayOf(runIds(gone.filter((run) => !isClaimed(run))))]);
@@ -137,12 +145,25 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
     return [...(meant?.keys() ?? [])];
   }
 
-  claim(runId: string, ttl: number | undefined): Promise<Claim | undefined> {
-    return this.#leases.claim(runId, ttl);
+  acquire(runId: string, owner: string, ttl: number): Promise<number | undefined> {
+    return this.#claims.run({ runId, owner, ttl, epoch: 0 });
   }
 
-  holder(runId: string): Promise<ClaimHolder | undefined> {
-    return this.#leases.holder(runId);
+  async renew(runId: string, epoch: number, ttl: number): Promise<boolean> {
+    return (await this.#renewals.run({ runId, epoch, ttl, owner: "" })) !== undefined;
+  }
+
+  async release(runId: string, epoch: number): Promise<void> {
+    await this.#releases.run({ runId, epoch, ttl: 0, owner: "" });
+  }
+
+  async owner(runId: string): Promise<string | undefined> {
+    const [row] = await this.#connection.read(this.#statements.holder, [runId]);
+    return row && String(row.owner);
+  }
+
+  async evict(runId: string, owner: string): Promise<void> {
+    await this.#connection.write(this.#statements.evict, [runId, owner]);
   }
 
   /** The runs claimed by a live process. */
@@ -152,7 +173,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
 
   async close(): Promise<void> {
     try {
-      await this.#leases.close();
+      await this.leases.close();
     } finally {
       await this.#connection.close();
     }
@@ -172,17 +193,20 @@ export class PostgresBackend extends SqlBackend implements RecordBackend {
   /** @param epoch - the epoch of this store's claim, if it has one. */
   async #head(runId: string, epoch: number | undefined): Promise<Head> {
     const [row] = await this.#connection.read(this.#statements.head, [runId]);
-    const head = headOf(row?.sequence ?? 0, row?.checkpoint_id ?? "");
-    if (epoch === undefined || Number(row?.epoch) === epoch) return head;
-    return { ...head, claimedBy: holderOf(String(row?.owner ?? "")) };
+    return headOf(row ?? { sequence: 0, checkpoint_id: "", owner: "" }, epoch);
   }
 
-  #checkClaim(run: SqlRow): void {
-    const runId = runIdIn(run);
-    const lease = this.#leases.held(runId);
-    if (lease === undefined || lease.epoch === Number(run.epoch)) return;
-    const sequence = Number(run.sequence);
-    throw claimLost(runId, sequence, sequence, holderOf(String(run.owner)), "remove it");
+  /** Sends the requests of several runs in one statement; returns the epochs of those it succeeded for. */
+  #batched(statement: Statement, ...fields: readonly (keyof LeaseRequest)[]): LeaseBatcher {
+    return new Batcher({
+      isItemFault: isRefused,
+      many: async (all) => {
+        const lists = fields.map((field) => arrayOf(all.map((one) => one[field])));
+        const rows = await this.#connection.write(statement, lists);
+        const epochs = new Map(rows.map((row) => [runIdIn(row), Number(row.epoch)]));
+        return all.map(({ runId }) => epochs.get(runId));
+      },
+    });
   }
 }
 

@@ -1,15 +1,17 @@
-import type {
-  Chain,
-  Head,
-  HeaderEntry,
-  RecordAt,
-  RunEntry,
-  StoredRecord,
+import {
+  type Chain,
+  claimLost,
+  type Head,
+  type HeaderEntry,
+  type RecordAt,
+  type RunEntry,
+  type StoredRecord,
 } from "../../checkpoint/records/backend.js";
 import { parseHeader } from "../../checkpoint/records/header.js";
-import type { RunFilter } from "../../checkpoint/store.js";
+import type { Claim, ClaimHolder, RunFilter } from "../../checkpoint/store.js";
 import { sha256 } from "../../codecs/hash.js";
 import { show } from "../../errors.js";
+import { holderOf, type Leases } from "../leases.js";
 import { runOfRow, runsQuery, type SqlDialect, type SqlRow } from "./runs.js";
 import { fromColumn, idColumn, runIdIn, textOf, toColumn } from "./text.js";
 
@@ -76,9 +78,15 @@ export function statementsOf({ table, text, placeholder, metadataColumn }: SqlDi
   });
 }
 
+/** For how many runs to remember the row. */
+const KNOWN_ROWS = 10_000;
+
 /** What the SQL backends have in common: the same tables and the statements that read them. */
 export abstract class SqlBackend {
   abstract readonly place: string;
+  protected abstract readonly leases: Leases;
+  /** The rows of runs that were saved to. A run that is deleted and starts again gets another row. */
+  protected readonly rows = new Map<string, number>();
   readonly #dialect: SqlDialect;
   readonly #statements: ReturnType<typeof statementsOf>;
 
@@ -105,7 +113,7 @@ export abstract class SqlBackend {
     const rows = await this.read(this.#statements.chain, [runId, from, last]);
     const [first] = rows;
     if (first === undefined) return undefined;
-    const head = headOf(first.head, first.head_id);
+    const head = headOf({ sequence: first.head, checkpoint_id: first.head_id }, undefined);
     return { head, records: first.sequence === null ? [] : rows.map(recordOf) };
   }
 
@@ -177,16 +185,43 @@ export abstract class SqlBackend {
     return row && textOf(row.topology);
   }
 
+  claim(runId: string, ttl: number | undefined): Promise<Claim | undefined> {
+    return this.leases.claim(runId, ttl);
+  }
+
+  holder(runId: string): Promise<ClaimHolder | undefined> {
+    return this.leases.holder(runId);
+  }
+
   /** The id of a run's row, which no other run with the same name ever has. */
   protected async rowOf(runId: string): Promise<number | undefined> {
+    const known = this.rows.get(runId);
+    if (known !== undefined) return known;
     const [row] = await this.read(this.#statements.identify, [runId]);
     return row && Number(row.id);
   }
+
+  protected setRow(runId: string, row: number): void {
+    if (this.rows.size >= KNOWN_ROWS) this.rows.clear();
+    this.rows.set(runId, row);
+  }
+
+  /** @throws CheckpointConflictError if another process has claimed the run in a row since this store did. */
+  protected checkRemovable(runId: string, run: SqlRow): void {
+    const { sequence, claimedBy } = headOf(run, this.leases.held(runId)?.epoch);
+    if (claimedBy) throw claimLost(runId, sequence, sequence, claimedBy, "remove it");
+  }
 }
 
-/** A run's head, from two of its columns. */
-export function headOf(sequence: unknown, checkpointId: unknown): Head {
-  return { sequence: Number(sequence), checkpointId: fromColumn(checkpointId) };
+/**
+ * A run's head, from its row.
+ *
+ * @param epoch - the epoch of this store's claim, if it has one.
+ */
+export function headOf(run: SqlRow, epoch: number | undefined): Head {
+  const head = { sequence: Number(run.sequence), checkpointId: fromColumn(run.checkpoint_id) };
+  if (epoch === undefined || Number(run.epoch) === epoch) return head;
+  return { ...head, claimedBy: holderOf(textOf(run.owner)) };
 }
 
 function recordOf({ sequence, header, content, sha256 }: SqlRow): StoredRecord {

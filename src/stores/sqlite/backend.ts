@@ -1,17 +1,16 @@
-import {
-  type After,
-  claimLost,
-  type Encode,
-  type Head,
-  type NewRecord,
-  type RecordBackend,
-  type Removal,
-  type RemoveOptions,
+import type {
+  After,
+  Encode,
+  Head,
+  NewRecord,
+  RecordBackend,
+  Removal,
+  RemoveOptions,
 } from "../../checkpoint/records/backend.js";
-import type { Claim, ClaimHolder, Finding } from "../../checkpoint/store.js";
+import type { Finding } from "../../checkpoint/store.js";
 import { TaskSet } from "../../concurrency.js";
 import { messageOf } from "../../errors.js";
-import { holderOf, isOwnerLiving, type LeaseKeeper, Leases } from "../leases.js";
+import { isOwnerLiving, type LeaseKeeper, Leases } from "../leases.js";
 import { headOf, SqlBackend, type SqlValue, type Statement, statementsOf } from "../sql/backend.js";
 import type { SqlDialect, SqlRow } from "../sql/runs.js";
 import { textOf, toColumn } from "../sql/text.js";
@@ -24,9 +23,6 @@ const RUNS = 100;
 
 /** About how many records a single statement removes in the time it takes to save one. */
 const REMOVED_PER_SAVED = 8;
-
-/** For how many runs to remember the row. */
-const KNOWN_ROWS = 10_000;
 
 /** How many pages are returned to the file system in one transaction. */
 const PAGES = 200;
@@ -53,10 +49,8 @@ const shared = statementsOf(dialect);
 /** Keeps records in the tables of a SQLite database. */
 export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKeeper {
   readonly #database: Database;
-  readonly #leases = new Leases(this);
+  protected readonly leases = new Leases(this);
   readonly #tasks = new TaskSet();
-  /** The rows of runs that were saved to. The statement checks that a row is still the run's. */
-  readonly #rows = new Map<string, number>();
   #isShrinking = false;
 
   constructor(settings: DatabaseSettings) {
@@ -85,10 +79,11 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
     const { sequence, checkpointId, graph, status, savedAt } = fields;
     const id = toColumn(checkpointId);
     const columns = [sequence, id, toColumn(graph), status, savedAt, header] as const;
-    const epoch = this.#leases.held(runId)?.epoch ?? null;
+    const epoch = this.leases.held(runId)?.epoch ?? null;
     const before = after.checkpointId === undefined ? null : toColumn(after.checkpointId);
     const fence = [runId, after.sequence, before, epoch] as const;
-    let row = this.#rows.get(runId);
+    // The statement checks that a known row is still the run's.
+    let row = this.rows.get(runId);
     if (
       row === undefined ||
       connection.run(statements.advanceRow, ...columns, row, ...fence) !== 1
@@ -99,29 +94,17 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
           : connection.run(statements.advance, ...columns, ...fence);
       if (written !== 1) return this.#head(connection, runId);
       row = Number(connection.get(statements.id, runId)?.id);
-      this.#know(runId, row);
+      this.setRow(runId, row);
     }
     connection.run(statements.insert, row, sequence, base, bytes, id, header, sha256, content);
     return undefined;
-  }
-
-  #know(runId: string, row: number): void {
-    if (this.#rows.size >= KNOWN_ROWS) this.#rows.clear();
-    this.#rows.set(runId, row);
   }
 
   /** A run's head. */
   #head(connection: Connection, runId: string): Head {
     const run = connection.get(statements.run, runId);
     if (run === undefined) return { sequence: 0, checkpointId: "" };
-    const head = headOf(run.sequence, run.checkpoint_id);
-    return this.#isLost(runId, run) ? { ...head, claimedBy: holderOf(textOf(run.owner)) } : head;
-  }
-
-  /** Whether another process has claimed a run since this store did. */
-  #isLost(runId: string, run: SqlRow): boolean {
-    const held = this.#leases.held(runId);
-    return held !== undefined && held.epoch !== Number(run.epoch);
+    return headOf(run, this.leases.held(runId)?.epoch);
   }
 
   protected read(
@@ -189,9 +172,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
       const [id, at] = [Number(run.id), Number(run.sequence)];
       const isClaimed = isGood(run);
       if ((sequence ?? at) !== at || (unclaimed && isClaimed)) return [];
-      if (this.#isLost(runId, run)) {
-        throw claimLost(runId, at, at, holderOf(textOf(run.owner)), "remove it");
-      }
+      this.checkRemovable(runId, run);
       return [{ runId, id, isClaimed }];
     });
   }
@@ -215,10 +196,6 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
     };
     // Pages that can't be returned are reused.
     this.#tasks.start(shrink, () => {});
-  }
-
-  async claim(runId: string, ttl: number | undefined): Promise<Claim | undefined> {
-    return this.#leases.claim(runId, ttl);
   }
 
   acquire(runId: string, owner: string, ttl: number): Promise<number | undefined> {
@@ -247,10 +224,10 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
     return this.#database.write(work, { flushes: false });
   }
 
-  holder(runId: string): Promise<ClaimHolder | undefined> {
+  owner(runId: string): Promise<string | undefined> {
     return this.#database.read((connection) => {
       const run = connection.get(statements.run, runId);
-      return run !== undefined && isGood(run) ? holderOf(textOf(run.owner)) : undefined;
+      return run !== undefined && isGood(run) ? textOf(run.owner) : undefined;
     }, undefined);
   }
 
@@ -265,7 +242,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
   }
 
   async close(): Promise<void> {
-    await this.#leases.close();
+    await this.leases.close();
     await this.#tasks.settled();
     await this.#database.close();
   }
