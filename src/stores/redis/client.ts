@@ -39,7 +39,7 @@ export interface Commands {
 export function isRedisClient(value: unknown): value is RedisClient {
   if (typeof value !== "object" || value === null) return false;
   const has = (method: string): boolean => typeof Reflect.get(value, method) === "function";
-  return (has("call") && has("pipeline")) || (has("evalSha") && has("sendCommand"));
+  return (has("call") && has("pipeline")) || (has("connect") && has("sendCommand"));
 }
 
 /** The commands of a client. */
