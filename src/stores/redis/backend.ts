@@ -98,8 +98,9 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
   }
 
   async headers(runId: string): Promise<HeaderEntry[]> {
-    const fields = texts(await this.#read("headers", runId));
-    const entries = groups(fields, 2).map(([field = "", entry = ""]) => {
+    const most = Number.MAX_SAFE_INTEGER;
+    const found = texts(await this.#read("records", runId, String(-most), String(most), "0"));
+    const entries = groups(found).map(([field = "", entry = ""]) => {
       const { bytes, header } = partsOf(entry);
       const sequence = Math.abs(Number(field));
       return { sequence, bytes, header: parseHeader(header), setAside: field.startsWith("-") };
@@ -108,7 +109,8 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
   }
 
   async records(runId: string, from: number, to: number): Promise<StoredRecord[]> {
-    const found = texts(await this.#read("records", runId, String(from), String(to)));
+    const first = Math.max(from, 1);
+    const found = texts(await this.#read("records", runId, String(first), String(to), "1"));
     return recordsOf(found).sort((a, b) => a.sequence - b.sequence);
   }
 
@@ -208,7 +210,7 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
     const removed = await mapLimit(runs, PAGE, async ({ runId, sequence }) => {
       const run = await this.#look(runId);
       if (run === undefined || (sequence ?? run.sequence) !== run.sequence) return [];
-      if (unclaimed && run.isClaimed) return [];
+      if (unclaimed && run.owner !== "") return [];
       if (dryRun) return [runId];
       const epoch = this.#leases.held(runId)?.epoch ?? "";
       const at = String(sequence ?? "");
@@ -242,8 +244,8 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
   }
 
   async owner(runId: string): Promise<string | undefined> {
-    const reply = await this.#read("holder", runId);
-    return reply === null ? undefined : String(reply);
+    const [, , owner] = texts(await this.#read("look", runId));
+    return owner || undefined;
   }
 
   async evict(runId: string, owner: string): Promise<void> {
@@ -259,14 +261,12 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
     await this.#connection.close();
   }
 
-  /** A run's first checkpoint, which distinguishes it from a later run with the same id, and its sequence. */
+  /** A run's first checkpoint, which distinguishes it from a later run with the same id, its sequence and claim. */
   async #look(
     runId: string,
-  ): Promise<{ born: string; sequence: number; isClaimed: boolean } | undefined> {
-    const reply = await this.#read("look", runId);
-    if (reply === null) return undefined;
-    const [born = "", sequence, claimed] = texts(reply);
-    return { born, sequence: Number(sequence), isClaimed: claimed === "1" };
+  ): Promise<{ born: string; sequence: number; owner: string } | undefined> {
+    const [born = "", sequence, owner = ""] = texts(await this.#read("look", runId));
+    return born === "" ? undefined : { born, sequence: Number(sequence), owner };
   }
 
   async #read(name: keyof typeof scripts, about: string, ...args: string[]): Promise<unknown> {
@@ -295,10 +295,9 @@ function texts(reply: unknown): string[] {
   return Array.isArray(reply) ? reply.map(String) : [];
 }
 
-function groups(values: readonly string[], size: number): string[][] {
-  return Array.from({ length: values.length / size }, (_, index) =>
-    values.slice(index * size, (index + 1) * size),
-  );
+/** The sequence, the entry and the content of each record in a reply. */
+function groups(values: readonly string[]): string[][] {
+  return Array.from({ length: values.length / 3 }, (_, at) => values.slice(3 * at, 3 * at + 3));
 }
 
 function headOf(sequence: unknown, id: unknown): Head {
@@ -312,7 +311,7 @@ function partsOf(entry: string): { readonly bytes: number; readonly header: stri
 }
 
 function recordsOf(values: readonly string[]): StoredRecord[] {
-  return groups(values, 3).map(([sequence, entry = "", stored = ""]) => ({
+  return groups(values).map(([sequence, entry = "", stored = ""]) => ({
     sequence: Number(sequence),
     header: partsOf(entry).header,
     sha256: stored.slice(0, SHA256),

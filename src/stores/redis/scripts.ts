@@ -157,29 +157,22 @@ for n = base, at do
 end
 return found`,
 
-  headers: `${KEYS}${SEQUENCES}
-local hash, found = hashOf(ARGV[1]), {}
-for _, n in ipairs(sequences(hash)) do
-  found[#found + 1] = num(n)
-  found[#found + 1] = redis.call('HGET', hash, num(n))
-end
-return found`,
-
+  /** The records between two sequences, or only their headers. */
   records: `${KEYS}${SEQUENCES}
-local hash, found = hashOf(ARGV[1]), {}
+local hash, from, to, isWhole, found = hashOf(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1', {}
 for _, n in ipairs(sequences(hash)) do
-  if n > 0 and n >= tonumber(ARGV[2]) and n <= tonumber(ARGV[3]) then
+  if n >= from and n <= to then
     found[#found + 1] = num(n)
     found[#found + 1] = redis.call('HGET', hash, num(n))
-    found[#found + 1] = redis.call('HGET', hash, 'c' .. num(n)) or ''
+    found[#found + 1] = isWhole and redis.call('HGET', hash, 'c' .. num(n)) or ''
   end
 end
 return found`,
 
-  /** What distinguishes a run from a later one with its id, its sequence, and whether it is claimed. */
+  /** What distinguishes a run from a later one with its id, its sequence, and who has claimed it. */
   look: `${KEYS}${NOW}
-local run = redis.call('HMGET', hashOf(ARGV[1]), 'born', 'sequence', 'until')
-return run[1] and {run[1], run[2], run[3] and tonumber(run[3]) > now and '1' or '0'}`,
+local run = redis.call('HMGET', hashOf(ARGV[1]), 'born', 'sequence', 'until', 'owner')
+return {run[1] or '', run[2] or '', run[3] and tonumber(run[3]) > now and run[4] or ''}`,
 
   setAside: `${KEYS}
 local runId, born, n = unpack(ARGV)
@@ -258,10 +251,6 @@ return 1`,
 local hash = hashOf(ARGV[1])
 if redis.call('HGET', hash, 'owner') ~= ARGV[2] then return 0 end
 return redis.call('HDEL', hash, 'until')`,
-
-  holder: `${KEYS}${NOW}
-local run = redis.call('HMGET', hashOf(ARGV[1]), 'until', 'owner')
-return run[1] and tonumber(run[1]) > now and run[2]`,
 
   /** The next runs of some statuses, and of one graph if one is named, newest save first. */
   runs: `${KEYS}${LISTED}
