@@ -31,21 +31,43 @@ export interface Advance {
 }
 
 /**
- * Patterns of keys, followed one key at a time as a value is walked: no path is ever built, and no pattern
- * can make matching slow.
+ * What to redact: a string is a path of keys, see {@link redact}; a regular expression is searched for in
+ * every string.
  */
-export class Patterns {
+export type Redaction = readonly (string | RegExp)[];
+
+/** Throws if the value is not a list of paths and expressions. */
+export function checkRedaction(name: string, value: unknown): void {
+  if (!Array.isArray(value)) {
+    throw new ConfigError(name, `must be an array of paths and expressions; got ${show(value)}`);
+  }
+  value.forEach((one: unknown, index) => {
+    if (one instanceof RegExp || (typeof one === "string" && !one.split(".").includes(""))) return;
+    throw new ConfigError(
+      `${name}[${index}]`,
+      `must be keys joined by dots, such as "data.apiKey" or "*.token"; got ${show(one)}`,
+    );
+  });
+}
+
+/**
+ * The paths and expressions of a redaction. Paths are followed one key at a time as a value is walked: none is
+ * ever built, and no pattern can make matching slow.
+ */
+export class Secrets {
   /** The positions at the start of a walk. */
   readonly start: Positions;
   readonly #segments: readonly Segment[];
+  readonly #expressions: readonly RegExp[];
 
-  /** @throws ConfigError if it is not a list of patterns. */
-  constructor(patterns: readonly string[], name = "patterns") {
-    checkPatterns(name, patterns);
+  /** @throws ConfigError if it is not a list of paths and expressions. */
+  constructor(redaction: Redaction) {
+    checkRedaction("patterns", redaction);
     const segments: Segment[] = [];
     const start: number[] = [];
-    for (const pattern of patterns) {
-      const parts = pattern.toLowerCase().split(".");
+    for (const path of redaction) {
+      if (typeof path !== "string") continue;
+      const parts = path.toLowerCase().split(".");
       start.push(segments.length);
       // A leading `*` also matches no key at all.
       if (isAny(parts[0]) && parts.length > 1) start.push(segments.length + 1);
@@ -55,6 +77,7 @@ export class Patterns {
     }
     this.start = start;
     this.#segments = segments;
+    this.#expressions = redaction.filter((one) => one instanceof RegExp).map(everywhere);
   }
 
   /** Follows one key. */
@@ -71,20 +94,16 @@ export class Patterns {
     }
     return { hit, next };
   }
-}
 
-/** Throws if the value is not a list of patterns. */
-function checkPatterns(name: string, value: unknown): void {
-  if (!Array.isArray(value)) {
-    throw new ConfigError(name, `must be an array of patterns; got ${show(value)}`);
+  /** Whether strings are searched. */
+  get hasExpressions(): boolean {
+    return this.#expressions.length > 0;
   }
-  value.forEach((pattern: unknown, index) => {
-    if (typeof pattern === "string" && !pattern.split(".").includes("")) return;
-    throw new ConfigError(
-      `${name}[${index}]`,
-      `must be keys joined by dots, such as "data.apiKey" or "*.token"; got ${show(pattern)}`,
-    );
-  });
+
+  /** A string with every match of the expressions replaced. */
+  clean(text: string): string {
+    return this.#expressions.reduce((rest, one) => rest.replace(one, REDACTED), text);
+  }
 }
 
 function isAny(part: string | undefined): boolean {
@@ -105,47 +124,6 @@ function glob(part: string): (key: string) => boolean {
     }
     return key.length - last.length >= at && key.endsWith(last);
   };
-}
-
-/**
- * What to redact: a string is a path of keys, see {@link redact}; a regular expression is searched for in
- * every string.
- */
-export type Redaction = readonly (string | RegExp)[];
-
-/** Throws if the value is not a list of paths and expressions. */
-export function checkRedaction(name: string, value: unknown): void {
-  if (!Array.isArray(value)) {
-    throw new ConfigError(name, `must be an array of paths and expressions; got ${show(value)}`);
-  }
-  checkPatterns(
-    name,
-    // A valid path stands in for each expression, so that indexes in errors stay the same.
-    value.map((one: unknown) => (one instanceof RegExp ? "*" : one)),
-  );
-}
-
-/** The paths and expressions of a redaction. */
-export class Secrets {
-  readonly paths: Patterns;
-  readonly #expressions: readonly RegExp[];
-
-  /** @throws ConfigError if it is not a list of paths and expressions. */
-  constructor(redaction: Redaction, name = "patterns") {
-    checkRedaction(name, redaction);
-    this.paths = new Patterns(redaction.filter((one) => typeof one === "string"));
-    this.#expressions = redaction.filter((one) => one instanceof RegExp).map(everywhere);
-  }
-
-  /** Whether strings are searched. */
-  get hasExpressions(): boolean {
-    return this.#expressions.length > 0;
-  }
-
-  /** A string with every match of the expressions replaced. */
-  clean(text: string): string {
-    return this.#expressions.reduce((rest, one) => rest.replace(one, REDACTED), text);
-  }
 }
 
 /** The same expression with the `g` flag and without `y`. */

@@ -58,7 +58,7 @@ export interface CodecRecord {
   readonly redacted?: true;
 }
 
-/** The result of `seal`. Without `bytes`, the text is stored as it is. */
+/** The result of `seal`. Without `bytes`, the text is stored as it is; without a record, no codec was applied. */
 export interface Sealed {
   readonly record: CodecRecord | undefined;
   readonly bytes: Uint8Array | undefined;
@@ -102,17 +102,13 @@ export class Pipeline {
     redacted: boolean,
     associate: (record: CodecRecord) => Uint8Array,
   ): Promise<Sealed> {
-    const mark: CodecRecord = redacted ? { redacted } : {};
-    if (this.#compression === undefined && this.#keys === undefined) {
-      return { record: redacted ? mark : undefined, bytes: undefined };
-    }
     const plain = Buffer.from(text);
-    const smaller = await this.#compress(plain);
-    const bytes = smaller?.bytes ?? plain;
-    const record = { ...mark, ...smaller?.record };
-    if (this.#keys !== undefined) return this.#encrypt(this.#keys, bytes, record, associate);
-    if (smaller !== undefined) return { record, bytes };
-    return { record: redacted ? mark : undefined, bytes: undefined };
+    const { bytes, record: compressed } = (await this.#compress(plain)) ?? {};
+    const record: CodecRecord = { ...(redacted && { redacted }), ...compressed };
+    if (this.#keys !== undefined) {
+      return this.#encrypt(this.#keys, bytes ?? plain, record, associate);
+    }
+    return { record: redacted || compressed !== undefined ? record : undefined, bytes };
   }
 
   async #compress(

@@ -27,8 +27,7 @@ export function redactJSON<T extends Partial<Pick<StateJSON, "error">>>(
   secrets: Secrets,
   known?: WeakMap<object, unknown>,
 ): T {
-  const patterns = secrets.paths;
-  const top: Place = { wanted: patterns.start, hot: false, userText };
+  const top: Place = { wanted: secrets.start, hot: false, userText };
   return withoutStack(json, fields(json as unknown as Tree, top) as unknown as T);
 
   /** A value of the JSON. Tags of `encode` are treated as the values that they stand for. */
@@ -56,7 +55,7 @@ export function redactJSON<T extends Partial<Pick<StateJSON, "error">>>(
   }
 
   function at(tree: unknown, key: string, place: Place): unknown {
-    const wanted = patterns.advance(place.wanted, key);
+    const wanted = secrets.advance(place.wanted, key);
     const userText = textAt(place.userText, key);
     const hot = place.hot || wanted.hit;
     if (hot && userText === "own") return REDACTED;
@@ -130,7 +129,7 @@ export function redactJSON<T extends Partial<Pick<StateJSON, "error">>>(
     return entries.map((entry, index) => {
       const [key, value] = entry;
       const name = typeof key === "object" ? String(index) : String(key);
-      const below = { ...place, wanted: patterns.advance(place.wanted, name).next };
+      const below = { ...place, wanted: secrets.advance(place.wanted, name).next };
       let kept = typeof key === "string" || typeof key === "object" ? walk(key, below) : key;
       if (typeof key === "string" && kept !== key) {
         kept = numbered(String(kept), (one) => used.has(one));

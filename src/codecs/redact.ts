@@ -47,7 +47,7 @@ export function redact(value: unknown, patterns: Redaction): unknown {
  */
 export function redactor(patterns: Redaction): (value: unknown) => unknown {
   const secrets = new Secrets(patterns);
-  return (value) => new Walk(secrets).value(value, secrets.paths.start);
+  return (value) => new Walk(secrets).value(value, secrets.start);
 }
 
 /**
@@ -109,7 +109,7 @@ class Walk {
   }
 
   #at(key: string, value: unknown, positions: Positions): unknown {
-    const { hit, next } = this.#secrets.paths.advance(positions, key);
+    const { hit, next } = this.#secrets.advance(positions, key);
     return hit ? REDACTED : this.value(value, next);
   }
 
@@ -131,7 +131,7 @@ class Walk {
     for (const [key, item] of map) {
       // A key that can't be a name is identified by its position.
       const place = typeof key === "object" ? String(copy.size) : String(key);
-      const below = this.#secrets.paths.advance(positions, place).next;
+      const below = this.#secrets.advance(positions, place).next;
       const keptKey = typeof key === "object" ? this.value(key, below) : key;
       const kept = this.#at(place, item, positions);
       copy.set(keptKey, kept);
