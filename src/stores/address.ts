@@ -91,11 +91,10 @@ export async function openStore(
   options: StoreOptions = {},
 ): Promise<CheckpointStore> {
   // The modules of stores need Node, so they are loaded on first use.
-  const open = await import("#stores/open");
-  const primary = await open[scheme](location, options);
+  const { mirror, open } = await import("#stores/open");
+  const primary = await open(scheme, location, options);
   if (replicas.length === 0 || options.readOnly === true) return primary;
-  const copies = await Promise.all(replicas.map((replica) => openStore(replica, options)));
-  return open.mirror(primary, copies);
+  return mirror(primary, await Promise.all(replicas.map((one) => openStore(one, options))));
 }
 
 /** The error for a text that names no store. */

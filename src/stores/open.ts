@@ -1,38 +1,38 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { MemoryStore } from "./memory.js";
 
-/*
- * Opens each kind of store that an address can name. Its module is loaded on first use.
- */
-
 type Options = Readonly<Record<string, unknown>>;
+type Opener = (location: string, options: Options) => Promise<CheckpointStore>;
 
-export async function memory(_: string, options: Options): Promise<CheckpointStore> {
-  return new MemoryStore(options);
-}
-
-export async function file(root: string, options: Options): Promise<CheckpointStore> {
-  const { FileStore } = await import("./file.js");
-  return new FileStore({ ...options, root });
-}
-
-export async function sqlite(path: string, options: Options): Promise<CheckpointStore> {
-  const { SqliteStore } = await import("./sqlite.js");
-  return new SqliteStore({ ...options, path });
-}
-
-export async function postgres(client: string, options: Options): Promise<CheckpointStore> {
+const postgres: Opener = async (client, options) => {
   const { PostgresStore } = await import("./postgres.js");
   return new PostgresStore({ ...options, client });
-}
+};
 
-export function pglite(folder: string, options: Options): Promise<CheckpointStore> {
-  return postgres(`pglite:${folder}`, options);
-}
+/** Opens each kind of store that an address can name. Its module is loaded on first use. */
+const openers = {
+  memory: async (_, options) => new MemoryStore(options),
+  file: async (root, options) => {
+    const { FileStore } = await import("./file.js");
+    return new FileStore({ ...options, root });
+  },
+  sqlite: async (path, options) => {
+    const { SqliteStore } = await import("./sqlite.js");
+    return new SqliteStore({ ...options, path });
+  },
+  postgres,
+  pglite: (folder, options) => postgres(`pglite:${folder}`, options),
+  redis: async (url, options) => {
+    const { RedisStore } = await import("./redis.js");
+    return new RedisStore({ ...options, url });
+  },
+} satisfies Record<string, Opener>;
 
-export async function redis(url: string, options: Options): Promise<CheckpointStore> {
-  const { RedisStore } = await import("./redis.js");
-  return new RedisStore({ ...options, url });
+export function open(
+  scheme: keyof typeof openers,
+  ...at: Parameters<Opener>
+): Promise<CheckpointStore> {
+  return openers[scheme](...at);
 }
 
 export async function mirror(

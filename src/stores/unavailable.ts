@@ -5,12 +5,4 @@ async function unavailable(): Promise<never> {
   throw new ConfigError("store", "needs Node: use MemoryStore here, or a store of your own");
 }
 
-export {
-  unavailable as file,
-  unavailable as memory,
-  unavailable as mirror,
-  unavailable as pglite,
-  unavailable as postgres,
-  unavailable as redis,
-  unavailable as sqlite,
-};
+export { unavailable as mirror, unavailable as open };
