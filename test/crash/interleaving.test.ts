@@ -152,7 +152,7 @@ describe("several processes on one FileStore", () => {
 
   test("never save a State from before a delete into the run that follows it", async () => {
     for (let seed = 1; seed <= ORDERS; seed++) {
-      // With rotation of files it might be removed from there: see append.ts.
+      // With rotation of files it might be removed from there: see run-writer.ts.
       const crowd = new Crowd(seed, Number.POSITIVE_INFINITY);
       crowd.write(3, 4);
       crowd.start(async (store) => {

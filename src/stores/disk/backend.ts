@@ -20,8 +20,14 @@ import type { Claim, ClaimHolder, Finding, RunFilter } from "../../checkpoint/st
 import { now } from "../../clock.js";
 import { mapLimit, Semaphore, TaskSet } from "../../concurrency.js";
 import { Claims, claimsUnder } from "./claims.js";
-import { type FileSystem, ignoring } from "./file-system.js";
-import { namesInRoot, Root, readFile } from "./folders.js";
+import {
+  explained,
+  type FileSystem,
+  ignoring,
+  namesInRoot,
+  Root,
+  readFile,
+} from "./file-system.js";
 import { folderName, GRAPHS, graphName, ownerOf, quarantinedSequence, runOf } from "./layout.js";
 import { faulty, type Listing, RunFolder, sequencesIn } from "./run-folder.js";
 import { RunWriter } from "./run-writer.js";
@@ -191,8 +197,12 @@ export class FileBackend implements RecordBackend {
     return runs.flatMap(({ runId }, index) => (removed[index] === true ? [runId] : []));
   }
 
-  claim(runId: string): Promise<Claim | undefined> {
-    return this.#claims.claim(runId);
+  async claim(runId: string): Promise<Claim | undefined> {
+    const claim = await this.#claims.claim(runId);
+    const fail = (error: unknown): never => {
+      throw explained(error, this.place);
+    };
+    return claim && { ...claim, release: () => claim.release().catch(fail) };
   }
 
   holder(runId: string): Promise<ClaimHolder | undefined> {

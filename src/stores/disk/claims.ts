@@ -3,11 +3,9 @@ import type { Claim, ClaimHolder } from "../../checkpoint/store.js";
 import { inBackground, moment, steadySleep } from "../../clock.js";
 import { CoalescedRead } from "../../concurrency.js";
 import { systemCode } from "../../errors.js";
-import { type LastRenewal, Lease } from "../lease.js";
-import { holderOf, newOwner } from "../leases.js";
+import { holderOf, type LastRenewal, Lease, newOwner } from "../leases.js";
 import { OWNER, pidOf } from "../process.js";
-import { type FileSystem, ignoring } from "./file-system.js";
-import { namesIn, Root } from "./folders.js";
+import { type FileSystem, ignoring, namesIn, Root } from "./file-system.js";
 import { folderName } from "./layout.js";
 import { NodeFileSystem } from "./node-file-system.js";
 

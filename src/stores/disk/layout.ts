@@ -4,7 +4,7 @@ import { newId } from "../../random.js";
 /*
  * {root}/{run}/checkpoint_NNNN.json               a checkpoint; NNNN is its sequence
  * {root}/{run}/.checkpoint_NNNN.{owner}.{id}.tmp  a checkpoint being written
- * {root}/{run}/.checkpoint_NNNN.gone              empty; marks a sequence as used: see append.ts
+ * {root}/{run}/.checkpoint_NNNN.gone              empty; marks a sequence as used: see run-writer.ts
  * {root}/{run}/quarantine/checkpoint_NNNN.json    a corrupt checkpoint
  * {root}/.claims/                                 which process works on which run: see claims.ts
  * {root}/.graphs/{fingerprint}.json               the topology of a graph

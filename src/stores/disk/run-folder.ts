@@ -3,8 +3,16 @@ import type { StoredRecord } from "../../checkpoint/records/backend.js";
 import { FRAME_BYTES, fromDocument, headerOf } from "../../checkpoint/records/document.js";
 import type { RecordHeader } from "../../checkpoint/records/header.js";
 import { CheckpointCorruptionError, SerializationError } from "../../errors.js";
-import { type FileSystem, ignoring, reserve, succeeds } from "./file-system.js";
-import { namesIn, readFile, refused, syncFolder } from "./folders.js";
+import {
+  type FileSystem,
+  ignoring,
+  namesIn,
+  readFile,
+  refused,
+  reserve,
+  succeeds,
+  syncFolder,
+} from "./file-system.js";
 import {
   checkpointName,
   goneName,
@@ -47,7 +55,7 @@ interface Headed {
   readonly bytes: number;
 }
 
-/** The folder of one run: reads and removes its files. An `Appender` adds new ones. */
+/** The folder of one run: reads and removes its files. A `RunWriter` adds new ones. */
 export class RunFolder {
   readonly fs: FileSystem;
   readonly path: string;

@@ -1,21 +1,77 @@
 import { join } from "node:path";
-import type { After, Encode, Head } from "../../checkpoint/records/backend.js";
-import { headerOf } from "../../checkpoint/records/document.js";
+import type { After, Encode, Head, NewRecord } from "../../checkpoint/records/backend.js";
+import { headerOf, toDocument } from "../../checkpoint/records/document.js";
 import { Mutex } from "../../concurrency.js";
-import { systemCode } from "../../errors.js";
-import { Appender, type Base, type Newest, unwritten } from "./append.js";
-import { ignoring } from "./file-system.js";
-import { type Root, syncFolder } from "./folders.js";
-import { checkpointName, goneName, QUARANTINE } from "./layout.js";
+import { isWaymarkError, systemCode } from "../../errors.js";
+import {
+  failure,
+  ignoring,
+  type Root,
+  reserve,
+  succeeds,
+  syncFolder,
+  syncNames,
+  together,
+} from "./file-system.js";
+import { checkpointName, goneName, QUARANTINE, temporaryName } from "./layout.js";
 import type { Listing, RunFolder } from "./run-folder.js";
+
+/*
+ * When two processes save to one run, exactly one wins. There is no lock, so a dead process can't leave
+ * one behind, and none can be attributed to the wrong process after its id was reused.
+ *
+ * The processes compete for a file name. To save sequence n+1 on top of n, a writer
+ *   1. writes a temporary file and syncs it;
+ *   2. checks that the very file it builds on, n, is still there;
+ *   3. links the temporary file to the name of n+1, which fails if that name is taken;
+ *   4. checks again that n is there, and that n+1 is neither in quarantine nor marked as gone. If so, the
+ *      save counts. If not, it has lost; its file stays where it is, older than what the winner has
+ *      written.
+ * Why this suffices: if n is there after n+1 was linked, no earlier n+1 can have come and gone unnoticed.
+ * A file can lose its name in three ways.
+ *   - Quarantine: the file can be seen there.
+ *   - Delete: it removes the oldest file first and stops at the first failure, so n went before n+1.
+ *   - Discard: it may keep files older than those it removes, such as a step whose later progress saves
+ *     are discarded. Before x loses its name while x-1 has its own or is in quarantine, an empty file
+ *     `.checkpoint_x.gone` is created. It is removed once a listing of the folder has no file older than
+ *     x. That covers every writer that would write x: it saw the folder when x-1 was the highest, so
+ *     either x-1 is the file it builds on, which is gone or still there, or x-1 was in quarantine. As a
+ *     writer looks for the `.gone` file first and for n after it, it can't miss both.
+ * The newest file is never discarded, so the highest sequence can always be seen. A writer whose view of
+ * the run is out of date, however old, therefore finds the name taken, finds it marked as gone, or finds
+ * its n missing. Without an n, in a run that seems to have no file, it lists the whole folder.
+ * Delete also removes temporary files, and lists the folder again until nothing is left: a writer that
+ * passed step 2 before can't pass step 3 afterwards, so a deleted run does not come back.
+ * The file n is kept open, so its inode can't be reused for another file meanwhile.
+ *
+ * A writer never removes a name it has taken: between the check and the removal, the name could have
+ * become another writer's. For the same reason one case is not covered: a run that is deleted and
+ * started again under the same id while another process is suspended in the middle of discarding files
+ * of the old one.
+ */
 
 /** How often to list the folder again if the file that a save builds on is gone although nobody else saved. */
 const ATTEMPTS = 100;
 /** Enough bytes for the header of a document. */
 const HEAD = 64 * 1024;
 
+/** The newest file of a run, as far as this process knows. */
+interface Newest {
+  readonly sequence: number;
+  /** See {@link FileInfo.id}. */
+  readonly id: string;
+  readonly checkpointId: string;
+  /** Kept open so that no other file can get this id; closed by the owner of this object. */
+  readonly file: number | undefined;
+}
+
 /** What a writer knows about its run's folder. */
-interface Known extends Base {
+interface Known {
+  /** The highest sequence ever used. */
+  readonly sequence: number;
+  readonly newest: Newest | undefined;
+  /** The open folder; `undefined` until its first sync. */
+  readonly folder: number | undefined;
   /** Files up to this sequence were already there; those above it are this writer's own. */
   readonly found: number;
 }
@@ -25,7 +81,6 @@ export class RunWriter {
   readonly #folder: RunFolder;
   readonly #root: Root;
   readonly #onListing: (listing: Listing) => void;
-  readonly #appender: Appender;
   readonly #mutex = new Mutex();
   #known: Known | undefined;
   /** The last file that this writer has written; 0 for none. */
@@ -41,7 +96,6 @@ export class RunWriter {
     this.#folder = folder;
     this.#root = root;
     this.#onListing = onListing;
-    this.#appender = new Appender(folder);
   }
 
   /** Whether nothing is under way. */
@@ -128,12 +182,117 @@ export class RunWriter {
         throw unwritten(error, false);
       }
     }
-    const next = await this.#appender.append(known, encode);
+    const next = await this.#create(known, encode);
     if (typeof next === "string") return next;
-    this.#known = { ...next, found: known.found };
+    this.#known = next;
     this.#last = next.sequence;
     if (known.newest?.file !== undefined) this.#folder.fs.close(known.newest.file).catch(() => {});
-    return this.#known;
+    return next;
+  }
+
+  /**
+   * Writes the file that comes after `known`; it is durable when the promise resolves.
+   *
+   * @param encode - returns the record to write; it runs while the file is being created.
+   * @returns the base of the next file; `"stale"` if `known` is out of date and the folder must be listed
+   *   again; `"lost"` if another writer has won.
+   * @throws BackendError if the file system fails; errors from `encode` are passed on unchanged.
+   */
+  async #create(known: Known, encode: Encode): Promise<Known | "stale" | "lost"> {
+    const { fs } = this.#folder;
+    const temporary = this.#folder.at(temporaryName(known.sequence + 1, fs.owner));
+    const creating = ignoring(fs.create(temporary));
+    // Turns a synchronous throw into a rejection.
+    const encoding = (async () => encode())();
+    const [created, encoded] = await Promise.allSettled([creating, encoding]);
+    if (encoded.status === "rejected") {
+      if (created.status === "fulfilled" && created.value !== undefined)
+        await this.#giveUp(temporary, created.value, undefined);
+      throw encoded.reason;
+    }
+    if (created.status === "rejected") throw unwritten(created.reason, false);
+    if (created.value === undefined) return "stale";
+    return this.#write(known, encoded.value, temporary, created.value);
+  }
+
+  async #write(
+    known: Known,
+    record: NewRecord,
+    temporary: string,
+    file: number,
+  ): Promise<Known | "stale" | "lost"> {
+    const { fs, path, durable } = this.#folder;
+    const { sequence } = record;
+    const { checkpointId } = record.fields;
+    let folder = known.folder;
+    let won = false;
+    let mayBeNamed = false;
+    try {
+      await fs.write(file, toDocument(record));
+      const openFolder = async (): Promise<void> => {
+        folder ??= await ignoring(fs.openFolder(path));
+      };
+      const [, , { id }, holds] = await together([
+        durable ? fs.sync(file) : undefined,
+        durable ? openFolder() : undefined,
+        fs.stat(file),
+        this.#isThere(known.newest),
+      ]);
+      // Another process is deleting the run and has removed its folder.
+      const isGone = durable && folder === undefined;
+      if (!holds || isGone) return "stale";
+      mayBeNamed = true;
+      if (!(await this.#claim(temporary, sequence))) return "stale";
+      const [, , isNext] = await together([
+        folder === undefined ? undefined : syncNames(fs, folder),
+        // If this fails, the next sweep removes the file.
+        fs.unlink(temporary).catch(() => {}),
+        this.#isNext(known.newest, sequence),
+      ]);
+      won = isNext;
+      const newest = { sequence, id, checkpointId, file };
+      return won ? { ...known, sequence, newest, folder } : "lost";
+    } catch (error) {
+      throw unwritten(error, mayBeNamed);
+    } finally {
+      if (!won) await this.#giveUp(temporary, file, folder === known.folder ? undefined : folder);
+    }
+  }
+
+  /** Whether the file that this save builds on still has its name. */
+  async #isThere(newest: Newest | undefined): Promise<boolean> {
+    if (newest === undefined) return true;
+    return (await this.#folder.fs.idOf(this.#folder.at(newest.sequence))) === newest.id;
+  }
+
+  /** Gives the file its name; `false` if that failed. */
+  async #claim(temporary: string, sequence: number): Promise<boolean> {
+    const { fs } = this.#folder;
+    const path = this.#folder.at(sequence);
+    const how = await reserve(fs, temporary, path);
+    return how === "reserved" ? succeeds(fs.rename(temporary, path)) : how === "linked";
+  }
+
+  /** Whether no other file ever had this sequence. */
+  async #isNext(newest: Newest | undefined, sequence: number): Promise<boolean> {
+    if (newest === undefined) {
+      const listing = await this.#folder.list();
+      const { checkpoints = [], quarantined = [], highest } = listing ?? {};
+      const alone = checkpoints.length === 1 && highest === sequence;
+      return alone && !quarantined.includes(checkpointName(sequence));
+    }
+    for (const name of [join(QUARANTINE, checkpointName(sequence)), goneName(sequence)]) {
+      if ((await this.#folder.fs.idOf(this.#folder.at(name))) !== undefined) return false;
+    }
+    return this.#isThere(newest);
+  }
+
+  /** Cleans up; at worst, a file is left for the next sweep. */
+  async #giveUp(temporary: string, file: number, folder: number | undefined): Promise<void> {
+    const { fs } = this.#folder;
+    await fs.close(file).catch(() => {});
+    if (folder !== undefined) await fs.close(folder).catch(() => {});
+    await fs.unlink(temporary).catch(() => {});
   }
 
   /** What is known about the folder; lists it if nothing is. */
@@ -188,7 +347,7 @@ export class RunWriter {
         const newest = this.#last || (await this.#newestFile());
         const sequences = [...this.#doomed].sort((a, b) => a - b);
         for (const sequence of sequences) {
-          // The newest file is never discarded: see append.ts. Nor is this writer's last one: another writer
+          // The newest file is never discarded: see above. Nor is this writer's last one: another writer
           // that builds on it may have linked its file already, and would lose although nobody wins.
           if (sequence < newest) await this.#remove(sequence);
           this.#doomed.delete(sequence);
@@ -211,7 +370,7 @@ export class RunWriter {
     else await this.#folder.unlink(sequence);
   }
 
-  /** Marks a sequence as used, where a writer could still try to use it: see append.ts. */
+  /** Marks a sequence as used, where a writer could still try to use it: see above. */
   async #noteGone(sequence: number): Promise<void> {
     const folder = this.#folder;
     const { fs } = folder;
@@ -238,17 +397,26 @@ export class RunWriter {
 }
 
 /** Where the run is, as far as its newest checkpoint can be read. */
-function headOf({ sequence, newest }: Base): Head {
+function headOf({ sequence, newest }: Known): Head {
   // Nothing is known about a file in quarantine.
   const checkpointId = newest?.sequence === sequence ? newest.checkpointId : "";
   return { sequence, checkpointId };
 }
 
 /** Whether the run is still at `after`. A newest checkpoint that can't be read may be the expected one. */
-function fits(known: Base, { sequence, checkpointId }: After): boolean {
+function fits(known: Known, { sequence, checkpointId }: After): boolean {
   const head = headOf(known);
   return (
     head.sequence === sequence &&
     (checkpointId === undefined || head.checkpointId === "" || head.checkpointId === checkpointId)
   );
+}
+
+/**
+ * The error for a file system that failed while a file was written. It names no path: the error of a save does.
+ *
+ * @param unsure - whether the file may have got its name all the same.
+ */
+function unwritten(cause: unknown, unsure: boolean): Error {
+  return isWaymarkError(cause, "CONFIG") ? cause : failure(cause, "", unsure);
 }
