@@ -30,5 +30,5 @@ export {
 
 export type { Compression } from "../codecs/compression.js";
 export type { CodecRecord } from "../codecs/pipeline.js";
-export type { Lease } from "./lease.js";
-export { type LeaseKeeper, Leases } from "./leases.js";
+
+export { type Lease, type LeaseKeeper, Leases } from "./leases.js";

@@ -1,6 +1,6 @@
 import type { After, NewRecord } from "../../checkpoint/records/backend.js";
 import type { Metadata } from "../../state/metadata.js";
-import type { Lease } from "../lease.js";
+import type { Lease } from "../leases.js";
 import { prepared } from "../sql/backend.js";
 import { idColumn, toColumn } from "../sql/text.js";
 import { quoted } from "./schema.js";

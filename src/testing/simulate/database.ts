@@ -11,8 +11,7 @@ import {
   type StoredRecord,
 } from "../../checkpoint/records/backend.js";
 import { parseHeader, type RecordHeader } from "../../checkpoint/records/header.js";
-import type { Lease } from "../../stores/lease.js";
-import { holderOf } from "../../stores/leases.js";
+import { holderOf, type Lease } from "../../stores/leases.js";
 import type { Server } from "./network.js";
 import type { StorageObserver } from "./storage.js";
 import type { Process, World } from "./world.js";
