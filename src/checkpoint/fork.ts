@@ -73,7 +73,8 @@ export async function rollBackRun(
   return store.save(ready(rolledBack(newest), "rollback"));
 }
 
-function ready(state: State<object>, reason: string): State<object> {
+/** A State that waits to be resumed. */
+export function ready<D extends object>(state: State<D>, reason: string): State<D> {
   return withProgress(state, {
     status: statusOf(state),
     error: undefined,
@@ -82,8 +83,8 @@ function ready(state: State<object>, reason: string): State<object> {
   });
 }
 
-function statusOf({ pauses, checkpointNode, status }: State<object>): RunStatus {
+function statusOf<D extends object>({ pauses, checkpointNode, status }: State<D>): RunStatus {
   if (pauses.length > 0) return "paused";
-  if (checkpointNode === "") return "pending";
-  return status === "completed" ? status : "in_progress";
+  if (status === "completed") return status;
+  return checkpointNode === "" ? "pending" : "in_progress";
 }

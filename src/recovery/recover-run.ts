@@ -2,7 +2,7 @@ import type { Claim } from "../checkpoint/store.js";
 import { after } from "../clock.js";
 import { onAbort } from "../concurrency.js";
 import { ExecutionError, isWaymarkError } from "../errors.js";
-import type { AttemptEnd, RecoveryPolicy } from "../run/position/recovery.js";
+import type { AttemptEnd, RecoveryPolicy } from "../run/position/continuation.js";
 import type { RecoveryAttempt } from "../run/runner.js";
 import type { AnyGraph } from "../run/state-graph.js";
 

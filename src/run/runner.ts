@@ -1,39 +1,31 @@
 import { callers } from "../call-scope.js";
-import { type CheckpointAt, type Claim, isNewest } from "../checkpoint/store.js";
-import { isoNow } from "../clock.js";
+import { forked, rolledBack } from "../checkpoint/fork.js";
+import { type CheckpointAt, type Claim, isNewest, type Retention } from "../checkpoint/store.js";
 import { Mutex, onAbort } from "../concurrency.js";
-import { ConfigError, isWaymarkError, messageOf, show } from "../errors.js";
+import { ConfigError, isWaymarkError, show } from "../errors.js";
 import type { Audit } from "../event-map.js";
 import { checkRunId, string } from "../options.js";
-import { progressOf, withProgress, withRecord } from "../state/derive.js";
-import { newProgress, unsaved } from "../state/fields.js";
-import { freezeCopy } from "../state/freeze-copy.js";
-import { traitsOf } from "../state/json-traits.js";
-import { mergedMetadata } from "../state/metadata.js";
+import { progressOf, withProgress } from "../state/derive.js";
 import type { Recovery } from "../state/record.js";
 import { validated } from "../state/schema.js";
-import { checkData, recordOf, type State } from "../state/state.js";
-import { Checkpoints } from "./checkpoints.js";
+import type { Patch, State } from "../state/state.js";
 import type { Gate, ValuesListener } from "./handles/stream.js";
 import { outsideRun } from "./loop/failure.js";
 import type { Plan } from "./loop/loop.js";
 import { RunSession } from "./loop/session.js";
 import { toAnswer, withAnswer } from "./pauses/answers.js";
 import {
-  type Continuation,
-  isPastBreakpoint,
-  noteOf,
-  resumed,
-  withInput,
-} from "./position/continuation.js";
-import {
   type AttemptEnd,
   attemptEnded,
+  continued,
   givenUp,
+  isPastBreakpoint,
   type Recovering,
   type RecoveryPolicy,
   recovering,
-} from "./position/recovery.js";
+  started,
+  waiting,
+} from "./position/continuation.js";
 import type { SavedGraph } from "./saved-graph.js";
 import { borrowed } from "./saving/claim.js";
 import { Saver } from "./saving/saver.js";
@@ -58,10 +50,17 @@ export interface RecoveryAttempt<D extends object>
   readonly result: Promise<State<D> | undefined>;
 }
 
-/** Starts and continues the runs of a graph in this process. */
+/** How a run is claimed. */
+interface Claiming {
+  /** A claim that its caller holds already. */
+  readonly claim?: Claim | undefined;
+  /** Whether a failed claim is an error, whatever the config says. */
+  readonly must?: boolean;
+}
+
+/** Works on the runs of a graph in this process. */
 export class Runner<D extends object> {
   readonly #graph: SavedGraph<D>;
-  readonly #checkpoints: Checkpoints<D>;
   readonly #draining: AbortSignal | undefined;
   readonly #active: Map<RunSession<D>, Promise<State<D> | undefined>>;
   /** Writes answers to the store one at a time. */
@@ -75,7 +74,6 @@ export class Runner<D extends object> {
   ) {
     this.#active = active;
     this.#graph = graph;
-    this.#checkpoints = new Checkpoints(graph);
     this.#draining = draining;
   }
 
@@ -97,12 +95,12 @@ export class Runner<D extends object> {
   ): Promise<State<D>> {
     if (typeof run === "object") {
       const { checkpointId } = run;
-      const runId = await this.#checkpoints.runOf(checkpointId);
+      const runId = await this.#graph.runOf(checkpointId);
       return this.resume(runId, { ...options, checkpointId });
     }
     const { step, checkpointId } = options;
     return this.#track(run, async (session) => {
-      const loaded = await this.#checkpoints.load(run, { step, checkpointId });
+      const loaded = await this.#graph.load(run, { step, checkpointId });
       return this.#resume(loaded, options, session);
     });
   }
@@ -132,16 +130,16 @@ export class Runner<D extends object> {
       const result = this.#track(
         runId,
         async (session) => {
-          const newest = await this.#checkpoints.load(runId, {});
+          const newest = await this.#graph.load(runId);
           this.#graph.position(newest);
           const found = recovering(newest, policy);
           const { recovery, leftAlone, fallsBack } = found;
-          const previous = fallsBack ? await this.#checkpoints.previous(newest) : undefined;
+          const previous = fallsBack ? await this.#graph.previous(newest) : undefined;
           resolve({ ...found, fellBack: previous !== undefined, newest, result });
           if (recovery !== undefined)
             return this.#continue(newest, previous ?? newest, options, session, recovery);
           const last = leftAlone === undefined ? givenUp(newest) : undefined;
-          return last && this.#save(last, await this.#saver(newest, session));
+          return last && this.#save(last, await this.#saver(last, session));
         },
         claim,
       );
@@ -151,15 +149,7 @@ export class Runner<D extends object> {
 
   /** Saves how an attempt to recover a run has ended, if it did not get the run to its end. */
   async endAttempt(runId: string, attempt: number, end: AttemptEnd, claim?: Claim): Promise<void> {
-    await this.#track(
-      runId,
-      async (session) => {
-        const newest = await this.#checkpoints.load(runId, {});
-        const next = attemptEnded(newest, attempt, end);
-        return next && this.#save(next, await this.#saver(newest, session));
-      },
-      claim,
-    );
+    await this.#change(runId, (newest) => attemptEnded(newest, attempt, end), { claim });
   }
 
   /** The newest session with a run in this process. */
@@ -170,7 +160,7 @@ export class Runner<D extends object> {
   /** The result of a run in progress. */
   async resultOf(session: RunSession<D>): Promise<State<D>> {
     // A recovery that leaves the run as it is has no result.
-    return (await this.#active.get(session)) ?? this.#checkpoints.load(session.runId, {});
+    return (await this.#active.get(session)) ?? this.#graph.load(session.runId);
   }
 
   /**
@@ -189,13 +179,57 @@ export class Runner<D extends object> {
       if (await running.answer(answer)) return;
       await running.stopped;
     }
+    await this.#answers.run(() => this.#change(runId, (state) => withAnswer(state, answer)));
+  }
+
+  async fork(runId: string, at: CheckpointAt, changes: Patch<D>): Promise<State<D>> {
+    const graph = this.#graph;
+    const source = await graph.read(runId, at);
+    graph.position(withProgress(source, { reason: "fork" }));
+    const next = forked(source, changes, graph.identity);
+    const { schema } = graph.settings;
+    if (schema !== undefined) await validated("data", next.data, schema);
+    return this.#save(waiting(next, "fork", graph), await this.#saver(next));
+  }
+
+  async rollback(runId: string, at: CheckpointAt): Promise<State<D>> {
+    checkRunId(runId);
+    const change = (state: State<D>) => waiting(rolledBack(state), "rollback", this.#graph);
+    return this.#change(runId, change, { at, must: true });
+  }
+
+  async delete(runId: string): Promise<void> {
+    const store = await this.#graph.store();
+    await this.#claimed(new RunSession(runId), () => store.delete(runId), { must: true });
+    this.#removed(runId);
+  }
+
+  async prune(retention: Retention): Promise<string[]> {
+    const store = await this.#graph.store();
+    if (store.prune === undefined) throw new ConfigError("store", "has no prune");
+    const runIds = await store.prune(retention);
+    if (retention.dryRun !== true) for (const runId of runIds) this.#removed(runId);
+    return runIds;
+  }
+
+  #removed(runId: string): void {
+    const { audit } = this.#graph.settings;
+    this.#graph.emit("checkpoint.delete", runId, { node: "", step: 0, ...audit });
+  }
+
+  /** Changes and saves a run that nobody works on; without a change it stays as it is. */
+  async #change(
+    runId: string,
+    change: (state: State<D>) => State<D> | undefined,
+    { at, ...claiming }: Claiming & { readonly at?: CheckpointAt } = {},
+  ): Promise<State<D>> {
     const session = new RunSession<D>(runId);
-    await this.#answers.run(() =>
-      this.#claimed(session, async () => {
-        const state = await this.#checkpoints.load(runId, {});
-        await this.#save(withAnswer(state, answer), await this.#saver(state, session));
-      }),
-    );
+    const work = async (): Promise<State<D>> => {
+      const state = await this.#graph.load(runId, at);
+      const next = change(state);
+      return next === undefined ? state : this.#save(next, await this.#saver(next, session));
+    };
+    return this.#claimed(session, work, claiming);
   }
 
   /**
@@ -224,7 +258,7 @@ export class Runner<D extends object> {
     const drain = (): void => session.control.drain();
     if (this.#draining?.aborted) drain();
     const ignore = this.#draining && onAbort(this.#draining, drain);
-    const going = this.#claimed(session, () => work(session), claim);
+    const going = this.#claimed(session, () => work(session), { claim });
     this.#active.set(session, going);
     try {
       return await going;
@@ -240,46 +274,40 @@ export class Runner<D extends object> {
    *
    * @throws CheckpointConflictError, naming the holder, before anything is done.
    */
-  async #claimed<T>(session: RunSession<D>, work: () => Promise<T>, given?: Claim): Promise<T> {
-    return session.under(given ? borrowed(given) : await this.#claim(session.runId), work);
+  async #claimed<T>(
+    session: RunSession<D>,
+    work: () => Promise<T>,
+    { claim, must = false }: Claiming = {},
+  ): Promise<T> {
+    return session.under(claim ? borrowed(claim) : await this.#claim(session.runId, must), work);
   }
 
   /** A failed claim stops a run just as a failed save does. */
-  async #claim(runId: string): Promise<Claim | undefined> {
+  async #claim(runId: string, must: boolean): Promise<Claim | undefined> {
     const { claim, onSaveError } = this.#graph.settings;
     try {
-      return await claim(await this.#graph.storeIfAny(), runId);
+      const store = await this.#graph.storeIfAny();
+      return store && (await claim(store, runId));
     } catch (error) {
       const isConflict = isWaymarkError(error, "CHECKPOINT_CONFLICT");
-      if (isConflict || onSaveError !== "continue") throw error;
-      const data = { action: "save", node: "", error: messageOf(error) } as const;
-      this.#graph.emit("checkpoint.error", runId, data);
+      if (isConflict || must || onSaveError !== "continue") throw error;
+      this.#graph.saveFailed(runId, error);
       return undefined;
     }
   }
 
   async #start(state: State<D>, options: RunOptions<D>, session: RunSession<D>): Promise<State<D>> {
-    const { settings } = this.#graph;
-    const first = await this.#checked(restarted(state, this.#graph));
+    const first = await started(state, this.#graph);
     const store = await this.#graph.storeIfAny();
-    const { claim, control } = session;
     if (store !== undefined) await this.#graph.describe(store, state.runId);
-    const saver = store && new Saver<D>(store, settings, first, { claim, control });
+    const saver = store && (await this.#saver(first, session));
     return this.#walk(first, options, session, { after: undefined, isResumed: false, saver });
-  }
-
-  /** A new run's State, with its data as the schema returns it. */
-  async #checked(state: State<D>): Promise<State<D>> {
-    const { schema } = this.#graph.settings;
-    if (schema === undefined) return state;
-    const data = await validated("data", state.data, schema);
-    return data === state.data ? state : replacedData(state, data);
   }
 
   /** The newest State of a run; `undefined` if it has to be started. */
   async #newestIfAny(runId: string): Promise<State<D> | undefined> {
     try {
-      return await this.#checkpoints.load(runId, {});
+      return await this.#graph.load(runId);
     } catch (error) {
       if (isWaymarkError(error, "CHECKPOINT_CORRUPT")) {
         const message = `the run starts over: ${error.message}`;
@@ -315,37 +343,20 @@ export class Runner<D extends object> {
     const { input } = options;
     const graph = this.#graph;
     const position = graph.position(from);
-    const isPaused = position.state.status === "paused";
-    if (!isPaused) checkWanted(position.state, input);
+    if (position.state.status !== "paused") checkWanted(position.state, input);
     await graph.describe(await graph.store(), newest.runId);
-    const setsBack = !isNewest(options);
-    const continuation: Continuation<D> = { newest, from, position, setsBack, recovery };
-    const first = resumed(continuation, graph);
-    const saver = await this.#saver(newest, session, first);
-    const state = isPaused
-      ? await this.#answered(first, input, saver)
-      : await this.#noted(first, continuation, saver);
+    const run = { newest, from, position, setsBack: !isNewest(options), recovery, input };
+    const { state: first, save, error } = await continued(run, graph);
+    const saver = await this.#saver(first, session, newest);
+    const state = save === "never" ? first : await this.#save(first, saver, save === "always");
+    if (error !== undefined) throw error;
     return this.#walk(state, options, session, {
       after: position.after,
       unfinished: position.next,
       isResumed: true,
-      skipBreakpoint: isPastBreakpoint(continuation, state),
+      skipBreakpoint: isPastBreakpoint(run, state),
       saver,
     });
-  }
-
-  async #answered(state: State<D>, input: unknown, saver: Saver<D>): Promise<State<D>> {
-    const taken = await withInput(state, input, this.#graph);
-    const saved = await this.#save(taken.state, saver);
-    if (taken.error !== undefined) throw taken.error;
-    return saved;
-  }
-
-  async #noted(state: State<D>, continuation: Continuation<D>, saver: Saver<D>): Promise<State<D>> {
-    const note = noteOf(state, continuation);
-    const isRecovery = continuation.recovery !== undefined;
-    if (note === undefined || (this.#graph.settings.mode === "exit" && !isRecovery)) return state;
-    return this.#save(note, saver, isRecovery);
   }
 
   async #walk(
@@ -379,11 +390,9 @@ export class Runner<D extends object> {
     }
   }
 
-  async #saver(
-    latest: State<D>,
-    { control, claim }: RunSession<D>,
-    from = latest,
-  ): Promise<Saver<D>> {
+  /** @param latest - what the store has of a run that walks on. */
+  async #saver(from: State<D>, session?: RunSession<D>, latest?: State<D>): Promise<Saver<D>> {
+    const { claim, control } = session ?? {};
     const store = await this.#graph.store();
     return new Saver<D>(store, this.#graph.settings, from, { latest, claim, control });
   }
@@ -404,35 +413,9 @@ function checkWanted<D extends object>({ runId, status }: State<D>, input: unkno
   const problem = `was given, but run ${show(runId)} is not paused: it is ${status}`;
   throw new ConfigError("input", problem);
 }
+
 function drainsItself(): ConfigError {
   const problem =
     "must not be awaited inside a node of a run that it stops: call it without await, or outside the graph";
   return new ConfigError("drain", problem);
-}
-
-/** A State with its data replaced. */
-function replacedData<D extends object>(state: State<D>, data: unknown): State<D> {
-  checkData(data);
-  const kept: object = freezeCopy(data);
-  return withRecord(state, { data: kept, traits: traitsOf(kept) });
-}
-
-/** A State at the beginning of a run of this graph; one that has run before starts over. */
-function restarted<D extends object>(
-  state: State<D>,
-  { identity: graph, config, settings }: SavedGraph<D>,
-): State<D> {
-  const record = recordOf(state);
-  const isFresh = state.status === "pending" && state.step === 0;
-  const progress = isFresh ? record.progress : newProgress();
-  const startedAt = isFresh ? state.startedAt : isoNow();
-  return withRecord(state, {
-    identity: {
-      ...record.identity,
-      ...mergedMetadata(record.identity, settings.metadata),
-      ...{ graph, config, startedAt },
-    },
-    progress: { ...progress, ledger: progress.ledger.withLimits(settings.ledger) },
-    saved: isFresh ? record.saved : unsaved,
-  });
 }

@@ -1,18 +1,45 @@
-import { type CheckpointStore, opened } from "../checkpoint/store.js";
-import { ConfigError, messageOf } from "../errors.js";
+import { checkAt } from "../checkpoint/arguments.js";
+import { migrate } from "../checkpoint/migration.js";
+import {
+  type CheckpointAt,
+  type CheckpointStore,
+  entryOf,
+  type HistoryEntry,
+  isAt,
+  isNewest,
+  opened,
+  type StoreContext,
+} from "../checkpoint/store.js";
+import {
+  CheckpointCorruptionError,
+  CheckpointNotFoundError,
+  ConfigError,
+  GraphError,
+  isWaymarkError,
+  messageOf,
+  show,
+} from "../errors.js";
 import type { EventMap } from "../event-map.js";
 import type { EventType } from "../events.js";
-import { type GraphTopology, shapeOf } from "../graph/description.js";
+import {
+  compareTopologies,
+  type GraphTopology,
+  shapeOf,
+  type TopologyDifference,
+} from "../graph/description.js";
 import { END, type End, type GraphNode } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
+import { checkRunId } from "../options.js";
+import { progressOf, withRecord } from "../state/derive.js";
+import { isProgressSave } from "../state/fields.js";
 import type { GraphIdentity, RunConfig } from "../state/record.js";
-import { jsonSchemaOf } from "../state/schema.js";
-import type { State } from "../state/state.js";
+import { jsonSchemaOf, validated } from "../state/schema.js";
+import { recordOf, State } from "../state/state.js";
 import type { Settings } from "./config.js";
 import { chooseEdge } from "./loop/advance.js";
 import { positionOf, type RunPosition, replacement } from "./position/position.js";
 
-/** A graph as its checkpoints identify it, and the store they are in. */
+/** A graph as its checkpoints identify it, and its runs as its store has them. */
 export class SavedGraph<D extends object> {
   readonly settings: Settings;
   readonly topology: Topology<D>;
@@ -55,7 +82,15 @@ export class SavedGraph<D extends object> {
 
   /** The settings that a run of this graph is saved and guarded by, for readers of its checkpoints. */
   get config(): RunConfig {
-    return describeSettings(this.settings);
+    const { interval, mode, adaptive, keep, keepPerPhase } = this.settings;
+    const { preserve, onSaveError, maxIterations } = this.settings;
+    return Object.freeze({
+      interval: adaptive === undefined ? (Number.isFinite(interval) ? interval : 0) : "adaptive",
+      ...{ mode, preserve, onSaveError },
+      ...(keep !== undefined && { keep: Number.isFinite(keep) ? keep : "all" }),
+      ...(keepPerPhase !== undefined && { keepPerPhase }),
+      ...(Number.isFinite(maxIterations) && { maxIterations }),
+    });
   }
 
   /** The graph as data. */
@@ -69,14 +104,20 @@ export class SavedGraph<D extends object> {
     try {
       await store.saveTopology?.(this.description);
     } catch (error) {
-      const data = { action: "save", node: "", error: messageOf(error) } as const;
-      this.emit("checkpoint.error", runId, data);
+      this.saveFailed(runId, error);
     }
+  }
+
+  /** Emits an event about a save that failed before the first node. */
+  saveFailed(runId: string, error: unknown): void {
+    const data = { action: "save", node: "", error: messageOf(error) } as const;
+    this.emit("checkpoint.error", runId, data);
   }
 
   /** The graph's store, opened; `undefined` if nothing is saved. */
   async storeIfAny(): Promise<CheckpointStore | undefined> {
-    return opened(this.settings.store);
+    const { store } = this.settings;
+    return store && opened(store);
   }
 
   async store(): Promise<CheckpointStore> {
@@ -105,29 +146,132 @@ export class SavedGraph<D extends object> {
 
   /** The same, with {@link END} for the end. */
   next(state: State<D>): string | End | undefined {
-    const { after, next: known } = this.position(state);
-    if (known !== undefined) return known.name;
-    if (after === undefined) return this.topology.entry?.name;
+    const { after, next } = this.position(state);
+    if (next !== undefined || after === undefined) return (next ?? this.topology.entry)?.name;
     if (after.exit) return END;
-    const way = chooseEdge(state, after);
-    if (way.to === undefined) return undefined;
-    return way.to === END ? END : way.to.name;
+    const { to } = chooseEdge(state, after);
+    return to === END ? END : to?.name;
   }
 
   emit<T extends EventType>(type: T, runId: string, data: EventMap[T]): void {
     this.settings.bus.emit(type, this.settings.name, runId, data);
   }
+
+  /** The run that a checkpoint belongs to. */
+  async runOf(checkpointId: string): Promise<string> {
+    checkAt({ checkpointId });
+    const store = await this.store();
+    if (store.find === undefined) {
+      throw new ConfigError("checkpointId", "needs a store that can find it: name the run too");
+    }
+    const runId = await store.find(checkpointId);
+    if (runId !== undefined) return runId;
+    throw new CheckpointNotFoundError("", { checkpointId });
+  }
+
+  /** The State of a checkpoint, ready to continue from: saves after an older one go to the end of the history. */
+  async load(runId: string, at: CheckpointAt = {}): Promise<State<D>> {
+    const state = await this.read(runId, at);
+    if (isNewest(at)) return state;
+    const { sequence } = await this.#fetch(await this.store(), runId);
+    const { checkpointId, savedAt } = state;
+    return state.savedAs({ checkpointId, sequence, savedAt });
+  }
+
+  /**
+   * The newest State of an earlier step whose checkpoint can be read; `undefined` if there is none. Progress saves of
+   * the current step are skipped; those of the earlier one are kept, so that nothing is done or asked twice.
+   */
+  async previous({ runId, step }: State<D>): Promise<State<D> | undefined> {
+    for (const entry of await this.history(runId)) {
+      if (entry.step >= step || entry.status === "paused") continue;
+      try {
+        return await this.load(runId, { checkpointId: entry.checkpointId });
+      } catch (error) {
+        if (!isWaymarkError(error, "CHECKPOINT_CORRUPT")) throw error;
+      }
+    }
+    return undefined;
+  }
+
+  async history(runId: string): Promise<HistoryEntry[]> {
+    checkRunId(runId);
+    const store = await this.store();
+    if (store.history !== undefined) return store.history(runId);
+    try {
+      const state = await this.#fetch(store, runId);
+      return [entryOf(state, "", isProgressSave(progressOf(state)))];
+    } catch (error) {
+      if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return [];
+      throw error;
+    }
+  }
+
+  /** Loads, migrates and validates a checkpoint, and compares its graph with this one. */
+  async read(runId: string, at: CheckpointAt): Promise<State<D>> {
+    const store = await this.store();
+    checkRunId(runId);
+    checkAt(at);
+    const loaded = await this.#fetch(store, runId, at);
+    const { checkpointNode: node, step, checkpointId } = loaded;
+    const { audit, version, migrations, schema, ledger: limits } = this.settings;
+    this.emit("checkpoint.load", runId, { node, step, checkpointId, ...audit });
+    const state = migrate(loaded, version, migrations);
+    if (schema !== undefined) await validated("data", state.data, schema);
+    await this.#compare(store, state);
+    const { identity, progress } = recordOf(state);
+    const ledger = state.ledger.withLimits(limits);
+    return withRecord(state, {
+      identity: { ...identity, graph: this.identity, config: this.config },
+      progress: { ...progress, ledger },
+    });
+  }
+
+  /** Loads from the store, and checks that it returned the checkpoint that was asked for. */
+  async #fetch(store: CheckpointStore, runId: string, at: CheckpointAt = {}): Promise<State<D>> {
+    const emit: StoreContext["emit"] = (type, data) => this.emit(type, runId, data);
+    const loaded = await store.load<D>(runId, at, { emit }).catch((error: unknown) => {
+      const isGone = isWaymarkError(error, "CHECKPOINT_NOT_FOUND") && isNewest(at);
+      if (!isGone || this.settings.preserve) throw error;
+      const hint = "a run that completed is removed unless checkpoint.preserve is true";
+      throw new CheckpointNotFoundError(runId, at, hint);
+    });
+    if (!(loaded instanceof State)) {
+      throw new TypeError(`store.load() must return a State; got ${show(loaded)}`);
+    }
+    if (loaded.runId !== runId) {
+      throw new CheckpointCorruptionError(
+        `the store returned a checkpoint of run ${show(loaded.runId)} for run ${show(runId)}`,
+        { expected: runId, actual: loaded.runId },
+      );
+    }
+    if (!isAt(at, loaded)) throw new CheckpointNotFoundError(runId, at);
+    return loaded;
+  }
+
+  /** Reports what has changed in the graph since a State was saved. */
+  async #compare(store: CheckpointStore, { graph, runId }: State<D>): Promise<void> {
+    const { name, fingerprint } = this.identity;
+    if (graph === undefined || (graph.name === name && graph.fingerprint === fingerprint)) return;
+    const expected = `${name} ${fingerprint}`;
+    const actual = `${graph.name} ${graph.fingerprint}`;
+    const before = await store.topology?.(graph.fingerprint).catch(() => undefined);
+    const changes = before && compareTopologies(before, shapeOf(this.topology));
+    this.emit("graph.mismatch", runId, { expected, actual, ...changes });
+    if (this.settings.onMismatch === "warn") return;
+    const problem = `run ${show(runId)} was made by another graph: ${actual}; this one is ${expected}`;
+    throw new GraphError(
+      "GRAPH_MISMATCH",
+      `${problem}${inWords(changes)}: use that graph, or set config.onMismatch to "warn"`,
+    );
+  }
 }
 
-function describeSettings(settings: Settings): RunConfig {
-  const { interval, mode, adaptive, keep, keepPerPhase, preserve, maxIterations } = settings;
-  return Object.freeze({
-    interval: adaptive === undefined ? (Number.isFinite(interval) ? interval : 0) : "adaptive",
-    mode,
-    preserve,
-    onSaveError: settings.onSaveError,
-    ...(keep !== undefined && { keep: Number.isFinite(keep) ? keep : "all" }),
-    ...(keepPerPhase !== undefined && { keepPerPhase }),
-    ...(Number.isFinite(maxIterations) && { maxIterations }),
-  });
+/** What has changed in a graph, for a message. */
+function inWords(changes: TopologyDifference | undefined): string {
+  const parts = Object.entries(changes ?? {}).flatMap(
+    ([what, nodes]: [string, readonly string[]]) =>
+      nodes.length === 0 ? [] : [`${what} ${nodes.map(show).join(", ")}`],
+  );
+  return parts.length === 0 ? "" : ` (${parts.join("; ")})`;
 }

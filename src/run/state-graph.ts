@@ -23,12 +23,11 @@ import {
 } from "../options.js";
 import type { Predicate } from "../state/predicates.js";
 import { type Patch, State } from "../state/state.js";
-import { Checkpoints } from "./checkpoints.js";
 import { checkAudit, type GraphConfig, resolveConfig, type Settings } from "./config.js";
 import type { RunHandle } from "./handles/handle.js";
 import { Handles } from "./handles/handles.js";
 import { streamEvents, type ValuesEvent, valuesListener } from "./handles/stream.js";
-import type { AttemptEnd, RecoveryPolicy } from "./position/recovery.js";
+import type { AttemptEnd, RecoveryPolicy } from "./position/continuation.js";
 import { type RecoveryAttempt, Runner } from "./runner.js";
 import { SavedGraph } from "./saved-graph.js";
 import { checkNodeOptions, type NodeOptions, withOptions } from "./visit/attempts.js";
@@ -94,10 +93,6 @@ export class StateGraph<D extends object, N extends string = never> {
 
   get #topology(): Topology<D> {
     return this.#graph.topology;
-  }
-
-  get #checkpoints(): Checkpoints<D> {
-    return new Checkpoints(this.#graph);
   }
 
   /**
@@ -441,7 +436,7 @@ export class StateGraph<D extends object, N extends string = never> {
    * @throws ConfigError if the run id is invalid.
    */
   history(runId: string): Promise<HistoryEntry[]> {
-    return this.#checkpoints.history(runId);
+    return this.#graph.history(runId);
   }
 
   /**
@@ -459,7 +454,7 @@ export class StateGraph<D extends object, N extends string = never> {
     at: number | string | CheckpointAt,
     changes: Patch<D> = {},
   ): Promise<State<D>> {
-    return this.#checkpoints.fork(runId, toCheckpointAt(at), changes);
+    return this.#runner.fork(runId, toCheckpointAt(at), changes);
   }
 
   /**
@@ -473,7 +468,7 @@ export class StateGraph<D extends object, N extends string = never> {
    * @throws ConfigError if an argument is invalid.
    */
   async rollback(runId: string, at: number | string | CheckpointAt): Promise<State<D>> {
-    return this.#checkpoints.rollback(runId, toCheckpointAt(at));
+    return this.#runner.rollback(runId, toCheckpointAt(at));
   }
 
   /**
@@ -499,7 +494,7 @@ export class StateGraph<D extends object, N extends string = never> {
   async delete(runId: string, options: Pick<ExecuteOptions, "audit"> = {}): Promise<void> {
     checkRunId(runId);
     checkOptions("options", options, auditOptions);
-    await this.#checkpoints.delete(runId, options.audit);
+    await this.#runner.for(options.audit).delete(runId);
   }
 
   /**
@@ -514,7 +509,7 @@ export class StateGraph<D extends object, N extends string = never> {
     options: Pick<ExecuteOptions, "audit"> = {},
   ): Promise<string[]> {
     checkOptions("options", options, auditOptions);
-    return this.#checkpoints.prune(retention, options.audit);
+    return this.#runner.for(options.audit).prune(retention);
   }
 
   /**

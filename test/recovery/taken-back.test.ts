@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { State } from "waymark";
-import { attemptEnded } from "../../src/run/position/recovery.js";
+import { attemptEnded } from "../../src/run/position/continuation.js";
 import { progressOf, withProgress } from "../../src/state/derive.js";
 
 /** A run whose newest save counts this attempt to recover it. */

@@ -5,7 +5,6 @@ import { CheckpointConflictError, ExecutionError, isWaymarkError, show } from ".
 import type { AnyEvent, EventTail } from "../../events.js";
 import type { RunError } from "../../state/record.js";
 import type { State } from "../../state/state.js";
-import { Checkpoints } from "../checkpoints.js";
 import type { SavedGraph } from "../saved-graph.js";
 import type { Beginning, Look, RunSource } from "./source.js";
 import { eventOf, lastEvent, stepEvent } from "./step-events.js";
@@ -63,7 +62,7 @@ export class StoredSource<D extends object> implements RunSource<D> {
     for await (const { state } of this.#looks(signal)) last = state;
     if (last === undefined || isFinal(last)) {
       // As a resume would use it: migrated and validated.
-      const state = await new Checkpoints(this.#graph).load(this.runId, {});
+      const state = await this.#graph.load(this.runId);
       return isFinal(state) ? state : this.end(signal);
     }
     const { error } = last;

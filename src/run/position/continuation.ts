@@ -1,19 +1,53 @@
-import { rolledBack, waitsForResume } from "../../checkpoint/fork.js";
+import { ready, rolledBack, waitsForResume } from "../../checkpoint/fork.js";
+import { isoNow } from "../../clock.js";
+import { END } from "../../graph/node.js";
 import { progressOf, withProgress, withRecord } from "../../state/derive.js";
+import { newProgress, unsaved } from "../../state/fields.js";
+import { freezeCopy } from "../../state/freeze-copy.js";
+import { traitsOf } from "../../state/json-traits.js";
 import { mergedMetadata } from "../../state/metadata.js";
 import type { Recovery } from "../../state/record.js";
 import { validated } from "../../state/schema.js";
-import { recordOf, type State } from "../../state/state.js";
+import { checkData, recordOf, type State } from "../../state/state.js";
+import { noFailedAttempts, noItems } from "../../state/steps.js";
 import { answered, refusedAnswers } from "../pauses/pauses.js";
 import type { SavedGraph } from "../saved-graph.js";
 import type { RunPosition } from "./position.js";
-import { hasCrashed, withCrash } from "./recovery.js";
 
 /** The reason of a checkpoint at which a run continued from a breakpoint before a node. */
 const BREAKPOINT = "breakpoint";
 
+/**
+ * A State at the beginning of a run of this graph, with its data as the schema returns it; one that has run before
+ * starts over.
+ */
+export async function started<D extends object>(
+  state: State<D>,
+  { identity: graph, config, settings }: SavedGraph<D>,
+): Promise<State<D>> {
+  const record = recordOf(state);
+  const isFresh = state.status === "pending" && state.step === 0;
+  const progress = isFresh ? record.progress : newProgress();
+  const startedAt = isFresh ? state.startedAt : isoNow();
+  const first = withRecord(state, {
+    identity: {
+      ...record.identity,
+      ...mergedMetadata(record.identity, settings.metadata),
+      ...{ graph, config, startedAt },
+    },
+    progress: { ...progress, ledger: progress.ledger.withLimits(settings.ledger) },
+    saved: isFresh ? record.saved : unsaved,
+  });
+  if (settings.schema === undefined) return first;
+  const data = await validated("data", state.data, settings.schema);
+  if (data === state.data) return first;
+  checkData(data);
+  const kept: object = freezeCopy(data);
+  return withRecord(first, { data: kept, traits: traitsOf(kept) });
+}
+
 /** A run that continues from what the store has. */
-export interface Continuation<D extends object> {
+interface Continuation<D extends object> {
   /** The newest State in the store. */
   readonly newest: State<D>;
   /** The State to continue from: the newest, an older one, or the one before it. */
@@ -23,11 +57,34 @@ export interface Continuation<D extends object> {
   /** Whether an older checkpoint was asked for: its work is done again. */
   readonly setsBack: boolean;
   /** Set if this is an attempt to recover the run. */
-  readonly recovery?: Recovery | undefined;
+  readonly recovery: Recovery | undefined;
+  /** The answer to its pauses. */
+  readonly input: unknown;
 }
 
-/** The State of a run that continues: its resume is counted, and its crash if its process died. */
-export function resumed<D extends object>(
+/** A run as it continues. */
+interface Continued<D extends object> {
+  readonly state: State<D>;
+  /** Whether to save it first, so that it is found if its process dies before the next save. */
+  readonly save: "always" | "if possible" | "never";
+  /** Why an answer was refused, and the run does not continue. */
+  readonly error?: unknown;
+}
+
+/** The State that a run continues with: its resume is counted, its crash if its process died, its answers are taken. */
+export async function continued<D extends object>(
+  run: Continuation<D>,
+  graph: SavedGraph<D>,
+): Promise<Continued<D>> {
+  const first = resumed(run, graph);
+  if (run.position.state.status === "paused") return withInput(first, run.input, graph);
+  const note = noteOf(first, run);
+  const isDue = run.recovery !== undefined || graph.settings.mode !== "exit";
+  if (note === undefined || !isDue) return { state: first, save: "never" };
+  return { state: note, save: run.recovery === undefined ? "if possible" : "always" };
+}
+
+function resumed<D extends object>(
   { newest, position, setsBack }: Continuation<D>,
   graph: SavedGraph<D>,
 ): State<D> {
@@ -43,11 +100,8 @@ export function resumed<D extends object>(
   return hasCrashed(newest) ? withCrash(state, graph.topology.entry?.name ?? "") : state;
 }
 
-/**
- * What is saved of a run that continues, so that it is found if its process dies before the next save; `undefined` if
- * that is nothing. A failed run keeps its status and error until it gets further.
- */
-export function noteOf<D extends object>(
+/** What is saved of a run that continues. A failed run keeps its status and error until it gets further. */
+function noteOf<D extends object>(
   state: State<D>,
   { newest, position, setsBack, recovery }: Continuation<D>,
 ): State<D> | undefined {
@@ -57,6 +111,27 @@ export function noteOf<D extends object>(
   const reason = state.reason === BREAKPOINT ? BREAKPOINT : "resume";
   const status = state.status === "failed" ? "failed" : "in_progress";
   return withProgress(state, { status, reason });
+}
+
+/** Gives a paused run its input. It is saved before it is used. */
+async function withInput<D extends object>(
+  state: State<D>,
+  input: unknown,
+  graph: SavedGraph<D>,
+): Promise<Continued<D>> {
+  const node = progressOf(state).unfinished?.node ?? state.checkpointNode;
+  const schemas = graph.topology.find(node)?.input;
+  const refused = input === undefined ? await refusedAnswers(state, schemas) : undefined;
+  if (refused !== undefined) return { ...refused, save: "always" };
+  const next = await answered(state, input, schemas);
+  const { schema } = graph.settings;
+  // Saved as it is, it would make every later resume fail.
+  if (schema !== undefined && next.data !== state.data) await validated("data", next.data, schema);
+  const stopped = state.pauses.some(({ breakpoint }) => breakpoint === "before");
+  const reason = stopped ? BREAKPOINT : input === undefined ? "resume" : "input";
+  const given = withProgress(next, { status: "in_progress", reason });
+  // The input may lead to another edge.
+  return { state: withProgress(given, { nextNode: graph.nextNode(given) }), save: "always" };
 }
 
 /** Whether a run has passed the breakpoint before the node that it continues with. */
@@ -69,29 +144,144 @@ export function isPastBreakpoint<D extends object>(
   return hasBegun || hasFailed || newest.reason === BREAKPOINT || state.reason === BREAKPOINT;
 }
 
-/** A paused run with its input taken, or the error of an answer that does not fit. */
-export interface Input<D extends object> {
-  readonly state: State<D>;
-  readonly error?: unknown;
+/** A State that was forked or set back, at its place in this graph, waiting to be resumed. */
+export function waiting<D extends object>(
+  given: State<D>,
+  reason: "fork" | "rollback",
+  graph: SavedGraph<D>,
+): State<D> {
+  const named = withProgress(given, { reason });
+  const { state: stands, after, next: known } = graph.position(named);
+  // Without the progress of a removed node, unless the config has a replacement for it.
+  const state = known === undefined ? stands : named;
+  const next = graph.next(state);
+  // A completed run stays completed, unless the changes of a fork lead to another node.
+  const isEnd = next === END && (after?.exit === true || state.status === "completed");
+  const status = isEnd ? "completed" : "in_progress";
+  const placed = withProgress(state, { status, nextNode: next === END ? undefined : next });
+  return ready(placed, reason);
 }
 
-/** Gives a paused run its input. It is saved before it is used. */
-export async function withInput<D extends object>(
-  state: State<D>,
-  input: unknown,
-  graph: SavedGraph<D>,
-): Promise<Input<D>> {
-  const node = progressOf(state).unfinished?.node ?? state.checkpointNode;
-  const schemas = graph.topology.find(node)?.input;
-  const refused = input === undefined ? await refusedAnswers(state, schemas) : undefined;
-  if (refused !== undefined) return refused;
-  const next = await answered(state, input, schemas);
-  const { schema } = graph.settings;
-  // Saved as it is, it would make every later resume fail.
-  if (schema !== undefined && next.data !== state.data) await validated("data", next.data, schema);
-  const stopped = state.pauses.some(({ breakpoint }) => breakpoint === "before");
-  const reason = stopped ? BREAKPOINT : input === undefined ? "resume" : "input";
-  const continued = withProgress(next, { status: "in_progress", reason });
-  // The input may lead to another edge.
-  return { state: withProgress(continued, { nextNode: graph.nextNode(continued) }) };
+/** How often, and how, a run that its process left behind is tried again. */
+export interface RecoveryPolicy {
+  readonly maxAttempts: number;
+  /** Whether to go back one step if an earlier attempt failed at the same place. */
+  readonly fallsBack: boolean;
+  /** Whether to leave forks and rolled-back runs alone until someone resumes them. */
+  readonly leavesForks: boolean;
+}
+
+/** What to do with a run that its process left behind. */
+export interface Recovering {
+  /** The number of this attempt, starting at 1; 0 if the run is left alone. */
+  readonly count: number;
+  /** Whether there is no other attempt after this one. */
+  readonly isLast: boolean;
+  /** Whether to go back to an earlier step: the last save may be what makes the run fail. */
+  readonly fallsBack: boolean;
+  /** Counts this attempt, and is saved before the run continues; `undefined` if it does not. */
+  readonly recovery?: Recovery;
+  /** Why the run is left alone, if it is. */
+  readonly leftAlone?: string;
+}
+
+/**
+ * What an attempt to recover a run makes of its newest State. The number of attempts without progress is saved with
+ * the run before it continues, so that a run that kills its process is not tried forever.
+ */
+export function recovering<D extends object>(newest: State<D>, policy: RecoveryPolicy): Recovering {
+  const { status, reason } = newest;
+  const { maxAttempts, fallsBack, leavesForks } = policy;
+  if (status === "completed" || status === "paused") return alone("it has since ended or paused");
+  if (leavesForks && waitsForResume(newest))
+    return alone(`it waits to be resumed: its newest checkpoint is a ${reason}`);
+  const { step, unfinished, recovery } = progressOf(newest);
+  const before = furthest(recovery, step, unfinished?.count ?? 0);
+  if (before.attempts >= maxAttempts)
+    return { count: before.attempts, isLast: true, fallsBack: false };
+  const count = before.attempts + 1;
+  return {
+    count,
+    isLast: count >= maxAttempts,
+    fallsBack: fallsBack && count > 1 && step === before.step,
+    recovery: Object.freeze({ ...before, attempts: count }),
+  };
+}
+
+function alone(leftAlone: string): Recovering {
+  return { count: 0, isLast: false, fallsBack: false, leftAlone };
+}
+
+/** The furthest point a run has reached, and how often it was recovered there; progress resets the count. */
+function furthest(before: Recovery | undefined, step: number, results: number): Recovery {
+  const isFurther =
+    before === undefined ||
+    step > before.step ||
+    (step === before.step && results > before.results);
+  return isFurther ? { attempts: 0, step, results } : before;
+}
+
+/** How an attempt ends that did not get the run to its end. */
+export type AttemptEnd = "taken-back" | "given-up";
+
+/** The State to save when an attempt ends; `undefined` if the run stays as it is. */
+export function attemptEnded<D extends object>(
+  newest: State<D>,
+  attempt: number,
+  end: AttemptEnd,
+): State<D> | undefined {
+  if (end === "given-up") return givenUp(newest);
+  const { recovery } = progressOf(newest);
+  if (attempt === 0 || recovery?.attempts !== attempt) return undefined;
+  const less = Object.freeze({ ...recovery, attempts: attempt - 1 });
+  return withProgress(newest, { recovery: less, reason: reasonOfStop(newest) });
+}
+
+/** The run as failed, as there are no more attempts; `undefined` if it has failed already. */
+export function givenUp<D extends object>(newest: State<D>): State<D> | undefined {
+  if (newest.status === "failed") return undefined;
+  const { recovery, unfinished, checkpointNode } = progressOf(newest);
+  const error = Object.freeze({
+    name: "RecoveryError",
+    message: `the run was recovered ${recovery?.attempts ?? 0} times and got no further`,
+    node: unfinished?.node ?? checkpointNode,
+  });
+  const reason = hasCrashed(newest) ? "recovery" : "failure";
+  return withProgress(newest, { status: "failed", error, reason });
+}
+
+/** The reason to save for a run that was stopped, so that it does not look like a crash. */
+function reasonOfStop<D extends object>(newest: State<D>): string {
+  if (!hasCrashed(newest)) return newest.reason;
+  return newest.status === "failed" ? "failure" : "abort";
+}
+
+/** The checkpoint reasons of an unfinished run that was stopped, or created, on purpose. */
+const deliberate: ReadonlySet<string> = new Set(["abort", "cancel", "fork", "rollback"]);
+
+/** Whether the process that last saved a State died in the middle of the run. */
+function hasCrashed<D extends object>({ status, reason }: State<D>): boolean {
+  // A failed run stays `failed` until it advances, so only the reason shows that it was resumed.
+  if (status === "failed") return reason === "resume" || reason === "recovery";
+  return status === "in_progress" && !deliberate.has(reason);
+}
+
+/** The same State with the crash counted, and with the restart noted for the node that begins again. */
+function withCrash<D extends object>(state: State<D>, entry: string): State<D> {
+  const { crashes, begun, unfinished, nextNode, checkpointNode } = progressOf(state);
+  const node = unfinished?.node ?? nextNode ?? (checkpointNode === "" ? entry : undefined);
+  if (node === undefined) return withProgress(state, { crashes: crashes + 1 });
+  const known =
+    begun?.node === node
+      ? begun
+      : {
+          ...{ node, startedAt: isoNow(), durationMs: 0, attempts: 0, restarts: 0 },
+          failedAttempts: noFailedAttempts,
+          usage: undefined,
+          items: noItems,
+        };
+  return withProgress(state, {
+    crashes: crashes + 1,
+    begun: Object.freeze({ ...known, restarts: known.restarts + 1 }),
+  });
 }

@@ -18,11 +18,11 @@ interface Job<D extends object> {
 
 interface SaverOptions<D extends object> {
   /** What the store has. */
-  readonly latest?: State<D>;
+  readonly latest?: State<D> | undefined;
   /** Checked before each save. */
   readonly claim?: RunClaim | undefined;
   /** Aborted if a background save finds that another writer has the run. */
-  readonly control?: RunControl;
+  readonly control?: RunControl | undefined;
 }
 
 /** Saves the States of one run. */
