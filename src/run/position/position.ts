@@ -63,22 +63,21 @@ export function positionOf<D extends object>(
 ): RunPosition<D> {
   if (topology.locate !== undefined) return located(state, topology, topology.locate);
   const { unfinished, checkpointNode } = progressOf(state);
-  if (unfinished !== undefined) {
-    const after = topology.find(checkpointNode);
-    const known = topology.find(unfinished.node);
-    if (known !== undefined) return { state, after, next: known };
-    const isGiven = Object.hasOwn(settings.onMissingNode, unfinished.node);
-    // Whoever forks or rolls back to a completed step continues after it, not inside what came next.
-    if (!isGiven && waitsForResume(state) && (after !== undefined || checkpointNode === "")) {
-      return { state: left(state), after, next: undefined };
-    }
-    const { node, isSame } = standIn(state, unfinished.node, true, topology, settings);
-    return { state: isSame ? renamed(state, node.name) : left(state), after, next: node };
-  }
-  if (checkpointNode === "") return { state, after: undefined, next: undefined };
   const after = topology.find(checkpointNode);
-  if (after !== undefined) return { state, after, next: undefined };
-  const { node, isSame } = standIn(state, checkpointNode, false, topology, settings);
+  const isKnown = after !== undefined || checkpointNode === "";
+  const inside = unfinished?.node;
+  const next = inside === undefined ? undefined : topology.find(inside);
+  if (next !== undefined || (inside === undefined && isKnown)) return { state, after, next };
+  const name = inside ?? checkpointNode;
+  const found = replacement(name, settings.onMissingNode, topology);
+  if (found === undefined) {
+    // Whoever forks or rolls back to a completed step continues after it, not inside what came next.
+    if (isKnown && waitsForResume(state)) return { state: left(state), after, next: undefined };
+    throw unknownNode(state, name, inside !== undefined, topology, settings);
+  }
+  const { node, isSame } = found;
+  if (inside !== undefined)
+    return { state: isSame ? renamed(state, node.name) : left(state), after, next: node };
   return isSame ? { state, after: node, next: undefined } : { state, after: undefined, next: node };
 }
 
@@ -126,18 +125,6 @@ function renamed<D extends object>(state: State<D>, node: string): State<D> {
 /** The State without the progress and the pauses of its unfinished node. */
 function left<D extends object>(state: State<D>): State<D> {
   return withProgress(withPauses(state, noPauses), { unfinished: undefined });
-}
-
-function standIn<D extends object>(
-  state: State<D>,
-  name: string,
-  isInside: boolean,
-  topology: Topology<D>,
-  settings: PositionSettings,
-): { readonly node: GraphNode<D>; readonly isSame: boolean } {
-  const found = replacement(name, settings.onMissingNode, topology);
-  if (found === undefined) throw unknownNode(state, name, isInside, topology, settings);
-  return found;
 }
 
 /**
