@@ -14,6 +14,7 @@ import {
   integer,
   number,
   oneOf,
+  strings,
   text,
 } from "../options.js";
 import { checkLedgerLimits, type LedgerLimits } from "../state/ledger.js";
@@ -22,7 +23,7 @@ import { checkReducers, type Reducer, type Reducers } from "../state/reducers.js
 import { isSchema, type StandardSchema } from "../state/schema.js";
 import { DEFAULT_MAX_STEPS } from "../state/steps.js";
 import { getCheckpointStore } from "../stores/registry.js";
-import { checkMissingNodes, type MissingNode, type MissingNodes } from "./position/position.js";
+import { checkMissingNodes, type MissingNode } from "./position/position.js";
 import { type ClaimRun, claimOf } from "./saving/claim.js";
 import { checkTriggers, type Trigger } from "./saving/triggers.js";
 
@@ -149,34 +150,22 @@ export interface Breakpoints {
 /** Reads the events of a run that an observer has stored. */
 type Tail = (runId: string, from: "start" | "now") => EventTail;
 
+/** The options that are used as they are. */
+type Given = Omit<GraphConfig, "observer" | "reducers" | "validate" | "record" | "checkpoint"> &
+  Omit<CheckpointConfig, "store" | "interval" | "maxLoss">;
+type Optional = "schema" | "breakpoints" | "keep" | "keepPerPhase";
+
 /** A checked config with its defaults, and with names replaced by what they refer to. */
-export interface Settings {
-  readonly name: string;
-  readonly maxIterations: number;
-  readonly version: number;
-  readonly migrations: Migrations;
-  readonly onMismatch: "warn" | "error";
-  readonly onMissingNode: MissingNodes;
+export interface Settings extends Required<Omit<Given, Optional>>, Explicit<Pick<Given, Optional>> {
   /** `undefined` if nothing is saved. */
   readonly store: CheckpointStore | undefined;
   readonly interval: number;
-  readonly preserve: boolean;
-  readonly keep: number | undefined;
-  readonly keepPerPhase: number | undefined;
-  readonly mode: "sync" | "async" | "exit";
   /** The limits of `interval: "adaptive"`; `undefined` without it. */
   readonly adaptive: MaxLoss | undefined;
-  readonly schema: StandardSchema | undefined;
   readonly validatesNodes: boolean;
   readonly reducers: Readonly<Record<string, Reducer<unknown>>> | undefined;
-  readonly metadata: Metadata;
   /** How many steps a State remembers. */
   readonly maxSteps: number;
-  readonly onSaveError: "fail" | "continue";
-  readonly triggers: readonly Trigger[];
-  readonly breakpoints: Breakpoints | undefined;
-  readonly ledger: LedgerLimits;
-  readonly audit: Audit;
   readonly bus: EventBus;
   /** Reads a run's events back, if one of the observers can. */
   readonly tail: Tail | undefined;
@@ -188,10 +177,10 @@ export interface Settings {
   readonly isInner: boolean;
 }
 
-const names: Check = check(
-  "an array of node names",
-  (value) => Array.isArray(value) && value.every((name) => typeof name === "string"),
-);
+/** The same fields, which may be `undefined` but never absent. */
+type Explicit<T> = { readonly [K in keyof Required<T>]: T[K] | undefined };
+
+const names: Check = check("an array of node names", strings.accepts);
 
 /**
  * Checks a config and fills in the defaults.
@@ -228,38 +217,26 @@ export function resolveConfig<D extends object>(config: GraphConfig<D>): Setting
         onSaveError: oneOf("fail", "continue"),
       }),
   });
-  const { name = "graph", observer = "noop", checkpoint = {} } = config;
-  const { store = "memory", interval = 0, preserve = false, keep, triggers = [] } = checkpoint;
-  const { mode = "sync", maxLoss } = checkpoint;
+  const { name = "graph", maxIterations = 1000, version = 0, migrations = {} } = config;
+  const { onMismatch = "warn", onMissingNode = {}, ledger = {}, schema, breakpoints } = config;
+  const { observer = "noop", record, checkpoint = {} } = config;
+  const { store = "memory", interval = 0, mode = "sync", maxLoss, triggers = [] } = checkpoint;
+  const { preserve = false, keep, keepPerPhase, onSaveError = "fail" } = checkpoint;
   checkCombinations(checkpoint);
   const resolved = resolveStore(store);
   const isAdaptive = interval === "adaptive";
-  const every =
-    isAdaptive || interval === 0 || mode === "exit" ? Number.POSITIVE_INFINITY : interval;
-  const saves = interval !== 0 || triggers.length > 0 || mode === "exit";
+  const isExit = mode === "exit";
+  const saves = interval !== 0 || triggers.length > 0 || isExit;
   return {
-    name,
-    maxIterations: config.maxIterations ?? 1000,
-    version: config.version ?? 0,
-    migrations: config.migrations ?? {},
-    onMismatch: config.onMismatch ?? "warn",
-    onMissingNode: config.onMissingNode ?? {},
+    ...{ name, maxIterations, version, migrations, onMismatch, onMissingNode },
     store: saves ? resolved : undefined,
-    interval: every,
-    mode,
+    interval: isAdaptive || interval === 0 || isExit ? Number.POSITIVE_INFINITY : interval,
     adaptive: isAdaptive ? (maxLoss ?? {}) : undefined,
-    schema: config.schema,
+    ...{ mode, triggers, onSaveError, preserve, keep, keepPerPhase, ledger, schema, breakpoints },
     validatesNodes: config.validate === "nodes",
     reducers: config.reducers as Settings["reducers"],
-    preserve,
-    keep,
-    keepPerPhase: checkpoint.keepPerPhase,
     metadata: keptMetadata(config.metadata ?? {}),
-    maxSteps: config.record?.maxSteps ?? DEFAULT_MAX_STEPS,
-    onSaveError: checkpoint.onSaveError ?? "fail",
-    triggers,
-    breakpoints: config.breakpoints,
-    ledger: config.ledger ?? {},
+    maxSteps: record?.maxSteps ?? DEFAULT_MAX_STEPS,
     audit: Object.freeze({ ...config.audit }),
     ...resolveObservers(observer, config.observer !== undefined),
     claim: claimOf,
