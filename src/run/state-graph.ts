@@ -28,7 +28,7 @@ import type { RunHandle } from "./handles/handle.js";
 import { Handles } from "./handles/handles.js";
 import { streamEvents, type ValuesEvent, valuesListener } from "./handles/stream.js";
 import type { AttemptEnd, RecoveryPolicy } from "./position/continuation.js";
-import { type RecoveryAttempt, Runner } from "./runner.js";
+import { type RecoveryAttempt, Runner, type RunOptions } from "./runner.js";
 import { SavedGraph } from "./saved-graph.js";
 import { checkNodeOptions, type NodeOptions, withOptions } from "./visit/attempts.js";
 
@@ -119,11 +119,9 @@ export class StateGraph<D extends object, N extends string = never> {
     inner.#graph = graph.#graph.with({
       store,
       interval: Number.isFinite(interval) ? interval : 1,
-      preserve: true,
-      onSaveError: "fail",
+      ...{ preserve: true, onSaveError: "fail", longestWait },
       claim: async () => undefined,
       bus: nest?.(bus) ?? bus,
-      longestWait,
       ...settings,
     });
     inner.#runner = new Runner(inner.#graph, draining);
@@ -249,9 +247,7 @@ export class StateGraph<D extends object, N extends string = never> {
    */
   async execute(state: State<D>, options: ExecuteOptions = {}): Promise<State<D>> {
     checkStart(state);
-    checkOptions("options", options, executeOptions);
-    this.#graph.validate();
-    return this.#runner.for(options.audit).start(state, options);
+    return this.#for(options, executeOptions).start(state, options);
   }
 
   /**
@@ -273,9 +269,7 @@ export class StateGraph<D extends object, N extends string = never> {
       runReference("run", run);
       checkOptions("run", run, { checkpointId: text });
     }
-    checkOptions("options", options, resumeOptions);
-    this.#graph.validate();
-    return this.#runner.for(options.audit).resume(run, options);
+    return this.#for(options, resumeOptions).resume(run, options);
   }
 
   /**
@@ -287,9 +281,7 @@ export class StateGraph<D extends object, N extends string = never> {
    */
   async resumeOrStart(state: State<D>, options: ExecuteOptions = {}): Promise<State<D>> {
     checkStart(state);
-    checkOptions("options", options, executeOptions);
-    this.#graph.validate();
-    return this.#runner.for(options.audit).resumeOrStart(state, options);
+    return this.#for(options, executeOptions).resumeOrStart(state, options);
   }
 
   /**
@@ -314,15 +306,10 @@ export class StateGraph<D extends object, N extends string = never> {
    * ```
    */
   start(run: State<D> | string, options: ResumeOptions = {}): RunHandle<D> {
-    const isNew = run instanceof State;
-    if (!isNew && typeof run !== "string") checkStart(run);
-    checkOptions("options", options, isNew ? executeOptions : resumeOptions);
-    this.#graph.validate();
-    const runId = isNew ? run.runId : checkRunId(run);
-    const runner = this.#runner.for(options.audit);
-    return isNew
-      ? this.#handles.start(runId, "checkpoint.save", () => runner.start(run, options))
-      : this.#handles.start(runId, "graph.start", () => runner.resume(runId, options));
+    if (typeof run !== "string") checkStart(run);
+    const { runId, start } = this.#toStart(run, options);
+    const savedBy = run instanceof State ? "checkpoint.save" : "graph.start";
+    return this.#handles.start(runId, savedBy, () => start(options));
   }
 
   /**
@@ -383,24 +370,38 @@ export class StateGraph<D extends object, N extends string = never> {
     run: State<D> | string,
     options: StreamOptions = {},
   ): AsyncGenerator<AnyEvent | ValuesEvent<D>, State<D>, undefined> {
-    const isNew = run instanceof State;
     if (typeof run === "object") checkStart(run);
-    const checks = isNew ? executeOptions : resumeOptions;
-    checkOptions("options", options, { ...checks, values: flag });
-    this.#graph.validate();
-    const runId = isNew ? run.runId : checkRunId(run);
     const { values, ...rest } = options;
-    const runner = this.#runner.for(options.audit);
+    const { runId, start } = this.#toStart(run, options, { values: flag });
     return streamEvents<State<D>, ValuesEvent<D>>(
       this.#settings.bus,
       runId,
       options.signal,
       (signal, gate, add) => {
         const onValues = values ? valuesListener<D>(add) : undefined;
-        const given = { ...rest, signal, gate, onValues };
-        return isNew ? runner.start(run, given) : runner.resume(runId, given);
+        return start({ ...rest, signal, gate, onValues });
       },
     );
+  }
+
+  /** What starts a State's run, or resumes the run with an id, with valid options. */
+  #toStart(
+    run: State<D> | string,
+    options: ResumeOptions,
+    more?: Checks,
+  ): { runId: string; start(options: RunOptions<D>): Promise<State<D>> } {
+    const checks = run instanceof State ? executeOptions : resumeOptions;
+    const runner = this.#for(options, { ...checks, ...more });
+    return run instanceof State
+      ? { runId: run.runId, start: (given) => runner.start(run, given) }
+      : { runId: checkRunId(run), start: (given) => runner.resume(run, given) };
+  }
+
+  /** What runs a graph that is complete, for a call whose options are valid. */
+  #for(options: ExecuteOptions, checks: Checks): Runner<D> {
+    checkOptions("options", options, checks);
+    this.#graph.validate();
+    return this.#runner.for(options.audit);
   }
 
   /**
@@ -550,29 +551,20 @@ function checkStart(state: unknown): void {
 
 const givenState = check("a State", (value) => value instanceof State);
 const runReference = check("a run id or { checkpointId }", (value) => value !== null);
-const auditOptions: Readonly<Record<string, Check>> = {
-  audit: checkAudit,
-};
-const executeOptions: Readonly<Record<string, Check>> = {
-  ...auditOptions,
-  signal: abortSignal,
-};
-// `checkAt` looks at these two.
-const resumeOptions = {
+type Checks = Readonly<Record<string, Check>>;
+const auditOptions: Checks = { audit: checkAudit };
+const executeOptions: Checks = { ...auditOptions, signal: abortSignal };
+// `checkAt` looks at the first two.
+const resumeOptions: Checks = {
   ...executeOptions,
-  step: () => {},
-  checkpointId: () => {},
-  input: () => {},
+  ...{ step: () => {}, checkpointId: () => {}, input: () => {} },
 };
-
-function toAt({ step, checkpointId }: CheckpointAt): CheckpointAt {
-  return { step, checkpointId };
-}
 
 function toCheckpointAt(at: number | string | CheckpointAt): CheckpointAt {
   if (typeof at === "number") return { step: at };
   if (typeof at === "string") return { checkpointId: at };
-  if (at?.step !== undefined || at?.checkpointId !== undefined) return toAt(at);
+  const { step, checkpointId } = Object(at) as CheckpointAt;
+  if (step !== undefined || checkpointId !== undefined) return { step, checkpointId };
   const problem = `must be a step, a checkpointId, or an object with one of them; got ${show(at)}`;
   throw new ConfigError("at", problem);
 }
