@@ -1,6 +1,6 @@
 import type { Claim } from "../checkpoint/store.js";
 import { after } from "../clock.js";
-import { onAbort } from "../concurrency.js";
+import { abortWith, defer, onAbort } from "../concurrency.js";
 import { ExecutionError, isWaymarkError } from "../errors.js";
 import type { AttemptEnd, RecoveryPolicy } from "../run/position/continuation.js";
 import type { RecoveryAttempt } from "../run/runner.js";
@@ -29,6 +29,9 @@ export interface RunRecovery {
   readonly error?: unknown;
 }
 
+/** What is known of an attempt while it is under way. */
+type Attempt = Pick<RecoveryAttempt<object>, "count" | "isLast" | "fellBack">;
+
 /** The outcome of a run, with its reason and error. */
 type Outcome = Pick<RunRecovery, "outcome" | "reason" | "error">;
 
@@ -50,20 +53,14 @@ export async function recoverRun(
   { policy, timeoutMs, signal }: RecoverySettings,
 ): Promise<Omit<RunRecovery, "runId" | "graph">> {
   const deadline = new Deadline(timeoutMs, signal);
-  let attempt: Pick<RecoveryAttempt<object>, "count" | "isLast" | "fellBack"> = {
-    count: 0,
-    isLast: false,
-    fellBack: false,
-  };
+  let attempt: Attempt = { count: 0, isLast: false, fellBack: false };
   const continued = async (): Promise<Outcome> => {
     try {
       const { result, ...begun } = await graph.recover(runId, policy, deadline.signal, claim);
       attempt = begun;
-      const { isLast, leftAlone } = begun;
-      const state = await result;
-      if (state?.status === "completed" || state?.status === "paused")
-        return { outcome: state.status };
-      return isLast ? { outcome: "gave-up" } : { outcome: "skipped", reason: leftAlone ?? "" };
+      const { status } = await result;
+      if (begun.leftAlone !== undefined) return { outcome: "skipped", reason: begun.leftAlone };
+      return { outcome: status === "completed" || status === "paused" ? status : "gave-up" };
     } catch (error) {
       const { count, isLast } = attempt;
       const end = (how: AttemptEnd): Promise<void> =>
@@ -104,51 +101,38 @@ async function afterError(
 
 /** Cancels a run when its time is up, or when the caller's signal aborts. */
 class Deadline {
-  readonly #controller = new AbortController();
-  readonly #outer: AbortSignal | undefined;
+  readonly signal: AbortSignal;
   /** Resolves if the run was cancelled and does not stop. */
   readonly late: Promise<Outcome>;
-  #resolve: (outcome: Outcome) => void = () => {};
-  #cancel: () => void;
-  #ignore = (): void => {};
+  readonly end: () => void;
   #passed = false;
 
   constructor(timeoutMs: number, outer: AbortSignal | undefined) {
-    this.late = new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
-    this.#outer = outer;
-    this.#cancel = after(timeoutMs, () => {
+    const controller = new AbortController();
+    const { promise, resolve } = defer<Outcome>();
+    this.signal = controller.signal;
+    this.late = promise;
+    let cancel = after(timeoutMs, () => {
       this.#passed = true;
       const error = new Error(`the recovery took longer than its timeout of ${timeoutMs} ms`);
       error.name = "TimeoutError";
-      this.#stop(error);
+      controller.abort(error);
     });
-    if (outer?.aborted) this.#abort();
-    else if (outer !== undefined) this.#ignore = onAbort(outer, this.#abort);
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+    onAbort(this.signal, () => {
+      cancel();
+      const outcome = this.#passed ? "timed-out" : "skipped";
+      const reason = "it was cancelled and does not stop: its node ignores context.signal";
+      cancel = after(GRACE, () => resolve({ outcome, reason }));
+    });
+    const ignore = abortWith(controller, outer);
+    this.end = () => {
+      cancel();
+      ignore();
+    };
   }
 
   /** Whether the time is up. */
   get passed(): boolean {
     return this.#passed;
-  }
-
-  end(): void {
-    this.#cancel();
-    this.#ignore();
-  }
-
-  readonly #abort = (): void => this.#stop(this.#outer?.reason);
-
-  #stop(why: unknown): void {
-    this.end();
-    this.#controller.abort(why);
-    const outcome = this.#passed ? "timed-out" : "skipped";
-    const reason = "it was cancelled and does not stop: its node ignores context.signal";
-    this.#cancel = after(GRACE, () => this.#resolve({ outcome, reason }));
   }
 }

@@ -46,8 +46,8 @@ export interface RecoveryAttempt<D extends object>
   readonly fellBack: boolean;
   /** The run as it was found. */
   readonly newest: State<D>;
-  /** Where the run ends or pauses; `undefined` if it does not continue. */
-  readonly result: Promise<State<D> | undefined>;
+  /** Where the run ends or pauses; as it was found if it is left alone. */
+  readonly result: Promise<State<D>>;
 }
 
 /** How a run is claimed. */
@@ -62,7 +62,7 @@ interface Claiming {
 export class Runner<D extends object> {
   readonly #graph: SavedGraph<D>;
   readonly #draining: AbortSignal | undefined;
-  readonly #active: Map<RunSession<D>, Promise<State<D> | undefined>>;
+  readonly #active: Map<RunSession<D>, Promise<State<D>>>;
   /** Writes answers to the store one at a time. */
   readonly #answers = new Mutex();
 
@@ -70,7 +70,7 @@ export class Runner<D extends object> {
   constructor(
     graph: SavedGraph<D>,
     draining?: AbortSignal,
-    active = new Map<RunSession<D>, Promise<State<D> | undefined>>(),
+    active = new Map<RunSession<D>, Promise<State<D>>>(),
   ) {
     this.#active = active;
     this.#graph = graph;
@@ -138,8 +138,7 @@ export class Runner<D extends object> {
           resolve({ ...found, fellBack: previous !== undefined, newest, result });
           if (recovery !== undefined)
             return this.#continue(newest, previous ?? newest, options, session, recovery);
-          const last = leftAlone === undefined ? givenUp(newest) : undefined;
-          return last && this.#save(last, await this.#saver(last, session));
+          return leftAlone === undefined ? this.#saveChange(newest, givenUp, session) : newest;
         },
         claim,
       );
@@ -158,9 +157,8 @@ export class Runner<D extends object> {
   }
 
   /** The result of a run in progress. */
-  async resultOf(session: RunSession<D>): Promise<State<D>> {
-    // A recovery that leaves the run as it is has no result.
-    return (await this.#active.get(session)) ?? this.#graph.load(session.runId);
+  resultOf(session: RunSession<D>): Promise<State<D>> {
+    return this.#active.get(session) ?? this.#graph.load(session.runId);
   }
 
   /**
@@ -217,19 +215,26 @@ export class Runner<D extends object> {
     this.#graph.emit("checkpoint.delete", runId, { node: "", step: 0, ...audit });
   }
 
-  /** Changes and saves a run that nobody works on; without a change it stays as it is. */
+  /** Changes and saves a run that nobody works on. */
   async #change(
     runId: string,
     change: (state: State<D>) => State<D> | undefined,
     { at, ...claiming }: Claiming & { readonly at?: CheckpointAt } = {},
   ): Promise<State<D>> {
     const session = new RunSession<D>(runId);
-    const work = async (): Promise<State<D>> => {
-      const state = await this.#graph.load(runId, at);
-      const next = change(state);
-      return next === undefined ? state : this.#save(next, await this.#saver(next, session));
-    };
+    const load = () => this.#graph.load(runId, at);
+    const work = async () => this.#saveChange(await load(), change, session);
     return this.#claimed(session, work, claiming);
+  }
+
+  /** Saves what a change makes of a State; without a change it stays as it is. */
+  async #saveChange(
+    state: State<D>,
+    change: (state: State<D>) => State<D> | undefined,
+    session: RunSession<D>,
+  ): Promise<State<D>> {
+    const next = change(state);
+    return next === undefined ? state : this.#save(next, await this.#saver(next, session));
   }
 
   /**
@@ -241,19 +246,21 @@ export class Runner<D extends object> {
     const active = [...this.#active.keys()];
     for (const { control } of active) control.drain();
     const around = active.length > 0 ? callers() : [];
+    const problem =
+      "must not be awaited inside a node of a run that it stops: call it without await, or outside the graph";
     const stopped = active.some(({ scope }) => around.includes(scope.name))
-      ? Promise.reject(drainsItself())
+      ? Promise.reject(new ConfigError("drain", problem))
       : Promise.allSettled(this.#active.values()).then(() => {});
     // A node may drain its graph, as long as it does not await that.
     stopped.catch(() => {});
     return stopped;
   }
 
-  async #track<T extends State<D> | undefined>(
+  async #track(
     runId: string,
-    work: (session: RunSession<D>) => Promise<T>,
+    work: (session: RunSession<D>) => Promise<State<D>>,
     claim?: Claim,
-  ): Promise<T> {
+  ): Promise<State<D>> {
     const session = new RunSession<D>(runId);
     const drain = (): void => session.control.drain();
     if (this.#draining?.aborted) drain();
@@ -412,10 +419,4 @@ function checkWanted<D extends object>({ runId, status }: State<D>, input: unkno
   if (input === undefined) return;
   const problem = `was given, but run ${show(runId)} is not paused: it is ${status}`;
   throw new ConfigError("input", problem);
-}
-
-function drainsItself(): ConfigError {
-  const problem =
-    "must not be awaited inside a node of a run that it stops: call it without await, or outside the graph";
-  return new ConfigError("drain", problem);
 }

@@ -120,8 +120,8 @@ async function tryAgain(run: ActiveRun, deps: AdvanceDeps): Promise<Outcome> {
     if (newest.status === "completed" || newest.status === "paused") {
       return outcomeOf(await graph.resume(runId, { signal }));
     }
-    if (state !== undefined && state.status !== "failed") return outcomeOf(state);
-    const { name, message } = state?.error ?? newest.error ?? { name: "Error", message: "" };
+    if (state.status !== "failed") return outcomeOf(state);
+    const { name, message } = state.error ?? { name: "Error", message: "" };
     return { kind: "failed", error: errorOf({ name, message }) };
   } catch (error) {
     const { kind } = classifyFailure(error, run, deps.maxAttempts, deps.backoff);
