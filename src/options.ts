@@ -113,6 +113,12 @@ export const object: Test = check(
 /** A function. */
 export const callable: Test = check("a function", (value) => typeof value === "function");
 
+/** Whether a value is an object with these methods. */
+export function hasMethods(value: unknown, ...names: readonly string[]): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return names.every((name) => typeof Reflect.get(value, name) === "function");
+}
+
 /**
  * Checks an options object field by field. Unknown fields are rejected, so that a misspelt option is an error
  * rather than a default; a field that is `undefined` counts as absent.

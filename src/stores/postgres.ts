@@ -9,7 +9,7 @@ import {
   recordStoreChecks,
 } from "../checkpoint/records/record-store.js";
 import type { LoadPackage } from "../optional-peer.js";
-import { check, checkOptions, flag, integer } from "../options.js";
+import { check, checkOptions, flag, hasMethods, integer } from "../options.js";
 import { PostgresBackend } from "./postgres/backend.js";
 import type {
   EmbeddedPostgres,
@@ -191,8 +191,7 @@ export class PostgresStore extends RecordStore {
 }
 
 function isPoolOrEmbedded(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  const has = (method: string): boolean => typeof Reflect.get(value, method) === "function";
   // A single connection of pg has all that a pool has, and escapes names besides.
-  return has("query") && (has("transaction") || (has("connect") && !has("escapeIdentifier")));
+  const isPool = hasMethods(value, "query", "connect") && !hasMethods(value, "escapeIdentifier");
+  return isPool || hasMethods(value, "query", "transaction");
 }

@@ -10,7 +10,7 @@ import {
   recordStoreChecks,
 } from "../checkpoint/records/record-store.js";
 import { ConfigError } from "../errors.js";
-import { check, checkOptions, flag, integer, oneOf } from "../options.js";
+import { check, checkOptions, flag, hasMethods, integer, oneOf } from "../options.js";
 import { SqliteBackend } from "./sqlite/backend.js";
 import type { Load, SqliteClient, SqliteStatement, SqliteValue } from "./sqlite/connection.js";
 
@@ -54,12 +54,8 @@ const isPath = check(
     typeof value === "string" && !["", ":memory:"].includes(value) && !value.includes("\0"),
 );
 
-const isClient = check(
-  "a database with exec() and prepare()",
-  (value) =>
-    typeof value === "object" &&
-    value !== null &&
-    ["exec", "prepare"].every((method) => typeof Reflect.get(value, method) === "function"),
+const isClient = check("a database with exec() and prepare()", (value) =>
+  hasMethods(value, "exec", "prepare"),
 );
 
 /**

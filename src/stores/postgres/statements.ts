@@ -1,7 +1,7 @@
 import type { After, NewRecord } from "../../checkpoint/records/backend.js";
 import type { Metadata } from "../../state/metadata.js";
 import type { Lease } from "../leases.js";
-import { prepared } from "../sql/backend.js";
+import { prepared, recordColumns, runColumns } from "../sql/backend.js";
 import { idColumn, toColumn } from "../sql/text.js";
 import { quoted } from "./schema.js";
 
@@ -67,25 +67,7 @@ const names = Object.keys(columns) as Column[];
 /** The columns that become arrays when several rows are saved; the other two are slices of one long text. */
 const listed = names.filter((column) => column !== "header" && column !== "content");
 
-const inRun: readonly Column[] = [
-  "sequence",
-  "checkpoint_id",
-  "graph",
-  "status",
-  "saved_at",
-  "metadata",
-  "header",
-];
-
-const inCheckpoint: readonly Column[] = [
-  "sequence",
-  "base",
-  "bytes",
-  "checkpoint_id",
-  "sha256",
-  "header",
-  "content",
-];
+const inRun: readonly Column[] = [...runColumns, "metadata"];
 
 /** How many milliseconds from now, by the clock of the database. */
 const fromNow = (ms: string): string => `clock_timestamp() + ${ms} * interval '1 millisecond'`;
@@ -99,7 +81,7 @@ export function statementsFor(name: string) {
   const checkpoints = `${quoted(name)}.checkpoints`;
   const epochs = `${quoted(name)}.epochs`.replaceAll("'", "''");
   const parameter = (column: Column): string => `$${names.indexOf(column) + 1}::${columns[column]}`;
-  const insert = `INSERT INTO ${checkpoints} (run, ${inCheckpoint.join(", ")})`;
+  const insert = `INSERT INTO ${checkpoints} (run, ${recordColumns.join(", ")})`;
   // Fencing and writing are one statement: the run's row is locked, and its conditions are checked again once it
   // is.
   const moved = (value: typeof parameter): string => `
@@ -123,11 +105,11 @@ export function statementsFor(name: string) {
         VALUES (${parameter("run_id")}, ${inRun.map(parameter).join(", ")})
         ON CONFLICT (run_id) DO UPDATE ${moved(parameter)} WHERE ${fits(parameter)}
         RETURNING id)
-      ${insert} SELECT id, ${inCheckpoint.map(parameter).join(", ")} FROM run RETURNING run`,
+      ${insert} SELECT id, ${recordColumns.map(parameter).join(", ")} FROM run RETURNING run`,
     /** Saves the next checkpoint of a run. */
     save: `
       WITH run AS (UPDATE ${runs} r ${moved(parameter)} WHERE ${fits(parameter)} RETURNING id)
-      ${insert} SELECT id, ${inCheckpoint.map(parameter).join(", ")} FROM run RETURNING run`,
+      ${insert} SELECT id, ${recordColumns.map(parameter).join(", ")} FROM run RETURNING run`,
     /**
      * Saves the next checkpoints of several runs. Each parameter is an array, except headers and
      * contents: these are concatenated into one text, so that their quotes need no escaping.
@@ -142,7 +124,7 @@ export function statementsFor(name: string) {
             convert_from(substring(texts FROM starts + splits FOR bytes::integer - splits), 'UTF8') AS content
           FROM given CROSS JOIN whole),
         run AS (UPDATE ${runs} r ${moved(given)} FROM s WHERE ${fits(given)} RETURNING r.id, s.*)
-      ${insert} SELECT id, ${inCheckpoint.join(", ")} FROM run RETURNING run, checkpoint_id`,
+      ${insert} SELECT id, ${recordColumns.join(", ")} FROM run RETURNING run, checkpoint_id`,
     head: `SELECT sequence, checkpoint_id, epoch, owner FROM ${runs} WHERE run_id = $1`,
     discard: `
       DELETE FROM ${checkpoints} c

@@ -1,3 +1,5 @@
+import { hasMethods } from "../../options.js";
+
 /** The part of ioredis's `Redis` or `Cluster` that is used. */
 export interface IoRedisClient {
   /** Sends one command. */
@@ -37,9 +39,7 @@ export interface Commands {
 
 /** Whether a value can be such a client. */
 export function isRedisClient(value: unknown): value is RedisClient {
-  if (typeof value !== "object" || value === null) return false;
-  const has = (method: string): boolean => typeof Reflect.get(value, method) === "function";
-  return (has("call") && has("pipeline")) || (has("connect") && has("sendCommand"));
+  return hasMethods(value, "call", "pipeline") || hasMethods(value, "connect", "sendCommand");
 }
 
 /** The commands of a client. */

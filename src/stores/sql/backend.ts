@@ -24,6 +24,27 @@ export interface Statement {
 /** A parameter of a statement. */
 export type SqlValue = string | number | null;
 
+/** The columns that a save sets in the row of its run. */
+export const runColumns = [
+  "sequence",
+  "checkpoint_id",
+  "graph",
+  "status",
+  "saved_at",
+  "header",
+] as const;
+
+/** The columns of a checkpoint, besides its run. The content is last, after what is read without it. */
+export const recordColumns = [
+  "sequence",
+  "base",
+  "bytes",
+  "checkpoint_id",
+  "header",
+  "sha256",
+  "content",
+] as const;
+
 /** Statements with names derived from their text, so that other table names give other names. */
 export function prepared<K extends string>(
   texts: Record<K, string>,

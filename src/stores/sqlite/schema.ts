@@ -71,15 +71,13 @@ export function hasTables(connection: Connection): boolean {
   const isOurs = connection.pragma("application_id") === APPLICATION_ID;
   if (isOurs && connection.pragma("user_version") === migrations.length) return true;
   const found = connection.get(SIGNATURE) ?? {};
-  const [application, version, tables] = [found.application, found.version, found.tables].map(
-    Number,
-  );
-  if (application === 0 && version === 0 && tables === 0) return false;
-  if (application !== APPLICATION_ID) {
+  const { application, tables } = found;
+  const version = Number(found.version);
+  if ([application, version, tables].every((one) => Number(one) === 0)) return false;
+  if (Number(application) !== APPLICATION_ID) {
     throw damaged(connection.place, "a SQLite database of another application");
   }
-  if (version === undefined || version < 1)
-    throw damaged(connection.place, "a version that none has");
+  if (version < 1) throw damaged(connection.place, "a database with an unknown version");
   if (version <= migrations.length) return version === migrations.length;
   throw new ConfigError(
     "SqliteStore.path",

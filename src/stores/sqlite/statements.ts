@@ -1,4 +1,5 @@
-const columns = ["sequence", "checkpoint_id", "graph", "status", "saved_at", "header"];
+import { runColumns as columns, recordColumns } from "../sql/backend.js";
+
 const assigned = columns.map((column) => `${column} = ?`).join(", ");
 const taken = columns.map((column) => `${column} = excluded.${column}`).join(", ");
 const inRun = "run = (SELECT id FROM runs WHERE run_id = ?)";
@@ -20,8 +21,8 @@ export const statements = {
     WHERE id = ? AND run_id = ? AND sequence = ? AND checkpoint_id = ifnull(?, checkpoint_id)
       AND epoch = ifnull(?, epoch)`,
   insert: `
-    INSERT INTO checkpoints (run, sequence, base, bytes, checkpoint_id, header, sha256, content)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    INSERT INTO checkpoints (run, ${recordColumns.join(", ")})
+    VALUES (?, ${recordColumns.map(() => "?").join(", ")})`,
   id: "SELECT id FROM runs WHERE run_id = ?",
   run: `
     SELECT id, sequence, CAST(checkpoint_id AS BLOB) AS checkpoint_id, epoch, lease_until,
