@@ -58,18 +58,16 @@ function checkKeys(name: string, value: unknown): void {
 /** The only place that holds keys: in private fields, which no log shows. */
 export class KeyRing {
   readonly current: string;
-  readonly #sources: ReadonlyMap<string, KeySource | KeyObject>;
-  readonly #fetched = new Map<string, Promise<KeyObject>>();
+  readonly #sources = new Map<string, () => unknown>();
+  readonly #keys = new Map<string, Promise<KeyObject>>();
 
   /** The options must have been checked. */
   constructor({ current, keys }: EncryptOptions) {
     this.current = current;
-    this.#sources = new Map(
-      Object.entries(keys).map(([id, source]) => [
-        id,
-        typeof source === "function" ? source : toKey(pathOf(id), source),
-      ]),
-    );
+    for (const [id, source] of Object.entries(keys)) {
+      if (typeof source === "function") this.#sources.set(id, source);
+      else this.#keys.set(id, Promise.resolve(toKey(pathOf(id), source)));
+    }
   }
 
   /**
@@ -79,6 +77,8 @@ export class KeyRing {
    * @throws SerializationError if it could not be fetched; the next call tries again.
    */
   async key(id: string, where: string): Promise<KeyObject> {
+    const known = this.#keys.get(id);
+    if (known !== undefined) return known;
     const source = this.#sources.get(id);
     if (source === undefined) {
       throw new ConfigError(
@@ -86,12 +86,9 @@ export class KeyRing {
         `has no key ${show(id)}, which ${where} is encrypted with`,
       );
     }
-    if (typeof source !== "function") return source as KeyObject;
-    const known = this.#fetched.get(id);
-    if (known !== undefined) return known;
     const fetched = fetchKey(id, source);
-    this.#fetched.set(id, fetched);
-    fetched.catch(() => this.#fetched.delete(id));
+    this.#keys.set(id, fetched);
+    fetched.catch(() => this.#keys.delete(id));
     return fetched;
   }
 }
