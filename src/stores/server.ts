@@ -146,6 +146,21 @@ export abstract class ServerConnection<T> {
   }
 }
 
+const heard = new WeakSet<object>();
+
+/**
+ * Listens to the errors of a client, and of the connections that a pool hands out: without a listener, a lost
+ * connection ends the process or is printed. The next request fails anyway.
+ */
+export function listenTo(source: object): void {
+  const on: unknown = Reflect.get(source, "on");
+  if (heard.has(source) || typeof on !== "function") return;
+  heard.add(source);
+  on.call(source, "error", () => {});
+  // Not only once it is acquired here: the loss may be emitted at the moment it becomes available.
+  on.call(source, "acquire", listenTo);
+}
+
 /** Keeps the process alive until the response, which a store's connection does not. */
 const timer = (ms: number, callback: () => void): (() => void) => {
   const started = setTimeout(callback, Math.min(ms, LONGEST_TIMER));

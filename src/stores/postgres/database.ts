@@ -1,5 +1,5 @@
 import { ConfigError } from "../../errors.js";
-import { answeredWithin } from "../server.js";
+import { answeredWithin, listenTo } from "../server.js";
 import type { Statement } from "../sql/backend.js";
 import type { SqlRow } from "../sql/runs.js";
 import type {
@@ -86,21 +86,6 @@ async function checkedOut(pool: PostgresPool, timeout: number): Promise<Postgres
   const connection = await answeredWithin(timeout, connecting, { error, drop });
   if (typeof connection?.release === "function") return connection;
   throw new ConfigError("PostgresStore.client", "must be a Pool of pg; got a single connection");
-}
-
-const heard = new WeakSet<object>();
-
-/**
- * Without a listener, a lost connection ends the process: the pool emits an error for an idle one, and a
- * checked-out one emits its own between two statements. The next statement fails anyway.
- */
-function listenTo(source: object): void {
-  const on: unknown = Reflect.get(source, "on");
-  if (heard.has(source) || typeof on !== "function") return;
-  heard.add(source);
-  on.call(source, "error", () => {});
-  // Not only once it is acquired here: the loss may be emitted at the moment it becomes available.
-  on.call(source, "acquire", listenTo);
 }
 
 /** A PGlite. */

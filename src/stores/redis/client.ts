@@ -1,4 +1,5 @@
 import { hasMethods } from "../../options.js";
+import { listenTo } from "../server.js";
 
 /** The part of ioredis's `Redis` or `Cluster` that is used. */
 export interface IoRedisClient {
@@ -75,14 +76,4 @@ function ofNodeRedis(client: NodeRedisClient): Omit<Commands, "drop"> {
       return settled.map((one) => (one.status === "fulfilled" ? one.value : one.reason));
     },
   };
-}
-
-const heard = new WeakSet<object>();
-
-/** Without a listener, a lost connection ends the process or is printed; the next command fails anyway. */
-function listenTo(client: object): void {
-  const on: unknown = Reflect.get(client, "on");
-  if (heard.has(client) || typeof on !== "function") return;
-  heard.add(client);
-  on.call(client, "error", () => {});
 }

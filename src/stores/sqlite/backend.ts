@@ -8,7 +8,6 @@ import type {
   RemoveOptions,
 } from "../../checkpoint/records/backend.js";
 import type { Finding } from "../../checkpoint/store.js";
-import { TaskSet } from "../../concurrency.js";
 import { messageOf } from "../../errors.js";
 import { isOwnerLiving, type LeaseKeeper, Leases } from "../leases.js";
 import { headOf, SqlBackend, type SqlValue, type Statement, statementsOf } from "../sql/backend.js";
@@ -50,8 +49,7 @@ const shared = statementsOf(dialect);
 export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKeeper {
   readonly #database: Database;
   protected readonly leases = new Leases(this);
-  readonly #tasks = new TaskSet();
-  #isShrinking = false;
+  #shrinking: Promise<void> | undefined;
 
   constructor(settings: DatabaseSettings) {
     super(dialect, shared);
@@ -156,7 +154,11 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
       };
       removed.push(...(await this.#database.write(work, { flushes: true, count: page.length })));
     }
-    this.#shrink();
+    const over = (): void => {
+      this.#shrinking = undefined;
+    };
+    // In the background; pages that can't be returned are reused.
+    this.#shrinking ??= this.#shrink().then(over, over);
     return removed;
   }
 
@@ -177,25 +179,15 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
     });
   }
 
-  /** Returns free pages to the file system, in the background. */
-  #shrink(): void {
-    if (this.#isShrinking) return;
-    this.#isShrinking = true;
+  /** Returns free pages to the file system. */
+  async #shrink(): Promise<void> {
     const step = (connection: Connection): boolean => {
       const before = Number(connection.pragma("freelist_count"));
       connection.exec(`PRAGMA incremental_vacuum(${PAGES})`);
       const left = Number(connection.pragma("freelist_count"));
       return left > 0 && left < before;
     };
-    const shrink = async (): Promise<void> => {
-      try {
-        while (await this.#database.write(step, { flushes: false, count: PAGES }));
-      } finally {
-        this.#isShrinking = false;
-      }
-    };
-    // Pages that can't be returned are reused.
-    this.#tasks.start(shrink, () => {});
+    while (await this.#database.write(step, { flushes: false, count: PAGES }));
   }
 
   acquire(runId: string, owner: string, ttl: number): Promise<number | undefined> {
@@ -243,7 +235,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
 
   async close(): Promise<void> {
     await this.leases.close();
-    await this.#tasks.settled();
+    await this.#shrinking;
     await this.#database.close();
   }
 }
