@@ -11,15 +11,15 @@ import {
 import type { LoadPackage } from "../optional-peer.js";
 import { check, checkOptions, flag, hasMethods, integer } from "../options.js";
 import { PostgresBackend } from "./postgres/backend.js";
+import { checkAddress } from "./postgres/connect.js";
+import { Connection } from "./postgres/connection.js";
 import type {
   EmbeddedPostgres,
   PostgresClient,
   PostgresConnection,
   PostgresPool,
   PostgresQueryable,
-} from "./postgres/client.js";
-import { checkAddress } from "./postgres/connect.js";
-import { Connection } from "./postgres/connection.js";
+} from "./postgres/database.js";
 import { quoted } from "./postgres/schema.js";
 
 export type { RecordStore, RecordStoreOptions } from "../checkpoint/records/record-store.js";

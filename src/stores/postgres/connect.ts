@@ -5,8 +5,15 @@ import { ConfigError, show, systemCode } from "../../errors.js";
 import { type LoadPackage, optionalPeer } from "../../optional-peer.js";
 import { claimFolder } from "../disk/claims.js";
 import { CONNECT } from "../server.js";
-import type { EmbeddedPostgres, PostgresClient, PostgresPool } from "./client.js";
-import { type Database, embeddedDatabase, poolDatabase, type Sending } from "./database.js";
+import {
+  type Database,
+  type EmbeddedPostgres,
+  embeddedDatabase,
+  type PostgresClient,
+  type PostgresPool,
+  poolDatabase,
+  type Sending,
+} from "./database.js";
 
 const OPTION = "PostgresStore.client";
 const SERVER = /^postgres(ql)?:\/\//;

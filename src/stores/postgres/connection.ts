@@ -2,9 +2,8 @@ import type { LoadPackage } from "../../optional-peer.js";
 import { ServerConnection, type ServerSettings } from "../server.js";
 import type { Statement } from "../sql/backend.js";
 import type { SqlRow } from "../sql/runs.js";
-import type { PostgresClient } from "./client.js";
 import { connect, withoutAddress } from "./connect.js";
-import type { Database, Sending, Session } from "./database.js";
+import type { Database, PostgresClient, Sending, Session } from "./database.js";
 import { failures } from "./failure.js";
 import { migrate, versionOf } from "./schema.js";
 
