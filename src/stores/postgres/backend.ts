@@ -11,7 +11,7 @@ import { Batcher } from "../../concurrency.js";
 import { type LeaseKeeper, Leases } from "../leases.js";
 import { headOf, SqlBackend, type SqlValue, type Statement } from "../sql/backend.js";
 import type { SqlDialect, SqlRow } from "../sql/runs.js";
-import { runIdIn } from "../sql/text.js";
+import { runIdIn, toColumn } from "../sql/text.js";
 import type { Connection } from "./connection.js";
 import { isRefused } from "./failure.js";
 import { quoted } from "./schema.js";
@@ -19,9 +19,8 @@ import {
   arrayOf,
   parametersOf,
   parametersOfAll,
-  type SaveRow,
+  type Save,
   type Statements,
-  saveRow,
   statementsFor,
   toJsonb,
 } from "./statements.js";
@@ -52,7 +51,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend, LeaseK
   readonly #releases: LeaseBatcher;
   readonly #discards: Batcher<{ readonly id: number; readonly sequences: number[] }, undefined>;
   /** Concurrent saves of many runs share one statement, and so one round trip and flush; each is fenced by itself. */
-  readonly #saves: Batcher<SaveRow, string | undefined>;
+  readonly #saves: Batcher<Save, string | undefined>;
 
   constructor(connection: Connection, schema: string) {
     super(dialectOf(schema));
@@ -74,10 +73,10 @@ export class PostgresBackend extends SqlBackend implements RecordBackend, LeaseK
       },
     });
     this.#saves = new Batcher({
-      many: (rows) => this.#saveAll(rows),
-      one: (row) => this.#save(row),
+      many: (saves) => this.#saveAll(saves),
+      one: (save) => this.#save(save),
       isItemFault: isRefused,
-      sizeOf: ({ bytes }) => bytes,
+      sizeOf: ({ record }) => record.bytes,
     });
   }
 
@@ -86,10 +85,10 @@ export class PostgresBackend extends SqlBackend implements RecordBackend, LeaseK
     const record = encoding instanceof Promise ? await encoding : encoding;
     const lease = this.leases.held(runId);
     const at = moment();
-    const row = saveRow(runId, after, record, lease);
+    const save = { runId, after, record, lease };
     // Unless the run is claimed, it has no row to lock yet.
-    const isFirst = row.expected === 0 && row.epoch === null;
-    const id = await (isFirst ? this.#save(row, this.#statements.start) : this.#saves.run(row));
+    const isFirst = after.sequence === 0 && lease === undefined;
+    const id = await (isFirst ? this.#save(save, this.#statements.start) : this.#saves.run(save));
     if (id === undefined) return this.#head(runId, lease?.epoch);
     lease?.renewed(at);
     this.setRow(runId, Number(id));
@@ -179,15 +178,15 @@ export class PostgresBackend extends SqlBackend implements RecordBackend, LeaseK
     }
   }
 
-  async #save(row: SaveRow, statement = this.#statements.save): Promise<string | undefined> {
-    const [saved] = await this.#connection.write(statement, parametersOf(row));
+  async #save(save: Save, statement = this.#statements.save): Promise<string | undefined> {
+    const [saved] = await this.#connection.write(statement, parametersOf(save));
     return saved && String(saved.run);
   }
 
-  async #saveAll(rows: readonly SaveRow[]): Promise<(string | undefined)[]> {
-    const saved = await this.#connection.write(this.#statements.saveAll, parametersOfAll(rows));
+  async #saveAll(saves: readonly Save[]): Promise<(string | undefined)[]> {
+    const saved = await this.#connection.write(this.#statements.saveAll, parametersOfAll(saves));
     const ids = new Map(saved.map(({ checkpoint_id, run }) => [checkpoint_id, String(run)]));
-    return rows.map(({ checkpoint_id }) => ids.get(checkpoint_id));
+    return saves.map(({ record }) => ids.get(toColumn(record.fields.checkpointId)));
   }
 
   /** @param epoch - the epoch of this store's claim, if it has one. */

@@ -1,35 +1,17 @@
 import type { After, NewRecord } from "../../checkpoint/records/backend.js";
 import type { Metadata } from "../../state/metadata.js";
 import type { Lease } from "../leases.js";
-import { prepared, recordColumns, runColumns } from "../sql/backend.js";
+import { prepared, recordColumns, runColumns, type SqlValue } from "../sql/backend.js";
 import { idColumn, toColumn } from "../sql/text.js";
 import { quoted } from "./schema.js";
 
 /** A checkpoint to write, and where its run must be. */
-export type SaveRow = ReturnType<typeof saveRow>;
-
-/** @param lease - the epoch that the run must be at, and how long its lease then lasts; any if absent. */
-export function saveRow(runId: string, after: After, record: NewRecord, lease: Lease | undefined) {
-  const { sequence, header, content, sha256, fields, base, bytes } = record;
-  const { checkpointId, graph, status, savedAt, metadata } = fields;
-  return {
-    run_id: runId,
-    expected: after.sequence,
-    previous: after.checkpointId === undefined ? null : toColumn(after.checkpointId),
-    epoch: lease?.epoch ?? null,
-    ttl: lease?.ttl ?? null,
-    sequence,
-    base,
-    bytes,
-    checkpoint_id: toColumn(checkpointId),
-    graph: toColumn(graph),
-    status,
-    saved_at: toColumn(savedAt),
-    metadata: metadata === undefined ? null : toJsonb(metadata),
-    sha256,
-    header,
-    content,
-  };
+export interface Save {
+  readonly runId: string;
+  readonly after: After;
+  readonly record: NewRecord;
+  /** The epoch that the run must be at, and how long its lease then lasts; any if absent. */
+  readonly lease: Lease | undefined;
 }
 
 /** Metadata for a searchable column, which is never read back. */
@@ -41,27 +23,33 @@ export function toJsonb(metadata: Metadata): string {
   return JSON.stringify(Object.fromEntries(entries));
 }
 
-type Column = keyof SaveRow;
+/** Each column of a save, in the order of the parameters: its type and its value. */
+const columns = {
+  run_id: ["text", ({ runId }) => runId],
+  expected: ["bigint", ({ after }) => after.sequence],
+  previous: [
+    "text",
+    ({ after: { checkpointId } }) => (checkpointId === undefined ? null : toColumn(checkpointId)),
+  ],
+  epoch: ["bigint", ({ lease }) => lease?.epoch ?? null],
+  ttl: ["bigint", ({ lease }) => lease?.ttl ?? null],
+  sequence: ["bigint", ({ record }) => record.sequence],
+  base: ["bigint", ({ record }) => record.base],
+  bytes: ["bigint", ({ record }) => record.bytes],
+  checkpoint_id: ["text", ({ record }) => toColumn(record.fields.checkpointId)],
+  graph: ["text", ({ record }) => toColumn(record.fields.graph)],
+  status: ["text", ({ record }) => record.fields.status],
+  saved_at: ["text", ({ record }) => toColumn(record.fields.savedAt)],
+  metadata: [
+    "jsonb",
+    ({ record: { fields } }) => (fields.metadata === undefined ? null : toJsonb(fields.metadata)),
+  ],
+  sha256: ["text", ({ record }) => record.sha256],
+  header: ["text", ({ record }) => record.header],
+  content: ["text", ({ record }) => record.content],
+} satisfies Record<string, readonly [type: string, value: (save: Save) => SqlValue]>;
 
-/** Each column of a save with its type, in the order of the parameters. */
-const columns: Readonly<Record<Column, string>> = {
-  run_id: "text",
-  expected: "bigint",
-  previous: "text",
-  epoch: "bigint",
-  ttl: "bigint",
-  sequence: "bigint",
-  base: "bigint",
-  bytes: "bigint",
-  checkpoint_id: "text",
-  graph: "text",
-  status: "text",
-  saved_at: "text",
-  metadata: "jsonb",
-  sha256: "text",
-  header: "text",
-  content: "text",
-};
+type Column = keyof typeof columns;
 
 const names = Object.keys(columns) as Column[];
 /** The columns that become arrays when several rows are saved; the other two are slices of one long text. */
@@ -80,7 +68,8 @@ export function statementsFor(name: string) {
   const runs = `${quoted(name)}.runs`;
   const checkpoints = `${quoted(name)}.checkpoints`;
   const epochs = `${quoted(name)}.epochs`.replaceAll("'", "''");
-  const parameter = (column: Column): string => `$${names.indexOf(column) + 1}::${columns[column]}`;
+  const parameter = (column: Column): string =>
+    `$${names.indexOf(column) + 1}::${columns[column][0]}`;
   const insert = `INSERT INTO ${checkpoints} (run, ${recordColumns.join(", ")})`;
   // Fencing and writing are one statement: the run's row is locked, and its conditions are checked again once it
   // is.
@@ -116,7 +105,7 @@ export function statementsFor(name: string) {
      */
     saveAll: `
       WITH whole AS MATERIALIZED (SELECT convert_to($${listed.length + 1}::text, 'UTF8') AS texts),
-        given AS (SELECT * FROM unnest(${listed.map((column, index) => `$${index + 1}::${columns[column]}[]`).join(", ")},
+        given AS (SELECT * FROM unnest(${listed.map((column, index) => `$${index + 1}::${columns[column][0]}[]`).join(", ")},
             $${listed.length + 2}::integer[], $${listed.length + 3}::integer[])
           AS given (${listed.join(", ")}, starts, splits)),
         s AS (SELECT given.*,
@@ -178,23 +167,23 @@ export function statementsFor(name: string) {
 }
 
 /** The parameters of a save. */
-export function parametersOf(row: SaveRow): unknown[] {
-  return names.map((column) => row[column]);
+export function parametersOf(save: Save): SqlValue[] {
+  return names.map((column) => columns[column][1](save));
 }
 
 /** The parameters of several saves. */
-export function parametersOfAll(rows: readonly SaveRow[]): unknown[] {
+export function parametersOfAll(saves: readonly Save[]): SqlValue[] {
   const starts: number[] = [];
   const splits: number[] = [];
   let texts = "";
   let at = 1;
-  for (const { header, content, bytes } of rows) {
+  for (const { header, content, bytes } of saves.map(({ record }) => record)) {
     texts += header + content;
     starts.push(at);
     splits.push(Buffer.byteLength(header));
     at += bytes;
   }
-  const lists = listed.map((column) => arrayOf(rows.map((row) => row[column])));
+  const lists = listed.map((column) => arrayOf(saves.map((save) => columns[column][1](save))));
   return [...lists, texts, arrayOf(starts), arrayOf(splits)];
 }
 
