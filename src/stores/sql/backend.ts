@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   type Chain,
   claimLost,
@@ -9,7 +10,6 @@ import {
 } from "../../checkpoint/records/backend.js";
 import { parseHeader } from "../../checkpoint/records/header.js";
 import type { Claim, ClaimHolder, RunFilter } from "../../checkpoint/store.js";
-import { sha256 } from "../../codecs/hash.js";
 import { show } from "../../errors.js";
 import { holderOf, type Leases } from "../leases.js";
 import { runOfRow, runsQuery, type SqlDialect, type SqlRow } from "./runs.js";
@@ -50,7 +50,8 @@ export function prepared<K extends string>(
   texts: Record<K, string>,
 ): Readonly<Record<K, Statement>> {
   const entries = Object.entries<string>(texts).map(([key, text]) => {
-    return [key, { name: `waymark_${sha256(text).slice(0, 32)}`, text }];
+    const hash = createHash("sha256").update(text).digest("hex");
+    return [key, { name: `waymark_${hash.slice(0, 32)}`, text }];
   });
   return Object.fromEntries(entries) as Record<K, Statement>;
 }
