@@ -26,7 +26,7 @@ export interface NodeRedisClient {
 export type RedisClient = IoRedisClient | NodeRedisClient;
 
 /** A command, by name, with its arguments. */
-export type Command = readonly string[];
+type Command = readonly string[];
 
 /** A connection to a server, through either package. */
 export interface Commands {
