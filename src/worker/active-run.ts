@@ -12,13 +12,15 @@ export class ActiveRun {
   readonly jobId: string;
   /** When it was claimed, in milliseconds since 1970. */
   readonly since = now();
-  readonly #controller = new AbortController();
   /** The claim under which the run is worked on; `undefined` until it is claimed. */
   claim: Claim | undefined;
-  #why: StopReason | undefined;
-  #isLost = false;
+  /** The first reason for which it was stopped. */
+  why: StopReason | undefined;
+  /** Whether another worker may hold the run now, so that nothing more may be saved here. */
+  isLost = false;
   /** Resolves when all events have been sent to remote listeners. */
-  #sent: Promise<unknown> = Promise.resolve();
+  sent: Promise<unknown> = Promise.resolve();
+  readonly #controller = new AbortController();
 
   constructor(runId: string, graph: string, jobId: string) {
     this.runId = runId;
@@ -31,51 +33,27 @@ export class ActiveRun {
     return this.#controller.signal;
   }
 
-  /** The first reason for which it was stopped. */
-  get why(): StopReason | undefined {
-    return this.#why;
-  }
-
-  /** Whether another worker may hold the run now, so that nothing more may be saved here. */
-  get isLost(): boolean {
-    return this.#isLost;
-  }
-
   stop(why: StopReason, reason: unknown): void {
-    this.#why ??= why;
-    this.#isLost ||= why === "lost";
+    this.why ??= why;
+    this.isLost ||= why === "lost";
     this.#controller.abort(reason);
   }
 
-  /** Runs the actions one after the other. */
+  /** Sends events one after the other. */
   send(action: () => Promise<unknown>, onError: (error: unknown) => void): void {
-    this.#sent = this.#sent.then(action).catch(onError);
+    this.sent = this.sent.then(action).catch(onError);
   }
-
-  /** Resolves when everything has been sent. */
-  async flush(): Promise<void> {
-    await this.#sent;
-  }
-}
-
-/** The times that follow from a lease, for the store and the queue, in milliseconds. */
-export interface LeaseTimes {
-  /** How long an unrenewed claim lasts. */
-  readonly claim: number;
-  /** How long the queue's unrenewed lock on a job lasts. */
-  readonly lock: number;
-  /** How often the lock is renewed. */
-  readonly renew: number;
-  /** How often the queue is searched for jobs whose lock has expired. */
-  readonly check: number;
 }
 
 /**
+ * The times that follow from a lease, in milliseconds: how long a claim and a lock on a job last unless they are
+ * renewed, how often a lock is renewed, and how often the queue is searched for jobs whose lock has expired.
+ *
  * When a worker dies, the claims on its runs expire first and the locks on its jobs after that, so that the worker that
  * gets a job can claim its run at once. A job is free two checks after its lock has expired, which leaves most of
  * another lease for a worker with capacity to take it.
  */
-export function leaseTimes(lease: number): LeaseTimes {
+export function leaseTimes(lease: number) {
   return {
     claim: Math.ceil((lease * 2) / 3),
     lock: Math.ceil((lease * 5) / 6),

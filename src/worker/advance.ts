@@ -1,4 +1,3 @@
-import type { CheckpointStore } from "../checkpoint/store.js";
 import {
   type ConfigError,
   ExecutionError,
@@ -15,15 +14,13 @@ import { progressOf } from "../state/derive.js";
 import { State } from "../state/state.js";
 import type { ActiveRun } from "./active-run.js";
 import { fromText, questionOf, type RunJob } from "./job.js";
+import type { WorkerSettings } from "./options.js";
 import { isSubmitted } from "./submitted.js";
 
 /** What {@link advance} needs to work on the runs of a graph. */
-export interface AdvanceDeps {
+export interface AdvanceDeps extends Pick<WorkerSettings, "store" | "maxAttempts" | "backoff"> {
   /** The graph, saving to `store`. */
   readonly graph: AnyGraph;
-  readonly store: CheckpointStore;
-  readonly maxAttempts: number;
-  readonly backoff: Backoff;
 }
 
 /** Advances the run of a job as far as possible: to its end, to a pause, or to an error. Never rejects. */
@@ -34,7 +31,7 @@ export async function advance(job: RunJob, run: ActiveRun, deps: AdvanceDeps): P
     // A late answer is refused; a pause that times out without an answer ends the run.
     const isLate = isWaymarkError(error, "PAUSE_TIMEOUT") && job.data.input !== undefined;
     if (isAboutInput(error) || isLate) return askAgain(job, run, deps, error.message);
-    return classifyFailure(error, run, deps.maxAttempts, deps.backoff);
+    return classifyFailure(error, run, deps);
   }
 }
 
@@ -124,7 +121,7 @@ async function tryAgain(run: ActiveRun, deps: AdvanceDeps): Promise<Outcome> {
     const { name, message } = state.error ?? { name: "Error", message: "" };
     return { kind: "failed", error: errorOf({ name, message }) };
   } catch (error) {
-    const { kind } = classifyFailure(error, run, deps.maxAttempts, deps.backoff);
+    const { kind } = classifyFailure(error, run, deps);
     // If this fails, the attempt counts.
     if (kind === "handed-over") await graph.endAttempt(runId, count, "taken-back").catch(() => {});
     throw error;
@@ -135,15 +132,15 @@ async function tryAgain(run: ActiveRun, deps: AdvanceDeps): Promise<Outcome> {
 async function askAgain(
   job: RunJob,
   run: ActiveRun,
-  { store, maxAttempts, backoff }: AdvanceDeps,
+  deps: AdvanceDeps,
   message: string,
 ): Promise<Outcome> {
   try {
-    const outcome = outcomeOf(await store.load(run.runId));
+    const outcome = outcomeOf(await deps.store.load(run.runId));
     const wasGiven = job.data.input !== undefined && outcome.kind === "paused";
     return wasGiven ? { ...outcome, refused: message } : outcome;
   } catch (error) {
-    return classifyFailure(error, run, maxAttempts, backoff);
+    return classifyFailure(error, run, deps);
   }
 }
 
@@ -174,18 +171,14 @@ function isPermanent(error: unknown): boolean {
 /** The longest delay that an error may request, in milliseconds. */
 const MAX_WAIT = 24 * 60 * 60 * 1000;
 
-/** The first and the longest delay before a retry, in milliseconds. */
-export interface Backoff {
-  readonly first: number;
-  readonly longest: number;
-}
+/** The longest delay before a failed run is retried, in milliseconds. */
+const LONGEST_BACKOFF = 30_000;
 
 /** The outcome of a run that stopped with an error. */
 export function classifyFailure(
   error: unknown,
   run: Pick<ActiveRun, "why" | "isLost">,
-  maxAttempts: number,
-  backoff: Backoff,
+  { maxAttempts, backoff }: Pick<AdvanceDeps, "maxAttempts" | "backoff">,
 ): Outcome {
   if (run.isLost) return { kind: "lost" };
   if (isWaymarkError(error, "CHECKPOINT_CONFLICT")) return { kind: "elsewhere" };
@@ -196,7 +189,7 @@ export function classifyFailure(
   if (isPermanent(error) || isPermanent(cause)) return { kind: "failed", error };
   const tries = triesOf(error);
   if (tries >= maxAttempts) return { kind: "failed", error };
-  const wait = Math.min(backoff.first * 2 ** Math.max(tries - 1, 0), backoff.longest);
+  const wait = Math.min(backoff * 2 ** Math.max(tries - 1, 0), LONGEST_BACKOFF);
   const asked = cause instanceof RetryableError ? cause.retryAfter : undefined;
   const retryAfter = Math.ceil(asked ?? wait * (0.75 + random() / 4));
   return { kind: "failed", error, retryAfter: Math.min(retryAfter, MAX_WAIT) };

@@ -4,6 +4,7 @@ import { after, inBackground, now, sleep } from "../clock.js";
 import { messageOf, WaymarkError } from "../errors.js";
 import { type LoadPackage, optionalPeer } from "../optional-peer.js";
 import { answeredWithin } from "../stores/server.js";
+import type { CheckedConnection } from "./connection.js";
 
 /** The module of BullMQ. */
 export type BullMQ = typeof import("bullmq");
@@ -24,13 +25,8 @@ export async function loadPeers(driver: "pg" | "ioredis", load?: LoadPackage): P
   return bullmq.default ?? bullmq;
 }
 
-/** How long to wait for the queue, in milliseconds. */
-export interface QueueBounds {
-  /** For a response. */
-  readonly statementTimeout: number;
-  /** For a server that can't be reached. */
-  readonly retryFor: number;
-}
+/** How long to wait for the queue: for a response, and for a server that can't be reached. */
+export type QueueBounds = Pick<CheckedConnection, "statementTimeout" | "retryFor">;
 
 /** The bounds of a backend, and how to handle its connection. */
 export interface BackendBounds extends QueueBounds {

@@ -1,6 +1,5 @@
 import { ConfigError, show } from "../errors.js";
 import { check, checkOptions, integer, text } from "../options.js";
-import type { QueueBounds } from "./backend.js";
 
 /** The queue's address, with more options. */
 export interface QueueConnectionOptions {
@@ -30,13 +29,8 @@ export interface QueueConnectionOptions {
 export type QueueConnection = string | QueueConnectionOptions;
 
 /** @internal A validated connection, with its defaults filled in. */
-export interface CheckedConnection extends QueueBounds {
+export interface CheckedConnection extends Required<QueueConnectionOptions> {
   readonly kind: "postgres" | "redis";
-  readonly url: string;
-  readonly schema: string;
-  readonly connections: number;
-  readonly prefix: string;
-  readonly driver: object;
 }
 
 const SCHEMES = { postgres: /^postgres(ql)?:\/\//, redis: /^rediss?:\/\// } as const;

@@ -9,8 +9,7 @@ import { lastEvent, stepEvent } from "../run/handles/step-events.js";
 import { loadIfAny } from "../run/handles/stored.js";
 import type { Cancellations } from "./cancellations.js";
 import type { RunQueue } from "./engine.js";
-import type { JobEvent, Listener } from "./listener.js";
-import { isLast, toRunEvent } from "./listener.js";
+import { isLast, type JobEvent, type Listener, toRunEvent } from "./listener.js";
 
 /** What a client gives the handles of one graph. */
 export interface QueueDeps {

@@ -91,17 +91,9 @@ export interface WorkerOptions {
 }
 
 /** Validated options, with their defaults. */
-export interface WorkerSettings {
-  readonly store: CheckpointStore;
-  readonly concurrency: number;
-  readonly lease: number;
-  readonly maxAttempts: number;
-  readonly backoff: number;
-  readonly longestWait: number;
-  readonly limits: Readonly<Record<string, GraphLimits>>;
+export interface WorkerSettings
+  extends Required<Omit<WorkerOptions, "graphs" | "connection" | "events">> {
   readonly events: true | ReadonlySet<EventType>;
-  readonly drainOn: readonly NodeJS.Signals[];
-  readonly onError: (error: unknown) => void;
 }
 
 /** The longest delay of a timer, in milliseconds: about 24 days. */

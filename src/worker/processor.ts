@@ -6,10 +6,8 @@ import { errorName } from "../run/loop/failure.js";
 import { borrowed } from "../run/saving/claim.js";
 import { type AnyGraph, StateGraph } from "../run/state-graph.js";
 import { ActiveRun, fenced, leaseTimes } from "./active-run.js";
-import type { Outcome } from "./advance.js";
-import { type AdvanceDeps, advance } from "./advance.js";
-import type { BullMQ } from "./backend.js";
-import { GRACE, inTime } from "./backend.js";
+import { type AdvanceDeps, advance, type Outcome } from "./advance.js";
+import { type BullMQ, GRACE, inTime } from "./backend.js";
 import {
   type JobData,
   type JobQueue,
@@ -30,10 +28,8 @@ export interface ProcessorQueue extends Pick<JobQueue, "getJob"> {
 
 /** What a processor needs of its worker. */
 export interface ProcessorDeps
-  extends Pick<
-    WorkerSettings,
-    "store" | "lease" | "maxAttempts" | "backoff" | "longestWait" | "onError"
-  > {
+  extends Omit<AdvanceDeps, "graph">,
+    Pick<WorkerSettings, "lease" | "longestWait" | "onError"> {
   /** The runs that the worker works on, by id. */
   readonly active: Map<string, ActiveRun>;
   /** Aborts when the worker closes. */
@@ -55,9 +51,6 @@ export class RunFailure extends Error {
 /** The longest time that a run waits for input before a worker checks it again, in milliseconds. */
 export const YEAR = 365 * 24 * 60 * 60 * 1000;
 
-/** The longest delay before a failed run is retried, in milliseconds. */
-const LONGEST_BACKOFF = 30_000;
-
 /** The longest time that a run too new for a worker waits before another one checks it, in milliseconds. */
 const LONGEST_BOUNCE = 5000;
 
@@ -76,12 +69,8 @@ export class RunProcessor {
       return held && borrowed(held);
     };
     this.#deps = deps;
-    this.#advanceDeps = {
-      graph: StateGraph.inside(graph, fenced(store, active), draining, longestWait, { claim }),
-      store,
-      maxAttempts,
-      backoff: { first: backoff, longest: LONGEST_BACKOFF },
-    };
+    const inner = StateGraph.inside(graph, fenced(store, active), draining, longestWait, { claim });
+    this.#advanceDeps = { graph: inner, store, maxAttempts, backoff };
     this.#queue = queue;
   }
 
@@ -121,7 +110,7 @@ export class RunProcessor {
     } finally {
       lost?.removeEventListener("abort", stop);
       // Publishing events must not hold up the run.
-      await inTime(run.flush(), GRACE);
+      await inTime(run.sent, GRACE);
       // A claim that can't be released expires by itself.
       await claim.release().catch(this.#deps.onError);
     }

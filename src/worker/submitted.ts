@@ -5,8 +5,7 @@ import { isWaymarkError } from "../errors.js";
 import { withProgress, withRecord } from "../state/derive.js";
 import type { RunStatus } from "../state/record.js";
 import { recordOf, State } from "../state/state.js";
-import type { JobData, JobQueue } from "./job.js";
-import { jobIdOf } from "./job.js";
+import { type JobData, type JobQueue, jobIdOf } from "./job.js";
 
 /** The latest time at which a State can start. */
 const LATEST = Date.UTC(9999, 11, 31);

@@ -32,23 +32,26 @@ describe("the error of a failed run", () => {
   test("counts a failure without a State as the first attempt", () => {
     const state = { runId: "r", checkpointNode: "", step: 0, data: {} };
     const error = new ExecutionError("NODE_FAILED", "no", { nodeName: "a", state, path: [] });
-    const backoff = { first: 10, longest: 100 };
+    const tries = { maxAttempts: 2, backoff: 10 };
     const run = { why: undefined, isLost: false };
-    expect(classifyFailure(error, run, 2, backoff)).toMatchObject({ kind: "failed", error });
-    expect(classifyFailure(error, run, 1, backoff)).toEqual({ kind: "failed", error });
+    expect(classifyFailure(error, run, tries)).toMatchObject({ kind: "failed", error });
+    expect(classifyFailure(error, run, { ...tries, maxAttempts: 1 })).toEqual({
+      kind: "failed",
+      error,
+    });
   });
 
   test("is absent if another worker has the run, even if it was cancelled before", () => {
     const run = new ActiveRun("r", "g", "r");
     run.stop("cancel", new Error("enough"));
-    const backoff = { first: 10, longest: 100 };
-    expect(classifyFailure(new Error(), run, 1, backoff)).toEqual({ kind: "cancelled" });
+    const tries = { maxAttempts: 1, backoff: 10 };
+    expect(classifyFailure(new Error(), run, tries)).toEqual({ kind: "cancelled" });
     const conflict = new CheckpointConflictError("r", 1, 2);
-    expect(classifyFailure(conflict, run, 1, backoff)).toEqual({ kind: "elsewhere" });
+    expect(classifyFailure(conflict, run, tries)).toEqual({ kind: "elsewhere" });
     run.stop("lost", new Error("gone"));
     expect(run.why).toBe("cancel");
-    expect(classifyFailure(new Error(), run, 1, backoff)).toEqual({ kind: "lost" });
-    expect(classifyFailure(conflict, run, 1, backoff)).toEqual({ kind: "lost" });
+    expect(classifyFailure(new Error(), run, tries)).toEqual({ kind: "lost" });
+    expect(classifyFailure(conflict, run, tries)).toEqual({ kind: "lost" });
   });
 });
 

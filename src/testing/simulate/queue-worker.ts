@@ -1,7 +1,6 @@
 import { wrap } from "../../checkpoint/store.js";
 import { messageOf } from "../../errors.js";
-import type { ActiveRun } from "../../worker/active-run.js";
-import { leaseTimes } from "../../worker/active-run.js";
+import { type ActiveRun, leaseTimes } from "../../worker/active-run.js";
 import { jobOptions, type RunJob } from "../../worker/job.js";
 import { RunFailure, RunProcessor } from "../../worker/processor.js";
 import { reconcile } from "../../worker/reconcile.js";
