@@ -58,39 +58,16 @@ export async function openEngine(
   onError: (error: unknown) => void,
   load?: LoadPackage,
 ): Promise<Engine> {
-  if (connection.kind === "redis") {
-    const bullmq = await loadPeers("ioredis", load);
-    const { createRedisBackend } = bullmq as unknown as { createRedisBackend: BackendFactory };
-    const options = { ...connection.driver, url: connection.url, maxRetriesPerRequest: null };
-    const factory = redisFactory(createRedisBackend, connection);
-    return makeEngine(bullmq, factory, options, connection, onError);
-  }
-  const bullmq = await loadPeers("pg", load);
-  const postgres = await openPostgres(bullmq, connection, onError);
-  const engine = makeEngine(bullmq, postgres.factory, "shared", connection, onError);
-  return {
-    ...engine,
-    putFirst: async (queue, jobId) => {
-      const job = await queue.getJob(jobId);
-      await job?.changePriority({ priority: job.priority, lifo: true });
-    },
-    close: async () => {
-      await engine.close();
-      await postgres.close();
-    },
-  };
-}
-
-function makeEngine(
-  bullmq: BullMQ,
-  factory: (isTyped: boolean) => BackendFactory,
-  connection: unknown,
-  { prefix, statementTimeout, retryFor }: CheckedConnection,
-  onError: (error: unknown) => void,
-): Engine {
+  const { kind, url, driver, prefix, statementTimeout, retryFor } = connection;
+  const bullmq = await loadPeers(kind === "redis" ? "ioredis" : "pg", load);
+  const postgres = kind === "redis" ? undefined : await openPostgres(bullmq, connection, onError);
+  const factory = postgres?.factory ?? redisFactory(bullmq, connection);
   const classes = bullmq.withBackend<IQueueBackend, unknown>(factory(false));
   const { Queue, QueueEventsProducer } = bullmq.withBackend<IQueueBackend, unknown>(factory(true));
-  const options = { connection, prefix };
+  const options = {
+    connection: postgres === undefined ? { ...driver, url, maxRetriesPerRequest: null } : "shared",
+    prefix,
+  };
   const open = new Set<Closeable>();
   const heard = <T>(one: T): T => {
     (one as unknown as { on(event: "error", listener: typeof onError): void }).on("error", onError);
@@ -118,8 +95,12 @@ function makeEngine(
       open.delete(events);
       await closed(events, onError);
     },
-    // On Redis such jobs are first already.
-    putFirst: async () => {},
+    putFirst: async (queue, jobId) => {
+      // On Redis such jobs are first already.
+      if (postgres === undefined) return;
+      const job = await queue.getJob(jobId);
+      await job?.changePriority({ priority: job.priority, lifo: true });
+    },
     publish: (name, fields) => {
       const publisher = publishers.get(name) ?? opened(new QueueEventsProducer(name, options));
       publishers.set(name, publisher);
@@ -127,6 +108,7 @@ function makeEngine(
     },
     close: async () => {
       await Promise.all([...open].map((one) => closed(one, onError)));
+      await postgres?.close();
     },
   };
 }
@@ -153,10 +135,11 @@ interface Reconnecting {
 }
 
 /** Creates queues on Redis. ioredis reconnects by itself, and calls wait for that. */
-export function redisFactory(
-  create: BackendFactory,
+function redisFactory(
+  bullmq: object,
   { statementTimeout, retryFor }: QueueBounds,
 ): (isTyped: boolean) => BackendFactory {
+  const { createRedisBackend: create } = bullmq as { createRedisBackend: BackendFactory };
   return (isTyped) => (name, options, needs) => {
     const backend = create(name, options, needs);
     Object.defineProperty(backend, "maximumBlockTimeout", { value: LONGEST_BLOCK });

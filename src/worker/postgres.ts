@@ -4,8 +4,15 @@ import type { IQueueBackend } from "bullmq";
 import { sleep } from "../clock.js";
 import { ConfigError, messageOf } from "../errors.js";
 import { failures, isTimeout } from "../stores/postgres/failure.js";
-import type { BackendFactory, BullMQ } from "./backend.js";
-import { bound, GRACE, inTime, LONGEST_BLOCK, queueError } from "./backend.js";
+import {
+  type BackendFactory,
+  type BullMQ,
+  bound,
+  GRACE,
+  inTime,
+  LONGEST_BLOCK,
+  queueError,
+} from "./backend.js";
 import type { CheckedConnection } from "./connection.js";
 
 /** The longest pause before a worker listens again, in milliseconds. */
