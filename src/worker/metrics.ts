@@ -1,8 +1,6 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
-import { now } from "../clock.js";
 import { isWaymarkError, messageOf } from "../errors.js";
 import { Exposition } from "../observers/metrics/exposition.js";
-import type { ActiveRun } from "./active-run.js";
 import { inTime } from "./backend.js";
 import type { QueueWorker, RunQueue } from "./engine.js";
 
@@ -55,8 +53,8 @@ export interface WorkerMetrics {
   readonly uptimeMs: number;
 }
 
-/** @internal */
-interface GraphWorker {
+/** @internal The queue of a graph, and what takes its jobs. */
+export interface GraphQueue {
   readonly graph: { readonly name: string };
   readonly queue: RunQueue;
   readonly worker: QueueWorker;
@@ -71,7 +69,7 @@ const NO_RUN = "waymark: health check";
 /** @internal */
 export async function health(of: {
   readonly store: Pick<CheckpointStore, "load">;
-  readonly graphWorkers: readonly GraphWorker[];
+  readonly graphWorkers: readonly GraphQueue[];
   readonly isClosing: boolean;
   readonly running: number;
   readonly lastError: unknown;
@@ -92,7 +90,7 @@ export async function health(of: {
 }
 
 async function findSilent(
-  graphWorkers: readonly GraphWorker[],
+  graphWorkers: readonly GraphQueue[],
   store: Pick<CheckpointStore, "load">,
 ): Promise<NonNullable<WorkerHealth["silent"]>> {
   const responds = (call: Promise<unknown>) => inTime(call, PATIENCE).catch(() => false);
@@ -107,29 +105,17 @@ async function findSilent(
   return { queues, store: !hasStore };
 }
 
-/** @internal */
-export async function metrics(of: {
-  readonly graphWorkers: readonly GraphWorker[];
-  readonly active: ReadonlyMap<string, ActiveRun>;
-  readonly takeovers: number;
-  readonly finished: { readonly completed: number; readonly failed: number };
-  readonly since: number;
-}): Promise<WorkerMetrics> {
+/** @internal The runs in the queues of some graphs, by graph name. */
+export async function countRuns(
+  graphWorkers: readonly GraphQueue[],
+): Promise<WorkerMetrics["queues"]> {
   const queues: Record<string, QueueMetrics> = {};
-  for (const { graph, queue } of of.graphWorkers) {
+  for (const { graph, queue } of graphWorkers) {
     const counts = await queue.getJobCounts("wait", "prioritized", "active", "delayed", "failed");
     const { wait = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts;
     queues[graph.name] = { waiting: wait + prioritized, active, delayed, failed };
   }
-  const claimed = [...of.active.values()].map(({ since }) => since);
-  return {
-    queues,
-    running: of.active.size,
-    leaseAgeMs: claimed.length === 0 ? 0 : now() - Math.min(...claimed),
-    takeovers: of.takeovers,
-    ...of.finished,
-    uptimeMs: now() - of.since,
-  };
+  return queues;
 }
 
 /**

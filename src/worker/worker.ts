@@ -6,14 +6,19 @@ import type { AnyEvent } from "../events.js";
 import type { LoadPackage } from "../optional-peer.js";
 import { checkOptions, duration } from "../options.js";
 import type { AnyGraph } from "../run/state-graph.js";
-import type { ActiveRun } from "./active-run.js";
-import { leaseTimes } from "./active-run.js";
+import { type ActiveRun, leaseTimes } from "./active-run.js";
 import { answered, GRACE, inTime, LONGEST_BLOCK } from "./backend.js";
 import { Cancellations } from "./cancellations.js";
 import { type CheckedConnection, checkConnection } from "./connection.js";
-import { closed, type Engine, openEngine, type QueueWorker, type RunQueue } from "./engine.js";
+import { closed, type Engine, openEngine, type RunQueue } from "./engine.js";
 import { queueName, runIdOf } from "./job.js";
-import { health, metrics, type WorkerHealth, type WorkerMetrics } from "./metrics.js";
+import {
+  countRuns,
+  type GraphQueue,
+  health,
+  type WorkerHealth,
+  type WorkerMetrics,
+} from "./metrics.js";
 import {
   type GraphLimits,
   resolveWorkerOptions,
@@ -37,11 +42,9 @@ export interface CloseOptions {
   readonly timeout?: number;
 }
 
-/** The queue of one graph, and what works on it. */
-interface GraphWorker {
+/** What works on the queue of one graph. */
+interface GraphWorker extends GraphQueue {
   readonly graph: AnyGraph;
-  readonly queue: RunQueue;
-  readonly worker: QueueWorker;
   readonly listen: (event: AnyEvent) => void;
 }
 
@@ -148,15 +151,18 @@ export class Worker {
   }
 
   /** Returns metrics of this worker and, unless it is closed, of the queues of its graphs. Queries the queue. */
-  metrics(): Promise<WorkerMetrics> {
-    return metrics({
-      // A closed queue never answers.
-      graphWorkers: this.#isClosed ? [] : this.#graphWorkers,
-      active: this.#active,
+  async metrics(): Promise<WorkerMetrics> {
+    // A closed queue never answers.
+    const queues = await countRuns(this.#isClosed ? [] : this.#graphWorkers);
+    const claimed = [...this.#active.values()].map(({ since }) => since);
+    return {
+      queues,
+      running: this.#active.size,
+      leaseAgeMs: claimed.length === 0 ? 0 : now() - Math.min(...claimed),
       takeovers: this.#takeovers,
-      finished: { ...this.#finished },
-      since: this.#started,
-    });
+      ...this.#finished,
+      uptimeMs: now() - this.#started,
+    };
   }
 
   async #start(
@@ -164,8 +170,7 @@ export class Worker {
     connection: CheckedConnection,
     load: LoadPackage | undefined,
   ): Promise<void> {
-    const onError = (error: unknown): void => this.#failed(error);
-    const engine = await openEngine(connection, onError, load);
+    const engine = await openEngine(connection, this.#failed, load);
     if (this.#closing !== undefined) return engine.close();
     this.#engine = engine;
     for (const graph of graphs) this.#graphWorkers.push(this.#graphWorker(engine, graph));
@@ -181,13 +186,12 @@ export class Worker {
       throw error;
     }
     if (this.#closing !== undefined) return;
-    this.#stopWatching = new Cancellations(engine).watch(this.#active, onError);
-    for (const { worker } of this.#graphWorkers) worker.run().catch(onError);
+    this.#stopWatching = new Cancellations(engine).watch(this.#active, this.#failed);
+    for (const { worker } of this.#graphWorkers) worker.run().catch(this.#failed);
   }
 
   async #disconnect(engine: Engine): Promise<void> {
-    const onError = (error: unknown): void => this.#failed(error);
-    await Promise.all(this.#graphWorkers.map(({ worker }) => closed(worker, onError)));
+    await Promise.all(this.#graphWorkers.map(({ worker }) => closed(worker, this.#failed)));
     await engine.close();
   }
 
@@ -195,7 +199,7 @@ export class Worker {
     const { lease, concurrency, backoff } = this.#settings;
     const name = queueName(graph.name);
     const queue = engine.queue(name);
-    const onError = (error: unknown): void => this.#failed(error);
+    const onError = this.#failed;
     const times = leaseTimes(lease);
     const processor = new RunProcessor(
       graph,
@@ -242,10 +246,7 @@ export class Worker {
       const run = this.#active.get(event.runId);
       if (run === undefined || !(events === true || events.has(event.type))) return;
       const fields = { jobId: run.jobId, payload: JSON.stringify(event) };
-      run.send(
-        () => engine.publish(name, fields),
-        (error) => this.#failed(error),
-      );
+      run.send(() => engine.publish(name, fields), this.#failed);
     };
   }
 
@@ -270,7 +271,7 @@ export class Worker {
 
   #drainAt(signal: NodeJS.Signals): void {
     this.close()
-      .catch((error: unknown) => this.#failed(error))
+      .catch(this.#failed)
       // Now it does what it would have done.
       .finally(() => process.kill(process.pid, signal));
   }
@@ -281,12 +282,12 @@ export class Worker {
     return jobId !== undefined && !this.#active.has(runIdOf(jobId));
   }
 
-  #failed(error: unknown): void {
+  readonly #failed = (error: unknown): void => {
     // What a run that was left behind can't report to the queue any more, another worker finds out.
     if (this.#isClosed || this.#isPast(error)) return;
     this.#lastError = error;
     this.#settings.onError(error);
-  }
+  };
 }
 
 /** Applies limits to the queue; omitted limits keep their value. */
