@@ -243,7 +243,8 @@ export async function* prunable<T extends RunSummary>(
 
 const PAGE = 200;
 
-async function* pages<T extends RunSummary>(
+/** All runs that fit a filter, page by page. */
+export async function* pages<T extends RunSummary>(
   list: (filter: RunFilter) => Promise<T[]>,
   filter: RunFilter,
 ): AsyncGenerator<T[]> {

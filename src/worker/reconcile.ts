@@ -1,3 +1,4 @@
+import { pages } from "../checkpoint/arguments.js";
 import { waitsForResume } from "../checkpoint/fork.js";
 import { type CheckpointStore, opened, type RunSummary } from "../checkpoint/store.js";
 import { now } from "../clock.js";
@@ -11,9 +12,6 @@ import { YEAR } from "./processor.js";
 import { isCancelled, isSubmitted, jobOf } from "./submitted.js";
 import { promote } from "./wake.js";
 
-/** The number of runs to read from the store at once. */
-const PAGE = 500;
-
 /**
  * Puts unfinished runs of a store that are in no queue back into theirs, and wakes up those that are due; returns their
  * ids.
@@ -24,48 +22,40 @@ export async function reconcile(
   only: string | undefined,
 ): Promise<string[]> {
   const store = await opened(given);
+  const list = store.runs?.bind(store);
+  if (list === undefined) {
+    const problem = "must have runs() so that the queue can be refilled from it";
+    throw new ConfigError("options.store", problem);
+  }
+  const filter = {
+    status: ["pending", "in_progress", "paused"],
+    ...(only !== undefined && { graph: only }),
+  } as const;
   const found: string[] = [];
-  for await (const { runId, graph } of unfinished(store, only)) {
-    if (graph === "") continue;
-    const queue = await queueOf(graph);
-    const jobId = jobIdOf(runId);
-    const isQueued = (await queue.getJob(jobId)) !== undefined;
-    if ((await store.holder?.(runId)) !== undefined) continue;
-    const saved = await loadIfAny<object>(store, runId);
-    if (saved === undefined || !belongsInQueue(saved)) continue;
-    const delay = Math.max(0, Math.ceil(dueAt(saved) - now()));
-    if (isQueued) {
-      // The queue may have lost only that it was to be taken: one that got its answer, for example.
-      if (delay === 0 && (await promote(queue, jobId))) found.push(runId);
-      continue;
-    }
-    await queue.add(graph, jobOf(saved), { ...jobOptions, jobId, ...(delay > 0 && { delay }) });
-    found.push(runId);
+  for await (const page of pages(list, filter)) {
+    for (const run of page) if (await refill(store, run, queueOf)) found.push(run.runId);
   }
   return found;
 }
 
-async function* unfinished(
+/** Sees to it that a worker takes a run; returns whether there was anything to do. */
+async function refill(
   store: CheckpointStore,
-  graph: string | undefined,
-): AsyncGenerator<RunSummary, void, undefined> {
-  if (store.runs === undefined) {
-    throw new ConfigError(
-      "options.store",
-      "must have runs() so that the queue can be refilled from it",
-    );
-  }
-  let cursor: RunSummary | undefined;
-  do {
-    const page: RunSummary[] = await store.runs({
-      status: ["pending", "in_progress", "paused"],
-      limit: PAGE,
-      cursor,
-      ...(graph !== undefined && { graph }),
-    });
-    yield* page;
-    cursor = page.length < PAGE ? undefined : page.at(-1);
-  } while (cursor !== undefined);
+  { runId, graph }: RunSummary,
+  queueOf: (graph: string) => Promise<JobQueue>,
+): Promise<boolean> {
+  if (graph === "") return false;
+  const queue = await queueOf(graph);
+  const jobId = jobIdOf(runId);
+  const isQueued = (await queue.getJob(jobId)) !== undefined;
+  if ((await store.holder?.(runId)) !== undefined) return false;
+  const saved = await loadIfAny<object>(store, runId);
+  if (saved === undefined || !belongsInQueue(saved)) return false;
+  const delay = Math.max(0, Math.ceil(dueAt(saved) - now()));
+  // The queue may have lost only that it was to be taken: one that got its answer, for example.
+  if (isQueued) return delay === 0 && promote(queue, jobId);
+  await queue.add(graph, jobOf(saved), { ...jobOptions, jobId, ...(delay > 0 && { delay }) });
+  return true;
 }
 
 function belongsInQueue(saved: State<object>): boolean {
