@@ -4,6 +4,7 @@ import { ConfigError } from "../errors.js";
 import { checkLogPlace, type LogPlace } from "../observers/run-files.js";
 import type { LoadPackage } from "../optional-peer.js";
 import { callable, checkOptions, checkRunId, integer, text } from "../options.js";
+import { defined } from "../state/shape.js";
 import { State } from "../state/state.js";
 import { Cancellations } from "./cancellations.js";
 import { type CheckedConnection, checkConnection, type QueueConnection } from "./connection.js";
@@ -13,11 +14,9 @@ import { jobOptions, queueName, runIdOf } from "./job.js";
 import { Listener } from "./listener.js";
 import { isStore, printError } from "./options.js";
 import { reconcile } from "./reconcile.js";
-import type { QueuedRun } from "./source.js";
-import { QueueHandle } from "./source.js";
+import { type QueuedRun, QueueHandle } from "./source.js";
 import {
   checkRepeat,
-  dedup,
   nameAndVersion,
   type ScheduleOptions,
   type SubmitOptions,
@@ -130,15 +129,16 @@ export class Client {
   ): Promise<QueuedRun<D>> {
     checkOptions("options", options, submitOptions);
     const { name, version } = nameAndVersion(graph, options.version);
-    const { delay, priority } = options;
+    const { delay, priority, deduplicate } = options;
     const state = submittedState(data, { name, version }, options);
     const deps = await this.#depsOf(name);
-    const how = {
+    const how = defined({
       ...jobOptions,
-      ...(delay !== undefined && { delay: Math.ceil(delay) }),
-      ...(priority !== undefined && { priority }),
-      ...(options.deduplicate !== undefined && { deduplication: dedup(options.deduplicate) }),
-    };
+      delay: delay && Math.ceil(delay),
+      priority,
+      deduplication:
+        typeof deduplicate === "string" ? { id: deduplicate } : deduplicate && defined(deduplicate),
+    });
     const added = await this.#during(() => submitRun(this.#store, deps.queue, name, state, how));
     return new QueueHandle<D>(name, runIdOf(added), deps);
   }
@@ -196,15 +196,13 @@ export class Client {
     }
     const state = JSON.stringify(State.create(data).toJSON());
     const { queue } = await this.#depsOf(name);
-    const repeat = {
-      ...(cron === undefined ? { every: every ?? 0 } : { pattern: cron }),
-      ...(timeZone !== undefined && { tz: timeZone }),
-      ...(limit !== undefined && { limit: Math.min(limit, LARGEST) }),
-    };
+    const repeat = defined({
+      ...{ every, pattern: cron, tz: timeZone },
+      limit: limit && Math.min(limit, LARGEST),
+    });
     const { bullmq } = await this.#open();
     checkRepeat(repeat, bullmq);
-    const job = { state, ...(version !== undefined && { version }) };
-    const template = { name, data: job, opts: jobOptions };
+    const template = { name, data: defined({ state, version }), opts: jobOptions };
     await this.#during(() => queue.upsertJobScheduler(id, repeat, template));
   }
 

@@ -104,14 +104,6 @@ export const submitOptions = {
   version: integer(0),
 };
 
-export function dedup(given: NonNullable<SubmitOptions["deduplicate"]>): {
-  id: string;
-  ttl?: number;
-} {
-  if (typeof given === "string") return { id: given };
-  return { id: given.id, ...(given.ttl !== undefined && { ttl: given.ttl }) };
-}
-
 /**
  * @internal
  * @throws ConfigError if the queue can't parse the pattern or its time zone.
