@@ -206,7 +206,7 @@ function triesOf(error: unknown): number {
 }
 
 /** Whether an error means that a paused run got no input, or invalid input. */
-export function isAboutInput(error: unknown): error is ConfigError | SchemaError {
+function isAboutInput(error: unknown): error is ConfigError | SchemaError {
   if (isWaymarkError(error, "SCHEMA")) return isInput(error.subject);
   return isWaymarkError(error, "CONFIG") && isInput(error.option);
 }
