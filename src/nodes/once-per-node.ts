@@ -1,5 +1,5 @@
 import { ConfigError } from "../errors.js";
-import type { NodeContext, NodeFunction, NodeResult } from "../graph/node.js";
+import type { NodeFunction, NodeResult } from "../graph/node.js";
 import { factoryContext, type RunContext } from "../run/visit/context.js";
 import type { State } from "../state/state.js";
 
@@ -24,7 +24,13 @@ export type FactoryNode<D extends object> = (
  */
 export function oncePerNode<D extends object>(kind: string, node: FactoryNode<D>): NodeFunction<D> {
   const made: NodeFunction<D> = async (state, context) => {
-    const use = begin(kind, node, context);
+    const known = uses.get(context) ?? new Map<string, Use>();
+    const before = known.get(kind);
+    if (before !== undefined && !(before.node === node && before.hasFailed)) {
+      throw new ConfigError(kind, "is called twice in one node: add a node for each");
+    }
+    const use = { node, hasFailed: false };
+    uses.set(context, known.set(kind, use));
     try {
       return await node(state, factoryContext(context));
     } catch (error) {
@@ -39,15 +45,4 @@ export function oncePerNode<D extends object>(kind: string, node: FactoryNode<D>
 /** Whether a function is a node that a factory made. */
 export function isFactoryNode(value: object): boolean {
   return factoryNodes.has(value);
-}
-
-function begin<D extends object>(kind: string, node: unknown, context: NodeContext<D>): Use {
-  const known = uses.get(context) ?? new Map<string, Use>();
-  const before = known.get(kind);
-  if (before !== undefined && !(before.node === node && before.hasFailed)) {
-    throw new ConfigError(kind, "is called twice in one node: add a node for each");
-  }
-  const use = { node, hasFailed: false };
-  uses.set(context, known.set(kind, use));
-  return use;
 }
