@@ -15,6 +15,16 @@ export function printWarning(
   );
 }
 
+/** Emits a warning, and prints it if there can be no listener. */
+export function warn(
+  runId: string,
+  data: EventMap["checkpoint.warning"],
+  emit: ((type: "checkpoint.warning", data: EventMap["checkpoint.warning"]) => void) | undefined,
+): void {
+  if (emit === undefined) printWarning(runId, data);
+  else emit("checkpoint.warning", data);
+}
+
 /** The size of a record above which a store warns, unless `warnBytes` sets another. */
 export const DEFAULT_WARN_BYTES = 500 * 1024;
 

@@ -12,7 +12,7 @@ import { type Check, checkOptions, checkRunId, integer, text } from "../../optio
 import { newId } from "../../random.js";
 import { isProgressSave, listedOf, type Saved } from "../../state/fields.js";
 import { recordOf, type State } from "../../state/state.js";
-import { DEFAULT_WARN_BYTES, sizeWarning } from "../../warnings.js";
+import { DEFAULT_WARN_BYTES, sizeWarning, warn } from "../../warnings.js";
 import {
   checkAt,
   checkpointId as checkCheckpointId,
@@ -49,8 +49,8 @@ import {
   type RecordBackend,
 } from "./backend.js";
 import { type Base, type Encoded, RecordCodec } from "./codec.js";
-import { type Emit, keptEntries, Search, warn } from "./search.js";
-import { Upkeep } from "./upkeep.js";
+import { search } from "./search.js";
+import { type Emit, keptEntries, Upkeep } from "./upkeep.js";
 import { verifyRun } from "./verify.js";
 
 /** The options that all stores of records share. */
@@ -210,8 +210,8 @@ export class RecordStore implements CheckpointStore {
   ): Promise<State<D>> {
     checkRunId(runId);
     checkAt(at, context);
-    const search = new Search(this.#backend, this.#codec, runId, at, context);
-    const { state, chain } = await search.find<D>();
+    const [backend, codec] = [this.#backend, this.#codec];
+    const { state, chain } = await search<D>({ backend, codec, runId, at, context });
     // The next save goes after everything that was ever there, including what is corrupt.
     return this.#loaded(state, chain, isNewest(at) ? chain.head.sequence : state.sequence);
   }

@@ -1,4 +1,4 @@
-import { CheckpointCorruptionError, messageOf } from "../../errors.js";
+import { faultOf } from "../any-store.js";
 import type { Finding, Problem } from "../store.js";
 import type { HeaderEntry, RecordBackend, StoredRecord } from "./backend.js";
 import { type RecordCodec, stateFrom, type VerifiedRecord, verifyRecord } from "./codec.js";
@@ -105,9 +105,6 @@ async function check(
       ? { problem: "corrupt", expected: "an id", actual: "none" }
       : undefined;
   } catch (error) {
-    if (error instanceof CheckpointCorruptionError) {
-      return { problem: "corrupt", expected: error.expected, actual: error.actual };
-    }
-    return { problem: "unreadable", expected: "a checkpoint", actual: messageOf(error) };
+    return faultOf(error);
   }
 }
