@@ -155,7 +155,9 @@ export class Pool<D extends object, I, R> {
     const stop = new ItemStop(this.#stop);
     const context = this.#context.item({ index, id, label, saves: this.#saves, stop });
     const tries = {
-      ...{ name, retry, timeout },
+      name,
+      retry,
+      timeout,
       action: worker,
       retried: (own: RunContext<D>, failure: FailedAttempt) =>
         own.emit("worker.retry", { ...data, ...failure }),
