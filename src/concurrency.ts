@@ -216,7 +216,7 @@ export interface BatcherOptions<Item, Result> {
   /** Processes several items together; returns their results in the same order. */
   many(items: readonly Item[]): Promise<readonly Result[]>;
   /** Awaited before the items of a batch are taken, for others that are about to come. */
-  before?(): Promise<void>;
+  before?(): Promise<void> | undefined;
   /** Processes one item, if that is faster than a batch of one. */
   one?(item: Item): Promise<Result>;
   /** Whether an error was caused by a single item and nothing took effect; never by default. */
@@ -243,7 +243,7 @@ export class Batcher<Item, Result> {
   readonly #maxRunning: number;
   #waiting: BatchItem<Item, Result>[] = [];
   #running = 0;
-  #drained: Promise<unknown> = Promise.resolve();
+  readonly #onIdle: (() => void)[] = [];
 
   constructor(options: BatcherOptions<Item, Result>) {
     this.#options = options;
@@ -254,15 +254,13 @@ export class Batcher<Item, Result> {
   run(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
-      if (this.#running < this.#maxRunning) {
-        this.#drained = Promise.all([this.#drained, this.#drain()]);
-      }
+      if (this.#running < this.#maxRunning) this.#drain();
     });
   }
 
   /** Resolves when nothing waits or is under way. */
   async settled(): Promise<void> {
-    while (this.#running > 0) await this.#drained;
+    while (this.#running > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }
 
   async #drain(): Promise<void> {
@@ -270,9 +268,12 @@ export class Batcher<Item, Result> {
     const { before } = this.#options;
     while (this.#waiting.length > 0) {
       if (before !== undefined) await before();
-      await this.#batch(this.#take());
+      const batch = this.#take();
+      const [first, second] = batch;
+      if (first !== undefined) await (second ? this.#batch(batch) : this.#single(first));
     }
     this.#running--;
+    if (this.#running === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
   #take(): BatchItem<Item, Result>[] {
@@ -287,9 +288,6 @@ export class Batcher<Item, Result> {
 
   async #batch(batch: readonly BatchItem<Item, Result>[]): Promise<void> {
     const { many, isItemFault } = this.#options;
-    const [first, second] = batch;
-    if (first === undefined) return;
-    if (second === undefined) return this.#single(first);
     try {
       const results = await many(batch.map(({ item }) => item));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);

@@ -100,8 +100,7 @@ export class Database {
    * @param work - may be called again if its transaction is rolled back, so it must have no other side
    *   effects.
    */
-  async write<T>(work: (connection: Connection) => T, options: WorkOptions): Promise<T> {
-    this.checkWritable();
+  write<T>(work: (connection: Connection) => T, options: WorkOptions): Promise<T> {
     return this.#writes.run({ work, options }) as Promise<T>;
   }
 
@@ -140,15 +139,17 @@ export class Database {
   }
 
   /** If the last transaction was shared, lets the runs that it released submit their next work first. */
-  async #turn(): Promise<void> {
-    if (!this.#isShared && performance.now() - this.#turnAt <= MAX_BLOCKED) return;
-    await setImmediate();
-    this.#turnAt = performance.now();
+  #turn(): Promise<void> | undefined {
+    if (!this.#isShared && performance.now() - this.#turnAt <= MAX_BLOCKED) return undefined;
+    return setImmediate().then(() => {
+      this.#turnAt = performance.now();
+    });
   }
 
   #transact(jobs: readonly Job[]): Promise<readonly unknown[]> {
     this.#isShared = jobs.length > 1;
     return this.#retried(async () => {
+      this.checkWritable();
       const connection = this.#ready ?? (await this.#open(true));
       if (connection === undefined) throw new Error("a database that was made is not there");
       connection.begin(this.#settings.flushes && jobs.some(({ options }) => options.flushes));
