@@ -23,8 +23,8 @@ import { checkReducers, type Reducer, type Reducers } from "../state/reducers.js
 import { isSchema, type StandardSchema } from "../state/schema.js";
 import { DEFAULT_MAX_STEPS } from "../state/steps.js";
 import { getCheckpointStore } from "../stores/registry.js";
+import { type ClaimRun, claimOf } from "./loop/control.js";
 import { checkMissingNodes, type MissingNode } from "./position/position.js";
-import { type ClaimRun, claimOf } from "./saving/claim.js";
 import { checkTriggers, type Trigger } from "./saving/triggers.js";
 
 /** When a graph saves its State, and where. */

@@ -10,9 +10,9 @@ import type { Recovery } from "../state/record.js";
 import { validated } from "../state/schema.js";
 import type { Patch, State } from "../state/state.js";
 import type { Gate, ValuesListener } from "./handles/stream.js";
+import { borrowed } from "./loop/control.js";
 import { outsideRun } from "./loop/failure.js";
-import type { Plan } from "./loop/loop.js";
-import { RunSession } from "./loop/session.js";
+import { type Plan, RunSession } from "./loop/loop.js";
 import { toAnswer, withAnswer } from "./pauses/answers.js";
 import {
   type AttemptEnd,
@@ -27,7 +27,6 @@ import {
   waiting,
 } from "./position/continuation.js";
 import type { SavedGraph } from "./saved-graph.js";
-import { borrowed } from "./saving/claim.js";
 import { Saver } from "./saving/saver.js";
 
 /** How a run is started or resumed. */
@@ -175,7 +174,7 @@ export class Runner<D extends object> {
     const running = this.session(runId);
     if (running !== undefined) {
       if (await running.answer(answer)) return;
-      await running.stopped;
+      await this.#active.get(running)?.catch(() => {});
     }
     await this.#answers.run(() => this.#change(runId, (state) => withAnswer(state, answer)));
   }
@@ -286,7 +285,8 @@ export class Runner<D extends object> {
     work: () => Promise<T>,
     { claim, must = false }: Claiming = {},
   ): Promise<T> {
-    return session.under(claim ? borrowed(claim) : await this.#claim(session.runId, must), work);
+    const own = claim ? borrowed(claim) : await this.#claim(session.runId, must);
+    return session.control.under(own, work);
   }
 
   /** A failed claim stops a run just as a failed save does. */
@@ -379,7 +379,8 @@ export class Runner<D extends object> {
     const plan = { settings, entry, names, signal, onValues, ...from };
     const last = await session.walk(state, plan);
     // The caller that gave a refused answer must learn why.
-    if (input !== undefined && session.refusal !== undefined) throw session.refusal;
+    const refusal = session.loop?.refusal;
+    if (input !== undefined && refusal !== undefined) throw refusal;
     return last;
   }
 
@@ -399,9 +400,9 @@ export class Runner<D extends object> {
 
   /** @param latest - what the store has of a run that walks on. */
   async #saver(from: State<D>, session?: RunSession<D>, latest?: State<D>): Promise<Saver<D>> {
-    const { claim, control } = session ?? {};
+    const control = session?.control;
     const store = await this.#graph.store();
-    return new Saver<D>(store, this.#graph.settings, from, { latest, claim, control });
+    return new Saver<D>(store, this.#graph.settings, from, { latest, control });
   }
 
   /** @param must - whether a failed save is an error, whatever the config says. */

@@ -4,7 +4,7 @@ import type { CheckpointAt, CheckpointStore } from "../checkpoint/store.js";
 import { CheckpointNotFoundError, show } from "../errors.js";
 import type { Audit } from "../event-map.js";
 import { removeRunFiles } from "../observers/remove-run-files.js";
-import { claimOf } from "../run/saving/claim.js";
+import { claimOf } from "../run/loop/control.js";
 import { type AnyGraph, StateGraph } from "../run/state-graph.js";
 import { decode } from "../state/decode.js";
 import { isAnswerable, type PauseRequest } from "../state/pauses.js";

@@ -3,7 +3,7 @@ import { now } from "../clock.js";
 import { isWaymarkError, messageOf } from "../errors.js";
 import { random } from "../random.js";
 import { errorName } from "../run/loop/failure.js";
-import { borrowed } from "../run/saving/claim.js";
+import { borrowed } from "../run/loop/control.js";
 import { type AnyGraph, StateGraph } from "../run/state-graph.js";
 import { ActiveRun, fenced, leaseTimes } from "./active-run.js";
 import { type AdvanceDeps, advance, type Outcome } from "./advance.js";

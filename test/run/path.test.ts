@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ExecutionError, State, StateGraph } from "waymark";
-import { Path } from "../../src/run/loop/run-events.js";
+import { Path } from "../../src/run/loop/loop.js";
 import { collectGarbage, rejection } from "../graphs.js";
 
 function names(from: number, to: number): string[] {

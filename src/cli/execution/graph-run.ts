@@ -1,5 +1,5 @@
 import type { RunSummary } from "../../checkpoint/store.js";
-import { claimOf } from "../../run/saving/claim.js";
+import { claimOf } from "../../run/loop/control.js";
 import type { AnyGraph } from "../../run/state-graph.js";
 import { StateGraph } from "../../run/state-graph.js";
 import type { Context } from "../context.js";

@@ -1,6 +1,6 @@
 import { GraphError, show } from "../../errors.js";
 import type { AnyEvent } from "../../events.js";
-import type { RunSession } from "../loop/session.js";
+import type { RunSession } from "../loop/loop.js";
 import type { Runner } from "../runner.js";
 import type { SavedGraph } from "../saved-graph.js";
 import type { RunHandle } from "./handle.js";

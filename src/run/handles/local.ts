@@ -2,7 +2,7 @@ import { defer } from "../../concurrency.js";
 import { ExecutionError, isWaymarkError, messageOf } from "../../errors.js";
 import type { AnyEvent } from "../../events.js";
 import type { State } from "../../state/state.js";
-import type { RunSession } from "../loop/session.js";
+import type { RunSession } from "../loop/loop.js";
 import type { Runner } from "../runner.js";
 import { EventBuffer } from "./event-buffer.js";
 import type { RunHandle } from "./handle.js";
@@ -38,7 +38,7 @@ export class LocalSource<D extends object> implements RunSource<D> {
     graph: string,
     savedBy: AnyEvent["type"] | undefined,
   ) {
-    const { runId, state } = session;
+    const { runId, loop } = session;
     this.runId = runId;
     this.session = session;
     this.saved = this.#saved.promise;
@@ -46,7 +46,9 @@ export class LocalSource<D extends object> implements RunSource<D> {
     this.answer = (name, value) => runner.answer(runId, name, value);
     this.#result = runner.resultOf(session);
     this.#savedBy = savedBy;
-    this.#buffer = new EventBuffer(state?.steps.map((record) => stepEvent(record, runId, graph)));
+    this.#buffer = new EventBuffer(
+      loop?.state.steps.map((record) => stepEvent(record, runId, graph)),
+    );
     // Not awaiting `saved` must not cause an unhandled rejection.
     this.saved.catch(() => {});
     if (savedBy === undefined) this.#saved.resolve();
@@ -77,7 +79,7 @@ export class LocalSource<D extends object> implements RunSource<D> {
 
   async look(): Promise<Look> {
     const outcome = this.#outcome;
-    const { state: at } = this.session;
+    const at = this.session.loop?.state;
     if (outcome === undefined) return { state: "running", at };
     if ("state" in outcome) {
       const { state } = outcome;

@@ -1,16 +1,20 @@
-import { isWaymarkError, messageOf, show } from "../../errors.js";
+import { isoNow, msBetween } from "../../clock.js";
+import { CheckpointConflictError, isWaymarkError, messageOf, show } from "../../errors.js";
+import type { EventMap } from "../../event-map.js";
+import type { EventBus, EventType } from "../../events.js";
 import type { Edge, GraphNode, NodeResult } from "../../graph/node.js";
 import { showTarget, targetOf } from "../../graph/topology.js";
-import { withProgress } from "../../state/derive.js";
+import { progressOf } from "../../state/derive.js";
 import type { Progress } from "../../state/fields.js";
-import type { Answer, PauseRequest } from "../../state/pauses.js";
+import type { Ledger } from "../../state/ledger.js";
+import type { PauseRequest } from "../../state/pauses.js";
 import type { Recovery } from "../../state/record.js";
 import { type Reducer, reduced } from "../../state/reducers.js";
 import { isPlainObject } from "../../state/shape.js";
 import { type Patch, recordOf, State } from "../../state/state.js";
 import type { StepRecord } from "../../state/steps.js";
 import type { Visit } from "../visit/visit.js";
-import { cutMessage, errorName, Failure, stackOf } from "./failure.js";
+import { Failure, undecided } from "./failure.js";
 
 /** A record that nobody else has access to yet. */
 export type Changing<T> = { -readonly [K in keyof T]: T[K] };
@@ -72,66 +76,6 @@ export function advance<D extends object>(
   };
 }
 
-/** How a run stops where no further node completes. */
-export type Ending<D extends object> =
-  | {
-      readonly kind: "paused";
-      readonly state: State<D>;
-      readonly pauses: readonly PauseRequest[];
-      /** The node that the run continues with. */
-      readonly nextNode: string;
-    }
-  /** It was resumed with nothing left to do. */
-  | { readonly kind: "completed"; readonly state: State<D> }
-  | { readonly kind: "failed"; readonly state: State<D>; readonly failure: Failure<D> };
-
-/**
- * The last State of a run that stops.
- *
- * @param answers - those that no pause has taken.
- */
-export function ended<D extends object>(ending: Ending<D>, answers: readonly Answer[]): State<D> {
-  const { state } = ending;
-  switch (ending.kind) {
-    case "paused": {
-      const { nextNode } = ending;
-      const pauses = Object.freeze(ending.pauses);
-      return withProgress(state, { status: "paused", reason: "pause", pauses, answers, nextNode });
-    }
-    case "completed": {
-      const status = "completed";
-      return withProgress(state, { status, reason: "complete", answers, nextNode: undefined });
-    }
-    case "failed":
-      return failed(state, ending.failure, answers);
-  }
-}
-
-/** A run that ended early: failed or, if it was only stopped, still in progress. */
-function failed<D extends object>(
-  state: State<D>,
-  { code, node, cause, message }: Failure<D>,
-  answers: readonly Answer[],
-): State<D> {
-  if (code === "ABORTED") {
-    const [status, reason] = ["in_progress", "abort"] as const;
-    return withProgress(state, { status, error: undefined, reason, answers, nextNode: node });
-  }
-  const error =
-    cause === undefined
-      ? { name: "ExecutionError", message: cutMessage(message), node }
-      : { name: errorName(cause), message: cutMessage(messageOf(cause)), node, ...stackOf(cause) };
-  // If no edge matched, a resume evaluates the edges again.
-  const isAtEdge = code === "NO_MATCHING_EDGE" || code === "PREDICATE_FAILED";
-  return withProgress(state, {
-    status: "failed",
-    error: Object.freeze(error),
-    reason: "failure",
-    answers,
-    nextNode: isAtEdge ? undefined : node,
-  });
-}
-
 /** The recovery record of a run after this step; none once it is further than ever. */
 function recoveryAfter(step: number, recovery: Recovery | undefined): Recovery | undefined {
   return recovery === undefined || step > recovery.step ? undefined : recovery;
@@ -171,23 +115,12 @@ function stepRecord<D extends object>(
 }
 
 /** That a run can take no edge from a node: none matches, or a predicate failed. */
-export class NoEdge<D extends object> {
+export interface NoEdge<D extends object> {
+  /** Tells it from an edge. */
+  readonly to: undefined;
   readonly failure: Failure<D>;
-  /** Tells it from an edge, faster than its class does. */
-  readonly to = undefined;
   /** How many edges did not match. */
   readonly tried: number;
-
-  constructor(failure: Failure<D>, tried: number) {
-    this.failure = failure;
-    this.tried = tried;
-  }
-
-  /** The failure, once its State is saved. */
-  at(state: State<D>): Failure<D> {
-    const { code, node, message, cause } = this.failure;
-    return new Failure(code, node, state, message, cause);
-  }
 }
 
 /**
@@ -206,11 +139,12 @@ export function chooseEdge<D extends object>(
       tried++;
     }
   } catch (failure) {
-    return new NoEdge(failure as Failure<D>, tried);
+    return { to: undefined, failure: failure as Failure<D>, tried };
   }
   const targets = edges.map((edge) => showTarget(targetOf(edge))).join(", ") || "there is none";
   const problem = `no edge from ${show(node.name)} matches (to: ${targets})`;
-  return new NoEdge(new Failure("NO_MATCHING_EDGE", node.name, state, problem), tried);
+  const failure = new Failure("NO_MATCHING_EDGE", node.name, state, problem);
+  return { to: undefined, failure, tried };
 }
 
 /** The result of an edge's predicate. */
@@ -219,31 +153,15 @@ function isTrue<D extends object>(edge: Edge<D>, state: State<D>): boolean {
   try {
     result = edge.predicate?.(state);
   } catch (error) {
-    throw predicateFailed(edge, state, `failed: ${messageOf(error)}`, error);
+    throw undecided(state, edge.from, wayOf(edge), `failed: ${messageOf(error)}`, error);
   }
   if (typeof result === "boolean") return result;
-  throw predicateFailed(edge, state, `must return true or false; got ${show(result)}`);
+  const problem = `must return true or false; got ${show(result)}`;
+  throw undecided(state, edge.from, wayOf(edge), problem);
 }
 
-function predicateFailed<D extends object>(
-  edge: Edge<D>,
-  state: State<D>,
-  problem: string,
-  cause?: unknown,
-): Failure<D> {
-  const way = `from ${show(edge.from)} to ${showTarget(targetOf(edge))}`;
-  return new Failure(
-    "PREDICATE_FAILED",
-    edge.from,
-    state,
-    `the predicate ${way} ${problem}`,
-    cause,
-  );
-}
-
-/** Whether a value must be awaited. */
-export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as { then?: unknown } | undefined)?.then === "function";
+function wayOf<D extends object>(edge: Edge<D>): string {
+  return `predicate from ${show(edge.from)} to ${showTarget(targetOf(edge))}`;
 }
 
 /** Converts a node's return value to the run's State. */
@@ -256,14 +174,23 @@ export function accept<D extends object>(
   if (returned instanceof State) {
     if (isOfRun(returned, state)) return returned;
     const problem = `returned the State of run ${show(returned.runId)}: build on the State it is given`;
-    throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`);
+    throw badResult(state, node, problem);
   }
   if (typeof returned === "object" && returned !== null && isPlainObject(returned)) {
     if (reducers === undefined) return state.merge(returned);
     return state.merge(throughReducers(state, node, returned, reducers));
   }
   const problem = `must return a State or a plain object to merge; got ${show(returned)}`;
-  throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`);
+  throw badResult(state, node, problem);
+}
+
+function badResult<D extends object>(
+  state: State<D>,
+  node: string,
+  problem: string,
+  cause?: unknown,
+): Failure<D> {
+  return new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`, cause);
 }
 
 /**
@@ -284,6 +211,105 @@ function throughReducers<D extends object>(
   } catch (error) {
     if (!isWaymarkError(error, "CONFIG")) throw error;
     const problem = `returned a value that its reducer rejects: ${error.message}`;
-    throw new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`, error);
+    throw badResult(state, node, problem, error);
   }
+}
+
+/** Emits what happens to one run. What is sent at every step is built only if somebody listens. */
+export class RunEvents<D extends object> {
+  readonly #bus: EventBus;
+  readonly #source: string;
+  readonly #runId: string;
+
+  constructor(bus: EventBus, source: string, runId: string) {
+    this.#bus = bus;
+    this.#source = source;
+    this.#runId = runId;
+  }
+
+  started(entryPoint: string, step: number, resumed: boolean): void {
+    this.#emit("graph.start", { entryPoint, step, resumed });
+  }
+
+  resumed({ checkpointNode: node, step }: State<D>, resumeNode: string): void {
+    this.#emit("checkpoint.resume", { node, step, resumeNode });
+  }
+
+  nodeStarted(node: string, state: State<D>, time: string): void {
+    const { step } = state;
+    if (this.#bus.listens("cycle.detected")) {
+      const visitCount = progressOf(state).counts.visitsOf(node) + 1;
+      if (visitCount > 1) this.#emit("cycle.detected", { node, visitCount, step }, time);
+    }
+    if (this.#bus.listens("node.start")) this.#emit("node.start", { node, step }, time);
+  }
+
+  /** Whether anybody listens to completed nodes. */
+  get listensToNodes(): boolean {
+    return this.#bus.listens("node.complete");
+  }
+
+  /** @param before - the ledger as it was when the node began. */
+  nodeCompleted(state: State<D>, durationMs: number, before: Ledger, time: string): void {
+    const { checkpointNode: node, step, ledger } = state;
+    const data = withUsage({ node, step, durationMs }, before, ledger);
+    this.#emit("node.complete", data, time);
+  }
+
+  nodeFailed(
+    { node, message: error }: Failure<D>,
+    step: number,
+    startedAt: string,
+    [before, after]: readonly [Ledger, Ledger],
+    cause: unknown,
+  ): void {
+    const durationMs = msBetween(startedAt, isoNow());
+    const data = { node, step, durationMs, error, cause };
+    this.#emit("node.complete", withUsage(data, before, after));
+  }
+
+  /** The edges that were tried, and the one that was taken. */
+  edgeChosen({ edges }: GraphNode<D>, chosen: Edge<D> | NoEdge<D>, time?: string): void {
+    const isTaken = chosen.to !== undefined;
+    if (this.#bus.listens("edge.evaluate")) {
+      const tried = isTaken ? edges.indexOf(chosen) : chosen.tried;
+      for (const { events } of edges.slice(0, tried))
+        this.#emit("edge.evaluate", events.refused, time);
+      if (isTaken) this.#emit("edge.evaluate", chosen.events.taken, time);
+    }
+    if (isTaken && this.#bus.listens("edge.transition"))
+      this.#emit("edge.transition", chosen.events.transition, time);
+  }
+
+  /** @param before - the ledger as it was when the node that pauses began. */
+  paused(state: State<D>, before: Ledger, after: Ledger): void {
+    const node = progressOf(state).unfinished?.node ?? state.checkpointNode;
+    const reason = state.pauses.map((pause) => pause.reason).join(", ");
+    this.#emit("graph.pause", withUsage({ node, step: state.step, reason }, before, after));
+  }
+
+  completed({ checkpointNode: exitPoint, step }: State<D>): void {
+    this.#emit("graph.complete", { exitPoint, step });
+  }
+
+  failed({ code, node, message: error, cause }: Failure<D>, { step }: State<D>): void {
+    this.#emit("graph.fail", { node, step, code, error, cause });
+  }
+
+  /** The run ended with an error that is not one of its own, such as a conflict. */
+  brokeOff(error: unknown, latest: State<D> | undefined): void {
+    const { checkpointNode: node = "", step = 0 } = latest ?? {};
+    const code = error instanceof CheckpointConflictError ? error.code : "NODE_FAILED";
+    this.#emit("graph.fail", { node, step, code, error: messageOf(error), cause: error });
+  }
+
+  #emit<T extends EventType>(type: T, data: EventMap[T], time?: string): void {
+    this.#bus.emit(type, this.#source, this.#runId, data, time);
+  }
+}
+
+/** The data of an event, with the usage in between. */
+function withUsage<T extends object>(data: T, before: Ledger, after: Ledger): T {
+  const usage = after.usageSince(before);
+  return usage === undefined ? data : { ...data, usage };
 }

@@ -6,6 +6,7 @@ import {
   messageOf,
   show,
 } from "../../errors.js";
+import type { Progress } from "../../state/fields.js";
 import type { State } from "../../state/state.js";
 
 /** The reason a run ends early. Thrown only inside the loop; outside it is saved and becomes an error. */
@@ -30,6 +31,28 @@ export class Failure<D extends object> {
     this.state = state;
     this.message = message;
     this.cause = cause;
+  }
+
+  /** The same failure, once its State is saved. */
+  at(state: State<D>): Failure<D> {
+    return new Failure(this.code, this.node, state, this.message, this.cause);
+  }
+
+  /** What the run's last State says of it: the run failed or, if it was only stopped, is still in progress. */
+  toProgress(): Partial<Progress> {
+    const { code, node, cause, message } = this;
+    if (code === "ABORTED") {
+      return { status: "in_progress", error: undefined, reason: "abort", nextNode: node };
+    }
+    const [name, problem] =
+      cause === undefined ? ["ExecutionError", message] : [errorName(cause), messageOf(cause)];
+    const error = { name, message: cutMessage(problem), node, ...stackOf(cause) };
+    // If no edge matched, a resume evaluates the edges again.
+    const isAtEdge = code === "NO_MATCHING_EDGE" || code === "PREDICATE_FAILED";
+    return {
+      ...{ status: "failed", error: Object.freeze(error), reason: "failure" },
+      nextNode: isAtEdge ? undefined : node,
+    };
   }
 
   /** The error that a caller sees; `state` is the last State of the run. */
@@ -108,6 +131,17 @@ export function aborted<D extends object>(
   );
 }
 
+/** The failure of a predicate or a trigger, which threw `cause` or did not return true or false. */
+export function undecided<D extends object>(
+  state: State<D>,
+  node: string,
+  what: string,
+  problem: string,
+  cause?: unknown,
+): Failure<D> {
+  return new Failure("PREDICATE_FAILED", node, state, `the ${what} ${problem}`, cause);
+}
+
 /** The run has used up its iterations. */
 export function tooLong<D extends object>(state: State<D>, node: string): Failure<D> {
   const message = `the run has completed ${state.step} nodes, as many as config.maxIterations allows: raise it, or end the cycle`;
@@ -118,7 +152,7 @@ export function tooLong<D extends object>(state: State<D>, node: string): Failur
 const MAX_TEXT = 4000;
 
 /** An error's stack, cut to the maximum length; nothing if it has none. */
-export function stackOf(error: unknown): { readonly stack?: string } {
+function stackOf(error: unknown): { readonly stack?: string } {
   try {
     const stack: unknown = error instanceof Error ? error.stack : undefined;
     return typeof stack === "string" ? { stack: stack.slice(0, MAX_TEXT) } : {};
@@ -128,7 +162,7 @@ export function stackOf(error: unknown): { readonly stack?: string } {
 }
 
 /** A message, cut to the maximum length. */
-export function cutMessage(message: string): string {
+function cutMessage(message: string): string {
   const more = message.length - MAX_TEXT;
   return more > 0 ? `${message.slice(0, MAX_TEXT)}… (${more} more characters)` : message;
 }

@@ -1,10 +1,12 @@
+import { CallScope } from "../../call-scope.js";
 import { isoNow, msBetween } from "../../clock.js";
-import { onAbort } from "../../concurrency.js";
+import { type Deferred, defer, onAbort } from "../../concurrency.js";
 import { CheckpointConflictError, type SchemaError } from "../../errors.js";
 import { both } from "../../events.js";
 import { type Edge, END, type End, type GraphNode } from "../../graph/node.js";
 import { Pause } from "../../graph/pause.js";
 import { advance as advanced, isOpaque, progressOf, withProgress } from "../../state/derive.js";
+import type { Progress } from "../../state/fields.js";
 import { type Answer, noPauses, type PauseRequest } from "../../state/pauses.js";
 import { validated } from "../../state/schema.js";
 import { symbolOf } from "../../state/shape.js";
@@ -13,24 +15,13 @@ import type { Settings } from "../config.js";
 import type { ValuesListener } from "../handles/stream.js";
 import { checkRoom } from "../pauses/answers.js";
 import { breakpoint, cannotPause, pausesOf } from "../pauses/pauses.js";
-import type { RunClaim } from "../saving/claim.js";
 import type { Saver } from "../saving/saver.js";
 import { isDue } from "../saving/triggers.js";
 import { RunContext } from "../visit/context.js";
 import { Visit } from "../visit/visit.js";
-import {
-  accept,
-  advance,
-  chooseEdge,
-  type Ending,
-  ended,
-  isPromise,
-  type NoEdge,
-  type Recording,
-} from "./advance.js";
-import type { RunControl } from "./control.js";
+import { accept, advance, chooseEdge, type NoEdge, type Recording, RunEvents } from "./advance.js";
+import { RunControl } from "./control.js";
 import { aborted, DRAINS, Failure, isStop, nodeFailed, tooLong } from "./failure.js";
-import { Path, RunEvents } from "./run-events.js";
 
 /** Where a run starts, and what it is given for the way. */
 export interface Plan<D extends object> {
@@ -53,6 +44,47 @@ export interface Plan<D extends object> {
   readonly saver: Saver<D> | undefined;
 }
 
+/** The work on a run in this process, from before it is claimed until it has stopped. */
+export class RunSession<D extends object> {
+  readonly runId: string;
+  readonly control: RunControl;
+  /** The scope in which its nodes are called. */
+  readonly scope = new CallScope();
+  #loop: RunLoop<D> | undefined;
+  /** Resolved when the walk begins, or the run stops before. */
+  #begun: Deferred<void> | undefined;
+
+  constructor(runId: string) {
+    this.runId = runId;
+    this.control = new RunControl(runId);
+  }
+
+  /** Its walk through the graph; `undefined` before that has begun. */
+  get loop(): RunLoop<D> | undefined {
+    return this.#loop;
+  }
+
+  /** Runs from a State to an exit point, a pause or an error. */
+  walk(state: State<D>, plan: Plan<D>): Promise<State<D>> {
+    const loop = new RunLoop(plan, state, this.control);
+    this.#loop = loop;
+    this.end();
+    return this.scope.run(() => loop.run(state));
+  }
+
+  /** Keeps an answer for a later pause; `false` if the run stopped before it could be kept. */
+  async answer(answer: Answer): Promise<boolean> {
+    this.#begun ??= defer();
+    if (this.#loop === undefined) await this.#begun.promise;
+    return this.#loop?.answer(answer) ?? false;
+  }
+
+  /** Notes that the run has stopped. */
+  end(): void {
+    this.#begun?.resolve();
+  }
+}
+
 /** A node that has completed. */
 interface Step<D extends object> {
   /** The State of the run after it. */
@@ -69,7 +101,6 @@ interface Step<D extends object> {
 export class RunLoop<D extends object> {
   readonly #plan: Plan<D>;
   readonly #control: RunControl;
-  readonly #claim: RunClaim | undefined;
   readonly #settings: Settings;
   readonly #saver: Saver<D> | undefined;
   readonly #path = new Path();
@@ -82,14 +113,12 @@ export class RunLoop<D extends object> {
   #lastAnswers: readonly Answer[] | undefined;
   #ended = false;
 
-  /** @param claim - checked before each node, attempt and `once`. */
-  constructor(plan: Plan<D>, state: State<D>, control: RunControl, claim: RunClaim | undefined) {
+  constructor(plan: Plan<D>, state: State<D>, control: RunControl) {
     const { settings, saver } = plan;
     const { before, after } = settings.breakpoints ?? {};
     const saves = saver !== undefined;
     this.#plan = plan;
     this.#control = control;
-    this.#claim = claim;
     this.#settings = settings;
     this.#saver = saver;
     this.#pausesBefore = before && new Set(before);
@@ -99,7 +128,7 @@ export class RunLoop<D extends object> {
     const records = saves && settings.maxSteps > 0;
     // With the mode "exit" nothing is saved inside nodes.
     const inside = settings.mode === "exit" ? undefined : saver;
-    this.#visit = new Visit({ settings, saver: inside, claim, control, records }, state);
+    this.#visit = new Visit({ settings, saver: inside, control, records }, state);
   }
 
   /** Runs to an exit point. A new run is saved first, so that one that dies in its first node can be resumed. */
@@ -167,8 +196,7 @@ export class RunLoop<D extends object> {
       steps: steps.withLimit(this.#settings.maxSteps),
       counts: counts.arrangedBy(this.#plan.names),
     });
-    const saver = isResumed || this.#settings.mode === "exit" ? undefined : this.#saver;
-    return saver === undefined ? first : saver.save(first);
+    return isResumed || this.#settings.mode === "exit" ? first : this.#save(first);
   }
 
   /** The one loop: everything that happens at a step happens here. */
@@ -177,7 +205,6 @@ export class RunLoop<D extends object> {
     const { isResumed, onValues } = this.#plan;
     const { gate } = this.#control;
     const control = this.#control;
-    const claim = this.#claim;
     const saver = this.#saver;
     const visit = this.#visit;
     const events = this.#events;
@@ -193,7 +220,7 @@ export class RunLoop<D extends object> {
     for (;;) {
       if (gate !== undefined) await gate.wait();
       // If the process was suspended, its clock shows that the claim has expired before a timer does.
-      const checking = claim?.check();
+      const checking = control.check();
       if (checking !== undefined) await checking;
       if (control.aborted) throw stopped(state, node.name, control.signal.reason);
       if (control.drains) throw aborted(state, node.name, DRAINS);
@@ -259,7 +286,7 @@ export class RunLoop<D extends object> {
       }
       if (way !== undefined) events.edgeChosen(node, way, time);
       if (way === undefined || ends || way.to === END) return this.#complete(state);
-      if (way.to === undefined) throw way.at(state);
+      if (way.to === undefined) throw way.failure.at(state);
       node = way.to;
     }
   }
@@ -357,16 +384,21 @@ export class RunLoop<D extends object> {
     pauses: readonly PauseRequest[],
     before = this.#visit.ledger,
   ): Promise<State<D>> {
-    const paused = this.#lastOf({ kind: "paused", state, pauses, nextNode });
-    const saved = (await this.#saver?.save(paused, true)) ?? paused;
+    const pause = {
+      status: "paused",
+      reason: "pause",
+      pauses: Object.freeze(pauses),
+      nextNode,
+    } as const;
+    const saved = await this.#save(this.#last(state, pause), true);
     this.#events.paused(saved, before, this.#visit.ledger);
     return saved;
   }
 
   /** Completes a run that was resumed with nothing left to do. */
   async #finish(state: State<D>): Promise<State<D>> {
-    const done = this.#lastOf({ kind: "completed", state });
-    return this.#complete((await this.#saver?.save(done)) ?? done);
+    const end = { status: "completed", reason: "complete", nextNode: undefined } as const;
+    return this.#complete(await this.#save(this.#last(state, end)));
   }
 
   /** Removes the checkpoints of a run whose end is saved, unless they are preserved. */
@@ -385,38 +417,62 @@ export class RunLoop<D extends object> {
       return error;
     }
     const failure = error as Failure<D>;
-    const last = await this.#saveFailed(failure);
+    const last = this.#isSaved(failure) ? failure.state : await this.#saveFailed(failure);
     this.#events.failed(failure, last);
     return failure.toError(last, this.#path.list());
   }
 
+  /** Whether the store has the end of a failed run, or fails to take it. */
+  #isSaved({ code, state }: Failure<D>): boolean {
+    // An aborted run is saved even if nothing is new: otherwise a resume would take it for a crash.
+    const isAborted = code === "ABORTED" && state.reason === "abort";
+    return (
+      (isAborted && this.#saver?.has(state, this.#visit.answers)) || code === "CHECKPOINT_SAVE"
+    );
+  }
+
   async #saveFailed(failure: Failure<D>): Promise<State<D>> {
-    const { state, code } = failure;
-    if (code === "CHECKPOINT_SAVE") return state;
-    // Saved even if nothing is new: otherwise a resume would take it for a crash.
-    if (code === "ABORTED" && state.reason === "abort" && this.#isSaved(state)) return state;
-    const left = this.#lastOf({ kind: "failed", state, failure });
+    const last = this.#last(failure.state, failure.toProgress());
     try {
-      return (await this.#saver?.save(left)) ?? left;
+      return await this.#save(last);
     } catch (error) {
       // The caller must see the run's own error; an event reports that this save failed too.
       if (error instanceof CheckpointConflictError) this.#control.abort(error);
-      return left;
+      return last;
     }
   }
 
-  /** The last State of the run: answers that come later are saved separately. */
-  #lastOf(ending: Ending<D>): State<D> {
-    this.#lastAnswers = this.#visit.answers;
-    return ended(ending, this.#lastAnswers);
+  /** The last State of a run that stops where no node has completed: answers that come later are saved separately. */
+  #last(state: State<D>, end: Partial<Progress>): State<D> {
+    const { answers } = this.#visit;
+    this.#lastAnswers = answers;
+    return withProgress(state, { ...end, answers });
   }
 
-  /** Whether the store has everything in a State of this run, and every answer. */
-  #isSaved(state: State<D>): boolean {
-    const saver = this.#saver;
-    if (saver?.latest === undefined || !saver.has(state)) return false;
-    return progressOf(saver.latest).answers === this.#visit.answers;
+  /** The State as saved, if the run is. */
+  #save(state: State<D>, must = false): State<D> | Promise<State<D>> {
+    return this.#saver?.save(state, must) ?? state;
   }
+}
+
+/** The names of the last nodes of a run. One is added at every step, so they are not cut each time. */
+export class Path {
+  #names: string[] = [];
+
+  add(name: string): void {
+    if (this.#names.push(name) === 2 * LIMIT) this.#names = this.list();
+  }
+
+  list(): string[] {
+    return this.#names.slice(-LIMIT);
+  }
+}
+
+const LIMIT = 100;
+
+/** Whether a value must be awaited. */
+function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as { then?: unknown } | undefined)?.then === "function";
 }
 
 /** The error of a cancelled run. A run that another process holds now is not written to its store. */

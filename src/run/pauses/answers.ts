@@ -5,7 +5,7 @@ import { encode } from "../../state/encode.js";
 import { freezeCopy } from "../../state/freeze-copy.js";
 import type { Answer } from "../../state/pauses.js";
 import type { State } from "../../state/state.js";
-import { claimOf } from "../saving/claim.js";
+import { claimOf } from "../loop/control.js";
 import { isExpired } from "./pauses.js";
 
 /** The number of answers that a run keeps for pauses it has not reached yet. */

@@ -3,12 +3,12 @@ import { monotonic, msSince, now } from "../../clock.js";
 import { CheckpointConflictError, CheckpointSaveError, messageOf, show } from "../../errors.js";
 import { progressOf } from "../../state/derive.js";
 import { unsaved } from "../../state/fields.js";
+import type { Answer } from "../../state/pauses.js";
 import { recordOf, State, sinkOf } from "../../state/state.js";
 import type { Settings } from "../config.js";
 import type { RunControl } from "../loop/control.js";
 import { Failure } from "../loop/failure.js";
 import { AdaptiveInterval, type Decision } from "./adaptive.js";
-import type { RunClaim } from "./claim.js";
 
 /** A State to save, and the figures behind the decision. */
 interface Job<D extends object> {
@@ -19,9 +19,7 @@ interface Job<D extends object> {
 interface SaverOptions<D extends object> {
   /** What the store has. */
   readonly latest?: State<D> | undefined;
-  /** Checked before each save. */
-  readonly claim?: RunClaim | undefined;
-  /** Aborted if a background save finds that another writer has the run. */
+  /** Its claim is checked before each save. Aborted if a background save finds that another writer has the run. */
   readonly control?: RunControl | undefined;
 }
 
@@ -33,7 +31,6 @@ export class Saver<D extends object> {
   readonly #settings: Settings;
   readonly #options: SaveOptions;
   readonly #timed: boolean;
-  readonly #claim: RunClaim | undefined;
   readonly #control: RunControl | undefined;
   #latest: State<D> | undefined;
   #savedAt = now();
@@ -52,7 +49,7 @@ export class Saver<D extends object> {
     store: CheckpointStore,
     settings: Settings,
     state: State<D>,
-    { latest, claim, control }: SaverOptions<D> = {},
+    { latest, control }: SaverOptions<D> = {},
   ) {
     this.#store = store;
     this.#settings = settings;
@@ -61,7 +58,6 @@ export class Saver<D extends object> {
     this.#options = { keep, keepPerPhase, emit: (type, data) => bus.emit(type, name, runId, data) };
     this.#timed = settings.triggers.length > 0;
     this.#latest = latest;
-    this.#claim = claim;
     this.#control = control;
     if (adaptive === undefined) return;
     const { counts, crashes, ledger } = progressOf(state);
@@ -85,14 +81,15 @@ export class Saver<D extends object> {
     return this.#settings.mode === "async";
   }
 
-  /** Whether the store has everything in a State of this run. */
-  has(state: State<D>): boolean {
+  /** Whether the store has everything in a State of this run, and these answers. */
+  has(state: State<D>, answers: readonly Answer[]): boolean {
     const latest = this.#latest;
     return (
       latest !== undefined &&
       recordOf(latest).saved === recordOf(state).saved &&
       latest.step === state.step &&
-      latest.ledger === state.ledger
+      latest.ledger === state.ledger &&
+      progressOf(latest).answers === answers
     );
   }
 
@@ -162,13 +159,13 @@ export class Saver<D extends object> {
   /** The first half of {@link save}. The loop awaits it directly, which saves one promise per step. */
   put(state: State<D>, decision = this.adaptive?.begin()): Promise<State<D>> {
     this.#decision = decision;
-    const checking = this.#claim?.check();
+    const checking = this.#control?.check();
     if (checking !== undefined) return checking.then(() => this.#put(state));
     return this.#put(state);
   }
 
   #put(state: State<D>): Promise<State<D>> {
-    const lost = this.#claim?.lost;
+    const lost = this.#control?.lost;
     if (lost !== undefined) return Promise.reject(lost);
     this.#measured = this.adaptive !== undefined || this.#settings.bus.listens("checkpoint.save");
     if (this.#measured) this.#started = monotonic();
@@ -206,7 +203,7 @@ export class Saver<D extends object> {
     const { runId, checkpointNode: node, step } = state;
     const { bus, name, audit } = this.#settings;
     try {
-      await this.#claim?.verify();
+      await this.#control?.verify();
       await this.#store.delete(runId);
       bus.emit("checkpoint.delete", name, runId, { node, step, ...audit });
       // Marked as unsaved, so that it can be saved in another store.

@@ -4,7 +4,7 @@ import { callable, check, duration, number, text } from "../../options.js";
 import type { Visits } from "../../state/counts.js";
 import type { Ledger } from "../../state/ledger.js";
 import type { State } from "../../state/state.js";
-import { Failure } from "../loop/failure.js";
+import { undecided } from "../loop/failure.js";
 
 /** A State as triggers see it, whatever its data. */
 export interface TriggerState extends Checkpoint {
@@ -250,18 +250,16 @@ export function isDue<D extends object>(
   state: State<D>,
   input: TriggerInput,
 ): boolean {
-  const fail = (problem: string, cause?: unknown): Failure<D> => {
-    const message = `the trigger ${show(trigger.reason)} ${problem}`;
-    return new Failure("PREDICATE_FAILED", state.checkpointNode, state, message, cause);
-  };
+  const { checkpointNode: node } = state;
+  const what = `trigger ${show(trigger.reason)}`;
   let result: unknown;
   try {
     result = trigger.due(state, input);
   } catch (error) {
-    throw fail(`failed: ${messageOf(error)}`, error);
+    throw undecided(state, node, what, `failed: ${messageOf(error)}`, error);
   }
   if (typeof result === "boolean") return result;
-  throw fail(`must return true or false; got ${show(result)}`);
+  throw undecided(state, node, what, `must return true or false; got ${show(result)}`);
 }
 
 /** Throws if the value is not a list of triggers. */

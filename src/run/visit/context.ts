@@ -370,7 +370,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
 
   /** The claim on the run, for runs inside the node. */
   get claim(): Claim | undefined {
-    return this.#visit.run.claim?.lent();
+    return this.#visit.run.control.lent;
   }
 
   /**
@@ -379,7 +379,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
    * @throws CheckpointConflictError if another process may have the run.
    */
   checkClaim(): Promise<void> | undefined {
-    return this.#visit.run.claim?.verify();
+    return this.#visit.run.control.verify();
   }
 
   #key(key: string): string {

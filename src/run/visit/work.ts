@@ -22,7 +22,6 @@ import type { Settings } from "../config.js";
 import type { RunControl } from "../loop/control.js";
 import { outsideRun } from "../loop/failure.js";
 import { answerKey, isExpired, isOwnKey, PauseRequested } from "../pauses/pauses.js";
-import type { RunClaim } from "../saving/claim.js";
 import type { Saver } from "../saving/saver.js";
 
 /** Replaced entries are dropped once there are this many. */
@@ -35,9 +34,7 @@ export interface VisitedRun<D extends object> {
   readonly records: boolean;
   /** Saves the node's progress; `undefined` if nothing is saved inside nodes. */
   readonly saver: Saver<D> | undefined;
-  /** The claim on the run. */
-  readonly claim: RunClaim | undefined;
-  /** Aborted when another writer has taken the run. */
+  /** Has its claim; aborted when another writer has taken the run. */
   readonly control: RunControl;
 }
 
@@ -157,7 +154,7 @@ export class Work<D extends object> {
 
   async #doOnce<T>(key: string, action: () => T | Promise<T>): Promise<unknown> {
     if (!this.#known.has(key)) {
-      await this.#owner.run.claim?.verify();
+      await this.#owner.run.control.verify();
       const value = await this.#timed(key, action);
       // An abandoned attempt may have finished meanwhile: the first result counts.
       if (!this.#known.has(key)) await this.remember(key, value);

@@ -2,7 +2,7 @@ import { type CheckpointStore, wrap } from "../../checkpoint/store.js";
 import { isWaymarkError, messageOf } from "../../errors.js";
 import type { EventHandler } from "../../events.js";
 import { recoverRuns } from "../../recovery/recover-runs.js";
-import { claimOf } from "../../run/saving/claim.js";
+import { claimOf } from "../../run/loop/control.js";
 import { StateGraph } from "../../run/state-graph.js";
 import { withProgress } from "../../state/derive.js";
 import type { PauseRequest } from "../../state/pauses.js";
