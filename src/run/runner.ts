@@ -400,9 +400,8 @@ export class Runner<D extends object> {
 
   /** @param latest - what the store has of a run that walks on. */
   async #saver(from: State<D>, session?: RunSession<D>, latest?: State<D>): Promise<Saver<D>> {
-    const control = session?.control;
     const store = await this.#graph.store();
-    return new Saver<D>(store, this.#graph.settings, from, { latest, control });
+    return new Saver<D>(store, this.#graph.settings, from, session?.control, latest);
   }
 
   /** @param must - whether a failed save is an error, whatever the config says. */

@@ -8,7 +8,6 @@ import { progressOf } from "../../state/derive.js";
 import type { Progress } from "../../state/fields.js";
 import type { Ledger } from "../../state/ledger.js";
 import type { PauseRequest } from "../../state/pauses.js";
-import type { Recovery } from "../../state/record.js";
 import { type Reducer, reduced } from "../../state/reducers.js";
 import { isPlainObject } from "../../state/shape.js";
 import { type Patch, recordOf, State } from "../../state/state.js";
@@ -19,18 +18,13 @@ import { Failure, undecided } from "./failure.js";
 /** A record that nobody else has access to yet. */
 export type Changing<T> = { -readonly [K in keyof T]: T[K] };
 
-/** How much of a step the State records; nothing but the visit if the run is not saved. */
-export interface Recording {
-  readonly saves: boolean;
-  readonly maxSteps: number;
-}
-
 /**
  * The progress of a run after a node that returned. The literal has the fields of every other progress object, in
  * their order: the fewer shapes the loop sees, the faster it is.
  *
  * @param known - the progress that the node's result builds on.
  * @param pauses - those that it ended with.
+ * @param saves - whether the run is saved; otherwise nothing but the visit is recorded.
  */
 export function advance<D extends object>(
   known: Progress,
@@ -39,16 +33,18 @@ export function advance<D extends object>(
   visit: Visit<D>,
   time: string,
   durationMs: number,
-  { saves, maxSteps }: Recording,
+  saves: boolean,
 ): Changing<Progress> {
   const { name, exit, phase } = node;
   const isPaused = pauses.length > 0;
   const step = known.step + 1;
-  let { steps, counts } = known;
+  let { steps, counts, recovery } = known;
+  // The run is further than ever.
+  if (recovery !== undefined && step > recovery.step) recovery = undefined;
   if (saves) {
     const record = stepRecord(node, visit, step, time, durationMs);
     counts = counts.with(name, record.attempts, record.durationMs, node.index);
-    if (maxSteps > 0) steps = steps.with(record);
+    if (visit.run.records) steps = steps.with(record);
   } else {
     counts = counts.with(name, 0, 0, node.index);
   }
@@ -69,16 +65,11 @@ export function advance<D extends object>(
     begun: undefined,
     tasks: visit.tasks,
     rollback: known.rollback,
-    recovery: recoveryAfter(step, known.recovery),
+    recovery,
     resumes: known.resumes,
     crashes: known.crashes,
     ledger: visit.ledger,
   };
-}
-
-/** The recovery record of a run after this step; none once it is further than ever. */
-function recoveryAfter(step: number, recovery: Recovery | undefined): Recovery | undefined {
-  return recovery === undefined || step > recovery.step ? undefined : recovery;
 }
 
 /** The record of a step, including the work of earlier processes. */

@@ -36,18 +36,20 @@ export function borrowed(claim: Claim): Claim {
 
 /**
  * What can stop a run before its end; shared by everything that works on it, from before it has begun. Its claim is
- * checked before anything begins and before anything is saved.
+ * checked before anything begins and before anything is saved. Its fields are written here only.
  */
 export class RunControl {
   readonly #runId: string;
   readonly #controller = new AbortController();
-  #drain: AbortController | undefined;
   /** A copy of `signal.aborted`, which is too slow to read at every step. */
-  #aborted = false;
-  #drains = false;
-  #gate: Gate | undefined;
+  aborted = false;
+  drains = false;
+  /** What makes the run wait for a slow reader of its events; open once the run is about to stop. */
+  gate: Gate | undefined;
+  /** Set once another process may have the run: after that nothing begins and nothing is saved. */
+  lost: CheckpointConflictError | undefined;
+  #drain: AbortController | undefined;
   #claim: Claim | undefined;
-  #lost: CheckpointConflictError | undefined;
 
   constructor(runId: string) {
     this.#runId = runId;
@@ -61,40 +63,27 @@ export class RunControl {
   /** Aborts when the run drains. Created on first use: few nodes read it. */
   get draining(): AbortSignal {
     this.#drain ??= new AbortController();
-    if (this.#drains) this.#drain.abort(DRAINS);
+    if (this.drains) this.#drain.abort(DRAINS);
     return this.#drain.signal;
   }
 
-  get aborted(): boolean {
-    return this.#aborted;
-  }
-
-  get drains(): boolean {
-    return this.#drains;
-  }
-
-  /** What makes the run wait for a slow reader of its events; open once the run is about to stop. */
-  get gate(): Gate | undefined {
-    return this.#gate;
-  }
-
   waitFor(gate: Gate | undefined): void {
-    this.#gate = gate;
-    if (this.#aborted || this.#drains) gate?.open();
+    this.gate = gate;
+    if (this.aborted || this.drains) gate?.open();
   }
 
   /** Stops the run as soon as possible. With a CheckpointConflictError nothing more is written to its store. */
   abort(reason: unknown): void {
-    this.#aborted = true;
+    this.aborted = true;
     this.#controller.abort(reason);
-    this.#gate?.open();
+    this.gate?.open();
   }
 
   /** Lets the running node finish, then stops the run so that it can be resumed. */
   drain(): void {
-    this.#drains = true;
+    this.drains = true;
     this.#drain?.abort(DRAINS);
-    this.#gate?.open();
+    this.gate?.open();
   }
 
   /** Holds the run under a claim while the work lasts; `undefined` if runs can't be claimed. */
@@ -110,21 +99,16 @@ export class RunControl {
     }
   }
 
-  /** Set once another process may have the run: after that nothing begins and nothing is saved. */
-  get lost(): CheckpointConflictError | undefined {
-    return this.#lost;
-  }
-
   /** The claim for a run inside this one: if the inner run finds it lost, so does this one. */
   get lent(): Claim | undefined {
     if (this.#claim === undefined) return undefined;
-    const isHeld = (): boolean => this.#lost === undefined;
+    const isHeld = (): boolean => this.lost === undefined;
     return { holds: () => this.check()?.then(isHeld) ?? isHeld(), release: async () => {} };
   }
 
   /** Finds out whether the claim is lost: at once, or when the promise resolves. */
   check(): Promise<void> | undefined {
-    if (this.#claim === undefined || this.#lost !== undefined) return undefined;
+    if (this.#claim === undefined || this.lost !== undefined) return undefined;
     const holds = this.#claim.holds?.() ?? true;
     if (typeof holds !== "boolean") return this.#settle(holds);
     if (!holds) this.#lose();
@@ -138,7 +122,7 @@ export class RunControl {
 
   async #verify(): Promise<void> {
     await this.check();
-    if (this.#lost !== undefined) throw this.#lost;
+    if (this.lost !== undefined) throw this.lost;
   }
 
   async #settle(holds: Promise<boolean>): Promise<void> {
@@ -147,9 +131,9 @@ export class RunControl {
   }
 
   #lose(): void {
-    if (this.#lost !== undefined) return;
+    if (this.lost !== undefined) return;
     const cause: unknown = this.#claim?.lost?.reason;
-    this.#lost = new CheckpointConflictError(this.#runId, 0, 0, { cause });
-    this.abort(this.#lost);
+    this.lost = new CheckpointConflictError(this.#runId, 0, 0, { cause });
+    this.abort(this.lost);
   }
 }

@@ -19,7 +19,7 @@ import type { Saver } from "../saving/saver.js";
 import { isDue } from "../saving/triggers.js";
 import { RunContext } from "../visit/context.js";
 import { Visit } from "../visit/visit.js";
-import { accept, advance, chooseEdge, type NoEdge, type Recording, RunEvents } from "./advance.js";
+import { accept, advance, chooseEdge, type NoEdge, RunEvents } from "./advance.js";
 import { RunControl } from "./control.js";
 import { aborted, DRAINS, Failure, isStop, nodeFailed, tooLong } from "./failure.js";
 
@@ -50,7 +50,8 @@ export class RunSession<D extends object> {
   readonly control: RunControl;
   /** The scope in which its nodes are called. */
   readonly scope = new CallScope();
-  #loop: RunLoop<D> | undefined;
+  /** Its walk through the graph; `undefined` before that has begun. */
+  loop: RunLoop<D> | undefined;
   /** Resolved when the walk begins, or the run stops before. */
   #begun: Deferred<void> | undefined;
 
@@ -59,24 +60,19 @@ export class RunSession<D extends object> {
     this.control = new RunControl(runId);
   }
 
-  /** Its walk through the graph; `undefined` before that has begun. */
-  get loop(): RunLoop<D> | undefined {
-    return this.#loop;
-  }
-
   /** Runs from a State to an exit point, a pause or an error. */
   walk(state: State<D>, plan: Plan<D>): Promise<State<D>> {
     const loop = new RunLoop(plan, state, this.control);
-    this.#loop = loop;
-    this.end();
+    this.loop = loop;
+    this.#begun?.resolve();
     return this.scope.run(() => loop.run(state));
   }
 
   /** Keeps an answer for a later pause; `false` if the run stopped before it could be kept. */
   async answer(answer: Answer): Promise<boolean> {
     this.#begun ??= defer();
-    if (this.#loop === undefined) await this.#begun.promise;
-    return this.#loop?.answer(answer) ?? false;
+    if (this.loop === undefined) await this.#begun.promise;
+    return this.loop?.answer(answer) ?? false;
   }
 
   /** Notes that the run has stopped. */
@@ -106,26 +102,18 @@ export class RunLoop<D extends object> {
   readonly #path = new Path();
   readonly #visit: Visit<D>;
   readonly #events: RunEvents<D>;
-  readonly #recording: Recording;
-  readonly #pausesBefore: ReadonlySet<string> | undefined;
-  readonly #pausesAfter: ReadonlySet<string> | undefined;
   /** The answers in the run's last save, once it is known which save that is; later ones are saved separately. */
   #lastAnswers: readonly Answer[] | undefined;
   #ended = false;
 
   constructor(plan: Plan<D>, state: State<D>, control: RunControl) {
     const { settings, saver } = plan;
-    const { before, after } = settings.breakpoints ?? {};
-    const saves = saver !== undefined;
     this.#plan = plan;
     this.#control = control;
     this.#settings = settings;
     this.#saver = saver;
-    this.#pausesBefore = before && new Set(before);
-    this.#pausesAfter = after && new Set(after);
-    this.#recording = { saves, maxSteps: settings.maxSteps };
     this.#events = new RunEvents(settings.bus, settings.name, state.runId);
-    const records = saves && settings.maxSteps > 0;
+    const records = saver !== undefined && settings.maxSteps > 0;
     // With the mode "exit" nothing is saved inside nodes.
     const inside = settings.mode === "exit" ? undefined : saver;
     this.#visit = new Visit({ settings, saver: inside, control, records }, state);
@@ -201,7 +189,7 @@ export class RunLoop<D extends object> {
 
   /** The one loop: everything that happens at a step happens here. */
   async #walk(start: State<D>): Promise<State<D>> {
-    const { reducers, validatesNodes, schema, maxIterations } = this.#settings;
+    const { reducers, validatesNodes, schema, maxIterations, mode, breakpoints } = this.#settings;
     const { isResumed, onValues } = this.#plan;
     const { gate } = this.#control;
     const control = this.#control;
@@ -209,7 +197,7 @@ export class RunLoop<D extends object> {
     const visit = this.#visit;
     const events = this.#events;
     const checked = validatesNodes ? schema : undefined;
-    const background = saver?.inBackground === true;
+    const background = saver !== undefined && mode === "async";
     let state = start;
     let time = isoNow();
     const first = this.#firstNode(state);
@@ -226,7 +214,7 @@ export class RunLoop<D extends object> {
       if (control.drains) throw aborted(state, node.name, DRAINS);
       if (background) saver.check(state);
       // First, so that a run that failed at a node has passed the breakpoint before it.
-      if (this.#pausesBefore?.has(node.name) && !skipBreakpoint) {
+      if (breakpoints?.before?.includes(node.name) && !skipBreakpoint) {
         const pauses = [breakpoint("before", node.name)];
         return this.#pause(state, node.name, pauses);
       }
@@ -299,17 +287,18 @@ export class RunLoop<D extends object> {
     asked: readonly PauseRequest[],
   ): Step<D> {
     const { name, exit } = node;
-    const { interval, triggers } = this.#settings;
+    const { interval, triggers, breakpoints } = this.#settings;
     const visit = this.#visit;
     const saver = this.#saver;
     const time = isoNow();
     const isTimed = saver !== undefined || this.#events.listensToNodes;
     const durationMs = isTimed ? msBetween(visit.startedAt, time) : 0;
-    const isBreakpoint = asked.length === 0 && this.#pausesAfter?.has(name) === true;
+    const isBreakpoint = asked.length === 0 && breakpoints?.after?.includes(name) === true;
     const pauses = isBreakpoint ? Object.freeze([breakpoint("after", name)]) : asked;
     const paused = pauses.length > 0;
     const known = progressOf(before);
-    const progress = advance(known, node, pauses, visit, time, durationMs, this.#recording);
+    const saves = saver !== undefined;
+    const progress = advance(known, node, pauses, visit, time, durationMs, saves);
     const state = advanced(before, result, progress);
     if (this.#events.listensToNodes)
       this.#events.nodeCompleted(state, durationMs, visit.ledgerBefore, time);

@@ -16,27 +16,21 @@ interface Job<D extends object> {
   readonly decision: Decision | undefined;
 }
 
-interface SaverOptions<D extends object> {
-  /** What the store has. */
-  readonly latest?: State<D> | undefined;
-  /** Its claim is checked before each save. Aborted if a background save finds that another writer has the run. */
-  readonly control?: RunControl | undefined;
-}
-
 /** Saves the States of one run. */
 export class Saver<D extends object> {
   /** Decides when to save, with `interval: "adaptive"`. */
   readonly adaptive: AdaptiveInterval | undefined;
+  /** The newest State in the store. */
+  latest: State<D> | undefined;
   readonly #store: CheckpointStore;
   readonly #settings: Settings;
+  readonly #emit: NonNullable<SaveOptions["emit"]>;
   readonly #options: SaveOptions;
   readonly #timed: boolean;
   readonly #control: RunControl | undefined;
-  #latest: State<D> | undefined;
   #savedAt = now();
-  /** Whether the save under way is timed, and when it began. */
-  #measured = false;
-  #started = 0;
+  /** When the save under way began; -1 if it is not timed. */
+  #started = -1;
   /** The figures behind the save under way. */
   #decision: Decision | undefined;
   /** In the background: the save under way, the State to save next, and the error of a failed save. */
@@ -44,20 +38,26 @@ export class Saver<D extends object> {
   #waiting: Job<D> | undefined;
   #failure: unknown;
 
-  /** @param state - the State that the run starts or continues from. */
+  /**
+   * @param state - the State that the run starts or continues from.
+   * @param control - has the claim, which is checked before each save; aborted if a background save finds that another
+   * writer has the run.
+   */
   constructor(
     store: CheckpointStore,
     settings: Settings,
     state: State<D>,
-    { latest, control }: SaverOptions<D> = {},
+    control?: RunControl,
+    latest?: State<D>,
   ) {
-    this.#store = store;
-    this.#settings = settings;
     const { keep, keepPerPhase, bus, name, adaptive } = settings;
     const { runId } = state;
-    this.#options = { keep, keepPerPhase, emit: (type, data) => bus.emit(type, name, runId, data) };
+    this.latest = latest;
+    this.#store = store;
+    this.#settings = settings;
+    this.#emit = (type, data) => bus.emit(type, name, runId, data);
+    this.#options = { keep, keepPerPhase, emit: this.#emit };
     this.#timed = settings.triggers.length > 0;
-    this.#latest = latest;
     this.#control = control;
     if (adaptive === undefined) return;
     const { counts, crashes, ledger } = progressOf(state);
@@ -71,19 +71,9 @@ export class Saver<D extends object> {
     return msSince(this.#savedAt);
   }
 
-  /** The newest State in the store. */
-  get latest(): State<D> | undefined {
-    return this.#latest;
-  }
-
-  /** Whether saves between nodes are made in the background. */
-  get inBackground(): boolean {
-    return this.#settings.mode === "async";
-  }
-
   /** Whether the store has everything in a State of this run, and these answers. */
   has(state: State<D>, answers: readonly Answer[]): boolean {
-    const latest = this.#latest;
+    const { latest } = this;
     return (
       latest !== undefined &&
       recordOf(latest).saved === recordOf(state).saved &&
@@ -98,7 +88,7 @@ export class Saver<D extends object> {
    * `onSaveError` says, unless the State must be saved.
    */
   async save(state: State<D>, must = false): Promise<State<D>> {
-    const next = this.inBackground ? await this.settled(state) : state;
+    const next = this.#settings.mode === "async" ? await this.settled(state) : state;
     try {
       return this.accept(next, await this.put(next));
     } catch (error) {
@@ -153,7 +143,7 @@ export class Saver<D extends object> {
 
   /** The State as the successor of the newest one in the store. */
   #onLatest(state: State<D>): State<D> {
-    return this.#latest === undefined ? state : state.savedAs(recordOf(this.#latest).saved);
+    return this.latest === undefined ? state : state.savedAs(recordOf(this.latest).saved);
   }
 
   /** The first half of {@link save}. The loop awaits it directly, which saves one promise per step. */
@@ -167,8 +157,8 @@ export class Saver<D extends object> {
   #put(state: State<D>): Promise<State<D>> {
     const lost = this.#control?.lost;
     if (lost !== undefined) return Promise.reject(lost);
-    this.#measured = this.adaptive !== undefined || this.#settings.bus.listens("checkpoint.save");
-    if (this.#measured) this.#started = monotonic();
+    const isTimed = this.adaptive !== undefined || this.#settings.bus.listens("checkpoint.save");
+    this.#started = isTimed ? monotonic() : -1;
     return this.#store.save(state, this.#options);
   }
 
@@ -178,20 +168,19 @@ export class Saver<D extends object> {
       throw new TypeError(`store.save() must return a State; got ${show(record)}`);
     }
     const saved = isSameCheckpoint(state, record) ? record : state.savedAs(record);
-    this.#latest = saved;
+    this.latest = saved;
     if (this.#timed) this.#savedAt = now();
-    if (this.#measured) this.#emitSave(saved, monotonic() - this.#started);
+    if (this.#started >= 0) this.#measure(saved, monotonic() - this.#started);
     return saved;
   }
 
   /** Handles a failed save: returns the State if the run may continue, otherwise throws. */
   refuse(state: State<D>, error: unknown, must: boolean): State<D> {
-    const { runId, checkpointNode: node } = state;
-    const { bus, name, onSaveError } = this.#settings;
+    const { checkpointNode: node } = state;
     if (this.#decision !== undefined) this.adaptive?.failed(this.#decision);
-    bus.emit("checkpoint.error", name, runId, { action: "save", node, error: messageOf(error) });
+    this.#emit("checkpoint.error", { action: "save", node, error: messageOf(error) });
     if (error instanceof CheckpointConflictError) throw error;
-    if (onSaveError === "continue" && !must) return state;
+    if (this.#settings.onSaveError === "continue" && !must) return state;
     const which = node === "" ? "the first checkpoint" : `the checkpoint after ${show(node)}`;
     const message = `${which} could not be saved: ${messageOf(error)}`;
     const cause = error instanceof CheckpointSaveError ? error.cause : error;
@@ -201,34 +190,28 @@ export class Saver<D extends object> {
   /** Removes the checkpoints of a completed run; a failure here must not lose the result. */
   async clean(state: State<D>): Promise<State<D>> {
     const { runId, checkpointNode: node, step } = state;
-    const { bus, name, audit } = this.#settings;
     try {
       await this.#control?.verify();
       await this.#store.delete(runId);
-      bus.emit("checkpoint.delete", name, runId, { node, step, ...audit });
+      this.#emit("checkpoint.delete", { node, step, ...this.#settings.audit });
       // Marked as unsaved, so that it can be saved in another store.
       return state.savedAs(unsaved);
     } catch (error) {
-      bus.emit("checkpoint.error", name, runId, {
-        action: "delete",
-        node,
-        error: messageOf(error),
-      });
+      this.#emit("checkpoint.error", { action: "delete", node, error: messageOf(error) });
       return state;
     }
   }
 
-  #emitSave(saved: State<D>, exactMs: number): void {
+  #measure(saved: State<D>, exactMs: number): void {
     const { checkpointNode: node, step, sequence, checkpointId, reason, bytes } = saved;
-    const { bus, name, audit } = this.#settings;
-    const decision = this.#decision;
+    const { bus, audit } = this.#settings;
     this.adaptive?.saved(exactMs);
     if (!bus.listens("checkpoint.save")) return;
     const durationMs = Math.round(exactMs);
-    bus.emit("checkpoint.save", name, saved.runId, {
+    this.#emit("checkpoint.save", {
       ...{ node, step, sequence, checkpointId, reason, durationMs, ...audit },
       ...(bytes !== undefined && { bytes }),
-      ...(decision !== undefined && { adaptive: decision }),
+      ...(this.#decision !== undefined && { adaptive: this.#decision }),
     });
   }
 }
