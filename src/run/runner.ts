@@ -13,7 +13,7 @@ import type { Gate, ValuesListener } from "./handles/stream.js";
 import { borrowed } from "./loop/control.js";
 import { outsideRun } from "./loop/failure.js";
 import { type Plan, RunSession } from "./loop/loop.js";
-import { toAnswer, withAnswer } from "./pauses/answers.js";
+import { toAnswer, withAnswer } from "./pauses/pauses.js";
 import {
   type AttemptEnd,
   attemptEnded,

@@ -12,7 +12,7 @@ import type { AnyEvent } from "../events.js";
 import type { RunHandle, RunState } from "../run/handles/handle.js";
 import { type Beginning, type Look, type RunSource, SourceHandle } from "../run/handles/source.js";
 import { errorOf, loadIfAny } from "../run/handles/stored.js";
-import { changeRun } from "../run/pauses/answers.js";
+import { changeRun } from "../run/pauses/pauses.js";
 import type { State } from "../state/state.js";
 import { follow, type QueueDeps, type RunInQueue } from "./following.js";
 import { type JobData, jobIdOf, jobOptions, questionOf, toText } from "./job.js";

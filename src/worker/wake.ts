@@ -2,7 +2,7 @@ import type { CheckpointStore } from "../checkpoint/store.js";
 import { now, sleep } from "../clock.js";
 import { isWaymarkError, show } from "../errors.js";
 import { loadIfAny } from "../run/handles/stored.js";
-import { keepAnswer, toAnswer } from "../run/pauses/answers.js";
+import { keepAnswer, toAnswer } from "../run/pauses/pauses.js";
 import type { State } from "../state/state.js";
 import { queueError } from "./backend.js";
 import { type JobQueue, jobIdOf, questionOf } from "./job.js";

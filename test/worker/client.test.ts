@@ -16,7 +16,7 @@ import {
 import { eventLog } from "waymark/observers/event-log";
 import { Client, type QueuedRun } from "waymark/worker";
 import { forkRun } from "../../src/checkpoint/fork.js";
-import { keepAnswer, toAnswer } from "../../src/run/pauses/answers.js";
+import { keepAnswer, toAnswer } from "../../src/run/pauses/pauses.js";
 import { nameAndVersion } from "../../src/worker/submission.js";
 import { rejection } from "../graphs.js";
 import { type Count, gate, single, usePlace } from "./place.js";

@@ -24,7 +24,7 @@ export const command: Command = {
   examples: ["waymark answer 019a2f yes", "waymark answer 019a2f approval '{\"approved\":true}'"],
   run: async (context, values) => {
     const [{ keepAnswer, toAnswer }, { checkFree }, { readValue }] = await Promise.all([
-      import("../../run/pauses/answers.js"),
+      import("../../run/pauses/pauses.js"),
       import("../execution/graph-run.js"),
       import("../data.js"),
     ]);

@@ -1,3 +1,4 @@
+import type { CheckpointStore } from "../../checkpoint/store.js";
 import { now } from "../../clock.js";
 import { ConfigError, PauseTimeoutError, SchemaError, show } from "../../errors.js";
 import { type InputSchemas, momentOf } from "../../graph/pause.js";
@@ -9,7 +10,8 @@ import { type Answer, noPauses, type PauseRequest } from "../../state/pauses.js"
 import { DATA_COPY } from "../../state/results.js";
 import { isSchema, type StandardSchema, validated } from "../../state/schema.js";
 import { isPlainObject } from "../../state/shape.js";
-import type { State } from "../../state/state.js";
+import type { Patch, State } from "../../state/state.js";
+import { claimOf } from "../loop/control.js";
 
 /** Thrown through a node that pauses inside; the loop turns it into a paused run. */
 export class PauseRequested extends Error {
@@ -61,9 +63,12 @@ export function waitUntil(name: string, until: number): PauseRequest {
   return Object.freeze({ name, reason: `${name} until ${moment}`, until: moment });
 }
 
-const ANSWER = "pause: ";
-const SLEEP = "sleep: ";
-const DEADLINE = "deadline: ";
+/** With the name of a pause: the key under which a visit remembers its answer. */
+export const ANSWER = "pause: ";
+/** With the name of a sleep: the key under which a visit remembers when it ends. */
+export const SLEEP = "sleep: ";
+/** With the name of a pause: the key under which a visit remembers when it times out. */
+export const DEADLINE = "deadline: ";
 /** The key under which a visit remembers its failed attempts while it waits for the next one. */
 export const RETRY = "retry: ";
 const reserved = [ANSWER, SLEEP, DEADLINE, RETRY, DATA_COPY];
@@ -71,21 +76,6 @@ const reserved = [ANSWER, SLEEP, DEADLINE, RETRY, DATA_COPY];
 /** Whether a pause has timed out. */
 export function isExpired(pause: PauseRequest): pause is PauseRequest & { deadline: string } {
   return pause.deadline !== undefined && now() >= Date.parse(pause.deadline);
-}
-
-/** The key under which a visit remembers the answer to one of its pauses. */
-export function answerKey(name: string): string {
-  return ANSWER + name;
-}
-
-/** The key under which a visit remembers when one of its pauses times out. */
-export function deadlineKey(name: string): string {
-  return DEADLINE + name;
-}
-
-/** The key under which a visit remembers when a sleep ends. */
-export function sleepKey(name: string): string {
-  return SLEEP + name;
 }
 
 /** Whether a key is used by the run itself, not by a node. */
@@ -101,9 +91,15 @@ export const workKey: Check = (name, value) => {
   throw new ConfigError(name, `can't begin with "${prefix}", which is reserved for the run itself`);
 };
 
+/** A paused run with its input taken, or the error of a kept answer that it refuses. */
+interface Input<D extends object> {
+  readonly state: State<D>;
+  readonly error?: unknown;
+}
+
 /**
  * A paused State with its input applied: as answers if the node paused inside, otherwise in its data. Missing input
- * is taken from the answers that the run keeps.
+ * is taken from the answers that the run keeps. A pause that asks for nothing is answered by any resume.
  *
  * @throws ConfigError if an input is needed and missing, or given and not needed.
  * @throws SchemaError if an input does not fit the schema of its node.
@@ -115,24 +111,82 @@ export async function answered<D extends object>(
   state: State<D>,
   input: unknown,
   schemas: InputSchemas | undefined,
-): Promise<State<D>> {
-  const { pauses, unfinished } = progressOf(state);
+): Promise<Input<D>> {
+  const { pauses, unfinished, answers } = progressOf(state);
   refuseNeedless(pauses, input);
-  const { taken, answers } = await collect(progressOf(state), input, schemas);
+  const isOnly = pauses.length === 1;
+  const given = byName(pauses, input);
+  const taken = new Map<PauseRequest, unknown>();
+  const used = new Set<Answer>();
+  const refused = new Map<PauseRequest, { readonly answer: Answer; readonly error: Error }>();
+  const missing: PauseRequest[] = [];
+  for (const pause of pauses) {
+    const has = Object.hasOwn(given, pause.name);
+    if (has && isExpired(pause)) throw new PauseTimeoutError(pause.name, pause.deadline);
+    const answer = has ? undefined : answerTo(pause, answers);
+    if (!has && answer === undefined && needsAnswer(pause)) {
+      if (!isExpired(pause)) missing.push(pause);
+      continue;
+    }
+    const schema = schemaOf(schemas, pause.name);
+    const isKept = input === undefined && answer !== undefined;
+    const label = isOnly ? "input" : `input.${pause.name}`;
+    try {
+      let value = has ? given[pause.name] : answer?.value;
+      if (schema !== undefined) value = await validated(isKept ? "input" : label, value, schema);
+      encode(freezeCopy(value), label);
+      if (unfinished === undefined) value = toPatch(pause.into, value);
+      taken.set(pause, value);
+      if (answer !== undefined) used.add(answer);
+    } catch (error) {
+      // Whoever gave the answer is not here: the pause asks again.
+      const isRefused = error instanceof SchemaError || error instanceof ConfigError;
+      if (!isKept || !isRefused) throw error;
+      refused.set(pause, { answer, error });
+    }
+  }
+  if (refused.size > 0) return askedAgain(state, refused);
+  // Several pauses may be answered one at a time, and one that only waits for a set time may have reached it.
+  const isNone =
+    Object.keys(given).length === 0 &&
+    used.size === 0 &&
+    !pauses.some((pause) => pause.until !== undefined || isExpired(pause));
+  if (missing.length > 0 && isNone) throw unanswered(missing, isOnly);
+  const left = { pauses: noPauses, answers: without(answers, used) };
   if (unfinished === undefined) {
     let next = state;
     for (const pause of pauses) {
-      const patch = taken.has(pause) ? toPatch(pause.into, taken.get(pause)) : onTimeoutOf(pause);
-      if (patch !== undefined) next = next.merge(patch);
+      const patch = taken.has(pause) ? taken.get(pause) : onTimeoutOf(pause);
+      if (patch !== undefined) next = next.merge(patch as Patch<D>);
     }
-    return withProgress(next, { pauses: noPauses, answers });
+    return { state: withProgress(next, left) };
   }
   let { results } = unfinished;
-  for (const [{ name }, value] of taken) results = results.with(answerKey(name), freezeCopy(value));
+  for (const [{ name }, value] of taken) results = results.with(ANSWER + name, freezeCopy(value));
   // Marked opaque without a check of the answers: a pause is rare.
   const count = unfinished.count + taken.size;
   const next = Object.freeze({ ...unfinished, results, count, opaque: true });
-  return withProgress(state, { unfinished: next, pauses: noPauses, answers });
+  return { state: withProgress(state, { ...left, unfinished: next }) };
+}
+
+/** The run without the answers that are not valid, and the error of the first of them. */
+function askedAgain<D extends object>(
+  state: State<D>,
+  refused: ReadonlyMap<PauseRequest, { readonly answer: Answer; readonly error: Error }>,
+): Input<D> {
+  const { pauses, answers } = progressOf(state);
+  const dropped = new Set([...refused.values()].map(({ answer }) => answer));
+  const asked = pauses.map((pause) => {
+    const error = refused.get(pause)?.error;
+    return error === undefined ? pause : Object.freeze({ ...pause, refused: error.message });
+  });
+  const changes = { pauses: Object.freeze(asked), answers: without(answers, dropped) };
+  const [first] = refused.values();
+  return { state: withProgress(state, changes), error: first?.error };
+}
+
+function without(answers: readonly Answer[], some: ReadonlySet<Answer>): readonly Answer[] {
+  return some.size === 0 ? answers : Object.freeze(answers.filter((one) => !some.has(one)));
 }
 
 function toPatch(into: string | undefined, value: unknown): object | undefined {
@@ -162,108 +216,24 @@ function refuseNeedless(pauses: readonly PauseRequest[], input: unknown): void {
   throw new ConfigError("input", problem);
 }
 
-/** The answers that the pauses of a run take, and those that are left. */
-interface Taken {
-  readonly taken: ReadonlyMap<PauseRequest, unknown>;
-  readonly answers: readonly Answer[];
-}
-
-/** The answer to each pause that has one. A pause that asks for nothing is answered by any resume. */
-async function collect(
-  {
-    pauses,
-    answers: kept,
-  }: { readonly pauses: readonly PauseRequest[]; readonly answers: readonly Answer[] },
-  input: unknown,
-  schemas: InputSchemas | undefined,
-): Promise<Taken> {
-  const isOnly = pauses.length === 1;
-  const given = isOnly ? undefined : byName(pauses, input);
-  const taken = new Map<PauseRequest, unknown>();
-  const answers = [...kept];
-  const missing: PauseRequest[] = [];
-  for (const pause of pauses) {
-    const has = given === undefined ? input !== undefined : Object.hasOwn(given, pause.name);
-    const label = isOnly ? "input" : `input.${pause.name}`;
-    let value = given === undefined ? input : has ? given[pause.name] : undefined;
-    if (has && isExpired(pause)) throw new PauseTimeoutError(pause.name, pause.deadline);
-    const at = has ? -1 : answerTo(pause, answers);
-    if (at >= 0) value = answers.splice(at, 1)[0]?.value;
-    else if (!has && needsAnswer(pause)) {
-      if (!isExpired(pause)) missing.push(pause);
-      continue;
-    }
-    const schema = schemaOf(schemas, pause.name);
-    const answer: unknown = schema === undefined ? value : await validated(label, value, schema);
-    encode(freezeCopy(answer), label);
-    taken.set(pause, answer);
-  }
-  // Several pauses may be answered one at a time, and one that only waits for a set time may have reached it.
-  const isNone =
-    (given === undefined || Object.keys(given).length === 0) &&
-    answers.length === kept.length &&
-    !pauses.some((pause) => pause.until !== undefined || isExpired(pause));
-  if (missing.length > 0 && isNone) throw unanswered(missing, isOnly);
-  return { taken, answers: answers.length === kept.length ? kept : Object.freeze(answers) };
-}
-
-/** The index of the oldest answer to a pause; -1 if there is none. */
-function answerTo(pause: PauseRequest, answers: readonly Answer[]): number {
+/** The oldest answer to a pause. */
+function answerTo(pause: PauseRequest, answers: readonly Answer[]): Answer | undefined {
   const isQuestion = pause.breakpoint === undefined && pause.until === undefined;
-  return isQuestion ? answers.findIndex(({ name }) => name === pause.name) : -1;
-}
-
-/** A paused run without the answers that are not valid, and the error of the first of them. */
-export interface Refused<D extends object> {
-  readonly state: State<D>;
-  readonly error: ConfigError | SchemaError;
-}
-
-/** Checks the kept answers to a run's open pauses; `undefined` if all are valid. */
-export async function refusedAnswers<D extends object>(
-  state: State<D>,
-  schemas: InputSchemas | undefined,
-): Promise<Refused<D> | undefined> {
-  const { pauses, answers, unfinished } = progressOf(state);
-  const bad = new Map<
-    PauseRequest,
-    { readonly answer: Answer; readonly error: Refused<D>["error"] }
-  >();
-  for (const pause of pauses) {
-    const answer = answers[answerTo(pause, answers)];
-    if (answer === undefined) continue;
-    const schema = schemaOf(schemas, pause.name);
-    try {
-      const value: unknown = schema ? await validated("input", answer.value, schema) : answer.value;
-      if (unfinished === undefined) toPatch(pause.into, value);
-    } catch (error) {
-      if (!(error instanceof SchemaError || error instanceof ConfigError)) throw error;
-      bad.set(pause, { answer, error });
-    }
-  }
-  const [first] = bad.values();
-  if (first === undefined) return undefined;
-  const dropped = new Set([...bad.values()].map(({ answer }) => answer));
-  const asked = pauses.map((pause) => {
-    const error = bad.get(pause)?.error;
-    return error === undefined ? pause : Object.freeze({ ...pause, refused: error.message });
-  });
-  const left = answers.filter((answer) => !dropped.has(answer));
-  const changes = { pauses: Object.freeze(asked), answers: Object.freeze(left) };
-  return { state: withProgress(state, changes), error: first.error };
+  return isQuestion ? answers.find(({ name }) => name === pause.name) : undefined;
 }
 
 function needsAnswer({ ask, schema, deadline }: PauseRequest): boolean {
   return ask !== undefined || schema !== undefined || deadline !== undefined;
 }
 
-/** The input for several pauses, by name. */
+/** The input for each pause, by name; that for a single one is given without it. */
 function byName(
   pauses: readonly PauseRequest[],
   input: unknown,
 ): Readonly<Record<string, unknown>> {
   const names = pauses.map(({ name }) => show(name)).join(", ");
   if (input === undefined) return {};
+  if (pauses.length === 1) return Object.fromEntries(pauses.map(({ name }) => [name, input]));
   if (typeof input !== "object" || input === null || !isPlainObject(input)) {
     const problem = `must be an object with a value for one or more of ${names}; got ${show(input)}`;
     throw new ConfigError("input", problem);
@@ -288,4 +258,78 @@ function unanswered(missing: readonly PauseRequest[], isOnly: boolean): ConfigEr
 function schemaOf(schemas: InputSchemas | undefined, name: string): StandardSchema | undefined {
   if (schemas === undefined || isSchema(schemas)) return schemas;
   return Object.hasOwn(schemas, name) ? schemas[name] : undefined;
+}
+
+/** The number of answers that a run keeps for pauses it has not reached yet. */
+const MOST_ANSWERS = 100;
+
+/** @throws ConfigError if a run has no room for another answer. */
+export function checkRoom(runId: string, answers: readonly Answer[]): void {
+  if (answers.length < MOST_ANSWERS) return;
+  const problem = `can't be kept: run ${show(runId)} has ${MOST_ANSWERS} that no pause has taken`;
+  throw new ConfigError("answer", problem);
+}
+
+/**
+ * Creates an answer as a checkpoint stores it.
+ *
+ * @throws SerializationError if a checkpoint can't hold the value.
+ */
+export function toAnswer(name: string, value: unknown): Answer {
+  const kept: unknown = freezeCopy(value);
+  encode(kept, "value");
+  return Object.freeze({ name, value: kept });
+}
+
+/**
+ * A State of a run that nobody works on, with an answer for one of its pauses.
+ *
+ * @throws ConfigError if the run has completed, or has too many unused answers.
+ * @throws PauseTimeoutError if the pause has timed out.
+ */
+export function withAnswer<D extends object>(state: State<D>, answer: Answer): State<D> {
+  const { pauses, answers } = progressOf(state);
+  const { runId, status } = state;
+  if (status === "completed") {
+    throw new ConfigError("answer", `was given, but run ${show(runId)} is completed`);
+  }
+  const asked = pauses.find(({ name }) => name === answer.name);
+  if (asked !== undefined && isExpired(asked)) {
+    throw new PauseTimeoutError(asked.name, asked.deadline);
+  }
+  checkRoom(runId, answers);
+  return withProgress(state, { answers: Object.freeze([...answers, answer]) });
+}
+
+/**
+ * Keeps an answer for a run that nobody works on, without needing its graph.
+ *
+ * @throws CheckpointConflictError if a process works on the run.
+ * @throws CheckpointNotFoundError if it is not in the store.
+ */
+export async function keepAnswer(
+  store: CheckpointStore,
+  runId: string,
+  answer: Answer,
+): Promise<State<object>> {
+  return changeRun(store, runId, (state) => withAnswer(state, answer));
+}
+
+/**
+ * Changes and saves a run that nobody works on, without needing its graph.
+ *
+ * @throws CheckpointConflictError if a process works on the run.
+ * @throws CheckpointNotFoundError if it is not in the store.
+ */
+export async function changeRun<D extends object>(
+  store: CheckpointStore,
+  runId: string,
+  change: (state: State<D>) => State<D>,
+): Promise<State<D>> {
+  const claim = await claimOf(store, runId);
+  try {
+    return await store.save(change(await store.load<D>(runId)));
+  } finally {
+    await claim?.release().catch(() => {});
+  }
 }

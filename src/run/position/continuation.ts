@@ -10,7 +10,7 @@ import type { Recovery } from "../../state/record.js";
 import { validated } from "../../state/schema.js";
 import { checkData, recordOf, type State } from "../../state/state.js";
 import { noFailedAttempts, noItems } from "../../state/steps.js";
-import { answered, refusedAnswers } from "../pauses/pauses.js";
+import { answered } from "../pauses/pauses.js";
 import type { SavedGraph } from "../saved-graph.js";
 import type { RunPosition } from "./position.js";
 
@@ -121,9 +121,9 @@ async function withInput<D extends object>(
 ): Promise<Continued<D>> {
   const node = progressOf(state).unfinished?.node ?? state.checkpointNode;
   const schemas = graph.topology.find(node)?.input;
-  const refused = input === undefined ? await refusedAnswers(state, schemas) : undefined;
-  if (refused !== undefined) return { ...refused, save: "always" };
-  const next = await answered(state, input, schemas);
+  const taken = await answered(state, input, schemas);
+  if (taken.error !== undefined) return { ...taken, save: "always" };
+  const next = taken.state;
   const { schema } = graph.settings;
   // Saved as it is, it would make every later resume fail.
   if (schema !== undefined && next.data !== state.data) await validated("data", next.data, schema);

@@ -24,7 +24,7 @@ import { DATA_COPY } from "../../state/results.js";
 import { type Patch, State } from "../../state/state.js";
 import type { ItemOutcome, ItemRecord } from "../../state/steps.js";
 import type { Stop } from "../loop/failure.js";
-import { answerKey, deadlineKey, RETRY, sleepKey, waitUntil, workKey } from "../pauses/pauses.js";
+import { ANSWER, DEADLINE, RETRY, SLEEP, waitUntil, workKey } from "../pauses/pauses.js";
 import type { Attempt, Part, Visit } from "./visit.js";
 import type { Work } from "./work.js";
 
@@ -134,7 +134,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
     const deadline =
       timeout === undefined
         ? undefined
-        : await work.once(deadlineKey(name), trailOf(this.#at), () => now() + timeout);
+        : await work.once(DEADLINE + name, trailOf(this.#at), () => now() + timeout);
     const request = pauseRequest(name, options, deadline as number | undefined);
     return work.answer(request, schema);
   }
@@ -142,7 +142,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
   async sleep(name: string, ms: number): Promise<void> {
     text("name", name);
     duration("ms", ms);
-    const key = sleepKey(this.#key(name));
+    const key = SLEEP + this.#key(name);
     const until = await this.#work(key, true).once(key, trailOf(this.#at), () => now() + ms);
     await this.#wait(key, until as number);
   }
@@ -308,11 +308,11 @@ export class RunContext<D extends object> implements NodeContext<D> {
 
   /** The answer to a pause that was given before. */
   recallAnswer(name: string): unknown {
-    return this.#recalled(answerKey(name));
+    return this.#recalled(ANSWER + name);
   }
 
   forgetAnswer(name: string): void {
-    this.#work().forget(answerKey(name));
+    this.#work().forget(ANSWER + name);
   }
 
   /** Notes that an answer was invalid and is asked for again, so that whoever gave it is told. */

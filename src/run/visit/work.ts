@@ -21,7 +21,7 @@ import type { ItemOutcome } from "../../state/steps.js";
 import type { Settings } from "../config.js";
 import type { RunControl } from "../loop/control.js";
 import { outsideRun } from "../loop/failure.js";
-import { answerKey, isExpired, isOwnKey, PauseRequested } from "../pauses/pauses.js";
+import { ANSWER, isExpired, isOwnKey, PauseRequested } from "../pauses/pauses.js";
 import type { Saver } from "../saving/saver.js";
 
 /** Replaced entries are dropped once there are this many. */
@@ -235,7 +235,7 @@ export class Work<D extends object> {
    */
   async answer(request: PauseRequest, schema: StandardSchema | undefined): Promise<unknown> {
     const { name } = request;
-    const key = answerKey(name);
+    const key = ANSWER + name;
     let refused = {};
     for (;;) {
       if (!this.#known.has(key)) {
