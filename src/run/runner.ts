@@ -23,7 +23,6 @@ import {
   type Recovering,
   type RecoveryPolicy,
   recovering,
-  started,
   waiting,
 } from "./position/continuation.js";
 import type { SavedGraph } from "./saved-graph.js";
@@ -304,7 +303,7 @@ export class Runner<D extends object> {
   }
 
   async #start(state: State<D>, options: RunOptions<D>, session: RunSession<D>): Promise<State<D>> {
-    const first = await started(state, this.#graph);
+    const first = await this.#graph.first(state);
     const store = await this.#graph.storeIfAny();
     if (store !== undefined) await this.#graph.describe(store, state.runId);
     const saver = store && (await this.#saver(first, session));

@@ -10,6 +10,7 @@ import {
   opened,
   type StoreContext,
 } from "../checkpoint/store.js";
+import { isoNow } from "../clock.js";
 import {
   CheckpointCorruptionError,
   CheckpointNotFoundError,
@@ -31,10 +32,13 @@ import { END, type End, type GraphNode } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
 import { checkRunId } from "../options.js";
 import { progressOf, withRecord } from "../state/derive.js";
-import { isProgressSave } from "../state/fields.js";
+import { isProgressSave, newProgress, unsaved } from "../state/fields.js";
+import { freezeCopy } from "../state/freeze-copy.js";
+import { traitsOf } from "../state/json-traits.js";
+import { mergedMetadata } from "../state/metadata.js";
 import type { GraphIdentity, RunConfig } from "../state/record.js";
 import { jsonSchemaOf, validated } from "../state/schema.js";
-import { recordOf, State } from "../state/state.js";
+import { checkData, recordOf, State } from "../state/state.js";
 import type { Settings } from "./config.js";
 import { chooseEdge } from "./loop/advance.js";
 import { positionOf, type RunPosition, replacement } from "./position/position.js";
@@ -155,6 +159,30 @@ export class SavedGraph<D extends object> {
 
   emit<T extends EventType>(type: T, runId: string, data: EventMap[T]): void {
     this.settings.bus.emit(type, this.settings.name, runId, data);
+  }
+
+  /** A State at the beginning of a run, with its data as the schema returns it; one that has run before starts over. */
+  async first(state: State<D>): Promise<State<D>> {
+    const { identity: graph, config, settings } = this;
+    const record = recordOf(state);
+    const isFresh = state.status === "pending" && state.step === 0;
+    const progress = isFresh ? record.progress : newProgress();
+    const startedAt = isFresh ? state.startedAt : isoNow();
+    const first = withRecord(state, {
+      identity: {
+        ...record.identity,
+        ...mergedMetadata(record.identity, settings.metadata),
+        ...{ graph, config, startedAt },
+      },
+      progress: { ...progress, ledger: progress.ledger.withLimits(settings.ledger) },
+      saved: isFresh ? record.saved : unsaved,
+    });
+    if (settings.schema === undefined) return first;
+    const data = await validated("data", state.data, settings.schema);
+    if (data === state.data) return first;
+    checkData(data);
+    const kept: object = freezeCopy(data);
+    return withRecord(first, { data: kept, traits: traitsOf(kept) });
   }
 
   /** The run that a checkpoint belongs to. */

@@ -87,15 +87,11 @@ function readerLeft(): DOMException {
 /** The events that wait for their reader. */
 class Queue<E> implements Gate {
   readonly #events: E[] = [];
+  /** Whether no more will come. */
+  ended = false;
   #reader = defer();
   #room = defer();
   #isOpen = false;
-  #ended = false;
-
-  /** Whether no more will come. */
-  get ended(): boolean {
-    return this.#ended;
-  }
 
   add(event: E): void {
     this.#events.push(event);
@@ -103,7 +99,7 @@ class Queue<E> implements Gate {
   }
 
   end(): void {
-    this.#ended = true;
+    this.ended = true;
     this.#reader.resolve();
   }
 

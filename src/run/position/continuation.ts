@@ -2,13 +2,10 @@ import { ready, rolledBack, waitsForResume } from "../../checkpoint/fork.js";
 import { isoNow } from "../../clock.js";
 import { END } from "../../graph/node.js";
 import { progressOf, withProgress, withRecord } from "../../state/derive.js";
-import { newProgress, unsaved } from "../../state/fields.js";
-import { freezeCopy } from "../../state/freeze-copy.js";
-import { traitsOf } from "../../state/json-traits.js";
 import { mergedMetadata } from "../../state/metadata.js";
 import type { Recovery } from "../../state/record.js";
 import { validated } from "../../state/schema.js";
-import { checkData, recordOf, type State } from "../../state/state.js";
+import { recordOf, type State } from "../../state/state.js";
 import { noFailedAttempts, noItems } from "../../state/steps.js";
 import { answered } from "../pauses/pauses.js";
 import type { SavedGraph } from "../saved-graph.js";
@@ -16,35 +13,6 @@ import type { RunPosition } from "./position.js";
 
 /** The reason of a checkpoint at which a run continued from a breakpoint before a node. */
 const BREAKPOINT = "breakpoint";
-
-/**
- * A State at the beginning of a run of this graph, with its data as the schema returns it; one that has run before
- * starts over.
- */
-export async function started<D extends object>(
-  state: State<D>,
-  { identity: graph, config, settings }: SavedGraph<D>,
-): Promise<State<D>> {
-  const record = recordOf(state);
-  const isFresh = state.status === "pending" && state.step === 0;
-  const progress = isFresh ? record.progress : newProgress();
-  const startedAt = isFresh ? state.startedAt : isoNow();
-  const first = withRecord(state, {
-    identity: {
-      ...record.identity,
-      ...mergedMetadata(record.identity, settings.metadata),
-      ...{ graph, config, startedAt },
-    },
-    progress: { ...progress, ledger: progress.ledger.withLimits(settings.ledger) },
-    saved: isFresh ? record.saved : unsaved,
-  });
-  if (settings.schema === undefined) return first;
-  const data = await validated("data", state.data, settings.schema);
-  if (data === state.data) return first;
-  checkData(data);
-  const kept: object = freezeCopy(data);
-  return withRecord(first, { data: kept, traits: traitsOf(kept) });
-}
 
 /** A run that continues from what the store has. */
 interface Continuation<D extends object> {
