@@ -196,13 +196,9 @@ function retryDelay(
   if (retry === undefined) return undefined;
   const { maxAttempts = 3, retryIf = () => true } = retry;
   const inner = innermost(error);
-  const isLast = attempt >= maxAttempts || isFinal(inner) || hadAttempts(error);
+  const isFinal = inner instanceof FatalError || isWaymarkError(inner, "PAUSE_TIMEOUT");
+  const isLast = attempt >= maxAttempts || isFinal || hadAttempts(error);
   return isLast || !asks(retryIf, error, attempt) ? undefined : waitBefore(inner, attempt, retry);
-}
-
-/** Whether a retry would be pointless. */
-function isFinal(error: unknown): boolean {
-  return error instanceof FatalError || isWaymarkError(error, "PAUSE_TIMEOUT");
 }
 
 /** Whether an error is that of items, which have had their attempts; those of an inner run had other ones. */

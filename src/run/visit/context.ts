@@ -317,7 +317,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
 
   /** Notes that an answer was invalid and is asked for again, so that whoever gave it is told. */
   refuse(error: SchemaError): void {
-    this.#work().refuse(error);
+    this.#work().refusal ??= error;
   }
 
   /** A State with a change merged in, through the graph's reducers. */

@@ -70,7 +70,8 @@ interface Once {
 export class Work<D extends object> {
   readonly #node: string;
   readonly #owner: WorkOwner<D>;
-  readonly #known: Map<string, unknown>;
+  /** What was remembered, now or before the run was resumed. */
+  readonly known: Map<string, unknown>;
   /**
    * The `once` actions in progress, by attempt and key for concurrent calls, and by the name of their scope for calls
    * inside them.
@@ -89,7 +90,7 @@ export class Work<D extends object> {
   #waiting: Promise<void> | undefined;
   /** The error of a save. The run must not continue after it, even if the node catches it. */
   failure: unknown;
-  /** Why an answer was refused. */
+  /** Why an answer was first refused. */
   refusal: SchemaError | undefined;
   #ended = false;
 
@@ -99,7 +100,7 @@ export class Work<D extends object> {
     this.#node = node;
     this.#owner = owner;
     this.#results = before?.results ?? Results.of([]);
-    this.#known = this.#results.byKey();
+    this.known = this.#results.byKey();
     this.#count = before?.count ?? 0;
     this.#opaque = before?.opaque ?? false;
     this.#state = withProgress(owner.state, { nextNode: node });
@@ -108,11 +109,6 @@ export class Work<D extends object> {
   /** The unanswered pauses that the node asked for. */
   get asked(): readonly PauseRequest[] {
     return [...this.#asked.values()];
-  }
-
-  /** What was remembered, now or before the run was resumed. */
-  get known(): ReadonlyMap<string, unknown> {
-    return this.#known;
   }
 
   /** The result of an action, new or remembered; it is saved when the promise resolves. */
@@ -153,14 +149,14 @@ export class Work<D extends object> {
   }
 
   async #doOnce<T>(key: string, action: () => T | Promise<T>): Promise<unknown> {
-    if (!this.#known.has(key)) {
+    if (!this.known.has(key)) {
       await this.#owner.run.control.verify();
       const value = await this.#timed(key, action);
       // An abandoned attempt may have finished meanwhile: the first result counts.
-      if (!this.#known.has(key)) await this.remember(key, value);
+      if (!this.known.has(key)) await this.remember(key, value);
     }
     await this.#unsaved.get(key);
-    return this.#known.get(key);
+    return this.known.get(key);
   }
 
   /** Runs an action and records its duration and outcome. */
@@ -198,17 +194,17 @@ export class Work<D extends object> {
       if (this.#owner.run.saver !== undefined) encode(kept, key);
       this.#opaque = true;
     }
-    if (!this.#known.has(key)) this.#count++;
-    this.#known.set(key, kept);
+    if (!this.known.has(key)) this.#count++;
+    this.known.set(key, kept);
     this.#results =
-      this.#results.length > this.#known.size + MOST_REPLACED
-        ? Results.of(this.#known)
+      this.#results.length > this.known.size + MOST_REPLACED
+        ? Results.of(this.known)
         : this.#results.with(key, kept);
   }
 
   forget(key: string): void {
     this.#checkOpen();
-    if (this.#known.delete(key)) this.#results = this.#results.without(key);
+    if (this.known.delete(key)) this.#results = this.#results.without(key);
   }
 
   /** Continues from another State; it is saved when the promise resolves. */
@@ -238,29 +234,24 @@ export class Work<D extends object> {
     const key = ANSWER + name;
     let refused = {};
     for (;;) {
-      if (!this.#known.has(key)) {
+      if (!this.known.has(key)) {
         const given = this.#owner.take(name);
         if (given !== undefined) await this.remember(key, given.value);
       }
-      if (!this.#known.has(key)) break;
-      const value = this.#known.get(key);
+      if (!this.known.has(key)) break;
+      const value = this.known.get(key);
       if (schema === undefined) return value;
       try {
         return await validated("input", value, schema);
       } catch (error) {
         if (!(error instanceof SchemaError)) throw error;
-        this.refuse(error);
+        this.refusal ??= error;
         this.forget(key);
         refused = { refused: error.message };
       }
     }
     if (isExpired(request)) throw new PauseTimeoutError(name, request.deadline);
     return this.ask(Object.freeze({ ...request, ...refused }));
-  }
-
-  /** Notes that an answer was invalid. */
-  refuse(error: SchemaError): void {
-    this.refusal ??= error;
   }
 
   /** Pauses the run. */
