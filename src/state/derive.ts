@@ -29,7 +29,7 @@ export function withProgress<D extends object>(
   state: State<D>,
   changes: Partial<Progress>,
 ): State<D> {
-  return advance(state, state, Object.assign(newProgress(), progressOf(state), changes));
+  return advance(state, state, Object.assign(newProgress(""), progressOf(state), changes));
 }
 
 /** Whether a save must walk the data, because it may hold what can't be frozen or saved. */

@@ -2,7 +2,6 @@ import { isoNow } from "../clock.js";
 import { type CountsJSON, counts, noCounts } from "./counts.js";
 import {
   count,
-  type DefaultKind,
   jsonOf,
   type Kind,
   list,
@@ -10,11 +9,13 @@ import {
   names,
   or,
   runId,
-  type Fields as Tree,
+  type SomeKind,
   texts,
   time,
   timeOrNone,
+  type Fields as Values,
   word,
+  writeField,
 } from "./kinds.js";
 import { type LedgerJSON, ledgerText } from "./ledger/json.js";
 import { Ledger } from "./ledger.js";
@@ -26,13 +27,14 @@ import {
   type HeaderKeyOf,
   inHistory,
   inRuns,
+  isOnlyInHeader,
   type JSONOf,
   type ListedOf,
   type ListedWholeOf,
   type ValuesOf,
   type Where,
 } from "./listing.js";
-import { keptMetadata, type Metadata, metadata, noMetadata } from "./metadata.js";
+import { type Metadata, metadata, noMetadata } from "./metadata.js";
 import { answer, noAnswers, noPauses, pause } from "./pauses.js";
 import {
   bare,
@@ -188,14 +190,31 @@ export const fields: readonly AnyField[] = [
   ...fieldsIn("saved", saved),
 ];
 
-/** What is listed of a State in `history` or `runs`. */
-export function listed<W extends Where>(record: StateRecord, where: W): Listed<W> {
+/** The fields of a stored record that are not only in its header. */
+export const inBody: readonly AnyField[] = fields.filter((field) => !isOnlyInHeader(field));
+
+const listings: Readonly<Record<Where, readonly AnyField[]>> = {
+  header: fields.filter(({ header }) => header),
+  history: fields.filter(({ history }) => history),
+  runs: fields.filter(({ runs }) => runs),
+};
+
+/** The kinds of the fields in the header of a stored record, where they are absent if they are empty. */
+export const headerKinds: Readonly<Record<string, SomeKind>> = Object.fromEntries(
+  listings.header.map(({ as, brief, kind }) => [as, brief?.kind ?? kind]),
+);
+
+/** What is listed of a State: in the header without what is empty. */
+export function listed<W extends Where>(
+  record: Pick<StateRecord, "identity" | "progress" | "saved">,
+  where: W,
+): Listed<W> {
   const made: Record<string, unknown> = {};
-  for (const { part, key, as, brief, [where]: isThere } of fields) {
-    if (!isThere) continue;
-    const value: unknown = Reflect.get(record[part], key);
+  for (const { part, key, as, brief, kind } of listings[where]) {
+    const value = (record[part] as Values)[key];
     const shown = brief === undefined ? value : brief.of(value);
-    if (shown !== undefined) made[as] = shown;
+    if (shown === undefined || (where === "header" && kind.isEmpty?.(shown))) continue;
+    made[as] = shown;
   }
   return made as Listed<W>;
 }
@@ -203,29 +222,32 @@ export function listed<W extends Where>(record: StateRecord, where: W): Listed<W
 /** What is listed of a stored record, whose header leaves out what is empty. */
 export function listedOf<W extends Where>(header: Listed<"header">, where: W): Listed<W> {
   const made: Record<string, unknown> = {};
-  for (const { as, kind, [where]: isThere } of fields) {
-    const value: unknown = isThere && (Reflect.get(header, as) ?? kind.empty);
-    if (value !== undefined) made[as] = value;
+  for (const { as, kind } of listings[where]) {
+    setIfAny(made, as, Reflect.get(header, as) ?? kind.empty);
   }
   return made as Listed<W>;
 }
 
+function setIfAny(made: Record<string, unknown>, key: string, value: unknown): void {
+  if (value !== undefined) made[key] = value;
+}
+
 /** The identity of a run that begins now. */
-export function newIdentity(runId: string, metadata: Metadata): Identity {
+export function newIdentity(runId: string, metadata: Metadata, startedAt = isoNow()): Identity {
   const [parent, graph, config, inherited] = [undefined, undefined, noMetadata, noneInherited];
-  return { runId, parent, graph, config, startedAt: isoNow(), metadata, inherited };
+  return { runId, parent, graph, config, startedAt, metadata, inherited };
 }
 
 /**
  * The progress of a run that has not begun. A literal with the fields in the order of the table, like that of the step
  * recorder: the fewer shapes the loop sees, the faster it is.
  */
-export function newProgress(): Progress {
+export function newProgress(timestamp = isoNow()): Progress {
   return {
     checkpointNode: "",
     phase: "",
     nextNode: undefined,
-    timestamp: isoNow(),
+    timestamp,
     step: 0,
     status: "pending",
     error: undefined,
@@ -261,124 +283,43 @@ export function isProgressSave({ unfinished, status, reason }: Progress): boolea
   return unfinished !== undefined || (status === "failed" && reason === "resume");
 }
 
-/*
- * The rest is written out, not walked from the table, because it runs for each save and each load; a test compares it
- * with the table.
- */
-
-/** JSON that is being written. */
-export type Writable = { waymark: number; data?: unknown } & {
-  -readonly [K in keyof FieldsJSON]?: FieldsJSON[K];
-};
-
-/** JSON that begins with the fields that a stored record has only in its header. */
-export function writeHead(
-  waymark: number,
-  { identity: run, progress: now, saved: last }: StateRecord,
-): Writable {
-  const json: Writable = {
-    waymark,
-    runId: run.runId,
-    checkpointId: last.checkpointId,
-    sequence: last.sequence,
-    checkpointNode: now.checkpointNode,
-    timestamp: now.timestamp,
-    step: now.step,
-    status: now.status,
-    reason: now.reason,
-    startedAt: run.startedAt,
-    savedAt: last.savedAt,
-    phase: now.phase,
-  };
-  if (now.nextNode !== undefined) json.nextNode = now.nextNode;
-  if (run.metadata !== noMetadata) json.metadata = run.metadata;
-  return json;
-}
-
-/** Adds the others, which can be large, or rarely change from one checkpoint to the next. */
-export function writeBody({ identity: run, progress: now }: StateRecord, json: Writable): void {
-  if (now.error !== undefined) json.error = now.error;
-  if (run.parent !== undefined) json.parent = run.parent;
-  if (run.graph !== undefined) json.graph = run.graph;
-  if (run.config !== noMetadata) json.config = run.config;
-  if (run.inherited.length > 0) json.inherited = run.inherited;
-  const { visits, work } = now.counts.toJSON();
-  json.visits = visits;
-  if (work !== undefined) json.work = work;
-  if (!now.steps.isEmpty) json.steps = jsonOf(progress.steps.kind, now.steps);
-  if (now.pauses.length > 0) json.pauses = jsonOf(progress.pauses.kind, now.pauses);
-  if (now.answers.length > 0) json.answers = jsonOf(progress.answers.kind, now.answers);
-  if (now.unfinished !== undefined) json.unfinished = jsonOf(unfinished, now.unfinished);
-  if (now.begun !== undefined) json.begun = jsonOf(begun, now.begun);
-  if (now.tasks.length > 0) json.tasks = now.tasks;
-  if (now.rollback > 0) json.rollback = now.rollback;
-  if (now.recovery !== undefined) json.recovery = now.recovery;
-  if (now.resumes > 0) json.resumes = now.resumes;
-  if (now.crashes > 0) json.crashes = now.crashes;
-  if (!now.ledger.isEmpty) json.ledger = now.ledger.toJSON();
+/** Adds fields of a record to JSON. */
+export function writeFields(
+  record: StateRecord,
+  which: readonly AnyField[],
+  json: Record<string, unknown>,
+): void {
+  for (const { part, key, kind, isWritten } of which) {
+    const value = (record[part] as Values)[key];
+    if (isWritten) json[key] = value;
+    else if (kind.isSpread) Object.assign(json, jsonOf(kind, value));
+    else writeField(kind, value, json, key);
+  }
 }
 
 /**
  * The fields from JSON.
  *
  * @param json - the fields by name.
- * @param header - has those that are not in the body of a stored record, checked already.
+ * @param header - has those that are not in the body of a stored record.
  */
 export function readFields(
-  json: Tree,
+  json: Values,
   header: Listed<"header"> | undefined,
 ): Omit<StateRecord, "data" | "traits"> {
-  const { metadata = noMetadata, phase = "" } = header ?? {};
-  const isWhole = header === undefined;
-  return {
-    identity: {
-      runId: isWhole ? runId.read(json.runId, "state", "runId") : header.runId,
-      parent: orEmpty(identity.parent.kind, json.parent, "parent"),
-      graph: orEmpty(identity.graph.kind, json.graph, "graph"),
-      config: orEmpty(identity.config.kind, json.config, "config"),
-      startedAt: isWhole ? time.read(json.startedAt, "state", "startedAt") : header.startedAt,
-      metadata: isWhole
-        ? orEmpty(identity.metadata.kind, json.metadata, "metadata")
-        : keptMetadata(metadata),
-      inherited: orEmpty(identity.inherited.kind, json.inherited, "inherited"),
-    },
-    progress: {
-      checkpointNode: isWhole
-        ? name.read(json.checkpointNode, "state", "checkpointNode")
-        : header.node,
-      phase: isWhole ? name.read(json.phase, "state", "phase") : phase,
-      nextNode: isWhole
-        ? orEmpty(progress.nextNode.kind, json.nextNode, "nextNode")
-        : header.nextNode,
-      timestamp: isWhole ? time.read(json.timestamp, "state", "timestamp") : header.timestamp,
-      step: isWhole ? count.read(json.step, "state", "step") : header.step,
-      status: isWhole ? status.read(json.status, "state", "status") : header.status,
-      error: orEmpty(progress.error.kind, json.error, "error"),
-      reason: isWhole ? word.read(json.reason, "state", "reason") : header.reason,
-      counts: counts.read(json, "state", "counts"),
-      steps: orEmpty(progress.steps.kind, json.steps, "steps"),
-      pauses: orEmpty(progress.pauses.kind, json.pauses, "pauses"),
-      answers: orEmpty(progress.answers.kind, json.answers, "answers"),
-      unfinished: orEmpty(progress.unfinished.kind, json.unfinished, "unfinished"),
-      begun: orEmpty(progress.begun.kind, json.begun, "begun"),
-      tasks: orEmpty(progress.tasks.kind, json.tasks, "tasks"),
-      rollback: orEmpty(progress.rollback.kind, json.rollback, "rollback"),
-      recovery: orEmpty(progress.recovery.kind, json.recovery, "recovery"),
-      resumes: orEmpty(progress.resumes.kind, json.resumes, "resumes"),
-      crashes: orEmpty(progress.crashes.kind, json.crashes, "crashes"),
-      ledger: orEmpty(progress.ledger.kind, json.ledger, "ledger"),
-    },
-    saved: {
-      checkpointId: isWhole
-        ? name.read(json.checkpointId, "state", "checkpointId")
-        : header.checkpointId,
-      sequence: isWhole ? count.read(json.sequence, "state", "sequence") : header.sequence,
-      savedAt: isWhole ? timeOrNone.read(json.savedAt, "state", "savedAt") : header.savedAt,
-      bytes: undefined,
-    },
+  const made = {
+    identity: newIdentity("", noMetadata, ""),
+    progress: newProgress(""),
+    saved: { ...unsaved },
   };
-}
-
-function orEmpty<T>(kind: DefaultKind<T, unknown>, json: unknown, key: string): T {
-  return json === undefined ? kind.empty : kind.read(json, "state", key);
+  const shown: Values | undefined = header && { ...header };
+  for (const field of fields) {
+    const { part, key, as, kind, isWritten } = field;
+    const isShown = shown !== undefined && isOnlyInHeader(field);
+    const given = isShown ? shown[as] : kind.isSpread ? json : json[key];
+    const isEmpty = given === undefined && kind.isEmpty !== undefined && (isShown || !isWritten);
+    const value = isEmpty ? kind.empty : kind.read(given, "state", key);
+    (made[part] as Record<string, unknown>)[key] = value;
+  }
+  return made;
 }

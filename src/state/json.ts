@@ -5,12 +5,11 @@ import {
   type FieldsJSON,
   fields,
   type HeaderKey,
+  inBody,
   type Listed,
   readFields,
   type StateRecord,
-  type Writable,
-  writeBody,
-  writeHead,
+  writeFields,
 } from "./fields.js";
 import { PLAIN } from "./json-traits.js";
 import { fieldsOf, positive, refuse, type UserText } from "./kinds.js";
@@ -43,7 +42,7 @@ export const stateText: UserText = {
 /** A State's record as JSON. */
 export function encodeState(record: StateRecord): StateJSON {
   const data = isPlainData(record) ? record.data : encode(record.data, "data");
-  return whole(record, data, writeHead(FORMAT, record)) as StateJSON;
+  return jsonOf(record, fields, data) as StateJSON;
 }
 
 /** Whether JSON text holds the data exactly, without tags. */
@@ -53,11 +52,12 @@ export function isPlainData({ data, traits }: StateRecord): boolean {
 
 /** The part of it that is not in the header of a stored record; the data must be JSON already. */
 export function encodeBody(record: StateRecord, data: unknown): BodyJSON {
-  return whole(record, data, { waymark: FORMAT }) as BodyJSON;
+  return jsonOf(record, inBody, data) as BodyJSON;
 }
 
-function whole(record: StateRecord, data: unknown, json: Writable): object {
-  writeBody(record, json);
+function jsonOf(record: StateRecord, which: typeof fields, data: unknown): object {
+  const json: Record<string, unknown> = { waymark: FORMAT };
+  writeFields(record, which, json);
   json.data = data;
   return json;
 }

@@ -1,4 +1,10 @@
-import type { DefaultKind, JSONValueOf, Kind, SomeKind, ValueOf } from "./kinds.js";
+import {
+  type AnyKind,
+  inOneShape,
+  type JSONValueOf,
+  type SomeKind,
+  type ValueOf,
+} from "./kinds.js";
 
 /** Where a field of a record may be listed: in a record's plaintext header, in `history`, in `runs`. */
 export type Where = "header" | "history" | "runs";
@@ -35,16 +41,27 @@ export const inRuns = { header: true, runs: true } as const;
 type Part = "identity" | "progress" | "saved";
 
 /** Any field, with its place in a record and its name where it is listed. */
-export interface AnyField extends Omit<Listing<unknown>, "as"> {
+export interface AnyField extends Omit<Listing<unknown>, "as" | "brief"> {
   readonly part: Part;
   readonly key: string;
   readonly as: string;
-  readonly kind: Kind<unknown, unknown> & Partial<DefaultKind<unknown, unknown>>;
+  readonly kind: AnyKind;
+  /** What of it is listed, if not all. */
+  readonly brief?: { readonly kind: AnyKind; of(value: unknown): unknown };
 }
 
-/** The fields of a table. */
+/** Whether the body of a stored record does without a field. */
+export function isOnlyInHeader({ header, brief }: AnyField): boolean {
+  return header === true && brief === undefined;
+}
+
+/** The fields of a table, all with the same properties. */
 export function fieldsIn(part: Part, table: Table): readonly AnyField[] {
-  return Object.entries(table).map(([key, row]) => ({ as: key, ...row, part, key }) as AnyField);
+  return Object.entries(table).map(([key, row]) => {
+    const { as = key, header, history, runs, isWritten, brief } = row as Partial<AnyField>;
+    const kind = inOneShape(row.kind);
+    return { part, key, as, kind, brief, header, history, runs, isWritten } as AnyField;
+  });
 }
 
 /** The values of fields. */

@@ -117,7 +117,7 @@ function only({ part, key }: Field): StateRecord {
 const keysOf = (part: string): string[] =>
   fields.flatMap((field) => (field.part === part ? [field.key] : []));
 
-describe("the records that are written out for speed have the fields of the table, in its order", () => {
+describe("the records that are made have the fields of the table, in its order", () => {
   test("a new one", () => {
     expect(Object.keys(newIdentity("r", {}))).toEqual(keysOf("identity"));
     expect(Object.keys(newProgress())).toEqual(keysOf("progress"));
@@ -127,7 +127,7 @@ describe("the records that are written out for speed have the fields of the tabl
   test("with the empty values of the table", () => {
     const progress = newProgress();
     for (const { part, key, kind } of fields) {
-      if (part === "progress" && "empty" in kind)
+      if (part === "progress" && kind.isEmpty)
         expect(Reflect.get(progress, key), key).toBe(kind.empty);
     }
   });
@@ -141,7 +141,7 @@ describe("the records that are written out for speed have the fields of the tabl
   });
 });
 
-describe("the JSON that is written out for speed is that of the table", () => {
+describe("the JSON of a State has the fields of the table", () => {
   test.each(each)("%s if it is set", (_key, field) => {
     const json = jsonOfField(field);
     expect(encodeState(only(field))).toMatchObject(json);
@@ -151,7 +151,7 @@ describe("the JSON that is written out for speed is that of the table", () => {
 
   test.each(each)("%s if it is empty", (key, { kind, isWritten }) => {
     if (kind.isSpread) return;
-    expect(key in encodeState(empty)).toBe(!("empty" in kind) || isWritten === true);
+    expect(key in encodeState(empty)).toBe(kind.isEmpty === undefined || isWritten === true);
   });
 
   test("nothing else", () => {
@@ -176,7 +176,7 @@ describe("the JSON that is written out for speed is that of the table", () => {
   });
 });
 
-describe("the header that is written out for speed is that of the table", () => {
+describe("the header of a record has the fields of the table", () => {
   const place = {
     ...{ sequence: 3, checkpointId: "cp-3", parentId: "cp-2", previous: "cp-2", savedAt: time },
     ...{ keep: 5, keepPerPhase: 2 },
@@ -194,7 +194,7 @@ describe("the header that is written out for speed is that of the table", () => 
     const value: unknown = Reflect.get(full[part], key);
     const shown = brief === undefined ? value : brief.of(value as never);
     expect(headerOf(full)[as]).toEqual(shown);
-    const mayMiss = "empty" in (brief?.kind ?? kind);
+    const mayMiss = (brief?.kind ?? kind).isEmpty !== undefined;
     expect(as in headerOf(empty)).toBe(!mayMiss);
     expect(parsed({ ...headerOf(full), [as]: undefined }) !== undefined).toBe(mayMiss);
     expect(parsed({ ...headerOf(full), [as]: -0.5 })).toBeUndefined();

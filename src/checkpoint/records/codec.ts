@@ -9,7 +9,7 @@ import {
   show,
 } from "../../errors.js";
 import { encode } from "../../state/encode.js";
-import { isProgressSave, type StateRecord } from "../../state/fields.js";
+import { isProgressSave, listed, type StateRecord } from "../../state/fields.js";
 import { freezeCopy } from "../../state/freeze-copy.js";
 import {
   type BodyJSON,
@@ -19,8 +19,6 @@ import {
   stateText,
 } from "../../state/json.js";
 import type { UserText } from "../../state/kinds.js";
-import { noMetadata } from "../../state/metadata.js";
-import { bare, nameOf } from "../../state/record.js";
 import { recordOf, type State, stateOf } from "../../state/state.js";
 import { apply, type Change, recordDifference } from "../difference.js";
 import type { NewRecord, StoredRecord } from "./backend.js";
@@ -270,40 +268,22 @@ function isEnded<D extends object>({ status }: State<D>): boolean {
   return status === "completed" || status === "failed";
 }
 
-/** A header. A literal, as one is made for each save; a test compares it with the table of the fields. */
 function newHeader(
   { identity, progress }: StateRecord,
   place: RecordPlace,
   base: number | undefined,
 ): RecordHeader {
-  const { sequence, checkpointId, parentId, previous, savedAt, keep, keepPerPhase } = place;
-  const { runId, graph, startedAt, metadata } = identity;
-  const { step, checkpointNode, phase, status, timestamp, nextNode, reason, error } = progress;
-  const header: { -readonly [K in keyof RecordHeader]: RecordHeader[K] } = {
+  const { parentId, previous, keep, keepPerPhase } = place;
+  return {
     format: FORMAT,
-    runId,
-    sequence,
-    checkpointId,
+    ...listed({ identity, progress, saved: place }, "header"),
     parentId,
-    step,
-    node: checkpointNode,
-    status,
-    timestamp,
-    savedAt,
-    startedAt,
-    reason,
-    graph: nameOf(graph),
+    ...(previous !== parentId && { previous }),
+    ...(base !== undefined && { base }),
+    ...(isProgressSave(progress) && { unfinished: true }),
+    ...(Number.isFinite(keep) && { keep }),
+    ...(keepPerPhase !== undefined && { keepPerPhase }),
   };
-  if (phase !== "") header.phase = phase;
-  if (nextNode !== undefined) header.nextNode = nextNode;
-  if (metadata !== noMetadata) header.metadata = metadata;
-  if (error !== undefined) header.error = bare(error);
-  if (previous !== parentId) header.previous = previous;
-  if (base !== undefined) header.base = base;
-  if (isProgressSave(progress)) header.unfinished = true;
-  if (Number.isFinite(keep)) header.keep = keep;
-  if (keepPerPhase !== undefined) header.keepPerPhase = keepPerPhase;
-  return header;
 }
 
 function newRecord(fields: RecordHeader, content: string): NewRecord {

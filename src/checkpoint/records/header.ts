@@ -1,19 +1,19 @@
 import type { CodecRecord } from "../../codecs/pipeline.js";
-import { string } from "../../options.js";
-import { fields, type Listed } from "../../state/fields.js";
+import { check, string } from "../../options.js";
+import { headerKinds, type Listed } from "../../state/fields.js";
 import {
+  checkFields,
   count,
-  type Fields,
   fieldsOf,
+  inOneShape,
+  type KindsOf,
   name,
-  refuse,
-  time,
-  timeOrNone,
+  optional,
+  type SomeKind,
+  scalar,
   type UserText,
-  word,
+  userTextsOf,
 } from "../../state/kinds.js";
-import { metadata as metadataKind } from "../../state/metadata.js";
-import { bareError, status } from "../../state/record.js";
 
 /** The record format that this version writes; records of a higher one are rejected. */
 export const FORMAT = 1;
@@ -38,16 +38,30 @@ export interface RecordHeader extends Listed<"header"> {
   readonly codec?: CodecRecord;
 }
 
-/** Which text of a header is the user's. */
-export const headerText: UserText = {
-  fields: Object.fromEntries(
-    fields
-      .filter(({ header }) => header)
-      .map(({ as, brief, kind }) => [as, (brief?.kind ?? kind).userText]),
+/** The fields of a header besides those of the State. */
+type Own = Omit<RecordHeader, keyof Listed<"header">>;
+
+const own: KindsOf<Own> = {
+  format: count,
+  parentId: name,
+  previous: optional(name),
+  base: optional(count),
+  unfinished: optional(
+    scalar<true>(
+      "fixed",
+      check("true", (value) => value === true),
+    ),
   ),
-  each: "fixed",
-  fixedKeys: true,
+  keep: optional(count),
+  keepPerPhase: optional(count),
+  codec: optional(scalar<CodecRecord>("fixed", check("codecs", isCodecRecord))),
 };
+// Whoever loads the record compares its run with the one that was asked for.
+const kinds: Readonly<Record<string, SomeKind>> = { ...own, ...headerKinds, runId: name };
+const checked = Object.entries(kinds).map(([key, kind]) => [key, inOneShape(kind)] as const);
+
+/** Which text of a header is the user's. */
+export const headerText: UserText = { fields: userTextsOf(kinds), each: "fixed", fixedKeys: true };
 
 /**
  * Parses a header; `undefined` if the text is not one.
@@ -62,41 +76,10 @@ export const headerText: UserText = {
 export function parseHeader(text: string): RecordHeader | undefined {
   try {
     const header: unknown = JSON.parse(text);
-    checkHeader(fieldsOf(header, "header"));
+    checkFields(checked, fieldsOf(header, "header"), "header");
     return header as RecordHeader;
   } catch {
     return undefined;
-  }
-}
-
-/** Written out, as it runs for each record of a list; a test compares it with the table of the fields. */
-function checkHeader(given: Fields): void {
-  const { previous, base, phase, nextNode, unfinished, metadata, error, keep } = given;
-  count.read(given.format, "header", "format");
-  // Whoever loads the record compares it with the id of the run.
-  name.read(given.runId, "header", "runId");
-  count.read(given.sequence, "header", "sequence");
-  name.read(given.checkpointId, "header", "checkpointId");
-  name.read(given.parentId, "header", "parentId");
-  count.read(given.step, "header", "step");
-  name.read(given.node, "header", "node");
-  status.read(given.status, "header", "status");
-  time.read(given.timestamp, "header", "timestamp");
-  timeOrNone.read(given.savedAt, "header", "savedAt");
-  time.read(given.startedAt, "header", "startedAt");
-  word.read(given.reason, "header", "reason");
-  name.read(given.graph, "header", "graph");
-  if (previous !== undefined) name.read(previous, "header", "previous");
-  if (base !== undefined) count.read(base, "header", "base");
-  if (phase !== undefined) name.read(phase, "header", "phase");
-  if (nextNode !== undefined) name.read(nextNode, "header", "nextNode");
-  if (unfinished !== undefined && unfinished !== true) refuse(unfinished, "unfinished", "true");
-  if (metadata !== undefined) metadataKind.read(metadata, "header", "metadata");
-  if (error !== undefined) bareError.read(error, "header", "error");
-  if (keep !== undefined) count.read(keep, "header", "keep");
-  if (given.keepPerPhase !== undefined) count.read(given.keepPerPhase, "header", "keepPerPhase");
-  if (given.codec !== undefined && !isCodecRecord(given.codec)) {
-    refuse(given.codec, "codec", "codecs");
   }
 }
 
