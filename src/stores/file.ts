@@ -4,15 +4,14 @@
  * @packageDocumentation
  */
 import { resolve } from "node:path";
-import type { RecordBackend } from "../checkpoint/records/backend.js";
 import {
   RecordStore,
   type RecordStoreOptions,
   recordStoreChecks,
 } from "../checkpoint/records/record-store.js";
 import { checkOptions, flag, oneOf, text } from "../options.js";
-import { FileBackend } from "./disk/backend.js";
-import { explained, type FileSystem } from "./disk/file-system.js";
+import { explaining, FileBackend } from "./disk/backend.js";
+import type { FileSystem } from "./disk/file-system.js";
 import { NodeFileSystem, ReadOnlyFileSystem } from "./disk/node-file-system.js";
 
 export type { RecordStore, RecordStoreOptions } from "../checkpoint/records/record-store.js";
@@ -80,31 +79,4 @@ export class FileStore extends RecordStore {
     super(explaining(backend), { ...options, snapshotEvery: 1, discardEvery: 1 });
     this.root = root;
   }
-}
-
-/** The same backend, but what the file system throws outside a save is a `BackendError`. */
-function explaining(backend: FileBackend): RecordBackend {
-  const fail = (error: unknown): never => {
-    throw explained(error, backend.place);
-  };
-  async function* each(answers: AsyncIterable<unknown>): AsyncGenerator {
-    try {
-      yield* answers;
-    } catch (error) {
-      fail(error);
-    }
-  }
-  return new Proxy(backend, {
-    get: (_, name) => {
-      const method: unknown = Reflect.get(backend, name);
-      if (typeof method !== "function") return method;
-      return (...args: readonly unknown[]): unknown => {
-        const answer: unknown = method.apply(backend, args);
-        if (name === "append") return answer;
-        return answer instanceof Promise
-          ? answer.catch(fail)
-          : each(answer as AsyncIterable<unknown>);
-      };
-    },
-  });
 }

@@ -27,6 +27,7 @@ import {
   namesInRoot,
   Root,
   readFile,
+  writeFile,
 } from "./file-system.js";
 import { folderName, GRAPHS, graphName, ownerOf, quarantinedSequence, runOf } from "./layout.js";
 import { faulty, type Listing, RunFolder, sequencesIn } from "./run-folder.js";
@@ -335,12 +336,7 @@ export class FileBackend implements RecordBackend {
     if ((await ignoring(this.#fs.lstat(path))) !== undefined) return;
     await this.#root.makeFolder(folder, false);
     const temporary = `${path}.${this.#fs.owner}.tmp`;
-    const file = await this.#fs.create(temporary);
-    try {
-      await this.#fs.write(file, Buffer.from(text));
-    } finally {
-      await this.#fs.close(file);
-    }
+    await writeFile(this.#fs, temporary, text);
     await this.#fs.rename(temporary, path);
   }
 
@@ -349,6 +345,33 @@ export class FileBackend implements RecordBackend {
     const bytes = await readFile(this.#fs, path);
     return bytes && Buffer.from(bytes).toString();
   }
+}
+
+/** The same backend, but what the file system throws outside a save is a `BackendError`. */
+export function explaining(backend: FileBackend): RecordBackend {
+  const fail = (error: unknown): never => {
+    throw explained(error, backend.place);
+  };
+  async function* each(answers: AsyncIterable<unknown>): AsyncGenerator {
+    try {
+      yield* answers;
+    } catch (error) {
+      fail(error);
+    }
+  }
+  return new Proxy(backend, {
+    get: (_, name) => {
+      const method: unknown = Reflect.get(backend, name);
+      if (typeof method !== "function") return method;
+      return (...args: readonly unknown[]): unknown => {
+        const answer: unknown = method.apply(backend, args);
+        if (name === "append") return answer;
+        return answer instanceof Promise
+          ? answer.catch(fail)
+          : each(answer as AsyncIterable<unknown>);
+      };
+    },
+  });
 }
 
 /** The newest checkpoint of a run; `record` was read already. */

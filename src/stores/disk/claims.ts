@@ -5,7 +5,7 @@ import { CoalescedRead } from "../../concurrency.js";
 import { systemCode } from "../../errors.js";
 import { holderOf, type LastRenewal, Lease, newOwner } from "../leases.js";
 import { OWNER, pidOf } from "../process.js";
-import { type FileSystem, ignoring, namesIn, Root } from "./file-system.js";
+import { type FileSystem, ignoring, namesIn, Root, writeFile } from "./file-system.js";
 import { folderName } from "./layout.js";
 import { NodeFileSystem } from "./node-file-system.js";
 
@@ -237,10 +237,7 @@ export class Claims {
     const path = join(this.#folder, name);
     for (let tries = 1; ; tries++) {
       try {
-        const file = await this.#fs.create(path);
-        await this.#fs.write(file, Buffer.from(owner)).finally(() => {
-          return this.#fs.close(file);
-        });
+        await writeFile(this.#fs, path, owner);
         return;
       } catch (error) {
         if (systemCode(error) !== "ENOENT" || tries === LOOKS) throw error;

@@ -233,6 +233,16 @@ export async function readFile(fs: FileSystem, path: string): Promise<Uint8Array
   }
 }
 
+/** Writes a text to a new file. */
+export async function writeFile(fs: FileSystem, path: string, text: string): Promise<void> {
+  const file = await fs.create(path);
+  try {
+    await fs.write(file, Buffer.from(text));
+  } finally {
+    await fs.close(file);
+  }
+}
+
 /** Makes the names in a folder survive a power cut. */
 export async function syncFolder(fs: FileSystem, folder: string): Promise<void> {
   const file = await fs.openFolder(folder);
