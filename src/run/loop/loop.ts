@@ -443,20 +443,25 @@ export class RunLoop<D extends object> {
   }
 }
 
-/** The names of the last nodes of a run. One is added at every step, so they are not cut each time. */
+const LIMIT = 100;
+
+/** The names of the last nodes of a run: a ring buffer, because one is added at every step. */
 export class Path {
-  #names: string[] = [];
+  readonly #names = new Array<string>(LIMIT).fill("");
+  #count = 0;
 
   add(name: string): void {
-    if (this.#names.push(name) === 2 * LIMIT) this.#names = this.list();
+    this.#names[this.#count % LIMIT] = name;
+    this.#count++;
   }
 
-  list(): string[] {
-    return this.#names.slice(-LIMIT);
+  list(): readonly string[] {
+    const oldest = this.#count % LIMIT;
+    return this.#count < LIMIT
+      ? this.#names.slice(0, this.#count)
+      : [...this.#names.slice(oldest), ...this.#names.slice(0, oldest)];
   }
 }
-
-const LIMIT = 100;
 
 /** Whether a value must be awaited. */
 function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
