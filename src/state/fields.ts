@@ -27,7 +27,6 @@ import {
   type HeaderKeyOf,
   inHistory,
   inRuns,
-  isOnlyInHeader,
   type JSONOf,
   type ListedOf,
   type ListedWholeOf,
@@ -37,13 +36,13 @@ import {
 import { type Metadata, metadata, noMetadata } from "./metadata.js";
 import { answer, noAnswers, noPauses, pause } from "./pauses.js";
 import {
-  bare,
   bareError,
   config,
   error,
+  type GraphIdentity,
   graph,
-  nameOf,
   parent,
+  type RunError,
   recovery,
   status,
 } from "./record.js";
@@ -62,6 +61,12 @@ const ledger: Kind<Ledger, LedgerJSON> = {
   write: (given) => given.toJSON(),
 };
 
+function withoutStack(given: RunError | undefined): Omit<RunError, "stack"> | undefined {
+  if (given === undefined) return undefined;
+  const { name, message, node } = given;
+  return { name, message, node };
+}
+
 /*
  * Everything that a record holds: from these tables follow the types of a record, its JSON, the header of a stored
  * record, `history` and `runs`, the description of the studio's API, and what is redacted. A field whose kind has an
@@ -75,7 +80,10 @@ const identity = {
   /** See {@link State.parent}. */
   parent: field(or(parent, undefined)),
   /** The graph's name; `""` for a State that no graph has run. */
-  graph: field(or(graph, undefined), { ...inRuns, brief: { kind: name, of: nameOf } }),
+  graph: field(or(graph, undefined), {
+    ...inRuns,
+    brief: { kind: name, of: (given: GraphIdentity | undefined) => given?.name ?? "" },
+  }),
   /** How the graph that ran it last saves and guards it; no secrets. */
   config: field(or(config, noMetadata)),
   /** When the run began, ISO 8601. */
@@ -103,7 +111,7 @@ const progress = {
   /** The error that made the run fail; absent in an encrypted store. */
   error: field(or(error, undefined), {
     ...inRuns,
-    brief: { kind: or(bareError, undefined), of: bare },
+    brief: { kind: or(bareError, undefined), of: withoutStack },
   }),
   /** Why it was saved. */
   reason: field(word, inHistory),
@@ -191,7 +199,7 @@ export const fields: readonly AnyField[] = [
 ];
 
 /** The fields of a stored record that are not only in its header. */
-export const inBody: readonly AnyField[] = fields.filter((field) => !isOnlyInHeader(field));
+export const inBody: readonly AnyField[] = fields.filter(({ isOnlyInHeader }) => !isOnlyInHeader);
 
 const listings: Readonly<Record<Where, readonly AnyField[]>> = {
   header: fields.filter(({ header }) => header),
@@ -313,9 +321,8 @@ export function readFields(
     saved: { ...unsaved },
   };
   const shown: Values | undefined = header && { ...header };
-  for (const field of fields) {
-    const { part, key, as, kind, isWritten } = field;
-    const isShown = shown !== undefined && isOnlyInHeader(field);
+  for (const { part, key, as, kind, isWritten, isOnlyInHeader } of fields) {
+    const isShown = shown !== undefined && isOnlyInHeader;
     const given = isShown ? shown[as] : kind.isSpread ? json : json[key];
     const isEmpty = given === undefined && kind.isEmpty !== undefined && (isShown || !isWritten);
     const value = isEmpty ? kind.empty : kind.read(given, "state", key);

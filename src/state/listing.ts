@@ -46,13 +46,10 @@ export interface AnyField extends Omit<Listing<unknown>, "as" | "brief"> {
   readonly key: string;
   readonly as: string;
   readonly kind: AnyKind;
+  /** Whether the body of a stored record does without it. */
+  readonly isOnlyInHeader: boolean;
   /** What of it is listed, if not all. */
   readonly brief?: { readonly kind: AnyKind; of(value: unknown): unknown };
-}
-
-/** Whether the body of a stored record does without a field. */
-export function isOnlyInHeader({ header, brief }: AnyField): boolean {
-  return header === true && brief === undefined;
 }
 
 /** The fields of a table, all with the same properties. */
@@ -60,7 +57,9 @@ export function fieldsIn(part: Part, table: Table): readonly AnyField[] {
   return Object.entries(table).map(([key, row]) => {
     const { as = key, header, history, runs, isWritten, brief } = row as Partial<AnyField>;
     const kind = inOneShape(row.kind);
-    return { part, key, as, kind, brief, header, history, runs, isWritten } as AnyField;
+    const isOnlyInHeader = header === true && brief === undefined;
+    const listing = { as, brief, header, history, runs, isOnlyInHeader };
+    return { part, key, kind, isWritten, ...listing } as AnyField;
   });
 }
 

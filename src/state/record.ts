@@ -75,15 +75,3 @@ export const error = object<RunError>({
 export const bareError = object<Omit<RunError, "stack">>({ name: word, message: text, node: name });
 
 export const recovery = object<Recovery>({ attempts: count, step: count, results: count });
-
-/** The name of a graph; `""` for none. */
-export function nameOf(graph: GraphIdentity | undefined): string {
-  return graph?.name ?? "";
-}
-
-/** An error without its stack. */
-export function bare(error: RunError | undefined): Omit<RunError, "stack"> | undefined {
-  if (error === undefined) return undefined;
-  const { name, message, node } = error;
-  return { name, message, node };
-}
