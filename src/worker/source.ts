@@ -207,7 +207,7 @@ class QueueSource<D extends object> implements RunSource<D> {
   }
 }
 
-/** The handle of a run in the queue of a graph. */
+/** @internal The handle of a run in the queue of a graph. */
 export class QueueHandle<D extends object> extends SourceHandle<D> implements QueuedRun<D> {
   readonly graph: string;
   readonly #source: QueueSource<D>;
@@ -243,7 +243,7 @@ function cancelledError<D extends object>(
   return new ExecutionError("ABORTED", `run ${show(runId)} ${what}`, options);
 }
 
-/** The error of a run that failed for good, as its worker saw it. */
+/** @internal The error of a run that failed for good, as its worker saw it. */
 export function failedError<D extends object>(
   runId: string,
   saved: State<D> | undefined,
