@@ -247,8 +247,6 @@ export interface Edge<D extends object> {
 /** A node of a graph, with its outgoing edges. */
 export interface GraphNode<D extends object> {
   readonly name: string;
-  /** Its index in the order in which the nodes were added. */
-  readonly index: number;
   readonly run: NodeFunction<D>;
   readonly edges: Edge<D>[];
   /** The phase it belongs to; `""` for none. */

@@ -51,8 +51,7 @@ export class Topology<D extends object> {
       );
     }
     this.#changed();
-    const index = this.#nodes.size;
-    this.#nodes.set(name, { name, index, run, edges: [], phase, input, exit: false });
+    this.#nodes.set(name, { name, run, edges: [], phase, input, exit: false });
   }
 
   addEdge(from: string, to: string, predicate?: Predicate<D>, name?: string): void {

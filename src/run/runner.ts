@@ -369,13 +369,12 @@ export class Runner<D extends object> {
     state: State<D>,
     { signal, gate, onValues, input }: RunOptions<D>,
     session: RunSession<D>,
-    from: Omit<Plan<D>, "settings" | "entry" | "names" | "signal" | "onValues">,
+    from: Omit<Plan<D>, "settings" | "entry" | "signal" | "onValues">,
   ): Promise<State<D>> {
     const { settings, entry } = this.#graph;
     this.#checkBreakpoints(from.saver !== undefined);
     session.control.waitFor(gate);
-    const names = this.#graph.topology.nodes.map(({ name }) => name);
-    const plan = { settings, entry, names, signal, onValues, ...from };
+    const plan = { settings, entry, signal, onValues, ...from };
     const last = await session.walk(state, plan);
     // The caller that gave a refused answer must learn why.
     const refusal = session.loop?.refusal;

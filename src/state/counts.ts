@@ -20,212 +20,120 @@ export type NodeCount = readonly [
   durationMs: number,
 ];
 
-/** How many numbers a node has in the sums. */
-const WIDTH = 3;
+/** The counts of several nodes, by name, in the order in which they first completed. */
+type Sums = ReadonlyMap<string, NodeCount>;
 
-/** The places of no steps. */
-const noPlaces = new Int32Array(0);
-
-/** The fewest steps that share a log. */
-const MIN_STEPS = 256;
+/** The fewest steps that are summed up at once. */
+const MIN_STEPS = 32;
 
 /**
- * What each node did over a whole run. Each completed node makes a new one, at a cost that depends neither on the
- * number of nodes nor of steps, because those of consecutive steps share a {@link CountLog}.
+ * What each node did over a whole run. Each completed node makes a new one, which only notes the step: steps are summed
+ * up when somebody reads them, and after at least as many as there are nodes. So a step costs the same whatever the
+ * number of nodes and steps, and old Counts don't outlive their States.
  */
 export class Counts {
-  readonly #log: CountLog;
-  /** How much of the log belongs to it. */
-  readonly #length: number;
+  readonly #node: string;
+  readonly #attempts: number;
+  readonly #durationMs: number;
+  /** How many more steps may follow before they are summed up. */
+  readonly #room: number;
+  /** The counts before this step, or the sums that include it. */
+  #from: Counts | Sums;
 
-  private constructor(log: CountLog) {
-    this.#log = log;
-    this.#length = log.length;
+  private constructor(
+    node: string,
+    attempts: number,
+    durationMs: number,
+    room: number,
+    from: Counts | Sums,
+  ) {
+    this.#node = node;
+    this.#attempts = attempts;
+    this.#durationMs = durationMs;
+    this.#room = room;
+    this.#from = from;
   }
 
   /** @param nodes - each node at most once. */
   static of(nodes: readonly NodeCount[]): Counts {
-    return new Counts(CountLog.of(nodes));
+    const completed = nodes.filter(([, visits]) => visits > 0);
+    return Counts.#ofSums(new Map(completed.map((count) => [count[0], count])));
   }
 
-  /** The same counts, which find a node fastest if it is given with its index among these. */
-  arrangedBy(names: readonly string[]): Counts {
-    return new Counts(CountLog.of(this.#log.nodes(this.#length), names));
+  static #ofSums(sums: Sums): Counts {
+    return new Counts("", 0, 0, Math.max(MIN_STEPS, sums.size), sums);
   }
 
   /**
    * These counts and one more completion of a node.
    *
    * @param attempts - how many it took; 0, like `durationMs`, if only visits are counted.
-   * @param index - where it is likely to be found.
    */
-  with(node: string, attempts: number, durationMs: number, index = -1): Counts {
-    const isOpen = this.#log.length === this.#length && this.#log.isOpen;
-    const log = isOpen ? this.#log : this.#log.next(this.#length);
-    log.add(node, attempts, durationMs, index);
-    return new Counts(log);
+  with(node: string, attempts: number, durationMs: number): Counts {
+    const next = new Counts(node, attempts, durationMs, this.#room - 1, this);
+    return next.#room > 0 ? next : Counts.#ofSums(next.#sums());
   }
 
   /** How often a node has completed. */
   visitsOf(node: string): number {
-    return this.#log.visitsOf(node, this.#length);
+    let visits = 0;
+    let at: Counts = this;
+    for (let from = at.#from; from instanceof Counts; from = at.#from) {
+      if (at.#node === node) visits++;
+      at = from;
+    }
+    return visits + (at.#sums().get(node)?.[1] ?? 0);
   }
 
   /** How often each node completed. */
   visits(): Visits {
     const visits: Record<string, number> = {};
-    for (const [node, count] of this.#log.nodes(this.#length)) setKey(visits, node, count);
+    for (const [node, count] of this.#sums().values()) setKey(visits, node, count);
     return Object.freeze(visits);
   }
 
   /** How many attempts each node took, and how long it worked. */
   work(): Readonly<Record<string, NodeWork>> {
     const work: Record<string, NodeWork> = {};
-    for (const [node, , attempts, durationMs] of this.#log.nodes(this.#length)) {
+    for (const [node, , attempts, durationMs] of this.#sums().values()) {
       setKey(work, node, Object.freeze({ attempts, durationMs }));
     }
     return Object.freeze(work);
   }
 
-  /** Whether attempts and durations were counted. */
-  get hasWork(): boolean {
-    return this.#log.nodes(this.#length).some(([, , attempts]) => attempts > 0);
-  }
-
   toJSON(): CountsJSON {
-    const visits: Record<string, number> = {};
-    const work: Record<string, NodeWork> = {};
-    let hasWork = false;
-    for (const [node, count, attempts, durationMs] of this.#log.nodes(this.#length)) {
-      setKey(visits, node, count);
-      setKey(work, node, { attempts, durationMs });
-      if (attempts > 0) hasWork = true;
+    const visits = this.visits();
+    const counts = [...this.#sums().values()];
+    return counts.some(([, , attempts]) => attempts > 0)
+      ? { visits, work: this.work() }
+      : { visits };
+  }
+
+  /** The sums of all steps up to this one. */
+  #sums(): Sums {
+    const steps: Counts[] = [];
+    let from: Counts | Sums = this;
+    while (from instanceof Counts) {
+      if (from.#from instanceof Counts) steps.push(from);
+      from = from.#from;
     }
-    return hasWork ? { visits, work } : { visits };
-  }
-}
-
-/**
- * The sums after the newest of some steps, and these steps, which an older State subtracts. After as many steps as
- * there are nodes the next log begins with a copy of the sums: the copy costs each step the same, and a State keeps
- * no more than one log alive.
- */
-class CountLog {
-  /** The nodes, by their place in the sums. Shared with the next log, which may know more nodes. */
-  readonly #names: string[];
-  readonly #sums: number[];
-  /** The place of the node of each step. */
-  #steps = noPlaces;
-  /** How many steps it has room for. */
-  readonly #room: number;
-  /** The attempts and the duration of each step, once one has some. */
-  #work: Float64Array | undefined;
-  #length = 0;
-  /** Whether the newest step belongs to the next log. */
-  #continued = false;
-
-  /** How many of the names come first, whether they have counts or not. */
-  readonly #arranged: number;
-
-  private constructor(names: string[], sums: number[], arranged: number) {
-    this.#names = names;
-    this.#sums = sums;
-    this.#arranged = arranged;
-    this.#room = Math.max(MIN_STEPS, names.length);
-  }
-
-  /** @param names - the nodes that come first, whether they have counts or not. */
-  static of(nodes: readonly NodeCount[], names: readonly string[] = []): CountLog {
-    const counted = new Map(nodes.map(([node, ...sums]) => [node, sums]));
-    const all = [...new Set([...names, ...counted.keys()])];
-    const log = new CountLog(
-      all,
-      all.flatMap((name) => counted.get(name) ?? [0, 0, 0]),
-      names.length,
-    );
-    // All runs of a process begin with the same empty log.
-    log.#continued = all.length === 0;
-    return log;
-  }
-
-  get length(): number {
-    return this.#length;
-  }
-
-  /** Whether steps may be added. */
-  get isOpen(): boolean {
-    return this.#length < this.#room && !this.#continued;
-  }
-
-  add(node: string, attempts: number, durationMs: number, index: number): void {
-    const place = this.#names[index] === node ? index : this.#place(node);
-    const at = WIDTH * place;
-    const sums = this.#sums;
-    sums[at] = (sums[at] ?? 0) + 1;
-    // A State that is only read needs none.
-    if (this.#length === 0) this.#steps = new Int32Array(this.#room);
-    this.#steps[this.#length] = place;
-    if (attempts !== 0 || durationMs !== 0) this.#addWork(at, attempts, durationMs);
-    this.#length++;
-  }
-
-  #addWork(at: number, attempts: number, durationMs: number): void {
-    const sums = this.#sums;
-    sums[at + 1] = (sums[at + 1] ?? 0) + attempts;
-    sums[at + 2] = (sums[at + 2] ?? 0) + durationMs;
-    this.#work ??= new Float64Array(2 * this.#room);
-    this.#work[2 * this.#length] = attempts;
-    this.#work[2 * this.#length + 1] = durationMs;
-  }
-
-  #place(node: string): number {
-    const known = this.#names.indexOf(node);
-    if (known >= 0) return known;
-    return this.#names.push(node) - 1;
-  }
-
-  /** A log that begins where this one is of this length. */
-  next(length: number): CountLog {
-    if (length === this.#length && !this.#continued) {
-      this.#continued = true;
-      return new CountLog(this.#names, this.#sums.slice(), this.#arranged);
+    if (steps.length === 0) return from;
+    const sums = new Map(from);
+    for (const step of steps.reverse()) {
+      const [, visits, attempts, durationMs] = sums.get(step.#node) ?? none;
+      sums.set(step.#node, [
+        step.#node,
+        visits + 1,
+        attempts + step.#attempts,
+        durationMs + step.#durationMs,
+      ]);
     }
-    const log = CountLog.of(this.nodes(length), this.#names.slice(0, this.#arranged));
-    log.#continued = false;
-    return log;
-  }
-
-  visitsOf(node: string, length: number): number {
-    const place = this.#names.indexOf(node);
-    let visits = this.#sums[WIDTH * place] ?? 0;
-    for (let step = length; step < this.#length; step++) if (this.#steps[step] === place) visits--;
-    return visits;
-  }
-
-  /** The counts of each node that had completed when the log was of this length. */
-  nodes(length: number): NodeCount[] {
-    const sums = length === this.#length ? this.#sums : this.#sumsAt(length);
-    const nodes: NodeCount[] = [];
-    let at = 0;
-    for (const node of this.#names) {
-      const visits = sums[at] ?? 0;
-      if (visits > 0) nodes.push([node, visits, sums[at + 1] ?? 0, sums[at + 2] ?? 0]);
-      at += WIDTH;
-    }
-    return nodes;
-  }
-
-  #sumsAt(length: number): readonly number[] {
-    const sums = this.#sums.slice();
-    for (let step = length; step < this.#length; step++) {
-      const at = WIDTH * (this.#steps[step] ?? 0);
-      sums[at] = (sums[at] ?? 0) - 1;
-      sums[at + 1] = (sums[at + 1] ?? 0) - (this.#work?.[2 * step] ?? 0);
-      sums[at + 2] = (sums[at + 2] ?? 0) - (this.#work?.[2 * step + 1] ?? 0);
-    }
+    this.#from = sums;
     return sums;
   }
 }
+
+const none: NodeCount = ["", 0, 0, 0];
 
 /** Nothing counted yet. */
 export const noCounts: Counts = Counts.of([]);

@@ -43,10 +43,10 @@ export function advance<D extends object>(
   if (recovery !== undefined && step > recovery.step) recovery = undefined;
   if (saves) {
     const record = stepRecord(node, visit, step, time, durationMs);
-    counts = counts.with(name, record.attempts, record.durationMs, node.index);
+    counts = counts.with(name, record.attempts, record.durationMs);
     if (visit.run.records) steps = steps.with(record);
   } else {
-    counts = counts.with(name, 0, 0, node.index);
+    counts = counts.with(name, 0, 0);
   }
   return {
     checkpointNode: name,

@@ -26,8 +26,6 @@ import { aborted, DRAINS, Failure, isStop, nodeFailed, tooLong } from "./failure
 export interface Plan<D extends object> {
   readonly settings: Settings;
   readonly entry: GraphNode<D>;
-  /** Those of all nodes, by index. */
-  readonly names: readonly string[];
   /** The last completed node of the State; `undefined` starts at the entry point. */
   readonly after: GraphNode<D> | undefined;
   /** The node that a resumed run was inside. */
@@ -173,7 +171,7 @@ export class RunLoop<D extends object> {
   async #begin(state: State<D>): Promise<State<D>> {
     const { entry, after, isResumed } = this.#plan;
     this.#events.started(entry.name, state.step, isResumed);
-    const { nextNode, unfinished, steps, reason, counts } = progressOf(state);
+    const { nextNode, unfinished, steps, reason } = progressOf(state);
     const isNew = after === undefined && unfinished === undefined;
     const first = withProgress(state, {
       status: "in_progress",
@@ -181,7 +179,6 @@ export class RunLoop<D extends object> {
       reason: isResumed ? reason : "start",
       nextNode: isNew ? entry.name : nextNode,
       steps: steps.withLimit(this.#settings.maxSteps),
-      counts: counts.arrangedBy(this.#plan.names),
     });
     return isResumed || this.#settings.mode === "exit" ? first : this.#save(first);
   }
