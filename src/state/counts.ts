@@ -24,7 +24,7 @@ export type NodeCount = readonly [
 type Sums = ReadonlyMap<string, NodeCount>;
 
 /** The fewest steps that are summed up at once. */
-const MIN_STEPS = 32;
+const MIN_STEPS = 256;
 
 /**
  * What each node did over a whole run. Each completed node makes a new one, which only notes the step: steps are summed
@@ -37,6 +37,8 @@ export class Counts {
   readonly #durationMs: number;
   /** How many more steps may follow before they are summed up. */
   readonly #room: number;
+  /** How often its node has completed, once somebody has asked; otherwise 0. */
+  #visits = 0;
   /** The counts before this step, or the sums that include it. */
   #from: Counts | Sums;
 
@@ -74,15 +76,22 @@ export class Counts {
     return next.#room > 0 ? next : Counts.#ofSums(next.#sums());
   }
 
-  /** How often a node has completed. */
+  /** How often a node has completed. Whoever asks at each step of a cycle looks back one round at the most. */
   visitsOf(node: string): number {
     let visits = 0;
+    let newest: Counts | undefined;
     let at: Counts = this;
     for (let from = at.#from; from instanceof Counts; from = at.#from) {
-      if (at.#node === node) visits++;
+      if (at.#node === node) {
+        if (at.#visits > 0) break;
+        newest ??= at;
+        visits++;
+      }
       at = from;
     }
-    return visits + (at.#sums().get(node)?.[1] ?? 0);
+    visits += at.#visits > 0 && at.#node === node ? at.#visits : (at.#sums().get(node)?.[1] ?? 0);
+    if (newest !== undefined) newest.#visits = visits;
+    return visits;
   }
 
   /** How often each node completed. */
@@ -118,22 +127,23 @@ export class Counts {
       from = from.#from;
     }
     if (steps.length === 0) return from;
-    const sums = new Map(from);
+    const sums = new Map<string, [string, number, number, number]>();
+    for (const [node, ...counted] of from.values()) sums.set(node, [node, ...counted]);
+    let sum: [string, number, number, number] | undefined;
     for (const step of steps.reverse()) {
-      const [, visits, attempts, durationMs] = sums.get(step.#node) ?? none;
-      sums.set(step.#node, [
-        step.#node,
-        visits + 1,
-        attempts + step.#attempts,
-        durationMs + step.#durationMs,
-      ]);
+      const node = step.#node;
+      if (sum === undefined || sum[0] !== node) {
+        sum = sums.get(node) ?? [node, 0, 0, 0];
+        sums.set(node, sum);
+      }
+      sum[1] += 1;
+      sum[2] += step.#attempts;
+      sum[3] += step.#durationMs;
     }
     this.#from = sums;
     return sums;
   }
 }
-
-const none: NodeCount = ["", 0, 0, 0];
 
 /** Nothing counted yet. */
 export const noCounts: Counts = Counts.of([]);
