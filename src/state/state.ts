@@ -82,7 +82,7 @@ export class State<D extends object> {
    */
   static create<D extends object>(data: D, options: StateOptions = {}): State<D> {
     checkData(data);
-    checkStateOptions(options);
+    checkOptions("options", options, optionChecks);
     const { runId = newId(), observer, metadata = noMetadata } = options;
     const kept: object = freezeCopy(data);
     const identity = newIdentity(runId, keptMetadata(metadata));
@@ -436,11 +436,6 @@ const optionChecks: Readonly<Record<keyof StateOptions, Check>> = {
   metadata: checkMetadata,
   observer: check("a function or an object with onEvent", isObserver),
 };
-
-/** Throws if an option of {@link State.create} is invalid. */
-function checkStateOptions(options: unknown): void {
-  checkOptions("options", options, optionChecks);
-}
 
 /** The sink that passes a State's events to this observer. */
 function sinkFor(observer: Observer | undefined): EventSink | undefined {

@@ -49,15 +49,7 @@ export const bytesKind: Kind<ArrayBuffer | Uint8Array> = {
       return value;
     }
   },
-  encode: (value) =>
-    value instanceof ArrayBuffer
-      ? { $bytes: ["ArrayBuffer", toBase64(value, 0)] }
-      : {
-          $bytes: [
-            value.constructor.name,
-            toBase64(value.buffer, value.byteOffset, value.byteLength),
-          ],
-        },
+  encode: (value) => ({ $bytes: [value.constructor.name, toBase64(bytesOf(value))] }),
   decode: (content) =>
     attempt(() => {
       const [type, base64] = content as unknown[];
@@ -66,8 +58,7 @@ export const bytesKind: Kind<ArrayBuffer | Uint8Array> = {
     }),
 };
 
-function toBase64(buffer: ArrayBufferLike, offset: number, length?: number): string {
-  const bytes = bytesOf(buffer, offset, length);
+function toBase64(bytes: Uint8Array): string {
   let binary = "";
   // In pieces, because a call takes a limited number of arguments.
   for (let at = 0; at < bytes.length; at += 8192)
@@ -75,9 +66,11 @@ function toBase64(buffer: ArrayBufferLike, offset: number, length?: number): str
   return btoa(binary);
 }
 
-function bytesOf(buffer: ArrayBufferLike, offset: number, length?: number): Uint8Array {
+function bytesOf(value: ArrayBuffer | Uint8Array): Uint8Array {
   try {
-    return new Uint8Array(buffer, offset, length);
+    return value instanceof ArrayBuffer
+      ? new Uint8Array(value)
+      : new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
   } catch {
     throw new Refusal("is a buffer whose bytes were given away: copy it before you transfer it");
   }

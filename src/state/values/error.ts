@@ -4,19 +4,12 @@ import { below, Refusal } from "../refusal.js";
 import { isFields } from "../shape.js";
 import { type Kind, malformed } from "./kind.js";
 
-interface ErrorType {
-  readonly prototype: Error;
-  readonly make: (message: string) => Error;
-}
+type ErrorType = new (message: string) => Error;
 
-const general: ErrorType = { prototype: Error.prototype, make: (message) => new Error(message) };
-
-const special: readonly ErrorType[] = [
-  ...[EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map((Type) => ({
-    prototype: Type.prototype,
-    make: (message: string) => new Type(message),
-  })),
-  { prototype: AggregateError.prototype, make: (message) => new AggregateError([], message) },
+/** The built-in classes; the last is above all others. */
+const types: readonly ErrorType[] = [
+  ...[EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError],
+  ...[AggregateError, Error],
 ];
 
 /**
@@ -54,12 +47,12 @@ export const errorKind: Kind<Error> = {
     const fields = walk.fields(value, keysOf(value));
     const { stack } = value;
     const trace = typeof stack === "string" ? stack : null;
-    return { $error: [typeOf(value).prototype.name, name, message, trace, fields] };
+    return { $error: [typeOf(value).name, name, message, trace, fields] };
   },
   decode: (content, walk, depth) => {
     if (!Array.isArray(content)) return malformed;
     const [typeName, name, message, stack, fields] = content as unknown[];
-    const type = [general, ...special].find(({ prototype }) => prototype.name === typeName);
+    const type = types.find(({ name }) => name === typeName);
     if (type === undefined || typeof name !== "string") return malformed;
     if (typeof message !== "string" || !isFields(fields)) return malformed;
     const error = make(type, name, message, stack);
@@ -71,13 +64,12 @@ export const errorKind: Kind<Error> = {
 
 /** The nearest built-in class. */
 function typeOf(error: Error): ErrorType {
-  const isAbove = Object.prototype.isPrototypeOf;
-  return special.find(({ prototype }) => isAbove.call(prototype, error)) ?? general;
+  return types.find((type) => error instanceof type) ?? Error;
 }
 
 /** An error without fields yet. */
 function make(type: ErrorType, name: string, message: string, stack: unknown): Error {
-  const error = type.make(message);
+  const error = type === AggregateError ? new AggregateError([], message) : new type(message);
   if (error.name !== name) define(error, "name", name, false);
   define(error, "stack", typeof stack === "string" ? stack : undefined, false);
   return error;
