@@ -152,7 +152,7 @@ const MAX_RUN_ID = 200;
  * Checks a caller's run id. Any text that can be typed and stored will do: a store turns it into a file name
  * or a key, never into a path.
  */
-export function checkRunId(runId: unknown): string {
+export function checkRunId(runId: unknown, refuse: Refuse = refuseOption): string {
   const problem =
     typeof runId !== "string"
       ? `got ${show(runId)}`
@@ -167,7 +167,7 @@ export function checkRunId(runId: unknown): string {
               ? `got half a surrogate pair in ${show(runId)}`
               : "";
   if (problem !== "" || typeof runId !== "string") {
-    throw new ConfigError("runId", `must be a string of 1 to ${MAX_RUN_ID} characters; ${problem}`);
+    refuse("runId", `must be a string of 1 to ${MAX_RUN_ID} characters; ${problem}`);
   }
   return runId;
 }

@@ -1,6 +1,7 @@
 import { isoNow } from "../clock.js";
 import { type CountsJSON, counts, noCounts } from "./counts.js";
 import {
+  type AnyKind,
   count,
   jsonOf,
   type Kind,
@@ -9,7 +10,6 @@ import {
   names,
   or,
   runId,
-  type SomeKind,
   texts,
   time,
   timeOrNone,
@@ -208,7 +208,7 @@ const listings: Readonly<Record<Where, readonly AnyField[]>> = {
 };
 
 /** The kinds of the fields in the header of a stored record, where they are absent if they are empty. */
-export const headerKinds: Readonly<Record<string, SomeKind>> = Object.fromEntries(
+export const headerKinds: Readonly<Record<string, AnyKind>> = Object.fromEntries(
   listings.header.map(({ as, brief, kind }) => [as, brief?.kind ?? kind]),
 );
 

@@ -1,4 +1,5 @@
 import { SerializationError } from "../errors.js";
+import { integer } from "../options.js";
 import { decode } from "./decode.js";
 import { encode } from "./encode.js";
 import {
@@ -12,11 +13,13 @@ import {
   writeFields,
 } from "./fields.js";
 import { PLAIN } from "./json-traits.js";
-import { fieldsOf, positive, refuse, type UserText } from "./kinds.js";
+import { fieldsOf, refuse, scalar, type UserText } from "./kinds.js";
 import { isPlainObject, looksTagged, symbolOf } from "./shape.js";
 
 /** The format that this version writes. A checkpoint in a newer format is rejected. */
 const FORMAT = 1;
+
+const formatKind = scalar<number>("fixed", integer(1));
 
 /** A complete State as JSON, with nothing that `JSON.stringify` would change. */
 export interface StateJSON extends FieldsJSON {
@@ -70,7 +73,7 @@ function jsonOf(record: StateRecord, which: typeof fields, data: unknown): objec
  */
 export function decodeState(tree: unknown, header?: Listed<"header">): StateRecord {
   const given = fieldsOf(tree, "state");
-  const format = positive.read(given.waymark, "state", "waymark");
+  const format = formatKind.read(given.waymark, "state", "waymark");
   if (format > FORMAT) {
     throw new SerializationError(
       "state.waymark",

@@ -1,5 +1,5 @@
-import { ConfigError, SerializationError, show } from "../errors.js";
-import { check, checkRunId, integer, type Refuse, string, type Test } from "../options.js";
+import { SerializationError, show } from "../errors.js";
+import { check, checkRunId, type Refuse, string, strings, type Test } from "../options.js";
 import { decode } from "./decode.js";
 import { encode } from "./encode.js";
 import { isPlainObject } from "./shape.js";
@@ -38,24 +38,24 @@ export interface Kind<T, J = T> {
    */
   read(json: unknown, path: string, key: string): T;
   /** Its JSON; the value itself if there is no such function. */
-  readonly write?: (value: T) => J;
+  write?(value: T): J;
   /** Whether its JSON is not one field but several, beside those of the record; `read` gets all of them. */
   readonly isSpread?: true;
+  /** Whether its field is absent if there is no value. */
+  readonly isOptional?: true;
+  /** The value whose field is absent from JSON. */
+  readonly empty?: T;
+  isEmpty?(value: T): boolean;
 }
 
-/** A kind of whatever value. */
-export interface SomeKind {
-  readonly userText: UserText;
-  read(json: unknown, path: string, key: string): unknown;
-  readonly write?: (value: never) => unknown;
-  readonly isSpread?: true;
-}
+/** A kind of which nothing is known. */
+export type AnyKind = Kind<unknown, unknown>;
 
 /** The values of a kind. */
-export type ValueOf<K extends SomeKind> = ReturnType<K["read"]>;
+export type ValueOf<K extends AnyKind> = ReturnType<K["read"]>;
 
 /** Their JSON. */
-export type JSONValueOf<K extends SomeKind> = ReturnType<NonNullable<K["write"]>>;
+export type JSONValueOf<K extends AnyKind> = ReturnType<NonNullable<K["write"]>>;
 
 /** A kind whose field is absent if there is no value. */
 export interface OptionalKind<T, J = T> extends Kind<T, J> {
@@ -122,15 +122,6 @@ export const word: Kind<string> = { userText: "word", read: readText };
 /** Text that a run relies on: the name of a node, an id, a key by which something is found again. */
 export const name: Kind<string> = { userText: "fixed", read: readText };
 
-/** A list of such texts. */
-export const names: Kind<readonly string[]> = {
-  userText: "fixed",
-  read: (json, path, key) => textsOf(json, `${path}.${key}`),
-};
-
-/** A list of the user's texts. */
-export const texts: Kind<readonly string[]> = { ...names, userText: { each: "own" } };
-
 /** The format of `toISOString`; parsing takes much longer. */
 const usualTime =
   /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3])(:[0-5]\d){2}\.\d{3}Z$/;
@@ -159,9 +150,6 @@ function readCount(json: unknown, path: string, key: string): number {
 /** An integer ≥ 0. */
 export const count: Kind<number> = { userText: "fixed", read: readCount };
 
-/** An integer ≥ 1. */
-export const positive: Kind<number> = scalar("fixed", integer(1));
-
 /** One of several texts. */
 export function oneOf<const T extends string>(choices: readonly T[]): Kind<T> {
   const isOne = (value: unknown): boolean => choices.some((choice) => choice === value);
@@ -171,15 +159,8 @@ export function oneOf<const T extends string>(choices: readonly T[]): Kind<T> {
 /** The id of a run. */
 export const runId: Kind<string> = {
   userText: "fixed",
-  read: (json, path, key) => {
-    try {
-      return checkRunId(json);
-    } catch (cause) {
-      if (!(cause instanceof ConfigError)) throw cause;
-      const problem = `can't be one: ${cause.message}`;
-      throw new SerializationError(`${path}.${key}`, problem, { cause });
-    }
-  },
+  read: (json, path, key) =>
+    checkRunId(json, (_name, problem) => refuseJSON(`${path}.${key}`, problem)),
 };
 
 /** Any value that data may hold, under a name in errors. */
@@ -204,14 +185,9 @@ export function objectNamed(name: string): Kind<object, unknown> {
   };
 }
 
-/** A kind of which nothing is known. */
-export type AnyKind = Kind<unknown, unknown> &
-  Partial<OptionalKind<unknown, unknown>> &
-  Partial<DefaultKind<unknown, unknown>>;
-
 /** A kind with the same properties as every other, which loops over kinds read faster. */
-export function inOneShape(kind: SomeKind): AnyKind {
-  const { userText, read, write, isSpread, isOptional, empty, isEmpty } = kind as AnyKind;
+export function inOneShape(kind: AnyKind): AnyKind {
+  const { userText, read, write, isSpread, isOptional, empty, isEmpty } = kind;
   return { userText, read, write, isSpread, isOptional, empty, isEmpty } as AnyKind;
 }
 
@@ -226,8 +202,9 @@ export function object<T extends object, J = T>(kinds: KindsOf<T>): Kind<T, J> {
       const made: Record<string, unknown> = {};
       for (const [field, kind] of all) {
         const given = tree[field];
-        if (given === undefined && kind.isOptional) continue;
-        made[field] = readField(kind, given, at, field);
+        if (given !== undefined) made[field] = kind.read(given, at, field);
+        else if (kind.isEmpty) made[field] = kind.empty;
+        else if (!kind.isOptional) made[field] = kind.read(given, at, field);
       }
       return Object.freeze(made) as T;
     },
@@ -264,30 +241,20 @@ export function checkFields(
   }
 }
 
-/** The value of a field, from JSON. */
-function readField<T, J>(
-  kind: Kind<T, J> & Partial<DefaultKind<T, J>>,
-  json: unknown,
-  path: string,
-  key: string,
-): T {
-  return json === undefined && kind.isEmpty ? (kind.empty as T) : kind.read(json, path, key);
-}
-
 /** The JSON of a value. */
 export function jsonOf<T, J>(kind: Kind<T, J>, value: T): J {
   return kind.write === undefined ? (value as unknown as J) : kind.write(value);
 }
 
 /** Adds a field to JSON, unless it is empty. */
-export function writeField<T, J>(
-  kind: Kind<T, J> & Partial<DefaultKind<T, J>>,
-  value: T,
+export function writeField(
+  kind: AnyKind,
+  value: unknown,
   to: Record<string, unknown>,
   key: string,
 ): void {
   if (value === undefined || value === kind.empty || kind.isEmpty?.(value)) return;
-  to[key] = kind.write === undefined ? value : kind.write(value);
+  to[key] = jsonOf(kind, value);
 }
 
 /** A field that may be absent. */
@@ -303,34 +270,28 @@ export function or<T, E, J>(
     ? (items) => (items as readonly unknown[]).length === 0
     : (one) => one === empty,
 ): DefaultKind<T | E, J> {
-  const { write } = kind;
-  return {
-    userText: kind.userText,
-    read: (json, path, key) => kind.read(json, path, key),
-    empty,
-    isEmpty,
-    // What is empty is not written.
-    ...(write && { write: (given: T | E) => write(given as T) }),
-  };
+  // What is empty is not written.
+  return { ...(kind as Kind<T | E, J>), empty, isEmpty };
 }
 
 /** A list of such values. */
-export function list<T, J>(kind: Kind<T, J>): Kind<readonly T[], readonly J[]> {
+export function list<T, J>(
+  kind: Kind<T, J>,
+  expected = "an array",
+): Kind<readonly T[], readonly J[]> {
   const { write } = kind;
   return {
     userText: { each: kind.userText },
     read: (json, path, key) => {
-      if (!Array.isArray(json)) return refuse(json, `${path}.${key}`, "an array");
+      if (!Array.isArray(json)) return refuse(json, `${path}.${key}`, expected);
       return Object.freeze(json.map((item, index) => kind.read(item, path, `${key}[${index}]`)));
     },
     ...(write && { write: (items: readonly T[]) => items.map(write) }),
   };
 }
 
-/** The texts of a list. */
-function textsOf(json: unknown, path: string): readonly string[] {
-  if (!Array.isArray(json)) return refuse(json, path, "an array of strings");
-  const wrong = json.findIndex((item) => typeof item !== "string");
-  if (wrong >= 0) return refuse(json[wrong], `${path}[${wrong}]`, "a string");
-  return Object.freeze(json as string[]);
-}
+/** A list of texts that a run relies on. */
+export const names = list(name, strings.expected);
+
+/** A list of the user's texts. */
+export const texts = list(text, strings.expected);

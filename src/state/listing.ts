@@ -1,10 +1,4 @@
-import {
-  type AnyKind,
-  inOneShape,
-  type JSONValueOf,
-  type SomeKind,
-  type ValueOf,
-} from "./kinds.js";
+import { type AnyKind, inOneShape, type JSONValueOf, type ValueOf } from "./kinds.js";
 
 /** Where a field of a record may be listed: in a record's plaintext header, in `history`, in `runs`. */
 export type Where = "header" | "history" | "runs";
@@ -16,18 +10,18 @@ export interface Listing<T = never> extends Readonly<Partial<Record<Where, true>
   /** Its name where it is listed, if it is another one. */
   readonly as?: keyof ListedAs;
   /** What of it is listed, if not all: then all of it is in the body of a stored record. */
-  readonly brief?: { readonly kind: SomeKind; of(value: T): unknown };
+  readonly brief?: { readonly kind: AnyKind; of(value: T): unknown };
 }
 
 /** A field and its kind. */
-type Row = { readonly kind: SomeKind };
+type Row = { readonly kind: AnyKind };
 
 /** Fields by name. */
 export type Table = Readonly<Record<string, Row>>;
 
 /** A field of a State's record. */
 export function field<
-  K extends SomeKind,
+  K extends AnyKind,
   const L extends Listing<ValueOf<K>> = Record<never, never>,
 >(kind: K, listing?: L): L & { readonly kind: K } {
   return { kind, ...listing } as L & { readonly kind: K };
@@ -89,7 +83,7 @@ export type HeaderKeyOf<F extends Table> = {
 
 /** A field as it is listed. */
 type Brief<F extends Row> = F extends {
-  readonly brief: { readonly kind: infer K extends SomeKind };
+  readonly brief: { readonly kind: infer K extends AnyKind };
 }
   ? ValueOf<K>
   : ValueOf<F["kind"]>;

@@ -2,6 +2,7 @@ import type { CodecRecord } from "../../codecs/pipeline.js";
 import { check, string } from "../../options.js";
 import { headerKinds, type Listed } from "../../state/fields.js";
 import {
+  type AnyKind,
   checkFields,
   count,
   fieldsOf,
@@ -9,7 +10,6 @@ import {
   type KindsOf,
   name,
   optional,
-  type SomeKind,
   scalar,
   type UserText,
   userTextsOf,
@@ -57,7 +57,7 @@ const own: KindsOf<Own> = {
   codec: optional(scalar<CodecRecord>("fixed", check("codecs", isCodecRecord))),
 };
 // Whoever loads the record compares its run with the one that was asked for.
-const kinds: Readonly<Record<string, SomeKind>> = { ...own, ...headerKinds, runId: name };
+const kinds: Readonly<Record<string, AnyKind>> = { ...own, ...headerKinds, runId: name };
 const checked = Object.entries(kinds).map(([key, kind]) => [key, inOneShape(kind)] as const);
 
 /** Which text of a header is the user's. */
