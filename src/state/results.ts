@@ -3,6 +3,7 @@ import { encode } from "./encode.js";
 import { freezeCopy } from "./freeze-copy.js";
 import { OPAQUE, traitsOf } from "./json-traits.js";
 import { count, fieldsOf, type Kind, name } from "./kinds.js";
+import { NewestLog } from "./newest-log.js";
 import { isPlainObject } from "./shape.js";
 
 type Result = readonly [key: string, value: unknown];
@@ -15,32 +16,24 @@ const gone = Symbol("gone");
  * capturing is free.
  */
 export class Results {
-  /**
-   * Append-only, so that it can be shared by instances of different length. A later entry replaces an earlier
-   * one with the same key.
-   */
-  readonly #log: Result[];
-  readonly #length: number;
+  /** A later entry replaces an earlier one with the same key. */
+  readonly #log: NewestLog<Result>;
 
-  private constructor(log: Result[]) {
+  private constructor(log: NewestLog<Result>) {
     this.#log = log;
-    this.#length = log.length;
   }
 
   static of(results: Iterable<Result>): Results {
-    return new Results([...results]);
+    return new Results(NewestLog.of(results, Number.POSITIVE_INFINITY));
   }
 
   /** The number of entries, including replaced ones. */
   get length(): number {
-    return this.#length;
+    return this.#log.length;
   }
 
   with(key: string, value: unknown): Results {
-    const isNewest = this.#log.length === this.#length;
-    const log = isNewest ? this.#log : this.#log.slice(0, this.#length);
-    log.push([key, value]);
-    return new Results(log);
+    return new Results(this.#log.with([key, value]));
   }
 
   without(key: string): Results {
@@ -48,7 +41,7 @@ export class Results {
   }
 
   byKey(): Map<string, unknown> {
-    const known = new Map(this.#log.slice(0, this.#length));
+    const known = new Map(this.#log.list());
     for (const [key, value] of known) if (value === gone) known.delete(key);
     return known;
   }
