@@ -18,15 +18,12 @@ import {
 } from "./ledger/contents.js";
 import {
   type Agent,
-  type AgentUpdate,
-  type ConfidenceRecord,
+  agentKind,
   type Decision,
+  decisionKind,
   mergedAgent,
-  type Origin,
   type Output,
-  toAgent,
-  toDecision,
-  toOutput,
+  outputKind,
   updatedAgent,
 } from "./ledger/entries.js";
 import { decodeLedger, encodeLedger, type LedgerJSON } from "./ledger/json.js";
@@ -34,7 +31,6 @@ import {
   minus,
   plus,
   type Tally,
-  type TallyJSON,
   tallyOf,
   totalsOf,
   type Usage,
@@ -43,22 +39,10 @@ import {
   usageOf,
 } from "./ledger/usage.js";
 
-export {
-  type Agent,
-  type AgentUpdate,
-  type ConfidenceRecord,
-  checkLedgerLimits,
-  type Decision,
-  type LedgerDropped,
-  type LedgerJSON,
-  type LedgerLimits,
-  type Origin,
-  type Output,
-  type TallyJSON,
-  type Usage,
-  type UsageCall,
-  type UsageTotals,
-};
+export type * from "./ledger/entries.js";
+export type { LedgerJSON } from "./ledger/json.js";
+export type * from "./ledger/usage.js";
+export { checkLedgerLimits, type LedgerDropped, type LedgerLimits };
 
 // Not a static field: the compiler would emit `new _a()` before `_a` is assigned.
 let shared: Ledger | undefined;
@@ -160,12 +144,12 @@ export class Ledger {
    * @throws ConfigError that names the field.
    */
   addDecision(decision: Decision): Ledger {
-    const made = toDecision("decision", decision);
+    const made = decisionKind.make("decision", decision);
     const decisions = [...this.decisions, made];
     const { agent: id = "", description: lastDecision } = made;
     const agent = ownOf(this.agents, id);
     if (agent === undefined) return this.#with({ decisions });
-    const next = toAgent("agent", { ...agent, lastDecision });
+    const next = agentKind.make("agent", { ...agent, lastDecision });
     return this.#with({ decisions, agents: put(this.agents, id, next) });
   }
 
@@ -178,7 +162,7 @@ export class Ledger {
    */
   setAgent(id: string, agent: Agent): Ledger {
     text("id", id);
-    const next = updatedAgent(ownOf(this.agents, id), toAgent("agent", agent));
+    const next = updatedAgent(ownOf(this.agents, id), agentKind.make("agent", agent));
     return this.#with({ agents: put(this.agents, id, next) });
   }
 
@@ -190,7 +174,7 @@ export class Ledger {
    */
   setOutput(name: string, output: Output): Ledger {
     text("name", name);
-    return this.#with({ outputs: put(this.outputs, name, toOutput("output", output)) });
+    return this.#with({ outputs: put(this.outputs, name, outputKind.make("output", output)) });
   }
 
   /**

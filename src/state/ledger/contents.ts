@@ -1,5 +1,5 @@
 import { type Check, checkOptions, integer } from "../../options.js";
-import { setKey } from "../shape.js";
+import { defined, setKey } from "../shape.js";
 import type { Agent, Decision, Origin, Output } from "./entries.js";
 import { plus, type Tally } from "./usage.js";
 
@@ -46,20 +46,21 @@ export const blank: Contents = {
   limits: Object.freeze({ maxDecisions: 1000, maxAgents: 1000, maxOutputs: 1000 }),
 };
 
-const whole = integer(0);
+/** A check of an object with some of these fields, integers ≥ 0. */
+function counts(fields: object): Check {
+  const checks = Object.fromEntries(Object.keys(fields).map((key) => [key, integer(0)]));
+  return (name, value, refuse) => checkOptions(name, value, checks, refuse);
+}
 
 /** Throws if the value is not valid {@link LedgerLimits}. */
-export const checkLedgerLimits: Check = (name, value, refuse) =>
-  checkOptions(name, value, { maxDecisions: whole, maxAgents: whole, maxOutputs: whole }, refuse);
+export const checkLedgerLimits = counts(blank.limits);
 
 /** Throws if the value is not valid {@link LedgerDropped}. */
-export const checkDropped: Check = (name, value, refuse) =>
-  checkOptions(name, value, { decisions: whole, agents: whole, outputs: whole }, refuse);
+export const checkDropped = counts(blank.dropped);
 
 /** All limits, with defaults for omitted ones. */
 export function fullLimits(limits: LedgerLimits): Limits {
-  const { maxDecisions = 1000, maxAgents = 1000, maxOutputs = 1000 } = limits;
-  return Object.freeze({ maxDecisions, maxAgents, maxOutputs });
+  return Object.freeze({ ...blank.limits, ...defined(limits) });
 }
 
 /** Whether two sets of limits are the same. */

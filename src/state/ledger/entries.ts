@@ -14,6 +14,7 @@ import { encode } from "../encode.js";
 import { freezeCopy } from "../freeze-copy.js";
 import { OPAQUE, traitsOf } from "../json-traits.js";
 import { type UserText, userTextsOf } from "../kinds.js";
+import { defined } from "../shape.js";
 
 /** Where and when something was written into the ledger. */
 export interface Origin {
@@ -90,6 +91,7 @@ interface EntryField {
 
 const fixed = (check: Check): EntryField => ({ check, userText: "fixed" });
 const own = (check: Check): EntryField => ({ check, userText: "own" });
+const texts: EntryField = { check: strings, userText: { each: "own" } };
 
 /** Rejects what can't be saved while the node that passed it can still fail. */
 const saveable: Check = (name, value) => {
@@ -104,54 +106,31 @@ const confidences: Check = (name, value, refuse) => {
 };
 
 const origin = { node: fixed(string), step: fixed(integer(0)), timestamp: fixed(text) };
-const decision = {
-  ...origin,
+
+/** A decision: its check, which returns a frozen copy, and which text of it is the user's. */
+export const decisionKind = entry<Decision>(["description"], {
   type: own(string),
   description: own(text),
   rationale: own(string),
   confidence: fixed(confidence),
-  alternatives: { check: strings, userText: { each: "own" } },
+  alternatives: texts,
   agent: own(text),
-} as const;
-const agent = {
-  ...origin,
+});
+
+/** The same of an agent. */
+export const agentKind = entry<Agent>([], {
   type: own(string),
   status: own(string),
   confidence: fixed(confidence),
-  blockers: { check: strings, userText: { each: "own" } },
+  blockers: texts,
   state: own(saveable),
   lastDecision: own(string),
   outputRef: own(string),
   confidenceHistory: fixed(confidences),
-} as const;
-const output = { ...origin, ref: own(saveable) };
+});
 
-function checksOf(fields: Readonly<Record<string, EntryField>>): Readonly<Record<string, Check>> {
-  return Object.fromEntries(Object.entries(fields).map(([field, { check }]) => [field, check]));
-}
-
-const decisionChecks = checksOf(decision);
-const agentChecks = checksOf(agent);
-const outputChecks = checksOf(output);
-
-/** Which text of a decision is the user's. */
-export const decisionText: UserText = { fields: userTextsOf(decision) };
-
-/** Which text of an agent is. */
-export const agentText: UserText = { fields: userTextsOf(agent) };
-
-/** Which text of an output is. */
-export const outputText: UserText = { fields: userTextsOf(output) };
-
-/** Checks a decision; returns a frozen copy. */
-export function toDecision(name: string, value: unknown, refuse?: Refuse): Decision {
-  return entry(name, value, decisionChecks, ["description"], refuse) as Decision;
-}
-
-/** Checks an agent; returns a frozen copy. */
-export function toAgent(name: string, value: unknown, refuse?: Refuse): Agent {
-  return entry(name, value, agentChecks, [], refuse) as Agent;
-}
+/** The same of an output. */
+export const outputKind = entry<Output>(["ref"], { ref: own(saveable) });
 
 /** How many confidence values of an agent are kept. */
 const MAX_CONFIDENCES = 100;
@@ -161,7 +140,7 @@ export function updatedAgent(before: Agent | undefined, update: Agent): Agent {
   const { confidence: sure, step, timestamp } = update;
   const history = before?.confidenceHistory ?? [];
   const next = sure === undefined ? history : [...history, { confidence: sure, step, timestamp }];
-  return toAgent("agent", {
+  return agentKind.make("agent", {
     ...before,
     ...update,
     ...(next.length > 0 && { confidenceHistory: next.slice(-MAX_CONFIDENCES) }),
@@ -175,33 +154,28 @@ export function mergedAgent(one: Agent | undefined, base: Agent | undefined, oth
   if (one === base || since.length === 0) return other;
   const all = [...since, ...(other.confidenceHistory ?? [])];
   all.sort((a, b) => (a.timestamp < b.timestamp ? -1 : a.timestamp > b.timestamp ? 1 : 0));
-  return toAgent("agent", { ...other, confidenceHistory: all.slice(-MAX_CONFIDENCES) });
+  return agentKind.make("agent", { ...other, confidenceHistory: all.slice(-MAX_CONFIDENCES) });
 }
 
-/** Checks an output; returns a frozen copy. */
-export function toOutput(name: string, value: unknown, refuse?: Refuse): Output {
-  return entry(name, value, outputChecks, ["ref"], refuse) as Output;
-}
-
-function entry(
-  name: string,
-  value: unknown,
-  checks: Readonly<Record<string, Check>>,
+/** A kind of entry: which of its fields an entry must have besides its origin, and all others. */
+function entry<T extends Origin>(
   required: readonly string[],
-  refuse: Refuse = refuseOption,
-): object {
-  // A field that is undefined counts as absent, so that a ledger reads back the same.
-  const kept =
-    typeof value === "object" && value !== null
-      ? freezeCopy(
-          Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)),
-        )
-      : value;
-  checkOptions(name, kept, checks, refuse);
-  for (const key of [...Object.keys(origin), ...required]) {
-    if (!Object.hasOwn(kept as object, key)) {
-      refuse(`${name}.${key}`, "must be given; got undefined");
+  others: Readonly<Record<string, EntryField>>,
+) {
+  const fields = Object.entries({ ...origin, ...others });
+  const checks = Object.fromEntries(fields.map(([field, { check }]) => [field, check]));
+  const userText: UserText = { fields: userTextsOf({ ...origin, ...others }) };
+  const make = (name: string, value: unknown, refuse: Refuse = refuseOption): T => {
+    // A field that is undefined counts as absent, so that a ledger reads back the same.
+    const kept =
+      typeof value === "object" && value !== null ? freezeCopy<object>(defined(value)) : value;
+    checkOptions(name, kept, checks, refuse);
+    for (const key of [...Object.keys(origin), ...required]) {
+      if (!Object.hasOwn(kept as object, key)) {
+        refuse(`${name}.${key}`, "must be given; got undefined");
+      }
     }
-  }
-  return kept as object;
+    return kept as T;
+  };
+  return { make, userText };
 }

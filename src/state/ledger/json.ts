@@ -15,7 +15,7 @@ import {
   sameLimits,
   sizeOf,
 } from "./contents.js";
-import { agentText, decisionText, outputText, toAgent, toDecision, toOutput } from "./entries.js";
+import { agentKind, decisionKind, outputKind } from "./entries.js";
 import { type TallyJSON, tallyFromJSON, tallyToJSON, usageText } from "./usage.js";
 
 /** A ledger as JSON; empty and default fields are omitted. */
@@ -57,9 +57,11 @@ export function decodeLedger(tree: unknown): Contents {
   const { usage = {}, decisions = [], agents = {}, outputs = {}, ...rest } = tree as LedgerJSON;
   return {
     tallies: new Map(Object.entries(usage).map(each("ledger.usage", tallyFromJSON))),
-    decisions: decisions.map((one, at) => toDecision(`ledger.decisions[${at}]`, one, refuseJSON)),
-    agents: entries("ledger.agents", agents, toAgent),
-    outputs: entries("ledger.outputs", outputs, toOutput),
+    decisions: decisions.map((one, at) =>
+      decisionKind.make(`ledger.decisions[${at}]`, one, refuseJSON),
+    ),
+    agents: entries("ledger.agents", agents, agentKind.make),
+    outputs: entries("ledger.outputs", outputs, outputKind.make),
     dropped: { ...blank.dropped, ...rest.dropped },
     limits: fullLimits(rest.limits ?? {}),
   };
@@ -79,9 +81,9 @@ const parts = {
 export const ledgerText: UserText = {
   fields: {
     usage: { each: usageText, fixedKeys: true },
-    decisions: { each: decisionText },
-    agents: { each: agentText },
-    outputs: { each: outputText },
+    decisions: { each: decisionKind.userText },
+    agents: { each: agentKind.userText },
+    outputs: { each: outputKind.userText },
     dropped: "fixed",
     limits: "fixed",
   },
