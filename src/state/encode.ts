@@ -15,11 +15,11 @@
 import { show } from "../errors.js";
 import { isPlain, isSettled } from "./json-traits.js";
 import { below, named, Refusal } from "./refusal.js";
-import { MAX_DEPTH, setKey, symbolOf, tooDeep } from "./shape.js";
-import { encodeArray } from "./values/array.js";
+import { MAX_DEPTH, setKey, tooDeep } from "./shape.js";
+import { sparseKind } from "./values/array.js";
 import { byType, kindOf, strayKey } from "./values/index.js";
-import type { EncodeWalk } from "./values/kind.js";
-import { encodeObject } from "./values/object.js";
+import type { EncodeWalk, Kind } from "./values/kind.js";
+import { taggedKind } from "./values/object.js";
 
 /**
  * A value as a tree that `JSON.stringify` writes exactly. A value that occurs several times is encoded once,
@@ -107,21 +107,19 @@ class Encoder implements EncodeWalk {
 
   #object(value: object): unknown {
     const prototype: unknown = Object.getPrototypeOf(value);
-    if (Array.isArray(value) && prototype === Array.prototype) {
-      refuseKey(value, symbolOf(value));
-      return encodeArray(value, this);
-    }
-    if (prototype === Object.prototype || (prototype === null && !Array.isArray(value))) {
-      refuseKey(value, symbolOf(value));
-      return encodeObject(value, this);
-    }
-    const kind = kindOf(value, prototype);
+    const isArray = Array.isArray(value);
+    const isLiteral = prototype === Object.prototype || (prototype === null && !isArray);
+    const kind: Kind | undefined = isLiteral
+      ? taggedKind
+      : isArray && prototype === Array.prototype
+        ? sparseKind
+        : kindOf(value, prototype);
     if (kind !== undefined) {
       refuseKey(value, strayKey(value, prototype, kind));
       return kind.encode(value, this);
     }
     throw new Refusal(
-      Array.isArray(value)
+      isArray
         ? "is an array of a class of its own: copy it into a plain array"
         : `is ${show(value)}, which a checkpoint can't hold: put plain data into the State, or register its class`,
     );

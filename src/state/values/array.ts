@@ -103,8 +103,7 @@ function copySparse(value: readonly unknown[], walk: CopyWalk, depth: number): u
   return keep(value, copy, same, known);
 }
 
-/** An array as JSON; one with holes gets a tag. */
-export function encodeArray(value: readonly unknown[], walk: EncodeWalk): unknown {
+function encodeArray(value: readonly unknown[], walk: EncodeWalk): unknown {
   if (value.length > MAX_LENGTH) {
     throw new Refusal(
       `is an array of ${value.length} items: a checkpoint holds up to ${MAX_LENGTH}`,
@@ -120,7 +119,7 @@ export function encodeArray(value: readonly unknown[], walk: EncodeWalk): unknow
   return { $sparse: [value.length, indexes, walk.items(Object.values(value), indexes)] };
 }
 
-/** Arrays with holes. */
+/** Arrays; one with holes gets a tag. */
 export const sparseKind: Kind<readonly unknown[]> = {
   tag: "$sparse",
   encode: encodeArray,
