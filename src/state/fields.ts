@@ -231,13 +231,10 @@ export function listed<W extends Where>(
 export function listedOf<W extends Where>(header: Listed<"header">, where: W): Listed<W> {
   const made: Record<string, unknown> = {};
   for (const { as, kind } of listings[where]) {
-    setIfAny(made, as, Reflect.get(header, as) ?? kind.empty);
+    const value: unknown = Reflect.get(header, as) ?? kind.empty;
+    if (value !== undefined) made[as] = value;
   }
   return made as Listed<W>;
-}
-
-function setIfAny(made: Record<string, unknown>, key: string, value: unknown): void {
-  if (value !== undefined) made[key] = value;
 }
 
 /** The identity of a run that begins now. */
@@ -320,10 +317,9 @@ export function readFields(
     progress: newProgress(""),
     saved: { ...unsaved },
   };
-  const shown: Values | undefined = header && { ...header };
   for (const { part, key, as, kind, isWritten, isOnlyInHeader } of fields) {
-    const isShown = shown !== undefined && isOnlyInHeader;
-    const given = isShown ? shown[as] : kind.isSpread ? json : json[key];
+    const isShown = header !== undefined && isOnlyInHeader;
+    const given: unknown = isShown ? Reflect.get(header, as) : kind.isSpread ? json : json[key];
     const isEmpty = given === undefined && kind.isEmpty !== undefined && (isShown || !isWritten);
     const value = isEmpty ? kind.empty : kind.read(given, "state", key);
     (made[part] as Record<string, unknown>)[key] = value;

@@ -55,12 +55,6 @@ export const pause = object<PauseRequest, unknown>({
 export const answer = object<Answer, unknown>({ name, value: valueNamed("value") });
 
 /** Whether a person can answer a pause: it is neither a breakpoint nor a wait until a given time. */
-export function isAnswerable({
-  breakpoint,
-  until,
-}: {
-  readonly breakpoint?: unknown;
-  readonly until?: unknown;
-}): boolean {
-  return breakpoint === undefined && until === undefined;
+export function isAnswerable(pause: Pick<PauseRequest, "breakpoint" | "until">): boolean {
+  return pause.breakpoint === undefined && pause.until === undefined;
 }

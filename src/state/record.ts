@@ -65,13 +65,10 @@ export const config: Kind<RunConfig> = { ...metadata, userText: "fixed" };
 
 export const parent = object<ParentLink>({ runId, checkpointId: name });
 
-export const error = object<RunError>({
-  name: word,
-  message: text,
-  node: name,
-  stack: optional(text),
-});
+const bare = { name: word, message: text, node: name };
 
-export const bareError = object<Omit<RunError, "stack">>({ name: word, message: text, node: name });
+export const error = object<RunError>({ ...bare, stack: optional(text) });
+
+export const bareError = object<Omit<RunError, "stack">>(bare);
 
 export const recovery = object<Recovery>({ attempts: count, step: count, results: count });

@@ -67,9 +67,6 @@ export interface ItemRecord {
 /** How a part of a node ended. */
 export type ItemOutcome = "completed" | "failed" | "stopped";
 
-/** Every way in which a part of a node can end. */
-const outcomes: readonly ItemOutcome[] = ["completed", "failed", "stopped"];
-
 /** What is known about a node that has begun and not completed. */
 export interface Begun {
   /** The node. */
@@ -166,7 +163,7 @@ function once<T extends object, J>(record: T, write: (record: T) => J): J {
   return json;
 }
 
-const itemOutcome = oneOf(outcomes);
+const itemOutcome = oneOf<ItemOutcome>(["completed", "failed", "stopped"]);
 
 const items: Kind<readonly ItemRecord[], readonly ItemJSON[]> = list({
   userText: { fields: { 0: "own" }, each: "fixed" },
