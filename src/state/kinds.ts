@@ -83,6 +83,19 @@ export const refuseJSON: Refuse = (path, problem) => {
   throw new SerializationError(path, problem);
 };
 
+/**
+ * The tree of some JSON text.
+ *
+ * @throws SerializationError if it is none.
+ */
+export function treeOf(name: string, text: () => string): unknown {
+  try {
+    return JSON.parse(text());
+  } catch (cause) {
+    throw new SerializationError(name, `is not JSON: ${String(cause)}`, { cause });
+  }
+}
+
 export function refuse(value: unknown, path: string, wanted: string): never {
   return refuseJSON(path, `must be ${wanted}; got ${show(value)}`);
 }

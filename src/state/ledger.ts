@@ -1,5 +1,5 @@
-import { SerializationError } from "../errors.js";
 import { check, text } from "../options.js";
+import { treeOf } from "./kinds.js";
 import {
   blank,
   bounded,
@@ -191,8 +191,7 @@ export class Ledger {
     if (this === base) return other;
     let merged: Ledger = this;
     for (const [node, tally] of other.#contents.tallies) {
-      const before = base.#contents.tallies.get(node);
-      merged = merged.#plus(node, before === undefined ? tally : minus(tally, before));
+      merged = merged.#plus(node, minus(tally, base.#contents.tallies.get(node)));
     }
     const count = ({ decisions, dropped }: Ledger): number => decisions.length + dropped.decisions;
     const added = Math.max(0, count(other) - count(base));
@@ -219,7 +218,7 @@ export class Ledger {
     let rest: Tally = new Map();
     for (const [node, tally] of this.#contents.tallies) {
       const before = base.#contents.tallies.get(node);
-      if (tally !== before) rest = plus(rest, before === undefined ? tally : minus(tally, before));
+      if (tally !== before) rest = plus(rest, minus(tally, before));
     }
     return rest.size === 0 ? undefined : usageOf(rest);
   }
@@ -250,13 +249,7 @@ export class Ledger {
    * @throws SerializationError that names the path of what is wrong.
    */
   static fromJSON(json: unknown): Ledger {
-    let tree: unknown;
-    try {
-      tree = JSON.parse(JSON.stringify(json));
-    } catch (cause) {
-      throw new SerializationError("ledger", `is not JSON: ${String(cause)}`, { cause });
-    }
-    return Ledger.fromTree(tree);
+    return Ledger.fromTree(treeOf("ledger", () => JSON.stringify(json)));
   }
 
   /** @internal The same for a tree that nobody else holds; mutates it. */

@@ -1,5 +1,4 @@
-import { show } from "../errors.js";
-import { type Check, type Refuse, refuseOption } from "../options.js";
+import { type Check, check, type Refuse, refuseOption } from "../options.js";
 import { fieldsOf, type Kind, refuseJSON } from "./kinds.js";
 import { isPlainObject } from "./shape.js";
 
@@ -15,12 +14,14 @@ export const noMetadata: Metadata = Object.freeze({});
 /** The maximum size of metadata, in bytes of JSON: lists of runs carry it. */
 const MAX_BYTES = 4096;
 
-/** What a value of metadata must be. */
-const VALUE = "a string, a finite number or a boolean";
+/** A value of metadata. */
+const scalar = check(
+  "a string, a finite number or a boolean",
+  (value) => typeof value === "string" || typeof value === "boolean" || Number.isFinite(value),
+);
 
-function isValue(value: unknown): boolean {
-  return typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
-}
+/** An object, not an instance of a class. */
+export const plainObject = check("a plain object", isPlainObject);
 
 /** A frozen copy of metadata. */
 export function keptMetadata(metadata: Metadata): Metadata {
@@ -39,17 +40,13 @@ export const metadata: Kind<Metadata> = {
 };
 
 function checkValues(name: string, values: object, refuse: Refuse): void {
-  for (const [key, value] of Object.entries(values)) {
-    if (!isValue(value)) refuse(`${name}.${key}`, `must be ${VALUE}; got ${show(value)}`);
-  }
+  for (const [key, value] of Object.entries(values)) scalar(`${name}.${key}`, value, refuse);
 }
 
 /** Checks metadata from a caller. */
 export const checkMetadata: Check = (name, value, refuse = refuseOption) => {
-  if (!isPlainObject(value)) {
-    return refuse(name, `must be a plain object; got ${show(value)}`);
-  }
-  checkValues(name, value, refuse);
+  plainObject(name, value, refuse);
+  checkValues(name, value as object, refuse);
   const bytes = new TextEncoder().encode(JSON.stringify(value)).length;
   if (bytes > MAX_BYTES) refuse(name, `must be at most ${MAX_BYTES} bytes of JSON; got ${bytes}`);
 };

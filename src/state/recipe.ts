@@ -1,5 +1,6 @@
 import { enableMapSet, Immer } from "immer";
 import { ConfigError, show } from "../errors.js";
+import { callable } from "../options.js";
 
 enableMapSet();
 
@@ -13,8 +14,7 @@ const immer = new Immer({ autoFreeze: false });
  *   data.
  */
 export function produce(data: object, recipe: (draft: object) => unknown): unknown {
-  if (typeof recipe !== "function")
-    throw new ConfigError("recipe", `must be a function; got ${show(recipe)}`);
+  callable("recipe", recipe);
   let done = false;
   try {
     return immer.produce(data, (draft) => {

@@ -1,7 +1,7 @@
 import { isoNow, now } from "../clock.js";
-import { ConfigError, SerializationError, show } from "../errors.js";
+import { ConfigError, show } from "../errors.js";
 import { EventBus, type EventSink, isObserver, type Observer, observe } from "../events.js";
-import { type Check, check, checkOptions, checkRunId } from "../options.js";
+import { type Check, check, checkOptions, checkRunId, string } from "../options.js";
 import { newId } from "../random.js";
 import type { Visits } from "./counts.js";
 import {
@@ -16,12 +16,13 @@ import { freezeCopy } from "./freeze-copy.js";
 import type { Draft, Immutable } from "./immutable.js";
 import { decodeState, encodeState, type StateJSON } from "./json.js";
 import { OPAQUE, traitsOf, traitsOfValues } from "./json-traits.js";
+import { treeOf } from "./kinds.js";
 import type { Ledger } from "./ledger.js";
-import { checkMetadata, keptMetadata, type Metadata, noMetadata } from "./metadata.js";
+import { checkMetadata, keptMetadata, type Metadata, noMetadata, plainObject } from "./metadata.js";
 import type { PauseRequest } from "./pauses.js";
 import { produce } from "./recipe.js";
 import type { GraphIdentity, ParentLink, RunError, RunStatus } from "./record.js";
-import { isPlainObject, setKey } from "./shape.js";
+import { setKey } from "./shape.js";
 import type { NodeTotals, StepRecord } from "./steps.js";
 
 /** New values for some keys of `D`, as accepted by `merge` and returned by a node. */
@@ -101,12 +102,7 @@ export class State<D extends object> {
    * @throws SerializationError that names what is missing, wrong or of a newer format.
    */
   static fromJSON<D extends object>(json: StateJSON | string): State<D> {
-    let tree: unknown;
-    try {
-      tree = JSON.parse(typeof json === "string" ? json : JSON.stringify(json));
-    } catch (cause) {
-      throw new SerializationError("state", `is not JSON: ${String(cause)}`, { cause });
-    }
+    const tree = treeOf("state", () => (typeof json === "string" ? json : JSON.stringify(json)));
     return new State<D>(decodeState(tree), undefined);
   }
 
@@ -347,8 +343,7 @@ export class State<D extends object> {
    * @throws ConfigError if the node is not a string.
    */
   setCheckpointNode(node: string): State<D> {
-    if (typeof node !== "string")
-      throw new ConfigError("node", `must be a string; got ${show(node)}`);
+    string("node", node);
     const { progress } = this.#record;
     const timestamp = new Date(Math.max(now(), Date.parse(progress.timestamp) + 1)).toISOString();
     return new State(
@@ -421,9 +416,10 @@ export class State<D extends object> {
 
 /** Throws if the value is not a State. */
 export function checkState(value: unknown): asserts value is State<object> {
-  if (value instanceof State) return;
-  throw new ConfigError("state", `must be a State; got ${show(value)}`);
+  isState("state", value);
 }
+
+const isState = check("a State", (value) => value instanceof State);
 
 function isSaved(saved: SavedNow): saved is Saved {
   return saved.savedAt !== undefined;
@@ -447,7 +443,5 @@ function sinkFor(observer: Observer | undefined): EventSink | undefined {
 
 /** Throws if the value can't be a State's data or a change of it. */
 export function checkData(data: unknown): asserts data is object {
-  if (!isPlainObject(data)) {
-    throw new ConfigError("data", `must be a plain object; got ${show(data)}`);
-  }
+  plainObject("data", data);
 }

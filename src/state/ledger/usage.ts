@@ -1,4 +1,12 @@
-import { check, checkOptions, integer, number, type Refuse, text } from "../../options.js";
+import {
+  type Check,
+  check,
+  checkOptions,
+  integer,
+  number,
+  type Refuse,
+  text,
+} from "../../options.js";
 import type { Usage, UsageCall, UsagePrice } from "../../usage.js";
 import type { UserText } from "../kinds.js";
 import { isPlainObject, setKey } from "../shape.js";
@@ -37,7 +45,13 @@ const known = ["inputTokens", "outputTokens", "costUsd", "memoryPeakMb"] as cons
 
 const tokens = integer(0);
 const amount = number(0, Number.MAX_SAFE_INTEGER);
-const counters = check("an object of numbers", isPlainObject);
+const group = check("an object of numbers", isPlainObject);
+const counters: Check = (name, value, refuse) => {
+  group(name, value, refuse);
+  for (const [counter, one] of Object.entries(value as object)) {
+    if (one !== undefined) amount(`${name}.${counter}`, one, refuse);
+  }
+};
 const fields = {
   inputTokens: tokens,
   outputTokens: tokens,
@@ -58,15 +72,20 @@ const fields = {
 export function tallyOf(name: string, usage: unknown): Tally {
   checkOptions(name, usage, fields);
   const given = usage as UsageCall;
+  const costUsd = given.costUsd ?? costOf(given);
+  return tallied({ ...given, costUsd }, (_counter, value) => toUnits(Number(value)));
+}
+
+/** A tally of what is set in some usage, whose fields were checked. */
+function tallied(usage: object, unitsOf: (counter: string, value: unknown) => bigint): Tally {
   const tally = new Map<string, bigint>();
-  for (const counter of known) put(tally, counter, toUnits(given[counter] ?? 0));
-  if (given.costUsd === undefined) put(tally, "costUsd", toUnits(costOf(given)));
+  const add = (counter: string, value: unknown): void => {
+    if (value !== undefined) put(tally, counter, unitsOf(counter, value));
+  };
+  for (const counter of known) add(counter, Reflect.get(usage, counter));
   for (const group of groups) {
-    for (const [counter, value] of Object.entries(given[group] ?? {})) {
-      if (value === undefined) continue;
-      amount(`${name}.${group}.${counter}`, value);
-      put(tally, `${group}.${counter}`, toUnits(value));
-    }
+    const own: object = Reflect.get(usage, group) ?? {};
+    for (const [counter, value] of Object.entries(own)) add(`${group}.${counter}`, value);
   }
   return tally;
 }
@@ -86,29 +105,20 @@ export const usageText: UserText = {
 
 /** A tally from JSON; sums may be decimal strings, and larger than a caller may pass. */
 export function tallyFromJSON(name: string, json: unknown, refuse: Refuse): Tally {
-  const tally = new Map<string, bigint>();
-  const read = (counter: string, value: unknown): void => {
-    if (typeof value === "string" && /^\d{1,40}\.\d{12}$/.test(value)) {
-      put(tally, counter, BigInt(value.replace(".", "")));
-    } else {
-      amount(`${name}.${counter}`, value, refuse);
-      put(tally, counter, toUnits(Number(value)));
-    }
-  };
   checkOptions(name, json, jsonFields, refuse);
-  for (const [field, value] of Object.entries(json as object)) {
-    if (!isGroup(field)) read(field, value);
-    else
-      for (const [counter, own] of Object.entries(value as object))
-        read(`${field}.${counter}`, own);
-  }
-  return tally;
+  return tallied(json as object, (counter, value) => {
+    if (typeof value === "string" && /^\d{1,40}\.\d{12}$/.test(value)) {
+      return BigInt(value.replace(".", ""));
+    }
+    amount(`${name}.${counter}`, value, refuse);
+    return toUnits(Number(value));
+  });
 }
 
 const jsonFields = {
   ...Object.fromEntries(known.map((counter) => [counter, () => {}])),
-  counters,
-  peaks: counters,
+  counters: group,
+  peaks: group,
 };
 
 /** A tally as JSON: numbers, or decimal strings where a number would not be exact. */
@@ -151,10 +161,10 @@ export function plus(one: Tally, other: Tally): Tally {
 }
 
 /** The increase from `base` to `one`; never negative. A peak is included whole if it is higher than before. */
-export function minus(one: Tally, base: Tally): Tally {
+export function minus(one: Tally, base: Tally | undefined): Tally {
   const rest = new Map<string, bigint>();
   for (const [counter, units] of one) {
-    const before = base.get(counter) ?? 0n;
+    const before = base?.get(counter) ?? 0n;
     put(rest, counter, !isPeak(counter) ? units - before : units > before ? units : 0n);
   }
   return rest;
@@ -162,10 +172,6 @@ export function minus(one: Tally, base: Tally): Tally {
 
 function isPeak(counter: string): boolean {
   return counter === "memoryPeakMb" || counter.startsWith("peaks.");
-}
-
-function isGroup(field: string): field is (typeof groups)[number] {
-  return groups.some((group) => group === field);
 }
 
 /** The counters of a tally, with the user's own in one object per field. */
