@@ -24,7 +24,6 @@ import {
   everywhere,
   field,
   fieldsIn,
-  type HeaderKeyOf,
   inHistory,
   inRuns,
   type JSONOf,
@@ -181,9 +180,6 @@ export interface StateRecord {
 
 /** The fields of a record as JSON. */
 export type FieldsJSON = JSONOf<Omit<Fields, "counts">> & CountsJSON;
-
-/** The names of the fields that a stored record has only in its header. */
-export type HeaderKey = HeaderKeyOf<Fields>;
 
 /** The fields that are listed somewhere. */
 export type Listed<W extends Where> = ListedOf<Fields, W>;

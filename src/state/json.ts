@@ -5,7 +5,6 @@ import { encode } from "./encode.js";
 import {
   type FieldsJSON,
   fields,
-  type HeaderKey,
   inBody,
   type Listed,
   readFields,
@@ -30,7 +29,7 @@ export interface StateJSON extends FieldsJSON {
 }
 
 /** The fields of a State that can be large, or that rarely change from one checkpoint to the next. */
-export type BodyJSON = Omit<StateJSON, HeaderKey>;
+export type BodyJSON = Partial<StateJSON>;
 
 /** Which text of a State's JSON is the user's. */
 export const stateText: UserText = {

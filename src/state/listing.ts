@@ -14,7 +14,7 @@ export interface Listing<T = never> extends Readonly<Partial<Record<Where, true>
 }
 
 /** A field and its kind. */
-type Row = { readonly kind: AnyKind };
+type Row = Listing<unknown> & { readonly kind: AnyKind };
 
 /** Fields by name. */
 export type Table = Readonly<Record<string, Row>>;
@@ -35,21 +35,19 @@ export const inRuns = { header: true, runs: true } as const;
 type Part = "identity" | "progress" | "saved";
 
 /** Any field, with its place in a record and its name where it is listed. */
-export interface AnyField extends Omit<Listing<unknown>, "as" | "brief"> {
+export interface AnyField extends Omit<Listing<unknown>, "as"> {
   readonly part: Part;
   readonly key: string;
   readonly as: string;
   readonly kind: AnyKind;
   /** Whether the body of a stored record does without it. */
   readonly isOnlyInHeader: boolean;
-  /** What of it is listed, if not all. */
-  readonly brief?: { readonly kind: AnyKind; of(value: unknown): unknown };
 }
 
 /** The fields of a table, all with the same properties. */
 export function fieldsIn(part: Part, table: Table): readonly AnyField[] {
   return Object.entries(table).map(([key, row]) => {
-    const { as = key, header, history, runs, isWritten, brief } = row as Partial<AnyField>;
+    const { as = key, header, history, runs, isWritten, brief } = row;
     const kind = inOneShape(row.kind);
     const isOnlyInHeader = header === true && brief === undefined;
     const listing = { as, brief, header, history, runs, isOnlyInHeader };
@@ -71,15 +69,6 @@ export type JSONOf<F extends Table> = {
 } & {
   readonly [K in keyof F as IsOptional<F[K]> extends true ? K : never]?: JSONValueOf<F[K]["kind"]>;
 };
-
-/** The names of the fields that a stored record has only in its header. */
-export type HeaderKeyOf<F extends Table> = {
-  [K in keyof F]: F[K] extends { readonly header: true }
-    ? F[K] extends { readonly brief: unknown }
-      ? never
-      : K
-    : never;
-}[keyof F];
 
 /** A field as it is listed. */
 type Brief<F extends Row> = F extends {
