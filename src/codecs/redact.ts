@@ -1,6 +1,6 @@
 import type { AnyEvent, Observer } from "../events.js";
 import type { StateJSON } from "../state/json.js";
-import { MAX_DEPTH } from "../state/shape.js";
+import { define, MAX_DEPTH } from "../state/shape.js";
 import { State } from "../state/state.js";
 import { checkRedaction, type Positions, REDACTED, type Redaction, Secrets } from "./patterns.js";
 import { redactState } from "./redact-state.js";
@@ -180,6 +180,5 @@ function copyOf(value: object): object {
 }
 
 function replace(copy: object, key: string, value: unknown): void {
-  const enumerable = Object.prototype.propertyIsEnumerable.call(copy, key);
-  Object.defineProperty(copy, key, { value, enumerable, configurable: true, writable: true });
+  define(copy, key, value, Object.prototype.propertyIsEnumerable.call(copy, key));
 }

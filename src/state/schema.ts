@@ -1,4 +1,5 @@
 import { type SchemaIssue as Issue, SchemaError } from "../errors.js";
+import { hasMethods } from "../options.js";
 
 /**
  * The Standard Schema interface, version 1, as zod, valibot, arktype and others implement it. `Input` is what a
@@ -62,13 +63,15 @@ export function jsonSchemaOf(schema: StandardSchema): object | undefined {
   return jsonSchemas.get(schema);
 }
 
+/** How a library produces a JSON Schema, if it can. */
+interface JsonSchemaProps {
+  readonly jsonSchema?: { input?(options: { readonly target: string }): unknown } | null;
+}
+
 function toJsonSchema(schema: StandardSchema): object | undefined {
-  const { jsonSchema } = schema["~standard"] as { readonly jsonSchema?: unknown };
-  if (typeof jsonSchema !== "object" || jsonSchema === null) return undefined;
-  const input: unknown = Reflect.get(jsonSchema, "input");
-  if (typeof input !== "function") return undefined;
+  const { jsonSchema } = schema["~standard"] as JsonSchemaProps;
   try {
-    const json: unknown = Reflect.apply(input, jsonSchema, [{ target: "draft-2020-12" }]);
+    const json = jsonSchema?.input?.({ target: "draft-2020-12" });
     return typeof json === "object" && json !== null ? json : undefined;
   } catch {
     // A date or a custom check, for example, has no JSON Schema.
@@ -80,12 +83,7 @@ function toJsonSchema(schema: StandardSchema): object | undefined {
 export function isSchema(value: unknown): value is StandardSchema {
   // Some schemas are functions.
   if (value === null || (typeof value !== "object" && typeof value !== "function")) return false;
-  const standard: unknown = Reflect.get(value, "~standard");
-  return (
-    typeof standard === "object" &&
-    standard !== null &&
-    typeof Reflect.get(standard, "validate") === "function"
-  );
+  return hasMethods(Reflect.get(value, "~standard"), "validate");
 }
 
 /**

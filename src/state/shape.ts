@@ -38,16 +38,13 @@ export function defined<T extends object>(value: T): Defined<T> {
 
 /** Sets a key without calling the `__proto__` setter. */
 export function setKey(target: object, key: string, value: unknown): void {
-  if (key === "__proto__") {
-    Object.defineProperty(target, key, {
-      value,
-      enumerable: true,
-      configurable: true,
-      writable: true,
-    });
-  } else {
-    (target as Record<string, unknown>)[key] = value;
-  }
+  if (key === "__proto__") define(target, key, value, true);
+  else (target as Record<string, unknown>)[key] = value;
+}
+
+/** Sets a key, whatever it was before. */
+export function define(target: object, key: string, value: unknown, enumerable: boolean): void {
+  Object.defineProperty(target, key, { value, enumerable, configurable: true, writable: true });
 }
 
 /** The first symbol key of a value; a checkpoint can't hold one. */

@@ -1,7 +1,7 @@
 import { show } from "../../errors.js";
 import { cannotChange, join, keep, knownOf, TAGGED } from "../json-traits.js";
 import { below, Refusal } from "../refusal.js";
-import { isFields } from "../shape.js";
+import { define, isFields } from "../shape.js";
 import { type Kind, malformed } from "./kind.js";
 
 type ErrorType = new (message: string) => Error;
@@ -78,17 +78,12 @@ function make(type: ErrorType, name: string, message: string, stack: unknown): E
 /** The fields of an error besides its message and stack, including `name` if it was set on this instance. */
 function keysOf(error: Error): string[] {
   const keys = Object.keys(error).filter((key) => key !== "message" && key !== "stack");
-  for (const hidden of ["cause", "errors"]) {
-    if (Object.hasOwn(error, hidden) && !keys.includes(hidden)) keys.push(hidden);
-  }
-  return keys;
+  return keys.concat(hidden.filter((key) => Object.hasOwn(error, key) && !keys.includes(key)));
 }
 
-/** Sets a field of an error; `cause` and `errors` are not enumerable, as JavaScript sets them. */
+/** The fields that are not enumerable, as JavaScript sets them. */
+const hidden = ["cause", "errors"];
+
 function setField(error: Error, key: string, value: unknown): void {
-  define(error, key, value, key !== "cause" && key !== "errors");
-}
-
-function define(error: Error, key: string, value: unknown, enumerable: boolean): void {
-  Object.defineProperty(error, key, { value, enumerable, configurable: true, writable: true });
+  define(error, key, value, !hidden.includes(key));
 }
