@@ -71,9 +71,9 @@ export function checkCompress(name: string, value: unknown): void {
     level: integer(0),
     threshold: integer(0),
   });
-  const { algorithm, level } = value as Partial<CompressOptions>;
+  const { algorithm, level } = value as CompressOptions;
   isAlgorithm(`${name}.algorithm`, algorithm);
-  if (algorithm === undefined || level === undefined) return;
+  if (level === undefined) return;
   const [min, max] = levels[algorithm];
   if (level < min || level > max) {
     throw new ConfigError(

@@ -36,10 +36,10 @@ export function checkEncrypt(name: string, value: unknown): void {
     throw new ConfigError(name, "must be an object with current, the id of a key, and keys");
   }
   checkOptions(name, value, { current: text, keys: checkKeys });
-  const { current, keys } = value as Partial<EncryptOptions>;
+  const { current, keys } = value as EncryptOptions;
   text(`${name}.current`, current);
   checkKeys(`${name}.keys`, keys);
-  if (current !== undefined && keys !== undefined && !Object.hasOwn(keys, current)) {
+  if (!Object.hasOwn(keys, current)) {
     const ids = Object.keys(keys).map(show).join(", ") || "none";
     throw new ConfigError(`${name}.current`, `must be the id of one of ${name}.keys: ${ids}`);
   }

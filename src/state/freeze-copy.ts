@@ -1,11 +1,11 @@
 import type { Immutable } from "./immutable.js";
 import {
   cannotChange,
-  isOwned,
   join,
   keep,
   knownOf,
   OPAQUE,
+  ownedTraits,
   PLAIN,
   TAGGED,
   traitsOf,
@@ -43,7 +43,8 @@ class Copier implements CopyWalk {
   #copies: Map<object, object> | undefined;
 
   copy(value: unknown, depth: number, before?: unknown): unknown {
-    if (typeof value !== "object" || value === null || isOwned(value)) return value;
+    if (typeof value !== "object" || value === null) return value;
+    if (ownedTraits(value) !== undefined) return value;
     if (this.#first === value) return this.#firstCopy;
     const copied = this.#copies?.get(value);
     if (copied !== undefined) return copied;

@@ -81,11 +81,6 @@ export function isJsonNumber(value: number): boolean {
   return Number.isFinite(value) && !Object.is(value, -0);
 }
 
-/** Whether a State owns an object already. */
-export function isOwned(value: object): boolean {
-  return owned.has(value);
-}
-
 /** The traits and levels of an object that a State owns; `undefined` for any other. */
 export function ownedTraits(value: object): number | undefined {
   return owned.get(value);

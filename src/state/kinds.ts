@@ -154,14 +154,14 @@ export const timeOrNone: Kind<string> = {
   read: (json, path, key) => (json === "" ? json : readTime(json, path, key)),
 };
 
-function readCount(json: unknown, path: string, key: string): number {
-  return typeof json === "number" && Number.isSafeInteger(json) && json >= 0
-    ? json
-    : refuse(json, `${path}.${key}`, "an integer ≥ 0");
-}
-
 /** An integer ≥ 0. */
-export const count: Kind<number> = { userText: "fixed", read: readCount };
+export const count: Kind<number> = {
+  userText: "fixed",
+  read: (json, path, key) =>
+    typeof json === "number" && Number.isSafeInteger(json) && json >= 0
+      ? json
+      : refuse(json, `${path}.${key}`, "an integer ≥ 0"),
+};
 
 /** One of several texts. */
 export function oneOf<const T extends string>(choices: readonly T[]): Kind<T> {

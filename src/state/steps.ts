@@ -1,6 +1,7 @@
 import {
   count,
   fieldsOf,
+  jsonOf,
   type Kind,
   list,
   name,
@@ -241,7 +242,7 @@ function isPlain(record: StepRecord): record is StepRecord & { readonly items?: 
 }
 
 function encodeStep({ items: parts = [], ...record }: StepRecord): StepJSON {
-  return { ...record, items: parts.map((item) => once(item, encodeItem)) };
+  return { ...record, items: jsonOf(items, parts) };
 }
 
 /** The newest steps of a run in its record. */
@@ -267,12 +268,12 @@ export const begun: Kind<Begun, BegunJSON> = object<Begun, BegunJSON>({
 
 /** A log of the items of a list. */
 function logOf<T, J>(
-  { userText, read, write }: Kind<readonly T[], readonly J[]>,
+  kind: Kind<readonly T[], readonly J[]>,
   most: number,
 ): Kind<NewestLog<T>, readonly J[]> {
   return {
-    userText,
-    read: (json, path, key) => NewestLog.of(read(json, path, key), most),
-    ...(write && { write: (log: NewestLog<T>) => write(log.list()) }),
+    userText: kind.userText,
+    read: (json, path, key) => NewestLog.of(kind.read(json, path, key), most),
+    write: (log) => jsonOf(kind, log.list()),
   };
 }

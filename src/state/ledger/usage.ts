@@ -41,7 +41,6 @@ const MILLION = 1_000_000;
 
 /** The fields that hold the user's own counters. */
 const groups = ["counters", "peaks"] as const;
-const known = ["inputTokens", "outputTokens", "costUsd", "memoryPeakMb"] as const;
 
 const tokens = integer(0);
 const amount = number(0, Number.MAX_SAFE_INTEGER);
@@ -52,11 +51,10 @@ const counters: Check = (name, value, refuse) => {
     if (one !== undefined) amount(`${name}.${counter}`, one, refuse);
   }
 };
+const sums = { inputTokens: tokens, outputTokens: tokens, costUsd: amount, memoryPeakMb: amount };
+const known = Object.keys(sums);
 const fields = {
-  inputTokens: tokens,
-  outputTokens: tokens,
-  costUsd: amount,
-  memoryPeakMb: amount,
+  ...sums,
   counters,
   peaks: counters,
   model: text,

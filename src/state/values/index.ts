@@ -34,13 +34,13 @@ const kinds: readonly Kind[] = [
 /** The kinds by their tags. */
 export const byTag: ReadonlyMap<string, Kind> = new Map(kinds.map((kind) => [kind.tag, kind]));
 
+// Those that have no type or prototype are under `undefined`, which no value has.
+
 /** The kinds of primitives, by `typeof`. */
-export const byType: ReadonlyMap<string, Kind> = new Map(
-  kinds.flatMap((kind) => (kind.type === undefined ? [] : [[kind.type, kind]])),
-);
+export const byType: ReadonlyMap<unknown, Kind> = new Map(kinds.map((kind) => [kind.type, kind]));
 
 const byPrototype: ReadonlyMap<unknown, Kind> = new Map(
-  kinds.flatMap((kind) => (kind.prototype === undefined ? [] : [[kind.prototype, kind]])),
+  kinds.map((kind) => [kind.prototype, kind]),
 );
 
 const tested = kinds.filter(({ is }) => is !== undefined);
