@@ -34,14 +34,13 @@ export interface CompressOptions {
 /** From how many bytes on another thread is worth it. */
 const OFF_THREAD = 16 * 1024;
 
-const levels = { gzip: [1, 9], brotli: [0, 11] } as const;
-
 const algorithms = {
   gzip: {
     compress: promisify<Uint8Array, ZlibOptions, Buffer>(gzip),
     compressSync: gzipSync,
     decompress: promisify<Uint8Array, ZlibOptions, Buffer>(gunzip),
     decompressSync: gunzipSync,
+    levels: [1, 9],
     settings: (level: number) => ({ level }),
   },
   brotli: {
@@ -49,6 +48,7 @@ const algorithms = {
     compressSync: brotliCompressSync,
     decompress: promisify<Uint8Array, BrotliOptions, Buffer>(brotliDecompress),
     decompressSync: brotliDecompressSync,
+    levels: [0, 11],
     settings: (level: number, bytes: number) => ({
       params: {
         [constants.BROTLI_PARAM_QUALITY]: level,
@@ -56,9 +56,9 @@ const algorithms = {
       },
     }),
   },
-};
+} as const;
 
-const isAlgorithm = oneOf("gzip", "brotli");
+const isAlgorithm = oneOf(...Object.keys(algorithms));
 
 /** Throws if the value is not valid for `codec.compress`. */
 export function checkCompress(name: string, value: unknown): void {
@@ -74,7 +74,7 @@ export function checkCompress(name: string, value: unknown): void {
   const { algorithm, level } = value as CompressOptions;
   isAlgorithm(`${name}.algorithm`, algorithm);
   if (level === undefined) return;
-  const [min, max] = levels[algorithm];
+  const [min, max] = algorithms[algorithm].levels;
   if (level < min || level > max) {
     throw new ConfigError(
       `${name}.level`,
