@@ -114,23 +114,19 @@ class Encoder implements EncodeWalk {
       : isArray && prototype === Array.prototype
         ? sparseKind
         : kindOf(value, prototype);
-    if (kind !== undefined) {
-      refuseKey(value, strayKey(value, prototype, kind));
-      return kind.encode(value, this);
+    if (kind === undefined) {
+      throw new Refusal(
+        isArray
+          ? "is an array of a class of its own: copy it into a plain array"
+          : `is ${show(value)}, which a checkpoint can't hold: put plain data into the State, or register its class`,
+      );
     }
+    const key = strayKey(value, prototype, kind);
+    if (key === undefined) return kind.encode(value, this);
     throw new Refusal(
-      isArray
-        ? "is an array of a class of its own: copy it into a plain array"
-        : `is ${show(value)}, which a checkpoint can't hold: put plain data into the State, or register its class`,
+      typeof key === "symbol"
+        ? `has the key ${String(key)}: keys must be strings`
+        : `is ${show(value)} with the key ${show(key)}: a checkpoint can't hold that`,
     );
   }
-}
-
-function refuseKey(value: object, key: string | symbol | undefined): void {
-  if (key === undefined) return;
-  throw new Refusal(
-    typeof key === "symbol"
-      ? `has the key ${String(key)}: keys must be strings`
-      : `is ${show(value)} with the key ${show(key)}: a checkpoint can't hold that`,
-  );
 }

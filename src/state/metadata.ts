@@ -20,8 +20,7 @@ const scalar = check(
   (value) => typeof value === "string" || typeof value === "boolean" || Number.isFinite(value),
 );
 
-/** An object, not an instance of a class. */
-export const plainObject = check("a plain object", isPlainObject);
+const plainObject = check("a plain object", isPlainObject);
 
 /** A frozen copy of metadata. */
 export function keptMetadata(metadata: Metadata): Metadata {

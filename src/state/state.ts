@@ -18,11 +18,11 @@ import { decodeState, encodeState, type StateJSON } from "./json.js";
 import { OPAQUE, traitsOf, traitsOfValues } from "./json-traits.js";
 import { treeOf } from "./kinds.js";
 import type { Ledger } from "./ledger.js";
-import { checkMetadata, keptMetadata, type Metadata, noMetadata, plainObject } from "./metadata.js";
+import { checkMetadata, keptMetadata, type Metadata, noMetadata } from "./metadata.js";
 import type { PauseRequest } from "./pauses.js";
 import { produce } from "./recipe.js";
 import type { GraphIdentity, ParentLink, RunError, RunStatus } from "./record.js";
-import { setKey } from "./shape.js";
+import { isPlainObject, setKey } from "./shape.js";
 import type { NodeTotals, StepRecord } from "./steps.js";
 
 /** New values for some keys of `D`, as accepted by `merge` and returned by a node. */
@@ -443,5 +443,8 @@ function sinkFor(observer: Observer | undefined): EventSink | undefined {
 
 /** Throws if the value can't be a State's data or a change of it. */
 export function checkData(data: unknown): asserts data is object {
-  plainObject("data", data);
+  // Written out because each merge calls it.
+  if (!isPlainObject(data)) {
+    throw new ConfigError("data", `must be a plain object; got ${show(data)}`);
+  }
 }
