@@ -14,7 +14,6 @@ import {
   put,
   sameLimits,
   sizeOf,
-  sumOf,
 } from "./ledger/contents.js";
 import {
   type Agent,
@@ -80,7 +79,7 @@ export class Ledger {
 
   /** What the whole run used. */
   get usage(): UsageTotals {
-    this.#usage ??= totalsOf(sumOf(this.#contents.tallies));
+    this.#usage ??= totalsOf([...this.#contents.tallies.values()].reduce(plus, new Map()));
     return this.#usage;
   }
 

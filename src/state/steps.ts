@@ -10,7 +10,6 @@ import {
   optional,
   or,
   refuse,
-  refuseJSON,
   text,
   time,
 } from "./kinds.js";
@@ -130,10 +129,7 @@ const attempts: Kind<readonly AttemptRecord[]> = list(
 
 const usage: Kind<Usage> = {
   userText: usageText,
-  read: (json, path, key) => {
-    const at = `${path}.${key}`;
-    return usageOf(tallyFromJSON(at, json, refuseJSON));
-  },
+  read: (json, path, key) => usageOf(tallyFromJSON(`${path}.${key}`, json)),
 };
 
 /**

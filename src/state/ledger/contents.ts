@@ -1,7 +1,7 @@
 import { type Check, checkOptions, integer } from "../../options.js";
 import { defined, setKey } from "../shape.js";
 import type { Agent, Decision, Origin, Output } from "./entries.js";
-import { plus, type Tally } from "./usage.js";
+import type { Tally } from "./usage.js";
 
 /** How much a ledger keeps. Usage is always kept: it grows with the graph, not with the run. */
 export interface LedgerLimits {
@@ -134,13 +134,6 @@ export function objectOf<T, R>(
   const record: Record<string, R> = {};
   for (const [key, value] of map) setKey(record, key, make(value));
   return Object.freeze(record);
-}
-
-/** The sum of all tallies. */
-export function sumOf(tallies: ReadonlyMap<string, Tally>): Tally {
-  let sum: Tally = new Map();
-  for (const tally of tallies.values()) sum = plus(sum, tally);
-  return sum;
 }
 
 /**

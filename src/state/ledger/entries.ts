@@ -83,15 +83,15 @@ export interface Output extends Origin {
 
 const confidence = number(0, 1);
 
-/** A field of an entry: its check, and which text of it is the user's. */
-interface EntryField {
+/** A field in JSON: its check, and which text of it is the user's. */
+export interface Checked {
   readonly check: Check;
   readonly userText: UserText;
 }
 
-const fixed = (check: Check): EntryField => ({ check, userText: "fixed" });
-const own = (check: Check): EntryField => ({ check, userText: "own" });
-const texts: EntryField = { check: strings, userText: { each: "own" } };
+const fixed = (check: Check): Checked => ({ check, userText: "fixed" });
+const own = (check: Check): Checked => ({ check, userText: "own" });
+const texts: Checked = { check: strings, userText: { each: "own" } };
 
 /** Rejects what can't be saved while the node that passed it can still fail. */
 const saveable: Check = (name, value) => {
@@ -157,14 +157,20 @@ export function mergedAgent(one: Agent | undefined, base: Agent | undefined, oth
   return agentKind.make("agent", { ...other, confidenceHistory: all.slice(-MAX_CONFIDENCES) });
 }
 
+export function checksOf(
+  fields: Readonly<Record<string, Checked>>,
+): Readonly<Record<string, Check>> {
+  return Object.fromEntries(Object.entries(fields).map(([field, { check }]) => [field, check]));
+}
+
 /** A kind of entry: which of its fields an entry must have besides its origin, and all others. */
 function entry<T extends Origin>(
   required: readonly string[],
-  others: Readonly<Record<string, EntryField>>,
+  others: Readonly<Record<string, Checked>>,
 ) {
-  const fields = Object.entries({ ...origin, ...others });
-  const checks = Object.fromEntries(fields.map(([field, { check }]) => [field, check]));
-  const userText: UserText = { fields: userTextsOf({ ...origin, ...others }) };
+  const fields = { ...origin, ...others };
+  const checks = checksOf(fields);
+  const userText: UserText = { fields: userTextsOf(fields) };
   const make = (name: string, value: unknown, refuse: Refuse = refuseOption): T => {
     // A field that is undefined counts as absent, so that a ledger reads back the same.
     const kept =

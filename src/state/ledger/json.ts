@@ -1,7 +1,7 @@
 import { check, checkOptions, list, type Refuse } from "../../options.js";
 import { decode } from "../decode.js";
 import { encode } from "../encode.js";
-import { refuseJSON, type UserText } from "../kinds.js";
+import { refuseJSON, type UserText, userTextsOf } from "../kinds.js";
 import { isPlainObject } from "../shape.js";
 import {
   blank,
@@ -15,7 +15,7 @@ import {
   sameLimits,
   sizeOf,
 } from "./contents.js";
-import { agentKind, decisionKind, outputKind } from "./entries.js";
+import { agentKind, type Checked, checksOf, decisionKind, outputKind } from "./entries.js";
 import { type TallyJSON, tallyFromJSON, tallyToJSON, usageText } from "./usage.js";
 
 /** A ledger as JSON; empty and default fields are omitted. */
@@ -53,7 +53,7 @@ export function encodeLedger(contents: Contents): LedgerJSON {
  * @throws SerializationError that names the path of what is wrong.
  */
 export function decodeLedger(tree: unknown): Contents {
-  checkOptions("ledger", tree, parts, refuseJSON);
+  checkOptions("ledger", tree, checks, refuseJSON);
   const { usage = {}, decisions = [], agents = {}, outputs = {}, ...rest } = tree as LedgerJSON;
   return {
     tallies: new Map(Object.entries(usage).map(each("ledger.usage", tallyFromJSON))),
@@ -68,26 +68,18 @@ export function decodeLedger(tree: unknown): Contents {
 }
 
 const record = check("an object", isPlainObject);
-const parts = {
-  usage: record,
-  decisions: list,
-  agents: record,
-  outputs: record,
-  dropped: checkDropped,
-  limits: checkLedgerLimits,
+const parts: Readonly<Record<keyof LedgerJSON, Checked>> = {
+  usage: { check: record, userText: { each: usageText, fixedKeys: true } },
+  decisions: { check: list, userText: { each: decisionKind.userText } },
+  agents: { check: record, userText: { each: agentKind.userText } },
+  outputs: { check: record, userText: { each: outputKind.userText } },
+  dropped: { check: checkDropped, userText: "fixed" },
+  limits: { check: checkLedgerLimits, userText: "fixed" },
 };
+const checks = checksOf(parts);
 
 /** Which text of a ledger is the user's. */
-export const ledgerText: UserText = {
-  fields: {
-    usage: { each: usageText, fixedKeys: true },
-    decisions: { each: decisionKind.userText },
-    agents: { each: agentKind.userText },
-    outputs: { each: outputKind.userText },
-    dropped: "fixed",
-    limits: "fixed",
-  },
-};
+export const ledgerText: UserText = { fields: userTextsOf(parts) };
 
 type Make<T> = (name: string, value: unknown, refuse: Refuse) => T;
 

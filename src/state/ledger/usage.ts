@@ -1,14 +1,6 @@
-import {
-  type Check,
-  check,
-  checkOptions,
-  integer,
-  number,
-  type Refuse,
-  text,
-} from "../../options.js";
+import { type Check, check, checkOptions, integer, number, text } from "../../options.js";
 import type { Usage, UsageCall, UsagePrice } from "../../usage.js";
-import type { UserText } from "../kinds.js";
+import { refuseJSON, type UserText } from "../kinds.js";
 import { isPlainObject, setKey } from "../shape.js";
 
 export type { Usage, UsageCall };
@@ -102,13 +94,13 @@ export const usageText: UserText = {
 };
 
 /** A tally from JSON; sums may be decimal strings, and larger than a caller may pass. */
-export function tallyFromJSON(name: string, json: unknown, refuse: Refuse): Tally {
-  checkOptions(name, json, jsonFields, refuse);
+export function tallyFromJSON(name: string, json: unknown): Tally {
+  checkOptions(name, json, jsonFields, refuseJSON);
   return tallied(json as object, (counter, value) => {
     if (typeof value === "string" && /^\d{1,40}\.\d{12}$/.test(value)) {
       return BigInt(value.replace(".", ""));
     }
-    amount(`${name}.${counter}`, value, refuse);
+    amount(`${name}.${counter}`, value, refuseJSON);
     return toUnits(Number(value));
   });
 }
