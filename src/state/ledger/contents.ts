@@ -65,11 +65,7 @@ export function fullLimits(limits: LedgerLimits): Limits {
 
 /** Whether two sets of limits are the same. */
 export function sameLimits(one: Limits, other: Limits): boolean {
-  return (
-    one.maxDecisions === other.maxDecisions &&
-    one.maxAgents === other.maxAgents &&
-    one.maxOutputs === other.maxOutputs
-  );
+  return Object.entries(one).every(([name, most]) => Reflect.get(other, name) === most);
 }
 
 /** The same contents, cut down to their limits and frozen. */
