@@ -44,7 +44,7 @@ export const stateText: UserText = {
 /** A State's record as JSON. */
 export function encodeState(record: StateRecord): StateJSON {
   const data = isPlainData(record) ? record.data : encode(record.data, "data");
-  return jsonOf(record, fields, data) as StateJSON;
+  return withFormat(record, fields, data) as StateJSON;
 }
 
 /** Whether JSON text holds the data exactly, without tags. */
@@ -54,10 +54,10 @@ export function isPlainData({ data, traits }: StateRecord): boolean {
 
 /** The part of it that is not in the header of a stored record; the data must be JSON already. */
 export function encodeBody(record: StateRecord, data: unknown): BodyJSON {
-  return jsonOf(record, inBody, data) as BodyJSON;
+  return withFormat(record, inBody, data) as BodyJSON;
 }
 
-function jsonOf(record: StateRecord, which: typeof fields, data: unknown): object {
+function withFormat(record: StateRecord, which: typeof fields, data: unknown): object {
   const json: Record<string, unknown> = { waymark: FORMAT };
   writeFields(record, which, json);
   json.data = data;

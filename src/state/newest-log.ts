@@ -17,7 +17,7 @@ export class NewestLog<T> {
     return new NewestLog(log, Math.max(most, log.length));
   }
 
-  /** How many records it was given, including those that are no longer among the newest. */
+  /** How much of the log belongs to it; without a limit, how many records were added. */
   get length(): number {
     return this.#length;
   }
@@ -34,7 +34,7 @@ export class NewestLog<T> {
     return new NewestLog(log, this.#most);
   }
 
-  /** The newest records, oldest first. */
+  /** The newest records, oldest first, in an array of its own. */
   list(): T[] {
     const first = Math.max(0, this.#length - this.#most);
     return this.#log.slice(first, this.#length);
