@@ -5,14 +5,16 @@ import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { Batcher, Mutex } from "../../concurrency.js";
 import { ConfigError, messageOf, systemCode } from "../../errors.js";
 import {
+  APPLICATION_ID,
   Connection,
+  hasTables,
   type Load,
+  makeTables,
   type OwnedClient,
   openFile,
   type SqliteClient,
 } from "./connection.js";
 import { damaged, failure, isBusy, isDamage } from "./failure.js";
-import { APPLICATION_ID, hasTables, makeTables } from "./schema.js";
 
 /** Where the database is, and how it is used. */
 export interface DatabaseSettings {
