@@ -125,7 +125,6 @@ export class PostgresStore extends RecordStore {
   /** The schema that its tables are in. */
   readonly schema: string;
   readonly #connection: Connection;
-  readonly #backend: PostgresBackend;
 
   /** @throws ConfigError if an option is invalid. */
   constructor(options: PostgresStoreOptions);
@@ -148,20 +147,9 @@ export class PostgresStore extends RecordStore {
     checkAddress(client);
     const settings = { client, schema, retryFor, statementTimeout, prepare, readOnly };
     const connection = new Connection(settings, load);
-    const backend = new PostgresBackend(connection, schema);
-    super(backend, { ...options, snapshotEvery });
+    super(new PostgresBackend(connection, schema), { ...options, snapshotEvery });
     this.schema = schema;
     this.#connection = connection;
-    this.#backend = backend;
-  }
-
-  /**
-   * The runs claimed by a live process.
-   *
-   * @internal
-   */
-  claimed(): Promise<ReadonlySet<string>> {
-    return this.#backend.claimed();
   }
 
   /**

@@ -165,11 +165,6 @@ export class PostgresBackend extends SqlBackend implements RecordBackend, LeaseK
     await this.#connection.write(this.#statements.evict, [runId, owner]);
   }
 
-  /** The runs claimed by a live process. */
-  async claimed(): Promise<Set<string>> {
-    return new Set(runIds(await this.#connection.read(this.#statements.claimed)));
-  }
-
   async close(): Promise<void> {
     try {
       await this.leases.close();

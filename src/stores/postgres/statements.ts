@@ -148,7 +148,6 @@ export function statementsFor(name: string) {
     /** Ends the lease of a dead owner. */
     evict: `UPDATE ${runs} SET lease_until = NULL WHERE run_id = $1 AND owner = $2`,
     holder: `SELECT owner FROM ${runs} WHERE run_id = $1 AND lease_until > clock_timestamp()`,
-    claimed: `SELECT ${runId} FROM ${runs} r WHERE lease_until > clock_timestamp()`,
     look: found,
     /** In the order of ids, so that two processes that remove the same runs don't deadlock. */
     lock: `${found} FOR UPDATE`,
