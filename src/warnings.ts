@@ -25,18 +25,6 @@ export function warn(
   else emit("checkpoint.warning", data);
 }
 
-/** The size of a record above which a store warns, unless `warnBytes` sets another. */
-export const DEFAULT_WARN_BYTES = 500 * 1024;
-
-/** The warning about a checkpoint that is too large; `undefined` if it is not. */
-export function sizeWarning(
-  { bytes = 0 }: { readonly bytes?: number | undefined },
-  warnBytes = DEFAULT_WARN_BYTES,
-): string | undefined {
-  if (bytes <= warnBytes) return undefined;
-  return `the checkpoint has ${bytes} bytes, more than warnBytes (${warnBytes})`;
-}
-
 /** Lets each kind be printed once more. */
 export function resetWarnings(): void {
   printed.clear();

@@ -388,6 +388,18 @@ export interface Checkpoint extends ListedWhole {
   readonly bytes?: number | undefined;
 }
 
+/** The size of a record above which a store warns, unless `warnBytes` sets another. */
+export const DEFAULT_WARN_BYTES = 500 * 1024;
+
+/** The warning about a checkpoint that is too large; `undefined` if it is not. */
+export function sizeWarning(
+  { bytes = 0 }: Pick<Checkpoint, "bytes">,
+  warnBytes = DEFAULT_WARN_BYTES,
+): string | undefined {
+  if (bytes <= warnBytes) return undefined;
+  return `the checkpoint has ${bytes} bytes, more than warnBytes (${warnBytes})`;
+}
+
 /** Summarizes a run from its newest State. */
 export function summarize<D extends object>(state: State<D>): RunSummary {
   return listed(recordOf(state), "runs");

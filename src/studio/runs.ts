@@ -1,12 +1,11 @@
 import { listRuns } from "../checkpoint/any-store.js";
-import { type RunFilter, type RunSummary, summarize } from "../checkpoint/store.js";
+import { type RunFilter, type RunSummary, sizeWarning, summarize } from "../checkpoint/store.js";
 import { monotonic } from "../clock.js";
 import { isWaymarkError, messageOf } from "../errors.js";
 import { longestPath } from "../graph/description.js";
 import type { Metadata } from "../state/metadata.js";
 import type { RunStatus } from "../state/record.js";
 import type { State } from "../state/state.js";
-import { sizeWarning } from "../warnings.js";
 import type { RunProblem, RunRow, RunsPage } from "./api.js";
 import type { Studio } from "./context.js";
 import { badRequest } from "./http.js";

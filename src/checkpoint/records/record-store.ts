@@ -12,7 +12,7 @@ import { type Check, checkOptions, checkRunId, integer, text } from "../../optio
 import { newId } from "../../random.js";
 import { isProgressSave, listedOf, type Saved } from "../../state/fields.js";
 import { recordOf, type State } from "../../state/state.js";
-import { DEFAULT_WARN_BYTES, sizeWarning, warn } from "../../warnings.js";
+import { warn } from "../../warnings.js";
 import {
   checkAt,
   checkpointId as checkCheckpointId,
@@ -30,6 +30,7 @@ import {
   type Claim,
   type ClaimHolder,
   type ClaimOptions,
+  DEFAULT_WARN_BYTES,
   type ExportedCheckpoint,
   type Finding,
   type HistoryEntry,
@@ -39,6 +40,7 @@ import {
   type RunSummary,
   type SaveOptions,
   type StoreContext,
+  sizeWarning,
 } from "../store.js";
 import {
   type After,

@@ -1,8 +1,12 @@
 import { isStep, namedBy } from "../../checkpoint/any-store.js";
-import type { CheckpointAt, CheckpointStore, StoreContext } from "../../checkpoint/store.js";
+import {
+  type CheckpointAt,
+  type CheckpointStore,
+  type StoreContext,
+  sizeWarning,
+} from "../../checkpoint/store.js";
 import { typed } from "../../report/shell.js";
 import type { State } from "../../state/state.js";
-import { sizeWarning } from "../../warnings.js";
 import { missing, usage } from "../exit.js";
 import type { OpenStore } from "./open.js";
 
