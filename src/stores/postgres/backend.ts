@@ -9,7 +9,7 @@ import type {
 import { moment } from "../../clock.js";
 import { Batcher } from "../../concurrency.js";
 import { type LeaseKeeper, Leases } from "../leases.js";
-import { headOf, SqlBackend, type SqlValue, type Statement } from "../sql/backend.js";
+import { headOf, SqlBackend, type Statement } from "../sql/backend.js";
 import type { SqlDialect, SqlRow } from "../sql/runs.js";
 import { runIdIn, toColumn } from "../sql/text.js";
 import type { Connection } from "./connection.js";
@@ -54,7 +54,7 @@ export class PostgresBackend extends SqlBackend implements RecordBackend, LeaseK
   readonly #saves: Batcher<Save, string | undefined>;
 
   constructor(connection: Connection, schema: string) {
-    super(dialectOf(schema));
+    super(connection, dialectOf(schema));
     const statements = statementsFor(schema);
     this.place = `Postgres schema ${quoted(schema)}`;
     this.#connection = connection;
@@ -93,17 +93,6 @@ export class PostgresBackend extends SqlBackend implements RecordBackend, LeaseK
     lease?.renewed(at);
     this.setRow(runId, Number(id));
     return undefined;
-  }
-
-  protected read(
-    statement: Statement | string,
-    params: readonly SqlValue[],
-  ): Promise<readonly SqlRow[]> {
-    return this.#connection.read(statement, params);
-  }
-
-  protected write(statement: Statement, params: readonly SqlValue[]): Promise<readonly SqlRow[]> {
-    return this.#connection.write(statement, params);
   }
 
   async discard(runId: string, sequences: readonly number[]): Promise<void> {

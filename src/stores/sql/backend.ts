@@ -24,6 +24,14 @@ export interface Statement {
 /** A parameter of a statement. */
 export type SqlValue = string | number | null;
 
+/** Runs statements. */
+export interface SqlRunner {
+  /** The rows of a statement that only reads; none if the tables do not exist yet. */
+  read(statement: Statement | string, params: readonly SqlValue[]): Promise<readonly SqlRow[]>;
+  /** Runs a statement that writes. */
+  write(statement: Statement, params: readonly SqlValue[]): Promise<readonly SqlRow[]>;
+}
+
 /** The columns that a save sets in the row of its run. */
 export const runColumns = [
   "sequence",
@@ -109,30 +117,20 @@ export abstract class SqlBackend {
   protected abstract readonly leases: Leases;
   /** The rows of runs that were saved to. A run that is deleted and starts again gets another row. */
   protected readonly rows = new Map<string, number>();
+  readonly #sql: SqlRunner;
   readonly #dialect: SqlDialect;
   readonly #statements: ReturnType<typeof statementsOf>;
 
-  constructor(dialect: SqlDialect, statements = statementsOf(dialect)) {
+  constructor(sql: SqlRunner, dialect: SqlDialect, statements = statementsOf(dialect)) {
+    this.#sql = sql;
     this.#dialect = dialect;
     this.#statements = statements;
   }
 
-  /** The rows of a statement that only reads; none if the tables do not exist yet. */
-  protected abstract read(
-    statement: Statement | string,
-    params: readonly SqlValue[],
-  ): Promise<readonly SqlRow[]>;
-
-  /** Runs a statement that writes. */
-  protected abstract write(
-    statement: Statement,
-    params: readonly SqlValue[],
-  ): Promise<readonly SqlRow[]>;
-
   async chain(runId: string, at: RecordAt): Promise<Chain | undefined> {
     const [from, to] = "below" in at ? [0, at.below - 1] : [at.sequence, at.sequence];
     const last = Math.min(to, Number.MAX_SAFE_INTEGER);
-    const rows = await this.read(this.#statements.chain, [runId, from, last]);
+    const rows = await this.#sql.read(this.#statements.chain, [runId, from, last]);
     const [first] = rows;
     if (first === undefined) return undefined;
     const head = headOf({ sequence: first.head, checkpoint_id: first.head_id }, undefined);
@@ -140,7 +138,7 @@ export abstract class SqlBackend {
   }
 
   async headers(runId: string): Promise<HeaderEntry[]> {
-    const rows = await this.read(this.#statements.headers, [runId]);
+    const rows = await this.#sql.read(this.#statements.headers, [runId]);
     return rows.map((row) => ({
       sequence: Number(row.sequence),
       bytes: Number(row.bytes),
@@ -150,7 +148,7 @@ export abstract class SqlBackend {
   }
 
   async records(runId: string, from: number, to: number): Promise<StoredRecord[]> {
-    const rows = await this.read(this.#statements.records, [runId, from, to]);
+    const rows = await this.#sql.read(this.#statements.records, [runId, from, to]);
     return rows.map(recordOf);
   }
 
@@ -160,12 +158,12 @@ export abstract class SqlBackend {
     isBad: () => Promise<boolean>,
   ): Promise<string | undefined> {
     // Looked up first, so that a run that starts over in the meantime is left alone.
-    const [run] = await this.read(this.#statements.identify, [runId]);
+    const [run] = await this.#sql.read(this.#statements.identify, [runId]);
     if (run === undefined || !(await isBad())) return undefined;
     const id = Number(run.id);
     // Relisted first: if the process dies in between, the record is found damaged again.
     await this.#relist(runId, id, Number(run.sequence), sequence);
-    const rows = await this.write(this.#statements.setAside, [id, sequence]);
+    const rows = await this.#sql.write(this.#statements.setAside, [id, sequence]);
     if (rows.length === 0) return undefined;
     return `${this.place}, checkpoint ${sequence} of run ${show(runId)}`;
   }
@@ -180,30 +178,32 @@ export abstract class SqlBackend {
     const listed = [toColumn(graph), status, toColumn(savedAt)];
     const searched = column ? [metadata === undefined ? null : column(metadata)] : [];
     const params = [...listed, ...searched, before.sequence, id, head];
-    await this.write(this.#statements.relist, params);
+    await this.#sql.write(this.#statements.relist, params);
   }
 
   async runs(filter: RunFilter): Promise<RunEntry[]> {
     const query = runsQuery(filter, this.#dialect);
-    return query === undefined ? [] : (await this.read(query.text, query.params)).map(runOfRow);
+    return query === undefined
+      ? []
+      : (await this.#sql.read(query.text, query.params)).map(runOfRow);
   }
 
   async list(): Promise<string[]> {
-    const rows = await this.read(this.#statements.list, []);
+    const rows = await this.#sql.read(this.#statements.list, []);
     return rows.map(runIdIn);
   }
 
   async find(checkpointId: string): Promise<string | undefined> {
-    const [row] = await this.read(this.#statements.find, [toColumn(checkpointId)]);
+    const [row] = await this.#sql.read(this.#statements.find, [toColumn(checkpointId)]);
     return row && parseHeader(textOf(row.header))?.runId;
   }
 
   async saveGraph(fingerprint: string, text: string): Promise<void> {
-    await this.write(this.#statements.saveGraph, [toColumn(fingerprint), text]);
+    await this.#sql.write(this.#statements.saveGraph, [toColumn(fingerprint), text]);
   }
 
   async graph(fingerprint: string): Promise<string | undefined> {
-    const [row] = await this.read(this.#statements.graph, [toColumn(fingerprint)]);
+    const [row] = await this.#sql.read(this.#statements.graph, [toColumn(fingerprint)]);
     return row && textOf(row.topology);
   }
 
@@ -219,7 +219,7 @@ export abstract class SqlBackend {
   protected async rowOf(runId: string): Promise<number | undefined> {
     const known = this.rows.get(runId);
     if (known !== undefined) return known;
-    const [row] = await this.read(this.#statements.identify, [runId]);
+    const [row] = await this.#sql.read(this.#statements.identify, [runId]);
     return row && Number(row.id);
   }
 

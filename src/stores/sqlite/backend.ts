@@ -10,7 +10,7 @@ import type {
 import type { Finding } from "../../checkpoint/store.js";
 import { messageOf } from "../../errors.js";
 import { isOwnerLiving, type LeaseKeeper, Leases } from "../leases.js";
-import { headOf, SqlBackend, type SqlValue, type Statement, statementsOf } from "../sql/backend.js";
+import { headOf, SqlBackend, type SqlRunner, statementsOf } from "../sql/backend.js";
 import type { SqlDialect, SqlRow } from "../sql/runs.js";
 import { textOf, toColumn } from "../sql/text.js";
 import type { Connection } from "./connection.js";
@@ -52,8 +52,9 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
   #shrinking: Promise<void> | undefined;
 
   constructor(settings: DatabaseSettings) {
-    super(dialect, shared);
-    this.#database = new Database(settings);
+    const database = new Database(settings);
+    super(runnerOf(database), dialect, shared);
+    this.#database = database;
   }
 
   get place(): string {
@@ -103,23 +104,6 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
     const run = connection.get(statements.run, runId);
     if (run === undefined) return { sequence: 0, checkpointId: "" };
     return headOf(run, this.leases.held(runId)?.epoch);
-  }
-
-  protected read(
-    statement: Statement | string,
-    params: readonly SqlValue[],
-  ): Promise<readonly SqlRow[]> {
-    const rows = (connection: Connection): readonly SqlRow[] =>
-      typeof statement === "string"
-        ? connection.query(statement, params)
-        : connection.all(statement.text, ...params);
-    return this.#database.read(rows, []);
-  }
-
-  protected write({ text }: Statement, params: readonly SqlValue[]): Promise<readonly SqlRow[]> {
-    return this.#database.write((connection) => connection.all(text, ...params), {
-      flushes: false,
-    });
   }
 
   async discard(runId: string, sequences: readonly number[]): Promise<void> {
@@ -238,6 +222,18 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
     await this.#shrinking;
     await this.#database.close();
   }
+}
+
+function runnerOf(database: Database): SqlRunner {
+  return {
+    read: (asked, params) => {
+      const rows = (one: Connection): SqlRow[] =>
+        typeof asked === "string" ? one.query(asked, params) : one.all(asked.text, ...params);
+      return database.read(rows, []);
+    },
+    write: ({ text }, params) =>
+      database.write((one) => one.all(text, ...params), { flushes: false }),
+  };
 }
 
 /**
