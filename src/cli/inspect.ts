@@ -70,7 +70,7 @@ export async function inspectFile(
   const findings: Finding[] = [];
   try {
     const record = verifyRecord(fromDocument(bytes, file, sequence), runId, file);
-    const tree = await new RecordCodec(options, 1).grow(undefined, record, 0, file);
+    const tree = await new RecordCodec(options, 1).grow(undefined, record, file);
     stateFrom(tree, record.header, file);
   } catch (error) {
     findings.push(withLevel({ runId, sequence, ...faultOf(error) }));

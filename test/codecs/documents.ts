@@ -34,7 +34,7 @@ export class DocumentCodec {
   ): Promise<State<D>> {
     const stored = fromDocument(bytes, where, expected.sequence ?? 1);
     const record = verifyRecord(stored, expected.runId, where);
-    return stateFrom<D>(await this.#codec.grow(undefined, record, 0, where), record.header, where);
+    return stateFrom<D>(await this.#codec.grow(undefined, record, where), record.header, where);
   }
 }
 

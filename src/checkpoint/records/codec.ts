@@ -143,23 +143,18 @@ export class RecordCodec {
   }
 
   /**
-   * The tree of the record at this position of its chain, made from the tree before it, which it mutates; the first must
-   * be a snapshot, and each other one a patch to the one before. Synchronous without a codec.
+   * The tree of a record: of a patch, made from the tree of the record before it, which it mutates. Synchronous without a
+   * codec.
    *
    * @param where - names the record in errors.
    * @throws CheckpointCorruptionError if it is damaged.
    */
-  grow(
-    tree: unknown,
-    record: VerifiedRecord,
-    index: number,
-    where: string,
-  ): unknown | Promise<unknown> {
+  grow(tree: unknown, record: VerifiedRecord, where: string): unknown | Promise<unknown> {
     const opened = this.#open(record, where);
     const grown = (text: string): unknown => {
       try {
         const content: unknown = JSON.parse(text);
-        return index === 0 ? content : apply(tree, content as Change[]);
+        return record.header.base === undefined ? content : apply(tree, content as Change[]);
       } catch (error) {
         if (isWaymarkError(error))
           throw corrupt(where, "a patch to the record before", error.message);
@@ -231,15 +226,11 @@ export function verifyRecord(stored: StoredRecord, runId: string, where: string)
   return { header, stored };
 }
 
-/** Whether the first record is a snapshot and each other one a patch to the one before. */
-export function areLinked(records: readonly VerifiedRecord[]): boolean {
-  const snapshot = records[0]?.header;
-  if (snapshot === undefined || snapshot.base !== undefined) return false;
-  return records.every(({ header }, index) => {
-    const before = records[index - 1]?.header;
-    if (before === undefined) return index === 0;
-    return header.base === snapshot.sequence && previousOf(header) === before.checkpointId;
-  });
+/** Whether a record continues a chain: as a patch to the record before it, or as the snapshot that begins it. */
+export function isLinked({ header }: VerifiedRecord, before: VerifiedRecord | undefined): boolean {
+  if (before === undefined) return header.base === undefined;
+  const { base = before.header.sequence, checkpointId } = before.header;
+  return header.base === base && previousOf(header) === checkpointId;
 }
 
 /** Makes the State from the tree of its record. */

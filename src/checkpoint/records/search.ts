@@ -10,8 +10,8 @@ import { warn } from "../../warnings.js";
 import { type CheckpointAt, isAt, isNewest, type StoreContext } from "../store.js";
 import type { Chain, RecordBackend, StoredRecord } from "./backend.js";
 import {
-  areLinked,
   corrupt,
+  isLinked,
   type RecordCodec,
   stateFrom,
   type VerifiedRecord,
@@ -124,15 +124,16 @@ async function stateOf<D extends object>(
       verified.push(verifyRecord(stored, runId, whereOf(stored.sequence)));
     }
     const last = verified.at(-1);
-    if (last === undefined || !areLinked(verified)) {
+    const areLinked = verified.every((record, index) => isLinked(record, verified[index - 1]));
+    if (last === undefined || !areLinked) {
       const base = last?.header.base ?? at.sequence;
       throw corrupt(where, `the records from sequence ${base} on, which it builds on`, "a gap");
     }
     let tree: unknown;
-    for (const [index, record] of verified.entries()) {
+    for (const record of verified) {
       // If this fails, the hash matches but the content is invalid: whoever changed it recomputed the hash.
       at = record.stored;
-      const grown = codec.grow(tree, record, index, where);
+      const grown = codec.grow(tree, record, where);
       tree = grown instanceof Promise ? await grown : grown;
     }
     return { state: stateFrom<D>(tree, last.header, where) };

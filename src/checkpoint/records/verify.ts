@@ -1,7 +1,13 @@
 import { faultOf } from "../any-store.js";
 import type { Finding, Problem } from "../store.js";
 import type { HeaderEntry, RecordBackend, StoredRecord } from "./backend.js";
-import { type RecordCodec, stateFrom, type VerifiedRecord, verifyRecord } from "./codec.js";
+import {
+  isLinked,
+  type RecordCodec,
+  stateFrom,
+  type VerifiedRecord,
+  verifyRecord,
+} from "./codec.js";
 import { previousOf } from "./header.js";
 
 /** The number of records to read at once. */
@@ -13,8 +19,6 @@ interface Walk {
   tree: unknown;
   /** The previous record. */
   before: VerifiedRecord | undefined;
-  /** The number of records that the tree was made from. */
-  links: number;
 }
 
 /** Reads all records of a run once, oldest first, and yields what is wrong with them. */
@@ -27,7 +31,7 @@ export async function* verifyRun(
   const finding = (entry: HeaderEntry, problem: Problem, expected: string, actual: string) => {
     return { runId, sequence: entry.sequence, problem, expected, actual };
   };
-  const walk: Walk = { tree: undefined, before: undefined, links: 0 };
+  const walk: Walk = { tree: undefined, before: undefined };
   let whole = 0;
   let previous: HeaderEntry | undefined;
   for (let from = 0; from < entries.length; from += PAGE) {
@@ -83,24 +87,21 @@ async function check(
   stored: StoredRecord,
   walk: Walk,
 ): Promise<Pick<Finding, "problem" | "expected" | "actual"> | undefined> {
-  const { tree, before, links } = walk;
+  const { tree, before } = walk;
   walk.tree = undefined;
   walk.before = undefined;
-  walk.links = 0;
   const where = `checkpoint ${stored.sequence}`;
   try {
     const record = verifyRecord(stored, runId, where);
     const { base, checkpointId } = record.header;
-    const isPatch = base !== undefined;
-    if (isPatch && before?.header.checkpointId !== previousOf(record.header)) {
+    if (base !== undefined && !isLinked(record, before)) {
       const expected = `the records from sequence ${base} on, which it builds on`;
       return { problem: "lost", expected, actual: "a gap" };
     }
-    const grown = await codec.grow(tree, record, isPatch ? links : 0, where);
+    const grown = await codec.grow(tree, record, where);
     stateFrom(structuredClone(grown), record.header, where);
     walk.tree = grown;
     walk.before = record;
-    walk.links = isPatch ? links + 1 : 1;
     return checkpointId === ""
       ? { problem: "corrupt", expected: "an id", actual: "none" }
       : undefined;
