@@ -9,6 +9,7 @@ import {
   flag,
   integer,
   oneOf,
+  string,
   text,
 } from "../options.js";
 import { checkMetadata } from "../state/metadata.js";
@@ -37,16 +38,11 @@ export function checkSave(state: unknown, options: SaveOptions): void {
 }
 
 const step = integer(0);
-/** Throws if the value is not a checkpoint id. */
-export const checkpointId: Check = (name, value) => {
-  if (typeof value !== "string")
-    throw new ConfigError(name, `must be a string; got ${show(value)}`);
-};
 
 /** Throws if a step or a checkpoint id is invalid. */
 export const atChecks: Readonly<Record<keyof CheckpointAt, Check>> = {
   step: (_, value) => step("step", value),
-  checkpointId: (_, value) => checkpointId("checkpointId", value),
+  checkpointId: (_, value) => string("checkpointId", value),
 };
 
 /** Throws if the checkpoint to load is not named by a step or a checkpoint id. */
@@ -212,12 +208,6 @@ export function checkRetention(retention: Retention): void {
   });
 }
 
-/** The save time before which `maxAgeDays` removes a run, ISO 8601; `undefined` if age does not matter. */
-function oldestKept({ maxAgeDays }: Retention): string | undefined {
-  const oldest = now() - (maxAgeDays ?? Number.POSITIVE_INFINITY) * DAY;
-  return Number.isFinite(oldest) ? new Date(Math.max(oldest, 0)).toISOString() : undefined;
-}
-
 /**
  * The runs that a retention rule removes, page by page from a listing, most recently saved first.
  *
@@ -227,8 +217,10 @@ export async function* prunable<T extends RunSummary>(
   retention: Retention,
   list: (filter: RunFilter) => Promise<T[]>,
 ): AsyncGenerator<T[]> {
-  const { maxRuns = Number.POSITIVE_INFINITY, includeAbandoned = false } = retention;
-  const oldest = oldestKept(retention);
+  const { maxAgeDays = Number.POSITIVE_INFINITY, maxRuns = Number.POSITIVE_INFINITY } = retention;
+  const since = now() - maxAgeDays * DAY;
+  // The save time before which a run is too old; age does not matter without `maxAgeDays`.
+  const oldest = Number.isFinite(since) ? new Date(Math.max(since, 0)).toISOString() : undefined;
   let seen = 0;
   for await (const page of pages(list, { status: ["completed", "failed"] })) {
     const doomed = page.filter(({ savedAt }, index) => {
@@ -237,7 +229,7 @@ export async function* prunable<T extends RunSummary>(
     seen += page.length;
     yield doomed;
   }
-  if (!includeAbandoned || oldest === undefined) return;
+  if (retention.includeAbandoned !== true || oldest === undefined) return;
   yield* pages(list, { status: ["pending", "in_progress", "paused"], before: oldest });
 }
 

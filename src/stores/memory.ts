@@ -1,6 +1,5 @@
 import {
   checkAt,
-  checkpointId as checkCheckpointId,
   checkFilter,
   checkImport,
   checkKeep,
@@ -31,7 +30,7 @@ import {
 import { isoNow } from "../clock.js";
 import { CheckpointConflictError, CheckpointNotFoundError } from "../errors.js";
 import type { GraphTopology } from "../graph/description.js";
-import { checkOptions, checkRunId } from "../options.js";
+import { checkOptions, checkRunId, string } from "../options.js";
 import { newId } from "../random.js";
 import { isOpaque } from "../state/derive.js";
 import { isProgressSave, type Saved } from "../state/fields.js";
@@ -166,7 +165,7 @@ export class MemoryStore implements CheckpointStore {
 
   /** The run that a checkpoint belongs to. */
   async find(checkpointId: string): Promise<string | undefined> {
-    checkCheckpointId("checkpointId", checkpointId);
+    string("checkpointId", checkpointId);
     return [...this.#runs.keys()].find((runId) =>
       this.#kept(runId).some(({ state }) => state.checkpointId === checkpointId),
     );

@@ -8,14 +8,13 @@ import {
   show,
 } from "../../errors.js";
 import { type GraphTopology, parseTopology } from "../../graph/description.js";
-import { type Check, checkOptions, checkRunId, integer, text } from "../../options.js";
+import { type Check, checkOptions, checkRunId, integer, string, text } from "../../options.js";
 import { newId } from "../../random.js";
 import { isProgressSave, listedOf, type Saved } from "../../state/fields.js";
 import { recordOf, type State } from "../../state/state.js";
 import { warn } from "../../warnings.js";
 import {
   checkAt,
-  checkpointId as checkCheckpointId,
   checkFilter,
   checkImport,
   checkKeep,
@@ -232,7 +231,7 @@ export class RecordStore implements CheckpointStore {
 
   /** The run that a checkpoint belongs to. */
   async find(checkpointId: string): Promise<string | undefined> {
-    checkCheckpointId("checkpointId", checkpointId);
+    string("checkpointId", checkpointId);
     const runId = await this.#backend.find(checkpointId);
     if (runId === undefined) return undefined;
     // A checkpoint that is no longer kept may not be removed yet, and can't be loaded.
