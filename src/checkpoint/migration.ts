@@ -60,17 +60,29 @@ export function migrate<D extends object>(
   const { data, identity, progress } = recordOf(state);
   const { graph } = identity;
   if (graph === undefined || graph.version === version) return state;
+  const refuse = (from: number, problem: string, options?: ErrorOptions): never => {
+    throw new MigrationError(from, version, problem, options);
+  };
   if (graph.version > version) {
-    throw new MigrationError(
-      graph.version,
-      version,
-      "the checkpoint is newer than this graph: run it with the newer code",
-    );
+    refuse(graph.version, "the checkpoint is newer than this graph: run it with the newer code");
   }
   const bring = (older: object): object => {
     let next = older;
     for (let from = graph.version; from < version; from++) {
-      next = step(next, from, version, migrations);
+      const migration =
+        migrations[from] ??
+        refuse(from, `there is no migration from ${from} to ${from + 1}: add migrations[${from}]`);
+      let result: unknown;
+      try {
+        result = migration(next);
+      } catch (cause) {
+        refuse(from, `migrations[${from}] failed: ${asText(cause)}`, { cause });
+      }
+      if (!isPlainObject(result)) {
+        const got = show(result);
+        return refuse(from, `migrations[${from}] must return a plain object; got ${got}`);
+      }
+      next = result;
     }
     return next;
   };
@@ -82,29 +94,4 @@ export function migrate<D extends object>(
     identity: { ...identity, graph: { ...graph, version } },
     progress: { ...progress, unfinished: unfinished && withDataCopies(unfinished, bring) },
   });
-}
-
-function step(data: object, from: number, to: number, migrations: Migrations): object {
-  const migration = migrations[from];
-  if (migration === undefined) {
-    throw new MigrationError(
-      from,
-      to,
-      `there is no migration from ${from} to ${from + 1}: add migrations[${from}]`,
-    );
-  }
-  let result: unknown;
-  try {
-    result = migration(data);
-  } catch (cause) {
-    throw new MigrationError(from, to, `migrations[${from}] failed: ${asText(cause)}`, { cause });
-  }
-  if (typeof result !== "object" || result === null || !isPlainObject(result)) {
-    throw new MigrationError(
-      from,
-      to,
-      `migrations[${from}] must return a plain object; got ${show(result)}`,
-    );
-  }
-  return result;
 }
