@@ -40,14 +40,7 @@ export function difference(before: unknown, after: unknown): Change[] {
  */
 export function recordDifference(before: object, after: object): Change[] {
   const changes: Change[] = [];
-  const [old, now] = [before as Fields, after as Fields];
-  for (const key of Object.keys(old)) {
-    if (!Object.hasOwn(now, key)) changes.push({ op: "remove", path: [key] });
-  }
-  for (const [key, value] of Object.entries(now)) {
-    if (!Object.hasOwn(old, key)) changes.push({ op: "add", path: [key], value });
-    else collect(old[key], value, [key], changes);
-  }
+  collectFields(before as Fields, after as Fields, [], changes, true);
   return changes;
 }
 
@@ -95,17 +88,19 @@ function collectAt(
   place.pop();
 }
 
+/** @param inAnyOrder - whether the result may have its keys in another order than `after`. */
 function collectFields(
   before: Fields,
   after: Fields,
   place: MutablePath,
   changes: Change[],
+  inAnyOrder = false,
 ): boolean {
   const keys = Object.keys(after);
   const old = Object.keys(before);
   const stays = areSame(old, keys) ? old : old.filter((key) => Object.hasOwn(after, key));
   if (stays !== old) {
-    if (!isReachable(stays, keys)) return false;
+    if (!inAnyOrder && !isReachable(stays, keys)) return false;
     for (const key of old) {
       if (!Object.hasOwn(after, key)) changes.push({ op: "remove", path: [...place, key] });
     }
