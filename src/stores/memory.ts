@@ -43,27 +43,10 @@ export interface MemoryStoreOptions {
 }
 
 /** A stored checkpoint. */
-class KeptState implements Keepable {
+interface KeptState extends Keepable {
   readonly state: State<object>;
   /** The checkpoint it was made from. Its id is built on demand: see {@link MemoryRecord}. */
   readonly parent: Pick<Saved, "checkpointId">;
-
-  constructor(state: State<object>, parent: Pick<Saved, "checkpointId">) {
-    this.state = state;
-    this.parent = parent;
-  }
-
-  get step(): number {
-    return recordOf(this.state).progress.step;
-  }
-
-  get phase(): string {
-    return recordOf(this.state).progress.phase;
-  }
-
-  get unfinished(): boolean {
-    return isProgressSave(recordOf(this.state).progress);
-  }
 }
 
 /** A run: its checkpoints, oldest first, and how many may accumulate before the surplus is removed. */
@@ -139,7 +122,7 @@ export class MemoryStore implements CheckpointStore {
     run.sequence = sequence + 1;
     run.rule = { keep: options.keep ?? this.#keep, keepPerPhase: options.keepPerPhase };
     // The data type of a run is what its caller declares; the store can't check it.
-    run.states.push(new KeptState(copy as unknown as State<object>, recordOf(state).saved));
+    run.states.push(keptState(copy as unknown as State<object>, recordOf(state).saved));
     if (run.states.length > run.most) trim(run);
     return saved;
   }
@@ -219,7 +202,7 @@ export class MemoryStore implements CheckpointStore {
         throw new CheckpointConflictError(state.runId, run.sequence, state.sequence);
       }
       run.sequence = state.sequence;
-      run.states.push(new KeptState(detached(state), { checkpointId: parentId }));
+      run.states.push(keptState(detached(state), { checkpointId: parentId }));
     }
     if (runId === undefined) return;
     const { sequence } = this.#runs.get(runId) ?? newRun();
@@ -263,11 +246,16 @@ export class MemoryStore implements CheckpointStore {
   }
 
   #summaries(): RunSummary[] {
-    return [...this.#runs.values()].flatMap(({ states }) => {
-      const newest = states.at(-1);
-      return newest === undefined ? [] : [summarize(newest.state)];
-    });
+    return [...this.#runs.values()].flatMap(({ states }) =>
+      states.slice(-1).map(({ state }) => summarize(state)),
+    );
   }
+}
+
+function keptState(state: State<object>, parent: KeptState["parent"]): KeptState {
+  const { progress } = recordOf(state);
+  const { step, phase } = progress;
+  return { state, parent, step, phase, unfinished: isProgressSave(progress) };
 }
 
 function newRun(): KeptRun {
