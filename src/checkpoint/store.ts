@@ -306,16 +306,14 @@ export const storeMethods: {
   open: "optional",
 };
 
-const required = Object.entries(storeMethods).flatMap(([name, kind]) =>
-  kind === "required" ? [name] : [],
-);
-
 /** Whether a value has the four methods every store has. */
 export function isCheckpointStore(value: unknown): value is CheckpointStore {
   return (
     typeof value === "object" &&
     value !== null &&
-    required.every((method) => typeof Reflect.get(value, method) === "function")
+    Object.entries(storeMethods).every(
+      ([name, kind]) => kind !== "required" || typeof Reflect.get(value, name) === "function",
+    )
   );
 }
 

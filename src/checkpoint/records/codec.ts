@@ -9,7 +9,7 @@ import {
   show,
 } from "../../errors.js";
 import { encode } from "../../state/encode.js";
-import { isProgressSave, listed, type StateRecord } from "../../state/fields.js";
+import { isProgressSave, listed, type Saved, type StateRecord } from "../../state/fields.js";
 import { freezeCopy } from "../../state/freeze-copy.js";
 import {
   type BodyJSON,
@@ -20,6 +20,7 @@ import {
 } from "../../state/json.js";
 import type { UserText } from "../../state/kinds.js";
 import { recordOf, type State, stateOf } from "../../state/state.js";
+import type { KeepRule } from "../arguments.js";
 import { apply, type Change, recordDifference } from "../difference.js";
 import type { NewRecord, StoredRecord } from "./backend.js";
 import { FORMAT, headerText, parseHeader, previousOf, type RecordHeader } from "./header.js";
@@ -31,21 +32,11 @@ const ALWAYS_READ = 16 * 1024;
 const RECORD_BYTES = 1024;
 
 /** The position of a State in the history of its run. */
-export interface RecordPlace {
-  /** Its sequence. */
-  readonly sequence: number;
-  /** Its id. */
-  readonly checkpointId: string;
+export interface RecordPlace extends Saved, KeepRule {
   /** The checkpoint it was made from. */
   readonly parentId: string;
   /** The run's newest checkpoint so far; `""` if there is none, or it is unknown. */
   readonly previous: string;
-  /** The time of the save, ISO 8601. */
-  readonly savedAt: string;
-  /** The number of steps to keep; see `SaveOptions`. */
-  readonly keep: number;
-  /** The same for each phase. */
-  readonly keepPerPhase: number | undefined;
 }
 
 /** A State that was written, so that the next record can hold only the changes since. */

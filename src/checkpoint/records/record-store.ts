@@ -510,9 +510,8 @@ export class RecordStore implements CheckpointStore {
   ): CheckpointSaveError {
     const { runId, checkpointNode: nodeName } = state;
     const { place } = this.#backend;
-    const what = unsure
-      ? `the checkpoint of run ${show(runId)} may not have been saved in ${place}`
-      : `the checkpoint of run ${show(runId)} was not saved in ${place}`;
+    const outcome = unsure ? "may not have been saved" : "was not saved";
+    const what = `the checkpoint of run ${show(runId)} ${outcome} in ${place}`;
     const reason = cause instanceof BackendError ? cause.cause : cause;
     const options = { nodeName, state, path: [], cause: reason };
     return new CheckpointSaveError(`${what}: ${problem}`, options);

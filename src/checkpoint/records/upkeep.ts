@@ -157,10 +157,8 @@ export async function keptEntries(backend: RecordBackend, runId: string): Promis
   const newest = entries.find(({ header }) => header !== undefined)?.header;
   const { keep = Number.POSITIVE_INFINITY, keepPerPhase } = newest ?? {};
   const keepable = entries.map((entry) => ({ ...indexEntryOf(entry), entry }));
-  const unreadable = entries.filter(({ header }) => header === undefined);
   const stays = new Set(kept(keepable, { keep, keepPerPhase }).map(({ entry }) => entry));
-  for (const entry of unreadable) stays.add(entry);
-  return entries.filter((entry) => stays.has(entry));
+  return entries.filter((entry) => entry.header === undefined || stays.has(entry));
 }
 
 /** The facts about a record that retention needs; one whose header can't be read counts as a progress save. */
