@@ -102,50 +102,30 @@ export interface MirrorMethods {
   close(): Promise<void>;
 }
 
-/** A primary and its replicas. */
-class Mirror implements MirrorMethods {
-  readonly #primary: CheckpointStore;
-  readonly #replicas: readonly Replica[];
-  readonly #isSync: boolean;
-
-  constructor(
-    primary: CheckpointStore,
-    replicas: readonly CheckpointStore[],
-    { mode = "async", onError = warn }: MirrorOptions,
-  ) {
-    this.#primary = primary;
-    this.#isSync = mode === "sync";
-    this.#replicas = replicas.map(
-      (store, replica) =>
-        new Replica(store, primary, (error, runId) => {
-          try {
-            onError(error, { runId, replica });
-          } catch (worse) {
-            warn(worse, { runId, replica });
-          }
-        }),
-    );
-  }
-
-  /** What is copied once the primary has it. */
-  readonly overrides: Overrides = {
+/** Copies to the replicas what the primary has. */
+function copyingTo(replicas: readonly Replica[], isSync: boolean): Overrides {
+  const each = async (copy: (replica: Replica) => Promise<void>): Promise<void> => {
+    const copies = replicas.map(copy);
+    if (isSync) await Promise.all(copies);
+  };
+  return {
     save: (save) => async (state, options) => {
       const parentId = state.checkpointId;
       const saved = await save(state, options);
       const checkpoint = { state: saved as unknown as State<object>, parentId };
       const { keep, keepPerPhase } = options ?? {};
-      await this.#each((replica) => replica.saved(checkpoint, { keep, keepPerPhase }));
+      await each((replica) => replica.saved(checkpoint, { keep, keepPerPhase }));
       return saved;
     },
     delete: (remove) => async (runId) => {
       await remove(runId);
-      await this.#each((replica) => replica.deleted(runId));
+      await each((replica) => replica.deleted(runId));
     },
     prune: (prune) => async (retention) => {
       const removed = await prune(retention);
       if (retention.dryRun === true) return removed;
       for (const runId of removed) {
-        await this.#each((replica) => replica.deleted(runId));
+        await each((replica) => replica.deleted(runId));
       }
       return removed;
     },
@@ -159,75 +139,76 @@ class Mirror implements MirrorMethods {
       }
       await take(seen());
       const imported = runId;
-      if (imported !== undefined) await this.#each((replica) => replica.compare(imported));
+      if (imported !== undefined) await each((replica) => replica.compare(imported));
     },
     saveTopology: (saveTopology) => async (topology) => {
       await saveTopology(topology);
-      const copies = this.#replicas.map(({ store }) => store.saveTopology?.(topology));
+      const copies = replicas.map(({ store }) => store.saveTopology?.(topology));
       // A failure does no harm: the next process saves it again.
       const all = Promise.allSettled(copies);
-      if (this.#isSync) await all;
+      if (isSync) await all;
     },
   };
+}
 
-  lag(): readonly MirrorLag[] {
-    return this.#replicas.map((replica, index) => replica.lag(index));
-  }
+/** What a mirror can do besides storing. */
+function methodsOf(primary: CheckpointStore, replicas: readonly Replica[]): MirrorMethods {
+  const lag = (): readonly MirrorLag[] => replicas.map((replica, index) => replica.lag(index));
+  return {
+    lag,
+    async catchUp(): Promise<readonly MirrorLag[]> {
+      const runIds = await primary.list();
+      await mapLimit(runIds, AT_ONCE, (runId) =>
+        Promise.all(replicas.map((replica) => replica.compare(runId))),
+      );
+      await Promise.all(replicas.map((replica) => replica.settle()));
+      return lag();
+    },
 
-  async catchUp(): Promise<readonly MirrorLag[]> {
-    const runIds = await this.#primary.list();
-    await mapLimit(runIds, AT_ONCE, (runId) =>
-      Promise.all(this.#replicas.map((replica) => replica.compare(runId))),
-    );
-    await Promise.all(this.#replicas.map((replica) => replica.settle()));
-    return this.lag();
-  }
-
-  async promote(replica = 0): Promise<Promotion> {
-    const chosen = this.#replicas[replica];
-    if (chosen === undefined) {
-      const count = this.#replicas.length;
-      throw new ConfigError("replica", `must be an integer from 0 to ${count - 1}; got ${replica}`);
-    }
-    await chosen.settle();
-    const { store } = chosen;
-    for await (const { runId, sequence, problem, expected, actual } of verifyOf(store)) {
-      if (problem === "leftover" || problem === "quarantined") continue;
-      const what = `replica ${replica} can't be promoted: checkpoint ${sequence} of run ${show(runId)} is ${problem}`;
-      throw new CheckpointCorruptionError(what, { expected, actual });
-    }
-    const known = (await this.#heads()) ?? chosen.known;
-    const runIds = new Set([...(await store.list()), ...known.keys()]);
-    const runs = await mapLimit([...runIds], AT_ONCE, async (runId) => {
-      const sequence = (await historyOf(store, runId))[0]?.sequence ?? 0;
-      return { runId, sequence, missing: Math.max((known.get(runId) ?? 0) - sequence, 0) };
-    });
-    return { store, runs };
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.#replicas.map((replica) => replica.settle()));
-    for (const replica of this.#replicas) replica.stop();
-    const stores = [this.#primary, ...this.#replicas.map(({ store }) => store)];
-    await Promise.all(stores.map((store) => store.close?.()));
-  }
-
-  /** The newest sequence of each run in the primary; `undefined` if it can't be reached. */
-  async #heads(): Promise<ReadonlyMap<string, number> | undefined> {
-    try {
-      const heads = await mapLimit(await this.#primary.list(), AT_ONCE, async (runId) => {
-        const [newest] = await historyOf(this.#primary, runId);
-        return [runId, newest?.sequence ?? 0] as const;
+    async promote(replica = 0): Promise<Promotion> {
+      const chosen = replicas[replica];
+      if (chosen === undefined) {
+        const count = replicas.length;
+        throw new ConfigError(
+          "replica",
+          `must be an integer from 0 to ${count - 1}; got ${replica}`,
+        );
+      }
+      await chosen.settle();
+      const { store } = chosen;
+      for await (const { runId, sequence, problem, expected, actual } of verifyOf(store)) {
+        if (problem === "leftover" || problem === "quarantined") continue;
+        const what = `replica ${replica} can't be promoted: checkpoint ${sequence} of run ${show(runId)} is ${problem}`;
+        throw new CheckpointCorruptionError(what, { expected, actual });
+      }
+      const known = (await headsOf(primary)) ?? chosen.known;
+      const runIds = new Set([...(await store.list()), ...known.keys()]);
+      const runs = await mapLimit([...runIds], AT_ONCE, async (runId) => {
+        const sequence = (await historyOf(store, runId))[0]?.sequence ?? 0;
+        return { runId, sequence, missing: Math.max((known.get(runId) ?? 0) - sequence, 0) };
       });
-      return new Map(heads);
-    } catch {
-      return undefined;
-    }
-  }
+      return { store, runs };
+    },
 
-  async #each(copy: (replica: Replica) => Promise<void>): Promise<void> {
-    const copies = this.#replicas.map(copy);
-    if (this.#isSync) await Promise.all(copies);
+    async close(): Promise<void> {
+      await Promise.all(replicas.map((replica) => replica.settle()));
+      for (const replica of replicas) replica.stop();
+      const stores = [primary, ...replicas.map(({ store }) => store)];
+      await Promise.all(stores.map((store) => store.close?.()));
+    },
+  };
+}
+
+/** The newest sequence of each run in a primary; `undefined` if it can't be reached. */
+async function headsOf(primary: CheckpointStore): Promise<ReadonlyMap<string, number> | undefined> {
+  try {
+    const heads = await mapLimit(await primary.list(), AT_ONCE, async (runId) => {
+      const [newest] = await historyOf(primary, runId);
+      return [runId, newest?.sequence ?? 0] as const;
+    });
+    return new Map(heads);
+  } catch {
+    return undefined;
   }
 }
 
@@ -279,13 +260,18 @@ export function mirror<P extends CheckpointStore>(
     throw new ConfigError(`replicas[${index}]`, problem);
   }
   checkOptions("options", options, { mode: oneOf("async", "sync"), onError: callable });
-  const copying = new Mirror(primary, replicas, options);
-  return wrap(primary, copying.overrides, {
-    lag: () => copying.lag(),
-    catchUp: () => copying.catchUp(),
-    promote: (replica) => copying.promote(replica),
-    close: () => copying.close(),
-  } satisfies MirrorMethods);
+  const { mode = "async", onError = warn } = options;
+  const copies = replicas.map(
+    (store, replica) =>
+      new Replica(store, primary, (error, runId) => {
+        try {
+          onError(error, { runId, replica });
+        } catch (worse) {
+          warn(worse, { runId, replica });
+        }
+      }),
+  );
+  return wrap(primary, copyingTo(copies, mode === "sync"), methodsOf(primary, copies));
 }
 
 const warned = new Set<number>();
