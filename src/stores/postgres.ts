@@ -67,18 +67,6 @@ export interface PostgresStoreOptions extends RecordStoreOptions {
   readonly readOnly?: boolean;
 }
 
-/** Facts about a database. */
-interface DatabaseFacts {
-  /** The version of Postgres. */
-  readonly version: string;
-  /** Whether waymark's tables exist. */
-  readonly hasTables: boolean;
-  /** Whether this user may save, or create the missing tables. */
-  readonly canWrite: boolean;
-  /** The size of the database. */
-  readonly bytes: number;
-}
-
 /** Postgres silently truncates longer names. */
 const LONGEST_NAME = 63;
 
@@ -157,7 +145,7 @@ export class PostgresStore extends RecordStore {
    *
    * @internal
    */
-  async facts(): Promise<DatabaseFacts | undefined> {
+  async facts() {
     const row = await this.#connection.inspect(
       `SELECT current_setting('server_version') AS version,
         pg_database_size(current_database()) AS bytes,
@@ -171,6 +159,7 @@ export class PostgresStore extends RecordStore {
       row && {
         version: String(row.version),
         hasTables: row.made === true,
+        /** Whether this user may save, or create the missing tables. */
         canWrite: row.may === true,
         bytes: Number(row.bytes),
       }

@@ -20,7 +20,6 @@ import {
 } from "./redis/client.js";
 import { checkUrl } from "./redis/connect.js";
 import { Connection } from "./redis/connection.js";
-import type { ServerFacts } from "./redis/facts.js";
 
 export type { RecordStore, RecordStoreOptions } from "../checkpoint/records/record-store.js";
 export type { CodecOptions } from "../codecs/pipeline.js";
@@ -136,7 +135,7 @@ export class RedisStore extends RecordStore {
    *
    * @internal
    */
-  facts(): Promise<{ readonly facts: ServerFacts; readonly problem: string | undefined }> {
+  facts(): ReturnType<Connection["facts"]> {
     return this.#connection.facts();
   }
 }

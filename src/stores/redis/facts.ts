@@ -4,33 +4,23 @@ import { ConfigError } from "../../errors.js";
 export type Durability = "server" | "aof" | "replicas";
 
 /** Facts about a server. */
-export interface ServerFacts {
-  /** The version of Redis that it is or emulates. */
-  readonly version: string;
-  /** Whether it is part of a cluster. */
-  readonly isCluster: boolean;
-  /** Whether it is a replica, which accepts no writes. */
-  readonly isReplica: boolean;
-  /** Whether it writes an append-only file. */
-  readonly hasAof: boolean;
-  /** How many replicas are connected. */
-  readonly replicas: number;
-  /** What it removes when its memory is full. */
-  readonly eviction: string;
-  /** How much memory it uses, in bytes. */
-  readonly bytes: number;
-}
+export type ServerFacts = Readonly<ReturnType<typeof parseFacts>>;
 
 /** The facts in the answer to INFO. */
-export function parseFacts(text: string): ServerFacts {
+export function parseFacts(text: string) {
   const lines = text.split(/\r?\n/).map((line) => line.split(":", 2));
   const fields = new Map(lines.map(([name, value = ""]) => [name, value]));
   return {
+    /** The version of Redis that it is or emulates. */
     version: fields.get("redis_version") ?? "",
     isCluster: fields.get("cluster_enabled") === "1",
+    /** Whether it is a replica, which accepts no writes. */
     isReplica: fields.get("role") === "slave",
+    /** Whether it writes an append-only file. */
     hasAof: fields.get("aof_enabled") === "1",
+    /** How many replicas are connected. */
     replicas: Number(fields.get("connected_slaves") ?? 0),
+    /** What it removes when its memory is full. */
     eviction: fields.get("maxmemory_policy") ?? "",
     bytes: Number(fields.get("used_memory") ?? 0),
   };
