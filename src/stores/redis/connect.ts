@@ -14,23 +14,23 @@ export function checkUrl(url: unknown): asserts url is string {
   throw new ConfigError("RedisStore.url", `must be "redis://…" or "rediss://…"; got ${got}`);
 }
 
+/** A server to connect to. */
+interface Target {
+  readonly url: string;
+  /** How long it may take to respond, in milliseconds. */
+  readonly statementTimeout: number;
+  /** Called when the connection is lost. */
+  readonly onEnd: () => void;
+}
+
 /**
  * Connects to a server with ioredis or, if that is not installed, with redis. The connection does not reconnect by
  * itself: the store makes a new one when it needs it, so that no call waits in a hidden queue. It does not keep
  * the process alive.
- *
- * @param statementTimeout - how long the server may take to respond, in milliseconds.
- * @param onEnd - called when the connection is lost.
  */
-export async function connect(
-  url: string,
-  statementTimeout: number,
-  onEnd: () => void,
-  load?: LoadPackage,
-): Promise<Commands> {
+export async function connect(target: Target, load?: LoadPackage): Promise<Commands> {
   const [name, module] = await optionalPeer(["ioredis", "redis"], "RedisStore.url", load);
-  const open = name === "ioredis" ? openIoRedis : openNodeRedis;
-  return open(module, url, statementTimeout, onEnd);
+  return name === "ioredis" ? openIoRedis(module, target) : openNodeRedis(module, target);
 }
 
 interface OwnIoRedis extends IoRedisClient {
@@ -40,12 +40,8 @@ interface OwnIoRedis extends IoRedisClient {
   readonly stream: { unref(): void };
 }
 
-async function openIoRedis(
-  module: unknown,
-  url: string,
-  statementTimeout: number,
-  onEnd: () => void,
-): Promise<Commands> {
+async function openIoRedis(module: unknown, target: Target): Promise<Commands> {
+  const { url, statementTimeout, onEnd } = target;
   const { Redis } = module as { Redis: new (url: string, options: object) => OwnIoRedis };
   const client = new Redis(url, {
     lazyConnect: true,
@@ -87,12 +83,8 @@ interface OwnNodeRedis extends NodeRedisClient {
   on(event: string, listener: () => void): void;
 }
 
-async function openNodeRedis(
-  module: unknown,
-  url: string,
-  statementTimeout: number,
-  onEnd: () => void,
-): Promise<Commands> {
+async function openNodeRedis(module: unknown, target: Target): Promise<Commands> {
+  const { url, statementTimeout, onEnd } = target;
   const { createClient } = module as { createClient(options: object): OwnNodeRedis };
   const client = createClient({
     url,

@@ -98,7 +98,7 @@ export class Connection extends ServerConnection<Commands> {
     };
     made =
       typeof client === "string"
-        ? await connect(client, statementTimeout, onEnd, this.#load)
+        ? await connect({ url: client, statementTimeout, onEnd }, this.#load)
         : commandsOf(client);
     try {
       this.#server ??= await this.#answered(this.#inspect(made));
