@@ -11,6 +11,15 @@ const lstat = promisify(fs.lstat);
 const readdir = promisify(fs.readdir);
 const mkdir = promisify(fs.mkdir);
 
+/** Calls back with the number of bytes. */
+type Done = (error: Error | null, count: number) => void;
+const write = promisify((file: number, bytes: Uint8Array, from: number, done: Done) =>
+  fs.write(file, bytes, from, bytes.length - from, null, done),
+);
+const read = promisify((file: number, bytes: Uint8Array, from: number, done: Done) =>
+  fs.read(file, bytes, from, bytes.length - from, from, done),
+);
+
 const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
 // Windows has neither flag. Without O_NONBLOCK, opening a pipe planted here would block.
 const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
@@ -150,20 +159,4 @@ function toInfo(stats: BigIntStats): FileInfo {
     size: Number(stats.size),
     modified: Number(stats.mtimeMs),
   };
-}
-
-function write(file: number, bytes: Uint8Array, offset: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    fs.write(file, bytes, offset, bytes.length - offset, null, (error, count) =>
-      error === null ? resolve(count) : reject(error),
-    );
-  });
-}
-
-function read(file: number, bytes: Uint8Array, offset: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    fs.read(file, bytes, offset, bytes.length - offset, offset, (error, count) =>
-      error === null ? resolve(count) : reject(error),
-    );
-  });
 }
