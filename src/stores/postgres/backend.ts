@@ -9,8 +9,13 @@ import type {
 import { moment } from "../../clock.js";
 import { Batcher } from "../../concurrency.js";
 import { type LeaseKeeper, Leases } from "../leases.js";
-import { headOf, SqlBackend, type Statement } from "../sql/backend.js";
-import type { SqlDialect, SqlRow } from "../sql/runs.js";
+import {
+  headOf,
+  SqlBackend,
+  type SqlDialect,
+  type SqlRow,
+  type Statement,
+} from "../sql/backend.js";
 import { runIdIn, toColumn } from "../sql/text.js";
 import type { Connection } from "./connection.js";
 import { isRefused } from "./failure.js";

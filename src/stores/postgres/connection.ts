@@ -1,7 +1,6 @@
 import type { LoadPackage } from "../../optional-peer.js";
 import { ServerConnection, type ServerSettings } from "../server.js";
-import type { Statement } from "../sql/backend.js";
-import type { SqlRow } from "../sql/runs.js";
+import type { SqlRow, Statement } from "../sql/backend.js";
 import { connect, withoutAddress } from "./connect.js";
 import type { Database, PostgresClient, Sending, Session } from "./database.js";
 import { failures } from "./failure.js";

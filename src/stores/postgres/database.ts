@@ -1,7 +1,6 @@
 import { ConfigError } from "../../errors.js";
 import { answeredWithin, listenTo } from "../server.js";
-import type { Statement } from "../sql/backend.js";
-import type { SqlRow } from "../sql/runs.js";
+import type { SqlRow, Statement } from "../sql/backend.js";
 import { isTimeout, noAnswer } from "./failure.js";
 
 /** The `query` method of pg and PGlite. */

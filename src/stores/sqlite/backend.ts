@@ -10,8 +10,14 @@ import type {
 import type { Finding } from "../../checkpoint/store.js";
 import { messageOf } from "../../errors.js";
 import { isOwnerLiving, type LeaseKeeper, Leases } from "../leases.js";
-import { headOf, SqlBackend, type SqlRunner, statementsOf } from "../sql/backend.js";
-import type { SqlDialect, SqlRow } from "../sql/runs.js";
+import {
+  headOf,
+  SqlBackend,
+  type SqlDialect,
+  type SqlRow,
+  type SqlRunner,
+  statementsOf,
+} from "../sql/backend.js";
 import { textOf, toColumn } from "../sql/text.js";
 import type { Connection } from "./connection.js";
 import { Database, type DatabaseSettings } from "./database.js";

@@ -1,7 +1,7 @@
 import { pathToFileURL } from "node:url";
 import { ConfigError } from "../../errors.js";
 import { missingPeer, peerIfInstalled } from "../../optional-peer.js";
-import type { SqlRow } from "../sql/runs.js";
+import type { SqlRow } from "../sql/backend.js";
 import { damaged } from "./failure.js";
 
 /** A parameter of a statement. */
