@@ -284,6 +284,11 @@ export function isProgressSave({ unfinished, status, reason }: Progress): boolea
   return unfinished !== undefined || (status === "failed" && reason === "resume");
 }
 
+/** Whether a run has ended, unless it is resumed. */
+export function hasEnded({ status }: Pick<Progress, "status">): boolean {
+  return status === "completed" || status === "failed";
+}
+
 /** Adds fields of a record to JSON. */
 export function writeFields(
   record: StateRecord,

@@ -5,6 +5,7 @@ import { now } from "../clock.js";
 import { ConfigError } from "../errors.js";
 import { loadIfAny } from "../run/handles/stored.js";
 import { progressOf } from "../state/derive.js";
+import { hasEnded } from "../state/fields.js";
 import type { State } from "../state/state.js";
 import { outcomeOf } from "./advance.js";
 import { type JobQueue, jobIdOf, jobOptions } from "./job.js";
@@ -59,8 +60,7 @@ async function refill(
 }
 
 function belongsInQueue(saved: State<object>): boolean {
-  const hasEnded = saved.status === "completed" || saved.status === "failed";
-  return !hasEnded && !isCancelled(saved) && !waitsForResume(saved);
+  return !hasEnded(saved) && !isCancelled(saved) && !waitsForResume(saved);
 }
 
 /** When a worker should take a run, in milliseconds since 1970. */

@@ -9,7 +9,13 @@ import {
   show,
 } from "../../errors.js";
 import { encode } from "../../state/encode.js";
-import { isProgressSave, listed, type Saved, type StateRecord } from "../../state/fields.js";
+import {
+  hasEnded,
+  isProgressSave,
+  listed,
+  type Saved,
+  type StateRecord,
+} from "../../state/fields.js";
 import { freezeCopy } from "../../state/freeze-copy.js";
 import {
   type BodyJSON,
@@ -109,7 +115,7 @@ export class RecordCodec {
     const whole = this.#treeOf(stateRecord);
     const tree = this.#redact(whole, stateText);
     const from = base?.checkpointId === place.previous ? base : undefined;
-    const patch = from && this.#patch(from, tree, isEnded(state));
+    const patch = from && this.#patch(from, tree, hasEnded(state));
     const before = patch === undefined ? undefined : from;
     const shown = newHeader(stateRecord, place, before?.snapshot);
     const header = this.#redact(shown, headerText);
@@ -244,10 +250,6 @@ export function corrupt(
     `${where} is corrupt: expected ${expected}, found ${actual}`,
     { expected, actual },
   );
-}
-
-function isEnded<D extends object>({ status }: State<D>): boolean {
-  return status === "completed" || status === "failed";
 }
 
 function newHeader(

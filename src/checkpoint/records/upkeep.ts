@@ -1,6 +1,7 @@
 import { now } from "../../clock.js";
 import { TaskSet } from "../../concurrency.js";
 import { messageOf } from "../../errors.js";
+import { hasEnded } from "../../state/fields.js";
 import type { State } from "../../state/state.js";
 import { type Keepable, type KeepRule, kept, prunable } from "../arguments.js";
 import type { Retention, StoreContext } from "../store.js";
@@ -56,9 +57,8 @@ export class Upkeep {
 
   /** Removes the records that a save made superfluous, and old runs if that is due. */
   afterSave<D extends object>(saved: State<D>, rule: KeepRule, emit: Emit): void {
-    const { runId, checkpointNode: node, bytes = 0, sequence, status } = saved;
-    const ends = status === "completed" || status === "failed";
-    const isDue = ends || sequence % this.#discardEvery === 0 || bytes >= LARGE;
+    const { runId, checkpointNode: node, bytes = 0, sequence } = saved;
+    const isDue = hasEnded(saved) || sequence % this.#discardEvery === 0 || bytes >= LARGE;
     if (rule.keep !== Number.POSITIVE_INFINITY && isDue) {
       this.#background(() => this.#trim(runId, rule), node, emit);
     }

@@ -19,6 +19,7 @@ import { parseHeader } from "../../checkpoint/records/header.js";
 import type { Claim, ClaimHolder, Finding, RunFilter } from "../../checkpoint/store.js";
 import { now } from "../../clock.js";
 import { mapLimit, Semaphore, TaskSet } from "../../concurrency.js";
+import { hasEnded } from "../../state/fields.js";
 import { Claims, claimsUnder } from "./claims.js";
 import {
   explained,
@@ -80,7 +81,7 @@ export class FileBackend implements RecordBackend {
         const head = await writer.append(after, () => {
           const encoding = encode();
           const note = (record: NewRecord): NewRecord => {
-            ends = record.fields.status === "completed" || record.fields.status === "failed";
+            ends = hasEnded(record.fields);
             return record;
           };
           return encoding instanceof Promise ? encoding.then(note) : note(encoding);

@@ -9,6 +9,7 @@ import {
 import { inBackground, now } from "../../clock.js";
 import { Mutex, mapLimit } from "../../concurrency.js";
 import { CheckpointConflictError, ConfigError, isWaymarkError, messageOf } from "../../errors.js";
+import { hasEnded } from "../../state/fields.js";
 import type { State } from "../../state/state.js";
 
 /** How far a replica is behind, as far as this process knows. */
@@ -247,9 +248,9 @@ export class Replica {
   }
 
   #remember(copy: State<object>): void {
-    const { runId, status } = copy;
+    const { runId } = copy;
     this.#newest.delete(runId);
-    if (status === "completed" || status === "failed") return;
+    if (hasEnded(copy)) return;
     this.#newest.set(runId, copy);
     const [oldest] = this.#newest.keys();
     if (this.#newest.size > REMEMBERED && oldest !== undefined) this.#newest.delete(oldest);

@@ -20,6 +20,7 @@ import type { Claim, ClaimHolder, RunFilter } from "../../checkpoint/store.js";
 import { moment } from "../../clock.js";
 import { mapLimit } from "../../concurrency.js";
 import { show } from "../../errors.js";
+import { hasEnded } from "../../state/fields.js";
 import { type RunStatus, statuses } from "../../state/record.js";
 import { holderOf, type LeaseKeeper, Leases } from "../leases.js";
 import { fromColumn, toColumn } from "../sql/text.js";
@@ -60,7 +61,6 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
     const { checkpointId, graph, status, savedAt } = record.fields;
     const lease = this.#leases.held(runId);
     const id = JSON.stringify(checkpointId);
-    const isFinished = status === "completed" || status === "failed";
     const sentAt = moment();
     const reply = await this.#connection.save(await this.#connection.tagOf(runId), [
       runId,
@@ -74,7 +74,7 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
       String(scoreOf(savedAt)),
       `${base} ${bytes} ${id}\n${header}`,
       sha256 + content,
-      isFinished ? this.#ttl : "",
+      hasEnded(record.fields) ? this.#ttl : "",
     ]);
     if (!Array.isArray(reply)) {
       lease?.renewed(sentAt);
