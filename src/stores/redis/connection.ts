@@ -5,7 +5,7 @@ import { ServerConnection, type ServerSettings } from "../server.js";
 import { type Commands, commandsOf, type RedisClient } from "./client.js";
 import { connect } from "./connect.js";
 import { type Durability, parseFacts, problemOf, type ServerFacts, waitFor } from "./facts.js";
-import { answered, failures, isUnknownScript, NotDurable } from "./failure.js";
+import { answered, failures, isUnknownScript, Unconfirmed } from "./failure.js";
 import { commandOf, type Script, scripts } from "./scripts.js";
 
 /** What a connection needs from its store. */
@@ -179,7 +179,7 @@ export class Connection extends ServerConnection<Commands> {
       if (before !== after) throw new Error("the connection was lost while it saved");
       if (Number([waited].flat()[0]) < 1) {
         const what = wait[0] === "WAIT" ? "no replica has" : "the append-only file does not have";
-        throw new NotDurable(`${what} what was saved, after ${wait.at(-1)} ms`);
+        throw new Unconfirmed(`${what} what was saved, after ${wait.at(-1)} ms`);
       }
       return saved as unknown[];
     });

@@ -12,24 +12,16 @@ const NOT_READY = new Set([
   "NOREPLICAS",
 ]);
 
-/** No answer came within `statementTimeout`. */
-class NoAnswer extends Error {
-  constructor(timeout: number) {
-    super(`the server did not answer within statementTimeout (${timeout} ms)`);
-    this.name = "NoAnswer";
-  }
-}
-
-/** What a save waits for besides the server's answer did not happen. */
-export class NotDurable extends Error {
+/** No answer came within `statementTimeout`, or what a save waits for besides the answer did not happen. */
+export class Unconfirmed extends Error {
   constructor(message: string) {
     super(message);
-    this.name = "NotDurable";
+    this.name = "Unconfirmed";
   }
 }
 
 /**
- * Waits for a promise; throws `NoAnswer` if it takes longer than `statementTimeout`.
+ * Waits for a promise; throws `Unconfirmed` if it takes longer than `statementTimeout`.
  *
  * @param drop - called then to drop the connection.
  */
@@ -38,7 +30,8 @@ export function answered<T>(
   promise: Promise<T>,
   drop: () => void,
 ): Promise<T> {
-  const error = (): Error => new NoAnswer(statementTimeout);
+  const problem = `the server did not answer within statementTimeout (${statementTimeout} ms)`;
+  const error = (): Error => new Unconfirmed(problem);
   return answeredWithin(statementTimeout, promise, { error, drop });
 }
 
@@ -54,7 +47,7 @@ export function isUnknownScript(error: unknown): boolean {
 }
 
 function kindOf(error: unknown): FailureKind {
-  if (error instanceof NoAnswer || error instanceof NotDurable) return "unknown";
+  if (error instanceof Unconfirmed) return "unknown";
   if (NO_CONNECTION.includes(systemCode(error))) return "unreached";
   const code = replyCode(error);
   if (NOT_READY.has(code)) return "unreached";
