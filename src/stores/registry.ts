@@ -35,17 +35,11 @@ export function registerCheckpointStore(
   store: CheckpointStore | CheckpointStoreFactory,
 ): void {
   text("name", name);
-  if (typeof store !== "function" && !isCheckpointStore(store)) {
-    throw new ConfigError(
-      "store",
-      `must be a CheckpointStore or a function that makes one; got ${show(store)}`,
-    );
-  }
-  if (typeof store === "function" && isCheckpointStore(store.prototype)) {
-    throw new ConfigError(
-      "store",
-      `must be a CheckpointStore or a function that makes one; got the class ${store.name}: write () => new ${store.name}()`,
-    );
+  const isClass = typeof store === "function" && isCheckpointStore(store.prototype);
+  if (isClass || (typeof store !== "function" && !isCheckpointStore(store))) {
+    const got = isClass ? `the class ${store.name}: write () => new ${store.name}()` : show(store);
+    const problem = `must be a CheckpointStore or a function that makes one; got ${got}`;
+    throw new ConfigError("store", problem);
   }
   registered.set(name, store);
 }
@@ -92,10 +86,8 @@ function fromFactory(name: string, make: CheckpointStoreFactory): CheckpointStor
 /** Throws if a factory made no store. */
 function checkMade(name: string, store: unknown): CheckpointStore {
   if (isCheckpointStore(store)) return store;
-  throw new ConfigError(
-    `store ${show(name)}`,
-    `must come from a factory that makes a CheckpointStore; got ${show(store)}`,
-  );
+  const problem = `must come from a factory that makes a CheckpointStore; got ${show(store)}`;
+  throw new ConfigError(`store ${show(name)}`, problem);
 }
 
 const nothing = async (): Promise<undefined> => undefined;
