@@ -48,6 +48,7 @@ import {
   claimLost,
   type Head,
   type RecordBackend,
+  type Removal,
 } from "./backend.js";
 import { type Base, type Encoded, RecordCodec } from "./codec.js";
 import { search } from "./search.js";
@@ -221,7 +222,7 @@ export class RecordStore implements CheckpointStore {
   async delete(runId: string): Promise<void> {
     checkRunId(runId);
     this.#upkeep.forget(runId);
-    await this.#backend.remove([{ runId }], { unclaimed: false, dryRun: false });
+    await this.#remove({ runId });
   }
 
   /** The ids of all runs; {@link RecordStore.runs} returns them page by page. */
@@ -280,9 +281,7 @@ export class RecordStore implements CheckpointStore {
 
   /** Reads every checkpoint of a run, or of all runs, and yields what is wrong. Changes nothing. */
   async *verify(runId?: string): AsyncGenerator<Finding> {
-    if (runId === undefined) {
-      for await (const finding of this.#backend.verify?.() ?? []) yield finding;
-    }
+    if (runId === undefined) yield* this.#backend.verify?.() ?? [];
     const runIds = runId === undefined ? await this.#backend.list() : [checkRunId(runId)];
     for (const one of runIds) {
       try {
@@ -338,7 +337,9 @@ export class RecordStore implements CheckpointStore {
         last = await this.#add({ state, parentId }, last, { keep: Number.POSITIVE_INFINITY });
       }
     } catch (error) {
-      if (last !== undefined) await this.#undoImport(last).catch(() => {});
+      if (last === undefined) throw error;
+      const { runId, sequence } = last;
+      await this.#remove({ runId, sequence }).catch(() => {});
       throw error;
     }
   }
@@ -526,8 +527,8 @@ export class RecordStore implements CheckpointStore {
     return state.savedAs(saved);
   }
 
-  #undoImport({ runId, sequence }: State<object>): Promise<unknown> {
-    return this.#backend.remove([{ runId, sequence }], { unclaimed: false, dryRun: false });
+  #remove(run: Removal): Promise<unknown> {
+    return this.#backend.remove([run], { unclaimed: false, dryRun: false });
   }
 
   #newId(): string {

@@ -62,9 +62,7 @@ export async function connect(
   return "transaction" in client ? embeddedDatabase(client) : poolDatabase(client, sending);
 }
 
-interface OwnedPool extends PostgresPool {
-  end(): Promise<void>;
-}
+type OwnedPool = PostgresPool & { end(): Promise<void> };
 
 async function connectServer(
   url: string,
@@ -82,9 +80,7 @@ async function connectServer(
   return poolDatabase(pool, sending, () => pool.end());
 }
 
-interface OwnedEmbedded extends EmbeddedPostgres {
-  close(): Promise<void>;
-}
+type OwnedEmbedded = EmbeddedPostgres & { close(): Promise<void> };
 
 async function openFolder(
   folder: string,
