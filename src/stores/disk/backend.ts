@@ -30,7 +30,7 @@ import {
   readFile,
   writeFile,
 } from "./file-system.js";
-import { folderName, GRAPHS, graphName, ownerOf, quarantinedSequence, runOf } from "./layout.js";
+import { folderName, GRAPHS, graphName, ownerOf, runOf } from "./layout.js";
 import { faulty, type Listing, RunFolder, sequencesIn } from "./run-folder.js";
 import { RunWriter } from "./run-writer.js";
 
@@ -125,8 +125,7 @@ export class FileBackend implements RecordBackend {
       if (headed === undefined || sequence === undefined) return [];
       return [{ sequence, ...headed, setAside: false }];
     });
-    const aside = new Set(quarantined.flatMap((name) => quarantinedSequence(name) ?? []));
-    for (const sequence of aside) {
+    for (const sequence of new Set(quarantined)) {
       entries.push({ sequence, bytes: 0, header: undefined, setAside: true });
     }
     return entries.sort((a, b) => b.sequence - a.sequence);

@@ -39,8 +39,8 @@ export interface Listing {
   readonly checkpoints: readonly number[];
   /** The highest sequence known to have been used; 0 for none. */
   readonly highest: number;
-  /** The names of the files in quarantine. */
-  readonly quarantined: readonly string[];
+  /** The sequences that have a file in quarantine, some perhaps several. */
+  readonly quarantined: readonly number[];
   /** The names of the files that are being written, or were left behind. */
   readonly temporaries: readonly string[];
   /** The sequences that a `.gone` file marks as used. */
@@ -84,15 +84,13 @@ export class RunFolder {
   async list(): Promise<Listing | undefined> {
     const names = await namesIn(this.fs, this.path);
     if (names === undefined) return undefined;
-    const quarantined = names.includes(QUARANTINE)
-      ? ((await namesIn(this.fs, this.at(QUARANTINE))) ?? [])
-      : [];
+    const aside = names.includes(QUARANTINE) ? await namesIn(this.fs, this.at(QUARANTINE)) : [];
+    const quarantined = (aside ?? []).flatMap((name) => quarantinedSequence(name) ?? []);
     const checkpoints = sequencesIn(names);
-    const aside = quarantined.map((name) => quarantinedSequence(name) ?? 0);
     const gone = names.flatMap((name) => goneSequence(name) ?? []);
     return {
       checkpoints,
-      highest: Math.max(checkpoints.at(-1) ?? 0, ...aside, ...gone),
+      highest: Math.max(checkpoints.at(-1) ?? 0, ...quarantined, ...gone),
       quarantined,
       temporaries: names.filter((name) => ownerOf(name) !== undefined),
       gone,

@@ -279,7 +279,7 @@ export class RunWriter {
       const listing = await this.#folder.list();
       const { checkpoints = [], quarantined = [], highest } = listing ?? {};
       const alone = checkpoints.length === 1 && highest === sequence;
-      return alone && !quarantined.includes(checkpointName(sequence));
+      return alone && !quarantined.includes(sequence);
     }
     for (const name of [join(QUARANTINE, checkpointName(sequence)), goneName(sequence)]) {
       if ((await this.#folder.fs.idOf(this.#folder.at(name))) !== undefined) return false;
