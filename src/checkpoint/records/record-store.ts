@@ -10,7 +10,7 @@ import {
 import { type GraphTopology, parseTopology } from "../../graph/description.js";
 import { type Check, checkOptions, checkRunId, integer, string, text } from "../../options.js";
 import { newId } from "../../random.js";
-import { isProgressSave, listedOf, type Saved } from "../../state/fields.js";
+import { listedOf, type Saved } from "../../state/fields.js";
 import { recordOf, type State } from "../../state/state.js";
 import { warn } from "../../warnings.js";
 import {
@@ -460,15 +460,10 @@ export class RecordStore implements CheckpointStore {
       throw this.#refusal(state, error, made === undefined ? undefined : checkpointId);
     }
     if (this.#unsure.size > 0) this.#unsure.delete(runId);
-    const { bytes, base = sequence } = made?.record ?? {};
-    const saved: Saved = { checkpointId, sequence, savedAt, bytes };
+    const saved: Saved = { checkpointId, sequence, savedAt, bytes: made?.record.bytes };
     this.#origins.set(saved, { head: checkpointId, base: made?.base });
-    if (keep !== Number.POSITIVE_INFINITY) {
-      const { progress } = recordOf(state);
-      const { step, phase } = progress;
-      const unfinished = isProgressSave(progress);
-      this.#upkeep.note(runId, { sequence, base, step, phase, unfinished });
-    }
+    const isTrimmed = keep !== Number.POSITIVE_INFINITY;
+    if (made !== undefined && isTrimmed) this.#upkeep.note(runId, made.record);
     return state.savedAs(saved);
   }
 

@@ -5,7 +5,7 @@ import { hasEnded } from "../../state/fields.js";
 import type { State } from "../../state/state.js";
 import { type Keepable, type KeepRule, kept, prunable } from "../arguments.js";
 import type { Retention, StoreContext } from "../store.js";
-import type { HeaderEntry, RecordBackend } from "./backend.js";
+import type { HeaderEntry, NewRecord, RecordBackend } from "./backend.js";
 
 export type Emit = StoreContext["emit"];
 
@@ -47,11 +47,12 @@ export class Upkeep {
   }
 
   /** Notes a saved record. */
-  note(runId: string, entry: IndexEntry): void {
-    const entries = entry.sequence === 1 ? [] : this.#known.get(runId);
+  note(runId: string, { sequence, fields: header }: NewRecord): void {
+    const entries = sequence === 1 ? [] : this.#known.get(runId);
     // Nothing to add to if those before it are unknown.
     if (entries === undefined) return;
-    if ((entries.at(-1)?.sequence ?? 0) < entry.sequence) entries.push(entry);
+    if ((entries.at(-1)?.sequence ?? 0) < sequence)
+      entries.push(indexEntryOf({ sequence, header }));
     this.#remember(runId, entries);
   }
 
@@ -162,7 +163,7 @@ export async function keptEntries(backend: RecordBackend, runId: string): Promis
 }
 
 /** The facts about a record that retention needs; one whose header can't be read counts as a progress save. */
-function indexEntryOf({ sequence, header }: HeaderEntry): IndexEntry {
+function indexEntryOf({ sequence, header }: Pick<HeaderEntry, "sequence" | "header">): IndexEntry {
   if (header === undefined)
     return { sequence, step: 0, unfinished: true, phase: "", base: sequence };
   const { step, unfinished = false, phase = "", base = sequence } = header;
