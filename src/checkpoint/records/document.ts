@@ -16,6 +16,7 @@ import { FORMAT, parseHeader, type RecordHeader } from "./header.js";
  */
 const START = `{"waymark":${FORMAT},"sha256":"`;
 const HASH_LENGTH = 64;
+const HASH = /^[\da-f]{64}$/;
 const HASH_END = '",\n';
 const FIRST_LINE = START.length + HASH_LENGTH + HASH_END.length;
 const HEADER = '"header":';
@@ -54,12 +55,11 @@ export function fromDocument(bytes: Uint8Array, where: string, sequence: number)
   ) {
     throw faultOf(buffer, where);
   }
-  const hash = START.length;
   return {
     sequence,
     header: buffer.toString("utf8", FIRST_LINE + HEADER.length, end),
     content: buffer.toString("utf8", from + CONTENT.length, buffer.length - END.length),
-    sha256: buffer.toString("latin1", hash, hash + HASH_LENGTH),
+    sha256: hashIn(buffer),
   };
 }
 
@@ -77,17 +77,14 @@ export function headerOf(firstBytes: Uint8Array): RecordHeader | undefined {
 
 /** Where the header ends; -1 if what comes before it is malformed. */
 function headerEnd(buffer: Buffer): number {
-  const hash = START.length;
-  if (
-    textAt(buffer, 0, START) !== START ||
-    textAt(buffer, hash + HASH_LENGTH, HASH_END) !== HASH_END ||
-    textAt(buffer, FIRST_LINE, HEADER) !== HEADER ||
-    !/^[\da-f]+$/.test(buffer.toString("latin1", hash, hash + HASH_LENGTH))
-  ) {
-    return -1;
-  }
+  const beginning = START + hashIn(buffer) + HASH_END + HEADER;
+  if (textAt(buffer, 0, beginning) !== beginning || !HASH.test(hashIn(buffer))) return -1;
   const end = buffer.indexOf(NEWLINE, FIRST_LINE) - 1;
   return textAt(buffer, end, HEADER_END) === HEADER_END ? end : -1;
+}
+
+function hashIn(buffer: Buffer): string {
+  return buffer.toString("latin1", START.length, START.length + HASH_LENGTH);
 }
 
 /** The next characters, as many as the text has. */
