@@ -29,7 +29,14 @@ import { recordOf, type State, stateOf } from "../../state/state.js";
 import type { KeepRule } from "../arguments.js";
 import { apply, type Change, recordDifference } from "../difference.js";
 import type { NewRecord, StoredRecord } from "./backend.js";
-import { FORMAT, headerText, parseHeader, previousOf, type RecordHeader } from "./header.js";
+import {
+  FORMAT,
+  headerText,
+  newerFormat,
+  parseHeader,
+  previousOf,
+  type RecordHeader,
+} from "./header.js";
 
 /** A load reads up to this many bytes of patches however small the State is. */
 const ALWAYS_READ = 16 * 1024;
@@ -212,12 +219,7 @@ export function verifyRecord(stored: StoredRecord, runId: string, where: string)
   if (actual !== stored.sha256) throw corrupt(where, stored.sha256, actual);
   const header = parseHeader(stored.header);
   if (header === undefined) throw corrupt(where, "a record's header", "something else");
-  if (header.format > FORMAT) {
-    throw new SerializationError(
-      where,
-      `has format ${header.format}: a newer waymark wrote it, this one reads up to ${FORMAT}`,
-    );
-  }
+  if (header.format > FORMAT) throw newerFormat(where, header.format);
   compare(where, "run", runId, header.runId);
   compare(where, "sequence", stored.sequence, header.sequence);
   return { header, stored };

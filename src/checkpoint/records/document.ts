@@ -1,7 +1,7 @@
-import { type CheckpointCorruptionError, SerializationError } from "../../errors.js";
+import type { CheckpointCorruptionError, SerializationError } from "../../errors.js";
 import type { StoredRecord } from "./backend.js";
 import { corrupt } from "./codec.js";
-import { FORMAT, parseHeader, type RecordHeader } from "./header.js";
+import { FORMAT, newerFormat, parseHeader, type RecordHeader } from "./header.js";
 
 /*
  * A record as a file that people, `jq` and other programs can read: one JSON object on three lines.
@@ -53,7 +53,7 @@ export function fromDocument(bytes: Uint8Array, where: string, sequence: number)
     textAt(buffer, from, CONTENT) !== CONTENT ||
     buffer.toString("latin1", buffer.length - END.length) !== END
   ) {
-    throw faultOf(buffer, where);
+    throw unread(buffer, where);
   }
   return {
     sequence,
@@ -92,22 +92,14 @@ function textAt(buffer: Buffer, from: number, text: string): string {
   return from < 0 ? "" : buffer.toString("latin1", from, from + text.length);
 }
 
-function faultOf(buffer: Buffer, where: string): CheckpointCorruptionError | SerializationError {
+function unread(buffer: Buffer, where: string): CheckpointCorruptionError | SerializationError {
   const first = buffer.toString("latin1", 0, FIRST_LINE);
   const version = Number(/^\{"waymark":([1-9]\d{0,8}),/.exec(first)?.[1] ?? 0);
   const mark = `${HEADER}{"format":${FORMAT},`;
   const isOurs = textAt(buffer, FIRST_LINE, mark) === mark;
-  if (version > FORMAT && !isOurs) {
-    return new SerializationError(
-      where,
-      `has format ${version}: a newer waymark wrote it, this one reads up to ${FORMAT}`,
-    );
-  }
-  return corrupt(
-    where,
-    "a waymark document",
-    buffer.length === 0 ? "an empty file" : "another file",
-  );
+  if (version > FORMAT && !isOurs) return newerFormat(where, version);
+  const found = buffer.length === 0 ? "an empty file" : "another file";
+  return corrupt(where, "a waymark document", found);
 }
 
 function toBuffer(bytes: Uint8Array): Buffer {

@@ -1,4 +1,5 @@
 import type { CodecRecord } from "../../codecs/pipeline.js";
+import { SerializationError } from "../../errors.js";
 import { check, string } from "../../options.js";
 import { headerKinds, type Listed } from "../../state/fields.js";
 import {
@@ -17,6 +18,12 @@ import {
 
 /** The record format that this version writes; records of a higher one are rejected. */
 export const FORMAT = 1;
+
+/** The error for a record, or a document, of a higher format. */
+export function newerFormat(where: string, format: number): SerializationError {
+  const problem = `has format ${format}: a newer waymark wrote it, this one reads up to ${FORMAT}`;
+  return new SerializationError(where, problem);
+}
 
 /** The part of a record that is never encrypted. An absent field is empty; there is no error if the content is encrypted. */
 export interface RecordHeader extends Listed<"header"> {
