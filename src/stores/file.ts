@@ -11,7 +11,7 @@ import {
 } from "../checkpoint/records/record-store.js";
 import { checkOptions, flag, oneOf, text } from "../options.js";
 import { explaining, FileBackend } from "./disk/backend.js";
-import type { FileSystem } from "./disk/file-system.js";
+import { type FileSystem, unsynced } from "./disk/file-system.js";
 import { NodeFileSystem, ReadOnlyFileSystem } from "./disk/node-file-system.js";
 
 export type { RecordStore, RecordStoreOptions } from "../checkpoint/records/record-store.js";
@@ -75,7 +75,7 @@ export class FileStore extends RecordStore {
     const root = resolve(options.root ?? ".waymark");
     const NodeFiles = options.readOnly === true ? ReadOnlyFileSystem : NodeFileSystem;
     const fs = fileSystem ?? new NodeFiles();
-    const backend = new FileBackend(fs, root, options.durability !== "os");
+    const backend = new FileBackend(options.durability === "os" ? unsynced(fs) : fs, root);
     super(explaining(backend), { ...options, snapshotEvery: 1, discardEvery: 1 });
     this.root = root;
   }

@@ -55,7 +55,6 @@ interface FoundRun {
 export class FileBackend implements RecordBackend {
   readonly place: string;
   readonly #fs: FileSystem;
-  readonly #durable: boolean;
   readonly #root: Root;
   readonly #claims: Claims;
   readonly #writers = new Map<string, RunWriter>();
@@ -65,11 +64,10 @@ export class FileBackend implements RecordBackend {
   /** The scan behind each page of a listing, by the page's last entry. */
   readonly #scans = new WeakMap<object, readonly RunEntry[]>();
 
-  constructor(fs: FileSystem, root: string, durable: boolean) {
+  constructor(fs: FileSystem, root: string) {
     this.place = root;
     this.#fs = fs;
-    this.#durable = durable;
-    this.#root = new Root(fs, root, durable);
+    this.#root = new Root(fs, root);
     this.#claims = new Claims(fs, this.#root);
   }
 
@@ -236,7 +234,7 @@ export class FileBackend implements RecordBackend {
   }
 
   #folder(runId: string): RunFolder {
-    return new RunFolder(this.#fs, join(this.place, folderName(runId)), runId, this.#durable);
+    return new RunFolder(this.#fs, join(this.place, folderName(runId)), runId);
   }
 
   /** The runs that have a checkpoint: all of them, or one. */
@@ -259,7 +257,7 @@ export class FileBackend implements RecordBackend {
     if (checkpoints.length === 0) return undefined;
     const run = runOf(name);
     if (typeof run === "object") return { folder: this.#folder(run.runId), checkpoints };
-    const cut = new RunFolder(this.#fs, path, undefined, this.#durable);
+    const cut = new RunFolder(this.#fs, path, undefined);
     const header = await cut.newestHeader(checkpoints);
     return { folder: header === undefined ? cut : this.#folder(header.runId), checkpoints };
   }

@@ -5,7 +5,7 @@ import { CoalescedRead } from "../../concurrency.js";
 import { systemCode } from "../../errors.js";
 import { holderOf, type LastRenewal, Lease, newOwner } from "../leases.js";
 import { OWNER, pidOf } from "../process.js";
-import { type FileSystem, ignoring, namesIn, Root, writeFile } from "./file-system.js";
+import { type FileSystem, ignoring, namesIn, Root, unsynced, writeFile } from "./file-system.js";
 import { folderName } from "./layout.js";
 import { NodeFileSystem } from "./node-file-system.js";
 
@@ -325,6 +325,6 @@ class Heartbeat implements LastRenewal {
 
 /** Claims a folder that only one process and one store may use; `undefined` if it is in use. */
 export function claimFolder(path: string, kind: string): Promise<Claim | undefined> {
-  const fs = new NodeFileSystem();
-  return new Claims(fs, new Root(fs, dirname(path), false)).claim(`${kind} ${basename(path)}`);
+  const fs = unsynced(new NodeFileSystem());
+  return new Claims(fs, new Root(fs, dirname(path))).claim(`${kind} ${basename(path)}`);
 }

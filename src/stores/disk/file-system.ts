@@ -66,6 +66,18 @@ export interface FileSystem {
   heads(paths: readonly string[], length: number): Promise<(FileHead | undefined)[]>;
 }
 
+/** The same file system, but it is left to the operating system when anything reaches the disk. */
+export function unsynced(fs: FileSystem): FileSystem {
+  const own = { sync: async () => {}, openFolder: async () => undefined };
+  return new Proxy(fs, {
+    get: (_, name) => {
+      if (name in own) return Reflect.get(own, name);
+      const member: unknown = Reflect.get(fs, name);
+      return typeof member === "function" ? member.bind(fs) : member;
+    },
+  });
+}
+
 /** The result of an action; `otherwise` if it fails with one of these codes. */
 export async function ignoring<T, U = undefined>(
   action: Promise<T>,
@@ -264,13 +276,11 @@ export async function syncNames(fs: FileSystem, folder: number): Promise<void> {
 export class Root {
   readonly path: string;
   readonly #fs: FileSystem;
-  readonly #durable: boolean;
   #ready: Promise<void> | undefined;
 
-  constructor(fs: FileSystem, path: string, durable: boolean) {
+  constructor(fs: FileSystem, path: string) {
     this.#fs = fs;
     this.path = path;
-    this.#durable = durable;
   }
 
   /**
@@ -279,7 +289,7 @@ export class Root {
    *
    * @param durable - whether it must survive a power cut.
    */
-  async makeFolder(folder: string, durable = this.#durable): Promise<void> {
+  async makeFolder(folder: string, durable = true): Promise<void> {
     await this.#make();
     try {
       await ignoring(this.#fs.mkdir(folder), ["EEXIST"]);
@@ -310,10 +320,10 @@ export class Root {
     const found = first === undefined ? this.path : dirname(first);
     // The process that created it may have died before syncing its parent. A process that may not read the
     // parent did not create it.
-    if (this.#durable) await ignoring(syncFolder(fs, dirname(found)), ["EACCES", "EPERM"]);
+    await ignoring(syncFolder(fs, dirname(found)), ["EACCES", "EPERM"]);
     for (const folder of missing) {
       await ignoring(fs.mkdir(folder), ["EEXIST"]);
-      if (this.#durable) await syncFolder(fs, dirname(folder));
+      await syncFolder(fs, dirname(folder));
     }
   }
 

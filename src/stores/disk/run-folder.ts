@@ -61,14 +61,11 @@ export class RunFolder {
   readonly path: string;
   /** The run; `undefined` if only its checkpoints hold the id. */
   readonly runId: string | undefined;
-  /** Whether changes must survive a power cut. */
-  readonly durable: boolean;
 
-  constructor(fs: FileSystem, path: string, runId: string | undefined, durable: boolean) {
+  constructor(fs: FileSystem, path: string, runId: string | undefined) {
     this.fs = fs;
     this.path = path;
     this.runId = runId;
-    this.durable = durable;
   }
 
   /** The path of a name in the folder, or of a checkpoint's file. */
@@ -184,10 +181,8 @@ export class RunFolder {
           return undefined;
         }
       }
-      if (this.durable) {
-        await syncFolder(fs, aside);
-        await syncFolder(fs, this.path);
-      }
+      await syncFolder(fs, aside);
+      await syncFolder(fs, this.path);
       if (how === "linked") await ignoring(fs.unlink(path));
       return target;
     }
@@ -223,9 +218,7 @@ export class RunFolder {
    */
   async remove(expected?: number): Promise<boolean> {
     // The folder may be missing: another process may be removing the run too.
-    const sync = async (): Promise<void> => {
-      if (this.durable) await ignoring(syncFolder(this.fs, this.path));
-    };
+    const sync = (): Promise<void> => ignoring(syncFolder(this.fs, this.path));
     for (let removed = false; ; removed = true) {
       const { checkpoints = [], temporaries = [], gone = [] } = (await this.list()) ?? {};
       const newest = checkpoints.at(-1);
@@ -249,7 +242,7 @@ export class RunFolder {
     const stays = ["ENOENT", "ENOTEMPTY", "EEXIST", "ENOTDIR"];
     await ignoring(this.fs.rmdir(this.at(QUARANTINE)), stays);
     const gone = await succeeds(this.fs.rmdir(this.path), stays);
-    if (gone && this.durable) await syncFolder(this.fs, dirname(this.path));
+    if (gone) await syncFolder(this.fs, dirname(this.path));
   }
 
   /** The temporary files whose writer is another process that appears to be dead. */

@@ -163,8 +163,7 @@ export class RunWriter {
    * before it synced the name.
    */
   async #makeDurable(): Promise<void> {
-    const { fs, path, durable } = this.#folder;
-    if (!durable) return;
+    const { fs, path } = this.#folder;
     await ignoring(syncFolder(fs, path)).catch((error: unknown) => {
       throw unwritten(error, true);
     });
@@ -221,7 +220,7 @@ export class RunWriter {
     temporary: string,
     file: number,
   ): Promise<Known | "stale" | "lost"> {
-    const { fs, path, durable } = this.#folder;
+    const { fs, path } = this.#folder;
     const { sequence } = record;
     const { checkpointId } = record.fields;
     let folder = known.folder;
@@ -230,17 +229,16 @@ export class RunWriter {
     try {
       await fs.write(file, toDocument(record));
       const openFolder = async (): Promise<void> => {
-        folder ??= await ignoring(fs.openFolder(path));
+        folder ??= await fs.openFolder(path);
       };
-      const [, , { id }, holds] = await together([
-        durable ? fs.sync(file) : undefined,
-        durable ? openFolder() : undefined,
+      const [, isOpen, { id }, holds] = await together([
+        fs.sync(file),
+        // Fails if another process is deleting the run and has removed its folder.
+        succeeds(openFolder()),
         fs.stat(file),
         this.#isThere(known.newest),
       ]);
-      // Another process is deleting the run and has removed its folder.
-      const isGone = durable && folder === undefined;
-      if (!holds || isGone) return "stale";
+      if (!holds || !isOpen) return "stale";
       mayBeNamed = true;
       if (!(await this.#claim(temporary, sequence))) return "stale";
       const [, , isNext] = await together([
