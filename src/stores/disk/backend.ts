@@ -117,12 +117,10 @@ export class FileBackend implements RecordBackend {
   async headers(runId: string): Promise<readonly HeaderEntry[]> {
     const folder = this.#folder(runId);
     const { checkpoints = [], quarantined = [] } = (await this.#list(folder)) ?? {};
-    const found = await folder.headers(checkpoints);
-    const entries = found.flatMap((headed, index): HeaderEntry[] => {
-      const sequence = checkpoints[index];
-      if (headed === undefined || sequence === undefined) return [];
-      return [{ sequence, ...headed, setAside: false }];
-    });
+    const entries: HeaderEntry[] = [];
+    for (const [sequence, headed] of await folder.headers(checkpoints)) {
+      entries.push({ sequence, ...headed, setAside: false });
+    }
     for (const sequence of new Set(quarantined)) {
       entries.push({ sequence, bytes: 0, header: undefined, setAside: true });
     }
@@ -178,7 +176,7 @@ export class FileBackend implements RecordBackend {
     await mapLimit(await this.#findRuns(), SCANNED_AT_ONCE, async ({ folder, checkpoints }) => {
       if (found !== undefined) return;
       const headers = await folder.headers(checkpoints);
-      const own = headers.find((one) => one?.header?.checkpointId === checkpointId);
+      const own = [...headers.values()].find((one) => one.header?.checkpointId === checkpointId);
       found ??= own?.header?.runId;
     });
     return found;
@@ -383,8 +381,7 @@ async function headIn(
     const header = parseHeader(record.header);
     return { sequence, checkpointId: folder.owns(header, sequence) ? header.checkpointId : "" };
   }
-  const [headed] = await folder.headers([sequence]);
-  return { sequence, checkpointId: headed?.header?.checkpointId ?? "" };
+  return { sequence, checkpointId: (await folder.header(sequence))?.checkpointId ?? "" };
 }
 
 /** For background work: if it fails, the next call retries it. */

@@ -100,8 +100,8 @@ export class RunFolder {
     return header?.sequence === sequence && (runId === undefined || header.runId === runId);
   }
 
-  /** The headers of these checkpoints; `undefined` for one that is missing or not a file. */
-  async headers(sequences: readonly number[]): Promise<(Headed | undefined)[]> {
+  /** The headers of these checkpoints, by sequence; without those that are missing or not a file. */
+  async headers(sequences: readonly number[]): Promise<ReadonlyMap<number, Headed>> {
     const found = new Map<number, Headed>();
     let missing = sequences;
     for (const size of HEAD_SIZES) {
@@ -120,16 +120,20 @@ export class RunFolder {
         }
       }
       missing = long;
-      if (missing.length === 0) break;
     }
-    return sequences.map((sequence) => found.get(sequence));
+    return found;
+  }
+
+  /** The header of a checkpoint, if it can be read. */
+  async header(sequence: number): Promise<RecordHeader | undefined> {
+    return (await this.headers([sequence])).get(sequence)?.header;
   }
 
   /** The newest of these headers that can be read. */
   async newestHeader(checkpoints: readonly number[]): Promise<RecordHeader | undefined> {
     for (const sequence of checkpoints.toReversed()) {
-      const [found] = await this.headers([sequence]);
-      if (found?.header !== undefined) return found.header;
+      const header = await this.header(sequence);
+      if (header !== undefined) return header;
     }
     return undefined;
   }
@@ -196,8 +200,8 @@ export class RunFolder {
     if (found === undefined) return;
     if (found.kind === "folder") throw refused(path, "a file", found.kind);
     const isForeign = async (): Promise<boolean> => {
-      const [headed] = await this.headers([sequence]);
-      return headed?.header === undefined && (await fs.idOf(path)) === found.id;
+      const header = await this.header(sequence);
+      return header === undefined && (await fs.idOf(path)) === found.id;
     };
     if (await isForeign()) await this.quarantine(sequence, isForeign);
     else await this.unlink(sequence);
