@@ -53,16 +53,16 @@ export interface ServerSettings {
  * The server of a store: connected on first use, and again after its connection was lost. Requests are sent again
  * then, so they must be idempotent.
  */
-export abstract class ServerConnection<T> {
+export abstract class ServerConnection<T, S extends ServerSettings> {
+  protected readonly settings: S;
   readonly #store: string;
   readonly #failures: Failures;
-  readonly #settings: ServerSettings;
   #connecting: Promise<T> | undefined;
   #connected: T | undefined;
 
-  constructor(store: string, settings: ServerSettings, failures: Failures) {
+  constructor(store: string, settings: S, failures: Failures) {
     this.#store = store;
-    this.#settings = settings;
+    this.settings = settings;
     this.#failures = failures;
   }
 
@@ -79,7 +79,7 @@ export abstract class ServerConnection<T> {
 
   /** @throws ConfigError if the store only reads. */
   checkWritable(): void {
-    if (!this.#settings.readOnly) return;
+    if (!this.settings.readOnly) return;
     throw new ConfigError(
       `${this.#store}.readOnly`,
       "is true: this store saves, claims and removes nothing",
@@ -107,7 +107,7 @@ export abstract class ServerConnection<T> {
    * @throws BackendError if the retries failed too; it is `unsure` if something may have taken effect.
    */
   protected async with<R>(action: (connected: T) => Promise<R>): Promise<R> {
-    const end = now() + this.#settings.retryFor;
+    const end = now() + this.settings.retryFor;
     let unsure = false;
     for (let tries = 0; ; tries++) {
       let begun = false;

@@ -13,13 +13,11 @@ export interface ConnectionSettings extends ServerSettings, Sending {
 }
 
 /** The database of a store, migrated when it is opened; `undefined` without tables, if none may be created. */
-export class Connection extends ServerConnection<Database | undefined> {
-  readonly #settings: ConnectionSettings;
+export class Connection extends ServerConnection<Database | undefined, ConnectionSettings> {
   readonly #load: LoadPackage | undefined;
 
   constructor(settings: ConnectionSettings, load?: LoadPackage) {
     super("PostgresStore", settings, failures);
-    this.#settings = settings;
     this.#load = load;
   }
 
@@ -53,7 +51,7 @@ export class Connection extends ServerConnection<Database | undefined> {
   }
 
   protected async connect(): Promise<Database | undefined> {
-    const { schema, readOnly } = this.#settings;
+    const { schema, readOnly } = this.settings;
     const database = await this.#reach();
     if (database === undefined) return undefined;
     try {
@@ -74,7 +72,7 @@ export class Connection extends ServerConnection<Database | undefined> {
   }
 
   #reach(): Promise<Database | undefined> {
-    const { client, readOnly } = this.#settings;
-    return connect(client, this.#settings, readOnly, this.#load);
+    const { client, readOnly } = this.settings;
+    return connect(client, this.settings, readOnly, this.#load);
   }
 }

@@ -30,8 +30,7 @@ interface Server {
 }
 
 /** The server of a store, inspected on first use. */
-export class Connection extends ServerConnection<Commands> {
-  readonly #settings: ConnectionSettings;
+export class Connection extends ServerConnection<Commands, ConnectionSettings> {
   readonly #load: LoadPackage | undefined;
   #server: Server | undefined;
   /** Combines concurrent saves of one tag. */
@@ -39,7 +38,6 @@ export class Connection extends ServerConnection<Commands> {
 
   constructor(settings: ConnectionSettings, load?: LoadPackage) {
     super("RedisStore", settings, failures);
-    this.#settings = settings;
     this.#load = load;
   }
 
@@ -91,7 +89,7 @@ export class Connection extends ServerConnection<Commands> {
   }
 
   protected async connect(): Promise<Commands> {
-    const { client, statementTimeout } = this.#settings;
+    const { client, statementTimeout } = this.settings;
     let made: Commands | undefined;
     const onEnd = (): void => {
       if (made !== undefined && made === this.connected) this.forget();
@@ -119,7 +117,7 @@ export class Connection extends ServerConnection<Commands> {
 
   /** Waits for a promise; if it takes too long, drops the connection. */
   #answered<T>(promise: Promise<T>): Promise<T> {
-    const { statementTimeout, client } = this.#settings;
+    const { statementTimeout, client } = this.settings;
     return answered(statementTimeout, promise, () => {
       if (typeof client !== "string") return;
       this.connected?.drop();
@@ -129,7 +127,7 @@ export class Connection extends ServerConnection<Commands> {
 
   /** Any tag will do for a question to a server or to one node of a cluster. */
   get #anyTag(): string {
-    return `{${this.#settings.prefix}:0}`;
+    return `{${this.settings.prefix}:0}`;
   }
 
   async #ask(commands: Commands): Promise<ServerFacts> {
@@ -143,7 +141,7 @@ export class Connection extends ServerConnection<Commands> {
   }
 
   async #inspect(commands: Commands): Promise<Server> {
-    const { prefix, durability, statementTimeout, readOnly } = this.#settings;
+    const { prefix, durability, statementTimeout, readOnly } = this.settings;
     const facts = await this.#ask(commands);
     // Derived from the server, so that all its users agree.
     const count = facts.isCluster ? TAGS : 1;
