@@ -6,7 +6,6 @@ import {
   type Encode,
   type Head,
   type HeaderEntry,
-  type NewRecord,
   type RecordAt,
   type RecordBackend,
   type Removal,
@@ -19,7 +18,6 @@ import { parseHeader } from "../../checkpoint/records/header.js";
 import type { Claim, ClaimHolder, Finding, RunFilter } from "../../checkpoint/store.js";
 import { now } from "../../clock.js";
 import { mapLimit, Semaphore, TaskSet } from "../../concurrency.js";
-import { hasEnded } from "../../state/fields.js";
 import { Claims, claimsUnder } from "./claims.js";
 import {
   explained,
@@ -73,24 +71,16 @@ export class FileBackend implements RecordBackend {
 
   async append(runId: string, after: After, encode: Encode): Promise<Head | undefined> {
     const writer = this.#writer(runId);
-    let ends = false;
     const elsewhere = await writer.inTurn(() =>
       this.#writes.run(async () => {
-        const head = await writer.append(after, () => {
-          const encoding = encode();
-          const note = (record: NewRecord): NewRecord => {
-            ends = hasEnded(record.fields);
-            return record;
-          };
-          return encoding instanceof Promise ? encoding.then(note) : note(encoding);
-        });
+        const head = await writer.append(after, encode);
         // A writer that waits for its turn can't be dropped, so it must not keep files open while it waits.
         if (this.#writers.size > REMEMBERED_RUNS) await writer.forget();
         return head;
       }),
     );
     // The run has ended, so its files need not stay open.
-    if (ends) this.#letGo(writer);
+    if (writer.hasEnded) this.#letGo(writer);
     this.#makeRoom(writer);
     return elsewhere;
   }

@@ -3,6 +3,7 @@ import type { After, Encode, Head, NewRecord } from "../../checkpoint/records/ba
 import { headerOf, toDocument } from "../../checkpoint/records/document.js";
 import { Mutex } from "../../concurrency.js";
 import { isWaymarkError, systemCode } from "../../errors.js";
+import { hasEnded } from "../../state/fields.js";
 import {
   failure,
   ignoring,
@@ -83,6 +84,7 @@ export class RunWriter {
   readonly #onListing: (listing: Listing) => void;
   readonly #mutex = new Mutex();
   #known: Known | undefined;
+  #hasEnded = false;
   /** The last file that this writer has written; 0 for none. */
   #last = 0;
   /** The sequences to discard. */
@@ -101,6 +103,11 @@ export class RunWriter {
   /** Whether nothing is under way. */
   get idle(): boolean {
     return this.#mutex.idle && this.#doomed.size === 0;
+  }
+
+  /** Whether the last record to append says that the run has ended. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   /** Runs one action at a time, in the order of the calls. */
@@ -209,6 +216,7 @@ export class RunWriter {
         await this.#giveUp(temporary, created.value, undefined);
       throw encoded.reason;
     }
+    this.#hasEnded = hasEnded(encoded.value.fields);
     if (created.status === "rejected") throw unwritten(created.reason, false);
     if (created.value === undefined) return "stale";
     return this.#write(known, encoded.value, temporary, created.value);
