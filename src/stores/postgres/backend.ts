@@ -94,7 +94,10 @@ export class PostgresBackend extends SqlBackend implements RecordBackend, LeaseK
     // Unless the run is claimed, it has no row to lock yet.
     const isFirst = after.sequence === 0 && lease === undefined;
     const id = await (isFirst ? this.#save(save, this.#statements.start) : this.#saves.run(save));
-    if (id === undefined) return this.#head(runId, lease?.epoch);
+    if (id === undefined) {
+      const [run] = await this.#connection.read(this.#statements.head, [runId]);
+      return headOf(run, lease?.epoch);
+    }
     lease?.renewed(at);
     this.setRow(runId, Number(id));
     return undefined;
@@ -176,12 +179,6 @@ export class PostgresBackend extends SqlBackend implements RecordBackend, LeaseK
     const saved = await this.#connection.write(this.#statements.saveAll, parametersOfAll(saves));
     const ids = new Map(saved.map(({ checkpoint_id, run }) => [checkpoint_id, String(run)]));
     return saves.map(({ record }) => ids.get(toColumn(record.fields.checkpointId)));
-  }
-
-  /** @param epoch - the epoch of this store's claim, if it has one. */
-  async #head(runId: string, epoch: number | undefined): Promise<Head> {
-    const [row] = await this.#connection.read(this.#statements.head, [runId]);
-    return headOf(row ?? { sequence: 0, checkpoint_id: "", owner: "" }, epoch);
   }
 
   /** Sends the requests of several runs in one statement; returns the epochs of those it succeeded for. */

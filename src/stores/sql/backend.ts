@@ -300,11 +300,12 @@ export abstract class SqlBackend {
 }
 
 /**
- * A run's head, from its row.
+ * A run's head, from its row, if it has one.
  *
  * @param epoch - the epoch of this store's claim, if it has one.
  */
-export function headOf(run: SqlRow, epoch: number | undefined): Head {
+export function headOf(run: SqlRow | undefined, epoch: number | undefined): Head {
+  if (run === undefined) return { sequence: 0, checkpointId: "" };
   const head = { sequence: Number(run.sequence), checkpointId: fromColumn(run.checkpoint_id) };
   if (epoch === undefined || Number(run.epoch) === epoch) return head;
   return { ...head, claimedBy: holderOf(textOf(run.owner)) };

@@ -84,9 +84,9 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
     const { sequence, checkpointId, graph, status, savedAt } = fields;
     const id = toColumn(checkpointId);
     const columns = [sequence, id, toColumn(graph), status, savedAt, header] as const;
-    const epoch = this.leases.held(runId)?.epoch ?? null;
+    const epoch = this.leases.held(runId)?.epoch;
     const before = after.checkpointId === undefined ? null : toColumn(after.checkpointId);
-    const fence = [runId, after.sequence, before, epoch] as const;
+    const fence = [runId, after.sequence, before, epoch ?? null] as const;
     // The statement checks that a known row is still the run's.
     let row = this.rows.get(runId);
     if (
@@ -94,22 +94,15 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
       connection.run(statements.advanceRow, ...columns, row, ...fence) !== 1
     ) {
       const written =
-        after.sequence === 0 && epoch === null
+        after.sequence === 0 && epoch === undefined
           ? connection.run(statements.start, ...columns, runId)
           : connection.run(statements.advance, ...columns, ...fence);
-      if (written !== 1) return this.#head(connection, runId);
+      if (written !== 1) return headOf(connection.get(statements.run, runId), epoch);
       row = Number(connection.get(statements.id, runId)?.id);
       this.setRow(runId, row);
     }
     connection.run(statements.insert, row, sequence, base, bytes, id, header, sha256, content);
     return undefined;
-  }
-
-  /** A run's head. */
-  #head(connection: Connection, runId: string): Head {
-    const run = connection.get(statements.run, runId);
-    if (run === undefined) return { sequence: 0, checkpointId: "" };
-    return headOf(run, this.leases.held(runId)?.epoch);
   }
 
   async discard(runId: string, sequences: readonly number[]): Promise<void> {
