@@ -36,7 +36,9 @@ export async function* verifyRun(
   let previous: HeaderEntry | undefined;
   for (let from = 0; from < entries.length; from += PAGE) {
     const page = entries.slice(from, from + PAGE);
-    const records = await read(backend, runId, page);
+    const [first, last] = [page[0]?.sequence ?? 0, page.at(-1)?.sequence ?? 0];
+    const found = await backend.records(runId, first, last);
+    const records = new Map(found.map((record) => [record.sequence, record]));
     for (const entry of page) {
       if (entry.setAside) {
         yield finding(entry, "quarantined", "an intact checkpoint", "one that was set aside");
@@ -59,16 +61,6 @@ export async function* verifyRun(
     const expected = "an intact checkpoint";
     yield { runId, sequence: 0, problem: "empty", expected, actual: "none" };
   }
-}
-
-async function read(
-  backend: RecordBackend,
-  runId: string,
-  page: readonly HeaderEntry[],
-): Promise<Map<number, StoredRecord>> {
-  const [first, last] = [page[0]?.sequence ?? 0, page.at(-1)?.sequence ?? 0];
-  const records = await backend.records(runId, first, last);
-  return new Map(records.map((record) => [record.sequence, record]));
 }
 
 /** Whether a record names a predecessor other than the record before it here. */

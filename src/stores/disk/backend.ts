@@ -275,16 +275,15 @@ export class FileBackend implements RecordBackend {
 
   /** The one writer of a run. */
   #writer(runId: string): RunWriter {
-    const writer = this.#writers.get(runId) ?? this.#newWriter(runId);
+    let writer = this.#writers.get(runId);
+    if (writer === undefined) {
+      const folder = this.#folder(runId);
+      writer = new RunWriter(folder, this.#root, (listing) => this.#sweep(folder, listing));
+    }
     this.#writers.delete(runId);
     this.#writers.set(runId, writer);
     this.#makeRoom(writer);
     return writer;
-  }
-
-  #newWriter(runId: string): RunWriter {
-    const folder = this.#folder(runId);
-    return new RunWriter(folder, this.#root, (listing) => this.#sweep(folder, listing));
   }
 
   /** Drops the least recently used writers. Busy ones stay, so the limit may be exceeded for a while. */

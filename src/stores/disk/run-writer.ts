@@ -350,7 +350,7 @@ export class RunWriter {
   async #discard(): Promise<void> {
     try {
       while (this.#doomed.size > 0) {
-        const newest = this.#last || (await this.#newestFile());
+        const newest = this.#last || ((await this.#folder.list())?.checkpoints.at(-1) ?? 0);
         const sequences = [...this.#doomed].sort((a, b) => a - b);
         for (const sequence of sequences) {
           // The newest file is never discarded: see above. Nor is this writer's last one: another writer
@@ -363,10 +363,6 @@ export class RunWriter {
     } finally {
       this.#discarding = undefined;
     }
-  }
-
-  async #newestFile(): Promise<number> {
-    return (await this.#folder.list())?.checkpoints.at(-1) ?? 0;
   }
 
   async #remove(sequence: number): Promise<void> {

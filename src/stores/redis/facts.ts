@@ -55,7 +55,8 @@ export async function waitFor(
     }
     // The server then answers only once the disk has it.
     if ((await setting("appendfsync")) === "always") return undefined;
-    if (isAtLeast(facts.version, 7, 2)) return ["WAITAOF", "1", "0", ms];
+    const [major = 0, minor = 0] = facts.version.split(".").map(Number);
+    if (major > 7 || (major === 7 && minor >= 2)) return ["WAITAOF", "1", "0", ms];
     throw new ConfigError(
       OPTION,
       `is "aof", which needs appendfsync always, or Redis 7.2; got Redis ${facts.version}`,
@@ -90,9 +91,4 @@ function warn(problem: string): void {
     type: "WaymarkWarning",
     code: "WAYMARK_REDIS_DURABILITY",
   });
-}
-
-function isAtLeast(version: string, major: number, minor: number): boolean {
-  const [first = 0, second = 0] = version.split(".").map(Number);
-  return first > major || (first === major && second >= minor);
 }
