@@ -176,7 +176,7 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
     const scan = async (tag: string): Promise<void> => {
       let cursor = "0";
       do {
-        const reply = await this.#connection.read(scripts.list, tag, cursor);
+        const reply = await this.#connection.call(scripts.list, tag, cursor);
         const [next = "0", ...runIds] = texts(reply);
         for (const runId of runIds) found.add(runId);
         cursor = next;
@@ -271,18 +271,17 @@ export class RedisBackend implements RecordBackend, LeaseKeeper {
 
   async #read(name: keyof typeof scripts, about: string, ...args: string[]): Promise<unknown> {
     const tag = await this.#connection.tagOf(about);
-    return this.#connection.read(scripts[name], tag, about, ...args);
+    return this.#connection.call(scripts[name], tag, about, ...args);
   }
 
   async #write(name: keyof typeof scripts, about: string, ...args: string[]): Promise<unknown> {
     this.#connection.checkWritable();
-    const tag = await this.#connection.tagOf(about);
-    return this.#connection.write(scripts[name], tag, about, ...args);
+    return this.#read(name, about, ...args);
   }
 
   async #eachTag(name: keyof typeof scripts, ...args: string[]): Promise<unknown[]> {
     const tags = await this.#connection.tags();
-    return Promise.all(tags.map((tag) => this.#connection.read(scripts[name], tag, ...args)));
+    return Promise.all(tags.map((tag) => this.#connection.call(scripts[name], tag, ...args)));
   }
 }
 

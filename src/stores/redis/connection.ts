@@ -53,15 +53,9 @@ export class Connection extends ServerConnection<Commands, ConnectionSettings> {
     return server?.tags ?? [];
   }
 
-  /** Calls a script that only reads. */
-  read(script: Script, tag: string, ...args: readonly string[]): Promise<unknown> {
+  /** Calls a script. */
+  call(script: Script, tag: string, ...args: readonly string[]): Promise<unknown> {
     return this.#with((commands) => call(commands, script, tag, args));
-  }
-
-  /** Calls a script that writes. */
-  async write(script: Script, tag: string, ...args: readonly string[]): Promise<unknown> {
-    this.checkWritable();
-    return this.read(script, tag, ...args);
   }
 
   /** Calls the script that saves; resolves once the save is as durable as the store promises. */

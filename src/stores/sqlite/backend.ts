@@ -68,7 +68,6 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
   }
 
   async append(runId: string, after: After, encode: Encode): Promise<Head | undefined> {
-    this.#database.checkWritable();
     const encoding = encode();
     const record = encoding instanceof Promise ? await encoding : encoding;
     const work = (connection: Connection) => this.#append(connection, runId, after, record);
@@ -98,7 +97,7 @@ export class SqliteBackend extends SqlBackend implements RecordBackend, LeaseKee
           ? connection.run(statements.start, ...columns, runId)
           : connection.run(statements.advance, ...columns, ...fence);
       if (written !== 1) return headOf(connection.get(statements.run, runId), epoch);
-      row = Number(connection.get(statements.id, runId)?.id);
+      row = Number(connection.get(shared.identify.text, runId)?.id);
       this.setRow(runId, row);
     }
     connection.run(statements.insert, row, sequence, base, bytes, id, header, sha256, content);

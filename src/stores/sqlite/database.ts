@@ -101,18 +101,10 @@ export class Database {
    *
    * @param work - may be called again if its transaction is rolled back, so it must have no other side
    *   effects.
+   * @throws ConfigError if the store is read-only.
    */
   write<T>(work: (connection: Connection) => T, options: WorkOptions): Promise<T> {
     return this.#writes.run({ work, options }) as Promise<T>;
-  }
-
-  /** @throws ConfigError if the store is read-only. */
-  checkWritable(): void {
-    if (!this.#settings.readOnly) return;
-    throw new ConfigError(
-      "SqliteStore.readOnly",
-      `is true: nothing can be written to ${this.place}`,
-    );
   }
 
   /** Closes the file once nothing waits. The last process to close it removes the write-ahead log. */
@@ -151,7 +143,10 @@ export class Database {
   #transact(jobs: readonly Job[]): Promise<readonly unknown[]> {
     this.#isShared = jobs.length > 1;
     return this.#retried(async () => {
-      this.checkWritable();
+      if (this.#settings.readOnly) {
+        const problem = `is true: nothing can be written to ${this.place}`;
+        throw new ConfigError("SqliteStore.readOnly", problem);
+      }
       const connection = this.#ready ?? (await this.#open(true));
       if (connection === undefined) throw new Error("a database that was made is not there");
       connection.begin(this.#settings.flushes && jobs.some(({ options }) => options.flushes));

@@ -23,7 +23,6 @@ export const statements = {
   insert: `
     INSERT INTO checkpoints (run, ${recordColumns.join(", ")})
     VALUES (?, ${recordColumns.map(() => "?").join(", ")})`,
-  id: "SELECT id FROM runs WHERE run_id = ?",
   run: `
     SELECT id, sequence, CAST(checkpoint_id AS BLOB) AS checkpoint_id, epoch, lease_until,
       CAST(owner AS BLOB) AS owner
