@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { CheckpointSaveError, State } from "waymark";
 import { FileStore } from "waymark/stores/file";
+import { NodeFileSystem } from "../../../src/stores/disk/node-file-system.js";
 import { CrashDisk } from "../../../src/testing/crash-file-system.js";
+import { newFolder } from "../folders.js";
 
 /** A store with one run, on a disk of which one kind of call fails from now on. */
 async function failingAt(
@@ -63,3 +65,14 @@ test.each(["write", "readdir"])(
     });
   },
 );
+
+test("saves where a folder can't be opened to sync it, as on Windows", async () => {
+  class WithoutFolders extends NodeFileSystem {
+    override async openFolder(): Promise<undefined> {}
+  }
+  const root = newFolder();
+  const store = new FileStore({ root }, new WithoutFolders());
+  const saved = await store.save(State.create({ n: 1 }, { runId: "run" }));
+  await store.save(saved.set("n", 2));
+  expect((await new FileStore({ root }).load<{ n: number }>("run")).data.n).toBe(2);
+});
