@@ -1,11 +1,8 @@
 import type { Saves } from "../graph/node.js";
 import type { RunContext } from "../run/visit/context.js";
-import { setKey } from "../state/shape.js";
 
 /** How many results make a full piece. */
 const PIECE = 256;
-
-type Piece = Readonly<Record<string, unknown>>;
 
 /**
  * The results of a list's items, by item id, as a node remembers them. With `saves: "item"` a result is saved as
@@ -21,12 +18,10 @@ export class Finished<D extends object> {
   /** How many pieces are full. */
   #pieces = 0;
   /** What was remembered since the last full piece, and its keys. */
-  #open: Record<string, unknown> = {};
-  #size = 0;
+  readonly #open = new Map<string, unknown>();
   readonly #keys: string[] = [];
   /** What is not remembered yet, and what its items no longer need. */
-  #fresh: Record<string, unknown> = {};
-  #waiting = 0;
+  readonly #fresh = new Map<string, unknown>();
   readonly #spent: RunContext<D>[] = [];
   #saving: Promise<void> | undefined;
   #unsaved: { readonly error: unknown } | undefined;
@@ -36,29 +31,21 @@ export class Finished<D extends object> {
     this.#context = context;
     this.#every = saves === "item" ? 1 : saves === "layer" ? Number.POSITIVE_INFINITY : saves;
     this.#abort = abort;
-    this.#pieces = [...this.#full()].length;
-    for (;;) {
-      const key = this.#nextKey();
-      const batch = context.recall(key);
-      if (batch === undefined) break;
-      this.#addTo(this.#open, batch as Piece);
-      this.#keys.push(key);
-    }
-    this.#size = Object.keys(this.#open).length;
+    while (context.recall(fullKey(this.#pieces)) !== undefined) this.#pieces++;
+    while (context.recall(this.#nextKey()) !== undefined) this.#addOpen(this.#nextKey());
     this.#count = this.known().size;
   }
 
   /** Adds the result of an item. Returns a promise to wait for if the store is too far behind. */
   add(id: string, value: unknown, item: RunContext<D>): Promise<void> | undefined {
-    setKey(this.#fresh, id, value);
+    this.#fresh.set(id, value);
     this.#count++;
-    this.#waiting++;
     if (item.hasKeys) this.#spent.push(item);
-    if (this.#waiting < this.#every) return undefined;
+    if (this.#fresh.size < this.#every) return undefined;
     this.#saving ??= this.#save();
     // A share of the total, so that the amount written stays proportional to the number of results.
     const most = Math.max(PIECE, this.#every, this.#count / 8);
-    return this.#waiting < most ? undefined : this.#saving;
+    return this.#fresh.size < most ? undefined : this.#saving;
   }
 
   /** All results by id, after the save under way; throws its error if a save has failed. */
@@ -70,33 +57,26 @@ export class Finished<D extends object> {
 
   /** All results so far, by id. */
   known(): Map<string, unknown> {
-    const results = new Map<string, unknown>();
-    for (const piece of [...this.#full(), this.#open, this.#fresh]) {
-      for (const [id, value] of Object.entries(piece)) results.set(id, value);
-    }
-    return results;
+    const full = Array.from({ length: this.#pieces }, (_, index) => this.#piece(fullKey(index)));
+    return new Map([...full.flat(), ...this.#open, ...this.#fresh]);
   }
 
   /** The node ends without completing: unsaved results are left for its next save and its next attempt. */
   leave(): void {
-    if (this.#waiting > 0) this.#store((key, value) => this.#context.keep(key, value));
+    if (this.#fresh.size > 0) this.#store((key, value) => this.#context.keep(key, value));
   }
 
-  *#full(): Generator<Piece> {
-    for (let index = 0; ; index++) {
-      const piece = this.#context.recall(`results ${index}`);
-      if (piece === undefined) return;
-      yield piece as Piece;
-    }
+  #piece(key: string): [id: string, result: unknown][] {
+    return Object.entries(this.#context.recall(key) ?? {});
   }
 
   #nextKey(): string {
-    return `results ${this.#pieces}.${this.#keys.length}`;
+    return `${fullKey(this.#pieces)}.${this.#keys.length}`;
   }
 
   async #save(): Promise<void> {
     try {
-      while (this.#waiting >= this.#every) {
+      while (this.#fresh.size >= this.#every) {
         let saved: Promise<void> | undefined;
         this.#store((key, value) => {
           saved = this.#context.remember(key, value);
@@ -114,29 +94,30 @@ export class Finished<D extends object> {
   }
 
   /** Moves the fresh results to where the node remembers them. */
-  #store(put: (key: string, value: Piece) => void): void {
-    const context = this.#context;
-    const isFull = this.#size + this.#waiting >= PIECE;
+  #store(put: (key: string, value: object) => void): void {
+    const isFull = this.#open.size + this.#fresh.size >= PIECE;
     // Synchronously with `put`, so that no checkpoint has neither.
     for (const one of this.#spent.splice(0)) one.forgetAll();
-    for (const key of isFull ? this.#keys.splice(0) : []) context.forget(key);
-    const key = isFull ? `results ${this.#pieces++}` : this.#nextKey();
-    put(key, isFull ? this.#addTo({ ...this.#open }, this.#fresh) : this.#fresh);
+    for (const key of isFull ? this.#keys.splice(0) : []) this.#context.forget(key);
     if (isFull) {
-      this.#open = {};
-      this.#size = 0;
+      put(fullKey(this.#pieces++), Object.fromEntries([...this.#open, ...this.#fresh]));
+      this.#open.clear();
     } else {
-      this.#keys.push(key);
-      // The remembered value is frozen, so it is not copied again.
-      this.#addTo(this.#open, (context.recall(key) ?? {}) as Piece);
-      this.#size += this.#waiting;
+      const key = this.#nextKey();
+      put(key, Object.fromEntries(this.#fresh));
+      this.#addOpen(key);
     }
-    this.#fresh = {};
-    this.#waiting = 0;
+    this.#fresh.clear();
   }
 
-  #addTo(target: Record<string, unknown>, piece: Piece): Record<string, unknown> {
-    for (const [id, value] of Object.entries(piece)) setKey(target, id, value);
-    return target;
+  /** The remembered values are frozen, so they are not copied again. */
+  #addOpen(key: string): void {
+    this.#keys.push(key);
+    for (const [id, result] of this.#piece(key)) this.#open.set(id, result);
   }
+}
+
+/** The key of a full piece. */
+function fullKey(index: number): string {
+  return `results ${index}`;
 }
