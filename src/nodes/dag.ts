@@ -174,8 +174,10 @@ function build<D extends object>(
     ? [{ name: EAGER, tasks: layers.flat() }]
     : layers.map((layer, index) => ({ name: `layer ${index + 1}`, tasks: layer }));
   for (const [index, { name, tasks: layer }] of nodes.entries()) {
-    const phase = phaseOf(layer.map((task) => byName.get(task)?.phase));
-    graph.addNode(name, layerNode(layer, byName, how), phase === undefined ? {} : { phase });
+    // The phase of its tasks or, if they differ, all of them.
+    const phases = new Set(layer.flatMap((task) => byName.get(task)?.phase ?? []));
+    const phase = phases.size === 0 ? {} : { phase: [...phases].join(", ") };
+    graph.addNode(name, layerNode(layer, byName, how), phase);
     const before = nodes[index - 1];
     if (before === undefined) graph.setEntryPoint(name);
     else graph.addEdge(before.name, name);
@@ -197,12 +199,6 @@ const optionChecks = {
   saves: checkSaves,
   schedule: oneOf("layers", "eager"),
 };
-
-/** The phase of a layer: that of its tasks or, if they differ, all of them. */
-function phaseOf(phases: readonly (string | undefined)[]): string | undefined {
-  const known = new Set(phases.filter((phase) => phase !== undefined));
-  return known.size === 0 ? undefined : [...known].join(", ");
-}
 
 /** How the tasks of a dag run. */
 type TaskPool<D extends object> = Pick<
@@ -236,7 +232,7 @@ function layerNode<D extends object>(
           throw error;
         }
       },
-      id: (task) => task,
+      names: list,
       needs: (task) => (tasks.get(task)?.dependsOn ?? []).flatMap((need) => at.get(need) ?? []),
     });
     // Saved in the middle of a layer; the task may have been in a different layer then.

@@ -110,7 +110,8 @@ export function parallel<D extends object, I, R>(
     if (merge !== undefined) return merge(state, results, pool.errors);
     if (!context.reduces) return state;
     let next = state;
-    for (const result of results) if (isPatch<D>(result)) next = context.change(next, result);
+    for (const result of results)
+      if (isPlainObject(result)) next = context.change(next, result as Patch<D>);
     return next;
   });
 }
@@ -152,8 +153,4 @@ export function map<D extends object, I, R>(
     });
     return pool.run();
   };
-}
-
-function isPatch<D extends object>(value: unknown): value is Patch<D> {
-  return typeof value === "object" && value !== null && isPlainObject(value);
 }

@@ -25,8 +25,8 @@ export interface PoolOptions<D extends object, I, R> {
   /** As in the list around it by default. */
   readonly saves?: Saves | undefined;
   readonly onProgress?: ((completed: number, total: number, result: R) => void) | undefined;
-  /** Identifies an item, whatever its place in the list; its index by default. */
-  readonly id?: (item: I) => string;
+  /** The names of the items, which identify them whatever their place in the list; their indexes by default. */
+  readonly names?: readonly string[];
   /** How an item is worked on. */
   readonly options: (item: I) => ItemOptions;
   /** The indexes of the items whose results an item waits for; none by default. */
@@ -50,10 +50,10 @@ export class Pool<D extends object, I, R> {
   readonly before: ReadonlyMap<string, unknown>;
   readonly #context: RunContext<D>;
   readonly #items: readonly I[];
+  readonly #ids: readonly string[];
   readonly #options: PoolOptions<D, I, R>;
   readonly #concurrency: number;
   readonly #failFast: boolean;
-  readonly #saves: Saves;
   readonly #finished: Finished<D>;
   readonly #queue: Queue;
   readonly #pauses = new Map<string, PauseRequest>();
@@ -63,17 +63,17 @@ export class Pool<D extends object, I, R> {
   #completed: number;
 
   constructor(context: RunContext<D>, items: readonly I[], options: PoolOptions<D, I, R>) {
-    const { concurrency = usualConcurrency(), failFast = true, saves = context.saves } = options;
+    const { concurrency = usualConcurrency(), failFast = true } = options;
     this.#context = context;
     this.#items = items;
+    this.#ids = options.names ?? items.map((_item, index) => String(index));
     this.#options = options;
     this.#concurrency = Math.min(concurrency, items.length);
     this.#failFast = failFast;
-    this.#saves = saves;
     this.#stop = { signal: this.#abort.signal, draining: context.draining };
-    this.#finished = new Finished(context, saves, this.#abort);
+    this.#finished = new Finished(context, options.saves ?? context.saves, this.#abort);
     this.before = this.#finished.known();
-    const isDone = items.map((item, index) => this.before.has(this.#id(item, index)));
+    const isDone = this.#ids.map((id) => this.before.has(id));
     this.#completed = isDone.filter(Boolean).length;
     this.#queue = new Queue(isDone, (index) => options.needs?.(items[index] as I) ?? []);
   }
@@ -84,7 +84,8 @@ export class Pool<D extends object, I, R> {
     const unlink = abortWith(this.#abort, this.#context.signal);
     try {
       await this.#workOnAll();
-      const results = this.#inOrder(await this.#finished.results());
+      const known = await this.#finished.results();
+      const results = this.#ids.filter((id) => known.has(id)).map((id) => known.get(id) as R);
       this.#throwUnlessDone(results);
       this.#emitComplete();
       return results;
@@ -111,10 +112,6 @@ export class Pool<D extends object, I, R> {
     }
   }
 
-  #id(item: I, index: number): string {
-    return this.#options.id?.(item) ?? String(index);
-  }
-
   #progress() {
     const { node, step } = this.#context;
     return { node, step, total: this.#items.length, completed: this.#completed };
@@ -130,7 +127,7 @@ export class Pool<D extends object, I, R> {
           const index = this.#queue.take();
           if (index === undefined) break;
           running++;
-          this.#work(index, this.#items[index] as I).then((isDone) => {
+          this.#work(index, this.#ids[index] as string).then((isDone) => {
             running--;
             if (isDone) this.#queue.done(index);
             fill();
@@ -143,17 +140,17 @@ export class Pool<D extends object, I, R> {
   }
 
   /** Works on one item, and returns whether it succeeded. */
-  async #work(index: number, item: I): Promise<boolean> {
-    const { id: named, onProgress, options, worker } = this.#options;
+  async #work(index: number, id: string): Promise<boolean> {
+    const { names, onProgress, options, saves, worker } = this.#options;
     const { node, step, retry: usual } = this.#context;
     const total = this.#items.length;
-    const id = this.#id(item, index);
-    const label = named === undefined ? labelOf(item, index) : id;
-    const name = named === undefined ? `item ${index}` : `task ${show(id)}`;
+    const item = this.#items[index] as I;
+    const label = names === undefined ? labelOf(item, index) : id;
+    const name = names === undefined ? `item ${index}` : `task ${show(id)}`;
     const { timeout, retry = usual, phase } = options(item);
     const data = { node, step, index, item: label, total, ...(phase !== undefined && { phase }) };
     const stop = new ItemStop(this.#stop);
-    const context = this.#context.item({ index, id, label, saves: this.#saves, stop });
+    const context = this.#context.item({ index, id, label, saves, stop });
     const tries = {
       name,
       retry,
@@ -194,11 +191,6 @@ export class Pool<D extends object, I, R> {
     this.#context.signal.throwIfAborted();
     this.#context.draining.throwIfAborted();
     throw new PauseRequested([...this.#pauses.values()]);
-  }
-
-  #inOrder(results: ReadonlyMap<string, unknown>): R[] {
-    const ids = this.#items.map((item, index) => this.#id(item, index));
-    return ids.filter((id) => results.has(id)).map((id) => results.get(id) as R);
   }
 }
 

@@ -9,13 +9,11 @@ import type {
 import { callable, check } from "../options.js";
 import { isStop } from "../run/loop/failure.js";
 import { PauseRequested } from "../run/pauses/pauses.js";
+import { isFields } from "../state/shape.js";
 import type { State } from "../state/state.js";
 import { oncePerNode } from "./once-per-node.js";
 
-const handlersByName = check(
-  "an object of nodes",
-  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-);
+const handlersByName = check("an object of nodes", isFields);
 
 /**
  * A node that runs one of several handlers, named by `choose`. Once the handler has saved anything, retries and

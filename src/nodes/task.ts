@@ -94,16 +94,16 @@ function taskOf<D extends object>(
       );
     }
     const change: unknown = returned instanceof State ? returned.data : returned;
-    if (typeof change !== "object" || change === null || !isPlainObject(change)) {
+    if (!isPlainObject(change)) {
       return refuse(`must return a State or a plain object to merge; got ${show(returned)}`);
     }
     const before: object = state.data;
     for (const other of Object.keys(change)) {
-      if (other !== key && Reflect.get(change, other) !== Reflect.get(before, other)) {
+      if (other !== key && change[other] !== Reflect.get(before, other)) {
         refuse(`must change no key but ${show(key)}; it changed ${show(other)}`);
       }
     }
-    return Object.hasOwn(change, key) ? Reflect.get(change, key) : Reflect.get(before, key);
+    return Object.hasOwn(change, key) ? change[key] : Reflect.get(before, key);
   };
 }
 

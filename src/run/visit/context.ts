@@ -36,7 +36,7 @@ export interface ItemPlace {
   /** The item's name in events. */
   readonly label: string;
   /** When the results of lists inside the item are saved; as in the list around it by default. */
-  readonly saves?: Saves;
+  readonly saves?: Saves | undefined;
   /** The signals that stop this item; those of the node by default. */
   readonly stop?: Stop;
 }
