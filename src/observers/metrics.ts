@@ -7,6 +7,7 @@ import type { EventMap } from "../event-map.js";
 import type { AnyEvent, WaymarkEvent } from "../events.js";
 import { checkOptions, integer } from "../options.js";
 import { Ledger } from "../state/ledger.js";
+import { dispatch, type Handlers } from "./dispatch.js";
 import { Histogram } from "./metrics/histogram.js";
 import { Rate } from "./metrics/rate.js";
 import { type MetricsSnapshot, type NodeMetrics, toPrometheus } from "./metrics/snapshot.js";
@@ -107,6 +108,46 @@ class Meter implements Metrics {
   #checkpoints = { loads: 0, deletes: 0, errors: 0, warnings: 0, quarantined: 0 };
   #events = 0;
   #adaptive: NonNullable<EventMap["checkpoint.save"]["adaptive"]> | undefined;
+  /** Only the nodes of a graph inside a node are counted: the rest is already counted for the outer run. */
+  readonly #inside: Handlers = {
+    "node.retry": ({ source, data }) => this.#node(source, data.node).retries++,
+    "node.complete": (event) => this.#timed(event),
+  };
+  readonly #handlers: Handlers = {
+    ...this.#inside,
+    "graph.start": ({ runId, data }) => {
+      remember(this.#active, runId, this.#maxRuns);
+      this.#runs[data.resumed ? "resumed" : "started"]++;
+    },
+    "graph.complete": ({ runId }) => this.#end("completed", runId),
+    "graph.fail": ({ runId }) => this.#end("failed", runId),
+    "graph.pause": ({ runId, data }) => {
+      this.#used(data.usage);
+      this.#end("paused", runId);
+    },
+    "node.complete": (event) => {
+      this.#timed(event);
+      this.#used(event.data.usage);
+    },
+    "checkpoint.save": (event) => this.#saved(event),
+    "checkpoint.resume": ({ runId }) => {
+      this.#recovery.attempts++;
+      remember(this.#recovering, runId, this.#maxRuns);
+    },
+    "checkpoint.load": () => this.#checkpoints.loads++,
+    "checkpoint.delete": ({ runId }) => {
+      this.#checkpoints.deletes++;
+      this.#storage.delete(runId);
+    },
+    "checkpoint.quarantine": () => this.#checkpoints.quarantined++,
+    "checkpoint.warning": () => this.#checkpoints.warnings++,
+    "checkpoint.error": ({ data }) => {
+      this.#checkpoints.errors++;
+      if (data.action !== "load") return;
+      this.#recovery.attempts++;
+      this.#recovery.failed++;
+    },
+  };
 
   constructor({ maxNodes = 500, maxRuns = 10_000, keep = 5 }: MetricsOptions) {
     this.#maxNodes = maxNodes;
@@ -116,46 +157,8 @@ class Meter implements Metrics {
 
   onEvent(event: AnyEvent): void {
     this.#events++;
-    if (event.rootRunId !== undefined && this.#active.has(event.rootRunId)) {
-      this.#inside(event);
-      return;
-    }
-    switch (event.type) {
-      case "graph.start":
-        remember(this.#active, event.runId, this.#maxRuns);
-        this.#runs[event.data.resumed ? "resumed" : "started"]++;
-        return;
-      case "graph.complete":
-        this.#end("completed", event.runId);
-        return;
-      case "graph.fail":
-        this.#end("failed", event.runId);
-        return;
-      case "graph.pause":
-        this.#used(event.data.usage);
-        this.#end("paused", event.runId);
-        return;
-      case "node.complete":
-        this.#nodeCompleted(event);
-        return;
-      case "node.retry":
-        this.#node(event.source, event.data.node).retries++;
-        return;
-      case "checkpoint.save":
-        this.#saved(event);
-        return;
-      case "checkpoint.resume":
-        this.#resumed(event.runId);
-        return;
-      default:
-        this.#count(event);
-    }
-  }
-
-  /** Counts only the nodes of a graph inside a node: the rest is already counted for the outer run. */
-  #inside(event: AnyEvent): void {
-    if (event.type === "node.retry") this.#node(event.source, event.data.node).retries++;
-    if (event.type === "node.complete") this.#timed(event);
+    const isInside = event.rootRunId !== undefined && this.#active.has(event.rootRunId);
+    dispatch(isInside ? this.#inside : this.#handlers, event);
   }
 
   snapshot(): MetricsSnapshot {
@@ -190,36 +193,6 @@ class Meter implements Metrics {
     return toPrometheus(this.snapshot());
   }
 
-  #count(event: AnyEvent): void {
-    switch (event.type) {
-      case "checkpoint.load":
-        this.#checkpoints.loads++;
-        return;
-      case "checkpoint.delete":
-        this.#checkpoints.deletes++;
-        this.#storage.delete(event.runId);
-        return;
-      case "checkpoint.quarantine":
-        this.#checkpoints.quarantined++;
-        return;
-      case "checkpoint.warning":
-        this.#checkpoints.warnings++;
-        return;
-      case "checkpoint.error":
-        this.#checkpoints.errors++;
-        if (event.data.action !== "load") return;
-        this.#recovery.attempts++;
-        this.#recovery.failed++;
-        return;
-      default:
-    }
-  }
-
-  #nodeCompleted(event: WaymarkEvent<"node.complete">): void {
-    this.#timed(event);
-    this.#used(event.data.usage);
-  }
-
   #timed({ source, data }: WaymarkEvent<"node.complete">): void {
     const node = this.#node(source, data.node);
     node[data.error === undefined ? "completed" : "failed"]++;
@@ -241,11 +214,6 @@ class Meter implements Metrics {
     if (data.bytes === undefined) return;
     this.#size.record(data.bytes);
     this.#storage.save(runId, data.bytes);
-  }
-
-  #resumed(runId: string): void {
-    this.#recovery.attempts++;
-    remember(this.#recovering, runId, this.#maxRuns);
   }
 
   #end(how: "completed" | "failed" | "paused", runId: string): void {

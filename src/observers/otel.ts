@@ -9,6 +9,7 @@ import type { AnyEvent, WaymarkEvent } from "../events.js";
 import { missingPeer, requirePeer } from "../optional-peer.js";
 import { check, checkOptions, oneOf } from "../options.js";
 import { Ledger } from "../state/ledger.js";
+import { dispatch, type Handlers } from "./dispatch.js";
 
 /** Options of {@link openTelemetry}. */
 export interface OpenTelemetryOptions {
@@ -125,6 +126,8 @@ interface OpenRun {
   readonly place: string;
 }
 
+type EndEvent = WaymarkEvent<"graph.complete" | "graph.pause" | "graph.fail">;
+
 class Tracing implements OpenTelemetryObserver {
   readonly #api: Api;
   readonly #tracer: Tracer;
@@ -134,6 +137,20 @@ class Tracing implements OpenTelemetryObserver {
   readonly #places = new Map<string, OpenRun>();
   /** The last span of each run that has ended in this process. */
   readonly #before = new Map<string, SpanContext>();
+  readonly #handlers: Handlers = {
+    "graph.start": (event) => this.#start(event),
+    "node.start": (event) => this.#nodeStarted(event),
+    "node.retry": (event) => this.#nodeRetried(event),
+    "node.complete": (event) => this.#nodeEnded(event),
+    usage: (event) => this.#called(event),
+    "checkpoint.save": (event) => this.#saved(event),
+    "graph.complete": (event) => this.#end(event, "completed"),
+    "graph.pause": (event) => {
+      this.#used(event.runId, event.data.usage);
+      this.#end(event, "paused");
+    },
+    "graph.fail": (event) => this.#end(event, "failed", event.data.code),
+  };
 
   constructor(api: Api, tracer: Tracer, parent: "run" | "active") {
     this.#api = api;
@@ -142,37 +159,7 @@ class Tracing implements OpenTelemetryObserver {
   }
 
   onEvent(event: AnyEvent): void {
-    switch (event.type) {
-      case "graph.start":
-        this.#start(event);
-        break;
-      case "node.start":
-        this.#nodeStarted(event);
-        break;
-      case "node.retry":
-        this.#nodeRetried(event);
-        break;
-      case "node.complete":
-        this.#nodeEnded(event);
-        break;
-      case "usage":
-        this.#called(event);
-        break;
-      case "checkpoint.save":
-        this.#saved(event);
-        break;
-      case "graph.complete":
-        this.#end(event, "completed", event.data.step);
-        break;
-      case "graph.pause":
-        this.#used(event.runId, event.data.usage);
-        this.#end(event, "paused", event.data.step);
-        break;
-      case "graph.fail":
-        this.#end(event, "failed", event.data.step, event.data.code);
-        break;
-      default:
-    }
+    dispatch(this.#handlers, event);
   }
 
   #start(event: WaymarkEvent<"graph.start">): void {
@@ -281,13 +268,13 @@ class Tracing implements OpenTelemetryObserver {
     if (run?.isInside === false) run.span.addEvent("waymark.checkpoint.save", attributes, at);
   }
 
-  #end({ runId, timestamp }: AnyEvent, status: string, step: number, code?: string): void {
+  #end({ runId, timestamp, data }: EndEvent, status: string, code?: string): void {
     const run = this.#runs.get(runId);
     if (run === undefined) return;
     const { span, node, ledger } = run;
     const at = Date.parse(timestamp);
     node?.end(at);
-    span.setAttributes({ "waymark.status": status, "waymark.step": step });
+    span.setAttributes({ "waymark.status": status, "waymark.step": data.step });
     if (!ledger.isEmpty) span.setAttributes(usageAttributes(ledger));
     if (code !== undefined) {
       // The message may quote data; the code never does.

@@ -7,6 +7,8 @@ import { after, now } from "../clock.js";
 import type { AnyEvent, WaymarkEvent } from "../events.js";
 import { check, checkOptions, integer } from "../options.js";
 import { Ledger } from "../state/ledger.js";
+import type { Usage } from "../usage.js";
+import { dispatch, type Handlers } from "./dispatch.js";
 
 /** What {@link progressBar} needs of a stream, such as `process.stderr`. */
 export interface ProgressStream {
@@ -75,6 +77,8 @@ export function progressBar(options: ProgressBarOptions = {}): ProgressBar {
   return stream.isTTY === true ? new Bar(stream, total) : { onEvent: () => {}, clear: () => {} };
 }
 
+type EndEvent = WaymarkEvent<"graph.complete" | "graph.pause" | "graph.fail">;
+
 class Bar implements ProgressBar {
   readonly #stream: ProgressStream;
   readonly #total: number | undefined;
@@ -84,6 +88,18 @@ class Bar implements ProgressBar {
   #drawnAt = Number.NEGATIVE_INFINITY;
   /** Cancels the scheduled redraw. */
   #cancel: (() => void) | undefined;
+  readonly #handlers: Handlers = {
+    "graph.start": (event) => this.#start(event),
+    "node.start": (event) => this.#move(event),
+    "node.retry": (event) => this.#move(event),
+    "node.complete": (event) => this.#move(event, event.data.usage),
+    "graph.complete": (event) => this.#end(event, "✓", "completed"),
+    "graph.pause": (event) => {
+      this.#used(event.runId, event.data.usage);
+      this.#end(event, "⏸", `paused at ${event.data.node}`);
+    },
+    "graph.fail": (event) => this.#end(event, "✗", `failed at ${event.data.node}`),
+  };
 
   constructor(stream: ProgressStream, total: number | undefined) {
     this.#stream = stream;
@@ -93,27 +109,7 @@ class Bar implements ProgressBar {
   onEvent(event: AnyEvent): void {
     // A graph inside a node is a part of that node.
     if (event.rootRunId !== undefined && this.#runs.has(event.rootRunId)) return;
-    switch (event.type) {
-      case "graph.start":
-        this.#start(event);
-        break;
-      case "node.start":
-      case "node.complete":
-      case "node.retry":
-        this.#move(event);
-        break;
-      case "graph.complete":
-        this.#end(event.runId, "✓", "completed", event.data.step);
-        break;
-      case "graph.pause":
-        this.#used(event.runId, event.data.usage);
-        this.#end(event.runId, "⏸", `paused at ${event.data.node}`, event.data.step);
-        break;
-      case "graph.fail":
-        this.#end(event.runId, "✗", `failed at ${event.data.node}`, event.data.step);
-        break;
-      default:
-    }
+    dispatch(this.#handlers, event);
   }
 
   clear(): void {
@@ -123,24 +119,27 @@ class Bar implements ProgressBar {
     this.#draw();
   }
 
-  #start({ runId, source: graph, data }: Extract<AnyEvent, { type: "graph.start" }>): void {
+  #start({ runId, source: graph, data }: WaymarkEvent<"graph.start">): void {
     const [oldest] = this.#runs.size >= MAX_RUNS ? this.#runs.keys() : [];
     if (oldest !== undefined) this.#runs.delete(oldest);
     const { step } = data;
     this.#runs.set(runId, { graph, startedAt: now(), node: "", step, ledger: Ledger.empty });
   }
 
-  #move(event: Extract<AnyEvent, { type: "node.start" | "node.complete" | "node.retry" }>): void {
-    const run = this.#runs.get(event.runId);
+  #move(
+    { runId, data }: WaymarkEvent<"node.start" | "node.retry" | "node.complete">,
+    usage?: Usage,
+  ): void {
+    const run = this.#runs.get(runId);
     if (run === undefined) return;
-    run.node = event.data.node;
-    run.step = event.data.step;
-    if (event.type === "node.complete") this.#used(event.runId, event.data.usage);
+    run.node = data.node;
+    run.step = data.step;
+    this.#used(runId, usage);
     this.#latest = run;
     this.#draw();
   }
 
-  #used(runId: string, usage: WaymarkEvent<"node.complete">["data"]["usage"]): void {
+  #used(runId: string, usage: Usage | undefined): void {
     const run = this.#runs.get(runId);
     if (run !== undefined && usage !== undefined) run.ledger = run.ledger.addUsage("all", usage);
   }
@@ -162,7 +161,7 @@ class Bar implements ProgressBar {
     this.#write([this.#bar(run.step), run.graph, run.node, others, ...this.#facts(run, run.step)]);
   }
 
-  #end(runId: string, sign: string, how: string, step: number): void {
+  #end({ runId, data }: EndEvent, sign: string, how: string): void {
     const run = this.#runs.get(runId);
     if (run === undefined) return;
     this.#runs.delete(runId);
@@ -171,7 +170,7 @@ class Bar implements ProgressBar {
       this.#cancel?.();
       this.#cancel = undefined;
     }
-    this.#write([sign, run.graph, how, ...this.#facts(run, step)], "\n");
+    this.#write([sign, run.graph, how, ...this.#facts(run, data.step)], "\n");
   }
 
   #bar(step: number): string {
