@@ -2,33 +2,26 @@ import type { HistogramSnapshot } from "./histogram.js";
 
 type Labels = Readonly<Record<string, string>>;
 
-/** One value of a metric. */
-export interface Sample {
-  readonly labels?: Labels;
-  readonly value: number;
-}
+/** The values of a metric: one, or several by their labels. */
+type Samples<T> = T | readonly { readonly labels?: Labels; readonly value: T }[];
 
 /** Builds the Prometheus text format. */
 export class Exposition {
   readonly #lines: string[] = [];
 
-  counter(name: string, help: string, samples: number | readonly Sample[]): this {
+  counter(name: string, help: string, samples: Samples<number>): this {
     return this.#plain("counter", name, help, samples);
   }
 
-  gauge(name: string, help: string, samples: number | readonly Sample[]): this {
+  gauge(name: string, help: string, samples: Samples<number>): this {
     return this.#plain("gauge", name, help, samples);
   }
 
   /** @param unit - what to divide the values by: 1000 turns milliseconds into seconds. */
-  histogram(
-    name: string,
-    help: string,
-    unit: number,
-    samples: readonly { readonly labels?: Labels; readonly value: HistogramSnapshot }[],
-  ): this {
+  histogram(name: string, help: string, unit: number, samples: Samples<HistogramSnapshot>): this {
     this.#head("histogram", name, help);
-    for (const { labels = {}, value } of samples) {
+    const list = "buckets" in samples ? [{ value: samples }] : samples;
+    for (const { labels = {}, value } of list) {
       for (const { le, count } of value.buckets) {
         const bound = le === Number.POSITIVE_INFINITY ? "+Inf" : String(le / unit);
         this.#line(`${name}_bucket`, { ...labels, le: bound }, count);
@@ -43,7 +36,7 @@ export class Exposition {
     return `${this.#lines.join("\n")}\n`;
   }
 
-  #plain(type: string, name: string, help: string, samples: number | readonly Sample[]): this {
+  #plain(type: string, name: string, help: string, samples: Samples<number>): this {
     this.#head(type, name, help);
     const list = typeof samples === "number" ? [{ value: samples }] : samples;
     for (const { labels = {}, value } of list) this.#line(name, labels, value);

@@ -89,12 +89,13 @@ export interface MetricsSnapshot {
 export function toPrometheus(snapshot: MetricsSnapshot): string {
   const { runs, recovery, nodes, checkpoints, storage, usage } = snapshot;
   const { counters, peaks, memoryPeakMb, ...sums } = usage;
+  const { durationMs, bytes, adaptive } = checkpoints;
   const byStatus = (["completed", "failed", "paused"] as const).map((status) => ({
     labels: { status },
     value: runs[status],
   }));
-  const ofNodes = (value: (node: NodeMetrics) => number) =>
-    nodes.map((one) => ({ labels: { graph: one.graph, node: one.node }, value: value(one) }));
+  const ofNodes = <K extends keyof NodeMetrics>(name: K) =>
+    nodes.map((one) => ({ labels: { graph: one.graph, node: one.node }, value: one[name] }));
   const text = new Exposition()
     .counter("waymark_runs_started_total", "Runs started.", runs.started)
     .counter("waymark_runs_resumed_total", "Runs resumed.", runs.resumed)
@@ -111,33 +112,12 @@ export function toPrometheus(snapshot: MetricsSnapshot): string {
       recovery.succeeded,
     )
     .counter("waymark_recovery_failed_total", "Resumed runs that failed.", recovery.failed)
-    .counter(
-      "waymark_node_completed_total",
-      "Nodes completed.",
-      ofNodes((one) => one.completed),
-    )
-    .counter(
-      "waymark_node_failed_total",
-      "Nodes failed.",
-      ofNodes((one) => one.failed),
-    )
-    .counter(
-      "waymark_node_retries_total",
-      "Retries of nodes.",
-      ofNodes((one) => one.retries),
-    )
-    .histogram(
-      "waymark_node_duration_seconds",
-      "Duration of nodes.",
-      1000,
-      nodes.map(({ graph, node, durationMs }) => ({ labels: { graph, node }, value: durationMs })),
-    )
-    .histogram("waymark_checkpoint_save_duration_seconds", "Duration of saves.", 1000, [
-      { value: checkpoints.durationMs },
-    ])
-    .histogram("waymark_checkpoint_size_bytes", "Size of checkpoints.", 1, [
-      { value: checkpoints.bytes },
-    ])
+    .counter("waymark_node_completed_total", "Nodes completed.", ofNodes("completed"))
+    .counter("waymark_node_failed_total", "Nodes failed.", ofNodes("failed"))
+    .counter("waymark_node_retries_total", "Retries of nodes.", ofNodes("retries"))
+    .histogram("waymark_node_duration_seconds", "Duration of nodes.", 1000, ofNodes("durationMs"))
+    .histogram("waymark_checkpoint_save_duration_seconds", "Duration of saves.", 1000, durationMs)
+    .histogram("waymark_checkpoint_size_bytes", "Size of checkpoints.", 1, bytes)
     .counter("waymark_checkpoint_loads_total", "Checkpoints read.", checkpoints.loads)
     .counter("waymark_checkpoint_deletes_total", "Runs removed.", checkpoints.deletes)
     .counter(
@@ -159,15 +139,15 @@ export function toPrometheus(snapshot: MetricsSnapshot): string {
       "Peak usage recorded by nodes.",
       samplesOf({ memoryPeakMb, ...peaks }),
     );
-  const { adaptive } = checkpoints;
   if (adaptive !== undefined)
-    text.gauge("waymark_checkpoint_adaptive_seconds", "Inputs of the last decision to save.", [
-      { labels: { input: "unsaved" }, value: adaptive.unsavedMs / 1000 },
-      { labels: { input: "interval" }, value: adaptive.intervalMs / 1000 },
-      { labels: { input: "due" }, value: adaptive.dueMs / 1000 },
-      { labels: { input: "save" }, value: adaptive.saveMs / 1000 },
-      { labels: { input: "failure" }, value: adaptive.failureMs / 1000 },
-    ]);
+    text.gauge(
+      "waymark_checkpoint_adaptive_seconds",
+      "Inputs of the last decision to save.",
+      (["unsaved", "interval", "due", "save", "failure"] as const).map((input) => ({
+        labels: { input },
+        value: adaptive[`${input}Ms`] / 1000,
+      })),
+    );
   if (recovery.successRate !== undefined)
     text.gauge(
       "waymark_recovery_success_ratio",
