@@ -1,4 +1,4 @@
-import mitt, { type Emitter, type Handler, type WildcardHandler } from "mitt";
+import mitt, { type Emitter, type Handler } from "mitt";
 import { aside } from "./call-scope.js";
 import { isoNow } from "./clock.js";
 import type { EventMap } from "./event-map.js";
@@ -98,10 +98,9 @@ export class EventBus implements EventSink {
   /** The nodes that lead to the graph whose bus this is; none for the outermost. */
   readonly path: readonly string[] = [];
   readonly #bus = createBus();
-  readonly #guards = new Map<unknown, Map<string, (...args: never[]) => void>>();
-  /** The listeners to all events; rebuilt when one is added or removed, so that emitting copies nothing. */
-  #wildcards: readonly WildcardHandler<Bus>[] = [];
-  #any = false;
+  readonly #guards = new Map<unknown, Map<string, Handler<AnyEvent>>>();
+  /** The listeners to all events; replaced when one is added or removed, so that emitting copies nothing. */
+  #wildcards: readonly Handler<AnyEvent>[] = [];
 
   /**
    * Adds a listener; the same listener twice on one type counts once.
@@ -110,19 +109,12 @@ export class EventBus implements EventSink {
    */
   on<T extends EventType | "*">(type: T, handler: EventHandler<T>): void {
     callable("handler", handler);
-    const known = this.#guards.get(handler) ?? new Map<string, (...args: never[]) => void>();
+    const known = this.#guards.get(handler) ?? new Map<string, Handler<AnyEvent>>();
     if (known.has(type)) return;
-    this.#guards.set(handler, known);
     const guarded = guard(type, handler as (event: AnyEvent) => unknown);
-    if (type === "*") {
-      const wildcard: WildcardHandler<Bus> = (_type, event) => guarded(event);
-      known.set(type, wildcard);
-      this.#bus.on("*", wildcard);
-    } else {
-      known.set(type, guarded);
-      this.#bus.on(type as EventType, guarded);
-    }
-    this.#count();
+    this.#guards.set(handler, known.set(type, guarded));
+    if (type === "*") this.#wildcards = [...this.#wildcards, guarded];
+    else this.#bus.on(type as EventType, guarded);
   }
 
   /** Removes a listener, even while an event is being handled. */
@@ -132,18 +124,17 @@ export class EventBus implements EventSink {
     if (known === undefined || guarded === undefined) return;
     known.delete(type);
     if (known.size === 0) this.#guards.delete(handler);
-    if (type === "*") this.#bus.off("*", guarded as WildcardHandler<Bus>);
-    else this.#bus.off(type as EventType, guarded as Handler<AnyEvent>);
-    this.#count();
+    if (type === "*") this.#wildcards = this.#wildcards.filter((one) => one !== guarded);
+    else this.#bus.off(type as EventType, guarded);
   }
 
   /** Whether anybody listens to anything. */
   get active(): boolean {
-    return this.#any;
+    return this.#guards.size > 0;
   }
 
   listens(type: EventType): boolean {
-    return this.#any && (this.#wildcards.length > 0 || this.#isWanted(type));
+    return this.active && (this.#wildcards.length > 0 || this.#isWanted(type));
   }
 
   /** The outermost run that a run of this bus is in. */
@@ -155,9 +146,7 @@ export class EventBus implements EventSink {
   deliver(event: AnyEvent, except?: Listeners): void {
     for (const [handler, known] of [...this.#guards]) {
       for (const [type, call] of [...known]) {
-        if ((type !== "*" && type !== event.type) || except?.has(handler, type)) continue;
-        if (type === "*") (call as WildcardHandler<Bus>)(event.type, event);
-        else (call as Handler<AnyEvent>)(event);
+        if ((type === "*" || type === event.type) && !except?.has(handler, type)) call(event);
       }
     }
   }
@@ -182,17 +171,12 @@ export class EventBus implements EventSink {
     // A WaymarkEvent<T> is one member of the union, which TypeScript can't see for an open T.
     const event = made as unknown as AnyEvent;
     if (this.#isWanted(type)) this.#bus.emit(type, event);
-    else for (const tell of this.#wildcards) tell(type, event);
+    for (const tell of this.#wildcards) tell(event);
   }
 
   /** Whether anybody listens to this type in particular. */
   #isWanted(type: EventType): boolean {
     return Boolean(this.#bus.all.get(type)?.length);
-  }
-
-  #count(): void {
-    this.#wildcards = (this.#bus.all.get("*")?.slice() ?? []) as WildcardHandler<Bus>[];
-    this.#any = this.#guards.size > 0;
   }
 }
 
@@ -301,13 +285,7 @@ export function guard<A extends readonly unknown[]>(
 
 /** Whether a value can observe: a function, or an object with `onEvent`. */
 export function isObserver(value: unknown): value is Observer {
-  return (
-    typeof value === "function" ||
-    (typeof value === "object" &&
-      value !== null &&
-      "onEvent" in value &&
-      typeof value.onEvent === "function")
-  );
+  return [value, Reflect.get(Object(value), "onEvent")].some((one) => typeof one === "function");
 }
 
 const handlers = new WeakMap<EventObserver, EventHandler<"*">>();
