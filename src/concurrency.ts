@@ -60,13 +60,10 @@ export async function unlessAborted<T>(
 ): Promise<T> {
   if (signal === undefined) return promise;
   signal.throwIfAborted();
-  let stop = (): void => {};
-  const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(signal.reason);
-  });
-  const ignore = onAbort(signal, stop);
+  const aborted = defer<never>();
+  const ignore = onAbort(signal, () => aborted.reject(signal.reason));
   try {
-    return await Promise.race([promise, aborted]);
+    return await Promise.race([promise, aborted.promise]);
   } finally {
     ignore();
   }
@@ -115,10 +112,7 @@ export class Mutex {
   /** Runs an action after all earlier ones have ended; immediately if there are none. */
   run<T>(action: () => Promise<T>): Promise<T> {
     const before = this.#last;
-    let end: () => void = () => {};
-    const last = new Promise<void>((resolve) => {
-      end = resolve;
-    });
+    const { promise: last, resolve: end } = defer();
     this.#last = last;
     const result = before === undefined ? action() : before.then(action);
     const over = (): void => {

@@ -153,21 +153,19 @@ const MAX_RUN_ID = 200;
  * or a key, never into a path.
  */
 export function checkRunId(runId: unknown, refuse: Refuse = refuseOption): string {
-  const problem =
+  const got =
     typeof runId !== "string"
-      ? `got ${show(runId)}`
+      ? show(runId)
       : runId === ""
-        ? "got an empty one"
+        ? "an empty one"
         : runId.length > MAX_RUN_ID
-          ? `got ${runId.length} characters`
+          ? `${runId.length} characters`
           : // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
             /[\u0000-\u001f\u007f]/.test(runId)
-            ? `got a control character in ${show(runId)}`
+            ? `a control character in ${show(runId)}`
             : /\p{Surrogate}/u.test(runId)
-              ? `got half a surrogate pair in ${show(runId)}`
-              : "";
-  if (problem !== "" || typeof runId !== "string") {
-    refuse("runId", `must be a string of 1 to ${MAX_RUN_ID} characters; ${problem}`);
-  }
-  return runId;
+              ? `half a surrogate pair in ${show(runId)}`
+              : undefined;
+  if (typeof runId === "string" && got === undefined) return runId;
+  return refuse("runId", `must be a string of 1 to ${MAX_RUN_ID} characters; got ${got}`);
 }

@@ -44,6 +44,7 @@ export class WaymarkError extends Error {
 
   /** @param code - what went wrong; `options.cause` is the error behind this one. */
   constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    // Which takes the cause, if there is one, from whatever options there are.
     super(message, options);
     this.name = new.target.name;
     this.code = code;

@@ -74,7 +74,7 @@ export class CheckpointCorruptionError extends WaymarkError {
 
   /** @param message - names the checkpoint and where it is. */
   constructor(message: string, options: { expected: string; actual: string; cause?: unknown }) {
-    super("CHECKPOINT_CORRUPT", message, "cause" in options ? { cause: options.cause } : undefined);
+    super("CHECKPOINT_CORRUPT", message, options);
     this.expected = options.expected;
     this.actual = options.actual;
   }
@@ -124,8 +124,7 @@ export class CheckpointConflictError extends WaymarkError {
    */
   constructor(runId: string, expected: number, actual: number, why: ConflictReason = {}) {
     const problem = why.problem ?? problemOf(expected, actual, why);
-    const message = `run ${JSON.stringify(runId)} ${problem}`;
-    super("CHECKPOINT_CONFLICT", message, "cause" in why ? { cause: why.cause } : undefined);
+    super("CHECKPOINT_CONFLICT", `run ${JSON.stringify(runId)} ${problem}`, why);
     this.runId = runId;
     this.expected = expected;
     this.actual = actual;

@@ -125,7 +125,7 @@ export class RouteError extends WaymarkError {
     message: string,
     options: { route?: string; cause?: unknown } = {},
   ) {
-    super(code, message, "cause" in options ? { cause: options.cause } : undefined);
+    super(code, message, options);
     this.route = options.route;
   }
 }
