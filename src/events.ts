@@ -285,7 +285,8 @@ export function guard<A extends readonly unknown[]>(
 
 /** Whether a value can observe: a function, or an object with `onEvent`. */
 export function isObserver(value: unknown): value is Observer {
-  return [value, Reflect.get(Object(value), "onEvent")].some((one) => typeof one === "function");
+  const onEvent: unknown = Reflect.get(Object(value), "onEvent");
+  return typeof value === "function" || typeof onEvent === "function";
 }
 
 const handlers = new WeakMap<EventObserver, EventHandler<"*">>();
