@@ -28,8 +28,8 @@ export async function loadPeers(driver: "pg" | "ioredis", load?: LoadPackage): P
 /** How long to wait for the queue: for a response, and for a server that can't be reached. */
 export type QueueBounds = Pick<CheckedConnection, "statementTimeout" | "retryFor">;
 
-/** The bounds of a backend, and how to handle its connection. */
-export interface BackendBounds extends QueueBounds {
+/** How to handle the connection of a backend. */
+interface Connecting {
   /** Whether an error means that the connection failed, not the statement. */
   isLost(error: unknown): boolean;
   /** Drops a connection that does not respond. */
@@ -65,17 +65,17 @@ export function answered<T>(promise: Promise<T>, ms: number, drop?: () => void):
 }
 
 /** Bounds every call of a backend, also those that BullMQ makes. */
-export function bound(backend: IQueueBackend, bounds: BackendBounds): void {
+export function bound(backend: IQueueBackend, bounds: QueueBounds, how: Connecting): void {
+  Object.defineProperty(backend, "maximumBlockTimeout", { value: LONGEST_BLOCK });
   for (const name of methodsOf(backend)) {
     const method = Reflect.get(backend, name) as (...args: unknown[]) => unknown;
-    const more = BLOCKING.has(name) ? LONGEST_BLOCK * 1000 : 0;
-    const ms = bounds.statementTimeout + more;
+    const ms = bounds.statementTimeout + (BLOCKING.has(name) ? LONGEST_BLOCK * 1000 : 0);
     Reflect.set(backend, name, (...args: unknown[]): unknown => {
       const call = (): unknown => method.apply(backend, args);
       const first = call();
       if (!(first instanceof Promise)) return first;
       const again = READS.test(name) ? (): Promise<unknown> => Promise.resolve(call()) : undefined;
-      const bounded = answered(asked(first, again, bounds), ms, () => bounds.drop(backend));
+      const bounded = answered(asked(first, again, bounds, how), ms, () => how.drop(backend));
       // The name only labels the connection; failing to set it must not stop the listening to events.
       return name === "setName" ? bounded.catch(() => {}) : bounded;
     });
@@ -83,11 +83,12 @@ export function bound(backend: IQueueBackend, bounds: BackendBounds): void {
 }
 
 /** Waits for a call; repeats it, if it can be repeated, while the connection is lost. */
-async function asked(
-  first: Promise<unknown>,
-  again: (() => Promise<unknown>) | undefined,
-  { statementTimeout, retryFor, isLost, isTyped }: BackendBounds,
-): Promise<unknown> {
+export async function asked<T>(
+  first: Promise<T>,
+  again: (() => Promise<T>) | undefined,
+  { statementTimeout, retryFor }: QueueBounds,
+  { isLost, isTyped }: Pick<Connecting, "isLost" | "isTyped">,
+): Promise<T> {
   // Nobody waits for it after `statementTimeout`, and it would use a connection that others could have.
   const end = now() + Math.min(retryFor, statementTimeout);
   let asking = first;

@@ -7,7 +7,6 @@ import {
   bound,
   GRACE,
   inTime,
-  LONGEST_BLOCK,
   loadPeers,
   type QueueBounds,
 } from "./backend.js";
@@ -135,15 +134,11 @@ interface Reconnecting {
 }
 
 /** Creates queues on Redis. ioredis reconnects by itself, and calls wait for that. */
-function redisFactory(
-  bullmq: object,
-  { statementTimeout, retryFor }: QueueBounds,
-): (isTyped: boolean) => BackendFactory {
+function redisFactory(bullmq: object, bounds: QueueBounds): (isTyped: boolean) => BackendFactory {
   const { createRedisBackend: create } = bullmq as { createRedisBackend: BackendFactory };
   return (isTyped) => (name, options, needs) => {
     const backend = create(name, options, needs);
-    Object.defineProperty(backend, "maximumBlockTimeout", { value: LONGEST_BLOCK });
-    bound(backend, { statementTimeout, retryFor, isLost, isTyped, drop: reconnect });
+    bound(backend, bounds, { isLost, isTyped, drop: reconnect });
     return backend;
   };
 }

@@ -36,6 +36,8 @@ export interface RunInQueue extends QueueDeps {
  */
 const FIRST_LOOK = 50;
 const LOOK = 2000;
+/** The states of a job that has ended. */
+const ENDED: ReadonlySet<string> = new Set(["failed", "completed", "unknown"]);
 /** The longest interval, in milliseconds, at which to look into a log. */
 const LOG_LOOK = 1000;
 
@@ -70,7 +72,7 @@ export async function* follow(
       }
       if (isOver) return;
       woken = new AbortController();
-      isOver = hasEnded(await unlessAborted(queue.getJobState(jobId), signal));
+      isOver = ENDED.has(await unlessAborted(queue.getJobState(jobId), signal));
       if (isOver && (looks === 0 || tail === undefined)) return;
       const heard = woken.signal;
       if (waiting.length === 0) await sleep(isOver ? LOOK : wait, heard, signal).catch(() => {});
@@ -101,9 +103,4 @@ async function* past(
   yield* tail.next(steps.map((record) => stepEvent(record, runId, graph)));
   const last = saved && lastEvent(saved, graph);
   if (last !== undefined) yield* tail.end(last, signal);
-}
-
-/** Whether a job in this state has ended. */
-function hasEnded(where: string): boolean {
-  return where === "failed" || where === "completed" || where === "unknown";
 }

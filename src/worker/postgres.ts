@@ -2,17 +2,9 @@ import type { EventEmitter } from "node:events";
 import type { Duplex } from "node:stream";
 import type { IQueueBackend } from "bullmq";
 import { sleep } from "../clock.js";
-import { ConfigError, messageOf } from "../errors.js";
+import { ConfigError } from "../errors.js";
 import { failures, isTimeout } from "../stores/postgres/failure.js";
-import {
-  type BackendFactory,
-  type BullMQ,
-  bound,
-  GRACE,
-  inTime,
-  LONGEST_BLOCK,
-  queueError,
-} from "./backend.js";
+import { asked, type BackendFactory, type BullMQ, bound, GRACE, inTime } from "./backend.js";
 import type { CheckedConnection } from "./connection.js";
 
 /** The longest pause before a worker listens again, in milliseconds. */
@@ -27,16 +19,14 @@ export async function openPostgres(
   onError: (error: unknown) => void,
 ): Promise<{ factory(isTyped: boolean): BackendFactory; close(): Promise<void> }> {
   const shared = await connect(bullmq, connection, onError);
-  const { statementTimeout, retryFor } = connection;
   const factory =
     (isTyped: boolean): BackendFactory =>
     (name, options) => {
       const backend = new bullmq.PostgresQueueBackend(shared, name, options as never, true);
       // It uses the shared connection, and must not close it.
       Reflect.set(backend, "ownsConnection", false);
-      Object.defineProperty(backend, "maximumBlockTimeout", { value: LONGEST_BLOCK });
       // pg itself drops a connection whose statement timed out.
-      bound(backend, { statementTimeout, retryFor, isLost, isTyped, drop: () => {} });
+      bound(backend, connection, { isLost, isTyped, drop: () => {} });
       backOffIdleWakeups(backend);
       renewOneByOne(backend);
       return backend;
@@ -47,14 +37,13 @@ export async function openPostgres(
 type Shared = InstanceType<BullMQ["PostgresConnection"]>;
 
 /** Connects; retries while the server starts. */
-async function connect(
+function connect(
   bullmq: BullMQ,
   connection: CheckedConnection,
   onError: (error: unknown) => void,
 ): Promise<Shared> {
   const { statementTimeout, retryFor } = connection;
-  const end = Date.now() + retryFor;
-  for (;;) {
+  const attempt = async (): Promise<Shared> => {
     const shared = new bullmq.PostgresConnection({
       connectionTimeoutMillis: Math.min(CONNECT, statementTimeout),
       ...(Number.isFinite(statementTimeout) && { query_timeout: statementTimeout }),
@@ -76,18 +65,13 @@ async function connect(
       return shared;
     } catch (error) {
       await closeShared(shared);
-      if (Reflect.get(Object(error), "code") === "ERR_INVALID_URL") {
-        const expected =
-          'must be "postgres://user:password@host:port/database"; got something else';
-        throw new ConfigError("connection", expected);
-      }
-      if (!isLost(error)) throw error;
-      if (Date.now() > end) {
-        throw queueError(`the queue can't be reached: ${messageOf(error)}`, error);
-      }
-      await sleep(250);
+      if (Reflect.get(Object(error), "code") !== "ERR_INVALID_URL") throw error;
+      const expected = 'must be "postgres://user:password@host:port/database"; got something else';
+      throw new ConfigError("connection", expected);
     }
-  }
+  };
+  const bounds = { statementTimeout: Number.POSITIVE_INFINITY, retryFor };
+  return asked(attempt(), attempt, bounds, { isLost, isTyped: true });
 }
 
 type ListenClient = Awaited<ReturnType<Shared["getListenClient"]>>;

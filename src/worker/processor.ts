@@ -63,14 +63,14 @@ export class RunProcessor {
   readonly #queue: ProcessorQueue;
 
   constructor(graph: AnyGraph, deps: ProcessorDeps, queue: ProcessorQueue) {
-    const { store, active, draining, longestWait, maxAttempts, backoff } = deps;
+    const { store, active, draining, longestWait } = deps;
     const claim = async (_store: unknown, runId: string): Promise<Claim | undefined> => {
       const held = active.get(runId)?.claim;
       return held && borrowed(held);
     };
     this.#deps = deps;
     const inner = StateGraph.inside(graph, fenced(store, active), draining, longestWait, { claim });
-    this.#advanceDeps = { graph: inner, store, maxAttempts, backoff };
+    this.#advanceDeps = { ...deps, graph: inner };
     this.#queue = queue;
   }
 

@@ -84,7 +84,6 @@ export class Worker {
   readonly #started = now();
   readonly #graphWorkers: GraphWorker[] = [];
   readonly #ready: Promise<void>;
-  readonly #signals: (readonly [NodeJS.Signals, () => void])[] = [];
   #engine: Engine | undefined;
   #stopWatching: () => void = () => {};
   #closing: Promise<void> | undefined;
@@ -106,11 +105,7 @@ export class Worker {
     setMaxListeners(0, this.#draining.signal);
     this.#ready = this.#start(options.graphs, checkConnection(options.connection), load);
     this.#ready.catch((error: unknown) => this.#settings.onError(error));
-    for (const signal of this.#settings.drainOn) {
-      const drain = (): void => this.#drainAt(signal);
-      this.#signals.push([signal, drain]);
-      process.once(signal, drain);
-    }
+    for (const signal of this.#settings.drainOn) process.once(signal, this.#drainAt);
   }
 
   /**
@@ -251,7 +246,7 @@ export class Worker {
   }
 
   async #close(timeout: number): Promise<void> {
-    for (const [signal, drain] of this.#signals) process.off(signal, drain);
+    for (const signal of this.#settings.drainOn) process.off(signal, this.#drainAt);
     const reason = new Error("the worker closes");
     this.#draining.abort(reason);
     const isReady = this.#ready.catch(() => {});
@@ -269,12 +264,12 @@ export class Worker {
     await inTime(this.#engine?.close() ?? Promise.resolve(), GRACE);
   }
 
-  #drainAt(signal: NodeJS.Signals): void {
+  readonly #drainAt = (signal: NodeJS.Signals): void => {
     this.close()
       .catch(this.#failed)
       // Now it does what it would have done.
       .finally(() => process.kill(process.pid, signal));
-  }
+  };
 
   /** Whether an error is about a job that was given back while its lock was being renewed. */
   #isPast(error: unknown): boolean {
