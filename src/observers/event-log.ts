@@ -8,17 +8,17 @@ import { checkRedaction, type Redaction } from "../codecs/redact.js";
 import type { AnyEvent, EventTail } from "../events.js";
 import { callable, checkOptions, integer } from "../options.js";
 import { AppendFile } from "./append-file.js";
-import { mendLines, Rotation, repairLines } from "./event-log/files.js";
+import { mendLines, repairLines, rotation } from "./event-log/files.js";
 import { Lines } from "./event-log/lines.js";
 import { LOG_FILE } from "./event-log/reader.js";
 import { LogTail } from "./event-log/tail.js";
 import { isEnd } from "./event-log/trace.js";
 import {
   checkPlace,
+  FileObserver,
   type FileObserverOptions,
   fileObserverChecks,
   type LogPlace,
-  RunFiles,
 } from "./run-files.js";
 
 export type { Redaction } from "../codecs/redact.js";
@@ -102,53 +102,33 @@ export function eventLog(options: EventLogOptions): EventLog {
   return new JsonLog(options);
 }
 
-class JsonLog implements EventLog {
+class JsonLog extends FileObserver<AppendFile> implements EventLog {
   readonly #place: LogPlace;
   readonly #filter: ((event: AnyEvent) => boolean) | undefined;
   readonly #lines: Lines;
-  readonly #files: RunFiles<AppendFile>;
 
   constructor(options: EventLogOptions) {
     const { redact = [], maxBytes = MAX_BYTES, maxFiles = Number.POSITIVE_INFINITY } = options;
     const lines = new Lines(redact);
-    const rotation = new Rotation(maxBytes, maxFiles);
+    const isFull = rotation(maxBytes, maxFiles);
+    super(options, LOG_FILE, ({ run, ...setting }) => {
+      const notice = (count: number): string => lines.dropped(isoNow(), run, count);
+      return new AppendFile({ ...setting, repair: repairLines, mend: mendLines, isFull, notice });
+    });
     this.#place = options;
     this.#filter = options.filter;
     this.#lines = lines;
-    this.#files = new RunFiles(options, LOG_FILE, ({ run, ...setting }) => {
-      const notice = (count: number): string => lines.dropped(isoNow(), run, count);
-      const isFull: Rotation["isFull"] = (...file) => rotation.isFull(...file);
-      return new AppendFile({
-        ...setting,
-        repair: repairLines,
-        mend: mendLines,
-        isFull,
-        notice,
-      });
-    });
   }
 
-  get dropped(): number {
-    return this.#files.dropped;
-  }
-
-  onEvent(event: AnyEvent): void {
+  override onEvent(event: AnyEvent): void {
     // The trace of a run needs all of its events, including those that are filtered out.
     const line = this.#lines.line(event);
     const { runId, rootRunId = runId } = event;
-    if (this.#filter?.(event) !== false) this.#files.of(rootRunId).append(line);
-    if (isEnd(event) && event.path === undefined) this.#files.ended(runId);
+    if (this.#filter?.(event) !== false) this.fileOf(rootRunId).append(line);
+    if (isEnd(event) && event.path === undefined) this.ended(runId);
   }
 
   tail(runId: string, from: "start" | "now"): EventTail {
     return new LogTail(this.#place, runId, from);
-  }
-
-  flush(): Promise<void> {
-    return this.#files.flush();
-  }
-
-  close(): Promise<void> {
-    return this.#files.close();
   }
 }

@@ -10,11 +10,11 @@ import { isEnd } from "./event-log/trace.js";
 import { PROGRESS_FILE, readSections, section, sectionKey } from "./markdown/sections.js";
 import {
   checkPlace,
+  FileObserver,
   type FileObserverOptions,
   type FileSetting,
   fileObserverChecks,
   type LogPlace,
-  RunFiles,
 } from "./run-files.js";
 
 export type { FileObserverOptions, LogPlace } from "./run-files.js";
@@ -72,38 +72,25 @@ export function markdownProgress(options: MarkdownProgressOptions): MarkdownProg
   return new Progress(options);
 }
 
-class Progress implements MarkdownProgress {
-  readonly #files: RunFiles<Document>;
+class Progress extends FileObserver<Document> implements MarkdownProgress {
   /** How often the running node has reported each title, by run. */
   readonly #written = new Map<string, Map<string, number>>();
 
   constructor(options: MarkdownProgressOptions) {
-    this.#files = new RunFiles(options, PROGRESS_FILE, (setting) => new Document(setting));
+    super(options, PROGRESS_FILE, (setting) => new Document(setting));
   }
 
-  get dropped(): number {
-    return this.#files.dropped;
-  }
-
-  onEvent(event: AnyEvent): void {
+  override onEvent(event: AnyEvent): void {
     const { type, runId, rootRunId = runId } = event;
     if (type === "progress") {
-      this.#files.of(rootRunId).add(event, this.#count(runId, event.data.title));
+      this.fileOf(rootRunId).add(event, this.#count(runId, event.data.title));
     } else if (isEnd(event)) {
       this.#written.delete(runId);
-      if (event.path === undefined) this.#files.ended(runId);
+      if (event.path === undefined) this.ended(runId);
     } else if (type === "node.start" || type === "node.retry") {
       // A node that starts again reports its titles again, from the first.
       this.#written.delete(runId);
     }
-  }
-
-  flush(): Promise<void> {
-    return this.#files.flush();
-  }
-
-  close(): Promise<void> {
-    return this.#files.close();
   }
 
   #count(runId: string, title: string): number {
@@ -115,33 +102,20 @@ class Progress implements MarkdownProgress {
 }
 
 /** One file, and the keys of the sections in it. */
-class Document {
-  readonly #file: AppendFile;
+class Document extends AppendFile {
   readonly #keys = new Set<string>();
 
   constructor({ path, maxPendingBytes, onError }: FileSetting) {
     const repair = (at: string, file: number): void => {
       for (const key of readSections(at, file)) this.#keys.add(key);
     };
-    this.#file = new AppendFile({ path, maxPendingBytes, onError, repair });
-  }
-
-  get dropped(): number {
-    return this.#file.dropped;
+    super({ path, maxPendingBytes, onError, repair });
   }
 
   add(event: WaymarkEvent<"progress">, count: number): void {
     const key = sectionKey(event, count);
-    this.#file.open();
+    this.open();
     if (this.#keys.has(key)) return;
-    if (this.#file.append(section(key, event.data))) this.#keys.add(key);
-  }
-
-  flush(): Promise<void> {
-    return this.#file.flush();
-  }
-
-  close(): Promise<void> {
-    return this.#file.close();
+    if (this.append(section(key, event.data))) this.#keys.add(key);
   }
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { ConfigError } from "../errors.js";
+import type { AnyEvent } from "../events.js";
 import { type Check, callable, checkOptions, integer, text } from "../options.js";
 import { folderName } from "../stores/disk/layout.js";
 
@@ -69,8 +70,8 @@ export interface FileSetting {
 const OPEN_RUNS = 100;
 const MAX_PENDING = 8 * 1024 * 1024;
 
-/** The files that an observer writes: one, or one for each run in progress. */
-export class RunFiles<F extends OpenFile> {
+/** The base of observers that write files: one, or one for each run in progress. */
+export abstract class FileObserver<F extends OpenFile> {
   readonly #options: LogPlace & FileObserverOptions;
   readonly #fileName: string;
   readonly #create: (setting: FileSetting) => F;
@@ -90,6 +91,8 @@ export class RunFiles<F extends OpenFile> {
     this.#create = create;
   }
 
+  abstract onEvent(event: AnyEvent): void;
+
   /** How many pieces were not written, in all files. */
   get dropped(): number {
     const files = [...this.#files.values(), ...this.#closing.keys()];
@@ -97,7 +100,7 @@ export class RunFiles<F extends OpenFile> {
   }
 
   /** The file that a run's events go to. */
-  of(runId: string): F {
+  protected fileOf(runId: string): F {
     const { path, root, maxPendingBytes = MAX_PENDING } = this.#options;
     const run = root === undefined ? "" : runId;
     const known = this.#files.get(run);
@@ -115,7 +118,7 @@ export class RunFiles<F extends OpenFile> {
   }
 
   /** Closes the file of a run that has ended. */
-  ended(runId: string): void {
+  protected ended(runId: string): void {
     if (this.#options.root !== undefined) this.#release(runId);
   }
 

@@ -8,6 +8,7 @@ import {
   unlinkSync,
 } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
+import type { AppendFileOptions } from "../append-file.js";
 import { overwrite, tornSize } from "../torn.js";
 
 /** The byte that ends a line. */
@@ -82,30 +83,22 @@ export function endOfLines(file: number, size: number): number {
   return 0;
 }
 
-/** Renames a file that is large enough to the next free number: `events.0001.jsonl`. */
-export class Rotation {
-  readonly #maxBytes: number;
-  readonly #maxFiles: number;
-
-  constructor(maxBytes: number, maxFiles: number) {
-    this.#maxBytes = maxBytes;
-    this.#maxFiles = maxFiles;
-  }
-
-  /** Whether the next piece belongs in a new file; if so, the old one has been renamed. */
-  isFull(path: string, size: number, more: number, inode: number): boolean {
-    if (size === 0 || size + more <= this.#maxBytes) return false;
+/** Renames a file that is large enough to the next free number, `events.0001.jsonl`, and removes the oldest ones. */
+export function rotation(
+  maxBytes: number,
+  maxFiles: number,
+): NonNullable<AppendFileOptions["isFull"]> {
+  return (path, size, more, inode) => {
+    if (size === 0 || size + more <= maxBytes) return false;
     // Another process may have renamed it already; then the path is no longer the file we hold open.
-    if (statSync(path, { throwIfNoEntry: false })?.ino === inode) this.#move(path);
-    return true;
-  }
-
-  #move(path: string): void {
+    if (statSync(path, { throwIfNoEntry: false })?.ino !== inode) return true;
     move(path, partPath(path, (rotated(path).at(-1)?.number ?? 0) + 1));
     const parts = rotated(path);
-    const kept = this.#maxFiles - 1;
-    for (const part of parts.slice(0, Math.max(0, parts.length - kept))) unlinkSync(part.path);
-  }
+    for (const part of parts.slice(0, Math.max(0, parts.length - maxFiles + 1))) {
+      unlinkSync(part.path);
+    }
+    return true;
+  };
 }
 
 /** By a link, since that fails if the name is taken; a rename would overwrite. */
