@@ -2,7 +2,7 @@ import mitt, { type Emitter, type Handler } from "mitt";
 import { aside } from "./call-scope.js";
 import { isoNow } from "./clock.js";
 import type { EventMap } from "./event-map.js";
-import { callable } from "./options.js";
+import { type Check, callable, check } from "./options.js";
 import { printWarning } from "./warnings.js";
 
 /** The name of an event. */
@@ -288,6 +288,9 @@ export function isObserver(value: unknown): value is Observer {
   const onEvent: unknown = Reflect.get(Object(value), "onEvent");
   return typeof value === "function" || typeof onEvent === "function";
 }
+
+/** Throws if a value can't observe. */
+export const checkObserver: Check = check("a function or an object with onEvent", isObserver);
 
 const handlers = new WeakMap<EventObserver, EventHandler<"*">>();
 

@@ -1,5 +1,5 @@
 import { ConfigError, show } from "../errors.js";
-import { isObserver, type Observer } from "../events.js";
+import { checkObserver, type Observer } from "../events.js";
 import { text } from "../options.js";
 import { consoleObserver } from "./console.js";
 
@@ -16,8 +16,6 @@ import { consoleObserver } from "./console.js";
 export const noopObserver: Observer = () => {};
 
 const registered = new Map<string, Observer>([["noop", noopObserver]]);
-
-export { isObserver };
 
 /**
  * Registers an observer under a name that graphs can use. `noop` and `console` are predefined.
@@ -40,12 +38,7 @@ export { isObserver };
  */
 export function registerObserver(name: string, observer: Observer): void {
   text("name", name);
-  if (!isObserver(observer)) {
-    throw new ConfigError(
-      "observer",
-      `must be a function or an object with onEvent; got ${show(observer)}`,
-    );
-  }
+  checkObserver("observer", observer);
   registered.set(name, observer);
 }
 

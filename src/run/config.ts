@@ -3,8 +3,8 @@ import { checkMigrations, type Migrations } from "../checkpoint/migration.js";
 import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
 import type { Audit } from "../event-map.js";
-import { EventBus, type EventTail, type Observer, observe } from "../events.js";
-import { getObserver, isObserver, noopObserver } from "../observers/registry.js";
+import { EventBus, type EventTail, isObserver, type Observer, observe } from "../events.js";
+import { getObserver, noopObserver } from "../observers/registry.js";
 import {
   type Check,
   check,

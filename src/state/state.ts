@@ -1,6 +1,6 @@
 import { isoNow, now } from "../clock.js";
 import { ConfigError, show } from "../errors.js";
-import { EventBus, type EventSink, isObserver, type Observer, observe } from "../events.js";
+import { checkObserver, EventBus, type EventSink, type Observer, observe } from "../events.js";
 import { type Check, check, checkOptions, checkRunId, string } from "../options.js";
 import { newId } from "../random.js";
 import type { Visits } from "./counts.js";
@@ -430,7 +430,7 @@ const optionChecks: Readonly<Record<keyof StateOptions, Check>> = {
     checkRunId(value);
   },
   metadata: checkMetadata,
-  observer: check("a function or an object with onEvent", isObserver),
+  observer: checkObserver,
 };
 
 /** The sink that passes a State's events to this observer. */

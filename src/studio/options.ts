@@ -1,7 +1,7 @@
 import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
 import { checkRedaction, type Redaction as Patterns } from "../codecs/patterns.js";
 import { ConfigError, show } from "../errors.js";
-import { isObserver, type Observer } from "../events.js";
+import { checkObserver, type Observer } from "../events.js";
 import { checkLogPlace, type LogPlace } from "../observers/run-files.js";
 import { callable, check, checkOptions, flag, integer, string, strings, text } from "../options.js";
 import { Redaction } from "../report/redaction.js";
@@ -79,7 +79,7 @@ export function resolveStudioOptions(options: StudioOptions): StudioSettings {
     ),
     redact: checkRedaction,
     log: checkLogPlace,
-    observer: check("a function or an object with onEvent", isObserver),
+    observer: checkObserver,
     pollMs: integer(10),
   });
   const { store, name, client, readOnly = false, log, observer, pollMs = 500 } = options;

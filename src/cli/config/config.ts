@@ -2,8 +2,8 @@ import { type CheckpointStore, isCheckpointStore } from "../../checkpoint/store.
 import { checkRedaction, type Redaction } from "../../codecs/patterns.js";
 import type { CodecOptions } from "../../codecs/pipeline.js";
 import { ConfigError, messageOf, show } from "../../errors.js";
-import { isObserver, type Observer } from "../../events.js";
-import { check, checkOptions, text } from "../../options.js";
+import { checkObserver, type Observer } from "../../events.js";
+import { checkOptions, text } from "../../options.js";
 
 /** A store in a config: an address, an address with a codec, or the store itself. */
 export type StoreConfig =
@@ -58,7 +58,7 @@ export function configOf(file: string, value: unknown): Config {
     redact: (name, given) => {
       redact = redactionOf(name, given);
     },
-    observer: check("a function or an object with onEvent", isObserver),
+    observer: checkObserver,
     log: text,
   });
   return { ...(value as Config), ...(redact !== undefined && { redact }) };
