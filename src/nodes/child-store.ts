@@ -1,4 +1,5 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
+import { msBetween } from "../clock.js";
 import { CheckpointNotFoundError } from "../errors.js";
 import type { GraphTopology } from "../graph/description.js";
 import type { RunContext } from "../run/visit/context.js";
@@ -91,8 +92,7 @@ export class ChildStore<D extends object> implements CheckpointStore {
 function lastAttemptOf(step: Omit<StepRecord, "node" | "step" | "items">): AttemptRecord {
   const { startedAt, completedAt, durationMs, lastAttemptAt } = step;
   if (lastAttemptAt === undefined) return { startedAt, durationMs };
-  const ms = Date.parse(completedAt) - Date.parse(lastAttemptAt);
-  return { startedAt: lastAttemptAt, durationMs: Math.max(0, ms) };
+  return { startedAt: lastAttemptAt, durationMs: msBetween(lastAttemptAt, completedAt) };
 }
 
 /** The inner nodes that lead to where a run stopped inside a node, outermost first; none if the node runs no graph. */

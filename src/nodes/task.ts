@@ -1,6 +1,6 @@
 import { ConfigError, GraphError, show } from "../errors.js";
 import type { NodeFunction, RetryPolicy } from "../graph/node.js";
-import { callable, check, checkOptions, text, timeLimit } from "../options.js";
+import { callable, check, checkOptions, strings, text, timeLimit } from "../options.js";
 import type { GraphConfig } from "../run/config.js";
 import { checkRetry } from "../run/visit/attempts.js";
 import { isPlainObject } from "../state/shape.js";
@@ -68,10 +68,7 @@ export function toTask<D extends object>(
   return { ...options, run: work, dependsOn: [...new Set(dependsOn)] };
 }
 
-const names = check(
-  "an array of task names",
-  (value) => Array.isArray(value) && value.every((name) => typeof name === "string"),
-);
+const names = check("an array of task names", strings.accepts);
 
 /**
  * A node as the task of a dag: the task's result is the value that the node sets the task's key to.

@@ -6,6 +6,7 @@
 
 import { atChecks } from "../checkpoint/arguments.js";
 import { type CheckpointStore, isCheckpointStore, isNewest } from "../checkpoint/store.js";
+import { msBetween } from "../clock.js";
 import { CheckpointNotFoundError, ConfigError, isWaymarkError } from "../errors.js";
 import { type LogLine, readEventLog } from "../observers/event-log/reader.js";
 import { checkLogPlace, type LogPlace } from "../observers/run-files.js";
@@ -212,5 +213,5 @@ function durationOf(steps: readonly StepReport[]): number {
 }
 
 function elapsed(from: string | undefined, to: string): number | undefined {
-  return from === undefined ? undefined : Math.max(0, Date.parse(to) - Date.parse(from));
+  return from === undefined ? undefined : msBetween(from, to);
 }
